@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# Installation: libraries, headers, interlock.pc, CMake package, the command
+# with its manual page and completions, Lua files.
+
+# `cmake --install` without a build before it builds first.
+install(CODE "
+    if(NOT EXISTS \"${PROJECT_BINARY_DIR}/lib/libinterlock.a\")
+        execute_process(COMMAND \"${CMAKE_COMMAND}\" --build
+            \"${PROJECT_BINARY_DIR}\" --parallel COMMAND_ERROR_IS_FATAL ANY)
+    endif()")
+
+include(CMakePackageConfigHelpers)
+set(ilk_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/interlock)
+install(TARGETS interlock EXPORT interlockTargets)
+install(TARGETS interlock_static)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/libcore/include/
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT interlockTargets NAMESPACE interlock::
+    DESTINATION ${ilk_package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/interlockConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/interlockConfig.cmake
+    INSTALL_DESTINATION ${ilk_package_dir})
+write_basic_package_version_file(
+    ${PROJECT_BINARY_DIR}/interlockConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/interlockConfig.cmake
+    ${PROJECT_BINARY_DIR}/interlockConfigVersion.cmake
+    DESTINATION ${ilk_package_dir})
+
+# --- interlock.pc finds its prefix from where it lies, so a tree may move.
+set(ILK_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+set(ILK_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(ILK_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+    set(ILK_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+    BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+    OUTPUT_VARIABLE ILK_PC_PREFIX)
+set(ILK_PC_REQUIRES "")
+if(ILK_HIREDIS_SYSTEM)
+    string(APPEND ILK_PC_REQUIRES " hiredis")
+endif()
+if(ILK_TLS)
+    string(APPEND ILK_PC_REQUIRES " libssl libcrypto")
+endif()
+set(ILK_PC_LIBS_PRIVATE " ${CMAKE_THREAD_LIBS_INIT}")
+configure_file(${PROJECT_SOURCE_DIR}/interlock.pc.in
+    ${PROJECT_BINARY_DIR}/interlock.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/interlock.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# --- The command. It finds the library beside it, wherever the prefix is.
+if(TARGET interlock_cli)
+    if(NOT APPLE)
+        cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
+            BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR}
+            OUTPUT_VARIABLE libdir_from_bin)
+        set_target_properties(interlock_cli PROPERTIES
+            INSTALL_RPATH "$ORIGIN/${libdir_from_bin}")
+    endif()
+    install(TARGETS interlock_cli)
+    install(FILES ${PROJECT_SOURCE_DIR}/cli/interlock.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_SOURCE_DIR}/cli/completions/interlock.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME interlock OPTIONAL)
+    install(FILES ${PROJECT_SOURCE_DIR}/cli/completions/_interlock
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions OPTIONAL)
+    install(FILES ${PROJECT_SOURCE_DIR}/cli/completions/interlock.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+        OPTIONAL)
+endif()
+
+# --- Lua: one module per version; LuaJIT loads that of 5.1.
+foreach(lua ${ilk_luas})
+    if(lua MATCHES "^lua(5\\.[0-9])$")
+        set(version ${CMAKE_MATCH_1})
+        install(TARGETS ilk_core_${lua}
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/lua/${version}/interlock)
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/lua/interlock
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/lua/${version}
+            FILES_MATCHING PATTERN "*.lua")
+    endif()
+endforeach()

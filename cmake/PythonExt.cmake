@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+# The Python extension module interlock._core: the core compiled straight in.
+#
+# cffi's generator emits C that defines Py_LIMITED_API by itself, so one binary
+# serves every Python from the version the wheel is tagged with.
+find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+set(ilk_core_c ${PROJECT_BINARY_DIR}/_core.c)
+set(ilk_gen ${PROJECT_SOURCE_DIR}/bindings/cffi/gen_core.py)
+add_custom_command(
+    OUTPUT ${ilk_core_c}
+    COMMAND ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER}
+        ${Python_EXECUTABLE} ${ilk_gen} ${ilk_core_c}
+    DEPENDS ${ilk_gen} ${ilk_headers}
+        ${PROJECT_SOURCE_DIR}/libcore/include/interlock.h
+    COMMENT "Generating _core.c"
+    VERBATIM)
+Python_add_library(_core MODULE WITH_SOABI ${ilk_core_c} ${ilk_all_objects})
+target_include_directories(_core PRIVATE
+    ${PROJECT_SOURCE_DIR}/libcore/include)
+target_link_libraries(_core PRIVATE
+    ilk_platform ilk_hiredis_link ilk_tls Threads::Threads)
+if(NOT "${SKBUILD_SABI_VERSION}" STREQUAL "")
+    set_target_properties(_core PROPERTIES
+        SUFFIX ".abi3${CMAKE_SHARED_MODULE_SUFFIX}")
+endif()
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    target_link_options(_core PRIVATE -Wl,-z,nodelete)
+endif()
+install(TARGETS _core LIBRARY DESTINATION interlock COMPONENT python)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# C tests: ut_ need no server, ct_ start one. Each file is one program.
+#
+# They link the static library, which shows the hidden names. A test that
+# needs linker options of its own says so in a comment line
+#     /* link: -Wl,--wrap=send */
+# Other .c files of the directory are shared by all tests.
+set(ilk_tests ${PROJECT_SOURCE_DIR}/tests/core)
+file(GLOB ilk_ut CONFIGURE_DEPENDS ${ilk_tests}/ut_*.c)
+file(GLOB ilk_ct CONFIGURE_DEPENDS ${ilk_tests}/ct_*.c)
+file(GLOB ilk_test_support CONFIGURE_DEPENDS ${ilk_tests}/*.c)
+list(REMOVE_ITEM ilk_test_support
+    ${ilk_ut} ${ilk_ct} ${ilk_tests}/headertest.c)
+
+add_library(ilk_test_base INTERFACE)
+target_include_directories(ilk_test_base INTERFACE ${ilk_tests}
+    ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+target_link_libraries(ilk_test_base INTERFACE
+    ilk_warnings ilk_platform ilk_hiredis interlock_static PkgConfig::CMOCKA)
+set(ilk_support "")
+if(ilk_test_support)
+    add_library(ilk_test_support STATIC ${ilk_test_support})
+    target_link_libraries(ilk_test_support PUBLIC ilk_test_base)
+    set(ilk_support ilk_test_support)
+endif()
+
+function(ilk_add_test source label timeout)
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE ${ilk_support} ilk_test_base)
+    file(STRINGS ${source} line REGEX "^/\\* link: .* \\*/$" LIMIT_COUNT 1)
+    if(line)
+        string(REGEX REPLACE "^/\\* link: (.*) \\*/$" "\\1" flags "${line}")
+        separate_arguments(flags UNIX_COMMAND "${flags}")
+        target_link_options(${name} PRIVATE ${flags})
+    endif()
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES
+        LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+endfunction()
+
+foreach(source ${ilk_ut})
+    ilk_add_test(${source} ut 120)
+endforeach()
+foreach(source ${ilk_ct})
+    ilk_add_test(${source} ct 300)
+endforeach()
+
+# --- The public headers, each alone and all together, as C99 and C++11.
+set(ilk_pedantic -pedantic -Wall -Wextra -Werror)
+function(ilk_add_headertest language extension flag)
+    set(name headertest_${extension})
+    add_executable(${name} ${ilk_tests}/headertest.${extension})
+    foreach(header ${ilk_headers})
+        cmake_path(GET header STEM stem)
+        set(alone ${PROJECT_BINARY_DIR}/headertest/${stem}.${extension})
+        file(CONFIGURE OUTPUT ${alone}
+            CONTENT "#include <interlock/${stem}.h>\ntypedef int ${stem}_ok;\n")
+        target_sources(${name} PRIVATE ${alone})
+    endforeach()
+    set_target_properties(${name} PROPERTIES
+        LINKER_LANGUAGE ${language}
+        C_STANDARD 99 CXX_STANDARD 11 CXX_EXTENSIONS OFF
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_compile_options(${name} PRIVATE ${flag} ${ilk_pedantic})
+    target_link_libraries(${name} PRIVATE interlock)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ut TIMEOUT 30)
+endfunction()
+ilk_add_headertest(C c -std=c99)
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    ilk_add_headertest(CXX cc -std=c++11)
+endif()
