@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* clock.c -- local milliseconds and deadlines on them. */
+#define _GNU_SOURCE 1 /* CLOCK_BOOTTIME */
+#include "clock.h"
+
+#include <limits.h>
+#include <time.h>
+
+/* Elsewhere the monotonic clock is the best there is; on macOS it counts
+   the time spent asleep, as CLOCK_BOOTTIME does on Linux. */
+#ifdef CLOCK_BOOTTIME
+#define CLOCK CLOCK_BOOTTIME
+#else
+#define CLOCK CLOCK_MONOTONIC
+#endif
+
+int64_t ilk__now_ms(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK, &now) != 0) /* a kernel before 2.6.39 */
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t ilk__deadline(int64_t timeout_ms)
+{
+    int64_t now;
+
+    if (timeout_ms < 0)
+        return ILK__FOREVER;
+    now = ilk__now_ms();
+    return timeout_ms < ILK__FOREVER - now ? now + timeout_ms : ILK__FOREVER;
+}
+
+int ilk__poll_timeout(int64_t deadline)
+{
+    int64_t now;
+
+    if (deadline == ILK__FOREVER)
+        return -1;
+    now = ilk__now_ms();
+    if (deadline <= now)
+        return 0;
+    return deadline - now < INT_MAX ? (int)(deadline - now) : INT_MAX;
+}
+
+int64_t ilk__sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}

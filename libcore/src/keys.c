@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keys.c -- from a user's name to the keys that belong to it.
+ *
+ * A server hashes what stands between a key's first '{' and the first '}'
+ * behind it, if that is not empty, else the whole key. So a name without '}'
+ * is hashed whole and becomes the tag of its side keys; a name with a tag of
+ * its own brings it along; any other is hashed whole but cannot be a tag.
+ */
+#include "keys.h"
+
+#include "alloc.h"
+
+#include <string.h>
+
+typedef enum form {
+    FORM_TAGGED, /* ilk:kind:{name} */
+    FORM_OWN,    /* ilk:kind=name   */
+    FORM_ALONE   /* ilk:kind~name   */
+} form;
+
+static const char *const openers[] = {
+    [FORM_TAGGED] = ":{", [FORM_OWN] = "=", [FORM_ALONE] = "~"};
+
+static const char prefix[] = "ilk:";
+enum { PREFIX_LEN = sizeof prefix - 1 };
+
+static form form_of(const char *name, size_t len)
+{
+    const char *open, *close;
+
+    if (memchr(name, '}', len) == NULL)
+        return FORM_TAGGED;
+    open = memchr(name, '{', len);
+    if (open == NULL)
+        return FORM_ALONE;
+    close = memchr(open, '}', len - (size_t)(open - name));
+    return close != NULL && close > open + 1 ? FORM_OWN : FORM_ALONE;
+}
+
+ilk_status ilk__name_check(const void *name, size_t len, const char *what,
+                           ilk_error *err)
+{
+    if (name == NULL)
+        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", what);
+    if (len == 0 || len > ILK_NAME_MAX)
+        return ilk__fail(err, ILK_EINVAL, "%s must have 1 to %d bytes, got %zu",
+                         what, ILK_NAME_MAX, len);
+    if (len >= PREFIX_LEN && memcmp(name, prefix, PREFIX_LEN) == 0)
+        return ilk__fail(err, ILK_EINVAL,
+                         "%s must not begin with \"ilk:\", got \"%.*s\"", what,
+                         len < 40 ? (int)len : 40, (const char *)name);
+    return ILK_OK;
+}
+
+ilk_status ilk__side_key(ilk__bytes *out, const char *kind, const void *name,
+                         size_t len, ilk_error *err)
+{
+    form f = form_of(name, len);
+    size_t kind_len = strlen(kind), open_len = strlen(openers[f]);
+    char *at;
+
+    out->len = PREFIX_LEN + kind_len + open_len + len + (f == FORM_TAGGED);
+    out->data = at = ilk__malloc(out->len + 1);
+    if (at == NULL) {
+        out->len = 0;
+        return ilk__fail(err, ILK_ENOMEM, "no memory for a key");
+    }
+    memcpy(at, prefix, PREFIX_LEN);
+    memcpy(at += PREFIX_LEN, kind, kind_len);
+    memcpy(at += kind_len, openers[f], open_len);
+    memcpy(at += open_len, name, len);
+    at += len;
+    if (f == FORM_TAGGED)
+        *at++ = '}';
+    *at = '\0';
+    return ILK_OK;
+}
+
+/* Step over text when rest begins with it. */
+static int skip(const char **rest, size_t *len, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (*len < n || memcmp(*rest, text, n) != 0)
+        return 0;
+    *rest += n;
+    *len -= n;
+    return 1;
+}
+
+int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
+                       const char **out_name, size_t *out_len)
+{
+    const char *name = key;
+    size_t len = key_len;
+    form f = FORM_TAGGED;
+
+    if (!skip(&name, &len, prefix) || !skip(&name, &len, kind))
+        return 0;
+    while (!skip(&name, &len, openers[f]))
+        if (f++ == FORM_ALONE)
+            return 0;
+    if (f == FORM_TAGGED && (len == 0 || name[--len] != '}'))
+        return 0;
+    if (len == 0 || form_of(name, len) != f)
+        return 0;
+    *out_name = name;
+    *out_len = len;
+    return 1;
+}
+
+int ilk__name_has_slot(const void *name, size_t len)
+{
+    return form_of(name, len) != FORM_ALONE;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * park.c -- one thread sleeps, another wakes it, and a signal ends the sleep.
+ *
+ *     unpark: permit 0 -> 1, then wake       park: permit 1 -> 0, else sleep
+ *
+ * The permit alone decides; the futex or the pipe is only the bell. A bell
+ * that rings late costs one more look at the permit, and the permit is set
+ * before the bell rings, so no wake-up is lost.
+ */
+#define _GNU_SOURCE 1 /* syscall, pipe2 */
+#include "park.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+#if defined(SYS_futex) && !defined(ILK_PARK_PIPE)
+#include <limits.h>
+#include <linux/futex.h>
+#else
+#define ILK__PIPE 1
+#include <fcntl.h>
+#include <poll.h>
+#endif
+
+#ifndef ILK__PIPE
+
+ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err)
+{
+    (void)err;
+    atomic_init(&parker->permit, 0);
+    parker->fds[0] = parker->fds[1] = -1;
+    return ILK_OK;
+}
+
+void ilk__parker_destroy(ilk__parker *parker)
+{
+    (void)parker;
+}
+
+/* 0: the bell rang, or may have; else an errno. */
+static int wait_bell(ilk__parker *parker, int64_t deadline)
+{
+    int wait_ms = ilk__poll_timeout(deadline);
+    struct {
+        long sec, nsec; /* what this system call takes, on 32 bits too */
+    } left = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
+    long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0,
+                      wait_ms < 0 ? NULL : &left, NULL, 0);
+
+    return rc == 0 || errno == EAGAIN ? 0 : errno;
+}
+
+static void ring_bell(ilk__parker *parker)
+{
+    syscall(SYS_futex, &parker->permit, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#else
+
+static int prepare(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return -1;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err)
+{
+    atomic_init(&parker->permit, 0);
+    parker->fds[0] = parker->fds[1] = -1;
+    if (pipe(parker->fds) != 0)
+        return ilk__fail(err, ILK_ESYSTEM, "pipe: %s", strerror(errno));
+    if (prepare(parker->fds[0]) == 0 && prepare(parker->fds[1]) == 0)
+        return ILK_OK;
+    ilk__fail(err, ILK_ESYSTEM, "fcntl: %s", strerror(errno));
+    ilk__parker_destroy(parker);
+    return ILK_ESYSTEM;
+}
+
+void ilk__parker_destroy(ilk__parker *parker)
+{
+    for (int i = 0; i < 2; i++) {
+        if (parker->fds[i] >= 0)
+            close(parker->fds[i]);
+        parker->fds[i] = -1;
+    }
+}
+
+static int wait_bell(ilk__parker *parker, int64_t deadline)
+{
+    struct pollfd pfd = {.fd = parker->fds[0], .events = POLLIN};
+    char bells[64];
+    int n = poll(&pfd, 1, ilk__poll_timeout(deadline));
+
+    if (n < 0)
+        return errno;
+    if (n == 0)
+        return ETIMEDOUT;
+    while (read(parker->fds[0], bells, sizeof bells) == sizeof bells)
+        continue;
+    return 0;
+}
+
+static void ring_bell(ilk__parker *parker)
+{
+    ssize_t sent = write(parker->fds[1], "", 1);
+
+    (void)sent; /* a full pipe rings already */
+}
+
+#endif
+
+ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
+{
+    int error = 0;
+
+    for (;;) {
+        if (atomic_exchange_explicit(&parker->permit, 0,
+                                     memory_order_acquire) != 0)
+            return ILK_OK;
+        if (error == EINTR)
+            return ILK_EINTR;
+        if (error == ETIMEDOUT && ilk__poll_timeout(deadline) == 0)
+            return ILK_ETIMEOUT;
+        error = wait_bell(parker, deadline);
+    }
+}
+
+void ilk__unpark(ilk__parker *parker)
+{
+    int saved = errno;
+
+    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release)
+        == 0)
+        ring_bell(parker);
+    errno = saved;
+}

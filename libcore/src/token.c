@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* token.c -- random hexadecimal digits from the operating system. */
+#define _GNU_SOURCE 1
+#include "token.h"
+
+#include "alloc.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK = 32 }; /* random bytes per request */
+
+#ifdef __linux__
+static int fill_random(unsigned char *out, size_t len)
+{
+    while (len > 0) {
+        ssize_t got = getrandom(out, len, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return -1;
+        out += got;
+        len -= (size_t)got;
+    }
+    return 0;
+}
+#else
+static int fill_random(unsigned char *out, size_t len)
+{
+    int rc;
+
+    do
+        rc = getentropy(out, len);
+    while (rc != 0 && errno == EINTR);
+    return rc;
+}
+#endif
+
+ilk_status ilk__token(char *out, size_t digits, ilk_error *err)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[CHUNK];
+    size_t left = digits / 2, n;
+
+    for (; left > 0; left -= n) {
+        n = left < sizeof bytes ? left : sizeof bytes;
+        if (fill_random(bytes, n) != 0) {
+            *out = '\0';
+            return ilk__fail(err, ILK_ESYSTEM, "no random numbers: %s",
+                             strerror(errno));
+        }
+        for (size_t i = 0; i < n; i++) {
+            *out++ = hex[bytes[i] >> 4];
+            *out++ = hex[bytes[i] & 15];
+        }
+    }
+    *out = '\0';
+    ilk__wipe(bytes, sizeof bytes);
+    return ILK_OK;
+}
+
+/*
+ * Time, process and a counter, stirred (the finalizer of SplitMix64): two
+ * processes, a child and its parent, and two calls in one nanosecond differ.
+ */
+uint32_t ilk__jitter(uint32_t bound)
+{
+    static atomic_uint counter;
+    struct timespec now;
+    uint64_t x;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    x = (uint64_t)now.tv_nsec ^ ((uint64_t)now.tv_sec << 30);
+    x ^= (uint64_t)getpid() << 40;
+    x += (uint64_t)atomic_fetch_add(&counter, 1) * 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    x ^= x >> 31;
+    return (uint32_t)(((x >> 32) * bound) >> 32);
+}
