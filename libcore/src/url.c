@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * url.c -- where the server is and how to log in, from one string.
+ *
+ *     scheme://[user[:password]@]host[:port][/db][?key=value&...]
+ *
+ * Parsing is strict: what has no meaning is refused. A password that was not
+ * percent-encoded may end up in any other part, so messages quote nothing of
+ * the authority, and an '@' behind it is refused before anything is quoted.
+ */
+#define _GNU_SOURCE 1
+#include "url.h"
+
+#include "alloc.h"
+#include "url_text.h"
+
+#include <arpa/inet.h>
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { URL_MAX = 4096, HOST_MAX = 253, PORT_DEFAULT = 6379 };
+
+/* The text cut at its separators; nothing is decoded yet. */
+typedef struct parts {
+    ilk__span userinfo, host, path, query;
+    int has_user, has_query;
+} parts;
+
+static ilk_status parse_scheme(ilk__url *url, ilk__span *rest, ilk_error *err)
+{
+    static const struct {
+        const char *name;
+        ilk__scheme scheme;
+    } schemes[] = {
+        {"redis", ILK__SCHEME_TCP},   {"rediss", ILK__SCHEME_TLS},
+        {"valkey", ILK__SCHEME_TCP},  {"valkeys", ILK__SCHEME_TLS},
+        {"unix", ILK__SCHEME_UNIX},   {"embedded", ILK__SCHEME_EMBEDDED},
+    };
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t len = strlen(schemes[i].name);
+
+        if (rest->len >= len + 3
+            && strncasecmp(rest->at, schemes[i].name, len) == 0
+            && memcmp(rest->at + len, "://", 3) == 0) {
+            url->scheme = schemes[i].scheme;
+            rest->at += len + 3;
+            rest->len -= len + 3;
+            return ILK_OK;
+        }
+    }
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: it must begin with redis://, rediss://, unix:// "
+                     "or embedded://");
+}
+
+static ilk_status cut_parts(parts *out, ilk__span rest, ilk_error *err)
+{
+    ilk__span authority = rest;
+    size_t len;
+
+    for (size_t i = 0; i < rest.len; i++)
+        if ((unsigned char)rest.at[i] <= ' ' || rest.at[i] == 0x7f
+            || rest.at[i] == '#')
+            return ilk__fail(err, ILK_EINVAL,
+                             "URL: control characters, spaces and '#' must "
+                             "be percent-encoded");
+    for (len = 0; len < rest.len; len++)
+        if (rest.at[len] == '/' || rest.at[len] == '?')
+            break;
+    authority.len = len;
+    rest.at += len;
+    rest.len -= len;
+
+    out->userinfo = ilk__text_cut(&authority, '@', &out->has_user);
+    out->host = authority;
+    if (!out->has_user) {
+        out->host = out->userinfo;
+        out->userinfo.len = 0;
+    }
+    if (memchr(out->host.at, '@', out->host.len) != NULL
+        || memchr(rest.at, '@', rest.len) != NULL)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: '@', '/' and '?' must be percent-encoded in "
+                         "user and password, '@' everywhere else too");
+    out->path = ilk__text_cut(&rest, '?', &out->has_query);
+    out->query = rest;
+    return ILK_OK;
+}
+
+static ilk_status parse_user(ilk__url *url, const parts *p, ilk_error *err)
+{
+    ilk__span rest = p->userinfo, user;
+    ilk_status st = ILK_OK;
+    int has_password;
+
+    user = ilk__text_cut(&rest, ':', &has_password);
+    if (user.len != 0)
+        st = ilk__text_decode(&url->user, user, "user", err);
+    /* "user:" means an empty password, ":" means none at all. */
+    if (st == ILK_OK && has_password && (rest.len != 0 || user.len != 0))
+        st = ilk__text_decode(&url->password, rest, "password", err);
+    return st;
+}
+
+static int is_host(const char *host)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-._";
+
+    return host[0] != '\0' && host[strspn(host, allowed)] == '\0'
+           && strlen(host) <= HOST_MAX;
+}
+
+/* An address, perhaps with a zone: fe80::1%eth0. */
+static int is_ipv6(const char *host)
+{
+    char address[INET6_ADDRSTRLEN];
+    unsigned char bytes[16];
+    size_t len = strcspn(host, "%");
+
+    if (len >= sizeof address)
+        return 0;
+    memcpy(address, host, len);
+    address[len] = '\0';
+    return inet_pton(AF_INET6, address, bytes) == 1
+           && (host[len] == '\0' || is_host(host + len + 1));
+}
+
+static ilk_status parse_host(ilk__url *url, ilk__span rest, ilk_error *err)
+{
+    int bracket = rest.len != 0 && rest.at[0] == '[', has_port, closed = 1;
+    ilk_status st;
+    int64_t port;
+    ilk__span host;
+
+    if (bracket) {
+        ilk__text_cut(&rest, '[', NULL);
+        host = ilk__text_cut(&rest, ']', &closed);
+        has_port = rest.len != 0;
+        if (!closed || (has_port && rest.at[0] != ':'))
+            return ilk__fail(err, ILK_EINVAL,
+                             "URL: the host's bracket is not closed");
+        ilk__text_cut(&rest, ':', NULL);
+    } else {
+        host = ilk__text_cut(&rest, ':', &has_port);
+        if (memchr(rest.at, ':', rest.len) != NULL)
+            return ilk__fail(err, ILK_EINVAL,
+                             "URL: an IPv6 address stands in brackets");
+    }
+    port = has_port ? ilk__text_number(rest, 65535) : PORT_DEFAULT;
+    if (port < 1)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: the port must be a number from 1 to 65535");
+    url->port = (int)port;
+    if ((st = ilk__text_decode(&url->host, host, "host", err)) != ILK_OK)
+        return st;
+    if (bracket ? is_ipv6(url->host) : is_host(url->host))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     host.len == 0 ? "URL: there is no host"
+                                   : "URL: the host is neither a name nor an "
+                                     "address");
+}
+
+static ilk_status bad_db(ilk__span s, ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: the database must be a number from 0 to %d, got "
+                     "\"%.*s\"",
+                     INT_MAX, s.len < 40 ? (int)s.len : 40, s.at);
+}
+
+static ilk_status parse_path(ilk__url *url, const parts *p, ilk_error *err)
+{
+    struct sockaddr_un *address = NULL;
+    ilk__span path = p->path;
+    ilk_status st;
+
+    if (url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS) {
+        ilk__text_cut(&path, '/', NULL);
+        url->db = path.len != 0 ? (int)ilk__text_number(path, INT_MAX) : 0;
+        return url->db >= 0 ? ILK_OK : bad_db(path, err);
+    }
+    if (p->host.len != 0)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: the path must be absolute, with three slashes "
+                         "as in unix:///run/redis.sock");
+    if (url->scheme == ILK__SCHEME_EMBEDDED && p->has_user)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: embedded:// takes no user and no password");
+    if (url->scheme == ILK__SCHEME_EMBEDDED && path.len == 0)
+        return ILK_OK;
+    if (path.len < 2)
+        return ilk__fail(err, ILK_EINVAL, "URL: there is no path");
+    if ((st = ilk__text_decode(&url->path, path, "path", err)) != ILK_OK)
+        return st;
+    if (url->scheme == ILK__SCHEME_UNIX
+        && strlen(url->path) >= sizeof address->sun_path)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: a socket's path has at most %zu bytes, got %zu",
+                         sizeof address->sun_path - 1, strlen(url->path));
+    return ILK_OK;
+}
+
+/* Where the text of a query key goes; NULL for keys that are numbers. */
+static char **text_field(ilk__url *url, ilk__span key)
+{
+    int tls = url->scheme == ILK__SCHEME_TLS;
+
+    if (ilk__text_equals(key, "label"))
+        return &url->label;
+    if (tls && ilk__text_equals(key, "ca"))
+        return &url->ca;
+    if (tls && ilk__text_equals(key, "cert"))
+        return &url->cert;
+    return tls && ilk__text_equals(key, "key") ? &url->key : NULL;
+}
+
+static ilk_status parse_timeout(int64_t *out, ilk__span key, ilk__span value,
+                                ilk_error *err)
+{
+    *out = ilk__text_number(value, INT_MAX);
+    if (*out > 0)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: %.*s must be 1 to %d milliseconds, got \"%.*s\"",
+                     (int)key.len, key.at, INT_MAX,
+                     value.len < 40 ? (int)value.len : 40, value.at);
+}
+
+static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
+                               ilk_error *err)
+{
+    char **text = text_field(url, key);
+
+    if (text != NULL)
+        return ilk__text_decode(text, value, "query", err);
+    if (ilk__text_equals(key, "connect_timeout_ms"))
+        return parse_timeout(&url->connect_timeout_ms, key, value, err);
+    if (ilk__text_equals(key, "reply_timeout_ms"))
+        return parse_timeout(&url->reply_timeout_ms, key, value, err);
+    if (ilk__text_equals(key, "protocol")) {
+        url->protocol = (int)ilk__text_number(value, 3);
+        return url->protocol >= 2
+                   ? ILK_OK
+                   : ilk__fail(err, ILK_EINVAL, "URL: protocol must be 2 or 3");
+    }
+    if (ilk__text_equals(key, "db") && url->scheme == ILK__SCHEME_UNIX) {
+        url->db = (int)ilk__text_number(value, INT_MAX);
+        return url->db >= 0 ? ILK_OK : bad_db(value, err);
+    }
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: the query key \"%.*s\" is unknown, or not for "
+                     "this scheme",
+                     key.len < 40 ? (int)key.len : 40, key.at);
+}
+
+/* A key that was given before: keys hold no separators, so look for &key=. */
+static int is_repeated(ilk__span query, ilk__span key)
+{
+    while (query.at < key.at) {
+        ilk__span item = ilk__text_cut(&query, '&', NULL);
+        ilk__span other = ilk__text_cut(&item, '=', NULL);
+
+        if (other.at < key.at && other.len == key.len
+            && memcmp(other.at, key.at, key.len) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
+{
+    ilk__span rest = p->query;
+    int more = p->has_query;
+
+    while (more) {
+        ilk__span value = ilk__text_cut(&rest, '&', &more);
+        ilk__span key = ilk__text_cut(&value, '=', NULL);
+        const char *wrong = NULL;
+        ilk_status st;
+
+        if (value.len == 0)
+            wrong = "has no value";
+        else if (is_repeated(p->query, key))
+            wrong = "is given twice";
+        if (wrong != NULL)
+            return ilk__fail(err, ILK_EINVAL, "URL: the query key \"%.*s\" %s",
+                             key.len < 40 ? (int)key.len : 40, key.at, wrong);
+        if ((st = parse_option(url, key, value, err)) != ILK_OK)
+            return st;
+    }
+    if ((url->cert == NULL) != (url->key == NULL))
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: cert and key must be given together");
+    return ILK_OK;
+}
+
+/* The text as it came, with "***" where the password stands. */
+static ilk_status set_shown(ilk__url *url, const char *text, const parts *p,
+                            ilk_error *err)
+{
+    static const char stars[] = "***";
+    ilk__span secret = p->userinfo;
+    size_t before, after;
+
+    ilk__text_cut(&secret, ':', NULL);
+    if (url->password == NULL)
+        secret.at = text + strlen(text);
+    before = (size_t)(secret.at - text);
+    after = strlen(secret.at + secret.len) + 1;
+    url->shown = ilk__malloc(before + sizeof stars + after);
+    if (url->shown == NULL)
+        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
+    memcpy(url->shown, text, before + 1);
+    if (url->password != NULL) {
+        memcpy(url->shown + before, stars, sizeof stars);
+        memcpy(url->shown + before + sizeof stars - 1,
+               secret.at + secret.len, after);
+    }
+    return ILK_OK;
+}
+
+ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
+{
+    parts p = {.has_user = 0};
+    ilk_status st;
+    ilk__span rest;
+
+    *out = (ilk__url){.port = 0};
+    if (text == NULL)
+        return ilk__fail(err, ILK_EINVAL, "URL must not be NULL");
+    rest = (ilk__span){text, strnlen(text, URL_MAX + 1)};
+    if (rest.len > URL_MAX)
+        return ilk__fail(err, ILK_EINVAL, "URL: over %d bytes", URL_MAX);
+
+    if ((st = parse_scheme(out, &rest, err)) != ILK_OK
+        || (st = cut_parts(&p, rest, err)) != ILK_OK
+        || (st = parse_user(out, &p, err)) != ILK_OK)
+        goto out;
+    if (out->scheme == ILK__SCHEME_TCP || out->scheme == ILK__SCHEME_TLS)
+        if ((st = parse_host(out, p.host, err)) != ILK_OK)
+            goto out;
+    if ((st = parse_path(out, &p, err)) == ILK_OK
+        && (st = parse_query(out, &p, err)) == ILK_OK)
+        st = set_shown(out, text, &p, err);
+out:
+    if (st != ILK_OK)
+        ilk__url_free(out);
+    return st;
+}
+
+void ilk__url_free(ilk__url *url)
+{
+    char *texts[] = {url->host, url->path, url->user,  url->label,
+                     url->ca,   url->cert, url->key, url->shown};
+
+    if (url->password != NULL)
+        ilk__wipe(url->password, strlen(url->password));
+    ilk__free(url->password);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        ilk__free(texts[i]);
+    *url = (ilk__url){.port = 0};
+}
