@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* clock.c -- local milliseconds and deadlines on them. */
-#define _GNU_SOURCE 1 /* CLOCK_BOOTTIME */
 #include "clock.h"
 
 #include <limits.h>

@@ -90,7 +90,7 @@ ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
 
     if (!command->failed && command->argc <= INT_MAX) {
         len = redisFormatCommandArgv(&text, (int)command->argc,
-                                     (const char **)command->argv,
+                                     command->argv,
                                      command->lens);
         if (len >= 0)
             st = ilk__buf_add(out, text, (size_t)len);

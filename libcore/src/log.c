@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* log.c -- one line to standard error, when INTERLOCK_LOG asks for it. */
-#define _GNU_SOURCE 1
 #include "log.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
  * that rings late costs one more look at the permit, and the permit is set
  * before the bell rings, so no wake-up is lost.
  */
-#define _GNU_SOURCE 1 /* syscall, pipe2 */
 #include "park.h"
 
 #include "clock.h"

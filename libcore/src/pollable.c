@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* pollable.c -- a descriptor that one side raises and the other waits for. */
-#define _GNU_SOURCE 1
 #include "pollable.h"
 
 #include <errno.h>

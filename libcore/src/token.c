@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* token.c -- random hexadecimal digits from the operating system. */
-#define _GNU_SOURCE 1
 #include "token.h"
 
 #include "alloc.h"

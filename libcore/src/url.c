@@ -8,7 +8,6 @@
  * percent-encoded may end up in any other part, so messages quote nothing of
  * the authority, and an '@' behind it is refused before anything is quoted.
  */
-#define _GNU_SOURCE 1
 #include "url.h"
 
 #include "alloc.h"
