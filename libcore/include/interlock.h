@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file interlock.h
+ * Locks that many processes share through one Redis or Valkey server.
+ *
+ * This is the umbrella header: it includes the pages below and nothing else.
+ *
+ * Rules that hold on every page:
+ * - A handle is opaque. `_open` makes one and sends nothing, verbs act,
+ *   `_free` is silent on the network and accepts NULL.
+ * - Handles hold a reference on their client, so they may be freed in any
+ *   order.
+ * - Functions answer an ilk_status: ILK_OK (0) or a negative code. The text
+ *   goes to the caller's ilk_error, which may be NULL.
+ * - Names and payloads are bytes: a pointer and a length, any content.
+ * - Times are int64_t milliseconds. A timeout of -1 waits for ever, 0 tries
+ *   once.
+ * - Threads: "any thread" may be called from several threads at once; "one
+ *   thread at a time" may move between threads; "immutable" never changes.
+ */
+#ifndef INTERLOCK_H
+#define INTERLOCK_H
+
+#include "interlock/base.h"
+#include "interlock/client.h"
+#include "interlock/event.h"
+#include "interlock/guard.h"
+#include "interlock/inspect.h"
+#include "interlock/lock.h"
+#include "interlock/lock_many.h"
+#include "interlock/rwlock.h"
+#include "interlock/server.h"
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file client.h
+ * A client: one server, a constant number of connections, any number of
+ * threads.
+ *
+ * The connections are opened when they are needed: one for calls, shared by
+ * all threads; one for wake-ups, at the first wait; one for renewals, at the
+ * first renewal. A background thread, the keeper, is started with the first
+ * wait or the first renewing lock.
+ *
+ * After fork() the child's handles answer ILK_EFORKED and send nothing;
+ * ilk_client_reopen() gives the child a client of its own.
+ */
+#ifndef INTERLOCK_CLIENT_H
+#define INTERLOCK_CLIENT_H
+
+#include "base.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A connection to one server, shared by the handles made from it. */
+typedef struct ilk_client ilk_client;
+
+/** Flags of ilk_client_opts; 0 is the default behaviour. */
+enum {
+    ILK_CLIENT_LAZY = 1,        /**< connect at the first call, not in open */
+    ILK_CLIENT_NO_EMBEDDED = 2  /**< never start an embedded server */
+};
+
+/** Options of a client. Zero means the default everywhere. */
+typedef struct ilk_client_opts {
+    size_t size;                /**< set by ilk_client_opts_init() */
+    int64_t connect_timeout_ms; /**< to connect and log in; default 2000 */
+    int64_t reply_timeout_ms;   /**< to wait for one reply; default 5000 */
+    const char *label;          /**< shown by inspection; default host:pid */
+    uint32_t flags;             /**< ILK_CLIENT_… */
+    uint32_t protocol;          /**< RESP 2 or 3; default 3, falling back */
+} ilk_client_opts;
+
+/** Counters of a client since it was opened. */
+typedef struct ilk_client_stats {
+    size_t size;             /**< set by the caller to sizeof */
+    int64_t commands;        /**< commands sent */
+    int64_t writes;          /**< writes that carried them */
+    int64_t bytes_out;       /**< bytes sent */
+    int64_t bytes_in;        /**< bytes received */
+    int64_t connects;        /**< connections made, reconnects included */
+    int64_t connections;     /**< connections open now */
+    int64_t acquires;        /**< locks taken */
+    int64_t waits;           /**< acquires that had to wait in line */
+    int64_t waiting;         /**< acquires that wait now */
+    int64_t held;            /**< leases that are renewed now */
+    int64_t renewals;        /**< leases renewed */
+    int64_t refreshes;       /**< refreshes of waiting lists sent */
+    int64_t losses;          /**< leases lost */
+    int64_t passed_on;       /**< grants given back because nobody waited */
+    int64_t events_dropped;  /**< events that found the queue full */
+} ilk_client_stats;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
+
+/**
+ * Open a client.
+ *
+ * The URL is `redis://[user[:password]@]host[:port][/db]`, the same with
+ * `rediss://` for TLS, `unix://[user:password@]/path[?db=n]`, or
+ * `embedded://[/dir]` for a private server that the library starts and the
+ * processes of one user share. NULL means $INTERLOCK_URL, and where that is
+ * unset the embedded server, unless INTERLOCK_EMBEDDED=0 forbids it. The
+ * query may set `connect_timeout_ms`, `reply_timeout_ms`, `label`,
+ * `protocol`, and for TLS `ca`, `cert` and `key`.
+ *
+ * @param[out] out  the client, to be freed; NULL when the call fails
+ * @param url       see above; may be NULL
+ * @param opts      may be NULL for the defaults; the query wins over them
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL for a URL or an option that makes no sense;
+ *         ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: at most connect_timeout_ms; not at all with ILK_CLIENT_LAZY.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
+                                   const ilk_client_opts *opts,
+                                   ilk_error *err);
+
+/**
+ * Close the client: waits end with ILK_ECLOSED, renewal stops, leases that
+ * are held run out by themselves, connections are closed.
+ *
+ * @param client    the client; a second close is harmless
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EFORKED
+ * Threads: any thread. Blocks: until the keeper has ended, a few ms.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
+
+/**
+ * Give up the caller's reference. The last reference, handles' ones
+ * included, closes the client and frees it.
+ *
+ * @param client  may be NULL
+ * Threads: any thread, once. Blocks: as ilk_client_close(). Since: 0.1
+ */
+ILK_API void ilk_client_free(ilk_client *client);
+
+/**
+ * Ask the server for a sign of life.
+ *
+ * @param client      the client
+ * @param timeout_ms  milliseconds; -1 for the client's reply_timeout_ms
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT, ILK_ECLOSED,
+ *         ILK_EFORKED
+ * Threads: any thread. Blocks: at most timeout_ms. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
+                                   ilk_error *err);
+
+/**
+ * End every wait of this client with ILK_EINTR, as a signal would. The waits
+ * keep their places and may be taken up again.
+ *
+ * @param client  the client; NULL is ignored
+ * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_client_interrupt(ilk_client *client);
+
+/**
+ * After fork(), give the child's copy of a client connections and an
+ * identity of its own. Locks that were held or awaited stay the parent's.
+ *
+ * @param client    the client
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also in a process that did not fork; ILK_ENOMEM,
+ *         ILK_ESYSTEM
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err);
+
+/**
+ * Read the client's counters.
+ *
+ * @param client    the client
+ * @param stats     set stats->size to sizeof *stats before the call
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL for a size of 0; ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_get_stats(ilk_client *client,
+                                        ilk_client_stats *stats,
+                                        ilk_error *err);
+
+/**
+ * The client's identity, 16 hexadecimal digits.
+ *
+ * @param client  the client
+ * @return a string; "" for NULL
+ * Ownership: borrowed until the client is freed or reopened.
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_client_id(const ilk_client *client);
+
+/**
+ * The URL in use, without the password.
+ *
+ * @param client  the client
+ * @return a string; "" for NULL
+ * Ownership: borrowed until the client is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_client_url(const ilk_client *client);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file event.h
+ * News of a client: one pollable descriptor and a bounded queue.
+ *
+ * An event is a hint, fetched when the caller likes; ilk_lock_remaining_ms()
+ * is the truth. Events of one handle and kind are coalesced while they wait.
+ */
+#ifndef INTERLOCK_EVENT_H
+#define INTERLOCK_EVENT_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** What happened. */
+typedef enum ilk_event_kind {
+    ILK_EVENT_NONE = 0,
+    ILK_EVENT_LOCK_LOST = 1  /**< `id` is that of the lock, `status` why */
+} ilk_event_kind;
+
+/** One piece of news. */
+typedef struct ilk_event {
+    size_t size;     /**< set by the caller to sizeof */
+    int32_t kind;    /**< an ilk_event_kind */
+    int32_t status;  /**< the ilk_status that goes with it */
+    int64_t id;      /**< the handle's id, see ilk_lock_id() */
+} ilk_event;
+
+/**
+ * The descriptor that becomes readable when there is an event to fetch.
+ *
+ * Only wait for it to become readable (poll, select, epoll, kqueue): level
+ * triggered, never read it, never close it. It is closed with the client.
+ *
+ * @param client       the client
+ * @param[out] out_fd  the descriptor
+ * @param[out] err     may be NULL
+ * @return ILK_OK; ILK_ESYSTEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the client's. Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd,
+                                       ilk_error *err);
+
+/**
+ * Fetch the next event.
+ *
+ * @param client      the client
+ * @param[out] event  filled; set event->size to sizeof *event before
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_EAGAIN when there is none; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_next_event(ilk_client *client, ilk_event *event,
+                                         ilk_error *err);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

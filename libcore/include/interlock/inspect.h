@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file inspect.h
+ * Looking at locks without touching them: who holds, who waits, which names.
+ */
+#ifndef INTERLOCK_INSPECT_H
+#define INTERLOCK_INSPECT_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** What is known of one name at one moment. */
+typedef struct ilk_info ilk_info;
+
+/** Names found by ilk_list_open(). */
+typedef struct ilk_list ilk_list;
+
+/** In which way a name is held. */
+typedef enum ilk_info_state {
+    ILK_INFO_FREE = 0,      /**< nobody holds it */
+    ILK_INFO_HELD = 1,      /**< held through this library */
+    ILK_INFO_FOREIGN = 2,   /**< held by another library, such as redis-py */
+    ILK_INFO_READERS = 3,   /**< held by readers */
+    ILK_INFO_REDISSON = 4   /**< held in Redisson's layout */
+} ilk_info_state;
+
+/**
+ * Look at one name.
+ *
+ * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param name      the name
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for a name that nobody holds; ILK_EINVAL; ILK_ETYPE
+ *         (the key is no lock); ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_inspect(ilk_info **out, ilk_client *client,
+                               const void *name, size_t name_len,
+                               ilk_error *err);
+
+/**
+ * How the name is held.
+ *
+ * @param info  the finding
+ * @return an ilk_info_state
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_info_get_state(const ilk_info *info);
+
+/**
+ * The token of the holder; the first reader's when readers hold.
+ *
+ * @param info          the finding
+ * @param[out] out_len  its bytes; may be NULL
+ * @return NUL-terminated bytes, "" when nobody holds
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_holder(const ilk_info *info, size_t *out_len);
+
+/**
+ * The label of the holder's client, host:pid by default; "" for foreign ones.
+ *
+ * @param info  the finding
+ * @return a NUL-terminated string
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_label(const ilk_info *info);
+
+/**
+ * Since when it is held, in milliseconds of the server's clock since 1970.
+ *
+ * @param info  the finding
+ * @return milliseconds; 0 when unknown
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_since_ms(const ilk_info *info);
+
+/**
+ * The lease left by the server's clock.
+ *
+ * @param info  the finding
+ * @return milliseconds; -1 for a foreign lock without expiry, 0 when free
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_ttl_ms(const ilk_info *info);
+
+/**
+ * The last fence given for this name.
+ *
+ * @param info  the finding
+ * @return the fence; 0 when none is on record
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_fence(const ilk_info *info);
+
+/**
+ * How many readers hold.
+ *
+ * @param info  the finding
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_readers(const ilk_info *info);
+
+/**
+ * How many wait in line.
+ *
+ * @param info  the finding
+ * @return their number, which may be greater than that of those listed
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_waiters(const ilk_info *info);
+
+/**
+ * How many of those who wait are listed; at most 100, the first first.
+ *
+ * @param info  the finding
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_listed(const ilk_info *info);
+
+/**
+ * The label of the i-th waiter's client.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_listed() - 1
+ * @return a NUL-terminated string; "" beyond the end
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
+
+/**
+ * The token that the i-th waiter will hold under.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_listed() - 1
+ * @return a NUL-terminated string; "" beyond the end
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
+
+/**
+ * Free a finding.
+ *
+ * @param info  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_info_free(ilk_info *info);
+
+/**
+ * Find the names of locks that are held or awaited through this library, or
+ * were within the last day. The whole key space is walked in small steps, so
+ * this is for operators, not for programs' daily work.
+ *
+ * @param[out] out     the names, to be freed; NULL when the call fails
+ * @param client       the client
+ * @param pattern      a glob as Redis' KEYS takes it; NULL for all
+ * @param pattern_len  its bytes
+ * @param[out] err     may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: some round trips. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
+                                 const void *pattern, size_t pattern_len,
+                                 ilk_error *err);
+
+/**
+ * How many names were found.
+ *
+ * @param list  the names
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API size_t ilk_list_count(const ilk_list *list);
+
+/**
+ * The i-th name, in byte order.
+ *
+ * @param list          the names
+ * @param index         0 to ilk_list_count() - 1
+ * @param[out] out_len  its bytes; may be NULL
+ * @return NUL-terminated bytes; NULL beyond the end
+ * Ownership: borrowed until the list is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_list_name(const ilk_list *list, size_t index,
+                                  size_t *out_len);
+
+/**
+ * Free the names.
+ *
+ * @param list  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_list_free(ilk_list *list);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.h -- a command as arguments with lengths, then as bytes.
+ *
+ * Arguments are borrowed until the command is formatted, but for numbers,
+ * which are kept inside. An allocation that fails is remembered and told by
+ * ilk__command_format(), so building needs no checks.
+ */
+#ifndef ILK__COMMAND_H
+#define ILK__COMMAND_H
+
+#include "buf.h"
+
+enum { ILK__COMMAND_INLINE = 24, ILK__COMMAND_NUMBERS = 12 };
+
+typedef struct ilk__command {
+    const char **argv;
+    size_t *lens;
+    size_t argc, room;
+    int failed;
+    const char *inline_argv[ILK__COMMAND_INLINE];
+    size_t inline_lens[ILK__COMMAND_INLINE];
+    char numbers[ILK__COMMAND_NUMBERS][24];
+    size_t number_count;
+} ilk__command;
+
+void ilk__command_init(ilk__command *command);
+void ilk__command_free(ilk__command *command); /* leaves it usable, empty */
+void ilk__command_add(ilk__command *command, const void *data, size_t len);
+void ilk__command_add_str(ilk__command *command, const char *text);
+/* At most ILK__COMMAND_NUMBERS of these in a command. */
+void ilk__command_add_int(ilk__command *command, int64_t number);
+
+/* Append the RESP form to out. ILK_ENOMEM. */
+ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
+                               ilk_error *err);
+
+#endif

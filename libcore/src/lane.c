@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* lane.c -- calls over one connection that any number of threads share. */
+#include "lane_inside.h"
+
+#include "alloc.h"
+#include "clock.h"
+
+#include <unistd.h>
+
+ilk__lane *ilk__lane_new(const ilk__url *url, const char *name,
+                         int64_t connect_timeout_ms)
+{
+    ilk__lane *lane = ilk__calloc(1, sizeof *lane);
+
+    if (!lane)
+        return NULL;
+    pthread_mutex_init(&lane->mutex, NULL);
+    lane->url = url;
+    lane->name = name;
+    lane->connect_timeout_ms = connect_timeout_ms;
+    return lane;
+}
+
+/* ---- calling ------------------------------------------------------------ */
+
+/* Leave a ghost in the place of a call that gives up. */
+static void leave_ghost(ilk__lane *lane, ilk__place *p)
+{
+    ilk__place *ghost = ilk__malloc(sizeof *ghost);
+    ilk__place **link;
+
+    if (!ghost) { /* no memory to stay in order: end the connection */
+        ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
+        return;
+    }
+    *ghost = *p;
+    ghost->ghost = 1;
+    ghost->parked = 0;
+    for (link = &lane->first; *link != p;)
+        link = &(*link)->next;
+    *link = ghost;
+    if (lane->last == p)
+        lane->last = ghost;
+}
+
+static ilk_status run_out(ilk__lane *lane, ilk__place *p, ilk__lane_call *call,
+                          ilk_error *err)
+{
+    int dead = ilk__now_ms() >= call->patience;
+
+    call->may_have_run = lane->sent > p->begins || lane->has_writer;
+    leave_ghost(lane, p);
+    if (dead) {
+        ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
+        return ilk__fail(err, ILK_ETIMEOUT, "the server does not answer");
+    }
+    return ilk__fail(err, ILK_ETIMEOUT, "no answer in time");
+}
+
+/* 1 when the reply came, and then the mutex is not held any more. */
+static int sleep_for_reply(ilk__lane *lane, ilk__place *p, int64_t limit)
+{
+    p->parked = 1;
+    pthread_mutex_unlock(&lane->mutex);
+    if (ilk__park(&p->parker, limit) == ILK_OK && p->parked)
+        return 1;
+    pthread_mutex_lock(&lane->mutex);
+    p->parked = 0;
+    (void)ilk__park(&p->parker, 0); /* a permit that came too late */
+    return 0;
+}
+
+static void lead(ilk__lane *lane, ilk__place *p, int64_t limit, ilk_error *err)
+{
+    lane->has_leader = 1;
+    while (!p->done && ilk__now_ms() < limit)
+        ilk__lane_lead_once(lane, limit, err);
+    ilk__lane_resign(lane);
+}
+
+/* Lead or sleep until the reply has come. Returns without the mutex. */
+static ilk_status await_reply(ilk__lane *lane, ilk__place *p,
+                              ilk__lane_call *call, ilk_error *err)
+{
+    int64_t limit = ilk__sooner(call->deadline, call->patience);
+    ilk_status st = ILK_OK;
+    int held = 1;
+
+    while (held && !p->done && st == ILK_OK) {
+        if (ilk__now_ms() >= limit)
+            st = run_out(lane, p, call, err);
+        else if (!lane->has_leader)
+            lead(lane, p, limit, err);
+        else if (sleep_for_reply(lane, p, limit))
+            held = 0;
+    }
+    if (held)
+        pthread_mutex_unlock(&lane->mutex);
+    return st;
+}
+
+/* What a call whose place is done came to. */
+static ilk_status outcome(ilk__place *p, ilk__lane_call *call, ilk_error *err)
+{
+    if (p->status == ILK_OK)
+        return ILK_OK;
+    call->may_have_run = 1;
+    if (err && err->code == 0)
+        ilk__fail(err, p->status, "the connection to the server broke");
+    return p->status;
+}
+
+ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
+                              ilk_error *err)
+{
+    ilk__place self = {0};
+    ilk_status st = ilk__parker_init(&self.parker, err);
+
+    if (st)
+        return st;
+    call->reply = NULL;
+    call->may_have_run = 0;
+    pthread_mutex_lock(&lane->mutex);
+    st = ilk__lane_come_up(lane, ilk__sooner(call->deadline, call->patience),
+                           err);
+    if (st == ILK_OK)
+        st = ilk__lane_append(lane, &self, call->command, err);
+    if (st == ILK_OK) {
+        ilk__lane_flush(lane, 0, err);
+        st = await_reply(lane, &self, call, err);
+        if (st == ILK_OK)
+            st = outcome(&self, call, err);
+    } else {
+        pthread_mutex_unlock(&lane->mutex);
+    }
+    ilk__parker_destroy(&self.parker);
+    call->reply = self.reply;
+    return st;
+}
+
+/* Take replies that are there already, when nobody else reads. */
+static void drain(ilk__lane *lane)
+{
+    if (lane->has_leader || lane->state != ILK__LANE_UP)
+        return;
+    lane->has_leader = 1;
+    ilk__lane_lead_once(lane, 0, NULL);
+    ilk__lane_resign(lane);
+}
+
+ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command)
+{
+    ilk__place *ghost = ilk__calloc(1, sizeof *ghost);
+    ilk_status st = ILK_ECONN;
+
+    if (!ghost)
+        return ILK_ENOMEM;
+    ghost->ghost = 1;
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->state == ILK__LANE_UP)
+        st = ilk__lane_append(lane, ghost, command, NULL);
+    if (st == ILK_OK) {
+        ilk__lane_flush(lane, 1, NULL);
+        drain(lane);
+    } else {
+        ilk__free(ghost);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    return st;
+}
+
+ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
+{
+    ilk_status st;
+
+    pthread_mutex_lock(&lane->mutex);
+    st = ilk__lane_come_up(lane, deadline, err);
+    pthread_mutex_unlock(&lane->mutex);
+    return st;
+}
+
+void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out)
+{
+    pthread_mutex_lock(&lane->mutex);
+    *out = lane->counts;
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void ilk__lane_shut(ilk__lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    if (lane->state == ILK__LANE_UP)
+        ilk__lane_break(lane, ILK_ECLOSED, ILK__LANE_SHUT);
+    lane->state = ILK__LANE_SHUT;
+    ilk__lane_let_go(lane);
+    ilk__lane_wake_newcomers(lane);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+void ilk__lane_free(ilk__lane *lane)
+{
+    if (!lane)
+        return;
+    ilk__conn_close(lane->conn);
+    ilk__lane_finish_all(lane, ILK_ECLOSED);
+    ilk__buf_free(&lane->pending);
+    ilk__buf_free(&lane->writing);
+    pthread_mutex_destroy(&lane->mutex);
+    ilk__free(lane);
+}
+
+void ilk__lane_abandon(ilk__lane *lane)
+{
+    if (lane->conn)
+        close(ilk__conn_fd(lane->conn));
+}

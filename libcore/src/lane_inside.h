@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lane_inside.h -- what the three files of a lane share.
+ *
+ * One mutex guards everything here; no I/O happens under it. At any time at
+ * most one thread is the leader (reads), one the writer (writes) and one the
+ * connector (opens); each drops the mutex around its I/O. A connection that
+ * failed is closed by the last of leader and writer to let go of it.
+ *
+ *     DOWN --connector--> UP --failure--> BROKEN --last one out--> DOWN
+ *
+ * All functions here are called, and return, with the mutex held.
+ */
+#ifndef ILK__LANE_INSIDE_H
+#define ILK__LANE_INSIDE_H
+
+#include "lane.h"
+#include "park.h"
+
+#include <pthread.h>
+
+typedef enum ilk__lane_state {
+    ILK__LANE_DOWN,
+    ILK__LANE_UP,
+    ILK__LANE_BROKEN,
+    ILK__LANE_SHUT
+} ilk__lane_state;
+
+/* A call in its place on the wire; on its caller's stack, or a ghost. */
+typedef struct ilk__place {
+    struct ilk__place *next;
+    ilk__parker parker;
+    ilk__reply *reply;
+    ilk_status status;
+    uint64_t begins; /* offset of its first byte on this connection */
+    int ends_batch;  /* the last command of a write */
+    int done;
+    int parked; /* asleep; cleared by who wakes it without being done */
+    int ghost;  /* nobody waits: the reply is dropped, the place freed */
+} ilk__place;
+
+/* A thread that waits for the lane to come up, or for a turn to open it. */
+typedef struct ilk__newcomer {
+    struct ilk__newcomer *next;
+    ilk__parker parker;
+} ilk__newcomer;
+
+struct ilk__lane {
+    pthread_mutex_t mutex;
+    const ilk__url *url;
+    const char *name;
+    int64_t connect_timeout_ms;
+    ilk__lane_state state;
+    ilk__conn *conn;
+    int has_leader, has_writer, has_connector;
+    ilk__newcomer *newcomers;
+    ilk__buf pending; /* commands nobody has begun to write */
+    ilk__buf writing; /* the writer's; the rest of a write that was cut */
+    uint64_t appended, sent; /* bytes, on this connection */
+    int unanswered;          /* batches */
+    ilk__place *first, *last;
+    int64_t retry_at; /* no connection is opened before */
+    int retry_ms;
+    ilk_error failure; /* why the last attempt to connect failed */
+    ilk__lane_counts counts;
+};
+
+/* lane_open.c: the life of the connection. */
+ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
+                             ilk_error *err);
+void ilk__lane_break(ilk__lane *lane, ilk_status status,
+                     ilk__lane_state state);
+void ilk__lane_let_go(ilk__lane *lane);
+void ilk__lane_wake_newcomers(ilk__lane *lane);
+void ilk__lane_finish(ilk__place *place, ilk_status status);
+void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
+
+/* lane_wire.c: commands out, replies in. */
+ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *place,
+                            const ilk__command *command, ilk_error *err);
+void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err);
+void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err);
+void ilk__lane_resign(ilk__lane *lane);
+
+#endif

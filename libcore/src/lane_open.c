@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* lane_open.c -- the life of a lane's connection: opened, broken, let go. */
+#include "lane_inside.h"
+
+#include "clock.h"
+#include "alloc.h"
+#include "token.h"
+
+#include <sys/socket.h>
+
+enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
+
+/* ---- the end of a connection -------------------------------------------- */
+
+/*
+ * A sleeper that is done returns without the mutex, so waking it must be the
+ * last touch of its place; one that was woken before (parked is 0) comes to
+ * the mutex by itself.
+ */
+void ilk__lane_finish(ilk__place *place, ilk_status status)
+{
+    if (place->ghost) {
+        ilk__reply_free(place->reply);
+        ilk__free(place);
+        return;
+    }
+    place->status = status;
+    place->done = 1;
+    if (place->parked)
+        ilk__unpark(&place->parker);
+}
+
+void ilk__lane_finish_all(ilk__lane *lane, ilk_status status)
+{
+    ilk__place *next;
+
+    for (ilk__place *p = lane->first; p; p = next) {
+        next = p->next;
+        ilk__lane_finish(p, status);
+    }
+    lane->first = lane->last = NULL;
+}
+
+void ilk__lane_wake_newcomers(ilk__lane *lane)
+{
+    for (ilk__newcomer *n = lane->newcomers; n; n = n->next)
+        ilk__unpark(&n->parker);
+}
+
+/* Close a broken connection once neither leader nor writer is inside. */
+void ilk__lane_let_go(ilk__lane *lane)
+{
+    if (lane->has_leader || lane->has_writer || !lane->conn)
+        return;
+    if (lane->state != ILK__LANE_BROKEN && lane->state != ILK__LANE_SHUT)
+        return;
+    ilk__conn_close(lane->conn);
+    lane->conn = NULL;
+    lane->counts.connected = 0;
+    ilk__buf_take(&lane->pending, ilk__buf_len(&lane->pending));
+    ilk__buf_take(&lane->writing, ilk__buf_len(&lane->writing));
+    lane->appended = lane->sent = 0;
+    lane->unanswered = 0;
+    if (lane->state == ILK__LANE_BROKEN)
+        lane->state = ILK__LANE_DOWN;
+    ilk__lane_wake_newcomers(lane);
+}
+
+void ilk__lane_break(ilk__lane *lane, ilk_status status,
+                     ilk__lane_state state)
+{
+    if (lane->state == ILK__LANE_UP) {
+        lane->state = state;
+        /* Whoever polls or sends on it finds out at once. */
+        shutdown(ilk__conn_fd(lane->conn), SHUT_RDWR);
+        ilk__lane_finish_all(lane, status);
+    }
+    ilk__lane_let_go(lane);
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static void connected(ilk__lane *lane, ilk__conn *conn)
+{
+    lane->conn = conn;
+    lane->state = ILK__LANE_UP;
+    lane->retry_ms = 0;
+    lane->retry_at = 0;
+    lane->counts.connects++;
+    lane->counts.connected = 1;
+}
+
+static void not_connected(ilk__lane *lane)
+{
+    lane->retry_ms = lane->retry_ms ? lane->retry_ms * 2 : RETRY_FIRST_MS;
+    if (lane->retry_ms > RETRY_MOST_MS)
+        lane->retry_ms = RETRY_MOST_MS;
+    lane->retry_at =
+        ilk__now_ms() + lane->retry_ms / 2 +
+        (int64_t)ilk__jitter((uint32_t)lane->retry_ms / 2 + 1);
+}
+
+/* Called and returns with the mutex held. */
+static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
+                                  ilk_error *err)
+{
+    int64_t limit =
+        ilk__sooner(deadline, ilk__deadline(lane->connect_timeout_ms));
+    ilk__conn *conn = NULL;
+    ilk_status st;
+
+    lane->has_connector = 1;
+    pthread_mutex_unlock(&lane->mutex);
+    st = ilk__conn_open(&conn, lane->url, lane->name, limit, err);
+    pthread_mutex_lock(&lane->mutex);
+    lane->has_connector = 0;
+    if (lane->state == ILK__LANE_SHUT && st == ILK_OK) {
+        ilk__conn_close(conn);
+        st = ilk__fail(err, ILK_ECLOSED, "the client is closed");
+    } else if (st == ILK_OK) {
+        connected(lane, conn);
+    } else {
+        not_connected(lane);
+        ilk__error_clear(&lane->failure);
+        if (err)
+            lane->failure = *err;
+    }
+    ilk__lane_wake_newcomers(lane);
+    return st;
+}
+
+/* Sleep until the lane changes, at most until `until`. Mutex as above. */
+static void await_change(ilk__lane *lane, int64_t until)
+{
+    ilk__newcomer self = {.next = lane->newcomers};
+    ilk__newcomer **link;
+
+    if (ilk__parker_init(&self.parker, NULL))
+        return;
+    lane->newcomers = &self;
+    pthread_mutex_unlock(&lane->mutex);
+    ilk__park(&self.parker, until);
+    pthread_mutex_lock(&lane->mutex);
+    for (link = &lane->newcomers; *link != &self;)
+        link = &(*link)->next;
+    *link = self.next;
+    ilk__parker_destroy(&self.parker);
+}
+
+/* Bring the lane up. Called and returns with the mutex held. */
+ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err)
+{
+    for (;;) {
+        int64_t now;
+
+        if (lane->state == ILK__LANE_SHUT)
+            return ilk__fail(err, ILK_ECLOSED, "the client is closed");
+        if (lane->state == ILK__LANE_UP)
+            return ILK_OK;
+        now = ilk__now_ms();
+        if (now >= deadline)
+            return ilk__fail(err, ILK_ECONN, "no connection in time%s%s",
+                             lane->failure.msg[0] ? ": " : "",
+                             lane->failure.msg);
+        if (lane->state == ILK__LANE_DOWN && !lane->has_connector &&
+            now >= lane->retry_at)
+            return open_connection(lane, deadline, err);
+        await_change(lane, lane->has_connector || lane->state == ILK__LANE_BROKEN
+                               ? deadline
+                               : ilk__sooner(deadline, lane->retry_at));
+    }
+}
+

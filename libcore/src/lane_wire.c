@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* lane_wire.c -- a lane's commands out, replies in. */
+#include "lane_inside.h"
+
+#include "clock.h"
+
+#include <poll.h>
+
+ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *p, const ilk__command *c,
+                         ilk_error *err)
+{
+    size_t before = ilk__buf_len(&lane->pending);
+    ilk_status st = ilk__command_format(c, &lane->pending, err);
+
+    if (st)
+        return st;
+    p->begins = lane->appended;
+    lane->appended += ilk__buf_len(&lane->pending) - before;
+    lane->counts.commands++;
+    if (lane->last)
+        lane->last->next = p;
+    else
+        lane->first = p;
+    lane->last = p;
+    return ILK_OK;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* What is pending becomes the write under way, and one batch more. */
+static void begin_batch(ilk__lane *lane)
+{
+    ilk__buf empty = lane->writing;
+
+    lane->writing = lane->pending;
+    lane->pending = empty;
+    lane->last->ends_batch = 1;
+    lane->unanswered++;
+    lane->counts.writes++;
+}
+
+/*
+ * Write what may be written now. Returns with what the socket did not take
+ * still in `writing`; the leader goes on when the socket has room.
+ */
+void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
+{
+    if (lane->has_writer)
+        return;
+    while (lane->state == ILK__LANE_UP) {
+        size_t sent = 0, len;
+        ilk_status st;
+
+        if (!ilk__buf_len(&lane->writing) && !ilk__conn_unsent(lane->conn)) {
+            if (!ilk__buf_len(&lane->pending) ||
+                (lane->unanswered >= ILK__LANE_BATCHES && !force))
+                return;
+            begin_batch(lane);
+        }
+        len = ilk__buf_len(&lane->writing);
+        lane->has_writer = 1;
+        pthread_mutex_unlock(&lane->mutex);
+        st = ilk__conn_send(lane->conn, ilk__buf_data(&lane->writing), len,
+                            &sent, err);
+        pthread_mutex_lock(&lane->mutex);
+        lane->has_writer = 0;
+        ilk__buf_take(&lane->writing, sent);
+        lane->sent += sent;
+        lane->counts.bytes_out += (int64_t)sent;
+        if (st) {
+            ilk__lane_break(lane, st, ILK__LANE_BROKEN);
+            return;
+        }
+        if (sent < len || ilk__conn_unsent(lane->conn))
+            return;
+    }
+    ilk__lane_let_go(lane);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* The reply belongs to the call that stands first. */
+static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
+{
+    ilk__place *p = lane->first;
+
+    if (reply->type == ILK__REPLY_PUSH) {
+        ilk__reply_free(reply);
+        return ILK_OK;
+    }
+    if (!p) {
+        ilk__reply_free(reply);
+        return ILK_EREPLY; /* an answer nobody asked for */
+    }
+    lane->first = p->next;
+    if (!lane->first)
+        lane->last = NULL;
+    if (p->ends_batch)
+        lane->unanswered--;
+    p->reply = reply;
+    ilk__lane_finish(p, ILK_OK);
+    return ILK_OK;
+}
+
+enum { HANDFUL = 64 };
+
+typedef struct ilk__haul {
+    ilk__reply *replies[HANDFUL];
+    size_t count, bytes;
+    int writable;
+} ilk__haul;
+
+/* Up to a handful of whole replies. ILK_OK: there may be more. */
+static ilk_status take_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    for (haul->count = 0; haul->count < HANDFUL && st == ILK_OK;)
+        if (!(st = ilk__conn_reply(conn, &haul->replies[haul->count], err)))
+            haul->count++;
+    return st;
+}
+
+/* Wait for the socket and read what is there. Without the mutex. */
+static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
+                                   int64_t deadline, ilk__haul *haul,
+                                   ilk_error *err)
+{
+    struct pollfd pfd = {.fd = ilk__conn_fd(conn), .events = POLLIN};
+    ilk_status st;
+
+    haul->count = haul->bytes = 0;
+    haul->writable = 0;
+    if (want_out)
+        pfd.events |= POLLOUT;
+    if (poll(&pfd, 1, ilk__poll_timeout(deadline)) <= 0)
+        return ILK_EAGAIN; /* time, or a signal, which ends nothing here */
+    haul->writable = (pfd.revents & POLLOUT) != 0;
+    if (!(pfd.revents & (POLLIN | POLLERR | POLLHUP)))
+        return ILK_EAGAIN;
+    st = ilk__conn_recv(conn, &haul->bytes, err);
+    return st ? st : take_replies(conn, haul, err);
+}
+
+static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    for (size_t i = 0; i < haul->count; i++)
+        if (lane->state != ILK__LANE_UP)
+            ilk__reply_free(haul->replies[i]);
+        else if (deliver(lane, haul->replies[i]))
+            st = ilk__fail(err, ILK_EREPLY, "the server sent a reply too many");
+    return st;
+}
+
+/* One turn of the leader. */
+void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
+{
+    ilk__conn *conn = lane->conn;
+    int want_out = !lane->has_writer && (ilk__buf_len(&lane->writing) > 0 ||
+                                         ilk__conn_unsent(conn));
+    ilk_status st, delivered;
+    ilk__haul haul;
+
+    pthread_mutex_unlock(&lane->mutex);
+    st = wait_and_receive(conn, want_out, deadline, &haul, err);
+    for (;;) {
+        pthread_mutex_lock(&lane->mutex);
+        delivered = deliver_all(lane, &haul, err);
+        if (st || delivered)
+            break;
+        pthread_mutex_unlock(&lane->mutex);
+        st = take_replies(conn, &haul, err);
+    }
+    lane->counts.bytes_in += (int64_t)haul.bytes;
+    if (st != ILK_EAGAIN || delivered)
+        ilk__lane_break(lane, delivered ? delivered : st, ILK__LANE_BROKEN);
+    else if (haul.bytes || haul.writable)
+        ilk__lane_flush(lane, 0, err);
+}
+
+/* Another caller without its reply reads on. */
+void ilk__lane_resign(ilk__lane *lane)
+{
+    lane->has_leader = 0;
+    for (ilk__place *p = lane->first; p; p = p->next)
+        if (!p->ghost) {
+            if (p->parked) {
+                p->parked = 0;
+                ilk__unpark(&p->parker);
+            }
+            break;
+        }
+    ilk__lane_let_go(lane);
+}
+

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h -- one line to standard error, when INTERLOCK_LOG asks for it:
+ * error, warn, info or debug. Quiet by default. Never a password or token.
+ */
+#ifndef ILK__LOG_H
+#define ILK__LOG_H
+
+typedef enum ilk__log_level {
+    ILK__LOG_OFF,
+    ILK__LOG_ERROR,
+    ILK__LOG_WARN,
+    ILK__LOG_INFO,
+    ILK__LOG_DEBUG
+} ilk__log_level;
+
+void ilk__log(ilk__log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

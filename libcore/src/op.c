@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* op.c -- what all operations share: asking, asking again, giving up. */
+#include "op.h"
+
+#include "clock.h"
+#include "token.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BACKOFF_FIRST_MS = 4, BACKOFF_MOST_MS = 250 };
+
+void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
+                  int64_t deadline, ilk_error *err)
+{
+    memset(op, 0, offsetof(ilk__op, command));
+    memset((char *)op + offsetof(ilk__op, deadline), 0,
+           sizeof *op - offsetof(ilk__op, deadline));
+    op->type = type;
+    op->subject = subject;
+    op->deadline = deadline;
+    op->err = err;
+    ilk__command_init(&op->command);
+}
+
+void ilk__op_free(ilk__op *op)
+{
+    ilk__command_free(&op->command);
+}
+
+ilk__act ilk__op_done(ilk__op *op, ilk_status status)
+{
+    op->status = status;
+    return ILK__ACT_DONE;
+}
+
+ilk__act ilk__op_fail(ilk__op *op, ilk_status status, const char *format, ...)
+{
+    char text[ILK_ERROR_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return ilk__op_done(op, ilk__fail(op->err, status, "%s", text));
+}
+
+ilk__act ilk__op_sleep(ilk__op *op, int64_t until)
+{
+    op->wake_at = until;
+    return ILK__ACT_SLEEP;
+}
+
+static ilk__act compose(ilk__op *op, ilk__act act)
+{
+    ilk__command_free(&op->command);
+    op->type->ask(op);
+    op->retried = 0;
+    op->backoff_ms = 0;
+    op->sent_at = op->first_sent_at = op->now;
+    if (op->command.failed)
+        return ilk__op_fail(op, ILK_ENOMEM, "%s: out of memory",
+                            op->type->name);
+    return act;
+}
+
+ilk__act ilk__op_ask(ilk__op *op)
+{
+    return compose(op, ILK__ACT_SEND);
+}
+
+ilk__act ilk__op_tell(ilk__op *op)
+{
+    return compose(op, ILK__ACT_TELL);
+}
+
+static ilk__act give_up(ilk__op *op, ilk_status status)
+{
+    if (op->type->failed)
+        return op->type->failed(op, status);
+    if (op->err && op->err->code == 0)
+        ilk__fail(op->err, status, "%s: %s", op->type->name,
+                  ilk_strerror(status));
+    return ilk__op_done(op, status);
+}
+
+/* The same question once more, after a pause that grows. */
+static ilk__act ask_again_later(ilk__op *op, ilk_status status)
+{
+    int64_t pause;
+
+    if (op->now >= op->deadline)
+        return give_up(op, status);
+    op->backoff_ms = op->backoff_ms ? op->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    if (op->backoff_ms > BACKOFF_MOST_MS)
+        op->backoff_ms = BACKOFF_MOST_MS;
+    pause = op->backoff_ms / 2 +
+            (int64_t)ilk__jitter((uint32_t)op->backoff_ms / 2 + 1);
+    op->resend = 1;
+    return ilk__op_sleep(op, ilk__sooner(op->now + pause, op->deadline));
+}
+
+static ilk__act send_copy(ilk__op *op)
+{
+    op->resend = 0;
+    op->sent_at = op->now;
+    ilk__error_clear(op->err);
+    return ILK__ACT_SEND;
+}
+
+static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
+{
+    if (input->may_have_run)
+        op->retried = 1;
+    if (input->status != ILK_ECONN)
+        return give_up(op, input->status);
+    /* A connection that broke is opened anew at once, one that could not be
+     * opened only for those who have something at stake. */
+    if (input->may_have_run && op->now < op->deadline && !op->backoff_ms) {
+        op->backoff_ms = 1;
+        return send_copy(op);
+    }
+    if (!op->patient && !op->retried)
+        return give_up(op, ILK_ECONN);
+    return ask_again_later(op, op->retried ? ILK_EUNKNOWN : ILK_ECONN);
+}
+
+static int is_passing(ilk_status status)
+{
+    return status == ILK_ESERVERBUSY || status == ILK_ESERVERLOADING;
+}
+
+static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
+{
+    ilk_status status;
+
+    if (op->type->script != ILK__SCRIPT_NONE &&
+        ilk__reply_is_error(reply, "NOSCRIPT")) {
+        ilk__script_use_source(&op->command, op->type->script);
+        return send_copy(op);
+    }
+    status = ilk__reply_error(reply, op->err);
+    if (is_passing(status) && op->patient)
+        return ask_again_later(op, status);
+    return give_up(op, status);
+}
+
+static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
+{
+    if (reply->type == ILK__REPLY_ERROR)
+        return on_error_reply(op, reply);
+    if (op->type->script != ILK__SCRIPT_NONE) {
+        ilk_status status =
+            ilk__script_check(op->type->script, reply, op->err);
+        if (status)
+            return give_up(op, status);
+    }
+    return op->type->reply(op, reply);
+}
+
+static ilk__act on_wake(ilk__op *op, ilk__cause cause)
+{
+    if (op->resend && cause == ILK__CAUSE_CLOSED)
+        return give_up(op, ILK_ECLOSED);
+    if (op->resend && (cause != ILK__CAUSE_INTERRUPT || !op->type->wake)) {
+        if (op->now < op->wake_at)
+            return ILK__ACT_SLEEP;
+        return send_copy(op);
+    }
+    return op->type->wake(op, cause);
+}
+
+ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
+{
+    op->now = input->now;
+    switch (input->kind) {
+    case ILK__INPUT_START:
+        return op->type->start ? op->type->start(op) : ilk__op_ask(op);
+    case ILK__INPUT_REPLY:
+        return on_reply(op, input->reply);
+    case ILK__INPUT_NO_REPLY:
+        return on_no_reply(op, input);
+    case ILK__INPUT_WAKE:
+        return on_wake(op, input->cause);
+    case ILK__INPUT_SENT:
+        break;
+    }
+    return ilk__op_done(op, op->status);
+}

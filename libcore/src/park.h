@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * park.h -- one thread sleeps, another wakes it, and a signal ends the sleep.
+ *
+ * A condition variable hides signals; this does not. unpark() leaves a permit
+ * that the next park() consumes at once, so no wake-up is lost.
+ */
+#ifndef ILK__PARK_H
+#define ILK__PARK_H
+
+#include "error.h"
+
+#include <stdatomic.h>
+
+typedef struct ilk__parker {
+    _Atomic uint32_t permit;
+    int fds[2]; /* pipe where there is no futex, else -1 */
+} ilk__parker;
+
+/* ILK_ESYSTEM only where a pipe is needed. */
+ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err);
+void ilk__parker_destroy(ilk__parker *parker);
+
+/* ILK_OK: woken; ILK_ETIMEOUT: deadline passed; ILK_EINTR: a signal came. */
+ilk_status ilk__park(ilk__parker *parker, int64_t deadline);
+void ilk__unpark(ilk__parker *parker); /* any thread, signal handlers too */
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* script.c -- calls of server-side scripts and the shapes of their answers. */
+#include "script.h"
+
+#include <string.h>
+
+void ilk__script_begin(ilk__command *command, int script, size_t key_count)
+{
+    ilk__command_add_str(command, "EVALSHA");
+    ilk__command_add_str(command, ilk__scripts[script].sha1);
+    ilk__command_add_int(command, (int64_t)key_count);
+}
+
+void ilk__script_use_source(ilk__command *command, int script)
+{
+    if (command->failed || command->argc < 3)
+        return;
+    command->argv[0] = "EVAL";
+    command->lens[0] = 4;
+    command->argv[1] = ilk__scripts[script].text;
+    command->lens[1] = ilk__scripts[script].text_len;
+}
+
+static int element_fits(const ilk__reply *item, char type)
+{
+    return type == 'i' ? item->type == ILK__REPLY_INT
+                       : item->type == ILK__REPLY_STR;
+}
+
+/* 'i' is an integer, 's' bytes, '*' whatever else follows. */
+static int shape_fits(const ilk__reply *reply, const char *types)
+{
+    size_t i = 1;
+
+    for (; *types; types++, i++) {
+        if (*types == '*')
+            return 1;
+        if (i >= reply->count || !element_fits(reply->items[i], *types))
+            return 0;
+    }
+    return i == reply->count;
+}
+
+ilk_status ilk__script_check(int script, const ilk__reply *reply,
+                             ilk_error *err)
+{
+    const ilk__script *declared = &ilk__scripts[script];
+
+    if (reply->type != ILK__REPLY_ARRAY || reply->count == 0 ||
+        reply->items[0]->type != ILK__REPLY_INT)
+        return ilk__fail(err, ILK_EREPLY, "%s: the answer is no result",
+                         declared->name);
+    for (size_t i = 0; i < declared->shape_count; i++) {
+        if (declared->shapes[i].code != reply->items[0]->num)
+            continue;
+        if (shape_fits(reply, declared->shapes[i].types))
+            return ILK_OK;
+        return ilk__fail(err, ILK_EREPLY, "%s: answer %d has a wrong shape",
+                         declared->name, declared->shapes[i].code);
+    }
+    return ilk__fail(err, ILK_EREPLY, "%s: unknown answer %lld",
+                     declared->name, (long long)reply->items[0]->num);
+}
+
+int ilk__script_code(const ilk__reply *reply)
+{
+    return (int)reply->items[0]->num;
+}
+
+const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index)
+{
+    return reply->items[index + 1];
+}
+
+int64_t ilk__script_int(const ilk__reply *reply, size_t index)
+{
+    return ilk__script_item(reply, index)->num;
+}

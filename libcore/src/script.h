@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script.h -- calls of server-side scripts: the command, the fallback when
+ * the server does not know the script, and the shape its answer must have.
+ */
+#ifndef ILK__SCRIPT_H
+#define ILK__SCRIPT_H
+
+#include "command.h"
+#include "reply.h"
+#include "scripts.gen.h"
+
+enum { ILK__SCRIPT_NONE = -1 };
+
+/* Begin `EVALSHA sha1 key_count`; keys and arguments are to be added. */
+void ilk__script_begin(ilk__command *command, int script, size_t key_count);
+
+/* Turn a complete EVALSHA into EVAL, for a server that lost the script. */
+void ilk__script_use_source(ilk__command *command, int script);
+
+/* An array whose code and elements are what the script declares. */
+ilk_status ilk__script_check(int script, const ilk__reply *reply,
+                             ilk_error *err);
+
+/* The code of a checked answer, and its i-th element behind the code. */
+int ilk__script_code(const ilk__reply *reply);
+int64_t ilk__script_int(const ilk__reply *reply, size_t index);
+const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index);
+
+#endif
