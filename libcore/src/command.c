@@ -89,8 +89,7 @@ ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
     long long len;
 
     if (!command->failed && command->argc <= INT_MAX) {
-        len = redisFormatCommandArgv(&text, (int)command->argc,
-                                     command->argv,
+        len = redisFormatCommandArgv(&text, (int)command->argc, command->argv,
                                      command->lens);
         if (len >= 0)
             st = ilk__buf_add(out, text, (size_t)len);

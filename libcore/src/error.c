@@ -48,8 +48,7 @@ static const struct {
                              "the server is loading its data"},
     [-ILK_ESERVERREADONLY] = {"ILK_ESERVERREADONLY",
                               "the server takes no writes"},
-    [-ILK_ESERVERMEMORY] = {"ILK_ESERVERMEMORY",
-                            "the server is out of memory"},
+    [-ILK_ESERVERMEMORY] = {"ILK_ESERVERMEMORY", "the server is out of memory"},
     [-ILK_ESERVER] = {"ILK_ESERVER", "the server answered an error"},
     [-ILK_ECLUSTER] = {"ILK_ECLUSTER",
                        "the server is part of a cluster: unsupported"},
@@ -77,8 +76,7 @@ const char *ilk_version(void)
     return TEXT(MAJOR) "." TEXT(MINOR) "." TEXT(PATCH);
 }
 
-ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format,
-                     ...)
+ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format, ...)
 {
     char text[ILK_ERROR_MAX]; /* an argument may lie in err->msg itself */
     va_list args;

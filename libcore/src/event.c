@@ -99,8 +99,8 @@ void ilk__events_push(ilk__events *events, ilk_event_kind kind, int64_t id,
         event->status = status;
     } else if (grow(events) == 0) {
         events->count++;
-        *at(events, events->count - 1)
-            = (ilk_event){.kind = (int32_t)kind, .status = status, .id = id};
+        *at(events, events->count - 1) =
+            (ilk_event){.kind = (int32_t)kind, .status = status, .id = id};
         if (events->count == 1)
             raise_or_clear(events);
     } else {
@@ -109,8 +109,7 @@ void ilk__events_push(ilk__events *events, ilk_event_kind kind, int64_t id,
     pthread_mutex_unlock(&events->mutex);
 }
 
-ilk_status ilk__events_next(ilk__events *events, ilk_event *out,
-                            ilk_error *err)
+ilk_status ilk__events_next(ilk__events *events, ilk_event *out, ilk_error *err)
 {
     const ilk_event none = {.kind = ILK_EVENT_NONE};
     ilk_status st;

@@ -13,8 +13,8 @@
 enum { TEXT_MAX = 768, LINE_MAX_BYTES = 1024 };
 
 static const char *const names[] = {
-    [ILK__LOG_OFF] = "off",   [ILK__LOG_ERROR] = "error",
-    [ILK__LOG_WARN] = "warn", [ILK__LOG_INFO] = "info",
+    [ILK__LOG_OFF] = "off",     [ILK__LOG_ERROR] = "error",
+    [ILK__LOG_WARN] = "warn",   [ILK__LOG_INFO] = "info",
     [ILK__LOG_DEBUG] = "debug",
 };
 
@@ -25,8 +25,8 @@ static void write_line(ilk__log_level level, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     char line[LINE_MAX_BYTES];
-    size_t n = (size_t)snprintf(line, sizeof line, "interlock: %s: ",
-                                names[level]);
+    size_t n =
+        (size_t)snprintf(line, sizeof line, "interlock: %s: ", names[level]);
     ssize_t sent;
 
     for (; *text != '\0' && n < sizeof line - 5; text++) {

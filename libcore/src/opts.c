@@ -19,8 +19,7 @@ static ilk_status check_size(size_t size, const char *what, ilk_error *err)
     if (size >= sizeof(size_t) && size <= SIZE_LIMIT)
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
-                     "%s: size must be sizeof the struct, got %zu", what,
-                     size);
+                     "%s: size must be sizeof the struct, got %zu", what, size);
 }
 
 ilk_status ilk__opts_copy(void *out, size_t size, const void *in,

@@ -124,8 +124,8 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
     int error = 0;
 
     for (;;) {
-        if (atomic_exchange_explicit(&parker->permit, 0,
-                                     memory_order_acquire) != 0)
+        if (atomic_exchange_explicit(&parker->permit, 0, memory_order_acquire)
+            != 0)
             return ILK_OK;
         if (error == EINTR)
             return ILK_EINTR;
@@ -139,8 +139,7 @@ void ilk__unpark(ilk__parker *parker)
 {
     int saved = errno;
 
-    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release)
-        == 0)
+    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release) == 0)
         ring_bell(parker);
     errno = saved;
 }

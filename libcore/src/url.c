@@ -34,9 +34,9 @@ static ilk_status parse_scheme(ilk__url *url, ilk__span *rest, ilk_error *err)
         const char *name;
         ilk__scheme scheme;
     } schemes[] = {
-        {"redis", ILK__SCHEME_TCP},   {"rediss", ILK__SCHEME_TLS},
-        {"valkey", ILK__SCHEME_TCP},  {"valkeys", ILK__SCHEME_TLS},
-        {"unix", ILK__SCHEME_UNIX},   {"embedded", ILK__SCHEME_EMBEDDED},
+        {"redis", ILK__SCHEME_TCP},  {"rediss", ILK__SCHEME_TLS},
+        {"valkey", ILK__SCHEME_TCP}, {"valkeys", ILK__SCHEME_TLS},
+        {"unix", ILK__SCHEME_UNIX},  {"embedded", ILK__SCHEME_EMBEDDED},
     };
 
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -319,8 +319,8 @@ static ilk_status set_shown(ilk__url *url, const char *text, const parts *p,
     memcpy(url->shown, text, before + 1);
     if (url->password != NULL) {
         memcpy(url->shown + before, stars, sizeof stars);
-        memcpy(url->shown + before + sizeof stars - 1,
-               secret.at + secret.len, after);
+        memcpy(url->shown + before + sizeof stars - 1, secret.at + secret.len,
+               after);
     }
     return ILK_OK;
 }
@@ -356,8 +356,8 @@ out:
 
 void ilk__url_free(ilk__url *url)
 {
-    char *texts[] = {url->host, url->path, url->user,  url->label,
-                     url->ca,   url->cert, url->key, url->shown};
+    char *texts[] = {url->host, url->path, url->user, url->label,
+                     url->ca,   url->cert, url->key,  url->shown};
 
     if (url->password != NULL)
         ilk__wipe(url->password, strlen(url->password));
