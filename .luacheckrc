@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: MIT
+-- What luacheck takes for granted, by folder. CI allows no warning.
+
+std = "min"
+max_line_length = 100
+codes = true
+
+-- The public package: Lua 5.1 to 5.4 and LuaJIT, no globals.
+files["lua"] = { std = "min" }
+
+-- Tests of it.
+files["tests/lua"] = { std = "min+busted" }
+
+-- Scripts that run in the server.
+files["libcore/scripts"] = {
+  std = "lua51",
+  read_globals = { "KEYS", "ARGV", "redis", "cjson" },
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The private Lua module interlock.core, generated from the public headers:
+ *
+ *     swig -lua -includeall -DILK_BINDGEN -I libcore/include \
+ *          -o interlock_lua.c bindings/swig/interlock.i
+ *
+ * Nothing that a header declares is said again here. Handles are userdata that
+ * the collector frees, in any order: a handle keeps a reference on its client.
+ * No call frees one by hand, so none can be used after. Manners (defaults,
+ * checks, loops) are those of lua/interlock.
+ */
+%module interlock_core
+
+%begin %{
+/* SWIG modules of other projects share no types with this one. */
+#define SWIG_TYPE_TABLE interlock
+
+/* dladdr() is not in POSIX. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+%}
+
+%{
+#include <interlock.h>
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Modules are what require() returns; no global is made. */
+#undef SWIG_LUA_MODULE_GLOBAL
+%}
+
+%include "typemaps.i"
+
+/* Errors come back as values, see typemaps.i. */
+%ignore ilk_error;
+
+/* The collector frees; a second free by hand would be one too many. */
+%rename("$ignore", regextarget=1, fullname=1) "^ilk_.*_free$";
+%rename("$ignore", regextarget=1, fullname=1) "^ilk_.*_opts_init$";
+
+/* A handle: a struct that only the library looks into. */
+%define ILK_HANDLE(type)
+%nodefaultctor type;
+struct type {};
+%extend type {
+    ~type() { type##_free($self); }
+}
+%enddef
+
+ILK_HANDLE(ilk_client)
+ILK_HANDLE(ilk_lock)
+ILK_HANDLE(ilk_lock_many)
+ILK_HANDLE(ilk_info)
+ILK_HANDLE(ilk_list)
+ILK_HANDLE(ilk_value)
+
+/* Options: made with their defaults, then set field by field. */
+%define ILK_OPTS(type)
+%ignore type::size;
+%extend type {
+    type() {
+        type *made = calloc(1, sizeof *made);
+
+        if (made != NULL)
+            type##_init(made, sizeof *made);
+        return made;
+    }
+    ~type() { free($self); }
+}
+%enddef
+
+ILK_OPTS(ilk_client_opts)
+ILK_OPTS(ilk_lock_opts)
+
+/* Records: made and filled by a call (see typemaps.i), freed as they came. */
+%define ILK_RECORD(type)
+%ignore type::size;
+%nodefaultctor type;
+%extend type {
+    ~type() { free($self); }
+}
+%enddef
+
+ILK_RECORD(ilk_client_stats)
+ILK_RECORD(ilk_event)
+ILK_RECORD(ilk_server_info)
+
+%include "interlock.h"
+
+/* Lua has no clock that a loop with a deadline could use. */
+%inline %{
+static int64_t ilk_lua_clock_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+%}
+
+/* The library's thread may still run when the interpreter unloads its
+ * modules, so this one stays, however it was linked. */
+%init %{
+#ifdef RTLD_NODELETE
+    {
+        Dl_info self;
+
+        if (dladdr((void *)(uintptr_t)&SWIG_init, &self) != 0)
+            dlopen(self.dli_fname, RTLD_LAZY | RTLD_NODELETE);
+    }
+#endif
+%}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* How the headers' uniform parameters look from Lua.
+ *
+ *     ilk_status f(..., err)    true, or the out values | nil, message, code
+ *     T **out, record *x        a value that is returned
+ *     x, x_len                  a string, any bytes; nil is NULL
+ *     names, name_lens, count   a table of strings
+ *     size_t *out_len           makes the returned bytes a string
+ *     int64_t and its kin       integers where Lua has them (5.3 and later)
+ *
+ * lua_error() and a failed allocation leave a wrapper by longjmp(). So what C
+ * allocates is in the collector's hands before the call is made: see box.
+ */
+
+%{
+static int64_t ilk_lua_to_integer(lua_State *L, int index)
+{
+#if LUA_VERSION_NUM >= 503
+    if (lua_isinteger(L, index))
+        return (int64_t)lua_tointeger(L, index);
+#endif
+    return (int64_t)lua_tonumber(L, index);
+}
+
+static void ilk_lua_push_integer(lua_State *L, int64_t value)
+{
+#if LUA_VERSION_NUM >= 503
+    lua_pushinteger(L, (lua_Integer)value);
+#else
+    lua_pushnumber(L, (lua_Number)value);
+#endif
+}
+
+/* Push an owning userdata that owns nothing yet. */
+static swig_lua_userdata *ilk_lua_box(lua_State *L, swig_type_info *type)
+{
+    swig_lua_userdata *box;
+    static char placeholder;
+
+    SWIG_NewPointerObj(L, &placeholder, type, 0);
+    box = lua_touserdata(L, -1);
+    box->ptr = NULL;
+    box->own = 1;
+    return box;
+}
+
+/* Leave nil, message, code as the only results. */
+static int ilk_lua_push_error(lua_State *L, const ilk_error *err)
+{
+    lua_settop(L, 0);
+    lua_pushnil(L);
+    lua_pushstring(L, err->msg);
+    ilk_lua_push_integer(L, err->code);
+    return 3;
+}
+
+static int ilk_lua_is_bytes(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TSTRING || lua_isnil(L, index);
+}
+
+static int ilk_lua_is_names(lua_State *L, int index)
+{
+    return lua_istable(L, index);
+}
+
+/* Two arrays that live as long as the call; the table holds the strings. */
+static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
+                            size_t **out_lens)
+{
+    size_t count = lua_rawlen(L, index);
+
+    *out_names = lua_newuserdata(L, (count + 1) * sizeof **out_names);
+    *out_lens = lua_newuserdata(L, (count + 1) * sizeof **out_lens);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, index, (int)i + 1);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "name %d is not a string", (int)i + 1);
+        (*out_names)[i] = lua_tolstring(L, -1, &(*out_lens)[i]);
+        lua_pop(L, 1);
+    }
+    return count;
+}
+%}
+
+/* Integers. Lua's own default would hand out floats. */
+%typemap(in, checkfn="lua_isnumber")
+    int, int32_t, int64_t, uint32_t, size_t
+    %{ $1 = ($1_ltype)ilk_lua_to_integer(L, $input); %}
+%typemap(out) int, int32_t, int64_t, uint32_t, size_t
+    %{ ilk_lua_push_integer(L, (int64_t)$1); SWIG_arg++; %}
+
+/* A setter keeps the string's address: the caller keeps the string. */
+%typemap(memberin) const char *label %{ $1 = (char *)$input; %}
+
+/* Bytes. */
+%typemap(in, checkfn="ilk_lua_is_bytes")
+    (const void *, size_t) (size_t len = 0)
+    %{ $1 = (void *)lua_tolstring(L, $input, &len); $2 = len; %}
+%apply (const void *, size_t) {
+    (const void *name, size_t name_len),
+    (const void *key, size_t key_len),
+    (const void *value, size_t value_len),
+    (const void *token, size_t token_len),
+    (const void *pattern, size_t pattern_len)
+};
+
+%typemap(in, checkfn="ilk_lua_is_names")
+    (const void *const *names, const size_t *name_lens, size_t count)
+    (const void **names = NULL, size_t *lens = NULL)
+    %{ $3 = ilk_lua_names(L, $input, &names, &lens);
+       $1 = ($1_ltype)names;
+       $2 = lens; %}
+
+/* The length of the bytes that are returned. */
+%typemap(in, numinputs=0) size_t *out_len (size_t len = 0) %{ $1 = &len; %}
+%typemap(argout) size_t *out_len
+    %{ if (result != NULL) {
+           lua_pop(L, SWIG_arg);
+           lua_pushlstring(L, result, *$1);
+           SWIG_arg = 1;
+       } %}
+
+/* A handle that is made: boxed before it exists. */
+%typemap(in, numinputs=0) SWIGTYPE **out ($*1_ltype made = NULL)
+    %{ $1 = &made; %}
+%typemap(check) SWIGTYPE **out (swig_lua_userdata *box, int box_index)
+    %{ box = ilk_lua_box(L, $*1_descriptor);
+       box_index = lua_gettop(L); %}
+%typemap(argout) SWIGTYPE **out
+    %{ box$argnum->ptr = *$1;
+       lua_pushvalue(L, box_index$argnum);
+       SWIG_arg++; %}
+
+/* A record that is filled: in a box as well. */
+%define ILK_RECORD_OUT(param)
+%typemap(in, numinputs=0) param "$1 = NULL;"
+%typemap(check) param (swig_lua_userdata *box, int box_index)
+    %{ box = ilk_lua_box(L, $1_descriptor);
+       box_index = lua_gettop(L);
+       box->ptr = calloc(1, sizeof *$1);
+       if (box->ptr == NULL)
+           luaL_error(L, "not enough memory");
+       $1 = box->ptr;
+       $1->size = sizeof *$1; %}
+%typemap(argout) param
+    %{ lua_pushvalue(L, box_index$argnum);
+       SWIG_arg++; %}
+%enddef
+ILK_RECORD_OUT(ilk_client_stats *stats)
+ILK_RECORD_OUT(ilk_event *event)
+ILK_RECORD_OUT(ilk_server_info *info)
+
+%typemap(in, numinputs=0) int *out_fd (int fd = -1) %{ $1 = &fd; %}
+%typemap(argout) int *out_fd
+    %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
+
+/* The status says which of the two shapes it is; err comes last. */
+%typemap(out) ilk_status ""
+%typemap(in, numinputs=0) ilk_error *err (ilk_error error)
+    %{ memset(&error, 0, sizeof error);
+       $1 = &error; %}
+%typemap(argout) ilk_error *err
+    %{ if (result != ILK_OK)
+           return ilk_lua_push_error(L, $1);
+       if (SWIG_arg == 0) {
+           lua_pushboolean(L, 1);
+           SWIG_arg = 1;
+       } %}

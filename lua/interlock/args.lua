@@ -1,0 +1,114 @@
+-- SPDX-License-Identifier: MIT
+-- What callers pass: checked here, refused in the caller's own line.
+--
+-- Each function is called by a public function or method, so level 3 of
+-- error() is the line of the program that passed the value.
+
+local args = {}
+
+-- Beyond it Lua 5.1 and LuaJIT have no whole numbers.
+local MAX = 2 ^ 53
+
+local function refuse(what, wanted, value)
+  local shown = type(value) == "number" and tostring(value) or type(value)
+  error(("%s must be %s, got %s"):format(what, wanted, shown), 4)
+end
+
+-- Whole milliseconds, or nil for what is no number of them. A fraction is
+-- rounded up: who asks for half a millisecond does not ask for none.
+local function whole(value)
+  local usable = type(value) == "number" and value > -MAX and value < MAX
+  return usable and math.ceil(value) or nil
+end
+
+--- A string, any bytes.
+---@param what string how the argument is called
+---@param value any
+---@return string
+function args.bytes(what, value)
+  if type(value) ~= "string" then
+    refuse(what, "a string", value)
+  end
+  return value
+end
+
+--- A string or nil.
+---@param what string
+---@param value any
+---@return string?
+function args.optional_bytes(what, value)
+  if value ~= nil and type(value) ~= "string" then
+    refuse(what, "a string or nil", value)
+  end
+  return value
+end
+
+--- A function or a table that can be called.
+---@param what string
+---@param value any
+function args.callable(what, value)
+  local meta = getmetatable(value)
+  local callable = type(meta) == "table" and meta.__call ~= nil
+  if type(value) ~= "function" and not callable then
+    refuse(what, "a function", value)
+  end
+end
+
+--- How long to wait: milliseconds, 0 once, nil or math.huge for ever.
+---@param what string
+---@param value any
+---@return integer # -1 for ever
+function args.timeout(what, value)
+  if value == nil or value == math.huge then
+    return -1
+  end
+  local ms = whole(value)
+  if not ms or ms < 0 then
+    refuse(what, "milliseconds, 0 or more, or nil", value)
+  end
+  return ms
+end
+
+--- How long something lasts: more than 0 milliseconds, or nil.
+---@param what string
+---@param value any
+---@return integer # 0 for nil: the default
+function args.duration(what, value)
+  if value == nil then
+    return 0
+  end
+  local ms = whole(value)
+  if not ms or ms <= 0 then
+    refuse(what, "milliseconds, more than 0", value)
+  end
+  return ms
+end
+
+--- A fence: a whole number from lock.fence, 0 for none.
+---@param what string
+---@param value any
+---@return integer
+function args.fence(what, value)
+  if whole(value) ~= value or value == nil or value < 0 then
+    refuse(what, "a whole number, 0 or more", value)
+  end
+  return value
+end
+
+--- A table of strings, as a list.
+---@param what string
+---@param value any
+---@return string[]
+function args.names(what, value)
+  if type(value) ~= "table" then
+    refuse(what, "a table of strings", value)
+  end
+  for i = 1, #value do
+    if type(value[i]) ~= "string" then
+      refuse(("%s[%d]"):format(what, i), "a string", value[i])
+    end
+  end
+  return value
+end
+
+return args

@@ -1,0 +1,131 @@
+-- SPDX-License-Identifier: MIT
+-- A client: one server, and the handles that are made from it.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local event = require "interlock.event"
+local guard = require "interlock.guard"
+local inspect = require "interlock.inspect"
+local lock = require "interlock.lock"
+local lock_many = require "interlock.lock_many"
+local options = require "interlock.options"
+local record = require "interlock.record"
+local rwlock = require "interlock.rwlock"
+
+---@class interlock.Client
+---@field url string in use, without the password
+---@field id string 16 hexadecimal digits
+---@field lock fun(self, name: string, opts?: interlock.LockOptions): interlock.Lock
+---@field lock_many fun(self, names: string[], opts?: interlock.LockOptions): interlock.LockMany
+---@field rwlock fun(self, name: string, opts?: interlock.LockOptions): interlock.RWLock
+---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
+---@field ls fun(self, pattern?: string): string[]?, string?, integer?
+---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
+---@field guard fun(self, key: string): interlock.Guard
+---@field events fun(self): interlock.Events?, string?, integer?
+local Client = {
+  lock = lock.open,
+  lock_many = lock_many.open,
+  rwlock = rwlock.open,
+  inspect = inspect.inspect,
+  ls = inspect.ls,
+  break_lock = inspect.break_lock,
+  guard = guard.open,
+  events = event.open,
+}
+
+---@class interlock.ClientOptions
+---@field connect_timeout_ms number? to connect and log in; default 2000
+---@field reply_timeout_ms number? to wait for one reply; default 5000
+---@field label string? shown by inspection; default host:pid
+---@field lazy boolean? connect at the first call; default false
+---@field embedded boolean? false never starts an embedded server
+---@field protocol integer? RESP 2 or 3; default 3, falling back
+
+local rules = {
+  connect_timeout_ms = { "duration" },
+  reply_timeout_ms = { "duration" },
+  label = { "string" },
+  lazy = { "flag", core.ILK_CLIENT_LAZY, when = true },
+  embedded = { "flag", core.ILK_CLIENT_NO_EMBEDDED, when = false },
+  protocol = { "number" },
+}
+
+local getters = { url = core.ilk_client_url, id = core.ilk_client_id }
+
+local meta = {}
+
+function meta.__index(self, key)
+  local getter = getters[key]
+  if getter then
+    return getter(self._handle)
+  end
+  return Client[key]
+end
+
+function meta.__tostring(self)
+  return ("client of %s"):format(self.url)
+end
+
+function meta.__close(self)
+  core.ilk_client_close(self._handle)
+end
+
+--- Ask the server for a sign of life.
+---@param timeout_ms number? milliseconds; nil for reply_timeout_ms
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Client:ping(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return core.ilk_client_ping(self._handle, ms)
+end
+
+--- Counters since the client was opened.
+---@return table<string, integer>? stats
+---@return string? msg
+---@return integer? code
+function Client:stats()
+  local stats, msg, code = core.ilk_client_get_stats(self._handle)
+  if not stats then
+    return nil, msg, code
+  end
+  return record.totable(stats)
+end
+
+--- After a fork, give the child connections and an identity of its own.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Client:reopen()
+  return core.ilk_client_reopen(self._handle)
+end
+
+--- Close: renewal stops, leases that are held run out. Again is harmless.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Client:close()
+  return core.ilk_client_close(self._handle)
+end
+
+local client = {}
+
+--- Open a client. interlock.connect(url, opts)
+---@param url string? nil: $INTERLOCK_URL, else an embedded server
+---@param opts interlock.ClientOptions?
+---@return interlock.Client? client
+---@return string? msg
+---@return integer? code
+function client.connect(url, opts)
+  args.optional_bytes("url", url)
+  local filled = options.fill(core.ilk_client_opts(), rules, opts)
+  local handle, msg, code = core.ilk_client_open(url, filled)
+  if not handle then
+    return nil, msg, code
+  end
+  local holds = setmetatable({}, { __mode = "v" })
+  return setmetatable({ _handle = handle, _holds = holds }, meta)
+end
+
+return client

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: MIT
+-- A value in Redis that refuses writes with an older fence.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+
+---@class interlock.Guard
+---@field key string
+local Guard = {}
+
+local meta = { __index = Guard }
+
+---@class interlock.Value
+---@field value string? nil when the key does not exist
+---@field fence integer the greatest that has written; 0 for none
+
+--- Write a value under a fence.
+---@param value string any bytes
+---@param fence integer lock.fence; 0 writes without a check
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ESTALE: a greater fence has written
+function Guard:set(value, fence)
+  args.bytes("value", value)
+  args.fence("fence", fence)
+  return core.ilk_guard_set(self._handle, self.key, fence, value)
+end
+
+--- Read the value and the fence it was written under.
+---@return interlock.Value? found
+---@return string? msg
+---@return integer? code
+function Guard:get()
+  local value, msg, code = core.ilk_guard_get(self._handle, self.key)
+  if not value then
+    return nil, msg, code
+  end
+  return {
+    value = core.ilk_value_data(value),
+    fence = core.ilk_value_fence(value),
+  }
+end
+
+--- Remove the value and its fence, whatever the fence.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Guard:remove()
+  return core.ilk_guard_remove(self._handle, self.key)
+end
+
+local guard = {}
+
+--- Guard a key; nothing is sent.
+--- client:guard(key), interlock.guard(client, key)
+---@param client interlock.Client
+---@param key string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@return interlock.Guard
+function guard.open(client, key)
+  args.bytes("key", key)
+  return setmetatable({ key = key, _handle = client._handle }, meta)
+end
+
+return guard

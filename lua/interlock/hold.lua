@@ -1,0 +1,208 @@
+-- SPDX-License-Identifier: MIT
+-- What a lock and a lock over many names have in common: taking, holding and
+-- giving up, whatever is held.
+--
+-- An object is a table with the generated module's handle in `_handle` and
+-- its functions in `_verbs`. The handle is freed when it is collected, which
+-- sends nothing: what is held then ends with its lease.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+
+---@class interlock.Hold
+---@field name string|string[] what is locked
+---@field held boolean whether it is ours for sure
+---@field fence integer of this hold or the last one; 0 before the first
+---@field token string of this hold or the last one; "" before the first
+---@field id integer the number that events carry
+local Hold = {}
+
+local getters = {}
+
+function getters.held(self)
+  return self._verbs.held(self._handle) == 1
+end
+
+function getters.fence(self)
+  return self._verbs.fence(self._handle)
+end
+
+function getters.token(self)
+  return self._verbs.token(self._handle)
+end
+
+function getters.id(self)
+  return self._verbs.id(self._handle)
+end
+
+-- The interpreter runs its signal handlers between two turns, so Ctrl-C
+-- takes effect there, as an error that leaves this function.
+local function wait(self, timeout_ms, take)
+  local handle = self._handle
+  local deadline = core.ilk_lua_clock_ms() + timeout_ms
+  local left = timeout_ms
+  while true do
+    local ok, msg, code = take(handle, left)
+    if code ~= core.ILK_EINTR then
+      return ok, msg, code
+    end
+    if timeout_ms > 0 then
+      left = math.max(deadline - core.ilk_lua_clock_ms(), 1)
+    end
+  end
+end
+
+-- An error left the wait: nothing that it may have got is kept.
+local function abandon(self, held_before)
+  self._verbs.cancel(self._handle)
+  if not held_before and self.held then
+    self._verbs.release(self._handle)
+  end
+end
+
+-- Wait by `take`, a function of the handle and the milliseconds left.
+local function acquire(self, timeout_ms, take)
+  local held_before = self.held
+  local ran, ok, msg, code = pcall(wait, self, timeout_ms, take)
+  if not ran then
+    abandon(self, held_before)
+    error(ok, 0)
+  end
+  return ok, msg, code
+end
+
+-- Give the hold up after the body of with(); its error wins.
+local function leave(self, ran, ...)
+  local ok, msg, code = self._verbs.release(self._handle)
+  if not ran then
+    error((...), 0)
+  end
+  if not ok then
+    return nil, msg, code
+  end
+  return true, ...
+end
+
+--- Take it, after those who asked before.
+---
+--- Blocks until it is ours, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Hold:acquire(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local ok, msg, code = acquire(self, ms, self._verbs.acquire)
+  return ok, msg, code
+end
+
+--- Give it up; the first who waits holds it next.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: it was no longer ours
+function Hold:release()
+  return self._verbs.release(self._handle)
+end
+
+--- Set the lease left, counted from now.
+---@param ttl_ms number? milliseconds; nil for the ttl_ms it was made with
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Hold:extend(ttl_ms)
+  local ms = args.duration("ttl_ms", ttl_ms)
+  return self._verbs.extend(self._handle, ms)
+end
+
+--- Find out whether it is still ours; asks the server only when in doubt.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST, ILK_ENOTOWNER, ILK_EUNKNOWN
+function Hold:check()
+  return self._verbs.check(self._handle)
+end
+
+--- End a wait that a signal has interrupted, and give up the place in line.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Hold:cancel()
+  return self._verbs.cancel(self._handle)
+end
+
+--- Milliseconds that it is ours for sure, by the local clock.
+---@return integer # 0 when not held or not sure any more
+function Hold:remaining_ms()
+  return self._verbs.remaining_ms(self._handle)
+end
+
+--- Hold it while a function runs, and release it whatever happens.
+---
+--- An error of the function is raised again. When the lock was lost while it
+--- ran, the answer is nil, message, ILK_ELOST.
+---@param fn fun(hold: interlock.Hold): ...
+---@param timeout_ms number? as for acquire
+---@return true? ok
+---@return any ... # what fn returned, or message and code
+function Hold:with(fn, timeout_ms)
+  args.callable("fn", fn)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local ok, msg, code = acquire(self, ms, self._verbs.acquire)
+  if not ok then
+    return nil, msg, code
+  end
+  return leave(self, pcall(fn, self))
+end
+
+-- `local lock <close> = ...`: a loss is an error, unless one is on its way.
+local function close(self, problem)
+  local ok, msg, code = self._verbs.release(self._handle)
+  if not ok and code ~= core.ILK_ENOTOWNER and problem == nil then
+    error(msg, 0)
+  end
+end
+
+local hold = {}
+
+hold.methods = Hold
+hold.acquire = acquire
+
+--- A metatable for objects of one kind.
+---@param kind string what tostring() says
+---@param own table the methods that the kind has beside the common ones
+---@return table
+function hold.metatable(kind, own)
+  local methods = setmetatable(own, { __index = Hold })
+  return {
+    __index = function(self, key)
+      local getter = getters[key]
+      if getter then
+        return getter(self)
+      end
+      return methods[key]
+    end,
+    __newindex = function(_, key)
+      error(("a %s has no field %q to set"):format(kind, tostring(key)), 2)
+    end,
+    __tostring = function(self)
+      local state = self.held and "held, %d ms left" or "not held"
+      local shown = state:format(self:remaining_ms())
+      return ("%s %s (%s)"):format(kind, self._title, shown)
+    end,
+    __close = close,
+  }
+end
+
+--- The generated functions of one kind of handle.
+---@param prefix string such as "ilk_lock_"
+---@return table<string, function>
+function hold.verbs(prefix)
+  return setmetatable({}, {
+    __index = function(verbs, name)
+      verbs[name] = core[prefix .. name]
+      return verbs[name]
+    end,
+  })
+end
+
+return hold

@@ -1,0 +1,100 @@
+-- SPDX-License-Identifier: MIT
+-- Looking at locks without touching them: who holds, who waits, which names.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local constants = require "interlock.constants"
+
+local states = constants.names("ILK_INFO_")
+
+---@class interlock.Waiter
+---@field label string the waiting client, host:pid by default
+---@field token string under which it will hold
+
+---@class interlock.Info
+---@field state "free"|"held"|"foreign"|"readers"|"redisson"
+---@field holder string? the token; nil when nobody holds
+---@field label string? the holder's client; nil for other libraries' ones
+---@field since_ms integer since when, the server's clock; 0 when unknown
+---@field ttl_ms integer the lease left; -1 for a foreign lock without one
+---@field fence integer the last one given; 0 for none
+---@field readers integer how many readers hold
+---@field waiters integer how many wait
+---@field line interlock.Waiter[] those who wait, the first first, at most 100
+
+local function line(info)
+  local found = {}
+  for i = 0, core.ilk_info_listed(info) - 1 do
+    found[i + 1] = {
+      label = core.ilk_info_waiter_label(info, i),
+      token = core.ilk_info_waiter_token(info, i),
+    }
+  end
+  return found
+end
+
+local function filled(text)
+  return text ~= "" and text or nil
+end
+
+local inspect = {}
+
+--- Look at one name. client:inspect(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Info? info
+---@return string? msg
+---@return integer? code
+function inspect.inspect(client, name)
+  args.bytes("name", name)
+  local info, msg, code = core.ilk_inspect(client._handle, name)
+  if not info then
+    return nil, msg, code
+  end
+  return {
+    state = states[core.ilk_info_get_state(info)],
+    holder = filled(core.ilk_info_holder(info)),
+    label = filled(core.ilk_info_label(info)),
+    since_ms = core.ilk_info_since_ms(info),
+    ttl_ms = core.ilk_info_ttl_ms(info),
+    fence = core.ilk_info_fence(info),
+    readers = core.ilk_info_readers(info),
+    waiters = core.ilk_info_waiters(info),
+    line = line(info),
+  }
+end
+
+--- Names of locks that are held or awaited or were within the last day. The
+--- whole key space is walked: for operators. client:ls(pattern)
+---@param client interlock.Client
+---@param pattern string? a glob as Redis' KEYS takes it; nil for all
+---@return string[]? names in byte order
+---@return string? msg
+---@return integer? code
+function inspect.ls(client, pattern)
+  args.optional_bytes("pattern", pattern)
+  local list, msg, code = core.ilk_list_open(client._handle, pattern)
+  if not list then
+    return nil, msg, code
+  end
+  local names = {}
+  for i = 1, core.ilk_list_count(list) do
+    names[i] = core.ilk_list_name(list, i - 1)
+  end
+  return names
+end
+
+--- Take a lock away from whoever holds it. client:break_lock(name, token)
+---@param client interlock.Client
+---@param name string
+---@param token string? break only this holder's lock
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ENOTOWNER: nobody, or not that token, holds it
+function inspect.break_lock(client, name, token)
+  args.bytes("name", name)
+  args.optional_bytes("token", token)
+  return core.ilk_lock_break(client._handle, name, token)
+end
+
+return inspect

@@ -1,0 +1,96 @@
+-- SPDX-License-Identifier: MIT
+-- Options: from a caller's table to a record of the generated module.
+--
+-- A rule says what an option may be and where it goes:
+--     { "duration" }                 whole milliseconds above 0, same name
+--     { "string" }                   a string, same name
+--     { "number" }                   a number, same name
+--     { "choice", words }            one of the words, its number is stored
+--     { "flag", bit, when = b }      a boolean; sets the bit when it is b
+
+local options = {}
+
+local checks = {}
+
+function checks.duration(record, key, _, value)
+  local usable = type(value) == "number" and value > 0 and value < 2 ^ 53
+  if not usable then
+    return "milliseconds, more than 0"
+  end
+  record[key] = math.ceil(value)
+end
+
+function checks.string(record, key, _, value)
+  if type(value) ~= "string" then
+    return "a string"
+  end
+  record[key] = value
+end
+
+function checks.number(record, key, _, value)
+  if type(value) ~= "number" or value % 1 ~= 0 then
+    return "a whole number"
+  end
+  record[key] = value
+end
+
+function checks.choice(record, key, rule, value)
+  local words = {}
+  for number, word in pairs(rule[2]) do
+    if word == value then
+      record[key] = number
+      return nil
+    end
+    words[#words + 1] = ("%q"):format(word)
+  end
+  table.sort(words)
+  return table.concat(words, " or ")
+end
+
+function checks.flag(record, _, rule, value)
+  if type(value) ~= "boolean" then
+    return "true or false"
+  end
+  if value == rule.when then
+    record.flags = record.flags + rule[2]
+  end
+end
+
+local function known(rules)
+  local keys = {}
+  for key in pairs(rules) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return table.concat(keys, ", ")
+end
+
+--- Fill a record. What is wrong is raised in the line of the program, which
+--- calls the public function that calls this.
+---@param record userdata? made by the generated module, with defaults
+---@param rules table<string, table> see above
+---@param given table? the caller's options
+---@return userdata # the record
+function options.fill(record, rules, given)
+  if record == nil then
+    error("not enough memory", 3)
+  end
+  if given ~= nil and type(given) ~= "table" then
+    error("options must be a table, got " .. type(given), 3)
+  end
+  for key, value in pairs(given or {}) do
+    local rule = rules[key]
+    if not rule then
+      local text = "unknown option %q; there are %s"
+      error(text:format(tostring(key), known(rules)), 3)
+    end
+    local wanted = checks[rule[1]](record, key, rule, value)
+    if wanted then
+      local shown = type(value) == "table" and "a table" or tostring(value)
+      error(("option %s must be %s, got %s"):format(key, wanted, shown), 3)
+    end
+  end
+  return record
+end
+
+return options
