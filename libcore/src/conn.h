@@ -29,7 +29,8 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
 /*
  * Go on as far as possible without blocking: ILK_OK when ready, ILK_EAGAIN to
  * be called again when poll() reports ilk__conn_events() on ilk__conn_fd() or
- * the deadline passes, anything else is the failure.
+ * ilk__conn_until() has come, anything else is the failure: ILK_ETIMEOUT when
+ * the deadline passed, ILK_ECONN, ILK_EAUTH, ILK_EINVAL (a TLS file), ...
  */
 ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err);
 
@@ -39,6 +40,8 @@ ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
 
 int ilk__conn_fd(const ilk__conn *conn); /* may change while connecting */
 short ilk__conn_events(const ilk__conn *conn);
+/* The deadline, or earlier while there is another address to try. */
+int64_t ilk__conn_until(const ilk__conn *conn);
 
 /*
  * Send what the socket takes. *out_sent may be less than len: poll for
@@ -64,7 +67,8 @@ int ilk__conn_protocol(const ilk__conn *conn); /* 2 or 3 */
 /* 1 when the login showed a server in cluster mode. */
 int ilk__conn_cluster(const ilk__conn *conn);
 
-/* Close the descriptor and free all; sends nothing. NULL is fine. */
+/* Close the descriptor and free all; sends nothing. NULL is fine. In a
+ * fork's child only the descriptor is closed. */
 void ilk__conn_close(ilk__conn *conn);
 
 #endif

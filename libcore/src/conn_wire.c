@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conn_wire.c -- bytes out and in, by one system call each time.
+ *
+ *     plain   send: caller -> socket            recv: socket -> inbox -> reader
+ *     TLS     send: caller -> tls -> sealed -> socket
+ *             recv: socket -> inbox -> tls -> inbox -> reader
+ */
+#include "conn_inside.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* the socket has SO_NOSIGPIPE */
+#endif
+
+static ilk_status broken(const ilk__conn *conn, int error, ilk_error *err)
+{
+    return ilk__fail(err, ILK_ECONN, "the connection to %s broke: %s",
+                     conn->where, strerror(error));
+}
+
+/* One send(2); *out_sent is 0 when the socket takes nothing now. */
+static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
+                            size_t *out_sent, ilk_error *err)
+{
+    ssize_t sent;
+
+    do
+        sent = send(conn->fd, data, len, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    *out_sent = sent < 0 ? 0 : (size_t)sent;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        return broken(conn, errno, err);
+    return ILK_OK;
+}
+
+/* Move what is encrypted out of the TLS layer, behind what is kept. */
+static ilk_status seal(ilk__conn *conn, ilk_error *err)
+{
+    size_t pending = ilk__tls_pending(conn->tls);
+    char *room;
+
+    if (pending == 0)
+        return ILK_OK;
+    room = ilk__buf_reserve(&conn->sealed, pending);
+    if (room == NULL)
+        return ilk__fail(err, ILK_ENOMEM, "no memory to send to %s",
+                         conn->where);
+    ilk__buf_grew(&conn->sealed, ilk__tls_take(conn->tls, room, pending));
+    return ILK_OK;
+}
+
+ilk_status ilk__conn_flush(ilk__conn *conn, ilk_error *err)
+{
+    ilk_status status = seal(conn, err);
+    size_t len = ilk__buf_len(&conn->sealed), sent = 0;
+
+    if (status == ILK_OK && len > 0) {
+        status = send_some(conn, ilk__buf_data(&conn->sealed), len, &sent,
+                           err);
+        ilk__buf_take(&conn->sealed, sent);
+    }
+    atomic_store(&conn->kept, len - sent);
+    return status;
+}
+
+ilk_status ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
+                          size_t *out_sent, ilk_error *err)
+{
+    ilk_status status;
+
+    *out_sent = 0;
+    if (conn->tls == NULL)
+        return len == 0 ? ILK_OK : send_some(conn, data, len, out_sent, err);
+    if (len > 0) {
+        status = ilk__tls_write(conn->tls, data, len, err);
+        if (status != ILK_OK)
+            return status;
+        *out_sent = len;
+    }
+    return ilk__conn_flush(conn, err);
+}
+
+int ilk__conn_unsent(const ilk__conn *conn)
+{
+    if (conn->tls == NULL)
+        return 0;
+    return atomic_load(&conn->kept) > 0 || ilk__tls_pending(conn->tls) > 0;
+}
+
+ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
+{
+    ssize_t got;
+
+    do
+        got = recv(conn->fd, conn->inbox, sizeof conn->inbox, 0);
+    while (got < 0 && errno == EINTR);
+    *out_len = got < 0 ? 0 : (size_t)got;
+    if (got > 0)
+        return ILK_OK;
+    if (got == 0)
+        return ilk__fail(err, ILK_ECONN,
+                         "the server at %s closed the connection",
+                         conn->where);
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return ILK_EAGAIN;
+    return broken(conn, errno, err);
+}
+
+/* Decrypt all there is and feed it. What fails after some bytes is told by
+ * the next call, so that a server's last words are heard. */
+static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
+{
+    ilk_status status;
+    size_t len;
+
+    for (;;) {
+        status = ilk__tls_read(conn->tls, conn->inbox, sizeof conn->inbox,
+                               &len, err);
+        if (status != ILK_OK)
+            return *out_bytes > 0 ? ILK_OK : status;
+        status = ilk__reader_feed(conn->reader, conn->inbox, len, err);
+        if (status != ILK_OK)
+            return status;
+        *out_bytes += len;
+    }
+}
+
+/* Bytes may lie decrypted in the TLS layer already, from behind the
+ * handshake, with nothing more to come from the socket. */
+static ilk_status recv_sealed(ilk__conn *conn, size_t *out_bytes,
+                              ilk_error *err)
+{
+    ilk_status fetched, status;
+    size_t len;
+
+    fetched = ilk__conn_fetch(conn, &len, err);
+    if (fetched == ILK_OK) {
+        status = ilk__tls_put(conn->tls, conn->inbox, len, err);
+        if (status != ILK_OK)
+            return status;
+    }
+    status = unseal(conn, out_bytes, fetched == ILK_ECONN ? NULL : err);
+    return status == ILK_OK || fetched != ILK_ECONN ? status : fetched;
+}
+
+ilk_status ilk__conn_recv(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
+{
+    ilk_status status;
+    size_t len;
+
+    *out_bytes = 0;
+    if (conn->tls != NULL)
+        return recv_sealed(conn, out_bytes, err);
+    status = ilk__conn_fetch(conn, &len, err);
+    if (status != ILK_OK)
+        return status;
+    *out_bytes = len;
+    return ilk__reader_feed(conn->reader, conn->inbox, len, err);
+}
+
+ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err)
+{
+    return ilk__reader_next(conn->reader, out, err);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* login.c -- what a new connection says first, as a machine without I/O. */
+#include "login.h"
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HELLO = 'h', AUTH = 'a', SETNAME = 'n', SELECT = 's' };
+
+/* Servers take a name of '!' to '~' only. */
+static void copy_name(char *out, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i + 1 < ILK__LOGIN_NAME && name != NULL && name[i] != '\0';
+         i++)
+        out[i] = name[i] >= '!' && name[i] <= '~' ? name[i] : '-';
+    out[i] = '\0';
+}
+
+static int has_secret(const ilk__url *url)
+{
+    return url->user != NULL || url->password != NULL;
+}
+
+static const char *password_of(const ilk__url *url)
+{
+    return url->password != NULL ? url->password : "";
+}
+
+static void build_hello(const ilk__login *login, ilk__command *command)
+{
+    const ilk__url *url = login->url;
+
+    ilk__command_add_str(command, "HELLO");
+    ilk__command_add_str(command, "3");
+    if (has_secret(url)) {
+        ilk__command_add_str(command, "AUTH");
+        ilk__command_add_str(command,
+                             url->user != NULL ? url->user : "default");
+        ilk__command_add_str(command, password_of(url));
+    }
+    if (login->name[0] != '\0') {
+        ilk__command_add_str(command, "SETNAME");
+        ilk__command_add_str(command, login->name);
+    }
+}
+
+static void build(const ilk__login *login, char what, ilk__command *command)
+{
+    const ilk__url *url = login->url;
+
+    switch (what) {
+    case HELLO:
+        build_hello(login, command);
+        break;
+    case AUTH:
+        ilk__command_add_str(command, "AUTH");
+        if (url->user != NULL)
+            ilk__command_add_str(command, url->user);
+        ilk__command_add_str(command, password_of(url));
+        break;
+    case SETNAME:
+        ilk__command_add_str(command, "CLIENT");
+        ilk__command_add_str(command, "SETNAME");
+        ilk__command_add_str(command, login->name);
+        break;
+    default:
+        ilk__command_add_str(command, "SELECT");
+        ilk__command_add_int(command, url->db);
+        break;
+    }
+}
+
+static ilk_status say(ilk__login *login, char what, ilk__buf *out,
+                      ilk_error *err)
+{
+    ilk__command command;
+    ilk_status status;
+
+    ilk__command_init(&command);
+    build(login, what, &command);
+    status = ilk__command_format(&command, out, err);
+    ilk__command_free(&command);
+    login->asked[login->asked_count++] = what;
+    return status;
+}
+
+static ilk_status start_round(ilk__login *login, int hello, ilk__buf *out,
+                              ilk_error *err)
+{
+    ilk_status status = ILK_OK;
+
+    login->asked_count = login->answered = 0;
+    login->fall_back = 0;
+    login->protocol = hello ? 3 : 2;
+    if (hello)
+        status = say(login, HELLO, out, err);
+    if (!hello && has_secret(login->url))
+        status = say(login, AUTH, out, err);
+    /* Even without a name: a login has at least one reply to wait for. */
+    if (status == ILK_OK && !hello)
+        status = say(login, SETNAME, out, err);
+    if (status == ILK_OK && login->url->db != 0)
+        status = say(login, SELECT, out, err);
+    return status;
+}
+
+ilk_status ilk__login_start(ilk__login *login, const ilk__url *url,
+                            const char *name, ilk__buf *out, ilk_error *err)
+{
+    memset(login, 0, sizeof *login);
+    login->url = url;
+    copy_name(login->name, name);
+    return start_round(login, url->protocol != 2, out, err);
+}
+
+static int is_text(const ilk__reply *reply, const char *text)
+{
+    return reply->type == ILK__REPLY_STR && reply->len == strlen(text)
+           && memcmp(reply->str, text, reply->len) == 0;
+}
+
+/* HELLO's pairs: we look for the mode and for the protocol in force. */
+static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
+                             ilk_error *err)
+{
+    const ilk__reply *value;
+    size_t i;
+
+    if (reply->type != ILK__REPLY_ARRAY)
+        return ilk__fail(err, ILK_EREPLY, "HELLO answered by type %d",
+                         (int)reply->type);
+    for (i = 0; i + 1 < reply->count; i += 2) {
+        value = reply->items[i + 1];
+        if (is_text(reply->items[i], "mode"))
+            login->cluster = is_text(value, "cluster");
+        else if (is_text(reply->items[i], "proto")
+                 && value->type == ILK__REPLY_INT)
+            login->protocol = value->num == 3 ? 3 : 2;
+    }
+    return ILK_OK;
+}
+
+/* Redis before 6 knows no HELLO, later ones may lack RESP3, and what stands
+ * between us and a server may refuse it. */
+static int knows_no_hello(const ilk__reply *reply)
+{
+    return ilk__reply_is_error(reply, "NOPROTO")
+           || ilk__reply_is_error(reply, "NOPERM")
+           || strstr(reply->str, "unknown command") != NULL
+           || strstr(reply->str, "Unknown command") != NULL;
+}
+
+/* ILK_OK: this one is settled, by success or because it does not matter. */
+static ilk_status settle(ilk__login *login, char what,
+                         const ilk__reply *reply, ilk_error *err)
+{
+    if (reply->type != ILK__REPLY_ERROR)
+        return what == HELLO ? read_hello(login, reply, err) : ILK_OK;
+    if (what == HELLO && knows_no_hello(reply)) {
+        login->fall_back = 1;
+        return ILK_OK;
+    }
+    if (login->fall_back) /* SELECT behind a HELLO that failed */
+        return ILK_OK;
+    if (what == SETNAME && !ilk__reply_is_error(reply, "NOAUTH")
+        && strstr(reply->str, "max number of clients") == NULL)
+        return ILK_OK;
+    return ilk__reply_error(reply, err);
+}
+
+ilk_status ilk__login_reply(ilk__login *login, const ilk__reply *reply,
+                            ilk__buf *out, ilk_error *err)
+{
+    ilk_status status;
+
+    if (reply->type == ILK__REPLY_PUSH)
+        return ILK_EAGAIN;
+    status = settle(login, login->asked[login->answered++], reply, err);
+    if (status != ILK_OK || login->answered < login->asked_count)
+        return status != ILK_OK ? status : ILK_EAGAIN;
+    if (!login->fall_back)
+        return ILK_OK;
+    status = start_round(login, 0, out, err);
+    return status == ILK_OK ? ILK_EAGAIN : status;
+}

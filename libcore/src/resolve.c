@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* resolve.c -- from a host name to addresses, without waiting for it. */
+#include "resolve.h"
+#include "alloc.h"
+#include "pollable.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 256 * 1024, PORT_BYTES = 8 };
+
+struct ilk__resolve {
+    atomic_int owners; /* the caller, and the thread while it runs */
+    atomic_int done;   /* set last by the thread: the rest is then final */
+    pid_t pid;         /* where the thread runs */
+    ilk__pollable bell;
+    struct addrinfo *list;
+    int error;    /* getaddrinfo's; with EAI_SYSTEM errno below */
+    int os_error;
+    char port[PORT_BYTES];
+    char host[];
+};
+
+static void let_go(ilk__resolve *resolve)
+{
+    if (atomic_fetch_sub(&resolve->owners, 1) > 1)
+        return;
+    if (resolve->list != NULL)
+        freeaddrinfo(resolve->list);
+    ilk__pollable_close(&resolve->bell);
+    ilk__free(resolve);
+}
+
+static void look_up(ilk__resolve *resolve, int flags)
+{
+    struct addrinfo hints;
+
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV | flags;
+    resolve->error = getaddrinfo(resolve->host, resolve->port, &hints,
+                                 &resolve->list);
+    resolve->os_error = errno;
+    if (resolve->error != 0)
+        resolve->list = NULL;
+}
+
+static void *thread_main(void *arg)
+{
+    ilk__resolve *resolve = arg;
+
+    look_up(resolve, 0);
+    atomic_store(&resolve->done, 1);
+    ilk__pollable_raise(&resolve->bell);
+    let_go(resolve);
+    return NULL;
+}
+
+/* Signals stay with the program's own threads. */
+static int start_thread(ilk__resolve *resolve)
+{
+    size_t stack = STACK_BYTES;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+    int error = pthread_attr_init(&attr);
+
+    if (error != 0)
+        return error;
+#ifdef PTHREAD_STACK_MIN
+    if (stack < (size_t)PTHREAD_STACK_MIN)
+        stack = (size_t)PTHREAD_STACK_MIN;
+#endif
+    pthread_attr_setstacksize(&attr, stack);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&thread, &attr, thread_main, resolve);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+static ilk_status start_beside(ilk__resolve *resolve, ilk_error *err)
+{
+    ilk_status status = ilk__pollable_open(&resolve->bell, err);
+    int error;
+
+    if (status != ILK_OK)
+        return status;
+    atomic_store(&resolve->done, 0);
+    atomic_store(&resolve->owners, 2);
+    error = start_thread(resolve);
+    if (error == 0)
+        return ILK_OK;
+    atomic_store(&resolve->owners, 1);
+    return ilk__fail(err, ILK_ESYSTEM,
+                     "cannot start a thread to look up %s: %s", resolve->host,
+                     strerror(error));
+}
+
+ilk_status ilk__resolve_start(ilk__resolve **out, const char *host, int port,
+                              ilk_error *err)
+{
+    size_t size = strlen(host) + 1;
+    ilk__resolve *resolve = ilk__calloc(1, sizeof *resolve + size);
+    ilk_status status;
+
+    *out = NULL;
+    if (resolve == NULL)
+        return ilk__fail(err, ILK_ENOMEM, "no memory to look up %s", host);
+    memcpy(resolve->host, host, size);
+    snprintf(resolve->port, sizeof resolve->port, "%d", port);
+    resolve->bell.fds[0] = resolve->bell.fds[1] = -1;
+    resolve->pid = getpid();
+    atomic_init(&resolve->owners, 1);
+    atomic_init(&resolve->done, 1);
+    look_up(resolve, AI_NUMERICHOST);
+    if (resolve->error == EAI_NONAME) {
+        status = start_beside(resolve, err);
+        if (status != ILK_OK) {
+            let_go(resolve);
+            return status;
+        }
+    }
+    *out = resolve;
+    return ILK_OK;
+}
+
+int ilk__resolve_fd(const ilk__resolve *resolve)
+{
+    return ilk__pollable_fd(&resolve->bell);
+}
+
+ilk_status ilk__resolve_result(const ilk__resolve *resolve,
+                               const struct addrinfo **out, ilk_error *err)
+{
+    const char *text;
+
+    *out = NULL;
+    if (!atomic_load(&resolve->done))
+        return ILK_EAGAIN;
+    if (resolve->error == 0) {
+        *out = resolve->list;
+        return ILK_OK;
+    }
+    if (resolve->error == EAI_MEMORY)
+        return ilk__fail(err, ILK_ENOMEM, "no memory to look up %s",
+                         resolve->host);
+    text = resolve->error == EAI_SYSTEM ? strerror(resolve->os_error)
+                                        : gai_strerror(resolve->error);
+    return ilk__fail(err, ILK_ECONN, "cannot find the address of %s: %s",
+                     resolve->host, text);
+}
+
+void ilk__resolve_free(ilk__resolve *resolve)
+{
+    if (resolve == NULL)
+        return;
+    if (resolve->pid != getpid())
+        atomic_store(&resolve->owners, 1);
+    let_go(resolve);
+}

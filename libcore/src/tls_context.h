@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* tls_context.h -- whom TLS trusts and as whom we come; for tls.c only. */
+#ifndef ILK__TLS_CONTEXT_H
+#define ILK__TLS_CONTEXT_H
+
+#include "url.h"
+
+#include <openssl/ssl.h>
+
+/*
+ * TLS 1.2 or later, peers always verified. Authorities: url->ca (a file or a
+ * directory); else SSL_CERT_FILE and SSL_CERT_DIR; else what the system has.
+ * Our certificate: url->cert, its key in url->key or in the same file.
+ * ILK_EINVAL names the file and what is wrong with it; ILK_ENOMEM.
+ */
+ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url,
+                            ilk_error *err);
+
+#endif
