@@ -1,0 +1,27 @@
+--@script guard_set keys=2 args=2
+--@reply WRITTEN
+--@reply STALE i
+-- SPDX-License-Identifier: MIT
+-- Write a value unless a greater fence has written it.
+-- KEYS value, guard    ARGV fence (0: no check, none recorded), value
+-- returns {WRITTEN} | {STALE, the greater fence}: nothing is changed
+-- A retry writes the same value again, or is refused by who came later.
+--@include reply
+--@include number
+
+local key, guard = KEYS[1], KEYS[2]
+local fence, value = number_at(1, 0), ARGV[2]
+if misuse then
+  return misuse
+end
+
+redis.call("STRLEN", key)
+local last = tonumber(redis.call("GET", guard) or 0)
+if fence > 0 and fence < last then
+  return { STALE, last }
+end
+if fence > last then
+  redis.call("SET", guard, string.format("%.0f", fence))
+end
+redis.call("SET", key, value)
+return { WRITTEN }

@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: MIT
+-- A place in the line, packed by its client:
+--   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
+-- kind: x exclusive, r reader, w to be woken. nil for other versions.
+local function parse_entry(text)
+  local kind, client, waiter, token, lease, who =
+    string.match(text, "^1 ([rwx]) (%S+) (%S+) (%S+) (%d+) %d+ ?(.*)$")
+  if not kind then
+    return nil
+  end
+  return { kind = kind, client = client, waiter = waiter, token = token,
+    lease = tonumber(lease), who = who }
+end

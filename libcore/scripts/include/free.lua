@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: MIT
+-- Free a lock in Redisson's layout: its waiters listen on a channel of
+-- theirs, ours are woken in the order of the line.
+--@include grant
+
+-- Returns more and denied.
+local function free_redisson(channel, grant_ms, limit, liveness)
+  redis.call("DEL", KEYS[1])
+  local told = redis.pcall("PUBLISH", channel, "0")
+  local more, denied = grant(1, grant_ms, limit, liveness, "barge")
+  return more, type(told) == "number" and denied or 1
+end

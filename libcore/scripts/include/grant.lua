@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- Hand a free lock to the first who waits and can be reached.
+--
+-- Each entry, in the order of its ticket, is left alone (unknown version, or
+-- nobody listens: passed over), removed (its client is dead) or served.
+--@include now
+--@include reply
+--@include entry
+--@include offer
+
+-- A deadline far ahead is from a clock that was set back since: such an
+-- entry is passed over until its client says again that it lives.
+local function life(walk, client)
+  if not walk.life[client] then
+    local deadline = tonumber(redis.call("ZSCORE", walk.live, client) or -1)
+    walk.life[client] = deadline < walk.ms and "dead" or
+      deadline > walk.ms + walk.liveness * 10 and "unsure" or "alive"
+  end
+  return walk.life[client]
+end
+
+local function visit(walk, e)
+  local state = life(walk, e.client)
+  if state ~= "alive" then
+    return state == "dead" and DROP or PASS
+  end
+  if e.kind == "r" and walk.mode ~= "barge" then
+    return serve_reader(walk, e)
+  end
+  if walk.reading then
+    return STOP
+  end
+  if walk.mode == "barge" or e.kind == "w" and e.token ~= walk.own then
+    return wake(walk, e)
+  end
+  return serve_exclusive(walk, e)
+end
+
+-- Make the keys say who holds now.
+local function settle(walk)
+  if walk.who then
+    local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
+    write_record(walk.record, walk.fence, READERS, walk.now, walk.who, left)
+  elseif walk.undo then
+    redis.pcall("DEL", walk.lock)
+    redis.pcall("HSET", walk.record, "token", "")
+  end
+end
+
+-- at: index of the name's first key. mode: nil, "barge" (wake the first
+-- instead of granting) or "join" (readers hold; only readers may follow).
+-- own: a token that needs no message, its caller gets the full lease.
+-- Returns more, denied, and for `own` the fence and the lease. more is 1
+-- when entries went, none ended the walk and others stand behind the limit.
+local function grant(at, grant_ms, limit, liveness, mode, own)
+  local wait, now = KEYS[at + 2], now_us()
+  local entries = redis.call("ZRANGE", wait, 0, limit - 1)
+  local walk = { lock = KEYS[at], record = KEYS[at + 1], live = KEYS[at + 3],
+    readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000),
+    grant_ms = grant_ms, liveness = liveness, mode = mode, own = own,
+    fence = read_record(KEYS[at + 1]), reading = mode == "join", life = {}, denied = 0 }
+  local kept, fate = 0, PASS
+  for _, text in ipairs(entries) do
+    local e = parse_entry(text)
+    fate = e and visit(walk, e) or PASS
+    if fate % 2 == 1 then
+      redis.call("ZREM", wait, text)
+    else
+      kept = kept + 1
+    end
+    if fate >= STOP then
+      break
+    end
+  end
+  settle(walk)
+  local more = fate < STOP and kept < #entries and #entries == limit and
+    redis.call("ZCARD", wait) > kept
+  return more and 1 or 0, walk.denied, walk.own_fence, walk.own_lease
+end

@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- Offer a free lock to one who waits: write, then tell; a message that
+-- reaches nobody takes the write back. Writes go through pcall: on a server
+-- out of memory a release gives up the hand-over and still releases.
+-- `walk` is grant.lua's.
+--@include fence
+--@include readers
+
+-- What becomes of an entry: odd, it leaves the line; 2 or 3, the walk ends.
+local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
+
+-- The number of those who got the message; nil when it was refused.
+local function publish(walk, client, message)
+  local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
+  if type(receivers) == "number" then
+    return receivers
+  end
+  walk.denied = 1
+end
+
+local function announce(walk, e, fence, lease)
+  return publish(walk, e.client, string.format("1 grant %s %s %.0f %.0f %.0f ",
+    e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
+end
+
+local function wake(walk, e)
+  local receivers = publish(walk, e.client, "1 wake " .. e.waiter .. " " .. walk.lock)
+  if receivers == 0 then
+    return PASS
+  end
+  return receivers and e.kind == "w" and SERVED or STOP
+end
+
+-- The write of a grant; false when the server refuses it.
+local function write_grant(walk, token, who, lease)
+  walk.fence = next_fence(walk.fence, walk.now, 0)
+  local ok = pcall(write_record, walk.record, walk.fence, token, walk.now, who, lease)
+  walk.undo = walk.undo or ok
+  return ok
+end
+
+local function serve_exclusive(walk, e)
+  local own = e.token == walk.own
+  local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
+  if not write_grant(walk, e.token, e.who, lease) or
+    not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
+    return STOP
+  end
+  local receivers = own or announce(walk, e, walk.fence, lease)
+  if receivers == 0 then
+    return PASS
+  end
+  walk.undo = not receivers
+  walk.own_fence, walk.own_lease = own and walk.fence, lease
+  return receivers and SERVED or STOP
+end
+
+-- Let a reader in. On a free key nobody in `readers` holds any more.
+local function serve_reader(walk, e)
+  local own = e.token == walk.own
+  local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
+  if not walk.reading then
+    redis.call("DEL", walk.readers)
+  end
+  if not pcall(add_reader, walk.readers, e.token, walk.now, lease) then
+    return STOP
+  end
+  walk.fence = next_fence(walk.fence, walk.now, 0)
+  local receivers = own or announce(walk, e, walk.fence, lease)
+  if not receivers or receivers == 0 then
+    redis.call("ZREM", walk.readers, e.token)
+    return receivers and PASS or STOP
+  end
+  walk.reading, walk.who = true, walk.who or e.who
+  if own then
+    walk.own_fence, walk.own_lease = walk.fence, lease
+  end
+  return DROP
+end

@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: MIT
+-- The first element of every answer. Numbers are never used again.
+local HELD = 1
+local BUSY = 2
+local QUEUED = 3
+local FREE = 4
+local RELEASED = 5
+local LOST = 6
+local GONE = 7
+local MORE = 8
+local STALE = 9
+local WRITTEN = 10
+-- What the key holds while readers hold; no token may be this.
+local READERS = "ilk:readers"

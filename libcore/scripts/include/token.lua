@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: MIT
+-- Tokens among the arguments, refused as number.lua refuses numbers.
+--@include reply
+--@include number
+
+local function token_at(index)
+  local token = ARGV[index]
+  if not token or token == "" or token == READERS then
+    misuse = misuse or redis.error_reply("ILKARG argument " .. index ..
+      " must be a token, got '" .. tostring(token) .. "'")
+  end
+  return token
+end

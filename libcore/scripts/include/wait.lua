@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: MIT
+-- Standing in line: wait is a zset ticket -> entry.
+--@include number
+--@include entry
+--@include record
+--@include alive
+
+-- Say ILKARG for an entry that is not the caller's own.
+local function check_entry(text, kinds, client, token)
+  local entry = parse_entry(text)
+  if not entry or not string.find(kinds, entry.kind, 1, true) or
+    entry.client ~= client or entry.token ~= token then
+    misuse = misuse or redis.error_reply("ILKARG no entry of this caller: '" .. text .. "'")
+  end
+end
+
+-- A retry keeps its place. Clients that came, left and died are forgotten
+-- here, or a busy name would remember all of them.
+local function enqueue(wait, live, text, client, now, liveness)
+  local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
+  redis.call("ZADD", wait, "NX", tonumber(last[2] or 0) + 1, text)
+  redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
+  stay_alive(wait, live, client, now, liveness)
+end
+
+-- Whoever hands the lock to this waiter later does not know its floor. A
+-- record that exists keeps its expiry: it is that of the holder.
+local function raise_record(key, last, floor, lease)
+  if floor > last then
+    redis.call("HSET", key, "fence", string.format("%.0f", floor + 1))
+  end
+  if floor > last and last == 0 then
+    keep_record(key, lease)
+  end
+end

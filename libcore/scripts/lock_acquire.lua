@@ -1,0 +1,73 @@
+--@script lock_acquire keys=5 args=10
+--@reply HELD i i i
+--@reply QUEUED i i i
+--@reply BUSY i i i
+-- SPDX-License-Identifier: MIT
+-- Take the lock if it is free and nobody waits, else stand in line.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
+--   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit
+-- returns {HELD, lease left, fence, now us}
+--   | {QUEUED | BUSY, holder's pttl (-2 free, -1 no expiry), now us, ours}
+-- A retry under the same token is told of the hold it has, and a retried
+-- entry keeps its place.
+--@include now
+--@include token
+--@include fence
+
+local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
+local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
+local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local last, last_token = read_record(record)
+
+local function take(left)
+  local fence = next_fence(last, now, floor)
+  write_record(record, fence, token, now, who, left)
+  return { HELD, left, fence, now }
+end
+
+if (barge or redis.call("EXISTS", wait) == 0) and redis.call("SET", lock, token, "NX", "PX", lease) then
+  if barge and entry ~= "" then
+    redis.call("ZREM", wait, entry)
+  end
+  return take(lease)
+end
+
+local value = redis.call("GET", lock)
+if value == token then
+  local left = redis.call("PTTL", lock)
+  return last_token == token and { HELD, left, last, now } or take(left)
+end
+
+--@include wait
+--@include grant
+--@include ours
+if entry ~= "" then
+  check_entry(entry, "xw", client, token)
+  if misuse then
+    return misuse
+  end
+  raise_record(record, last, floor, lease)
+  enqueue(wait, live, entry, client, now, liveness)
+end
+
+local ours = is_ours(value, last_token)
+if not value then
+  local _, _, fence, left = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  if fence then
+    return { HELD, left, fence, now }
+  end
+  ours = redis.call("EXISTS", lock)
+  if entry == "" and ours == 0 and redis.call("EXISTS", wait) == 0 then
+    redis.call("SET", lock, token, "PX", lease)
+    last = read_record(record)
+    return take(lease)
+  end
+end
+return { entry == "" and BUSY or QUEUED, redis.call("PTTL", lock), now, ours }

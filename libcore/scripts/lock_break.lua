@@ -1,0 +1,33 @@
+--@script lock_break keys=5 args=4
+--@reply RELEASED i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Take the lock away from its holder, as an operator may, and hand it on.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV token ('': whoever holds; readers, all of them), grant ms, limit,
+--   liveness ms
+-- returns {RELEASED, more, denied} | {LOST}: nobody holds under this token
+-- A retry with a token breaks nothing else; one without may break the next.
+--@include number
+--@include grant
+
+local lock, readers = KEYS[1], KEYS[5]
+local token, grant_ms, limit, liveness = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)
+if misuse then
+  return misuse
+end
+
+local value = redis.call("GET", lock)
+local reads = value == READERS and token ~= "" and redis.call("ZREM", readers, token) == 1
+if not value or token ~= "" and value ~= token and not reads then
+  return { LOST }
+end
+local now = now_us()
+local latest = reads and latest_reader(readers, now)
+if latest then
+  redis.call("PEXPIRE", lock, latest - math.floor(now / 1000))
+  return { RELEASED, 0, 0 }
+end
+redis.call("DEL", lock, readers)
+local more, denied = grant(1, grant_ms, limit, liveness)
+return { RELEASED, more, denied }

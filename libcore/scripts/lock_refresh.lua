@@ -1,0 +1,54 @@
+--@script lock_refresh keys=5 args=5+
+--@reply BUSY i i i *
+--@reply FREE i i i *
+--@reply MORE i i i *
+-- SPDX-License-Identifier: MIT
+-- Say that a client lives, hand on a lock that lies free, and tell each of
+-- the client's waiters how it stands. Also how a waiter claims at expiry.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,
+--   then for each entry: HELD | QUEUED | GONE, lease left, fence}
+-- A retry finds what the first run left: who was granted is HELD.
+--@include now
+--@include number
+--@include alive
+--@include grant
+--@include ours
+--@include batch
+
+local lock, record, wait, live, readers = unpack(KEYS)
+local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
+local limit = number_at(4, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local now, value = now_us(), redis.call("GET", lock)
+stay_alive(wait, live, client, now, liveness)
+if value == READERS and not latest_reader(readers, now) then
+  redis.call("DEL", lock)
+  value = false
+end
+local more = 0
+if not value or value == READERS then
+  more = grant(1, grant_ms, limit, liveness, value and "join" or nil)
+  value = redis.call("GET", lock)
+end
+
+local fence, record_token = read_record(record)
+local left = redis.call("PTTL", lock)
+local function state_of(entry)
+  local e = parse_entry(entry)
+  local reads = e.kind == "r" and value == READERS and redis.call("ZSCORE", readers, e.token)
+  if reads then
+    return HELD, reads - math.floor(now / 1000), fence
+  elseif value == e.token then
+    return HELD, left, record_token == e.token and fence or 0
+  end
+  return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+end
+
+local state = more == 1 and MORE or value and BUSY or FREE
+return report({ state, left, now, is_ours(value, record_token) }, 5, state_of)

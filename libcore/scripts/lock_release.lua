@@ -1,0 +1,30 @@
+--@script lock_release keys=5 args=5
+--@reply RELEASED i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give the lock up and hand it to the first who waits.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV token, grant ms, limit, barge 0|1 (wake the first, grant nothing),
+--   liveness ms
+-- returns {RELEASED, more, denied} | {LOST}
+-- A retry finds the token gone and touches nobody's lock.
+--@include token
+
+local lock, wait = KEYS[1], KEYS[3]
+local token, grant_ms, limit = token_at(1), number_at(2, 1), number_at(3, 1)
+local mode, liveness = ARGV[4] == "1" and "barge" or nil, number_at(5, 1)
+if misuse then
+  return misuse
+end
+
+if redis.call("GET", lock) ~= token then
+  return { LOST }
+end
+redis.call("DEL", lock)
+if redis.call("EXISTS", wait) == 0 then
+  return { RELEASED, 0, 0 }
+end
+
+--@include grant
+local more, denied = grant(1, grant_ms, limit, liveness, mode)
+return { RELEASED, more, denied }

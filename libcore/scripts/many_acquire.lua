@@ -1,0 +1,46 @@
+--@script many_acquire keys=5* args=4
+--@reply HELD i i i
+--@reply BUSY i i i i
+-- SPDX-License-Identifier: MIT
+-- Take several locks when all are free and nobody waits for any, else none.
+-- KEYS lock, fence, wait, live, readers of each name
+-- ARGV token, lease ms, who, floor
+-- returns {HELD, lease left, fence, now us}
+--   | {BUSY, index of the name from 0, its pttl, now us, ours}
+-- A retry under the same token is told of the hold it has.
+--@include now
+--@include token
+--@include fence
+--@include ours
+
+local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
+if not misuse and #KEYS % 5 ~= 0 then
+  misuse = redis.error_reply("ILKARG keys come in fives, got " .. #KEYS)
+end
+if misuse then
+  return misuse
+end
+
+local now, highest, held, left = now_us(), 0, 0, lease
+for at = 1, #KEYS, 5 do
+  local value = redis.call("GET", KEYS[at])
+  local last, last_token = read_record(KEYS[at + 1])
+  local mine = value == token
+  if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1) then
+    return { BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
+  end
+  if mine and last_token == token then
+    held, left = held + 1, math.min(left, redis.call("PTTL", KEYS[at]))
+  end
+  highest = math.max(highest, last)
+end
+if held == #KEYS / 5 then
+  return { HELD, left, highest, now }
+end
+
+local fence = next_fence(highest, now, floor)
+for at = 1, #KEYS, 5 do
+  redis.call("SET", KEYS[at], token, "PX", lease)
+  write_record(KEYS[at + 1], fence, token, now, who, lease)
+end
+return { HELD, lease, fence, now }

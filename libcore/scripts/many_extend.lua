@@ -1,0 +1,37 @@
+--@script many_extend keys=5* args=3
+--@reply HELD i i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give several locks of one token a fresh lease and, if asked, one fence.
+-- KEYS lock, fence, wait, live, readers of each name
+-- ARGV token, lease ms, fence (0: leave them; else no record stays below)
+-- returns {HELD, lease, highest fence, now us} | {LOST}: nothing is changed
+-- A retry sets the same lease and fence again.
+--@include now
+--@include token
+--@include record
+
+local token, lease, fence = token_at(1), number_at(2, 1), number_at(3, 0)
+if not misuse and #KEYS % 5 ~= 0 then
+  misuse = redis.error_reply("ILKARG keys come in fives, got " .. #KEYS)
+end
+if misuse then
+  return misuse
+end
+
+for at = 1, #KEYS, 5 do
+  if redis.call("GET", KEYS[at]) ~= token then
+    return { LOST }
+  end
+end
+local highest = fence
+for at = 1, #KEYS, 5 do
+  local last = read_record(KEYS[at + 1])
+  if last < fence then
+    redis.call("HSET", KEYS[at + 1], "fence", string.format("%.0f", fence), "token", token)
+  end
+  redis.call("PEXPIRE", KEYS[at], lease)
+  keep_record(KEYS[at + 1], lease)
+  highest = math.max(highest, last)
+end
+return { HELD, lease, highest, now_us() }

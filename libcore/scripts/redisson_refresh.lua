@@ -1,0 +1,45 @@
+--@script redisson_refresh keys=5 args=5+
+--@reply BUSY i i i *
+--@reply FREE i i i *
+--@reply MORE i i i *
+-- SPDX-License-Identifier: MIT
+-- lock_refresh for Redisson's layout: when the lock lies free, the first in
+-- the line is woken.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,
+--   then for each entry: HELD | QUEUED | GONE (woken, or forgotten: acquire
+--   again), lease left, fence}
+-- A retry at most wakes the next as well; a wake is a hint to try.
+--@include now
+--@include number
+--@include alive
+--@include grant
+--@include batch
+
+local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local client, liveness, grant_ms, limit = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local fence, record_token = read_record(record)
+local ours = record_token and redis.call("HEXISTS", lock, record_token) or 0
+local now, left = now_us(), redis.call("PTTL", lock)
+stay_alive(wait, live, client, now, liveness)
+local more = 0
+if left == -2 then
+  more = grant(1, grant_ms, limit, liveness, "barge")
+end
+
+local function state_of(entry)
+  local e = parse_entry(entry)
+  if redis.call("HEXISTS", lock, e.token) == 1 then
+    return HELD, left, record_token == e.token and fence or 0
+  end
+  return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+end
+
+local state = more == 1 and MORE or left == -2 and FREE or BUSY
+return report({ state, left, now, ours }, 5, state_of)

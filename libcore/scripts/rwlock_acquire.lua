@@ -1,0 +1,81 @@
+--@script rwlock_acquire keys=5 args=10
+--@reply HELD i i i
+--@reply QUEUED i i i
+--@reply BUSY i i i
+-- SPDX-License-Identifier: MIT
+-- Enter as a reader if no writer holds and nobody waits, else stand in line.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV and answers as in lock_acquire; the entry is of kind r
+-- A retry under the same token is told of the hold it has, and a retried
+-- entry keeps its place.
+--@include now
+--@include token
+--@include fence
+--@include readers
+
+local lock, record, wait, live, readers = unpack(KEYS)
+local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
+local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
+local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
+if misuse then
+  return misuse
+end
+
+local now, value = now_us(), redis.call("GET", lock)
+local last, last_token = read_record(record)
+local latest = value == READERS and latest_reader(readers, now)
+local until_ms = latest and redis.call("ZSCORE", readers, token)
+if until_ms then
+  return { HELD, until_ms - math.floor(now / 1000), last, now }
+end
+if value == READERS and not latest then
+  redis.call("DEL", lock)
+  value = false
+end
+
+local function enter()
+  if not value then
+    redis.call("SET", lock, READERS, "PX", lease)
+    redis.call("DEL", readers)
+  end
+  add_reader(readers, token, now, lease)
+  local left = keep_marker(lock, readers, now, latest_reader(readers, now))
+  local fence = next_fence(last, now, floor)
+  write_record(record, fence, READERS, now, who, left)
+  return { HELD, lease, fence, now }
+end
+
+if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
+  if entry ~= "" then
+    redis.call("ZREM", wait, entry)
+  end
+  return enter()
+end
+
+--@include wait
+--@include grant
+--@include ours
+if entry ~= "" then
+  check_entry(entry, "r", client, token)
+  if misuse then
+    return misuse
+  end
+  raise_record(record, last, floor, lease)
+  enqueue(wait, live, entry, client, now, liveness)
+end
+
+local ours = is_ours(value, last_token)
+if not value or latest then
+  local _, _, fence, left = grant(1, grant_ms, limit, liveness, latest and "join" or nil,
+    entry ~= "" and token or nil)
+  if fence then
+    return { HELD, left, fence, now }
+  end
+  value = redis.call("GET", lock)
+  if entry == "" and (not value or value == READERS) and redis.call("EXISTS", wait) == 0 then
+    last = read_record(record)
+    return enter()
+  end
+  ours = value and 1 or 0
+end
+return { entry == "" and BUSY or QUEUED, redis.call("PTTL", lock), now, ours }

@@ -1,0 +1,29 @@
+--@script rwlock_extend keys=3 args=2
+--@reply HELD i i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give a reader a fresh lease.
+-- KEYS lock, fence, readers    ARGV token, lease ms
+-- returns {HELD, lease, fence, now us} | {LOST}
+-- A retry sets the same lease again.
+--@include now
+--@include token
+--@include record
+--@include readers
+
+local lock, record, readers = KEYS[1], KEYS[2], KEYS[3]
+local token, lease = token_at(1), number_at(2, 1)
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local until_ms = redis.call("GET", lock) == READERS and redis.call("ZSCORE", readers, token)
+if not until_ms or tonumber(until_ms) <= math.floor(now / 1000) then
+  return { LOST }
+end
+local fence = read_record(record)
+add_reader(readers, token, now, lease)
+local left = keep_marker(lock, readers, now, latest_reader(readers, now))
+keep_record(record, left)
+return { HELD, lease, fence, now }

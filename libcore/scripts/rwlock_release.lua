@@ -1,0 +1,25 @@
+--@script rwlock_release keys=5 args=4
+--@reply RELEASED i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Leave as a reader; the last one hands the lock to the first who waits.
+-- KEYS lock, fence, wait, live, readers
+-- ARGV token, grant ms, limit, liveness ms
+-- returns {RELEASED, more, denied} | {LOST}
+-- A retry finds the token gone; the other readers stay.
+--@include token
+--@include leave
+
+local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
+if misuse then
+  return misuse
+end
+
+if redis.call("GET", KEYS[1]) ~= READERS then
+  return { LOST }
+end
+local held, more, denied = leave(token, grant_ms, limit, liveness)
+if not held then
+  return { LOST }
+end
+return { RELEASED, more, denied }

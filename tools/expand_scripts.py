@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Turn libcore/scripts/*.lua into one C table: expanded, stripped, hashed.
+
+A script says on line 1 what it is called and takes, and in --@reply lines
+what it answers:
+
+    --@script lock_extend keys=2 args=2      keys=5*: a multiple of 5
+    --@reply HELD i i i                      args=5+: five or more
+    --@include fence                         include/fence.lua, once
+
+Lines that are only a comment, and blank ones, are left out, so prose does
+not change a script's SHA1. Needs the standard library of Python 3.9.
+"""
+import argparse
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "libcore" / "scripts"
+HEAD = re.compile(r"--@script ([a-z][a-z0-9_]*) keys=(\d+)(\*?) args=(\d+)(\+?)")
+REPLY = re.compile(r"--@reply ([A-Z]+)((?: [is])*(?: \*)?)")
+INCLUDE = re.compile(r"--@include ([a-z][a-z0-9_]*)")
+CODE = re.compile(r"local ([A-Z]+) = (\d+)")
+USE = re.compile(r"\b(KEYS|ARGV)\[(\d+)\]")
+
+
+class ScriptError(Exception):
+    """A script that cannot be used; the text says which and why."""
+
+
+class Script:
+    """One script: what its first lines declare, and the text to be sent."""
+
+    def __init__(self, path, include_dirs, codes):
+        lines = read_lines(path)
+        head = HEAD.fullmatch(lines[0]) if lines else None
+        if not head:
+            raise ScriptError(f"{path}: line 1 is not '--@script NAME keys=N args=M'")
+        self.name = head[1]
+        if self.name != path.stem:
+            raise ScriptError(f"{path}: line 1 names the script {self.name}")
+        self.keys, self.keys_multiple = int(head[2]), bool(head[3])
+        self.args, self.args_open = int(head[4]), bool(head[5])
+        self.replies = read_replies(path, lines[1:], codes)
+        self.text = expand(path, include_dirs)
+        self.sha1 = hashlib.sha1(self.text.encode()).hexdigest()
+        self.check_uses(path)
+
+    def check_uses(self, path):
+        """Refuse a KEYS[n] or ARGV[n] beyond what line 1 declares."""
+        limits = {"KEYS": self.keys, "ARGV": self.args}
+        for what, index in USE.findall(self.text):
+            if int(index) > limits[what]:
+                raise ScriptError(f"{path}: uses {what}[{index}], "
+                                  f"line 1 declares {limits[what]}")
+
+
+def read_lines(path):
+    """The lines of a file without their ends."""
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise ScriptError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_replies(path, lines, codes):
+    """The declared shapes: a list of (code name, types)."""
+    replies = []
+    for line in lines:
+        if not line.startswith("--@reply"):
+            continue
+        match = REPLY.fullmatch(line)
+        if not match:
+            raise ScriptError(f"{path}: not a reply: {line}")
+        if match[1] not in codes:
+            raise ScriptError(f"{path}: include/reply.lua has no code {match[1]}")
+        replies.append((match[1], match[2].replace(" ", "")))
+    if not replies:
+        raise ScriptError(f"{path}: declares no --@reply")
+    return replies
+
+
+def read_codes(include_dirs):
+    """Name and number of every code in include/reply.lua."""
+    codes = {}
+    for line in read_lines(find_include("reply", include_dirs, SCRIPTS)):
+        match = CODE.fullmatch(line)
+        if match and match[1] in codes:
+            raise ScriptError(f"include/reply.lua: {match[1]} is there twice")
+        if match:
+            codes[match[1]] = int(match[2])
+    if len(set(codes.values())) != len(codes):
+        raise ScriptError("include/reply.lua: two codes share a number")
+    return codes
+
+
+def find_include(name, include_dirs, wanted_by):
+    """The first file of this name; an override directory comes first."""
+    for folder in include_dirs:
+        path = folder / f"{name}.lua"
+        if path.is_file():
+            return path
+    raise ScriptError(f"{wanted_by}: there is no include '{name}'")
+
+
+def expand(path, include_dirs, stack=(), seen=None):
+    """The text of a file with its includes, without whole-line comments."""
+    seen = set() if seen is None else seen
+    kept = []
+    for line in read_lines(path):
+        bare = line.strip()
+        match = INCLUDE.fullmatch(bare)
+        if match:
+            kept.append(expand_include(match[1], path, include_dirs, stack, seen))
+        elif bare.startswith("--@include"):
+            raise ScriptError(f"{path}: not an include: {line}")
+        elif bare.startswith("--[["):
+            raise ScriptError(f"{path}: block comments are not stripped: {line}")
+        elif bare and not bare.startswith("--"):
+            kept.append(line.rstrip() + "\n")
+    return "".join(kept)
+
+
+def expand_include(name, wanted_by, include_dirs, stack, seen):
+    """The text of an include, or nothing when it is there already."""
+    if name in stack:
+        chain = " -> ".join((*stack, name))
+        raise ScriptError(f"{wanted_by}: includes run in a circle: {chain}")
+    if name in seen:
+        return ""
+    seen.add(name)
+    path = find_include(name, include_dirs, wanted_by)
+    return expand(path, include_dirs, (*stack, name), seen)
+
+
+def load(scripts_dir, include_dirs):
+    """All scripts by name, and the codes."""
+    codes = read_codes(include_dirs)
+    scripts = [Script(path, include_dirs, codes)
+               for path in sorted(scripts_dir.glob("*.lua"))]
+    if not scripts:
+        raise ScriptError(f"{scripts_dir}: holds no scripts")
+    return scripts, codes
+
+
+HEADER = """\
+/* SPDX-License-Identifier: MIT */
+/* scripts.gen.h -- the server-side scripts; made by expand_scripts.py. */
+#ifndef ILK__SCRIPTS_GEN_H
+#define ILK__SCRIPTS_GEN_H
+
+#include <stddef.h>
+
+/* A reply that a script may give: its code, then one letter per element:
+   i integer, s string, * the rest of any shape. */
+typedef struct ilk__shape {{
+    int code;
+    const char *types;
+}} ilk__shape;
+
+typedef struct ilk__script {{
+    const char *name;
+    const char *sha1;
+    const char *text;
+    size_t text_len;
+    int keys;
+    int keys_multiple; /* 1: any multiple of keys, at least one */
+    int args;
+    int args_open; /* 1: args or more */
+    const ilk__shape *shapes;
+    size_t shape_count;
+}} ilk__script;
+
+enum {{
+{scripts}
+    ILK__SCRIPT_COUNT
+}};
+
+enum {{
+{codes}
+}};
+
+extern const ilk__script ilk__scripts[ILK__SCRIPT_COUNT];
+
+#endif
+"""
+
+
+def c_header(scripts, codes):
+    """The text of scripts.gen.h."""
+    return HEADER.format(
+        scripts="\n".join(f"    ILK__SCRIPT_{s.name.upper()}," for s in scripts),
+        codes=",\n".join(f"    ILK__CODE_{name} = {number}"
+                         for name, number in codes.items()))
+
+
+def c_bytes(text):
+    """An initialiser, one C line per line of the text.
+
+    Not a string literal: compilers need only take 4095 bytes in one.
+    """
+    rows = []
+    for line in text.encode().splitlines(keepends=True):
+        rows.append("    " + "".join(f"{byte}," for byte in line))
+    return "\n".join(rows)
+
+
+def c_source(scripts):
+    """The text of scripts.gen.c."""
+    out = ["/* SPDX-License-Identifier: MIT */\n"
+           "/* scripts.gen.c -- the server-side scripts; made by "
+           "expand_scripts.py. */\n"
+           '#include "scripts.gen.h"\n']
+    for script in scripts:
+        shapes = "\n".join(f'    {{ILK__CODE_{code}, "{types}"}},'
+                           for code, types in script.replies)
+        out.append(f"\nstatic const char text_{script.name}[] = {{\n"
+                   f"{c_bytes(script.text)}\n    0\n}};\n"
+                   f"static const ilk__shape shapes_{script.name}[] = {{\n"
+                   f"{shapes}\n}};\n")
+    out.append("\nconst ilk__script ilk__scripts[ILK__SCRIPT_COUNT] = {\n")
+    for script in scripts:
+        out.append(f'    {{"{script.name}", "{script.sha1}",\n'
+                   f"     text_{script.name}, sizeof text_{script.name} - 1,\n"
+                   f"     {script.keys}, {int(script.keys_multiple)}, "
+                   f"{script.args}, {int(script.args_open)},\n"
+                   f"     shapes_{script.name}, {len(script.replies)}}},\n")
+    out.append("};\n")
+    return "".join(out)
+
+
+def write(path, text):
+    """Write unless it is there already, so that nothing is rebuilt for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="write scripts.gen.c and scripts.gen.h there")
+    parser.add_argument("--scripts", type=Path, default=SCRIPTS, metavar="DIR",
+                        help="the scripts, beside their include/")
+    parser.add_argument("--include-dir", type=Path, metavar="DIR",
+                        help="look here for an include first")
+    parser.add_argument("--lua-dir", type=Path, metavar="DIR",
+                        help="also write each expanded script there")
+    options = parser.parse_args(argv)
+    include_dirs = [options.scripts / "include"]
+    if options.include_dir:
+        include_dirs.insert(0, options.include_dir)
+    if not options.out and not options.lua_dir:
+        parser.error("nothing to write: give --out or --lua-dir")
+    try:
+        scripts, codes = load(options.scripts, include_dirs)
+    except ScriptError as error:
+        print(f"expand_scripts: {error}", file=sys.stderr)
+        return 1
+    if options.out:
+        write(options.out / "scripts.gen.h", c_header(scripts, codes))
+        write(options.out / "scripts.gen.c", c_source(scripts))
+    for script in scripts if options.lua_dir else ():
+        write(options.lua_dir / f"{script.name}.lua", script.text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
