@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Write the C source of interlock._core, read from the public headers.
+
+    gen_core.py OUTPUT.c
+
+The declarations are the headers themselves after the C preprocessor ($CC, or
+cc): nothing is declared a second time, and the C compiler checks every enum
+value and struct size once more when it compiles the result.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+
+INCLUDE = Path(__file__).resolve().parents[2] / "libcore" / "include"
+
+
+def declarations() -> str:
+    """The headers without comments, directives and system includes."""
+    compiler = shlex.split(os.environ.get("CC") or "cc")
+    flags = ["-E", "-P", "-DILK_BINDGEN", f"-I{INCLUDE}"]
+    command = [*compiler, *flags, str(INCLUDE / "interlock.h")]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main(output: str) -> None:
+    ffi = cffi.FFI()
+    ffi.cdef(declarations())
+    ffi.set_source("interlock._core", "#include <interlock.h>")
+    ffi.emit_c_code(output)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Locks that many processes share through one Redis or Valkey server.
+
+>>> with connect(url) as client:
+...     with client.lock("orders", ttl=10) as lock:
+...         lock.held
+True
+"""
+
+from __future__ import annotations
+
+import logging
+
+from . import errors, guard, recipes, server
+from ._core import ffi as _ffi_module
+from ._core import lib as _lib
+from .client import Client, connect
+from .errors import (
+    AuthError,
+    BusyError,
+    CancelledError,
+    ClosedError,
+    ClusterError,
+    ConnectionError,
+    Error,
+    ForkedError,
+    HeldError,
+    InterruptedError,
+    InvalidError,
+    LostError,
+    NoQuorumError,
+    NotOwnedError,
+    OutOfMemoryError,
+    ReplyError,
+    ServerBusyError,
+    ServerError,
+    ServerLoadingError,
+    ServerMemoryError,
+    ServerReadOnlyError,
+    StaleError,
+    SystemCallError,
+    TimeoutError,
+    UnknownOutcomeError,
+    WrongTypeError,
+)
+from .events import Event, Events
+from .inspect import Info, Waiter
+from .lock import Lock
+from .lock_many import LockMany
+from .rwlock import RWLock
+from .stats import Stats
+
+logging.getLogger("interlock").addHandler(logging.NullHandler())
+
+__version__: str = _ffi_module.string(_lib.ilk_version()).decode("ascii")
+
+__all__ = [
+    "AuthError",
+    "BusyError",
+    "CancelledError",
+    "Client",
+    "ClosedError",
+    "ClusterError",
+    "ConnectionError",
+    "Error",
+    "Event",
+    "Events",
+    "ForkedError",
+    "HeldError",
+    "Info",
+    "InterruptedError",
+    "InvalidError",
+    "Lock",
+    "LockMany",
+    "LostError",
+    "NoQuorumError",
+    "NotOwnedError",
+    "OutOfMemoryError",
+    "RWLock",
+    "ReplyError",
+    "ServerBusyError",
+    "ServerError",
+    "ServerLoadingError",
+    "ServerMemoryError",
+    "ServerReadOnlyError",
+    "StaleError",
+    "Stats",
+    "SystemCallError",
+    "TimeoutError",
+    "UnknownOutcomeError",
+    "Waiter",
+    "WrongTypeError",
+    "connect",
+    "errors",
+    "guard",
+    "recipes",
+    "server",
+]

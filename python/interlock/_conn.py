@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""From what a program has at hand (a Client, a URL, a redis.Redis) to a Client.
+
+redis-py is looked at, never imported.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from . import errors
+from .client import Client, connect
+
+_guard = threading.Lock()
+_by_url: dict[str, Client] = {}
+_by_pool: weakref.WeakKeyDictionary[Any, Client] = weakref.WeakKeyDictionary()
+
+
+def client_for(conn: Any) -> Client:
+    """The client itself, or one that is kept for this URL or this pool."""
+    if isinstance(conn, Client):
+        return conn
+    if isinstance(conn, str):
+        with _guard:
+            if conn not in _by_url or _by_url[conn].closed:
+                _by_url[conn] = connect(conn)
+            return _by_url[conn]
+    pool = getattr(conn, "connection_pool", None)
+    if pool is None or not hasattr(pool, "connection_kwargs"):
+        raise TypeError(
+            "conn must be an interlock.Client, a URL or a redis.Redis,"
+            f" got {type(conn).__name__}"
+        )
+    with _guard:
+        client = _by_pool.get(pool)
+        if client is None or client.closed:
+            client = _by_pool[pool] = connect(url_of(pool))
+        return client
+
+
+def url_of(pool: Any) -> str:
+    """The URL that says what a redis-py connection pool connects to."""
+    kind = pool.connection_class.__name__
+    known: Mapping[str, Any] = pool.connection_kwargs
+    login = _login(known)
+    db = int(known.get("db") or 0)
+    if "path" in known:
+        return f"unix://{login}{quote(str(known['path']))}?db={db}"
+    if "host" not in known and "Sentinel" in kind:
+        raise errors.InvalidError(f"a {kind} names no single server")
+    host, port = str(known.get("host") or "localhost"), int(known.get("port") or 6379)
+    if ":" in host:
+        host = f"[{host}]"
+    query = {}
+    scheme = "redis"
+    if kind.startswith("SSL"):
+        scheme = "rediss"
+        names = {"ca": "ssl_ca_certs", "cert": "ssl_certfile", "key": "ssl_keyfile"}
+        query = {ours: known[name] for ours, name in names.items() if known.get(name)}
+    tail = f"?{urlencode(query)}" if query else ""
+    return f"{scheme}://{login}{host}:{port}/{db}{tail}"
+
+
+def _login(known: Mapping[str, Any]) -> str:
+    user, password = known.get("username"), known.get("password")
+    provider = known.get("credential_provider")
+    if provider is not None:
+        found = provider.get_credentials()
+        user, password = found if len(found) == 2 else (None, found[0])
+    if not user and not password:
+        return ""
+    return f"{_quoted(user)}:{_quoted(password)}@"
+
+
+def _quoted(value: object | None) -> str:
+    return quote(value if isinstance(value, bytes) else str(value or ""), safe="")

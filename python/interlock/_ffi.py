@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Between Python and the C core: names, times, statuses, and waits.
+
+Outside, times are float seconds and names are str or bytes; below, they are
+int64 milliseconds and a pointer with a length. This module is where the one
+becomes the other.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import numbers
+import time
+from typing import Any, Callable, Union
+
+from . import _green, errors
+from ._core import ffi, lib
+
+Name = Union[str, bytes, bytearray, memoryview]
+
+# A wait longer than this is a mistake; None is the way to say "for ever".
+MAX_SECONDS = 1e10
+
+_ERROR = ffi.typeof("ilk_error *")
+
+
+class Unset(enum.Enum):
+    """The default of an argument for which None means something else."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "<unset>"
+
+
+UNSET = Unset.UNSET
+
+
+def new_error() -> Any:
+    """Room for the code and the text of one failing call."""
+    return ffi.new(_ERROR)
+
+
+def text(pointer: Any) -> str:
+    """A C string of ours."""
+    return str(ffi.string(pointer).decode("utf-8", "surrogateescape"))
+
+
+def failure(status: int, err: Any) -> errors.Error:
+    """The exception for a failing call."""
+    return errors.from_status(status, ffi.string(err.msg).decode("utf-8", "replace"))
+
+
+def check(status: int, err: Any) -> None:
+    """Raise what the status stands for, unless it is ILK_OK."""
+    if status != lib.ILK_OK:
+        raise failure(status, err)
+
+
+def call(function: Callable[..., int], *args: Any) -> None:
+    """Call a C function whose last parameter is the error, and check it."""
+    err = new_error()
+    status = function(*args, err)
+    if status != lib.ILK_OK:
+        raise failure(status, err)
+
+
+def name_bytes(name: Name, what: str = "name") -> bytes:
+    """The bytes of a name; a str is UTF-8, and undecodable bytes survive."""
+    if isinstance(name, bytes):
+        return name
+    if isinstance(name, str):
+        try:
+            return name.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise errors.InvalidError(f"{what} is no text: {error.reason}") from None
+    if isinstance(name, (bytearray, memoryview)):
+        return bytes(name)
+    raise TypeError(f"{what} must be str or bytes, got {type(name).__name__}")
+
+
+def c_string(value: str | None, what: str) -> Any:
+    """A NUL-terminated copy for the length of a call; NULL for None."""
+    if value is None:
+        return ffi.NULL
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be str, got {type(value).__name__}")
+    encoded = name_bytes(value, what)
+    if b"\0" in encoded:
+        raise errors.InvalidError(f"{what} contains a NUL byte")
+    return ffi.new("char[]", encoded)
+
+
+def milliseconds(seconds: float, what: str) -> int:
+    """Seconds as whole milliseconds, rounded up: 0 comes from 0 alone."""
+    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real):
+        raise TypeError(
+            f"{what} must be a number of seconds, got {type(seconds).__name__}"
+        )
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise errors.InvalidError(
+            f"{what} must be from 0 to {MAX_SECONDS:.0f} seconds, got {seconds!r}"
+        )
+    # The inner rounding keeps 0.28 s, which is 280.00000000000006, at 280.
+    whole = math.ceil(round(float(seconds) * 1000, 6))
+    return whole or int(seconds > 0)
+
+
+def timeout_ms(seconds: float | None, what: str = "timeout") -> int:
+    """A timeout for C: None is -1, for ever; 0 tries once."""
+    return -1 if seconds is None else milliseconds(seconds, what)
+
+
+def lease_ms(seconds: float | None, what: str = "ttl") -> int:
+    """A lease for C: None is 0, the default; a lease of 0 s is refused."""
+    if seconds is None:
+        return 0
+    lease = milliseconds(seconds, what)
+    if lease == 0:
+        raise errors.InvalidError(f"{what} must be positive, got {seconds!r}")
+    return lease
+
+
+class Deadline:
+    """The end of a wait on the monotonic clock."""
+
+    __slots__ = ("_end", "_timeout")
+
+    def __init__(self, timeout: int) -> None:
+        self._timeout = timeout
+        self._end = time.monotonic() + timeout / 1000
+
+    def remaining_ms(self) -> int:
+        """What is left, at least 1: 0 would give up the place in the line."""
+        if self._timeout <= 0:
+            return self._timeout
+        return max(1, math.ceil((self._end - time.monotonic()) * 1000))
+
+
+def call_blocking(
+    wait: Callable[[int, Any], int], abandon: Callable[[], None], timeout: int, err: Any
+) -> int:
+    """Wait in C until it is settled; Python's signal handlers run meanwhile.
+
+    C returns ILK_EINTR when a signal arrives and keeps the place in the line.
+    The interpreter runs the handlers between two turns of this loop, so
+    Ctrl-C takes effect there. ``abandon`` undoes the wait when a handler (or
+    a greenlet's time-out) raises; it is safe to call twice.
+    """
+    deadline = Deadline(timeout)
+    left = timeout
+    in_thread = _green.runner() if timeout != 0 else None
+    try:
+        while True:
+            if in_thread is None:
+                status = wait(left, err)
+            else:
+                status = in_thread(wait, abandon, left, err)
+            if status != lib.ILK_EINTR:
+                return status
+            left = deadline.remaining_ms()
+    except BaseException:
+        abandon()
+        raise

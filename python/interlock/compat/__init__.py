@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Stand-ins for other libraries' locks."""

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""News of a client: an iterator over one pollable descriptor."""
+
+from __future__ import annotations
+
+import dataclasses
+import select
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from . import _ffi, errors
+from ._core import ffi, lib
+
+if TYPE_CHECKING:
+    from ._lease import Lease
+    from .client import Client
+
+KINDS = {lib.ILK_EVENT_LOCK_LOST: "lock_lost"}
+
+# The descriptor is closed with the client, and closing wakes no poller.
+SLICE = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One piece of news: a hint; ``lock.remaining()`` is the truth."""
+
+    kind: str  #: lock_lost
+    id: int  #: of the handle, see ``lock.id``
+    error: errors.Error  #: why
+    lock: Lease | None  #: the handle itself, if it is still in use
+
+
+class Events:
+    """What ``client.events()`` returns.
+
+    Iterating waits for the next event and ends when the client is closed.
+    ``fileno()`` is for select, poll and ``loop.add_reader``: wait for it to
+    become readable, never read it, then call ``get(0)`` until it answers None.
+
+    >>> client.events().get(timeout=0) is None
+    True
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.fileno()
+
+    def fileno(self) -> int:
+        """The descriptor that is readable while there is an event to fetch."""
+        out = ffi.new("int *")
+        _ffi.call(lib.ilk_client_event_fd, self._client._live(), out)
+        return int(out[0])
+
+    def get(self, timeout: float | None = None) -> Event | None:
+        """The next event, or None when there was none in time.
+
+        Raises: ClosedError. Blocks: at most ``timeout`` seconds, None for
+        ever. Thread: any thread.
+        """
+        if timeout is not None:
+            _ffi.milliseconds(timeout, "timeout")
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            event = self._fetch()
+            left = SLICE if end is None else min(SLICE, end - time.monotonic())
+            if event is not None or left <= 0:
+                return event
+            try:
+                select.select([self.fileno()], [], [], left)
+            except (OSError, ValueError):  # closed meanwhile: the fetch tells
+                pass
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        try:
+            event = self.get()
+        except errors.ClosedError:
+            raise StopIteration from None
+        assert event is not None
+        return event
+
+    def _fetch(self) -> Event | None:
+        if self._client.closed:
+            raise errors.ClosedError("the client was closed")
+        raw = ffi.new("ilk_event *")
+        raw.size = ffi.sizeof(raw[0])
+        err = _ffi.new_error()
+        status = lib.ilk_client_next_event(self._client._live(), raw, err)
+        if status == lib.ILK_EAGAIN:
+            return None
+        _ffi.check(status, err)
+        return Event(
+            kind=KINDS.get(raw.kind, str(raw.kind)),
+            id=raw.id,
+            error=errors.from_status(raw.status),
+            lock=self._client._handles.get(raw.id),
+        )

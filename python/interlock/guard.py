@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Writes that refuse an older fence.
+
+A lock cannot stop a process that was frozen beyond its lease from writing
+late. What it writes to can: it remembers the greatest fence it has seen and
+refuses a smaller one. :func:`set`, :func:`get` and :func:`remove` do that for
+a value in Redis; :data:`SQL` and :func:`sql_update` do it for a row in a
+database; :data:`LUA` is for scripts of your own.
+
+>>> with client.lock("stock") as lock:
+...     set(client, "stock:42", b"17", lock.fence)
+>>> get(client, "stock:42").value
+b'17'
+>>> set(client, "stock:42", b"99", lock.fence - 1)
+Traceback (most recent call last):
+    ...
+interlock.errors.StaleError: ...
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from . import _ffi, errors
+from ._core import ffi, lib
+from ._ffi import Name
+
+if TYPE_CHECKING:
+    from .client import Client
+
+#: The statement behind :func:`sql_update`. A refused write changes no row, so
+#: the cursor's ``rowcount`` is 0. Give the table a column for the fence first:
+#: ``ALTER TABLE … ADD COLUMN fence BIGINT NOT NULL DEFAULT 0``.
+SQL = (
+    "UPDATE {table} SET {columns}, fence = {mark}"
+    " WHERE {key} = {mark} AND fence <= {mark}"
+)
+
+#: Begin a script of your own with this; then ``if not fenced(KEYS[1],
+#: ARGV[1]) then return 0 end`` refuses an older fence and remembers a newer
+#: one. KEYS[1] is a key of yours for the fence alone; give the fence as text.
+LUA = """\
+local function fenced(key, fence)
+  local seen = tonumber(redis.call("GET", key) or "0")
+  if tonumber(fence) < seen then
+    return false
+  end
+  redis.call("SET", key, fence)
+  return true
+end
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Guarded:
+    """A value and the fence that it was written under."""
+
+    value: bytes | None  #: None when there is none
+    fence: int  #: the greatest that has written; 0 when none is known
+
+
+def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
+    """Write a value, unless a greater fence has written already.
+
+    A fence of 0 writes without a check and leaves the recorded one as it is.
+
+    Raises: StaleError, WrongTypeError, InvalidError, UnknownOutcomeError.
+    Blocks: one round trip. Thread: any thread.
+    """
+    raw, data = _ffi.name_bytes(key, "key"), _ffi.name_bytes(value, "value")
+    if isinstance(fence, bool) or not isinstance(fence, int):
+        raise TypeError(f"fence must be int, got {type(fence).__name__}")
+    if not 0 <= fence < 2**53:
+        raise errors.InvalidError(f"fence must be from 0 to 2**53 - 1, got {fence}")
+    handle = client._live()
+    _ffi.call(lib.ilk_guard_set, handle, raw, len(raw), fence, data, len(data))
+
+
+def get(client: Client, key: Name) -> Guarded:
+    """Read a value and its fence.
+
+    Raises: WrongTypeError, InvalidError, ConnectionError.
+    Blocks: one round trip. Thread: any thread.
+    """
+    raw = _ffi.name_bytes(key, "key")
+    out = ffi.new("ilk_value **")
+    _ffi.call(lib.ilk_guard_get, out, client._live(), raw, len(raw))
+    found = ffi.gc(out[0], lib.ilk_value_free)
+    length = ffi.new("size_t *")
+    data = lib.ilk_value_data(found, length)
+    return Guarded(
+        value=None if data == ffi.NULL else bytes(ffi.buffer(data, length[0])),
+        fence=lib.ilk_value_fence(found),
+    )
+
+
+def remove(client: Client, key: Name) -> None:
+    """Remove a value and its fence, whatever the fence.
+
+    Raises: InvalidError, ConnectionError. Blocks: one round trip.
+    Thread: any thread.
+    """
+    raw = _ffi.name_bytes(key, "key")
+    _ffi.call(lib.ilk_guard_remove, client._live(), raw, len(raw))
+
+
+def sql_update(table: str, columns: Sequence[str], key: str, mark: str = "?") -> str:
+    """The guarded UPDATE for a table; ``mark`` is ``%s`` for PostgreSQL and MySQL.
+
+    The parameters are the columns' values, the fence, the key and the fence
+    once more. The names are put in as they are: never take them from users.
+
+    >>> print(sql_update("items", ["stock"], "id"))
+    UPDATE items SET stock = ?, fence = ? WHERE id = ? AND fence <= ?
+
+    Blocks: no. Thread: any thread.
+    """
+    if not columns:
+        raise errors.InvalidError("columns must name at least one column")
+    setters = ", ".join(f"{column} = {mark}" for column in columns)
+    return SQL.format(table=table, columns=setters, key=key, mark=mark)

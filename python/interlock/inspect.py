@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Looking at locks without touching them: who holds, who waits, which names."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from . import _ffi
+from ._core import ffi, lib
+from ._ffi import Name
+
+if TYPE_CHECKING:
+    from .client import Client
+
+STATES = {
+    lib.ILK_INFO_FREE: "free",
+    lib.ILK_INFO_HELD: "held",
+    lib.ILK_INFO_FOREIGN: "foreign",
+    lib.ILK_INFO_READERS: "readers",
+    lib.ILK_INFO_REDISSON: "redisson",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiter:
+    """One who waits in line."""
+
+    label: str  #: of its client, host:pid by default
+    token: str  #: that it will hold under
+
+
+@dataclasses.dataclass(frozen=True)
+class Info:
+    """What was known of one name at one moment."""
+
+    name: Name
+    state: str  #: free, held, foreign, readers or redisson
+    holder: str | None  #: the token; None when free
+    label: str  #: of the holder's client; "" for foreign ones
+    since: float | None  #: seconds since 1970 by the server's clock
+    ttl: float | None  #: seconds left; None for a lock without expiry
+    fence: int  #: the last one given for this name; 0 when none is known
+    readers: int  #: how many hold it together
+    waiters: list[Waiter]  #: the first 100, in their order
+    waiting: int  #: how many wait in all
+
+
+def _string(pointer: Any, length: Any) -> bytes:
+    return bytes(ffi.buffer(pointer, length[0]))
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def inspect(client: Client, name: Name) -> Info:
+    """See :meth:`Client.inspect`."""
+    raw = _ffi.name_bytes(name)
+    out = ffi.new("ilk_info **")
+    _ffi.call(lib.ilk_inspect, out, client._live(), raw, len(raw))
+    found = ffi.gc(out[0], lib.ilk_info_free)
+    length = ffi.new("size_t *")
+    state = STATES[lib.ilk_info_get_state(found)]
+    holder = _decode(_string(lib.ilk_info_holder(found, length), length))
+    since, ttl = lib.ilk_info_since_ms(found), lib.ilk_info_ttl_ms(found)
+    return Info(
+        name=name,
+        state=state,
+        holder=None if state == "free" else holder,
+        label=_ffi.text(lib.ilk_info_label(found)),
+        since=since / 1000 if since else None,
+        ttl=None if ttl < 0 else ttl / 1000,
+        fence=lib.ilk_info_fence(found),
+        readers=lib.ilk_info_readers(found),
+        waiters=[
+            Waiter(
+                label=_ffi.text(lib.ilk_info_waiter_label(found, i)),
+                token=_ffi.text(lib.ilk_info_waiter_token(found, i)),
+            )
+            for i in range(lib.ilk_info_listed(found))
+        ],
+        waiting=lib.ilk_info_waiters(found),
+    )
+
+
+def ls(client: Client, pattern: str | bytes | None) -> list[bytes]:
+    """See :meth:`Client.ls`."""
+    raw = None if pattern is None else _ffi.name_bytes(pattern, "pattern")
+    out = ffi.new("ilk_list **")
+    _ffi.call(
+        lib.ilk_list_open,
+        out,
+        client._live(),
+        ffi.NULL if raw is None else raw,
+        0 if raw is None else len(raw),
+    )
+    found = ffi.gc(out[0], lib.ilk_list_free)
+    length = ffi.new("size_t *")
+    return [
+        _string(lib.ilk_list_name(found, i, length), length)
+        for i in range(lib.ilk_list_count(found))
+    ]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""One lock over many names: all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from . import _ffi
+from ._core import ffi, lib
+from ._ffi import Name
+from ._lease import Lease, Options, Verbs
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class LockMany(Lease):
+    """Several names held together, with one fence; made by ``client.lock_many()``.
+
+    Two callers with the same names never wait for each other in a circle,
+    whatever order they give them in.
+
+    >>> with client.lock_many(["from:1", "to:2"], ttl=10) as both:
+    ...     client.lock("to:2").acquire(timeout=0)
+    False
+    """
+
+    _type = "ilk_lock_many"
+    _verbs = Verbs(
+        acquire=lib.ilk_lock_many_acquire,
+        cancel=lib.ilk_lock_many_cancel,
+        release=lib.ilk_lock_many_release,
+        extend=lib.ilk_lock_many_extend,
+        check=lib.ilk_lock_many_check,
+        held=lib.ilk_lock_many_held,
+        remaining_ms=lib.ilk_lock_many_remaining_ms,
+        fence=lib.ilk_lock_many_fence,
+        token=lib.ilk_lock_many_token,
+        id=lib.ilk_lock_many_id,
+        free=lib.ilk_lock_many_free,
+    )
+
+    def __init__(self, client: Client, names: Iterable[Name], options: Options) -> None:
+        if isinstance(names, (str, bytes, bytearray, memoryview)):
+            raise TypeError("names must be several names, got one")
+        self._names = tuple(names)
+        raw = [_ffi.name_bytes(name) for name in self._names]
+        kept = [ffi.from_buffer(name) for name in raw]
+        super().__init__(
+            client,
+            repr(list(self._names)),
+            options,
+            lib.ilk_lock_many_open,
+            ffi.new("void *[]", kept or [ffi.NULL]),
+            ffi.new("size_t[]", [len(name) for name in raw] or [0]),
+            len(raw),
+        )
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names, as they were given."""
+        return self._names

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""The counters of a client since it was opened."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """What a client has done so far, and what it does now."""
+
+    commands: int  #: commands sent
+    writes: int  #: writes that carried them
+    bytes_out: int  #: bytes sent
+    bytes_in: int  #: bytes received
+    connects: int  #: connections made, reconnects included
+    connections: int  #: connections open now
+    acquires: int  #: locks taken
+    waits: int  #: acquires that had to wait in line
+    waiting: int  #: acquires that wait now
+    held: int  #: leases that are renewed now
+    renewals: int  #: leases renewed
+    refreshes: int  #: refreshes of waiting lists sent
+    losses: int  #: leases lost
+    passed_on: int  #: grants given back because nobody waited
+    events_dropped: int  #: events that found the queue full
+
+    @classmethod
+    def from_c(cls, raw: Any) -> Stats:
+        """Copy an ilk_client_stats."""
+        return cls(**{f.name: getattr(raw, f.name) for f in dataclasses.fields(cls)})
