@@ -84,8 +84,8 @@ function(ilk_compile_hiredis dir)
     file(MAKE_DIRECTORY ${include})
     file(CREATE_LINK ${dir} ${include}/hiredis SYMBOLIC)
     add_library(ilk_hiredis_objects OBJECT
-        ${dir}/alloc.c ${dir}/hiredis.c ${dir}/net.c ${dir}/read.c
-        ${dir}/sds.c ${dir}/sockcompat.c)
+        ${dir}/alloc.c ${dir}/async.c ${dir}/hiredis.c ${dir}/net.c
+        ${dir}/read.c ${dir}/sds.c ${dir}/sockcompat.c)
     set_target_properties(ilk_hiredis_objects PROPERTIES C_EXTENSIONS ON)
     target_compile_options(ilk_hiredis_objects PRIVATE -w)
     target_include_directories(ilk_hiredis SYSTEM INTERFACE ${include})
