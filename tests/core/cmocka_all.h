@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* cmocka_all.h -- cmocka with what it wants included before it. */
+#ifndef ILK__CMOCKA_ALL_H
+#define ILK__CMOCKA_ALL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#endif

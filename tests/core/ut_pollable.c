@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_pollable.c -- a descriptor that is raised and cleared. */
+#include "pollable.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static int is_raised(const ilk__pollable *pollable)
+{
+    struct pollfd pfd = {.fd = ilk__pollable_fd(pollable), .events = POLLIN};
+
+    return poll(&pfd, 1, 0) == 1;
+}
+
+static void raised_until_cleared(void **state)
+{
+    ilk__pollable pollable;
+
+    (void)state;
+    assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
+    assert_false(is_raised(&pollable));
+    ilk__pollable_raise(&pollable);
+    assert_true(is_raised(&pollable));
+    assert_true(is_raised(&pollable));
+    ilk__pollable_clear(&pollable);
+    assert_false(is_raised(&pollable));
+    ilk__pollable_clear(&pollable);
+    assert_false(is_raised(&pollable));
+    ilk__pollable_close(&pollable);
+}
+
+static void raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays(
+    void **state)
+{
+    ilk__pollable pollable;
+
+    (void)state;
+    assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
+    for (int i = 0; i < 20000; i++)
+        ilk__pollable_raise(&pollable);
+    assert_true(is_raised(&pollable));
+    ilk__pollable_clear(&pollable);
+    assert_false(is_raised(&pollable));
+    ilk__pollable_close(&pollable);
+}
+
+static void descriptors_do_not_survive_exec(void **state)
+{
+    ilk__pollable pollable;
+
+    (void)state;
+    assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
+    for (int i = 0; i < 2; i++)
+        assert_true(fcntl(pollable.fds[i], F_GETFD) & FD_CLOEXEC);
+    ilk__pollable_close(&pollable);
+}
+
+static void close_closes_all_and_may_be_repeated(void **state)
+{
+    ilk__pollable pollable;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
+    memcpy(fds, pollable.fds, sizeof fds);
+    ilk__pollable_close(&pollable);
+    ilk__pollable_close(&pollable);
+
+    assert_int_equal(fcntl(fds[0], F_GETFD), -1);
+    assert_int_equal(fcntl(fds[1], F_GETFD), -1);
+    assert_int_equal(ilk__pollable_fd(&pollable), -1);
+}
+
+static void exhausted_descriptors_are_a_status(void **state)
+{
+    struct rlimit old, none;
+    ilk__pollable pollable;
+    ilk_error err;
+    ilk_status st;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = old;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    st = ilk__pollable_open(&pollable, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+
+    assert_int_equal(st, ILK_ESYSTEM);
+    assert_int_equal(ilk__pollable_fd(&pollable), -1);
+    assert_non_null(strstr(err.msg, "descriptor"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raised_until_cleared),
+        cmocka_unit_test(
+            raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays),
+        cmocka_unit_test(descriptors_do_not_survive_exec),
+        cmocka_unit_test(close_closes_all_and_may_be_repeated),
+        cmocka_unit_test(exhausted_descriptors_are_a_status),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_pollable_pipe.c -- ut_pollable.c once more, where there is no eventfd. */
+#define ILK_POLLABLE_PIPE 1
+#define ilk__pollable_open pipe_pollable_open
+#define ilk__pollable_close pipe_pollable_close
+#define ilk__pollable_fd pipe_pollable_fd
+#define ilk__pollable_raise pipe_pollable_raise
+#define ilk__pollable_clear pipe_pollable_clear
+
+#include "pollable.c"
+
+#include "ut_pollable.c"

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_token.c -- random hexadecimal digits, also from a failing system. */
+/* link: -Wl,--wrap=getrandom */
+#include "token.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "cmocka_all.h"
+
+ssize_t __real_getrandom(void *out, size_t len, unsigned flags);
+ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags);
+
+static int failures;   /* calls that fail from now */
+static int failure;    /* with this errno */
+static size_t at_most; /* bytes given per call; 0: all */
+
+ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)
+{
+    if (failures > 0) {
+        failures--;
+        errno = failure;
+        return -1;
+    }
+    if (at_most != 0 && len > at_most)
+        len = at_most;
+    return __real_getrandom(out, len, flags);
+}
+
+static int heal(void **state)
+{
+    (void)state;
+    failures = 0;
+    at_most = 0;
+    return 0;
+}
+
+static void token_is_that_many_hexadecimal_digits(void **state)
+{
+    char token[ILK__TOKEN_LEN + 2];
+
+    (void)state;
+    for (size_t digits = 0; digits <= ILK__TOKEN_LEN; digits += 2) {
+        memset(token, '#', sizeof token);
+        assert_int_equal(ilk__token(token, digits, NULL), ILK_OK);
+        assert_int_equal(strlen(token), digits);
+        assert_int_equal(strspn(token, "0123456789abcdef"), digits);
+        assert_int_equal(token[digits + 1], '#');
+    }
+}
+
+static void tokens_differ_in_every_digit(void **state)
+{
+    int seen[ILK__TOKEN_LEN][256] = {{0}};
+    char token[ILK__TOKEN_LEN + 1];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(ilk__token(token, ILK__TOKEN_LEN, NULL), ILK_OK);
+        for (int k = 0; k < ILK__TOKEN_LEN; k++)
+            seen[k][(unsigned char)token[k]] = 1;
+    }
+    for (int k = 0; k < ILK__TOKEN_LEN; k++)
+        for (const char *c = "0123456789abcdef"; *c != '\0'; c++)
+            assert_true(seen[k][(unsigned char)*c]);
+}
+
+static void long_tokens_are_filled_to_the_end(void **state)
+{
+    char token[1001];
+
+    (void)state;
+    assert_int_equal(ilk__token(token, 1000, NULL), ILK_OK);
+    assert_int_equal(strspn(token, "0123456789abcdef"), 1000);
+}
+
+static void interrupted_and_short_reads_go_on(void **state)
+{
+    char token[ILK__TOKEN_LEN + 1];
+
+    (void)state;
+    failures = 3;
+    failure = EINTR;
+    at_most = 5;
+
+    assert_int_equal(ilk__token(token, ILK__TOKEN_LEN, NULL), ILK_OK);
+    assert_int_equal(strspn(token, "0123456789abcdef"), ILK__TOKEN_LEN);
+    assert_int_equal(failures, 0);
+}
+
+static void no_randomness_is_refused(void **state)
+{
+    char token[ILK__TOKEN_LEN + 1] = "old";
+    ilk_error err;
+
+    (void)state;
+    failures = 1;
+    failure = ENOSYS;
+
+    assert_int_equal(ilk__token(token, ILK__TOKEN_LEN, &err), ILK_ESYSTEM);
+    assert_string_equal(token, "");
+    assert_int_equal(err.code, ILK_ESYSTEM);
+    assert_non_null(strstr(err.msg, strerror(ENOSYS)));
+}
+
+static void jitter_stays_below_its_bound_and_varies(void **state)
+{
+    int seen[10] = {0};
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        uint32_t n = ilk__jitter(10);
+
+        assert_true(n < 10);
+        seen[n] = 1;
+    }
+    for (int i = 0; i < 10; i++)
+        assert_true(seen[i]);
+    assert_int_equal(ilk__jitter(0), 0);
+    assert_int_equal(ilk__jitter(1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(token_is_that_many_hexadecimal_digits),
+        cmocka_unit_test(tokens_differ_in_every_digit),
+        cmocka_unit_test(long_tokens_are_filled_to_the_end),
+        cmocka_unit_test_teardown(interrupted_and_short_reads_go_on, heal),
+        cmocka_unit_test_teardown(no_randomness_is_refused, heal),
+        cmocka_unit_test(jitter_stays_below_its_bound_and_varies),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
