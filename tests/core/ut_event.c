@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_event.c -- the bounded queue of news behind one descriptor. */
+#include "event.h"
+
+#include "alloc.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static ilk__events events;
+
+static int setup(void **state)
+{
+    (void)state;
+    ilk__events_init(&events);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ilk__alloc_fail_at(0);
+    ilk__events_destroy(&events);
+    return 0;
+}
+
+static int is_raised(void)
+{
+    struct pollfd pfd = {.events = POLLIN};
+
+    assert_int_equal(ilk__events_fd(&events, &pfd.fd, NULL), ILK_OK);
+    return poll(&pfd, 1, 0) == 1;
+}
+
+static void push(int64_t id)
+{
+    ilk__events_push(&events, ILK_EVENT_LOCK_LOST, id, ILK_ELOST);
+}
+
+/* The next event's id; 0 when there is none. */
+static int64_t next(void)
+{
+    ilk_event event = {.size = sizeof event};
+    ilk_status st = ilk__events_next(&events, &event, NULL);
+
+    if (st == ILK_EAGAIN)
+        return 0;
+    assert_int_equal(st, ILK_OK);
+    assert_int_equal(event.kind, ILK_EVENT_LOCK_LOST);
+    assert_int_equal(event.status, ILK_ELOST);
+    return event.id;
+}
+
+static void events_come_in_the_order_they_went(void **state)
+{
+    (void)state;
+    for (int64_t id = 1; id <= 100; id++)
+        push(id);
+    for (int64_t id = 1; id <= 100; id++)
+        assert_int_equal(next(), id);
+    assert_int_equal(next(), 0);
+}
+
+/* Grow while the content wraps around the ring's end, in every phase. */
+static void order_survives_growth_and_wrapping(void **state)
+{
+    int64_t in = 0, out = 0;
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 17; i++)
+            push(++in);
+        for (int i = 0; i < 7; i++)
+            assert_int_equal(next(), ++out);
+    }
+    while (out < in)
+        assert_int_equal(next(), ++out);
+    assert_int_equal(events.dropped, 0);
+}
+
+static void descriptor_is_raised_exactly_while_events_wait(void **state)
+{
+    (void)state;
+    assert_false(is_raised());
+    push(1);
+    push(2);
+    assert_true(is_raised());
+    next();
+    assert_true(is_raised());
+    next();
+    assert_false(is_raised());
+}
+
+static void descriptor_opened_late_knows_of_earlier_events(void **state)
+{
+    (void)state;
+    push(1);
+    assert_true(is_raised());
+}
+
+static void the_descriptor_stays_the_same(void **state)
+{
+    int first, second;
+
+    (void)state;
+    assert_int_equal(ilk__events_fd(&events, &first, NULL), ILK_OK);
+    assert_int_equal(ilk__events_fd(&events, &second, NULL), ILK_OK);
+    assert_int_equal(first, second);
+}
+
+static void the_same_news_twice_is_one_event_with_the_last_status(void **state)
+{
+    ilk_event event = {.size = sizeof event};
+
+    (void)state;
+    ilk__events_push(&events, ILK_EVENT_LOCK_LOST, 1, ILK_EUNKNOWN);
+    push(2);
+    push(1);
+
+    assert_int_equal(ilk__events_next(&events, &event, NULL), ILK_OK);
+    assert_int_equal(event.id, 1);
+    assert_int_equal(event.status, ILK_ELOST);
+    assert_int_equal(next(), 2);
+    assert_int_equal(next(), 0);
+}
+
+static void what_finds_the_queue_full_is_counted(void **state)
+{
+    (void)state;
+    for (int64_t id = 1; id <= ILK__EVENT_MAX + 5; id++)
+        push(id);
+
+    assert_int_equal(events.dropped, 5);
+    assert_int_equal(events.count, ILK__EVENT_MAX);
+    assert_int_equal(next(), 1);
+}
+
+static void what_finds_no_memory_is_counted(void **state)
+{
+    (void)state;
+    ilk__alloc_fail_at(1);
+    push(1);
+    ilk__alloc_fail_at(0);
+    push(2);
+
+    assert_int_equal(events.dropped, 1);
+    assert_int_equal(next(), 2);
+}
+
+static void forgotten_ids_leave_and_others_keep_their_order(void **state)
+{
+    (void)state;
+    for (int64_t id = 1; id <= 5; id++)
+        push(id);
+    ilk__events_forget(&events, 2);
+    ilk__events_forget(&events, 5);
+    ilk__events_forget(&events, 77);
+
+    assert_int_equal(next(), 1);
+    assert_int_equal(next(), 3);
+    assert_int_equal(next(), 4);
+    assert_int_equal(next(), 0);
+}
+
+static void forgetting_the_last_event_clears_the_descriptor(void **state)
+{
+    (void)state;
+    push(1);
+    assert_true(is_raised());
+    ilk__events_forget(&events, 1);
+    assert_false(is_raised());
+}
+
+static void a_struct_without_size_is_refused_and_nothing_lost(void **state)
+{
+    ilk_event event = {.size = 0};
+    ilk_error err;
+
+    (void)state;
+    push(1);
+    assert_int_equal(ilk__events_next(&events, &event, &err), ILK_EINVAL);
+    assert_int_equal(err.code, ILK_EINVAL);
+    assert_int_equal(next(), 1);
+}
+
+static void an_empty_queue_answers_again_and_kind_none(void **state)
+{
+    ilk_event event = {.size = sizeof event, .kind = 9, .id = 9};
+
+    (void)state;
+    assert_int_equal(ilk__events_next(&events, &event, NULL), ILK_EAGAIN);
+    assert_int_equal(event.kind, ILK_EVENT_NONE);
+    assert_int_equal(event.id, 0);
+}
+
+static void *push_many(void *arg)
+{
+    int64_t base = *(int64_t *)arg;
+
+    for (int64_t i = 0; i < 500; i++)
+        push(base + i);
+    return NULL;
+}
+
+static void threads_push_side_by_side(void **state)
+{
+    int64_t bases[2] = {1000, 2000};
+    pthread_t threads[2];
+    int got = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, push_many, &bases[i]);
+    while (got < 1000)
+        got += next() != 0;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_false(is_raised());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(events_come_in_the_order_they_went),
+        TEST(order_survives_growth_and_wrapping),
+        TEST(descriptor_is_raised_exactly_while_events_wait),
+        TEST(descriptor_opened_late_knows_of_earlier_events),
+        TEST(the_descriptor_stays_the_same),
+        TEST(the_same_news_twice_is_one_event_with_the_last_status),
+        TEST(what_finds_the_queue_full_is_counted),
+        TEST(what_finds_no_memory_is_counted),
+        TEST(forgotten_ids_leave_and_others_keep_their_order),
+        TEST(forgetting_the_last_event_clears_the_descriptor),
+        TEST(a_struct_without_size_is_refused_and_nothing_lost),
+        TEST(an_empty_queue_answers_again_and_kind_none),
+        TEST(threads_push_side_by_side),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

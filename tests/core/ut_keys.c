@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ut_keys.c -- names and the keys that belong to them.
+ *
+ * The properties are checked against a slot function of our own, over all
+ * short names of a small alphabet and over random ones. ILK_TEST_SEED sets
+ * the seed, which is printed.
+ */
+#include "keys.h"
+
+#include "alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmocka_all.h"
+
+static const char kind[] = "lock:fence";
+
+/* What the cluster specification says: CRC-16/XMODEM of the tag or of all. */
+static unsigned slot_of(const char *key, size_t len)
+{
+    unsigned crc = 0;
+    const char *open = memchr(key, '{', len), *close = NULL;
+
+    if (open != NULL)
+        close = memchr(open, '}', len - (size_t)(open - key));
+    if (close != NULL && close != open + 1) {
+        len = (size_t)(close - open) - 1;
+        key = open + 1;
+    }
+    for (size_t i = 0; i < len; i++) {
+        crc ^= (unsigned)(unsigned char)key[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+        crc &= 0xffff;
+    }
+    return crc % 16384;
+}
+
+static void assert_key(const char *name, size_t len, const char *expected)
+{
+    ilk__bytes key;
+
+    assert_int_equal(ilk__side_key(&key, kind, name, len, NULL), ILK_OK);
+    assert_int_equal(key.len, strlen(expected));
+    assert_memory_equal(key.data, expected, key.len + 1);
+    ilk__free(key.data);
+}
+
+static void slots_are_those_of_the_specification(void **state)
+{
+    (void)state;
+    assert_int_equal(slot_of("123456789", 9), 0x31c3);
+    assert_int_equal(slot_of("foo{bar}zap", 11), slot_of("bar", 3));
+    assert_int_equal(slot_of("foo{{bar}}zap", 13), slot_of("{bar", 4));
+    assert_int_not_equal(slot_of("{}x", 3), slot_of("x", 1));
+}
+
+static void a_plain_name_becomes_the_tag(void **state)
+{
+    (void)state;
+    assert_key("orders", 6, "ilk:lock:fence:{orders}");
+    assert_key("a{b", 3, "ilk:lock:fence:{a{b}");
+    assert_key("{", 1, "ilk:lock:fence:{{}");
+}
+
+static void a_name_with_a_tag_brings_it_along(void **state)
+{
+    (void)state;
+    assert_key("{a}b", 4, "ilk:lock:fence={a}b");
+    assert_key("x}{t}", 5, "ilk:lock:fence=x}{t}");
+}
+
+static void a_name_that_can_share_no_tag_stands_alone(void **state)
+{
+    (void)state;
+    assert_key("x}y", 3, "ilk:lock:fence~x}y");
+    assert_key("{}x", 3, "ilk:lock:fence~{}x");
+    assert_key("{}{a}", 5, "ilk:lock:fence~{}{a}");
+    assert_key("x}{t", 4, "ilk:lock:fence~x}{t");
+}
+
+static void a_key_may_hold_any_bytes(void **state)
+{
+    ilk__bytes key;
+
+    (void)state;
+    assert_int_equal(ilk__side_key(&key, "k", "a\0\r\n\xff", 5, NULL), ILK_OK);
+    assert_int_equal(key.len, 13);
+    assert_memory_equal(key.data, "ilk:k:{a\0\r\n\xff}", 14);
+    ilk__free(key.data);
+}
+
+static void names_that_are_not_acceptable_are_refused(void **state)
+{
+    char longest[ILK_NAME_MAX + 1];
+    ilk_error err;
+
+    (void)state;
+    memset(longest, 'n', sizeof longest);
+    assert_int_equal(ilk__name_check(longest, ILK_NAME_MAX, "name", NULL),
+                     ILK_OK);
+    assert_int_equal(ilk__name_check("ilk", 3, "name", NULL), ILK_OK);
+    assert_int_equal(ilk__name_check("\0", 1, "name", NULL), ILK_OK);
+
+    assert_int_equal(ilk__name_check(longest, sizeof longest, "name", &err),
+                     ILK_EINVAL);
+    assert_string_equal(err.msg, "name must have 1 to 512 bytes, got 513");
+    assert_int_equal(ilk__name_check("", 0, "name", &err), ILK_EINVAL);
+    assert_int_equal(ilk__name_check(NULL, 3, "name", &err), ILK_EINVAL);
+    assert_int_equal(ilk__name_check("ilk:x", 5, "lock name", &err),
+                     ILK_EINVAL);
+    assert_string_equal(
+        err.msg, "lock name must not begin with \"ilk:\", got \"ilk:x\"");
+}
+
+static void no_memory_is_a_status(void **state)
+{
+    ilk__bytes key;
+
+    (void)state;
+    ilk__alloc_fail_at(1);
+    assert_int_equal(ilk__side_key(&key, kind, "a", 1, NULL), ILK_ENOMEM);
+    ilk__alloc_fail_at(0);
+    assert_null(key.data);
+    assert_int_equal(key.len, 0);
+}
+
+static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
+{
+    static const char *const foreign[] = {
+        "",
+        "ilk:",
+        "orders",
+        "ilk:lock:fence",
+        "ilk:lock:fence:",
+        "ilk:lock:fence:{",
+        "ilk:lock:fence:{}",
+        "ilk:lock:fence:{a",
+        "ilk:lock:fence:{a}b",
+        "ilk:lock:fence:{a}}",
+        "ilk:lock:fence=",
+        "ilk:lock:fence=plain",
+        "ilk:lock:fence=x}y",
+        "ilk:lock:fence~",
+        "ilk:lock:fence~plain",
+        "ilk:lock:fence~{a}",
+        "ilk:lock:wait:{a}",
+        "ilk:lock:{a}",
+        "ilk:lock:fences:{a}",
+        "xlk:lock:fence:{a}",
+    };
+    const char *name;
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        assert_false(ilk__side_key_name(foreign[i], strlen(foreign[i]), kind,
+                                        &name, &len));
+}
+
+/* All that must hold for one name; the key is left in out. */
+static void check_name(const char *name, size_t len, ilk__bytes *out)
+{
+    const char *back;
+    size_t back_len;
+
+    assert_int_equal(ilk__side_key(out, kind, name, len, NULL), ILK_OK);
+    assert_true(
+        ilk__side_key_name(out->data, out->len, kind, &back, &back_len));
+    assert_int_equal(back_len, len);
+    assert_memory_equal(back, name, len);
+    assert_false(
+        ilk__side_key_name(out->data, out->len, "lock:wait", &back, &back_len));
+    assert_int_equal(ilk__name_check(out->data, out->len, "name", NULL),
+                     ILK_EINVAL);
+    if (ilk__name_has_slot(name, len))
+        assert_int_equal(slot_of(out->data, out->len), slot_of(name, len));
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const ilk__bytes *x = a, *y = b;
+    size_t n = x->len < y->len ? x->len : y->len;
+    int order = memcmp(x->data, y->data, n);
+
+    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* All names of 1 to 5 bytes out of these: what the forms turn on. */
+static void short_names_have_keys_of_their_own_in_their_slot(void **state)
+{
+    static const char alphabet[] = {'{', '}', 'a', '=', '~', ':'};
+    enum { LETTERS = sizeof alphabet, LONGEST = 5, MOST = 10000 };
+    static ilk__bytes keys[MOST];
+    size_t count = 0, names = 1;
+
+    (void)state;
+    for (size_t len = 1; len <= LONGEST; len++) {
+        names *= LETTERS;
+        for (size_t n = 0; n < names; n++) {
+            char name[LONGEST];
+            size_t digits = n;
+
+            for (size_t i = 0; i < len; i++, digits /= LETTERS)
+                name[i] = alphabet[digits % LETTERS];
+            check_name(name, len, &keys[count++]);
+        }
+    }
+    qsort(keys, count, sizeof keys[0], by_bytes);
+    for (size_t i = 1; i < count; i++)
+        assert_int_not_equal(by_bytes(&keys[i - 1], &keys[i]), 0);
+    for (size_t i = 0; i < count; i++)
+        ilk__free(keys[i].data);
+}
+
+/* A random pair of names, often nearly equal. */
+static void make_pair(char *a, size_t *a_len, char *b, size_t *b_len)
+{
+    static const char bytes[] = "{}{}:=~ilk\0\r\n\xff"
+                                "ab";
+
+    *a_len = 1 + (size_t)rand() % 20;
+    for (size_t i = 0; i < *a_len; i++)
+        a[i] = bytes[(size_t)rand() % (sizeof bytes - 1)];
+    memcpy(b, a, *a_len);
+    *b_len = *a_len;
+    switch (rand() % 4) {
+    case 0: b[rand() % (int)*b_len] = '{'; break;
+    case 1: b[rand() % (int)*b_len] = '}'; break;
+    case 2: b[(*b_len)++] = '}'; break;
+    default: break;
+    }
+}
+
+static void random_names_are_equal_exactly_when_their_keys_are(void **state)
+{
+    const char *given = getenv("ILK_TEST_SEED");
+    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10)
+                                  : (unsigned)time(NULL);
+
+    (void)state;
+    print_message("ILK_TEST_SEED=%u\n", seed);
+    srand(seed);
+    for (int round = 0; round < 50000; round++) {
+        char a[32], b[32];
+        size_t a_len, b_len;
+        ilk__bytes x, y;
+
+        make_pair(a, &a_len, b, &b_len);
+        check_name(a, a_len, &x);
+        check_name(b, b_len, &y);
+        assert_int_equal(a_len == b_len && memcmp(a, b, a_len) == 0,
+                         by_bytes(&x, &y) == 0);
+        ilk__free(x.data);
+        ilk__free(y.data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_are_those_of_the_specification),
+        cmocka_unit_test(a_plain_name_becomes_the_tag),
+        cmocka_unit_test(a_name_with_a_tag_brings_it_along),
+        cmocka_unit_test(a_name_that_can_share_no_tag_stands_alone),
+        cmocka_unit_test(a_key_may_hold_any_bytes),
+        cmocka_unit_test(names_that_are_not_acceptable_are_refused),
+        cmocka_unit_test(no_memory_is_a_status),
+        cmocka_unit_test(keys_that_are_no_side_key_of_the_kind_have_no_name),
+        cmocka_unit_test(short_names_have_keys_of_their_own_in_their_slot),
+        cmocka_unit_test(random_names_are_equal_exactly_when_their_keys_are),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
