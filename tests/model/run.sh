@@ -97,5 +97,5 @@ if [ "${1:-}" = --deep ]; then
     holds "deep: 3 clients, 1 fault, nobody is forgotten" liveness "-DLIVENESS"
 fi
 
-echo "$passed passed, $failed failed"
+echo "model: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
