@@ -1,0 +1,127 @@
+-- SPDX-License-Identifier: MIT
+-- Wrong arguments are errors in the caller's own line.
+
+local interlock = require "interlock"
+
+-- No call of these reaches a server: nothing listens there.
+local client = assert(interlock.connect("redis://127.0.0.1:1",
+  { lazy = true }))
+local lock = client:lock("orders")
+local many = client:lock_many { "a", "b" }
+
+-- Each: what is wrong, who does it, what the message must contain.
+local wrong = {
+  { "a name that is a number", function() client:lock(5) end, "name" },
+  { "an empty name", function() client:lock("") end, "name" },
+  { "a name of 513 bytes", function()
+    client:lock(("x"):rep(513))
+  end, "513" },
+  { "a name of ours", function() client:lock("ilk:x") end, "ilk:" },
+  { "options that are a number", function()
+    client:lock("x", 5)
+  end, "table" },
+  { "an unknown option", function()
+    client:lock("x", { ttl = 5 })
+  end, '"ttl".*ttl_ms' },
+  { "a lease of 0", function()
+    client:lock("x", { ttl_ms = 0 })
+  end, "ttl_ms.*got 0" },
+  { "a negative lease", function()
+    client:lock("x", { ttl_ms = -5 })
+  end, "ttl_ms.*got %-5" },
+  { "an endless lease", function()
+    client:lock("x", { ttl_ms = math.huge })
+  end, "ttl_ms" },
+  { "a lease of two years", function()
+    client:lock("x", { ttl_ms = 2 * 365 * 86400000 })
+  end, "ttl_ms" },
+  { "a lease in words", function()
+    client:lock("x", { ttl_ms = "10s" })
+  end, "ttl_ms.*got 10s" },
+  { "renew that is no boolean", function()
+    client:lock("x", { renew = 1 })
+  end, "renew" },
+  { "an unknown layout", function()
+    client:lock("x", { layout = "odd" })
+  end, 'layout.*"plain" or "redisson".*odd' },
+  { "a timeout in words", function() lock:acquire("5") end, "timeout_ms" },
+  { "a negative timeout", function() lock:acquire(-1) end, "timeout_ms" },
+  { "a timeout that is not a number", function()
+    lock:acquire(0 / 0)
+  end, "timeout_ms" },
+  { "a lease of 0 for one acquire", function()
+    lock:acquire(0, 0)
+  end, "ttl_ms" },
+  { "an extension by nothing", function() lock:extend(0) end, "ttl_ms" },
+  { "adopting nothing", function() lock:adopt() end, "token" },
+  { "a body that cannot be called", function() lock:with(5) end, "fn" },
+  { "setting a field", function() lock.fence = 1 end, "fence" },
+  { "no names", function() client:lock_many {} end, "name" },
+  { "names that are a string", function()
+    client:lock_many("ab")
+  end, "names" },
+  { "a name among names", function()
+    client:lock_many { "a", 1 }
+  end, "names%[2%]" },
+  { "a timeout of many", function() many:acquire {} end, "timeout_ms" },
+  { "an empty name to read", function() client:rwlock("") end, "name" },
+  { "readers that barge", function()
+    client:rwlock("x", { fair = false })
+  end, "." },
+  { "many in Redisson's layout", function()
+    client:lock_many({ "x" }, { layout = "redisson" })
+  end, "layout" },
+  { "a pattern that is a table", function() client:ls {} end, "pattern" },
+  { "inspecting nothing", function() client:inspect() end, "name" },
+  { "breaking a number", function() client:break_lock(1) end, "name" },
+  { "a guarded number", function()
+    client:guard("k"):set(1, 1)
+  end, "value" },
+  { "a broken fence", function()
+    client:guard("k"):set("v", 1.5)
+  end, "fence" },
+  { "no fence", function() client:guard("k"):set("v") end, "fence" },
+  { "a URL that is a number", function() interlock.connect(5) end, "url" },
+  { "an unknown option of the client", function()
+    interlock.connect(nil, { lasy = true })
+  end, '"lasy".*lazy' },
+}
+
+describe("a wrong argument", function()
+  for _, case in ipairs(wrong) do
+    it("is refused: " .. case[1], function()
+      local line = debug.getinfo(case[2], "S").linedefined
+
+      local ran, raised = pcall(case[2])
+
+      assert.is_false(ran)
+      assert.is_truthy(raised:find(case[3]), raised)
+      local at = tonumber(raised:match("args_spec%.lua:(%d+):"))
+      assert.is_true(at == line or at == line + 1, raised)
+    end)
+  end
+
+  it("is refused as a value when it came from outside: a URL", function()
+    local ok, msg, code = interlock.connect("gopher://x")
+
+    assert.is_nil(ok)
+    assert.is_truthy(msg:find("gopher"))
+    assert.equal(interlock.status.ILK_EINVAL, code)
+  end)
+end)
+
+describe("the status table", function()
+  it("has every code by name and every name by code", function()
+    local count = 0
+    for name, code in pairs(interlock.status) do
+      if type(name) == "string" then
+        count = count + 1
+        assert.equal(name, interlock.status[code])
+        assert.equal("string", type(interlock.strerror(code)))
+      end
+    end
+    assert.equal(27, count)
+    assert.equal(0, interlock.status.ILK_OK)
+    assert.equal(-26, interlock.status.ILK_ECLUSTER)
+  end)
+end)

@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: MIT
+-- Looking at locks, and the operator's verbs.
+
+local interlock = require "interlock"
+local support = require "support"
+
+local status = interlock.status
+
+describe("inspection", function()
+  local server, client, name
+
+  setup(function()
+    server = support.server()
+    client = assert(interlock.connect(server.url, { label = "me" }))
+  end)
+
+  teardown(function()
+    client:close()
+    server:stop()
+  end)
+
+  before_each(function()
+    name = support.name()
+  end)
+
+  it("tells of a free name", function()
+    local info = assert(client:inspect(name))
+
+    assert.equal("free", info.state)
+    assert.is_nil(info.holder)
+    assert.equal(0, info.ttl_ms)
+    assert.equal(0, info.fence)
+    assert.equal(0, info.waiters)
+    assert.same({}, info.line)
+  end)
+
+  it("tells of the holder", function()
+    local lock = client:lock(name, { ttl_ms = 5000 })
+    assert.is_true(lock:acquire(0))
+
+    local info = assert(client:inspect(name))
+
+    assert.equal("held", info.state)
+    assert.equal(lock.token, info.holder)
+    assert.equal("me", info.label)
+    assert.equal(lock.fence, info.fence)
+    assert.is_true(info.ttl_ms > 4000 and info.ttl_ms <= 5000)
+    assert.is_true(math.abs(info.since_ms / 1000 - os.time()) < 5)
+    assert.is_true(lock:release())
+  end)
+
+  it("lists the names in byte order", function()
+    local names = { name .. "-\0", name .. "-b", name .. "-c" }
+    for _, each in ipairs(names) do
+      assert.is_true(client:lock(each):acquire(0))
+    end
+
+    assert.same(names, client:ls(name .. "-*"))
+    assert.same({}, client:ls("nothing-like-it"))
+    assert.is_true(#client:ls() >= 3)
+  end)
+
+  it("breaks a lock, of anybody or of one holder", function()
+    local lock = client:lock(name)
+    assert.is_true(lock:acquire(0))
+
+    assert.equal(status.ILK_ENOTOWNER,
+      select(3, client:break_lock(name, ("0"):rep(#lock.token))))
+    assert.is_true(client:break_lock(name, lock.token))
+
+    assert.equal("free", client:inspect(name).state)
+    assert.equal(status.ILK_ELOST, select(3, lock:release()))
+    assert.equal(status.ILK_ENOTOWNER, select(3, client:break_lock(name)))
+  end)
+
+  it("answers that a key is no lock", function()
+    server:command("RPUSH", name, "x")
+
+    assert.equal(status.ILK_ETYPE, select(3, client:inspect(name)))
+    assert.equal(status.ILK_ETYPE, select(3, client:lock(name):acquire(0)))
+  end)
+end)

@@ -1,0 +1,87 @@
+-- SPDX-License-Identifier: MIT
+-- Ctrl-C ends a wait of a real interpreter at once, and nothing is left.
+
+local interlock = require "interlock"
+local support = require "support"
+
+-- Runs with the URL, the name and what to do as its arguments.
+local program = [[
+local interlock = require "interlock"
+local url, name, what = arg[1], arg[2], arg[3]
+local client = assert(interlock.connect(url))
+local lock = client:lock(name)
+if what == "catch" then
+  local ran, raised = pcall(lock.acquire, lock)
+  print(ran, raised)
+  print(client:inspect(name).waiters)
+else
+  lock:with(print)
+end
+]]
+
+describe("Ctrl-C", function()
+  local server, client, name, lock
+
+  setup(function()
+    server = support.server()
+    client = assert(interlock.connect(server.url))
+  end)
+
+  teardown(function()
+    client:close()
+    server:stop()
+  end)
+
+  before_each(function()
+    name = support.name()
+    lock = client:lock(name)
+    assert.is_true(lock:acquire(0))
+  end)
+
+  -- Start the program and interrupt it when it waits: how long it took to
+  -- end after that, and what it printed.
+  local function run(what)
+    local base = server.dir .. "/" .. what
+    local file = assert(io.open(base .. ".lua", "w"))
+    file:write(program)
+    file:close()
+    os.execute(([[
+      { sh -c 'echo $$ >%s.pid; exec %s %s.lua %s %s %s' >%s.out 2>&1
+        echo >%s.done; } &]]):format(base, support.interpreter(), base,
+      server.url, name, what, base, base))
+    support.await(5000, function()
+      return client:inspect(name).waiters == 1
+    end)
+    local before = support.now_ms()
+    os.execute("kill -INT $(cat " .. base .. ".pid)")
+    support.await(5000, function()
+      local done = io.open(base .. ".done")
+      return done and done:close()
+    end)
+    local took = support.now_ms() - before
+    local out = assert(io.open(base .. ".out"))
+    local printed = out:read("*a")
+    out:close()
+    return took, printed
+  end
+
+  it("is an error that can be caught, and the wait is over", function()
+    local took, printed = run("catch")
+
+    assert.is_truthy(printed:find("^false\t.*interrupted!"), printed)
+    assert.is_truthy(printed:find("\n0\n"), printed)
+    assert.is_true(took < 500, "took " .. took)
+    assert.is_true(lock:release())
+    assert.equal("free", client:inspect(name).state)
+  end)
+
+  it("ends the program", function()
+    local took, printed = run("die")
+
+    assert.is_truthy(printed:find("interrupted!"), printed)
+    assert.is_true(took < 500, "took " .. took)
+    support.await(2000, function()
+      return client:inspect(name).waiters == 0
+    end)
+  end)
+end)

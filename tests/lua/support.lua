@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: MIT
+-- What the specs share: a server of their own, raw commands, time.
+
+local core = require "interlock.core"
+
+local support = {}
+
+-- Run a shell command and answer what it printed, less the last newline.
+local function output(command)
+  local pipe = assert(io.popen(command, "r"))
+  local text = pipe:read("*a")
+  pipe:close()
+  return (text:gsub("\n$", ""))
+end
+
+support.output = output
+
+--- The interpreter that runs the specs, for programs of their own.
+function support.interpreter()
+  local first = 0
+  while arg[first - 1] do
+    first = first - 1
+  end
+  return arg[first]
+end
+
+function support.now_ms()
+  return core.ilk_lua_clock_ms()
+end
+
+function support.sleep_ms(ms)
+  os.execute(("sleep %.3f"):format(ms / 1000))
+end
+
+--- Ask until the answer is true; an error after so many milliseconds.
+function support.await(ms, question)
+  local deadline = support.now_ms() + ms
+  while not question() do
+    assert(support.now_ms() < deadline, "nothing happened in time")
+    support.sleep_ms(5)
+  end
+end
+
+--- A name that no other test has.
+function support.name()
+  support.count = (support.count or 0) + 1
+  return ("spec-%s-%d"):format(tostring({}):gsub("%W", ""), support.count)
+end
+
+-- One argument as redis-cli reads it from a line: any byte.
+local function quoted(word)
+  return '"' .. word:gsub("[^%w]", function(byte)
+    return ("\\x%02x"):format(byte:byte())
+  end) .. '"'
+end
+
+local Server = {}
+Server.__index = Server
+
+--- Start a server on a private socket. It ends with stop(), or when this
+--- process dies: its shell reads a pipe of ours to the end and then kills it.
+function support.server()
+  local dir = output("mktemp -d")
+  local socket = dir .. "/socket"
+  local program = os.getenv("ILK_TEST_SERVER") or "redis-server"
+  local pipe = assert(io.popen(([[
+    %s --port 0 --unixsocket %s --save "" --dir %s >%s/log 2>&1 &
+    server=$!
+    cat >/dev/null
+    kill -9 $server
+    wait $server 2>/dev/null
+    rm -rf %s]]):format(program, socket, dir, dir, dir), "w"))
+  local self = setmetatable({ dir = dir, _pipe = pipe }, Server)
+  self._socket = socket
+  self.url = "unix://" .. socket
+  support.await(5000, function()
+    return self:command("PING") == "PONG"
+  end)
+  return self
+end
+
+-- One line of what redis-cli prints to a terminal, less the ornaments.
+local function plain(line)
+  line = line:gsub("^%s*%d+%) ", "")
+  return line:match("^%(integer%) (.*)$") or line:match('^"(.*)"$') or line
+end
+
+--- Send one command; its answer as text, the elements of an array in lines.
+function Server:command(...)
+  local path = self.dir .. "/command"
+  local words = { ... }
+  for i = 1, #words do
+    words[i] = quoted(tostring(words[i]))
+  end
+  local file = assert(io.open(path, "w"))
+  file:write(table.concat(words, " "), "\n")
+  file:close()
+  local text = output(("redis-cli --no-raw -s %s < %s 2>&1")
+    :format(self._socket, path))
+  return (text:gsub("[^\n]+", plain))
+end
+
+function Server:stop()
+  self._pipe:close()
+end
+
+return support
