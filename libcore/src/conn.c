@@ -10,9 +10,9 @@
  * on fd, or until) or its failure. Addresses share the time that is left, so
  * that one which swallows our packets does not use it up.
  */
-#include "conn_inside.h"
 #include "alloc.h"
 #include "clock.h"
+#include "conn_inside.h"
 #include "dial.h"
 
 #include <errno.h>
@@ -176,8 +176,8 @@ static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
             return flushed;
         status = ilk__conn_fetch(conn, &len, err);
         if (status == ILK_EAGAIN)
-            return wait_for(conn, ilk__conn_unsent(conn) ? POLLIN | POLLOUT
-                                                         : POLLIN);
+            return wait_for(conn,
+                            ilk__conn_unsent(conn) ? POLLIN | POLLOUT : POLLIN);
         if (status == ILK_OK)
             status = ilk__tls_put(conn->tls, conn->inbox, len, err);
         if (status != ILK_OK)
@@ -193,8 +193,7 @@ static ilk_status send_words(ilk__conn *conn, ilk_error *err)
 
     if (len == 0 && !ilk__conn_unsent(conn))
         return ILK_OK;
-    status = ilk__conn_send(conn, ilk__buf_data(&conn->words), len, &sent,
-                            err);
+    status = ilk__conn_send(conn, ilk__buf_data(&conn->words), len, &sent, err);
     ilk__buf_take(&conn->words, sent);
     return status;
 }
@@ -317,7 +316,7 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err)
 
 static ilk_status wait_until(const ilk__conn *conn, ilk_error *err)
 {
-    struct pollfd pfd = { .fd = ilk__conn_fd(conn), .events = conn->events };
+    struct pollfd pfd = {.fd = ilk__conn_fd(conn), .events = conn->events};
 
     if (poll(&pfd, 1, ilk__poll_timeout(conn->until)) >= 0 || errno == EINTR)
         return ILK_OK;

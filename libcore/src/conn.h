@@ -23,8 +23,7 @@ typedef struct ilk__conn ilk__conn;
  * ILK_ENOMEM; other failures come from ilk__conn_step().
  */
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
-                           const char *name, int64_t deadline,
-                           ilk_error *err);
+                           const char *name, int64_t deadline, ilk_error *err);
 
 /*
  * Go on as far as possible without blocking: ILK_OK when ready, ILK_EAGAIN to

@@ -31,7 +31,7 @@ struct ilk__conn {
     ilk__conn *next;     /* in the child's list of those left alone */
     const ilk__url *url; /* borrowed until ready */
     int64_t deadline;
-    int64_t until;       /* step again then, come events or not */
+    int64_t until; /* step again then, come events or not */
 
     ilk__resolve *resolve;
     const struct addrinfo *address; /* the one being tried */
@@ -42,8 +42,8 @@ struct ilk__conn {
 
     struct redisReader *reader;
     ilk__tls *tls;
-    ilk__buf sealed;     /* encrypted bytes that the socket did not take */
-    atomic_size_t kept;  /* their number, for any thread to read */
+    ilk__buf sealed;    /* encrypted bytes that the socket did not take */
+    atomic_size_t kept; /* their number, for any thread to read */
     char where[ILK__CONN_WHERE]; /* host:port or path, for messages */
     char inbox[ILK__CONN_INBOX]; /* from the socket */
 };

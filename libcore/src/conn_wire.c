@@ -59,8 +59,7 @@ ilk_status ilk__conn_flush(ilk__conn *conn, ilk_error *err)
     size_t len = ilk__buf_len(&conn->sealed), sent = 0;
 
     if (status == ILK_OK && len > 0) {
-        status = send_some(conn, ilk__buf_data(&conn->sealed), len, &sent,
-                           err);
+        status = send_some(conn, ilk__buf_data(&conn->sealed), len, &sent, err);
         ilk__buf_take(&conn->sealed, sent);
     }
     atomic_store(&conn->kept, len - sent);
@@ -103,8 +102,7 @@ ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
         return ILK_OK;
     if (got == 0)
         return ilk__fail(err, ILK_ECONN,
-                         "the server at %s closed the connection",
-                         conn->where);
+                         "the server at %s closed the connection", conn->where);
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         return ILK_EAGAIN;
     return broken(conn, errno, err);
@@ -118,8 +116,8 @@ static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
     size_t len;
 
     for (;;) {
-        status = ilk__tls_read(conn->tls, conn->inbox, sizeof conn->inbox,
-                               &len, err);
+        status = ilk__tls_read(conn->tls, conn->inbox, sizeof conn->inbox, &len,
+                               err);
         if (status != ILK_OK)
             return *out_bytes > 0 ? ILK_OK : status;
         status = ilk__reader_feed(conn->reader, conn->inbox, len, err);

@@ -119,7 +119,7 @@ ilk_status ilk__dial(int *out_fd, const struct sockaddr *address,
 
 ilk_status ilk__dial_finish(int fd, const char *where, ilk_error *err)
 {
-    struct pollfd writable = { .fd = fd, .events = POLLOUT };
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
     socklen_t len = sizeof(int);
     int error = 0;
 
@@ -143,6 +143,6 @@ ilk_status ilk__dial_path(int *out_fd, const char *path, ilk_error *err)
                          "a socket's path has at most %zu bytes, got %zu: %s",
                          sizeof address.sun_path - 1, len, path);
     memcpy(address.sun_path, path, len + 1);
-    return ilk__dial(out_fd, (const struct sockaddr *)&address,
-                     sizeof address, path, err);
+    return ilk__dial(out_fd, (const struct sockaddr *)&address, sizeof address,
+                     path, err);
 }

@@ -14,8 +14,7 @@
  * full, try again in a moment; ILK_ECONN. *out_fd is -1 but for the first two.
  */
 ilk_status ilk__dial(int *out_fd, const struct sockaddr *address,
-                     socklen_t address_len, const char *where,
-                     ilk_error *err);
+                     socklen_t address_len, const char *where, ilk_error *err);
 
 /* ILK_OK: connected; ILK_EAGAIN: still under way; ILK_ECONN. */
 ilk_status ilk__dial_finish(int fd, const char *where, ilk_error *err);

@@ -13,8 +13,7 @@ static void copy_name(char *out, const char *name)
 {
     size_t i;
 
-    for (i = 0; i + 1 < ILK__LOGIN_NAME && name != NULL && name[i] != '\0';
-         i++)
+    for (i = 0; i + 1 < ILK__LOGIN_NAME && name != NULL && name[i] != '\0'; i++)
         out[i] = name[i] >= '!' && name[i] <= '~' ? name[i] : '-';
     out[i] = '\0';
 }
@@ -52,9 +51,7 @@ static void build(const ilk__login *login, char what, ilk__command *command)
     const ilk__url *url = login->url;
 
     switch (what) {
-    case HELLO:
-        build_hello(login, command);
-        break;
+    case HELLO: build_hello(login, command); break;
     case AUTH:
         ilk__command_add_str(command, "AUTH");
         if (url->user != NULL)
@@ -154,8 +151,8 @@ static int knows_no_hello(const ilk__reply *reply)
 }
 
 /* ILK_OK: this one is settled, by success or because it does not matter. */
-static ilk_status settle(ilk__login *login, char what,
-                         const ilk__reply *reply, ilk_error *err)
+static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
+                         ilk_error *err)
 {
     if (reply->type != ILK__REPLY_ERROR)
         return what == HELLO ? read_hello(login, reply, err) : ILK_OK;

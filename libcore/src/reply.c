@@ -22,8 +22,8 @@
 enum {
     CHUNK_MIN = 4096,
     CHUNK_MAX = 65536,
-    PRESIZED = 64,      /* nodes that the first chunk has room for */
-    TEXT_GUESS = 16,    /* bytes of text foreseen for each of them */
+    PRESIZED = 64,   /* nodes that the first chunk has room for */
+    TEXT_GUESS = 16, /* bytes of text foreseen for each of them */
     LINE_MAX_BYTES = 65536,
     LENGTH_DIGITS = 20, /* of a bulk's announced length, sign included */
     BUFFER_SLACK = 1024 * 1024,
@@ -129,7 +129,7 @@ static ilk__reply *grow(const redisReadTask *task, ilk__reply_type type,
         parent->items[task->idx] = node;
     }
     if (node != NULL)
-        *node = (ilk__reply){ .type = type };
+        *node = (ilk__reply){.type = type};
     return node;
 }
 
@@ -260,15 +260,13 @@ static void free_object(void *root)
     ilk__reply_free(root);
 }
 
-static redisReplyObjectFunctions functions = {
-    .createString = create_string,
-    .createArray = create_array,
-    .createInteger = create_integer,
-    .createDouble = create_double,
-    .createNil = create_nil,
-    .createBool = create_bool,
-    .freeObject = free_object
-};
+static redisReplyObjectFunctions functions = {.createString = create_string,
+                                              .createArray = create_array,
+                                              .createInteger = create_integer,
+                                              .createDouble = create_double,
+                                              .createNil = create_nil,
+                                              .createBool = create_bool,
+                                              .freeObject = free_object};
 
 struct redisReader *ilk__reader_new(void)
 {
@@ -305,8 +303,8 @@ static ilk_status fail_for_good(redisReader *reader, ilk_error *err)
     struct state *state = reader->privdata;
     const char *text = reader->errstr;
 
-    if (state->status == ILK_OK && state->reason == NULL &&
-        (reader->err == REDIS_ERR_OOM || reader->err == 0))
+    if (state->status == ILK_OK && state->reason == NULL
+        && (reader->err == REDIS_ERR_OOM || reader->err == 0))
         state->status = ILK_ENOMEM;
     if (state->status == ILK_ENOMEM)
         return ilk__fail(err, ILK_ENOMEM, "no memory to read a reply");

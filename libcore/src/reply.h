@@ -19,11 +19,11 @@ enum {
 
 typedef enum ilk__reply_type {
     ILK__REPLY_NIL,
-    ILK__REPLY_INT,    /* num; booleans too */
-    ILK__REPLY_STR,    /* str, len: bulk, status, verbatim, double, bignum */
-    ILK__REPLY_ERROR,  /* str, len */
-    ILK__REPLY_ARRAY,  /* items, count */
-    ILK__REPLY_PUSH    /* items, count: out of turn */
+    ILK__REPLY_INT,   /* num; booleans too */
+    ILK__REPLY_STR,   /* str, len: bulk, status, verbatim, double, bignum */
+    ILK__REPLY_ERROR, /* str, len */
+    ILK__REPLY_ARRAY, /* items, count */
+    ILK__REPLY_PUSH   /* items, count: out of turn */
 } ilk__reply_type;
 
 typedef struct ilk__reply ilk__reply;

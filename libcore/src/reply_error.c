@@ -22,37 +22,34 @@ struct meaning {
 };
 
 /* The word that a line begins with. */
-static const struct meaning words[] = {
-    { "NOAUTH", ILK_EAUTH },
-    { "WRONGPASS", ILK_EAUTH },
-    { "NOPERM", ILK_EAUTH },
-    { "DENIED", ILK_EAUTH },
-    { "WRONGTYPE", ILK_ETYPE },
-    { "BUSY", ILK_ESERVERBUSY },
-    { "LOADING", ILK_ESERVERLOADING },
-    { "READONLY", ILK_ESERVERREADONLY },
-    { "MASTERDOWN", ILK_ESERVERREADONLY },
-    { "NOREPLICAS", ILK_ESERVERREADONLY },
-    { "MISCONF", ILK_ESERVERREADONLY },
-    { "OOM", ILK_ESERVERMEMORY },
-    { "MOVED", ILK_ECLUSTER },
-    { "ASK", ILK_ECLUSTER },
-    { "TRYAGAIN", ILK_ECLUSTER },
-    { "CLUSTERDOWN", ILK_ECLUSTER },
-    { "CROSSSLOT", ILK_ECLUSTER }
-};
+static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
+                                       {"WRONGPASS", ILK_EAUTH},
+                                       {"NOPERM", ILK_EAUTH},
+                                       {"DENIED", ILK_EAUTH},
+                                       {"WRONGTYPE", ILK_ETYPE},
+                                       {"BUSY", ILK_ESERVERBUSY},
+                                       {"LOADING", ILK_ESERVERLOADING},
+                                       {"READONLY", ILK_ESERVERREADONLY},
+                                       {"MASTERDOWN", ILK_ESERVERREADONLY},
+                                       {"NOREPLICAS", ILK_ESERVERREADONLY},
+                                       {"MISCONF", ILK_ESERVERREADONLY},
+                                       {"OOM", ILK_ESERVERMEMORY},
+                                       {"MOVED", ILK_ECLUSTER},
+                                       {"ASK", ILK_ECLUSTER},
+                                       {"TRYAGAIN", ILK_ECLUSTER},
+                                       {"CLUSTERDOWN", ILK_ECLUSTER},
+                                       {"CROSSSLOT", ILK_ECLUSTER}};
 
 /* What servers say behind an ERR in lines that have no word of their own. */
 static const struct meaning phrases[] = {
-    { "ACL failure in script", ILK_EAUTH },
-    { "The user executing the script can't", ILK_EAUTH },
-    { "without any password configured", ILK_EAUTH },
-    { "but no password is set", ILK_EAUTH },
-    { "invalid password", ILK_EAUTH },
-    { "max number of clients", ILK_ECONN },
-    { "a non local key", ILK_ECLUSTER },
-    { "do not hash to the same slot", ILK_ECLUSTER }
-};
+    {"ACL failure in script", ILK_EAUTH},
+    {"The user executing the script can't", ILK_EAUTH},
+    {"without any password configured", ILK_EAUTH},
+    {"but no password is set", ILK_EAUTH},
+    {"invalid password", ILK_EAUTH},
+    {"max number of clients", ILK_ECONN},
+    {"a non local key", ILK_ECLUSTER},
+    {"do not hash to the same slot", ILK_ECLUSTER}};
 
 /* str is NUL-terminated; a NUL inside only ends the search early. */
 static int begins_with_word(const char *str, const char *word)

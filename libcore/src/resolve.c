@@ -23,7 +23,7 @@ struct ilk__resolve {
     pid_t pid;         /* where the thread runs */
     ilk__pollable bell;
     struct addrinfo *list;
-    int error;    /* getaddrinfo's; with EAI_SYSTEM errno below */
+    int error; /* getaddrinfo's; with EAI_SYSTEM errno below */
     int os_error;
     char port[PORT_BYTES];
     char host[];
@@ -47,8 +47,8 @@ static void look_up(ilk__resolve *resolve, int flags)
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_NUMERICSERV | flags;
-    resolve->error = getaddrinfo(resolve->host, resolve->port, &hints,
-                                 &resolve->list);
+    resolve->error =
+        getaddrinfo(resolve->host, resolve->port, &hints, &resolve->list);
     resolve->os_error = errno;
     if (resolve->error != 0)
         resolve->list = NULL;

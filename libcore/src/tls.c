@@ -119,12 +119,10 @@ static ilk_status outcome(ilk__tls *tls, int result, const char *what,
 {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-        return ILK_EAGAIN;
+    case SSL_ERROR_WANT_WRITE: return ILK_EAGAIN;
     case SSL_ERROR_ZERO_RETURN:
         return ilk__fail(err, ILK_ECONN, "the server ended the tls session");
-    default:
-        return broken(tls, what, err);
+    default: return broken(tls, what, err);
     }
 }
 
@@ -154,8 +152,8 @@ ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,
     return fine ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "no memory for TLS");
 }
 
-ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room,
-                         size_t *out_len, ilk_error *err)
+ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room, size_t *out_len,
+                         ilk_error *err)
 {
     ilk_status status = ILK_OK;
     int result;
@@ -185,8 +183,9 @@ ilk_status ilk__tls_write(ilk__tls *tls, const void *data, size_t len,
         status = outcome(tls, result, "writing", err);
     pthread_mutex_unlock(&tls->mutex);
     if (status == ILK_EAGAIN)
-        return ilk__fail(err, ILK_ECONN, "tls writing failed: the server "
-                                         "renegotiates");
+        return ilk__fail(err, ILK_ECONN,
+                         "tls writing failed: the server "
+                         "renegotiates");
     return status;
 }
 
@@ -247,8 +246,8 @@ ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,
     return absent(err);
 }
 
-ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room,
-                         size_t *out_len, ilk_error *err)
+ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room, size_t *out_len,
+                         ilk_error *err)
 {
     (void)tls;
     (void)out;

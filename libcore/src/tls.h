@@ -31,8 +31,8 @@ ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,
                         ilk_error *err);
 
 /* Plain bytes: ILK_OK and *out_len > 0; ILK_EAGAIN; ILK_ECONN. */
-ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room,
-                         size_t *out_len, ilk_error *err);
+ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room, size_t *out_len,
+                         ilk_error *err);
 
 /* Encrypt all of data. ILK_ECONN, ILK_ENOMEM. */
 ilk_status ilk__tls_write(ilk__tls *tls, const void *data, size_t len,

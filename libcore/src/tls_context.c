@@ -37,7 +37,8 @@ static ilk_status trust(SSL_CTX *context, const char *path, ilk_error *err)
     int directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 
     if (SSL_CTX_load_verify_locations(context, directory ? NULL : path,
-                                      directory ? path : NULL) != 1)
+                                      directory ? path : NULL)
+        != 1)
         return cannot_load("certificate authorities", path, err);
     return ILK_OK;
 }
@@ -98,8 +99,7 @@ static int no_pass_phrase(char *buf, int size, int writing, void *data)
     return -1;
 }
 
-ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url,
-                            ilk_error *err)
+ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     ilk_status status;

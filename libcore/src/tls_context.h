@@ -13,7 +13,6 @@
  * Our certificate: url->cert, its key in url->key or in the same file.
  * ILK_EINVAL names the file and what is wrong with it; ILK_ENOMEM.
  */
-ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url,
-                            ilk_error *err);
+ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err);
 
 #endif
