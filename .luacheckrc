@@ -10,9 +10,3 @@ files["lua"] = { std = "min" }
 
 -- Tests of it, which look at what the Lua they run on has.
 files["tests/lua"] = { std = "max+busted" }
-
--- Scripts that run in the server.
-files["libcore/scripts"] = {
-  std = "lua51",
-  read_globals = { "KEYS", "ARGV", "redis", "cjson" },
-}

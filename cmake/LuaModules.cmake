@@ -19,32 +19,40 @@ add_custom_command(
     VERBATIM)
 add_custom_target(ilk_swig_generated DEPENDS ${ilk_swig_c})
 
+# LuaRocks names the headers of the one Lua that it builds for.
+set(ILK_LUA_INCLUDE_DIR "" CACHE PATH
+    "Headers of a Lua to build for, as lua/rock; empty: all that are known")
+
+function(ilk_add_lua lua)
+    add_library(ilk_core_${lua} MODULE ${ilk_swig_c} ${ilk_all_objects})
+    add_dependencies(ilk_core_${lua} ilk_swig_generated)
+    target_include_directories(ilk_core_${lua} PRIVATE
+        ${PROJECT_SOURCE_DIR}/libcore/include)
+    target_include_directories(ilk_core_${lua} SYSTEM PRIVATE ${ARGN})
+    target_compile_options(ilk_core_${lua} PRIVATE -w)
+    target_link_libraries(ilk_core_${lua} PRIVATE
+        ilk_platform ilk_hiredis_link ilk_tls Threads::Threads)
+    set_target_properties(ilk_core_${lua} PROPERTIES
+        PREFIX "" OUTPUT_NAME core SUFFIX .so
+        LIBRARY_OUTPUT_DIRECTORY
+            ${PROJECT_BINARY_DIR}/lua/${lua}/interlock)
+    if(APPLE)
+        target_link_options(ilk_core_${lua} PRIVATE
+            -undefined dynamic_lookup)
+    else()
+        target_link_options(ilk_core_${lua} PRIVATE -Wl,-z,nodelete)
+    endif()
+endfunction()
+
 set(ilk_luas "")
-if(ilk_swig_inputs)
+if(ilk_swig_inputs AND ILK_LUA_INCLUDE_DIR)
+    ilk_add_lua(rock ${ILK_LUA_INCLUDE_DIR})
+elseif(ilk_swig_inputs)
     foreach(lua lua5.1 lua5.3 lua5.4 luajit)
         pkg_check_modules(ILK_${lua} QUIET ${lua})
         if(ILK_${lua}_FOUND)
             list(APPEND ilk_luas ${lua})
-            add_library(ilk_core_${lua} MODULE ${ilk_swig_c}
-                ${ilk_all_objects})
-            add_dependencies(ilk_core_${lua} ilk_swig_generated)
-            target_include_directories(ilk_core_${lua} PRIVATE
-                ${PROJECT_SOURCE_DIR}/libcore/include)
-            target_include_directories(ilk_core_${lua} SYSTEM PRIVATE
-                ${ILK_${lua}_INCLUDE_DIRS})
-            target_compile_options(ilk_core_${lua} PRIVATE -w)
-            target_link_libraries(ilk_core_${lua} PRIVATE
-                ilk_platform ilk_hiredis_link ilk_tls Threads::Threads)
-            set_target_properties(ilk_core_${lua} PROPERTIES
-                PREFIX "" OUTPUT_NAME core SUFFIX .so
-                LIBRARY_OUTPUT_DIRECTORY
-                    ${PROJECT_BINARY_DIR}/lua/${lua}/interlock)
-            if(APPLE)
-                target_link_options(ilk_core_${lua} PRIVATE
-                    -undefined dynamic_lookup)
-            else()
-                target_link_options(ilk_core_${lua} PRIVATE -Wl,-z,nodelete)
-            endif()
+            ilk_add_lua(${lua} ${ILK_${lua}_INCLUDE_DIRS})
         endif()
     endforeach()
     if(NOT ilk_luas)

@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: MIT
+-- The rock, built from a checkout: luarocks make lua/interlock-scm-1.rockspec
+--
+-- It needs a C compiler, CMake, SWIG and Python 3; hiredis is the system's or
+-- fetched, as for the library (ILK_HIREDIS). The core is inside the module.
+rockspec_format = "3.0"
+package = "interlock"
+version = "scm-1"
+source = {
+  -- Only `luarocks install` reads it; `make` takes the checkout it stands in.
+  url = "git+file://.",
+}
+description = {
+  summary = "Locks that many processes share through one Redis or Valkey",
+  detailed = [[
+    Fair locks with leases, fences and renewal, read-write locks and locks
+    over many names, held across processes, hosts and languages.]],
+  license = "MIT",
+}
+supported_platforms = { "unix" }
+dependencies = {
+  "lua >= 5.1, < 5.5",
+}
+build = {
+  type = "command",
+  build_command = [[
+    cmake -S . -B build/rock -DCMAKE_BUILD_TYPE=Release -DILK_LUA=ON \
+      -DILK_CLI=OFF -DILK_TESTS=OFF "-DILK_LUA_INCLUDE_DIR=$(LUA_INCDIR)" &&
+    cmake --build build/rock --target ilk_core_rock]],
+  install = {
+    lua = {
+      ["interlock"] = "lua/interlock/init.lua",
+      ["interlock.args"] = "lua/interlock/args.lua",
+      ["interlock.client"] = "lua/interlock/client.lua",
+      ["interlock.constants"] = "lua/interlock/constants.lua",
+      ["interlock.event"] = "lua/interlock/event.lua",
+      ["interlock.guard"] = "lua/interlock/guard.lua",
+      ["interlock.hold"] = "lua/interlock/hold.lua",
+      ["interlock.inspect"] = "lua/interlock/inspect.lua",
+      ["interlock.lock"] = "lua/interlock/lock.lua",
+      ["interlock.lock_many"] = "lua/interlock/lock_many.lua",
+      ["interlock.options"] = "lua/interlock/options.lua",
+      ["interlock.record"] = "lua/interlock/record.lua",
+      ["interlock.rwlock"] = "lua/interlock/rwlock.lua",
+      ["interlock.server"] = "lua/interlock/server.lua",
+    },
+    lib = {
+      ["interlock.core"] = "build/rock/lua/rock/interlock/core.so",
+    },
+  },
+}
