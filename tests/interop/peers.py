@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Lockers of other makes on the same key, all driven in the same way.
+
+A locker in another language is a process that reads lines and answers each
+with one:
+
+    acquire NAME TTL_MS [WAIT_MS]    ok | busy
+    release                          ok | lost
+    anything that went wrong         error TEXT
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import subprocess
+from typing import Protocol
+
+import redis
+import redis.lock
+import redis_lock
+import toolchain
+
+
+class Locker(Protocol):
+    """What the tests need of a peer. Times are in seconds."""
+
+    prefix: str
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool: ...
+    def release(self) -> bool: ...
+    def close(self) -> None: ...
+
+
+class RedisPy:
+    """redis-py's Lock, with its own defaults."""
+
+    prefix = ""
+
+    def __init__(self, url: str) -> None:
+        self.redis = redis.Redis.from_url(url)
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        self.lock = self.redis.lock(name, timeout=ttl)
+        return self.lock.acquire(blocking=wait > 0, blocking_timeout=wait or None)
+
+    def release(self) -> bool:
+        try:
+            self.lock.release()
+        except redis.lock.LockNotOwnedError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.redis.close()
+
+
+class FiveLines:
+    """What documents teach: SET NX PX, and a delete by who owns it."""
+
+    prefix = ""
+    unlock = (
+        "if redis.call('get', KEYS[1]) == ARGV[1] then"
+        " return redis.call('del', KEYS[1]) else return 0 end"
+    )
+
+    def __init__(self, url: str) -> None:
+        self.redis = redis.Redis.from_url(url)
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        assert not wait, "the five lines do not wait"
+        self.name, self.value = name, secrets.token_hex(16)
+        return bool(self.redis.set(name, self.value, nx=True, px=int(ttl * 1000)))
+
+    def release(self) -> bool:
+        return bool(self.redis.eval(self.unlock, 1, self.name, self.value))
+
+    def close(self) -> None:
+        self.redis.close()
+
+
+class PythonRedisLock:
+    """python-redis-lock: the key of its NAME is `lock:NAME`, whole seconds."""
+
+    prefix = "lock:"
+
+    def __init__(self, url: str) -> None:
+        self.redis = redis.Redis.from_url(url)
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        assert name.startswith(self.prefix)
+        self.lock = redis_lock.Lock(
+            self.redis, name[len(self.prefix) :], expire=max(1, int(ttl))
+        )
+        return self.lock.acquire(blocking=wait > 0, timeout=wait or None)
+
+    def release(self) -> bool:
+        try:
+            self.lock.release()
+        except redis_lock.NotAcquired:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.redis.close()
+
+
+class Process:
+    """A locker in another language."""
+
+    prefix = ""
+    language = ""
+
+    def __init__(self, url: str) -> None:
+        self.process = subprocess.Popen(
+            [*toolchain.command(self.language), url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+        )
+        word = self.process.stdout.readline().strip()
+        assert word == "ready", f"{self.language} peer said {word!r}"
+
+    def ask(self, *words: object) -> str:
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        answer = self.process.stdout.readline().strip()
+        assert answer, f"{self.language} peer ended"
+        assert not answer.startswith("error"), answer
+        return answer
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        return self.ask("acquire", name, int(ttl * 1000), int(wait * 1000)) == "ok"
+
+    def release(self) -> bool:
+        return self.ask("release") == "ok"
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+class NodeRedlock(Process):
+    """node-redlock on one server."""
+
+    language = "node"
+
+
+class Redsync(Process):
+    """redsync on one server."""
+
+    language = "go"
+
+
+class Redisson(Process):
+    """Redisson's RLock: a hash, waiters woken by publish."""
+
+    language = "java"
+
+    def count(self) -> int:
+        return int(self.ask("count").split()[1])
+
+
+PLAIN = [RedisPy, FiveLines, PythonRedisLock, NodeRedlock, Redsync]
