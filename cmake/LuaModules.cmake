@@ -4,6 +4,7 @@
 # One generated C file serves all of them; it is compiled once per Lua into
 # <build>/lua/<lua>/interlock/core.so with the core inside, so that neither an
 # rpath nor an installed library is needed.
+include(Exports)
 set(ilk_swig_dir ${PROJECT_SOURCE_DIR}/bindings/swig)
 file(GLOB ilk_swig_inputs CONFIGURE_DEPENDS ${ilk_swig_dir}/*.i)
 set(ilk_swig_c ${PROJECT_BINARY_DIR}/lua/interlock_lua.c)
@@ -31,16 +32,16 @@ function(ilk_add_lua lua)
     target_include_directories(ilk_core_${lua} SYSTEM PRIVATE ${ARGN})
     target_compile_options(ilk_core_${lua} PRIVATE -w)
     target_link_libraries(ilk_core_${lua} PRIVATE
-        ilk_platform ilk_hiredis_link ilk_tls Threads::Threads)
+        ilk_platform ilk_hiredis_link ilk_tls Threads::Threads
+        ${CMAKE_DL_LIBS})
     set_target_properties(ilk_core_${lua} PROPERTIES
         PREFIX "" OUTPUT_NAME core SUFFIX .so
         LIBRARY_OUTPUT_DIRECTORY
             ${PROJECT_BINARY_DIR}/lua/${lua}/interlock)
+    ilk_export_only(ilk_core_${lua} luaopen_interlock_core)
     if(APPLE)
         target_link_options(ilk_core_${lua} PRIVATE
             -undefined dynamic_lookup)
-    else()
-        target_link_options(ilk_core_${lua} PRIVATE -Wl,-z,nodelete)
     endif()
 endfunction()
 
