@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli.h -- what the files of the command share.
+ *
+ * It is included first, because it asks the system headers for getopt_long,
+ * sigaction and their kin. A command is one file with one entry in main.c's
+ * table; its options stand in one table, from which parsing and help are
+ * made, so the two cannot differ.
+ */
+#ifndef INTERLOCK_CLI_H
+#define INTERLOCK_CLI_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#if defined(__APPLE__) && !defined(_DARWIN_C_SOURCE)
+#define _DARWIN_C_SOURCE 1
+#endif
+
+#include <interlock.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __GNUC__
+#define CLI_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define CLI_PRINTF(at, first)
+#endif
+
+/* Exit statuses; where sysexits.h has a number for the matter, it is that. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,        /* the answer is no, or a verdict failed */
+    CLI_USAGE = 64,        /* the command line makes no sense */
+    CLI_DATA = 65,         /* the key holds something that is no lock */
+    CLI_UNREACHABLE = 69,  /* no server, or it refuses to serve */
+    CLI_SOFTWARE = 70,     /* something that should not happen */
+    CLI_SYSTEM = 71,       /* the operating system refused something */
+    CLI_OUTPUT = 74,       /* standard output could not be written */
+    CLI_NOT_ACQUIRED = 75, /* not had in the time given */
+    CLI_LOST = 76,         /* the lock was lost while CMD ran */
+    CLI_NOT_EXECUTABLE = 126,
+    CLI_NOT_FOUND = 127,
+    CLI_SIGNALLED = 128 /* plus the signal's number */
+};
+
+/* One option. `letter` is 0 where there is only the long form. */
+struct cli_option {
+    const char *name;
+    const char *arg; /* what stands for the value in help; NULL for none */
+    const char *help;
+    int key;
+    char letter;
+};
+
+/* Keys that options.c handles itself; a command's own begin at CLI_KEY. */
+enum { CLI_KEY_HELP = 256, CLI_KEY_URL, CLI_KEY_JSON, CLI_KEY_HEX, CLI_KEY };
+
+#define CLI_OPTION_HELP                                                        \
+    {                                                                          \
+        "help", NULL, "show this text", CLI_KEY_HELP, 'h'                      \
+    }
+#define CLI_OPTION_URL                                                         \
+    {                                                                          \
+        "url", "URL", "the server; default $INTERLOCK_URL, else embedded",     \
+            CLI_KEY_URL, 0                                                     \
+    }
+#define CLI_OPTION_JSON                                                        \
+    {                                                                          \
+        "json", NULL, "print JSON", CLI_KEY_JSON, 0                            \
+    }
+#define CLI_OPTION_HEX                                                         \
+    {                                                                          \
+        "hex", NULL, "NAME is written in hexadecimal", CLI_KEY_HEX, 0          \
+    }
+#define CLI_OPTION_END                                                         \
+    {                                                                          \
+        NULL, NULL, NULL, 0, 0                                                 \
+    }
+
+struct cli_args;
+
+/* One command. `hidden` ones are called by the program itself only. */
+struct cli_command {
+    const char *name;
+    const char *synopsis;
+    const char *summary;
+    const char *about; /* further lines of help; NULL for none */
+    const struct cli_option *options;
+    int (*run)(struct cli_args *args);
+    int in_order; /* options end at the first word that is none */
+    int hidden;
+};
+
+/* A command line on its way through the parser. */
+struct cli_args {
+    const struct cli_command *command;
+    int argc;
+    char **argv;
+    const char *url;
+    int json, hex;
+    int status; /* what to exit with when cli_args_next() answered -1 */
+};
+
+/* Bytes that belong to somebody else. */
+struct cli_bytes {
+    const char *data;
+    size_t len;
+};
+
+extern const struct cli_command cli_break, cli_demo, cli_demo_seller,
+    cli_inspect, cli_lock, cli_ls, cli_server, cli_version;
+
+/* options.c. The next option's key and value; 0 at the end of the options;
+   -1 to leave with args->status, everything having been said. */
+int cli_args_next(struct cli_args *args, const char **out_value);
+/* Go on with a command, whose name was the word just taken. */
+void cli_args_command(struct cli_args *args, const struct cli_command *command);
+/* The next word that is no option; NULL when there is none. */
+const char *cli_args_word(struct cli_args *args);
+/* The words that are left, up to a NULL; NULL when there are none. */
+char *const *cli_args_rest(struct cli_args *args);
+/* 0 when no word is left, else a usage error, said. */
+int cli_args_done(struct cli_args *args);
+/* The word NAME as bytes, in the form that --hex tells; 0 or a status. */
+int cli_args_name(struct cli_args *args, struct cli_bytes *out);
+
+/* help.c. */
+void cli_help(FILE *file, const struct cli_command *command);
+/* The candidate most like the word, NULL when none is near. */
+const char *cli_nearest(const char *word, const char *(*candidate)(size_t i));
+
+/* say.c. One line on standard error, after "interlock: ". */
+void cli_say(const char *format, ...) CLI_PRINTF(1, 2);
+/* A usage error: the line, and where help is. Answers CLI_USAGE. */
+int cli_usage(const struct cli_args *args, const char *format, ...)
+    CLI_PRINTF(2, 3);
+/* Say what err says, and answer the exit status that fits. */
+int cli_fail(ilk_status status, const ilk_error *err);
+int cli_exit_status(ilk_status status);
+/* Open the client that the command line asks for; 0 or an exit status. */
+int cli_connect(const struct cli_args *args, ilk_client **out);
+/* Flush standard output; the status, or CLI_OUTPUT instead of success. */
+int cli_print_done(int status);
+/* Milliseconds of a clock that never goes back. */
+int64_t cli_now_ms(void);
+
+/* duration.c. "10", "10s", "250ms", "1.5m", "2h", "1d"; -1 for others. */
+int64_t cli_duration(const char *text);
+/* Parse an option's value; 0, or a usage error, said. `least` is 0 or 1. */
+int cli_take_duration(const struct cli_args *args, const char *option,
+                      const char *value, int64_t least, int64_t *out_ms);
+int cli_take_number(const struct cli_args *args, const char *option,
+                    const char *value, int64_t least, int64_t most,
+                    int64_t *out);
+/* Write milliseconds for people: "812 ms", "24.3 s", "2 m 05 s". */
+void cli_put_duration(FILE *file, int64_t ms);
+
+/* text.c. Bytes for a terminal: what is not printable as \xNN. */
+void cli_put_text(FILE *file, const char *data, size_t len);
+/* The same in new memory; NULL without memory. */
+char *cli_text(const char *data, size_t len);
+/* Bytes of the UTF-8 character at data; 0 when it is none. */
+size_t cli_utf8(const char *data, size_t len);
+
+/* table.c. Rows of cells, printed in columns. */
+struct cli_table {
+    size_t columns, count, room; /* cells */
+    char **cells;
+    int failed; /* out of memory */
+};
+void cli_table_init(struct cli_table *table, size_t columns);
+void cli_table_add(struct cli_table *table, char *cell); /* takes the cell */
+void cli_table_text(struct cli_table *table, const char *text);
+int cli_table_print(struct cli_table *table, FILE *file); /* 0 or status */
+void cli_table_free(struct cli_table *table);
+
+/* json.c. One value on one line. A key is NULL inside an array. */
+struct cli_json {
+    FILE *file;
+    int needs_comma;
+};
+void cli_json_begin(struct cli_json *json, FILE *file);
+void cli_json_end(struct cli_json *json);
+void cli_json_open(struct cli_json *json, const char *key, char bracket);
+void cli_json_close(struct cli_json *json, char bracket);
+void cli_json_int(struct cli_json *json, const char *key, int64_t value);
+void cli_json_real(struct cli_json *json, const char *key, double value);
+void cli_json_bool(struct cli_json *json, const char *key, int value);
+void cli_json_null(struct cli_json *json, const char *key);
+void cli_json_text(struct cli_json *json, const char *key, const char *text);
+/* Any bytes: as text under `key`, exactly under `key_hex`. */
+void cli_json_bytes(struct cli_json *json, const char *key,
+                    struct cli_bytes bytes);
+
+/* inspect.c. "free", "held" and so on. */
+const char *cli_state_name(int32_t state);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.c -- CMD runs for as long as the lock is held.
+ *
+ * One loop sleeps on two descriptors, signals and news of the client, and
+ * until the local deadline of the lease. The deadline is the truth: when it
+ * passes the lock is taken for lost without asking anybody, for an answer
+ * may take longer than the safety that it would tell about.
+ *
+ *     running --lost--> SIGTERM sent --kill_after--> SIGKILL sent
+ *        |                   |                            |
+ *        +--- CMD ended -----+----------------------------+---> done
+ */
+#include "hold.h"
+
+#include "child.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+struct run {
+    const struct cli_hold *hold;
+    pid_t pid;
+    int ended, status;
+    int lost, killed;
+    int64_t kill_at;
+};
+
+static void lose(struct run *run)
+{
+    if (run->lost)
+        return;
+    run->lost = 1;
+    if (run->ended)
+        return;
+    run->kill_at = cli_now_ms() + run->hold->kill_after_ms;
+    cli_say("the lock was lost; ending '%s'", run->hold->argv[0]);
+    kill(run->pid, SIGTERM);
+    kill(run->pid, SIGCONT); /* one that is stopped could not end */
+}
+
+static int sleep_ms(const struct run *run)
+{
+    int64_t left = ilk_lock_remaining_ms(run->hold->lock);
+
+    if (run->lost)
+        left = run->kill_at - cli_now_ms();
+    if (run->killed)
+        return -1; /* nothing is left but the child's end */
+    if (left < 0)
+        return 0;
+    return left < INT_MAX ? (int)left : INT_MAX;
+}
+
+static void take_signal(struct run *run, const struct cli_signal *came)
+{
+    switch (came->number) {
+    case SIGCHLD:
+    case SIGPIPE: break; /* the loop looks after the child anyway */
+    case SIGTSTP:
+        cli_child_forward(run->pid, came);
+        cli_signals_stop();
+        break;
+    case SIGCONT:
+        /* The lease may have run out meanwhile: that comes first. */
+        if (ilk_lock_remaining_ms(run->hold->lock) == 0)
+            lose(run);
+        cli_child_forward(run->pid, came);
+        break;
+    default: cli_child_forward(run->pid, came);
+    }
+}
+
+static void take_events(struct run *run)
+{
+    ilk_event event;
+    int64_t id = ilk_lock_id(run->hold->lock);
+
+    memset(&event, 0, sizeof event);
+    event.size = sizeof event;
+    while (ilk_client_next_event(run->hold->client, &event, NULL) == ILK_OK) {
+        if (event.kind == ILK_EVENT_LOCK_LOST && event.id == id)
+            lose(run);
+    }
+}
+
+/* One turn: sleep, then look at everything there is to look at. */
+static int turn(struct run *run, struct pollfd fds[2])
+{
+    struct cli_signal came;
+
+    if (poll(fds, 2, sleep_ms(run)) < 0 && errno != EINTR) {
+        cli_say("poll: %s", strerror(errno));
+        return CLI_SYSTEM;
+    }
+    run->ended = cli_child_ended(run->pid, &run->status);
+    take_events(run);
+    while (!run->ended && cli_signals_next(&came))
+        take_signal(run, &came);
+    if (ilk_lock_remaining_ms(run->hold->lock) == 0)
+        lose(run);
+    if (run->lost && !run->ended && !run->killed
+        && cli_now_ms() >= run->kill_at) {
+        run->killed = 1;
+        kill(run->pid, SIGKILL);
+    }
+    return CLI_OK;
+}
+
+int cli_hold_run(const struct cli_hold *hold)
+{
+    struct run run = {.hold = hold};
+    struct pollfd fds[2] = {{.fd = cli_signals_fd(), .events = POLLIN},
+                            {.fd = -1, .events = POLLIN}};
+    ilk_error err = {0, ""};
+    ilk_status st;
+    int status;
+
+    st = ilk_client_event_fd(hold->client, &fds[1].fd, &err);
+    if (st != ILK_OK)
+        return cli_fail(st, &err);
+    status = cli_child_start(&run.pid, hold->argv);
+    while (status == CLI_OK && !run.ended)
+        status = turn(&run, fds);
+    if (status != CLI_OK)
+        return status;
+    return run.lost ? CLI_LOST : run.status;
+}

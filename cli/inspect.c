@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* inspect.c -- `interlock inspect`: who holds a name, and who waits. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static const struct cli_option options[] = {
+    CLI_OPTION_JSON, CLI_OPTION_HEX, CLI_OPTION_URL,
+    CLI_OPTION_HELP, CLI_OPTION_END,
+};
+
+const char *cli_state_name(int32_t state)
+{
+    switch (state) {
+    case ILK_INFO_FREE: return "free";
+    case ILK_INFO_HELD: return "held";
+    case ILK_INFO_FOREIGN: return "foreign";
+    case ILK_INFO_READERS: return "readers";
+    case ILK_INFO_REDISSON: return "redisson";
+    default: return "unknown";
+    }
+}
+
+static void json_waiters(struct cli_json *json, const ilk_info *info)
+{
+    size_t i, listed = (size_t)ilk_info_listed(info);
+
+    cli_json_open(json, "line", '[');
+    for (i = 0; i < listed; i++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "label", ilk_info_waiter_label(info, i));
+        cli_json_text(json, "token", ilk_info_waiter_token(info, i));
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void print_json(struct cli_bytes name, const ilk_info *info)
+{
+    struct cli_json json;
+    struct cli_bytes holder;
+
+    holder.data = ilk_info_holder(info, &holder.len);
+    cli_json_begin(&json, stdout);
+    cli_json_open(&json, NULL, '{');
+    cli_json_bytes(&json, "name", name);
+    cli_json_text(&json, "state", cli_state_name(ilk_info_get_state(info)));
+    cli_json_bytes(&json, "holder", holder);
+    cli_json_text(&json, "label", ilk_info_label(info));
+    cli_json_int(&json, "since_ms", ilk_info_since_ms(info));
+    cli_json_int(&json, "ttl_ms", ilk_info_ttl_ms(info));
+    cli_json_int(&json, "fence", ilk_info_fence(info));
+    cli_json_int(&json, "readers", ilk_info_readers(info));
+    cli_json_int(&json, "waiters", ilk_info_waiters(info));
+    json_waiters(&json, info);
+    cli_json_close(&json, '}');
+    cli_json_end(&json);
+}
+
+static void print_since(int64_t since_ms)
+{
+    time_t seconds = (time_t)(since_ms / 1000);
+    struct tm utc;
+    char text[32];
+
+    if (since_ms <= 0 || !gmtime_r(&seconds, &utc))
+        return;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+    printf("since    %s.%03d UTC\n", text, (int)(since_ms % 1000));
+}
+
+static void print_holder(const ilk_info *info)
+{
+    struct cli_bytes holder;
+    const char *label = ilk_info_label(info);
+
+    holder.data = ilk_info_holder(info, &holder.len);
+    if (label[0]) {
+        fputs("holder   ", stdout);
+        cli_put_text(stdout, label, strlen(label));
+        fputc('\n', stdout);
+    }
+    fputs("token    ", stdout);
+    cli_put_text(stdout, holder.data, holder.len);
+    fputc('\n', stdout);
+    print_since(ilk_info_since_ms(info));
+    fputs("lease    ", stdout);
+    if (ilk_info_ttl_ms(info) < 0)
+        fputs("no end", stdout);
+    else
+        cli_put_duration(stdout, ilk_info_ttl_ms(info));
+    fputc('\n', stdout);
+    if (ilk_info_readers(info) > 0)
+        printf("readers  %" PRId64 "\n", ilk_info_readers(info));
+}
+
+static void print_line(const ilk_info *info)
+{
+    size_t i, listed = (size_t)ilk_info_listed(info);
+
+    printf("waiters  %" PRId64 "\n", ilk_info_waiters(info));
+    for (i = 0; i < listed; i++) {
+        const char *label = ilk_info_waiter_label(info, i);
+
+        printf("%7zu  ", i + 1);
+        cli_put_text(stdout, label, strlen(label));
+        printf("  %s\n", ilk_info_waiter_token(info, i));
+    }
+}
+
+static void print_text(struct cli_bytes name, const ilk_info *info)
+{
+    fputs("name     ", stdout);
+    cli_put_text(stdout, name.data, name.len);
+    printf("\nstate    %s\n", cli_state_name(ilk_info_get_state(info)));
+    if (ilk_info_get_state(info) != ILK_INFO_FREE)
+        print_holder(info);
+    printf("fence    %" PRId64 "\n", ilk_info_fence(info));
+    print_line(info);
+}
+
+static int inspect(const struct cli_args *args, struct cli_bytes name)
+{
+    ilk_error err = {0, ""};
+    ilk_client *client = NULL;
+    ilk_info *info = NULL;
+    ilk_status st;
+    int status = cli_connect(args, &client);
+
+    if (status != CLI_OK)
+        return status;
+    st = ilk_inspect(&info, client, name.data, name.len, &err);
+    if (st != ILK_OK)
+        status = cli_fail(st, &err);
+    else if (args->json)
+        print_json(name, info);
+    else
+        print_text(name, info);
+    ilk_info_free(info);
+    ilk_client_free(client);
+    return status;
+}
+
+static int run(struct cli_args *args)
+{
+    struct cli_bytes name;
+    const char *value;
+
+    if (cli_args_next(args, &value) != 0)
+        return args->status;
+    if (cli_args_name(args, &name) || cli_args_done(args))
+        return args->status;
+    return inspect(args, name);
+}
+
+const struct cli_command cli_inspect = {
+    .name = "inspect",
+    .synopsis = "NAME",
+    .summary = "Show who holds the lock NAME and who waits for it.",
+    .about = "The state is free, held, readers, foreign (held by another\n"
+             "library) or redisson. Times are the server's.\n",
+    .options = options,
+    .run = run,
+};

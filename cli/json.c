@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json.c -- JSON on one line, valid whatever the bytes.
+ *
+ * Text that is UTF-8 is written as it is. Text that is not is read as
+ * Latin-1: each byte becomes the character of its number. Names and tokens,
+ * which may be any bytes, come a second time in hexadecimal, and that form
+ * is exact.
+ */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void cli_json_begin(struct cli_json *json, FILE *file)
+{
+    json->file = file;
+    json->needs_comma = 0;
+}
+
+void cli_json_end(struct cli_json *json)
+{
+    fputc('\n', json->file);
+}
+
+static int is_utf8(const char *data, size_t len)
+{
+    size_t i, n;
+
+    for (i = 0; i < len; i += n) {
+        n = cli_utf8(data + i, len - i);
+        if (n == 0)
+            return 0;
+    }
+    return 1;
+}
+
+static void put_byte(FILE *file, unsigned char c, int as_it_is)
+{
+    if (c == '"' || c == '\\')
+        fprintf(file, "\\%c", c);
+    else if (c < 0x20 || c == 0x7F || (c >= 0x80 && !as_it_is))
+        fprintf(file, "\\u%04x", (unsigned)c);
+    else
+        fputc(c, file);
+}
+
+static void put_string(FILE *file, const char *data, size_t len)
+{
+    int as_it_is = is_utf8(data, len);
+    size_t i;
+
+    fputc('"', file);
+    for (i = 0; i < len; i++)
+        put_byte(file, (unsigned char)data[i], as_it_is);
+    fputc('"', file);
+}
+
+static void put_key(struct cli_json *json, const char *key)
+{
+    if (json->needs_comma)
+        fputc(',', json->file);
+    json->needs_comma = 1;
+    if (!key)
+        return;
+    put_string(json->file, key, strlen(key));
+    fputc(':', json->file);
+}
+
+void cli_json_open(struct cli_json *json, const char *key, char bracket)
+{
+    put_key(json, key);
+    fputc(bracket, json->file);
+    json->needs_comma = 0;
+}
+
+void cli_json_close(struct cli_json *json, char bracket)
+{
+    fputc(bracket, json->file);
+    json->needs_comma = 1;
+}
+
+void cli_json_int(struct cli_json *json, const char *key, int64_t value)
+{
+    put_key(json, key);
+    fprintf(json->file, "%" PRId64, value);
+}
+
+/* Three places. JSON knows no infinity, and a point is a point whatever the
+   locale, which this program never sets. */
+void cli_json_real(struct cli_json *json, const char *key, double value)
+{
+    put_key(json, key);
+    if (isfinite(value))
+        fprintf(json->file, "%.3f", value);
+    else
+        fputs("null", json->file);
+}
+
+void cli_json_bool(struct cli_json *json, const char *key, int value)
+{
+    put_key(json, key);
+    fputs(value ? "true" : "false", json->file);
+}
+
+void cli_json_null(struct cli_json *json, const char *key)
+{
+    put_key(json, key);
+    fputs("null", json->file);
+}
+
+void cli_json_text(struct cli_json *json, const char *key, const char *text)
+{
+    put_key(json, key);
+    put_string(json->file, text, strlen(text));
+}
+
+void cli_json_bytes(struct cli_json *json, const char *key,
+                    struct cli_bytes bytes)
+{
+    size_t i;
+
+    put_key(json, key);
+    put_string(json->file, bytes.data, bytes.len);
+    fprintf(json->file, ",\"%s_hex\":\"", key);
+    for (i = 0; i < bytes.len; i++)
+        fprintf(json->file, "%02x", (unsigned)(unsigned char)bytes.data[i]);
+    fputc('"', json->file);
+}

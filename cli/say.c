@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* say.c -- words on standard error, and what a status means at exit. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+static void put_line(const char *format, va_list list) CLI_PRINTF(1, 0);
+
+/* One write, so that the lines of several processes do not mix. */
+static void put_line(const char *format, va_list list)
+{
+    char line[1024];
+    int n = vsnprintf(line, sizeof line, format, list);
+
+    if (n < 0)
+        return;
+    fprintf(stderr, "interlock: %s\n", line);
+}
+
+void cli_say(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    put_line(format, list);
+    va_end(list);
+}
+
+int cli_usage(const struct cli_args *args, const char *format, ...)
+{
+    const char *name = args->command->name;
+    va_list list;
+
+    va_start(list, format);
+    put_line(format, list);
+    va_end(list);
+    if (name)
+        cli_say("try 'interlock %s --help'", name);
+    else
+        cli_say("try 'interlock --help'");
+    return CLI_USAGE;
+}
+
+int cli_exit_status(ilk_status status)
+{
+    switch (status) {
+    case ILK_OK: return CLI_OK;
+    case ILK_EINVAL: return CLI_USAGE;
+    case ILK_ETYPE: return CLI_DATA;
+    case ILK_ENOMEM:
+    case ILK_ESYSTEM: return CLI_SYSTEM;
+    case ILK_EBUSY:
+    case ILK_ETIMEOUT: return CLI_NOT_ACQUIRED;
+    case ILK_ELOST: return CLI_LOST;
+    case ILK_ENOTOWNER: return CLI_FAILED;
+    case ILK_ECONN:
+    case ILK_EUNKNOWN:
+    case ILK_EAUTH:
+    case ILK_ENOQUORUM:
+    case ILK_ESERVERBUSY:
+    case ILK_ESERVERLOADING:
+    case ILK_ESERVERREADONLY:
+    case ILK_ESERVERMEMORY:
+    case ILK_ESERVER:
+    case ILK_ECLUSTER: return CLI_UNREACHABLE;
+    default: return CLI_SOFTWARE;
+    }
+}
+
+int cli_fail(ilk_status status, const ilk_error *err)
+{
+    cli_say("%s", err->msg[0] ? err->msg : ilk_strerror(status));
+    return cli_exit_status(status);
+}
+
+int cli_connect(const struct cli_args *args, ilk_client **out)
+{
+    ilk_error err = {0, ""};
+    ilk_status st = ilk_client_open(out, args->url, NULL, &err);
+
+    /* A server that does not answer in time is one we cannot reach. */
+    if (st == ILK_ETIMEOUT) {
+        cli_fail(st, &err);
+        return CLI_UNREACHABLE;
+    }
+    return st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+}
+
+int cli_print_done(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    cli_say("cannot write standard output: %s", strerror(errno));
+    return status == CLI_OK ? CLI_OUTPUT : status;
+}
+
+int64_t cli_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* signals.h -- signals as data: caught, and read from a descriptor. */
+#ifndef INTERLOCK_CLI_SIGNALS_H
+#define INTERLOCK_CLI_SIGNALS_H
+
+#include "cli.h"
+
+/* One signal that came. */
+struct cli_signal {
+    int number;
+    int from_kernel; /* the terminal sent it, to our whole process group */
+};
+
+/* Catch the signals of the table in signals.c, but for those that this
+   process was started to ignore. 0, or an exit status, said. */
+int cli_signals_open(void);
+/* Readable when a signal has come. */
+int cli_signals_fd(void);
+/* The next signal; 0 when none is left. */
+int cli_signals_next(struct cli_signal *out);
+/* The first signal that asks to end, 0 for none. It stays to be read. */
+int cli_signals_ending(void);
+/* Have this client's waits interrupted by every ending signal; NULL: none. */
+void cli_signals_interrupt(ilk_client *client);
+/* Stop as SIGTSTP does by itself, until SIGCONT. */
+void cli_signals_stop(void);
+/* Between fork and exec: the dispositions this process was started with. */
+void cli_signals_restore(void);
+
+#endif
