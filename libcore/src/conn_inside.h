@@ -48,6 +48,12 @@ struct ilk__conn {
     char inbox[ILK__CONN_INBOX]; /* from the socket */
 };
 
+/* Go on with the stage that the connection is in: ILK_OK (it is done),
+ * ILK_EAGAIN, or the failure. Not for ILK__CONN_READY and _FAILED. */
+ilk_status ilk__conn_stage_step(ilk__conn *conn, ilk_error *err);
+
+void ilk__conn_hang_up(ilk__conn *conn); /* close the socket, if any */
+
 /* Send what the TLS layer has to say. ILK_OK also when some is kept. */
 ilk_status ilk__conn_flush(ilk__conn *conn, ilk_error *err);
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conn_stage.c -- the stages of a connection's way, each by one function.
+ *
+ * A stage answers ILK_OK (go on with the next), ILK_EAGAIN (wait for events
+ * on fd, or until) or its failure. Addresses share the time that is left, so
+ * that one which swallows our packets does not use it up.
+ */
+#include "clock.h"
+#include "conn_inside.h"
+#include "dial.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum {
+    ADDRESS_MS = 3000, /* for each address when there is no deadline */
+    BUSY_MS = 5        /* between tries at a unix socket with a full queue */
+};
+
+void ilk__conn_hang_up(ilk__conn *conn)
+{
+    if (conn->fd >= 0)
+        close(conn->fd);
+    conn->fd = -1;
+}
+
+static ilk_status wait_for(ilk__conn *conn, short events)
+{
+    conn->events = events;
+    return ILK_EAGAIN;
+}
+
+static ilk_status resolve_step(ilk__conn *conn, ilk_error *err)
+{
+    const ilk__url *url = conn->url;
+    ilk_status status = ILK_OK;
+
+    if (url->scheme == ILK__SCHEME_EMBEDDED)
+        return ilk__fail(err, ILK_EINVAL, "embedded:// has no address");
+    if (url->scheme == ILK__SCHEME_TLS && conn->tls == NULL)
+        status = ilk__tls_new(&conn->tls, url, err);
+    if (status != ILK_OK || url->scheme == ILK__SCHEME_UNIX)
+        return status;
+    if (conn->resolve == NULL)
+        status = ilk__resolve_start(&conn->resolve, url->host, url->port, err);
+    if (status == ILK_ESYSTEM) /* no descriptor or thread: it may pass */
+        return ilk__fail(err, ILK_ECONN, "cannot connect to %s: %s",
+                         conn->where, err->msg);
+    if (status == ILK_OK)
+        status = ilk__resolve_result(conn->resolve, &conn->address, err);
+    return status == ILK_EAGAIN ? wait_for(conn, POLLIN) : status;
+}
+
+/* Begin with the current address and give it its share of the time. */
+static ilk_status dial(ilk__conn *conn, ilk_error *err)
+{
+    const struct addrinfo *address = conn->address, *rest;
+    int64_t now = ilk__now_ms(), share = ADDRESS_MS;
+    int count = 0;
+
+    conn->until = conn->deadline;
+    if (address == NULL)
+        return ilk__dial_path(&conn->fd, conn->url->path, err);
+    for (rest = address; rest != NULL; rest = rest->ai_next)
+        count++;
+    if (conn->deadline != ILK__FOREVER)
+        share = (conn->deadline - now) / count;
+    if (count > 1)
+        conn->until = now + share;
+    return ilk__dial(&conn->fd, address->ai_addr, address->ai_addrlen,
+                     conn->where, err);
+}
+
+/* One look at the current address. */
+static ilk_status try_address(ilk__conn *conn, ilk_error *err)
+{
+    ilk_status status;
+
+    if (conn->fd < 0)
+        status = dial(conn, err);
+    else
+        status = ilk__dial_finish(conn->fd, conn->where, err);
+    if (status == ILK_EBUSY) {
+        conn->until = ilk__sooner(ilk__now_ms() + BUSY_MS, conn->deadline);
+        return wait_for(conn, 0);
+    }
+    if (status == ILK_EAGAIN && conn->until < conn->deadline
+        && ilk__now_ms() >= conn->until)
+        return ilk__fail(err, ILK_ECONN, "cannot connect to %s: no answer",
+                         conn->where);
+    return status == ILK_EAGAIN ? wait_for(conn, POLLOUT) : status;
+}
+
+static ilk_status dial_step(ilk__conn *conn, ilk_error *err)
+{
+    ilk_status status;
+
+    for (;;) {
+        status = try_address(conn, err);
+        if (status == ILK_OK)
+            conn->until = conn->deadline;
+        if (status == ILK_OK || status == ILK_EAGAIN)
+            return status;
+        ilk__conn_hang_up(conn);
+        if (conn->address == NULL || conn->address->ai_next == NULL)
+            return status;
+        conn->address = conn->address->ai_next;
+    }
+}
+
+static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
+{
+    ilk_status status, flushed;
+    size_t len;
+
+    if (conn->tls == NULL)
+        return ILK_OK;
+    for (;;) {
+        status = ilk__tls_handshake(conn->tls, err);
+        if (status != ILK_OK && status != ILK_EAGAIN) {
+            ilk__conn_flush(conn, NULL); /* tell the server why, if we can */
+            return status;
+        }
+        flushed = ilk__conn_flush(conn, err);
+        if (status == ILK_OK || flushed != ILK_OK)
+            return flushed;
+        status = ilk__conn_fetch(conn, &len, err);
+        if (status == ILK_EAGAIN)
+            return wait_for(conn,
+                            ilk__conn_unsent(conn) ? POLLIN | POLLOUT : POLLIN);
+        if (status == ILK_OK)
+            status = ilk__tls_put(conn->tls, conn->inbox, len, err);
+        if (status != ILK_OK)
+            return status;
+    }
+}
+
+/* Send what login has to say, as far as the socket takes it. */
+static ilk_status send_words(ilk__conn *conn, ilk_error *err)
+{
+    size_t len = ilk__buf_len(&conn->words), sent;
+    ilk_status status;
+
+    if (len == 0 && !ilk__conn_unsent(conn))
+        return ILK_OK;
+    status = ilk__conn_send(conn, ilk__buf_data(&conn->words), len, &sent, err);
+    ilk__buf_take(&conn->words, sent);
+    return status;
+}
+
+/* ILK_OK: logged in; ILK_EAGAIN: no whole reply is there. */
+static ilk_status hear_replies(ilk__conn *conn, ilk_error *err)
+{
+    ilk__reply *reply;
+    ilk_error why;
+    ilk_status status;
+
+    do {
+        status = ilk__conn_reply(conn, &reply, &why);
+        if (status != ILK_OK)
+            break;
+        status = ilk__login_reply(&conn->login, reply, &conn->words, &why);
+        ilk__reply_free(reply);
+    } while (status == ILK_EAGAIN);
+    if (status == ILK_OK || status == ILK_EAGAIN)
+        return status;
+    return ilk__fail(err, status, "cannot log in to %s: %s", conn->where,
+                     why.msg);
+}
+
+/* A server that turns us away may say so and close before we have spoken: a
+ * send that failed is no reason not to listen. */
+static ilk_status login_step(ilk__conn *conn, ilk_error *err)
+{
+    ilk_status sent, status;
+    size_t len;
+
+    for (;;) {
+        sent = send_words(conn, err);
+        status = ilk__conn_recv(conn, &len, sent == ILK_OK ? err : NULL);
+        if (status != ILK_OK && status != ILK_EAGAIN)
+            return sent == ILK_OK ? status : sent;
+        if (status == ILK_OK)
+            status = hear_replies(conn, err);
+        else if (sent != ILK_OK)
+            return sent;
+        else
+            break;
+        if (status != ILK_EAGAIN)
+            return status;
+    }
+    return wait_for(conn,
+                    ilk__buf_len(&conn->words) > 0 || ilk__conn_unsent(conn)
+                        ? POLLIN | POLLOUT
+                        : POLLIN);
+}
+
+ilk_status ilk__conn_stage_step(ilk__conn *conn, ilk_error *err)
+{
+    switch (conn->stage) {
+    case ILK__CONN_RESOLVE: return resolve_step(conn, err);
+    case ILK__CONN_DIAL: return dial_step(conn, err);
+    case ILK__CONN_TLS: return tls_step(conn, err);
+    default: return login_step(conn, err);
+    }
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_login.c -- what a new connection says, and what it makes of answers. */
+#include "alloc.h"
+#include "login.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* A login under test: words lets go of lengths, "HELLO 3 SETNAME n;...". */
+typedef struct talk {
+    ilk__url url;
+    ilk__login login;
+    ilk__buf out;
+    struct redisReader *server, *client;
+    char words[2048];
+} talk;
+
+static int setup(void **state)
+{
+    static talk t;
+
+    memset(&t, 0, sizeof t);
+    t.server = ilk__reader_new();
+    t.client = ilk__reader_new();
+    *state = &t;
+    return t.server == NULL || t.client == NULL;
+}
+
+static int teardown(void **state)
+{
+    talk *t = *state;
+
+    ilk__reader_free(t->server);
+    ilk__reader_free(t->client);
+    ilk__buf_free(&t->out);
+    ilk__url_free(&t->url);
+    return 0;
+}
+
+/* What was said since the last time, read as a server would. */
+static const char *said(talk *t)
+{
+    size_t len = ilk__buf_len(&t->out);
+    char *at = t->words;
+    ilk__reply *command;
+
+    ilk__reader_feed(t->server, ilk__buf_data(&t->out), len, NULL);
+    ilk__buf_take(&t->out, len);
+    *at = '\0';
+    while (ilk__reader_next(t->server, &command, NULL) == ILK_OK) {
+        for (size_t i = 0; i < command->count; i++)
+            at += sprintf(at, "%s%s", i > 0 ? " " : "", command->items[i]->str);
+        at += sprintf(at, ";");
+        ilk__reply_free(command);
+    }
+    return t->words;
+}
+
+static void begin(talk *t, const char *url, const char *name)
+{
+    ilk_error err;
+
+    assert_int_equal(ilk__url_parse(&t->url, url, &err), ILK_OK);
+    assert_int_equal(ilk__login_start(&t->login, &t->url, name, &t->out, NULL),
+                     ILK_OK);
+}
+
+static ilk_status answer(talk *t, const char *bytes, ilk_error *err)
+{
+    ilk__reply *reply;
+    ilk_status status;
+
+    assert_int_equal(ilk__reader_feed(t->client, bytes, strlen(bytes), NULL),
+                     ILK_OK);
+    assert_int_equal(ilk__reader_next(t->client, &reply, NULL), ILK_OK);
+    status = ilk__login_reply(&t->login, reply, &t->out, err);
+    ilk__reply_free(reply);
+    return status;
+}
+
+static void one_round_says_everything(void **state)
+{
+    talk *t = *state;
+
+    begin(t, "redis://ada:se%20sam@h/7", "ilk:host:1");
+    assert_string_equal(said(t),
+                        "HELLO 3 AUTH ada se sam SETNAME ilk:host:1;SELECT 7;");
+    assert_int_equal(
+        answer(t, "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n", NULL),
+        ILK_EAGAIN);
+    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+    assert_int_equal(t->login.protocol, 3);
+    assert_int_equal(t->login.cluster, 0);
+    assert_string_equal(said(t), "");
+}
+
+static void a_password_alone_is_the_default_users(void **state)
+{
+    begin(*state, "redis://:sesame@h", NULL);
+    assert_string_equal(said(*state), "HELLO 3 AUTH default sesame;");
+}
+
+static void names_are_made_acceptable(void **state)
+{
+    begin(*state, "redis://h", "my host\n\xc3\xa9!");
+    assert_string_equal(said(*state), "HELLO 3 SETNAME my-host---!;");
+}
+
+static void the_mode_is_learnt(void **state)
+{
+    talk *t = *state;
+
+    begin(t, "redis://h", "n");
+    assert_int_equal(answer(t,
+                            "*4\r\n+proto\r\n:2\r\n$4\r\nmode\r\n"
+                            "$7\r\ncluster\r\n",
+                            NULL),
+                     ILK_OK);
+    assert_int_equal(t->login.protocol, 2);
+    assert_int_equal(t->login.cluster, 1);
+}
+
+static void old_servers_are_asked_in_old_words(void **state)
+{
+    static const char *const refusals[] = {
+        "-ERR unknown command `HELLO`, with args beginning with: `3`\r\n",
+        "-ERR Unknown command 'hello'\r\n",
+        "-NOPROTO unsupported protocol version\r\n",
+        "-NOPERM this user has no permissions to run 'hello'\r\n"};
+
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        talk *t = *state;
+
+        begin(t, "redis://:sesame@h/2", "n");
+        said(t);
+        assert_int_equal(answer(t, refusals[i], NULL), ILK_EAGAIN);
+        assert_string_equal(said(t), ""); /* the round is not over */
+        assert_int_equal(
+            answer(t, "-NOAUTH Authentication required.\r\n", NULL),
+            ILK_EAGAIN);
+        assert_string_equal(said(t), "AUTH sesame;CLIENT SETNAME n;SELECT 2;");
+        assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+        assert_int_equal(answer(t, "-ERR no such thing\r\n", NULL), ILK_EAGAIN);
+        assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+        assert_int_equal(t->login.protocol, 2);
+        ilk__url_free(&t->url);
+    }
+}
+
+static void resp2_is_spoken_when_asked_for(void **state)
+{
+    talk *t = *state;
+
+    begin(t, "redis://ada:x@h?protocol=2", "n");
+    assert_string_equal(said(t), "AUTH ada x;CLIENT SETNAME n;");
+    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+    assert_int_equal(t->login.protocol, 2);
+}
+
+static void pushes_are_passed_over(void **state)
+{
+    talk *t = *state;
+
+    begin(t, "redis://h", "n");
+    assert_int_equal(answer(t, ">1\r\n+hi\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "%1\r\n+proto\r\n:3\r\n", NULL), ILK_OK);
+}
+
+static const struct refusal {
+    const char *url, *line;
+    ilk_status status;
+} refusals[] = {
+    {"redis://h", "-NOAUTH HELLO must be called\r\n", ILK_EAUTH},
+    {"redis://:a@h", "-WRONGPASS invalid\r\n", ILK_EAUTH},
+    {"redis://h", "-ERR max number of clients reached\r\n", ILK_ECONN},
+    {"redis://h", "-LOADING Redis is loading\r\n", ILK_ESERVERLOADING},
+    {"redis://h", "-DENIED protected mode\r\n", ILK_EAUTH},
+    {"redis://h", "+OK\r\n", ILK_EREPLY},
+    {"redis://h", ":3\r\n", ILK_EREPLY},
+    {"redis://h?protocol=2", "-NOAUTH Authentication required.\r\n", ILK_EAUTH},
+    {"redis://h?protocol=2", "-ERR max number of clients reached\r\n",
+     ILK_ECONN},
+};
+
+static void refusals_end_it(void **state)
+{
+    talk *t = *state;
+
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        ilk_error err = {0};
+
+        begin(t, refusals[i].url, "n");
+        assert_int_equal(answer(t, refusals[i].line, &err), refusals[i].status);
+        assert_int_equal(err.code, refusals[i].status);
+        assert_true(strlen(err.msg) > 5);
+        said(t);
+        ilk__url_free(&t->url);
+    }
+}
+
+static void a_database_out_of_range_is_refused(void **state)
+{
+    talk *t = *state;
+    ilk_error err;
+
+    begin(t, "redis://h/99", "n");
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-ERR DB index is out of range\r\n", &err),
+                     ILK_ESERVER);
+    assert_non_null(strstr(err.msg, "DB index"));
+}
+
+static void want_of_memory_is_told(void **state)
+{
+    talk *t = *state;
+    ilk_error err;
+
+    begin(t, "redis://h", "n");
+    ilk__buf_free(&t->out);
+    ilk__alloc_fail_at(1);
+    assert_int_equal(ilk__login_start(&t->login, &t->url, "n", &t->out, &err),
+                     ILK_ENOMEM);
+    ilk__alloc_fail_at(0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_round_says_everything),
+        TEST(a_password_alone_is_the_default_users),
+        TEST(names_are_made_acceptable),
+        TEST(the_mode_is_learnt),
+        TEST(old_servers_are_asked_in_old_words),
+        TEST(resp2_is_spoken_when_asked_for),
+        TEST(pushes_are_passed_over),
+        TEST(refusals_end_it),
+        TEST(a_database_out_of_range_is_refused),
+        TEST(want_of_memory_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
