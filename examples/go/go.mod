@@ -1,0 +1,3 @@
+module interlock.example/lock
+
+go 1.19
