@@ -28,7 +28,7 @@ def cache() -> Path:
     return Path(base) / "interlock" / "interop" if base else ROOT / "build" / "interop"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def command(language: str) -> tuple[str, ...]:
     """The command that runs a language's peer, less the server's URL."""
     missing = [tool for tool in TOOLS[language] if not shutil.which(tool)]
