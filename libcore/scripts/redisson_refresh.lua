@@ -25,7 +25,7 @@ if misuse then
 end
 
 local fence, record_token = read_record(record)
-local ours = record_token and redis.call("HEXISTS", lock, record_token) or 0
+local ours = redis.call("HEXISTS", lock, record_token or "")
 local now, left = now_us(), redis.call("PTTL", lock)
 stay_alive(wait, live, client, now, liveness)
 local more = 0

@@ -42,13 +42,13 @@ local function enter()
   local left = keep_marker(lock, readers, now, latest_reader(readers, now))
   local fence = next_fence(last, now, floor)
   write_record(record, fence, READERS, now, who, left)
+  if entry ~= "" then
+    redis.call("ZREM", wait, entry)
+  end
   return { HELD, lease, fence, now }
 end
 
 if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
-  if entry ~= "" then
-    redis.call("ZREM", wait, entry)
-  end
   return enter()
 end
 

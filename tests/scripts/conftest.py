@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""One private server for all tests, the scripts on the tests' clock."""
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT / "tools")]
+
+import expand_scripts  # noqa: E402
+from world import Server, World  # noqa: E402
+
+SEEN = set()
+
+
+def load(*include_dirs):
+    scripts, codes = expand_scripts.load(
+        expand_scripts.SCRIPTS, [*include_dirs, expand_scripts.SCRIPTS / "include"])
+    for script in scripts:
+        script.codes = codes
+    return {script.name: script for script in scripts}
+
+
+def pytest_collection_modifyitems(items):
+    """What looks at the whole run comes last."""
+    items.sort(key=lambda item: item.get_closest_marker("after_all") is not None)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "after_all: looks at what the others did")
+
+
+@pytest.fixture(scope="session")
+def server():
+    # pytest's own directories are too deep for a socket's path
+    with tempfile.TemporaryDirectory(prefix="ilk-") as directory:
+        running = Server(directory)
+        yield running
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def scripts():
+    """As shipped, but for the clock."""
+    return load(HERE / "include")
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """As shipped, on the server's clock."""
+    return load()
+
+
+@pytest.fixture(scope="session")
+def seen():
+    return SEEN
+
+
+@pytest.fixture
+def world(server, scripts, seen):
+    playground = World(server.path, scripts, seen)
+    yield playground
+    playground.close()
+
+
+@pytest.fixture
+def real_world(server, shipped, seen):
+    """The shipped text on the server's own clock."""
+    playground = World(server.path, shipped, seen)
+    yield playground
+    playground.close()

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Every answer that a script declares was given to some test of this run."""
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.mark.after_all
+def test_every_declared_reply_was_seen(request, scripts, seen):
+    chosen = {Path(item.fspath).name for item in request.session.items}
+    everything = {path.name for path in HERE.glob("test_*.py")}
+    if chosen < everything or request.config.getoption("keyword"):
+        pytest.skip("only a part of the tests runs")
+
+    declared = {(script.name, code) for script in scripts.values()
+                for code, _ in script.replies}
+
+    assert declared - seen == set()

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""A server, a clock and the scripts: what every test here plays with."""
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from resp import Connection, Inbox, ReplyError, to_bytes
+
+HERE = Path(__file__).resolve().parent
+START_US = 1_700_000_000_000_000
+DAY_MS = 86_400_000
+READERS = b"ilk:readers"
+
+
+def side_key(kind, name):
+    """As libcore/src/keys.h lays them out, for the names of these tests."""
+    if b"}" in name:
+        return b"ilk:lock:" + kind + b"=" + name
+    return b"ilk:lock:" + kind + b":{" + name + b"}"
+
+
+def keys_of(name):
+    kinds = (b"fence", b"wait", b"live", b"readers")
+    return [name, *(side_key(kind, name) for kind in kinds)]
+
+
+def server_program():
+    named = os.environ.get("ILK_TEST_SERVER")
+    return named or shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+class Server:
+    """A private server on a unix socket, ended by its process."""
+
+    def __init__(self, directory):
+        self.path = str(Path(directory) / "s.sock")
+        self.process = subprocess.Popen(
+            [server_program(), "--port", "0", "--unixsocket", self.path,
+             "--save", "", "--appendonly", "no", "--dir", str(directory)],
+            stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                Connection(self.path)("PING")
+                return
+            except (OSError, ReplyError):
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+class World:
+    """One test's view: names, clients, calls with sensible arguments."""
+
+    def __init__(self, path, scripts, seen):
+        self.path, self.scripts, self.seen = path, scripts, seen
+        self.redis = Connection(path)
+        self.redis("FLUSHALL")
+        self.set_clock(START_US)
+        self.name = b"orders"
+        self.inboxes = {}
+
+    def close(self):
+        for inbox in self.inboxes.values():
+            inbox.close()
+        self.redis.close()
+
+    # -- clock and clients
+
+    def set_clock(self, us):
+        self.now = us
+        self.redis("SET", "ilk:test:now", us)
+
+    def advance(self, ms):
+        self.set_clock(self.now + ms * 1000)
+
+    def listen(self, *clients):
+        for client in clients:
+            channel = b"ilk:inbox:" + to_bytes(client)
+            self.inboxes[client] = Inbox(self.path, channel)
+
+    def deaf(self, client):
+        """The client's inbox is gone; it is when the server has seen that."""
+        self.inboxes.pop(client).close()
+        channel = b"ilk:inbox:" + to_bytes(client)
+        while self.redis("PUBSUB", "NUMSUB", channel)[1]:
+            time.sleep(0.001)
+
+    def inbox(self, client):
+        return self.inboxes[client].take()
+
+    # -- calls
+
+    def call(self, script, keys, *args, via=None):
+        """Run a script and check its reply against what it declares."""
+        reply = self.run(script, keys, *args, via=via)
+        name = self.check_shape(script, reply)
+        self.seen.add((script, name))
+        return [name, *reply[1:]]
+
+    def run(self, script, keys, *args, via=None):
+        text = self.scripts[script].text
+        return (via or self.redis)("EVAL", text, len(keys), *keys, *args)
+
+    def check_shape(self, script, reply):
+        declared = self.scripts[script]
+        for code, types in declared.replies:
+            if reply[0] == declared.codes[code]:
+                assert fits(reply[1:], types), f"{script}: {code} {types} is not {reply}"
+                return code
+        raise AssertionError(f"{script} did not declare {reply}")
+
+    def keys(self, count=5):
+        return keys_of(self.name)[:count]
+
+    def entry(self, token, client=None, kind="x", lease=10000):
+        client = client or f"c-{token}"
+        return f"1 {kind} {client} w-{token} {token} {lease} 1 host:{token}".encode()
+
+    def acquire(self, token, *, script="lock_acquire", wait=True, client=None,
+                kind=None, lease=10000, floor=0, liveness=6000, barge=0,
+                grant_ms=5000, limit=16):
+        client = client or f"c-{token}"
+        kind = kind or {"rwlock_acquire": "r", "redisson_acquire": "w"}.get(script, "x")
+        entry = self.entry(token, client, kind, lease) if wait else b""
+        return self.call(script, self.keys(), token, lease, f"host:{token}", floor,
+                         entry, client, liveness, barge, grant_ms, limit)
+
+    def release(self, token, *, grant_ms=5000, limit=16, barge=0, via=None):
+        return self.call("lock_release", self.keys(), token, grant_ms, limit, barge,
+                         6000, via=via)
+
+    def cancel(self, token, *, limit=16, barge=0, **entry):
+        return self.call("lock_cancel", self.keys(), self.entry(token, **entry),
+                         token, 5000, limit, barge, 6000)
+
+    def extend(self, token, lease=10000):
+        return self.call("lock_extend", self.keys(2), token, lease)
+
+    def refresh(self, client, *entries, script="lock_refresh", limit=16, liveness=6000):
+        return self.call(script, self.keys(), client, liveness, 5000, limit,
+                         len(entries), *entries)
+
+    def break_lock(self, token="", limit=16):
+        return self.call("lock_break", self.keys(), token, 5000, limit, 6000)
+
+    def inspect(self, count=100):
+        return self.call("lock_inspect", self.keys(), count)
+
+    def read(self, token, **options):
+        return self.acquire(token, script="rwlock_acquire", **options)
+
+    def read_release(self, token, limit=16):
+        return self.call("rwlock_release", self.keys(), token, 5000, limit, 6000)
+
+    def read_cancel(self, token, **entry):
+        return self.call("rwlock_cancel", self.keys(), self.entry(token, kind="r", **entry),
+                         token, 5000, 16, 6000)
+
+    def read_extend(self, token, lease=10000):
+        keys = self.keys()
+        return self.call("rwlock_extend", [keys[0], keys[1], keys[4]], token, lease)
+
+    # -- looking
+
+    def holder(self):
+        return self.redis("GET", self.name)
+
+    def record(self):
+        flat = self.redis("HGETALL", self.keys()[1])
+        return dict(zip(flat[::2], flat[1::2]))
+
+    def fence(self):
+        return int(self.record()[b"fence"])
+
+    def line(self):
+        """The tokens that wait, in order."""
+        return [entry.split(b" ")[4] for entry in self.redis("ZRANGE", self.keys()[2], 0, -1)]
+
+    def expire(self):
+        """The holder's lease runs out: keys live by the real clock."""
+        self.redis("DEL", self.name)
+
+    def dump(self):
+        """Everything that is stored, to show that nothing was written."""
+        found = {}
+        for key in self.redis("KEYS", "*"):
+            found[key] = self.redis("DUMP", key)
+        return found
+
+
+def fits(values, types):
+    for index, letter in enumerate(types):
+        if letter == "*":
+            return True
+        if index >= len(values):
+            return False
+        if not isinstance(values[index], int if letter == "i" else bytes):
+            return False
+    return len(values) == len(types)
+
+
+def sha1(text):
+    return hashlib.sha1(text.encode()).hexdigest()
