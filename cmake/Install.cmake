@@ -4,7 +4,7 @@
 
 # `cmake --install` without a build before it builds first.
 install(CODE "
-    if(NOT EXISTS \"${PROJECT_BINARY_DIR}/lib/libinterlock.a\")
+    if(NOT EXISTS \"$<TARGET_FILE:interlock>\")
         execute_process(COMMAND \"${CMAKE_COMMAND}\" --build
             \"${PROJECT_BINARY_DIR}\" --parallel COMMAND_ERROR_IS_FATAL ANY)
     endif()")
@@ -12,7 +12,11 @@ install(CODE "
 include(CMakePackageConfigHelpers)
 set(ilk_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/interlock)
 install(TARGETS interlock EXPORT interlockTargets)
-install(TARGETS interlock_static)
+if(ilk_archive)
+    install(FILES ${ilk_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+else()
+    install(TARGETS interlock_static)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/libcore/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT interlockTargets NAMESPACE interlock::

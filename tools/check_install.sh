@@ -53,6 +53,13 @@ cmake --build b >>cmake.log
 ./b/user
 "$prefix/bin/interlock" version
 
+if nm -g --defined-only "$libdir/libinterlock.a" |
+    awk 'NF == 3 && $3 !~ /^ilk_[a-z]/ { print; bad = 1 } END { exit !bad }'
+then
+    echo "the static library shows more than ilk_*"
+    exit 1
+fi
+
 version=$(./shared | cut -d ' ' -f 1)
 for file in include/interlock.h include/interlock/lock.h \
     share/man/man1/interlock.1; do
