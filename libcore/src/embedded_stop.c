@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* embedded_stop.c -- saving and stopping the server of a directory. */
+#include "embedded_stop.h"
+
+#include "clock.h"
+#include "embedded_talk.h"
+#include "log.h"
+
+#include <string.h>
+
+ilk_status ilk__embedded_stop(const ilk__home *home, int64_t deadline,
+                              ilk_error *err)
+{
+    /* A journal is complete without another copy of the data. */
+    const char *command =
+        home->persistent ? "SHUTDOWN NOSAVE" : "SHUTDOWN SAVE";
+    char line[128];
+
+    while (ilk__home_alive(home)) {
+        int error =
+            ilk__talk(home->socket, command, line, sizeof line, deadline);
+
+        if (error == 0 && line[0] == '-' && strncmp(line, "-LOADING", 8) != 0)
+            return ilk__fail(err, ILK_ESYSTEM,
+                             "embedded: the server in %s does not stop: "
+                             "%.100s",
+                             home->path, line + 1);
+        if (ilk__poll_timeout(deadline) == 0)
+            return ilk__fail(err, ILK_ETIMEOUT,
+                             "embedded: the server in %s does not stop in "
+                             "time",
+                             home->path);
+        ilk__home_nap();
+    }
+    ilk__log(ILK__LOG_INFO, "embedded: stopped the server in %s", home->path);
+    return ILK_OK;
+}
