@@ -41,7 +41,6 @@
 
 /* The collector frees; a second free by hand would be one too many. */
 %rename("$ignore", regextarget=1, fullname=1) "^ilk_.*_free$";
-%rename("$ignore", regextarget=1, fullname=1) "^ilk_.*_opts_init$";
 
 /* A handle: a struct that only the library looks into. */
 %define ILK_HANDLE(type)
@@ -59,25 +58,8 @@ ILK_HANDLE(ilk_info)
 ILK_HANDLE(ilk_list)
 ILK_HANDLE(ilk_value)
 
-/* Options: made with their defaults, then set field by field. */
-%define ILK_OPTS(type)
-%ignore type::size;
-%extend type {
-    type() {
-        type *made = calloc(1, sizeof *made);
-
-        if (made != NULL)
-            type##_init(made, sizeof *made);
-        return made;
-    }
-    ~type() { free($self); }
-}
-%enddef
-
-ILK_OPTS(ilk_client_opts)
-ILK_OPTS(ilk_lock_opts)
-
-/* Records: made and filled by a call (see typemaps.i), freed as they came. */
+/* Records, options among them: made by a call (see typemaps.i), which fills
+ * them; options are then set field by field. */
 %define ILK_RECORD(type)
 %ignore type::size;
 %nodefaultctor type;
@@ -86,6 +68,8 @@ ILK_OPTS(ilk_lock_opts)
 }
 %enddef
 
+ILK_RECORD(ilk_client_opts)
+ILK_RECORD(ilk_lock_opts)
 ILK_RECORD(ilk_client_stats)
 ILK_RECORD(ilk_event)
 ILK_RECORD(ilk_server_info)

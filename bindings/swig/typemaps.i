@@ -3,6 +3,7 @@
  *
  *     ilk_status f(..., err)    true, or the out values | nil, message, code
  *     T **out, record *x        a value that is returned
+ *     T_opts *opts, size        options with their defaults, returned
  *     x, x_len                  a string, any bytes; nil is NULL
  *     names, name_lens, count   a table of strings
  *     size_t *out_len           makes the returned bytes a string
@@ -133,23 +134,42 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
        SWIG_arg++; %}
 
 /* A record that is filled: in a box as well. */
-%define ILK_RECORD_OUT(param)
-%typemap(in, numinputs=0) param "$1 = NULL;"
-%typemap(check) param (swig_lua_userdata *box, int box_index)
-    %{ box = ilk_lua_box(L, $1_descriptor);
+%{
+static void *ilk_lua_record(lua_State *L, swig_type_info *type, size_t size)
+{
+    swig_lua_userdata *box = ilk_lua_box(L, type);
+
+    box->ptr = calloc(1, size);
+    if (box->ptr == NULL)
+        luaL_error(L, "not enough memory");
+    return box->ptr;
+}
+%}
+
+%define ILK_RECORD_OUT(type, name)
+%typemap(in, numinputs=0) type *name "$1 = NULL;"
+%typemap(check) type *name (int box_index)
+    %{ $1 = ilk_lua_record(L, $1_descriptor, sizeof *$1);
        box_index = lua_gettop(L);
-       box->ptr = calloc(1, sizeof *$1);
-       if (box->ptr == NULL)
-           luaL_error(L, "not enough memory");
-       $1 = box->ptr;
        $1->size = sizeof *$1; %}
-%typemap(argout) param
+%typemap(argout) type *name
     %{ lua_pushvalue(L, box_index$argnum);
        SWIG_arg++; %}
 %enddef
-ILK_RECORD_OUT(ilk_client_stats *stats)
-ILK_RECORD_OUT(ilk_event *event)
-ILK_RECORD_OUT(ilk_server_info *info)
+ILK_RECORD_OUT(ilk_client_stats, stats)
+ILK_RECORD_OUT(ilk_event, event)
+ILK_RECORD_OUT(ilk_server_info, info)
+
+%define ILK_OPTS_OUT(type)
+%typemap(in, numinputs=0) (type *opts, size_t size)
+    %{ $1 = NULL;
+       $2 = sizeof *$1; %}
+%typemap(check) (type *opts, size_t size)
+    %{ $1 = ilk_lua_record(L, $1_descriptor, $2); %}
+%typemap(argout) (type *opts, size_t size) "SWIG_arg++;"
+%enddef
+ILK_OPTS_OUT(ilk_client_opts)
+ILK_OPTS_OUT(ilk_lock_opts)
 
 %typemap(in, numinputs=0) int *out_fd (int fd = -1) %{ $1 = &fd; %}
 %typemap(argout) int *out_fd

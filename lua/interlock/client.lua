@@ -119,7 +119,7 @@ local client = {}
 ---@return integer? code
 function client.connect(url, opts)
   args.optional_bytes("url", url)
-  local filled = options.fill(core.ilk_client_opts(), rules, opts)
+  local filled = options.fill(core.ilk_client_opts_init(), rules, opts)
   local handle, msg, code = core.ilk_client_open(url, filled)
   if not handle then
     return nil, msg, code

@@ -104,7 +104,7 @@ end
 ---@return integer? code
 function lock.open(client, name, opts)
   args.bytes("name", name)
-  local record = options.fill(core.ilk_lock_opts(), rules, opts)
+  local record = options.fill(core.ilk_lock_opts_init(), rules, opts)
   local handle, msg, code = core.ilk_lock_open(client._handle, name, record)
   if code == core.ILK_EINVAL then
     error(msg, 2)

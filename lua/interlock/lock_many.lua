@@ -25,7 +25,7 @@ local lock_many = {}
 ---@return integer? code
 function lock_many.open(client, names, opts)
   args.names("names", names)
-  local record = options.fill(core.ilk_lock_opts(), lock.rules, opts)
+  local record = options.fill(core.ilk_lock_opts_init(), lock.rules, opts)
   local handle, msg, code =
     core.ilk_lock_many_open(client._handle, names, record)
   if code == core.ILK_EINVAL then

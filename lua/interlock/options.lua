@@ -67,14 +67,11 @@ end
 
 --- Fill a record. What is wrong is raised in the line of the program, which
 --- calls the public function that calls this.
----@param record userdata? made by the generated module, with defaults
+---@param record userdata made by the generated module, with defaults
 ---@param rules table<string, table> see above
 ---@param given table? the caller's options
 ---@return userdata # the record
 function options.fill(record, rules, given)
-  if record == nil then
-    error("not enough memory", 3)
-  end
   if given ~= nil and type(given) ~= "table" then
     error("options must be a table, got " .. type(given), 3)
   end

@@ -23,7 +23,7 @@ local rwlock = {}
 ---@return integer? code
 function rwlock.open(client, name, opts)
   args.bytes("name", name)
-  local record = options.fill(core.ilk_lock_opts(), lock.rules, opts)
+  local record = options.fill(core.ilk_lock_opts_init(), lock.rules, opts)
   local made = { name = name }
   for _, side in ipairs { "read", "write" } do
     local open = core["ilk_rwlock_" .. side .. "_open"]
