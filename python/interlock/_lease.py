@@ -7,6 +7,7 @@ releasing, ``with`` and the rest are written here once.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -79,10 +80,8 @@ def _caller() -> tuple[int, object | None]:
     asyncio = sys.modules.get("asyncio")
     task = None
     if asyncio is not None:
-        try:
+        with contextlib.suppress(RuntimeError):  # no loop runs in this thread
             task = asyncio.current_task()
-        except RuntimeError:  # no loop runs in this thread
-            pass
     return threading.get_ident(), task
 
 

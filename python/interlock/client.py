@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
@@ -93,8 +94,10 @@ class Client:
         if protocol not in (None, 2, 3):
             raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
         opts.protocol = protocol or 0
-        opts.flags = (lib.ILK_CLIENT_LAZY if lazy else 0) | (
-            0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED
+        opts.flags = (
+            lib.ILK_CLIENT_TICK  # a signal may have come to another thread
+            | (lib.ILK_CLIENT_LAZY if lazy else 0)
+            | (0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED)
         )
         out = ffi.new("ilk_client **")
         _ffi.call(lib.ilk_client_open, out, _ffi.c_string(url, "url"), opts)
@@ -302,7 +305,5 @@ class Client:
 def _close_all() -> None:
     """Leave nothing behind: the last client out stops an embedded server."""
     for client in list(_open_clients):
-        try:
+        with contextlib.suppress(errors.Error):  # nobody is left to be told
             client.close()
-        except errors.Error:  # nobody is left to be told
-            pass

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import select
 import time
@@ -67,10 +68,9 @@ class Events:
             left = SLICE if end is None else min(SLICE, end - time.monotonic())
             if event is not None or left <= 0:
                 return event
-            try:
+            # Where it is closed meanwhile, the next fetch tells.
+            with contextlib.suppress(OSError, ValueError):
                 select.select([self.fileno()], [], [], left)
-            except (OSError, ValueError):  # closed meanwhile: the fetch tells
-                pass
 
     def __iter__(self) -> Iterator[Event]:
         return self

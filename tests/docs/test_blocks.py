@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The blocks of the documentation that are marked to run are run.
+
+A block marked ``<!-- run: c|python|lua|sh -->`` in the line before its fence
+is compiled with -Werror (C) and executed, each with a server of its own in
+``$INTERLOCK_URL``, and must end with status 0. Where a fence without a
+language stands right behind it, marked ``<!-- output -->``, what the block
+printed must be that; ``…`` stands for anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+
+from support import Server  # noqa: E402
+
+BLOCK = re.compile(
+    r"^(?P<indent>[ ]*)<!-- run: (?P<language>[a-z]+) -->\n"
+    r"\s*```(?P<tag>\w*)\n(?P<code>.*?)^[ ]*```[ ]*\n"
+    r"(?:\s*<!-- output -->\n\s*```\w*\n(?P<output>.*?)^[ ]*```[ ]*$)?",
+    re.MULTILINE | re.DOTALL,
+)
+MARK = re.compile(r"^\s*<!-- run:", re.MULTILINE)
+BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release"))
+CC_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+class Block(NamedTuple):
+    where: str
+    language: str
+    code: str
+    output: str | None
+
+
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(path):
+    text = path.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        output = match["output"]
+        yield Block(
+            f"{path.relative_to(ROOT)}:{line}",
+            match["language"],
+            textwrap.dedent(match["code"]),
+            None if output is None else textwrap.dedent(output),
+        )
+
+
+def all_blocks():
+    return [
+        pytest.param(block, id=f"{block.where} {block.language}")
+        for path in pages()
+        if path.exists()
+        for block in blocks_of(path)
+    ]
+
+
+def c_command(block, directory):
+    source = directory / "block.c"
+    source.write_text(block.code)
+    program = directory / "block"
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    assert compiler, "no C compiler"
+    built = subprocess.run(
+        [
+            *(compiler, *CC_FLAGS, str(source), "-o", str(program)),
+            *("-I", str(ROOT / "libcore" / "include")),
+            *("-L", str(BUILD / "lib"), f"-Wl,-rpath,{BUILD / 'lib'}", "-linterlock"),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return [str(program)]
+
+
+def python_command(block, directory):
+    source = directory / "block.py"
+    source.write_text(block.code)
+    return [sys.executable, "-W", "error", str(source)]
+
+
+def lua_command(block, directory):
+    source = directory / "block.lua"
+    source.write_text(block.code)
+    for program in ("lua5.4", "luajit", "lua5.1"):
+        if shutil.which(program) and (BUILD / "lua" / program).is_dir():
+            return [program, str(source)]
+    pytest.skip(f"no Lua with a module in {BUILD / 'lua'}")
+    return []
+
+
+def sh_command(block, directory):
+    source = directory / "block.sh"
+    source.write_text(block.code)
+    return ["sh", "-eu", str(source)]
+
+
+COMMANDS = {
+    "c": c_command,
+    "python": python_command,
+    "lua": lua_command,
+    "sh": sh_command,
+}
+
+
+def environment(server, command):
+    env = dict(os.environ, INTERLOCK_URL=server.unix_url, PYTHONUNBUFFERED="1")
+    env["PATH"] = f"{BUILD / 'bin'}{os.pathsep}{env['PATH']}"
+    env["LUA_PATH"] = f"{ROOT}/lua/?.lua;{ROOT}/lua/?/init.lua;;"
+    env["LUA_CPATH"] = f"{BUILD}/lua/{command[0]}/?.so;;"
+    return env
+
+
+def matches(pattern, text):
+    pieces = (re.escape(piece) for piece in pattern.strip().split("…"))
+    return re.fullmatch(".*?".join(pieces), text.strip(), re.DOTALL)
+
+
+@pytest.mark.parametrize("block", all_blocks())
+def test_block(block, tmp_path):
+    assert block.language in COMMANDS, f"{block.where}: nobody runs {block.language}"
+    command = COMMANDS[block.language](block, tmp_path)
+    with Server(tmp_path) as server:
+        ran = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment(server, command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ran.returncode == 0, f"{block.where}\n{ran.stdout}{ran.stderr}"
+    if block.output is not None:
+        assert matches(block.output, ran.stdout), ran.stdout
+
+
+def test_no_mark_is_overlooked():
+    for path in pages():
+        if path.exists():
+            marks = len(MARK.findall(path.read_text(encoding="utf-8")))
+            assert marks == len(list(blocks_of(path))), path
+
+
+def test_the_readme_shows_each_language():
+    shown = {block.language for block in blocks_of(ROOT / "README.md")}
+
+    assert {"c", "python", "lua", "sh"} <= shown

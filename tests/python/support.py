@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""What several tests need: a private server, raw commands, waiting for a state."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def wait_until(condition, seconds=5.0):
+    """Return when the condition holds; fail when it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the condition did not come about"
+        time.sleep(0.002)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A redis-server or valkey-server on a unix socket and a port of its own."""
+
+    def __init__(self, directory, *options):
+        program = os.environ.get("ILK_TEST_SERVER") or (
+            shutil.which("redis-server") or shutil.which("valkey-server")
+        )
+        assert program, "no redis-server or valkey-server on PATH"
+        self.port = free_port()
+        # A socket's path has about 100 bytes; pytest's directories are longer.
+        self.dir = tempfile.mkdtemp(prefix="ilk-")
+        self.socket = os.path.join(self.dir, "s")
+        self.command = [
+            program,
+            *("--port", str(self.port), "--bind", "127.0.0.1"),
+            *("--unixsocket", self.socket, "--dir", str(directory)),
+            *("--save", "", "--appendonly", "no", "--daemonize", "no"),
+            *("--loglevel", "warning", *options),
+        ]
+        self.unix_url = f"unix://{self.socket}"
+        self.tcp_url = f"redis://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        wait_until(self._answers, 10)
+
+    def _answers(self):
+        assert self.process.poll() is None, "the server did not start"
+        try:
+            self.call("PING")
+        except ReplyError:  # it wants a password, or loads: it is there
+            return True
+        except OSError:
+            return False
+        return True
+
+    def kill(self):
+        self.resume()
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def call(self, *words):
+        """One command over a socket of its own; the answer as plain Python."""
+        with socket.socket(socket.AF_UNIX) as conn:
+            conn.settimeout(5)
+            conn.connect(self.socket)
+            raw = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+            out = b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in raw)
+            conn.sendall(b"*%d\r\n" % len(raw) + out)
+            with conn.makefile("rb") as replies:
+                return read_reply(replies)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class ReplyError(Exception):
+    """The server's -ERR."""
+
+
+def read_reply(stream):
+    line = stream.readline()
+    if not line:
+        raise ConnectionError("closed")
+    kind, rest = line[:1], line[1:-2]
+    if kind == b"+":
+        return rest.decode()
+    if kind == b"-":
+        raise ReplyError(rest.decode())
+    if kind == b":":
+        return int(rest)
+    if kind == b"$":
+        if rest == b"-1":
+            return None
+        return stream.read(int(rest) + 2)[:-2]
+    return [read_reply(stream) for _ in range(int(rest))]

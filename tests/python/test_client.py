@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""Clients: opening, closing, counters, events, trouble with the server."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import itertools
+import os
+import pickle
+import select
+import socket
+import threading
+import time
+
+import interlock
+import pytest
+from support import Server, free_port, wait_until
+
+
+def test_ping_answers_true(each_url):
+    with interlock.connect(each_url) as client:
+        assert client.ping() is True
+        assert client.ping(timeout=1) is True
+
+
+def test_environment_names_the_server(server, monkeypatch):
+    monkeypatch.setenv("INTERLOCK_URL", server.unix_url)
+    with interlock.connect() as client:
+        assert client.url.startswith(server.unix_url)
+
+
+def test_nobody_listening_is_a_connection_error(took):
+    with took(0, 2), pytest.raises(interlock.ConnectionError) as caught:
+        interlock.connect(f"redis://127.0.0.1:{free_port()}")
+    assert isinstance(caught.value, ConnectionError)
+    assert caught.value.code == -17
+
+
+def test_lazy_connects_at_the_first_call():
+    client = interlock.connect(f"redis://127.0.0.1:{free_port()}", lazy=True)
+    lock = client.lock("anything")
+
+    with pytest.raises(interlock.ConnectionError):
+        lock.acquire(1)
+
+
+def test_a_server_that_hangs_after_accept_is_given_up(took):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            took(0.25, 1),
+            pytest.raises((interlock.ConnectionError, interlock.TimeoutError)),
+        ):
+            interlock.connect(url, connect_timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "orders", "http://x", "redis://:port", "redis://x:99999", "redis://h/x"]
+)
+def test_a_url_that_makes_no_sense_is_invalid(url):
+    with pytest.raises(interlock.InvalidError):
+        interlock.connect(url)
+
+
+def test_urls_and_labels_are_text():
+    with pytest.raises(TypeError):
+        interlock.connect(1)
+    with pytest.raises(TypeError):
+        interlock.connect(label=b"x", lazy=True)
+    with pytest.raises(interlock.InvalidError):
+        interlock.connect("redis://x\0y")
+    with pytest.raises(interlock.InvalidError):
+        interlock.connect(protocol=4, lazy=True)
+
+
+def test_a_wrong_password_is_an_auth_error_and_never_shown(tmp_path):
+    with Server(tmp_path, "--requirepass", "open sesame") as guarded:
+        port = guarded.port
+        for login in ("", ":open%20s3same@"):
+            with pytest.raises(interlock.AuthError) as caught:
+                interlock.connect(f"redis://{login}127.0.0.1:{port}")
+            assert "s3same" not in str(caught.value)
+        with interlock.connect(f"redis://:open%20sesame@127.0.0.1:{port}") as client:
+            assert client.ping()
+            assert "sesame" not in client.url + repr(client)
+
+
+def test_use_after_close_raises_closed(url, name):
+    client = interlock.connect(url)
+    lock, idle = client.lock(name), client.lock(name)
+    assert lock.acquire(0)
+    client.close()
+    client.close()
+
+    assert client.closed
+    for call in (
+        client.ping,
+        client.stats,
+        client.events,
+        lambda: client.lock(name),
+        lambda: client.inspect(name),
+        lambda: idle.acquire(0),
+        lambda: lock.release(),
+    ):
+        with pytest.raises(interlock.ClosedError):
+            call()
+    assert not lock.held
+
+
+def test_close_ends_a_wait_of_another_thread(client, url, name, waiting):
+    closing, seen = interlock.connect(url), []
+
+    def work():
+        try:
+            closing.lock(name).acquire()
+        except interlock.Error as error:
+            seen.append(error)
+
+    with client.lock(name):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        waiting(name, 4)
+        closing.close()
+        for thread in threads:
+            thread.join(5)
+
+    assert [type(error) for error in seen] == [interlock.ClosedError] * 4
+
+
+def test_held_leases_run_out_after_close(url, other, name):
+    client = interlock.connect(url)
+    assert client.lock(name, ttl=0.4).acquire(0)
+    client.close()
+
+    assert other.lock(name).acquire(0) is False
+    assert other.lock(name).acquire(5) is True
+
+
+def test_handles_may_be_collected_in_any_order(url, name):
+    def objects():
+        client = interlock.connect(url)
+        lock = client.lock(name)
+        assert lock.acquire(10)
+        many, table = client.lock_many([name + "1"]), client.rwlock(name + "2")
+        assert lock.release()
+        return {
+            "client": client,
+            "lock": lock,
+            "many": many,
+            "table": table,
+            "info": client.inspect(name),
+            "events": client.events(),
+        }
+
+    for order in itertools.islice(itertools.permutations(objects()), 0, 720, 17):
+        alive = objects()
+        for key in order:
+            del alive[key]
+            gc.collect()
+
+
+def test_a_handle_keeps_working_when_its_client_is_out_of_sight(url, name):
+    lock = interlock.connect(url).lock(name)
+    gc.collect()
+
+    with lock:
+        assert lock.client.ping()
+
+
+def test_a_thousand_handles_leave_no_memory_behind(client, name):
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def work():
+        for _ in range(1000):
+            with client.lock(name):
+                pass
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("no /proc here")
+    work()
+    before = resident()
+    work()
+    work()
+    assert resident() - before < 1_000_000
+
+
+def test_no_descriptor_is_left_behind(url, name):
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+
+    if not os.path.exists("/proc/self/fd"):
+        pytest.skip("no /proc here")
+    before = count()
+    for _ in range(10):
+        with interlock.connect(url) as client:
+            client.events()
+            with client.lock(name):
+                assert client.lock(name).acquire(0.01) is False
+    gc.collect()
+    assert count() == before
+
+
+def test_stats_count(client, name):
+    before = client.stats()
+    with client.lock(name):
+        during = client.stats()
+    after = client.stats()
+
+    assert during.acquires == before.acquires + 1
+    assert (during.held, after.held) == (1, 0)
+    assert after.commands == before.commands + 2
+    assert after.bytes_out > before.bytes_out
+    assert after.bytes_in > before.bytes_in
+    assert after.connections >= 1
+    assert dataclasses.asdict(after)["losses"] == 0
+
+
+def test_id_is_16_digits_and_ones_own(client, other):
+    assert len(client.id) == 16
+    assert int(client.id, 16) >= 0
+    assert client.id != other.id
+
+
+def test_a_lost_lock_is_an_event(client, server, name):
+    lock = client.lock(name, ttl=0.3)
+    events = client.events()
+    assert lock.acquire(0)
+    assert select.select([events], [], [], 0)[0] == []
+    server.call("SET", name, "thief")
+
+    event = events.get(timeout=5)
+
+    assert event is not None
+    assert (event.kind, event.id, event.lock) == ("lock_lost", lock.id, lock)
+    assert isinstance(event.error, interlock.LostError)
+    assert events.get(timeout=0) is None
+    assert client.stats().losses == 1
+    assert not lock.held
+
+
+def test_events_end_with_the_client(url, took):
+    client = interlock.connect(url)
+    events = client.events()
+    threading.Timer(0.2, client.close).start()
+
+    with took(0.1, 2):
+        assert list(events) == []
+
+
+def test_get_waits_no_longer_than_asked(client, took):
+    with took(0.09, 0.5):
+        assert client.events().get(timeout=0.1) is None
+
+
+def test_a_frozen_server_keeps_the_callers_deadline(own_server, name, took):
+    with interlock.connect(own_server.unix_url) as client:
+        holder = client.lock(name)
+        assert holder.acquire(0)
+        own_server.pause()
+        try:
+            with (
+                took(0.2, 1.5),
+                pytest.raises((interlock.TimeoutError, interlock.ConnectionError)),
+            ):
+                client.ping(timeout=0.3)
+        finally:
+            own_server.resume()
+
+
+def test_a_wait_survives_a_restart_of_the_server(own_server, name):
+    with (
+        interlock.connect(own_server.unix_url) as client,
+        interlock.connect(own_server.unix_url) as other,
+    ):
+        assert client.lock(name, ttl=60, renew=False).acquire(0)
+        waiter, outcome = other.lock(name), []
+        thread = threading.Thread(target=lambda: outcome.append(waiter.acquire(30)))
+        thread.start()
+        wait_until(lambda: client.inspect(name).waiting == 1)
+
+        own_server.kill()
+        time.sleep(0.3)
+        own_server.start()
+        thread.join(30)
+
+        assert outcome == [True]
+        assert waiter.held
+
+
+@pytest.mark.parametrize("kind", sorted(interlock.errors.BY_CODE))
+def test_exceptions_survive_pickling(kind):
+    error = interlock.errors.from_status(kind, "a text")
+
+    again = pickle.loads(pickle.dumps(error))
+
+    assert type(again) is type(error)
+    assert (again.code, str(again)) == (error.code, "a text")
+
+
+def test_memory_full_is_told_and_release_still_works(own_server, name):
+    with interlock.connect(own_server.unix_url) as client:
+        lock = client.lock(name)
+        assert lock.acquire(0)
+        own_server.call("CONFIG", "SET", "maxmemory", "1")
+
+        assert lock.release() is True
+        with pytest.raises(interlock.ServerMemoryError):
+            client.lock(name).acquire(0)
+
+
+def test_a_replica_takes_no_locks(own_server, name):
+    own_server.call("REPLICAOF", "127.0.0.1", free_port())
+    with interlock.connect(own_server.unix_url) as client:
+        lock = client.lock(name)
+        with pytest.raises(interlock.ServerReadOnlyError):
+            lock.acquire(0)
+
+
+def test_script_flush_in_a_loop_harms_nobody(own_server, name):
+    stop = threading.Event()
+
+    def flush():
+        while not stop.is_set():
+            own_server.call("SCRIPT", "FLUSH")
+
+    thread = threading.Thread(target=flush)
+    thread.start()
+    try:
+        with interlock.connect(own_server.unix_url) as client:
+            for _ in range(200):
+                with client.lock(name, ttl=10) as lock:
+                    lock.extend(5)
+    finally:
+        stop.set()
+        thread.join()

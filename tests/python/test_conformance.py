@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""The Python package runs the table that every language runs.
+
+``"..."`` is one word, with the escapes of a Python string; ``$x`` in a word
+is a name that no other case and no other run has, and after ``x = name "..."``
+that name with these bytes behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from pathlib import Path
+
+import interlock
+import pytest
+from support import ReplyError
+
+TABLE = Path(__file__).resolve().parent.parent / "conformance"
+WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"|(\S+)')
+ESCAPE = re.compile(rb'\\(?:x([0-9a-fA-F]{2})|([nrt\\"]))')
+LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"\\": b"\\", b'"': b'"'}
+NAME = re.compile(rb"\$([A-Za-z0-9]+)")
+
+
+def read_table(directory):
+    cases = []
+    for path in sorted(directory.glob("*.txt")):
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            text = line.strip()
+            if not text or text.startswith(b"#"):
+                continue
+            if text.startswith(b"case "):
+                title = f"{path.stem}: {text[5:].decode()}"
+                cases.append(pytest.param([], id=title))
+            else:
+                cases[-1].values[0].append((f"{path.name}:{number}", text))
+    return cases
+
+
+def unescape(raw):
+    def one(match):
+        return bytes.fromhex(match[1].decode()) if match[1] else LETTERS[match[2]]
+
+    return ESCAPE.sub(one, raw)
+
+
+class Case:
+    """The handles and names of one case, and a method for each statement."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+        self.unique = f"p{os.getpid()}.{uuid.uuid4().hex[:8]}.".encode()
+        self.names, self.handles = {}, {}
+
+    def run(self, text):
+        words = self.split(text)
+        words, answer = split_at(words, b"->")
+        wanted = answer[0] if answer else b"ILK_OK"
+        if words[1:3] == [b"=", b"name"]:
+            self.names[words[0]] = self.unique + words[3]
+        elif words[1:2] == [b"="]:
+            self.expect(wanted, lambda: self.open(words[0], words[2], words[3:]))
+        elif words[0] == b"inspect":
+            self.inspect(words[1], answer)
+        elif words[0] == b"break":
+            done = self.status(
+                lambda: self.client.break_lock(words[1]), false="ILK_ENOTOWNER"
+            )
+            assert done == wanted.decode()
+        elif words[0] == b"redis":
+            self.redis(words[1:], answer)
+        elif words[0] == b"sleep":
+            time.sleep(int(words[1]) / 1000)
+        else:
+            self.verb(self.handles[words[0]], words[1], words[2:], wanted)
+
+    def split(self, text):
+        def named(match):
+            return self.names.get(match[1], self.unique + match[1])
+
+        words = []
+        for quoted, bare in WORD.findall(text):
+            if bare.startswith(b"#"):
+                break
+            words.append(NAME.sub(named, bare) if bare else unescape(quoted))
+        return words
+
+    def open(self, word, kind, rest):
+        options = {"ttl": 30.0}
+        names = []
+        for one in rest:
+            key, equals, value = one.partition(b"=")
+            if equals and key.decode("latin-1") in OPTIONS:
+                options.update(OPTIONS[key.decode()](value.decode()))
+            else:
+                names.append(one)
+        if kind == b"many":
+            self.handles[word] = self.client.lock_many(names, **options)
+        elif kind == b"lock":
+            self.handles[word] = self.client.lock(names[0], **options)
+        else:
+            table = self.client.rwlock(names[0], **options)
+            self.handles[word] = table.read if kind == b"read" else table.write
+
+    def verb(self, handle, verb, rest, wanted):
+        if verb == b"acquire":
+            seconds = int(rest[0]) / 1000
+            false = "ILK_ETIMEOUT" if seconds else "ILK_EBUSY"
+            self.expect(wanted, lambda: handle.acquire(seconds), false)
+        elif verb == b"extend":
+            seconds = int(rest[0]) / 1000 or None
+            self.expect(wanted, lambda: handle.extend(seconds), "ILK_ELOST")
+        elif verb == b"adopt":
+            token = rest[0]
+            if token.startswith(b"@"):
+                token = self.handles[token[1:]].token
+            self.expect(wanted, lambda: handle.adopt(token), "ILK_ELOST")
+        elif verb == b"release":
+            self.expect(wanted, handle.release, "ILK_ELOST")
+        elif verb in (b"check", b"detach"):
+            self.expect(wanted, getattr(handle, verb.decode()))
+        elif verb == b"held":
+            assert handle.held is bool(int(wanted))
+        elif verb == b"fence":
+            assert rest[0] == b">"
+            assert handle.fence > self.handles[rest[1]].fence
+        else:
+            assert (verb, rest[0]) == (b"remaining", b"between")
+            assert int(rest[1]) <= handle.remaining() * 1000 <= int(rest[2])
+
+    def inspect(self, name, answer):
+        info = self.client.inspect(name)
+        assert info.state == answer[0].decode()
+        for extra in answer[1:]:
+            key, value = extra.split(b"=")
+            assert key == b"waiters"
+            assert info.waiting == int(value)
+
+    def redis(self, words, wanted):
+        try:
+            answer = self.server.call(*words)
+        except ReplyError as error:
+            answer = f"(error) {error}"
+        if wanted:
+            assert [plain(answer)] == wanted
+        else:
+            assert not str(answer).startswith("(error)"), answer
+
+    def expect(self, wanted, call, false="ILK_?"):
+        assert self.status(call, false) == wanted.decode()
+
+    @staticmethod
+    def status(call, false="ILK_?"):
+        try:
+            return false if call() is False else "ILK_OK"
+        except interlock.Error as error:
+            return error.status
+
+
+def split_at(words, mark):
+    at = words.index(mark) if mark in words else len(words)
+    return words[:at], words[at + 1 :]
+
+
+def plain(answer):
+    if answer is None:
+        return b"(nil)"
+    if isinstance(answer, list):
+        return b"\n".join(plain(one) for one in answer)
+    return answer if isinstance(answer, bytes) else str(answer).encode()
+
+
+OPTIONS = {
+    "ttl_ms": lambda v: {"ttl": int(v) / 1000},
+    "max_hold_ms": lambda v: {"max_hold": int(v) / 1000},
+    "renew": lambda v: {"renew": v != "0"},
+    "barge": lambda v: {"fair": v == "0"},
+    "reentrant": lambda v: {"reentrant": v != "0"},
+    "layout": lambda v: {"layout": v},
+}
+
+
+@pytest.mark.parametrize("lines", read_table(TABLE))
+def test_conformance(client, server, lines):
+    case = Case(client, server)
+    assert lines
+
+    for where, text in lines:
+        print(where, text.decode("utf-8", "backslashreplace"))
+        case.run(text)

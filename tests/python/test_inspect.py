@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Looking at names."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import interlock
+import pytest
+
+
+def test_a_free_name(client, name):
+    info = client.inspect(name)
+
+    assert (info.name, info.state, info.holder) == (name, "free", None)
+    assert (info.ttl, info.fence, info.waiters, info.waiting) == (0.0, 0, [], 0)
+    assert info.since is None
+
+
+def test_a_held_name_tells_who_since_when_and_how_long(client, other, name):
+    with client.lock(name, ttl=10) as lock:
+        info = other.inspect(name)
+
+        assert info.state == "held"
+        assert info.holder == lock.token
+        assert info.fence == lock.fence
+        assert info.label == f"{socket.gethostname()}:{os.getpid()}"
+        assert abs(info.since - time.time()) < 5
+        assert 8 < info.ttl <= 10
+    assert client.inspect(name).fence == lock.fence
+
+
+def test_a_label_of_ones_own_is_shown(url, other, name):
+    with interlock.connect(url, label="till 7") as client, client.lock(name):
+        assert other.inspect(name).label == "till 7"
+
+
+def test_waiters_are_listed_in_their_order(client, other, url, name, waiting):
+    clients = [interlock.connect(url, label=f"till {n}") for n in range(3)]
+    locks = [one.lock(name) for one in clients]
+    with client.lock(name):
+        threads = [threading.Thread(target=lock.acquire, args=(30,)) for lock in locks]
+        for number, thread in enumerate(threads):
+            thread.start()
+            waiting(name, number + 1)
+        info = other.inspect(name)
+
+        assert [waiter.label for waiter in info.waiters] == [
+            "till 0",
+            "till 1",
+            "till 2",
+        ]
+        tokens = [waiter.token for waiter in info.waiters]
+        assert other.break_lock(name)
+        threads[0].join(5)
+        assert locks[0].token == tokens[0]
+    for one in clients:
+        one.close()
+    for thread in threads:
+        thread.join(5)
+
+
+def test_a_foreign_lock(client, server, name):
+    server.call("SET", name, b"\xff\x00stranger", "PX", "5000")
+    info = client.inspect(name)
+
+    assert info.state == "foreign"
+    assert info.holder.encode("utf-8", "surrogateescape") == b"\xff\x00stranger"
+    assert 4 < info.ttl <= 5
+    server.call("PERSIST", name)
+    assert client.inspect(name).ttl is None
+
+
+def test_what_is_no_lock_is_a_wrong_type(client, server, name):
+    server.call("RPUSH", name, "x")
+    with pytest.raises(interlock.WrongTypeError):
+        client.inspect(name)
+
+
+def test_ls_finds_names_by_a_pattern(client, name):
+    plain, tagged = f"{name}:a", f"{name}:{{b}}"
+    with client.lock(plain), client.lock(tagged):
+        assert client.ls(f"{name}*") == [plain, tagged]
+        assert client.ls(f"{name}:a".encode()) == [plain.encode()]
+        assert plain in client.ls()
+    assert client.ls(f"{name}:nothing*") == []
+    with pytest.raises(TypeError):
+        client.ls(7)

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+"""One lock, as its users meet it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import interlock
+import pytest
+from support import wait_until
+
+
+def test_with_holds_and_releases(each_url, name):
+    client = interlock.connect(each_url)
+    with client.lock(name, ttl=10) as lock:
+        assert lock.held
+        assert 8 < lock.remaining() <= 10
+        assert lock.fence > 0
+
+    assert not lock.held
+    assert client.inspect(name).state == "free"
+
+
+def test_with_raises_timeout_error_after_wait(client, other, name, took):
+    lock = other.lock(name, wait=0.1)
+    with client.lock(name):
+        with took(0.09, 1), pytest.raises(interlock.TimeoutError) as caught, lock:
+            pytest.fail("two holders")
+
+    assert isinstance(caught.value, TimeoutError)
+    assert str(caught.value) == f"lock '{name}' was not acquired within 0.1 s"
+
+
+def test_bare_acquire_waits_as_long_as_wait_says(client, other, name, took):
+    with client.lock(name):
+        with took(0.09, 1):
+            assert other.lock(name, wait=0.1).acquire() is False
+        with took(0, 0.08):
+            assert other.lock(name, wait=60).acquire(0) is False
+
+
+def test_wait_none_waits_for_ever(client, other, name):
+    lock = client.lock(name)
+    assert lock.acquire()
+    threading.Timer(0.3, lock.release).start()
+
+    assert other.lock(name).acquire(None)
+
+
+def test_with_raises_lost_error_when_it_was_lost_inside(client, server, name):
+    lock = client.lock(name, renew=False)
+    with pytest.raises(interlock.LostError, match="lost"), lock:
+        server.call("DEL", name)
+
+
+def test_loss_does_not_hide_the_bodys_exception(client, server, name, caplog):
+    def body():
+        with client.lock(name, renew=False):
+            server.call("DEL", name)
+            raise KeyError(name)
+
+    with pytest.raises(KeyError):
+        body()
+    assert "lost" in caplog.text
+
+
+def test_release_inside_the_block_is_fine(client, name):
+    with client.lock(name) as lock:
+        assert lock.release()
+
+    assert client.inspect(name).state == "free"
+
+
+def test_double_release_raises_not_owned(client, name):
+    lock = client.lock(name)
+    assert lock.acquire(0)
+    assert lock.release()
+
+    with pytest.raises(interlock.NotOwnedError) as caught:
+        lock.release()
+    assert caught.value.status == "ILK_ENOTOWNER"
+
+
+def test_release_of_a_lost_lock_is_false(client, server, name):
+    lock = client.lock(name)
+    assert lock.acquire(0)
+    server.call("SET", name, "thief")
+
+    assert lock.release() is False
+    assert server.call("GET", name) == b"thief"
+
+
+def test_ttl_for_one_acquire_only(client, server, name):
+    lock = client.lock(name, ttl=30, renew=False)
+
+    assert lock.acquire(ttl=5)
+    assert 4 < lock.remaining() <= 5
+    lock.release()
+    assert lock.acquire()
+    assert 28 < lock.remaining() <= 30
+
+
+def test_ttl_sets_the_expiry_on_the_server(client, server, name):
+    for ttl in (0.28, 1, 2.5):
+        lock = client.lock(name, ttl=ttl, renew=False)
+        assert lock.acquire(0)
+        assert ttl * 1000 - 200 < server.call("PTTL", name) <= ttl * 1000
+        lock.release()
+
+
+def test_extend_sets_what_is_left(client, name):
+    with client.lock(name, ttl=5, renew=False) as lock:
+        assert lock.extend(60) is True
+        assert 55 < lock.remaining() <= 60
+        assert lock.extend() is True
+        assert 4 < lock.remaining() <= 5
+
+
+def test_extend_of_a_lost_lock_is_false(client, server, name):
+    lock = client.lock(name, renew=False)
+    assert lock.acquire(0)
+    server.call("DEL", name)
+
+    assert lock.extend(10) is False
+
+
+def test_check_raises_lost_error(client, other, name):
+    lock = client.lock(name, ttl=0.1, renew=False)
+    assert lock.acquire(0)
+    lock.check()
+    assert other.lock(name).acquire(5)
+
+    with pytest.raises(interlock.LostError):
+        lock.check()
+
+
+def test_token_moves_a_hold_to_another_client(client, other, name):
+    donor, heir = client.lock(name), other.lock(name)
+    assert donor.acquire(0)
+    fence = donor.fence
+
+    token = donor.detach()
+
+    assert not donor.held
+    assert heir.adopt(token)
+    assert (heir.held, heir.fence, heir.token) == (True, fence, token)
+    assert heir.release()
+
+
+def test_detach_ends_renewal(client, server, name):
+    lock = client.lock(name, ttl=0.3)
+    assert lock.acquire(0)
+    lock.detach()
+
+    wait_until(lambda: server.call("EXISTS", name) == 0)
+
+
+def test_adopting_a_stranger_is_false(client, name):
+    assert client.lock(name).adopt("0" * 32) is False
+
+
+def test_token_is_the_value_at_the_key(client, server, name):
+    with client.lock(name) as lock:
+        assert server.call("GET", name).decode() == lock.token
+        assert client.inspect(name).holder == lock.token
+
+
+def test_acquire_on_a_holding_handle_raises_held(client, name):
+    with client.lock(name) as lock:
+        with pytest.raises(interlock.HeldError):
+            lock.acquire(0)
+        assert lock.held
+
+
+def test_cancel_ends_a_wait_of_another_thread(client, other, name, waiting):
+    lock, outcome = other.lock(name), []
+
+    def work():
+        try:
+            outcome.append(lock.acquire())
+        except interlock.Error as error:
+            outcome.append(error)
+
+    with client.lock(name):
+        thread = threading.Thread(target=work)
+        thread.start()
+        waiting(name, 1)
+        lock.cancel()
+        thread.join(5)
+        assert isinstance(outcome[0], interlock.CancelledError)
+        wait_until(lambda: client.inspect(name).waiting == 0)
+
+    assert lock.acquire(5)
+
+
+def test_waiters_are_served_in_their_order(client, other, name, waiting):
+    order, threads = [], []
+
+    def work(number):
+        with other.lock(name):
+            order.append(number)
+
+    with client.lock(name):
+        for number in range(8):
+            threads.append(threading.Thread(target=work, args=(number,)))
+            threads[-1].start()
+            waiting(name, number + 1)
+    for thread in threads:
+        thread.join(10)
+
+    assert order == list(range(8))
+
+
+def test_max_hold_ends_renewal(client, other, name, took):
+    lock = client.lock(name, ttl=0.2, max_hold=0.4)
+    assert lock.acquire(0)
+
+    with took(0.2, 3):
+        assert other.lock(name).acquire(5)
+    assert not lock.held
+
+
+def test_renewal_keeps_a_lock_beyond_its_lease(client, name):
+    with client.lock(name, ttl=0.3) as lock:
+        time.sleep(1)
+        assert lock.held
+        assert 0 < lock.remaining() <= 0.3
+    assert client.stats().renewals >= 2
+
+
+def test_barging_passes_those_who_wait(client, name, run_child, waiting):
+    holder, barger = client.lock(name, fair=False), client.lock(name, fair=False)
+    assert holder.acquire(0)
+    child = run_child(
+        "import interlock, os, sys;"
+        "interlock.connect(os.environ['TEST_URL']).lock(sys.argv[1]).acquire()",
+        name,
+    )
+    waiting(name, 1)
+    child.send_signal(signal.SIGSTOP)  # woken, it cannot come
+
+    assert holder.release()
+    assert barger.acquire(0)
+
+    child.kill()
+    assert barger.release()
+
+
+def test_repr_shows_name_token_and_time(client, name):
+    lock = client.lock(name, ttl=10)
+    assert repr(lock) == f"<interlock.Lock '{name}' free>"
+
+    with lock:
+        assert f"'{name}' token={lock.token[:8]} remaining=" in repr(lock)
+        assert lock.token not in repr(lock)
+
+
+def test_break_lock_takes_it_away(client, other, name):
+    assert client.break_lock(name) is False
+    lock = client.lock(name)
+    assert lock.acquire(0)
+
+    assert other.break_lock(name, token="somebody else") is False
+    assert other.break_lock(name, token=lock.token) is True
+    assert other.inspect(name).state == "free"
+    assert lock.release() is False
+
+
+def test_reentrant_counts_in_one_thread(client, other, name):
+    lock = client.lock(name, reentrant=True)
+    with lock, lock:
+        assert lock.acquire()
+        lock.release()
+        assert other.lock(name).acquire(0) is False
+    assert not lock.held
+    assert other.lock(name).acquire(0)
+
+
+def test_reentrant_refuses_a_second_thread(client, name):
+    lock, seen = client.lock(name, reentrant=True), []
+
+    def work(verb):
+        try:
+            verb()
+        except interlock.Error as error:
+            seen.append(type(error))
+
+    with lock:
+        for verb in (lock.acquire, lock.release):
+            thread = threading.Thread(target=work, args=(verb,))
+            thread.start()
+            thread.join(5)
+        assert lock.held
+
+    assert seen == [interlock.HeldError, interlock.NotOwnedError]
+    thread = threading.Thread(target=lambda: seen.append(lock.acquire(0)))
+    thread.start()
+    thread.join(5)
+    assert seen[-1] is True
+
+
+def test_reentrant_refuses_a_second_task(client, name):
+    import asyncio
+
+    lock = client.lock(name, reentrant=True)
+
+    async def second():
+        with pytest.raises(interlock.HeldError, match="another thread or task"):
+            lock.acquire(0)
+
+    async def main():
+        with lock:
+            assert lock.acquire(0)
+            lock.release()
+            await asyncio.create_task(second())
+
+    asyncio.run(main())
+    assert not lock.held
+
+
+def test_redisson_layout_is_a_hash(client, server, name):
+    with client.lock(name, layout="redisson"):
+        assert server.call("TYPE", name) == "hash"
+        assert client.inspect(name).state == "redisson"
+        with pytest.raises(interlock.WrongTypeError):
+            client.lock(name).acquire(0)

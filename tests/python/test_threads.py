@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Many threads in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import threading
+import time
+
+import interlock
+import pytest
+
+
+def run_threads(count, work):
+    errors = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert errors == []
+
+
+def test_one_at_a_time(client, name):
+    inside, count = [], 0
+
+    def work(number):
+        nonlocal count
+        for _ in range(20):
+            with client.lock(name, ttl=10):
+                inside.append(number)
+                assert inside == [number]
+                value = count
+                time.sleep(0)
+                count = value + 1
+                inside.remove(number)
+
+    run_threads(8, work)
+    assert count == 160
+
+
+def test_other_threads_run_while_one_waits(client, other, name):
+    ticks = 0
+    with client.lock(name):
+        thread = threading.Thread(target=lambda: other.lock(name).acquire(0.5))
+        thread.start()
+        while thread.is_alive():
+            ticks += 1
+            time.sleep(0.001)
+
+    assert ticks > 100
+
+
+def test_waiters_need_no_connections_of_their_own(client, other, name, waiting):
+    with client.lock(name):
+        threads = [
+            threading.Thread(target=lambda: other.lock(name).acquire(60))
+            for _ in range(50)
+        ]
+        for thread in threads:
+            thread.start()
+        waiting(name, 50)
+
+        assert other.stats().waiting == 50
+        assert other.stats().connections <= 3
+        other.close()
+        for thread in threads:
+            thread.join(5)
+
+
+@pytest.fixture
+def quick_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+ALLOWED = (
+    interlock.HeldError,
+    interlock.NotOwnedError,
+    interlock.CancelledError,
+    interlock.LostError,
+)
+
+
+def test_one_handle_in_many_threads_does_not_break(client, other, name, quick_switches):
+    """Against the rules, so some calls are refused; nothing worse may happen."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    shared = client.lock(name, ttl=5)
+    verbs = [
+        lambda: shared.acquire(0),
+        lambda: shared.acquire(0.01),
+        shared.release,
+        shared.check,
+        shared.cancel,
+        lambda: shared.extend(5),
+        shared.detach,
+        lambda: (shared.held, shared.remaining(), shared.fence, shared.token),
+        lambda: repr(shared),
+    ]
+
+    def work(number):
+        choice = random.Random(seed + number)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            with contextlib.suppress(*ALLOWED):
+                choice.choice(verbs)()
+
+    run_threads(6, work)
+    client.close()
+    assert other.lock(name).acquire(10)
+
+
+def test_two_threads_cannot_both_acquire_one_handle(client, other, name):
+    lock, outcomes = client.lock(name), []
+    holder = other.lock(name)
+    assert holder.acquire(0)
+
+    def work():
+        try:
+            outcomes.append(lock.acquire(2))
+        except interlock.HeldError:
+            outcomes.append("held")
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    holder.release()
+    for thread in threads:
+        thread.join(5)
+
+    assert sorted(map(str, outcomes)) == ["True", "held"]
+    assert lock.release()
