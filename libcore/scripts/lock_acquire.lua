@@ -59,14 +59,13 @@ end
 
 local ours = is_ours(value, last_token)
 if not value then
-  local _, _, fence, left = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  local _, _, fence, left, told = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if fence then
     return { HELD, left, fence, now }
   end
   ours = redis.call("EXISTS", lock)
-  if entry == "" and ours == 0 and redis.call("EXISTS", wait) == 0 then
+  if entry == "" and ours == 0 and not told and redis.call("EXISTS", wait) == 0 then
     redis.call("SET", lock, token, "PX", lease)
-    last = read_record(record)
     return take(lease)
   end
 end

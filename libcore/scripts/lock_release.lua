@@ -8,6 +8,7 @@
 --   liveness ms
 -- returns {RELEASED, more, denied} | {LOST}
 -- A retry finds the token gone and touches nobody's lock.
+--@include effects
 --@include token
 
 local lock, wait = KEYS[1], KEYS[3]

@@ -66,13 +66,14 @@ end
 
 local ours = is_ours(value, last_token)
 if not value or latest then
-  local _, _, fence, left = grant(1, grant_ms, limit, liveness, latest and "join" or nil,
-    entry ~= "" and token or nil)
+  local _, _, fence, left, told = grant(1, grant_ms, limit, liveness,
+    latest and "join" or nil, entry ~= "" and token or nil)
   if fence then
     return { HELD, left, fence, now }
   end
   value = redis.call("GET", lock)
-  if entry == "" and (not value or value == READERS) and redis.call("EXISTS", wait) == 0 then
+  if entry == "" and not told and (not value or value == READERS) and
+    redis.call("EXISTS", wait) == 0 then
     last = read_record(record)
     return enter()
   end

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fences rise, whatever happens to the record and the clock."""
 import pytest
+from resp import ReplyError
 from world import DAY_MS, START_US
 
 
@@ -126,3 +127,19 @@ def test_shipped_clock_is_the_servers(real_world):
     fence = real_world.acquire("a")[2]
 
     assert 0 <= fence - (seconds * 1_000_000 + micros) < 60_000_000
+
+
+def test_shipped_clock_may_come_before_writes_however_scripts_replicate(real_world):
+    try:
+        real_world.redis("CONFIG", "SET", "lua-replicate-commands", "no")
+    except ReplyError:
+        pytest.skip("this server replicates effects only")
+    try:
+        assert real_world.acquire("a")[0] == "HELD"
+        assert real_world.extend("a")[0] == "HELD"
+        real_world.listen("c-b")
+        real_world.acquire("b")
+        real_world.release("a")
+        assert real_world.holder() == b"b"
+    finally:
+        real_world.redis("CONFIG", "SET", "lua-replicate-commands", "yes")

@@ -196,6 +196,35 @@ def test_refresh_frees_a_marker_without_live_readers(world):
     assert world.holder() == b"w"
 
 
+def test_refresh_frees_a_marker_when_nobody_waits(world):
+    world.read("r", lease=60000)
+    world.redis("ZADD", world.keys()[4], world.now // 1000 - 1, "r")
+
+    assert world.refresh("c")[:2] == ["FREE", -2]
+
+
+def test_trying_reader_frees_a_marker_it_may_not_take(world):
+    world.read("r", lease=60000)
+    world.acquire("w")
+    world.redis("ZADD", world.keys()[4], world.now // 1000 - 1, "r")
+
+    assert world.read("s", wait=False)[:2] == ["BUSY", -2]
+    assert world.holder() is None
+
+
+def test_trying_reader_that_lets_another_in_gets_a_fence_above(world):
+    world.read("r", lease=60000)
+    queue(world, "w")
+    world.advance(4000)
+    queue(world, "s", reads=True)
+    world.advance(3000)
+
+    code, _, fence, _ = world.read("t", wait=False)
+
+    assert code == "HELD"
+    assert fence > int(world.inbox("c-s")[0].split(b" ")[4])
+
+
 def test_refresh_of_a_marker_lets_readers_past_a_dead_writer(world):
     world.read("r", lease=60000)
     queue(world, "w")

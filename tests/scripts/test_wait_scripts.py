@@ -198,6 +198,25 @@ def test_try_does_not_pass_waiters_that_cannot_be_reached_now(world):
     assert world.holder() is None
 
 
+def test_try_does_not_take_what_it_woke_another_for(world):
+    world.acquire("a")
+    queue(world, "b", kind="w")
+    world.expire()
+
+    assert world.acquire("n", wait=False)[:2] == ["BUSY", -2]
+    assert len(world.inbox("c-b")) == 1
+    assert world.read("r", wait=False)[0] == "HELD"
+
+
+def test_trying_reader_does_not_take_what_it_woke_another_for(world):
+    world.acquire("a")
+    queue(world, "b", kind="w")
+    world.expire()
+
+    assert world.read("n", wait=False)[:2] == ["BUSY", -2]
+    assert len(world.inbox("c-b")) == 1
+
+
 def test_waiter_claims_with_its_full_lease_and_without_a_message(world):
     world.acquire("a")
     queue(world, "b")

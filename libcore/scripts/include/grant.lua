@@ -50,8 +50,9 @@ end
 -- at: index of the name's first key. mode: nil, "barge" (wake the first
 -- instead of granting) or "join" (readers hold; only readers may follow).
 -- own: a token that needs no message, its caller gets the full lease.
--- Returns more, denied, and for `own` the fence and the lease. more is 1
--- when entries went, none ended the walk and others stand behind the limit.
+-- Returns more, denied, for `own` the fence and the lease, and whether one
+-- was served alone. more is 1 when entries went, none ended the walk and
+-- others stand behind the limit.
 local function grant(at, grant_ms, limit, liveness, mode, own)
   local wait, now = KEYS[at + 2], now_us()
   local entries = redis.call("ZRANGE", wait, 0, limit - 1)
@@ -75,5 +76,5 @@ local function grant(at, grant_ms, limit, liveness, mode, own)
   settle(walk)
   local more = fate < STOP and kept < #entries and #entries == limit and
     redis.call("ZCARD", wait) > kept
-  return more and 1 or 0, walk.denied, walk.own_fence, walk.own_lease
+  return more and 1 or 0, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED
 end
