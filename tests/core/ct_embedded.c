@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_embedded.c -- the embedded server in the hands of one process. */
+#include "embedded_case.h"
+
+#include "alloc.h"
+#include "clock.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static int open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int count = 0;
+
+    if (dir == NULL)
+        return 0;
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static void attach_starts_a_server_and_the_last_detach_ends_it(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    ilk_server_info info = look();
+
+    (void)state;
+    assert_string_equal(ask(embedded, "PING"), "+PONG");
+    assert_int_equal(info.running, 1);
+    assert_true(info.pid > 0);
+    ilk__embedded_detach(embedded);
+    await_end(info.pid);
+    assert_int_equal(look().running, 0);
+    assert_int_equal(look().pid, 0);
+}
+
+static void attachments_of_one_process_share_a_server(void **state)
+{
+    ilk__embedded *first = attach(NULL), *second = attach(NULL);
+    int32_t pid = look().pid;
+
+    (void)state;
+    assert_string_equal(ilk__embedded_socket(first),
+                        ilk__embedded_socket(second));
+    ilk__embedded_detach(first);
+    assert_string_equal(ask(second, "PING"), "+PONG");
+    assert_int_equal(look().pid, pid);
+    ilk__embedded_detach(second);
+    assert_int_equal(look().running, 0);
+    ilk__embedded_detach(NULL);
+    ilk__embedded_abandon(NULL);
+}
+
+static void data_survive_the_last_detach(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+
+    (void)state;
+    assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
+    ilk__embedded_detach(embedded);
+    embedded = attach(NULL);
+    assert_true(has_value(embedded, "kept"));
+    ilk__embedded_detach(embedded);
+}
+
+static void a_named_directory_keeps_data_through_a_crash(void **state)
+{
+    char url[160];
+    ilk_server_info info = {.size = sizeof info};
+    ilk__embedded *embedded = attach(in_tmp("named"));
+
+    (void)state;
+    snprintf(url, sizeof url, "embedded://%s", in_tmp("named"));
+    assert_int_equal(ilk_server_status(url, &info, NULL), ILK_OK);
+    assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
+    assert_int_equal(kill(info.pid, SIGKILL), 0);
+    await_end(info.pid);
+    ilk__embedded_detach(embedded);
+
+    embedded = attach(in_tmp("named/"));
+    assert_true(has_value(embedded, "kept"));
+    ilk__embedded_detach(embedded);
+    assert_int_equal(ilk_server_status(url, &info, NULL), ILK_OK);
+    assert_int_equal(info.running, 0);
+}
+
+static void a_killed_server_is_started_anew(void **state)
+{
+    ilk__embedded *first = attach(NULL), *second;
+    int32_t pid = look().pid;
+
+    (void)state;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    await_end(pid);
+    await_no_server();
+    second = attach(NULL);
+    assert_int_not_equal(look().pid, pid);
+    assert_string_equal(ask(first, "PING"), "+PONG");
+    ilk__embedded_detach(first);
+    ilk__embedded_detach(second);
+    assert_int_equal(look().running, 0);
+}
+
+static void a_frozen_server_fails_at_the_deadline(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    int32_t pid = look().pid;
+    int64_t before = ilk__now_ms();
+
+    (void)state;
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_fails(NULL, 300, ILK_ECONN, "does not answer");
+    assert_in_range(ilk__now_ms() - before, 300, 900);
+    assert_int_equal(look().running, 1);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_string_equal(ask(embedded, "PING"), "+PONG");
+    ilk__embedded_detach(embedded);
+}
+
+static void stop_ends_the_server_under_its_users(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    int32_t pid = look().pid;
+
+    (void)state;
+    assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
+    assert_int_equal(ilk_server_stop(NULL, PATIENCE, NULL), ILK_OK);
+    await_end(pid);
+    assert_int_equal(ilk_server_stop(NULL, PATIENCE, NULL), ILK_OK);
+    ilk__embedded_detach(embedded);
+    embedded = attach(NULL);
+    assert_true(has_value(embedded, "kept"));
+    ilk__embedded_detach(embedded);
+}
+
+static void stop_of_a_frozen_server_times_out(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    int32_t pid = look().pid;
+    int64_t before = ilk__now_ms();
+    ilk_error err;
+
+    (void)state;
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(ilk_server_stop(NULL, 200, &err), ILK_ETIMEOUT);
+    assert_in_range(ilk__now_ms() - before, 200, 600);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    await_end(pid); /* it reads the order now */
+    ilk__embedded_detach(embedded);
+}
+
+static void operators_are_told_of_wrong_arguments(void **state)
+{
+    ilk_server_info info = {.size = sizeof info};
+    ilk_error err;
+
+    (void)state;
+    assert_int_equal(ilk_server_status("redis://u:secret@h", &info, &err),
+                     ILK_EINVAL);
+    assert_null(strstr(err.msg, "secret"));
+    assert_int_equal(ilk_server_stop("nonsense", 0, &err), ILK_EINVAL);
+    assert_int_equal(ilk_server_status(NULL, NULL, &err), ILK_EINVAL);
+    info.size = 0;
+    assert_int_equal(ilk_server_status(NULL, &info, &err), ILK_EINVAL);
+}
+
+static void no_descriptor_and_no_memory_is_left_behind(void **state)
+{
+    int before = open_descriptors();
+    ilk__embedded *embedded;
+
+    (void)state;
+    ilk__alloc_fail_at(1);
+    assert_int_equal(ilk__embedded_attach(&embedded, NULL, 0, NULL),
+                     ILK_ENOMEM);
+    ilk__alloc_fail_at(0);
+    assert_null(embedded);
+    embedded = attach(NULL);
+    ilk__embedded_detach(embedded);
+    assert_fails("/nonexistent/x", 100, ILK_ESYSTEM, "cannot make");
+    assert_int_equal(open_descriptors(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(attach_starts_a_server_and_the_last_detach_ends_it),
+        TEST(attachments_of_one_process_share_a_server),
+        TEST(data_survive_the_last_detach),
+        TEST(a_named_directory_keeps_data_through_a_crash),
+        TEST(a_killed_server_is_started_anew),
+        TEST(a_frozen_server_fails_at_the_deadline),
+        TEST(stop_ends_the_server_under_its_users),
+        TEST(stop_of_a_frozen_server_times_out),
+        TEST(operators_are_told_of_wrong_arguments),
+        TEST(no_descriptor_and_no_memory_is_left_behind),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_embedded_home.c -- directories and programs, right and wrong. */
+#include "embedded_case.h"
+
+#include "clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static void the_directory_and_the_socket_are_the_users_alone(void **state)
+{
+    ilk__embedded *embedded = attach(NULL);
+    ilk_server_info info = look();
+    struct stat dir, socket;
+
+    (void)state;
+    assert_int_equal(stat(info.dir, &dir), 0);
+    assert_int_equal(stat(info.socket, &socket), 0);
+    assert_int_equal(dir.st_mode & 0777, 0700);
+    assert_int_equal(socket.st_mode & 077, 0);
+    ilk__embedded_detach(embedded);
+}
+
+static void directories_of_others_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_tmp("open"), 0700), 0);
+    assert_int_equal(chmod(in_tmp("open"), 0755), 0);
+    assert_fails(in_tmp("open"), 1000, ILK_ESYSTEM, "mode 755");
+    assert_int_equal(mkdir(in_tmp("real"), 0700), 0);
+    assert_int_equal(symlink("real", in_tmp("link")), 0);
+    assert_fails(in_tmp("link"), 1000, ILK_ESYSTEM, "cannot open");
+    assert_fails(in_tmp("none/below"), 1000, ILK_ESYSTEM, "cannot make");
+    assert_fails("relative", 1000, ILK_EINVAL, "absolute");
+    if (geteuid() == 0) {
+        assert_int_equal(mkdir(in_tmp("foreign"), 0700), 0);
+        assert_int_equal(chown(in_tmp("foreign"), 4242, 4242), 0);
+        assert_fails(in_tmp("foreign"), 1000, ILK_ESYSTEM, "user 4242");
+    }
+}
+
+/* Root may write everywhere, so the test is done by somebody else. */
+static void an_unwritable_directory_is_told(void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(mkdir(in_tmp("sealed"), 0500), 0);
+    assert_int_equal(chmod(tmp, 0755), 0);
+    if (geteuid() == 0)
+        assert_int_equal(chown(in_tmp("sealed"), 4242, 4242), 0);
+    if ((pid = fork()) == 0) {
+        ilk_error err = {0};
+        ilk__embedded *embedded;
+
+        if (geteuid() == 0 && setuid(4242) != 0)
+            _exit(2);
+        if (ilk__embedded_attach(&embedded, in_tmp("sealed"),
+                                 ilk__deadline(1000), &err)
+            != ILK_ESYSTEM)
+            _exit(3);
+        _exit(strstr(err.msg, "Permission denied") != NULL ? 0 : 4);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void a_path_too_long_for_a_socket_is_told(void **state)
+{
+    char dir[200];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/%0*d", tmp, 120, 7);
+    assert_fails(dir, 1000, ILK_ESYSTEM, "at most 100 bytes, got");
+}
+
+static void a_missing_program_is_named(void **state)
+{
+    (void)state;
+    setenv("PATH", tmp, 1);
+    assert_fails(NULL, 1000, ILK_ECONN, "redis-server nor valkey-server");
+    setenv("INTERLOCK_SERVER", "/nonexistent/server", 1);
+    assert_fails(NULL, 1000, ILK_ECONN, "/nonexistent/server");
+    assert_string_equal(look().program, "");
+}
+
+static void write_program(const char *name, const char *text)
+{
+    int fd = open(in_tmp(name), O_WRONLY | O_CREAT | O_TRUNC, 0700);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    setenv("INTERLOCK_SERVER", in_tmp(name), 1);
+}
+
+static void a_program_that_fails_is_told_with_its_status(void **state)
+{
+    (void)state;
+    write_program("failing", "#!/bin/sh\nexit 3\n");
+    assert_fails(NULL, 5000, ILK_ECONN, "status 3; see ");
+    write_program("ending", "#!/bin/sh\nexit 0\n");
+    assert_fails(NULL, 5000, ILK_ECONN, "ended at once");
+    write_program("broken", "#!/nonexistent/interpreter\n");
+    assert_fails(NULL, 5000, ILK_ECONN, "cannot start");
+}
+
+static void a_program_that_is_no_server_is_ended_at_the_deadline(void **state)
+{
+    int64_t before = ilk__now_ms();
+
+    (void)state;
+    write_program("sleeper", "#!/bin/sh\nexec sleep 30\n");
+    assert_fails(NULL, 200, ILK_ECONN, "does not answer");
+    assert_in_range(ilk__now_ms() - before, 200, 600);
+    assert_int_equal(look().running, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void the_runtime_directory_counts_when_it_is_ours(void **state)
+{
+    ilk_server_info info;
+
+    (void)state;
+    assert_int_equal(mkdir(in_tmp("run"), 0700), 0);
+    setenv("XDG_RUNTIME_DIR", in_tmp("run"), 1);
+    info = look();
+    assert_string_equal(info.dir, in_tmp("run/interlock"));
+    setenv("XDG_RUNTIME_DIR", in_tmp("missing"), 1);
+    info = look();
+    assert_int_equal(strncmp(info.dir, in_tmp("interlock-"), strlen(tmp) + 11),
+                     0);
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(in_tmp("run"), 4242, 4242), 0);
+    setenv("XDG_RUNTIME_DIR", in_tmp("run"), 1);
+    info = look();
+    assert_int_equal(strncmp(info.dir, in_tmp("interlock-"), strlen(tmp) + 11),
+                     0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_directory_and_the_socket_are_the_users_alone),
+        TEST(directories_of_others_are_refused),
+        TEST(an_unwritable_directory_is_told),
+        TEST(a_path_too_long_for_a_socket_is_told),
+        TEST(a_missing_program_is_named),
+        TEST(a_program_that_fails_is_told_with_its_status),
+        TEST(a_program_that_is_no_server_is_ended_at_the_deadline),
+        TEST(the_runtime_directory_counts_when_it_is_ours),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

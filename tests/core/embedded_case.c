@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* embedded_case.c -- what tests of the embedded server share. */
+#include "embedded_case.h"
+
+#include "clock.h"
+#include "embedded_talk.h"
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+char tmp[64];
+static char path[4096];
+
+int embedded_setup(void **state)
+{
+    (void)state;
+    snprintf(tmp, sizeof tmp, "/tmp/ilk-embedded-XXXXXX");
+    if (mkdtemp(tmp) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s", getenv("PATH"));
+    unsetenv("XDG_RUNTIME_DIR");
+    unsetenv("INTERLOCK_SERVER");
+    return setenv("TMPDIR", tmp, 1);
+}
+
+int embedded_teardown(void **state)
+{
+    (void)state;
+    setenv("PATH", path, 1);
+    unsetenv("INTERLOCK_SERVER");
+    unsetenv("XDG_RUNTIME_DIR");
+    ilk_server_stop(NULL, PATIENCE, NULL);
+    fixture_remove(tmp);
+    return 0;
+}
+
+const char *in_tmp(const char *name)
+{
+    static char text[128];
+
+    snprintf(text, sizeof text, "%s/%s", tmp, name);
+    return text;
+}
+
+ilk__embedded *attach(const char *dir)
+{
+    ilk__embedded *embedded;
+    ilk_error err = {0};
+
+    if (ilk__embedded_attach(&embedded, dir, ilk__deadline(PATIENCE), &err)
+        != ILK_OK)
+        fail_msg("%s", err.msg);
+    return embedded;
+}
+
+void assert_fails(const char *dir, int64_t timeout_ms, ilk_status expected,
+                  const char *why)
+{
+    ilk__embedded *embedded;
+    ilk_error err = {0};
+
+    assert_int_equal(
+        ilk__embedded_attach(&embedded, dir, ilk__deadline(timeout_ms), &err),
+        expected);
+    assert_null(embedded);
+    if (strstr(err.msg, why) == NULL)
+        fail_msg("%s", err.msg);
+}
+
+ilk_server_info look(void)
+{
+    ilk_server_info info = {.size = sizeof info};
+
+    assert_int_equal(ilk_server_status(NULL, &info, NULL), ILK_OK);
+    return info;
+}
+
+const char *ask(ilk__embedded *embedded, const char *command)
+{
+    static char line[256];
+
+    assert_int_equal(ilk__talk(ilk__embedded_socket(embedded), command, line,
+                               sizeof line, ilk__deadline(PATIENCE)),
+                     0);
+    return line;
+}
+
+/* The value of a key, as the second line of the answer: too long for ask(). */
+int has_value(ilk__embedded *embedded, const char *key)
+{
+    char command[64];
+
+    snprintf(command, sizeof command, "EXISTS %s", key);
+    return strcmp(ask(embedded, command), ":1") == 0;
+}
+
+/* Nobody may be there to reap it, so a zombie has ended too. */
+static int has_ended(pid_t pid)
+{
+    char name[64], text[256] = "";
+    const char *state;
+    FILE *file;
+
+    if (kill(pid, 0) != 0)
+        return 1;
+    snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
+    if ((file = fopen(name, "r")) == NULL)
+        return 0;
+    state = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    fclose(file);
+    return state != NULL && strncmp(state, ") Z", 3) == 0;
+}
+
+void await_end(pid_t pid)
+{
+    int64_t deadline = ilk__deadline(PATIENCE);
+
+    while (!has_ended(pid) && ilk__poll_timeout(deadline) > 0)
+        fixture_sleep_ms(1);
+    assert_true(has_ended(pid));
+}
+
+void await_no_server(void)
+{
+    int64_t deadline = ilk__deadline(PATIENCE);
+
+    while (look().running && ilk__poll_timeout(deadline) > 0)
+        fixture_sleep_ms(1);
+    assert_int_equal(look().running, 0);
+}
