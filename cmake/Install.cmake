@@ -2,9 +2,15 @@
 # Installation: libraries, headers, interlock.pc, CMake package, the command
 # with its manual page and completions, Lua files.
 
+set(ilk_installed_archive ${ilk_archive})
+if(NOT ilk_archive)
+    set(ilk_installed_archive "$<TARGET_FILE:interlock_static>")
+endif()
+
 # `cmake --install` without a build before it builds first.
 install(CODE "
-    if(NOT EXISTS \"$<TARGET_FILE:interlock>\")
+    if(NOT EXISTS \"$<TARGET_FILE:interlock>\" OR
+       NOT EXISTS \"${ilk_installed_archive}\")
         execute_process(COMMAND \"${CMAKE_COMMAND}\" --build
             \"${PROJECT_BINARY_DIR}\" --parallel COMMAND_ERROR_IS_FATAL ANY)
     endif()")
