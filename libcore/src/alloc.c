@@ -47,7 +47,7 @@ void *ilk__malloc(size_t size)
 
 void *ilk__calloc(size_t count, size_t size)
 {
-    if (must_fail())
+    if (must_fail() || (size != 0 && count > SIZE_MAX / size))
         return NULL;
     return count != 0 && size != 0 ? calloc(count, size) : calloc(1, 1);
 }

@@ -85,6 +85,7 @@ static void a_path_too_long_for_a_socket_is_told(void **state)
 static void a_missing_program_is_named(void **state)
 {
     (void)state;
+    unsetenv("INTERLOCK_SERVER");
     setenv("PATH", tmp, 1);
     assert_fails(NULL, 1000, ILK_ECONN, "redis-server nor valkey-server");
     setenv("INTERLOCK_SERVER", "/nonexistent/server", 1);

@@ -25,6 +25,8 @@ int embedded_setup(void **state)
     snprintf(path, sizeof path, "%s", getenv("PATH"));
     unsetenv("XDG_RUNTIME_DIR");
     unsetenv("INTERLOCK_SERVER");
+    if (getenv("ILK_TEST_SERVER") != NULL)
+        setenv("INTERLOCK_SERVER", getenv("ILK_TEST_SERVER"), 1);
     return setenv("TMPDIR", tmp, 1);
 }
 
