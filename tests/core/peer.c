@@ -122,6 +122,8 @@ void peer_wait(peer *p)
 
 void peer_close(peer *p)
 {
+    if (p->listener >= 0) /* a thread that still waits for us wakes up */
+        shutdown(p->listener, SHUT_RDWR);
     peer_wait(p);
     if (p->fd >= 0)
         close(p->fd);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_conn.c -- connecting to peers that are absent, mute, rude or late. */
+#include "clock.h"
+#include "conn_case.h"
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static void nobody_listens(void **state)
+{
+    int64_t before = fixture_now_ms();
+
+    (void)state;
+    close(far_end.listener);
+    far_end.listener = -1;
+    assert_int_equal(conn_case_open(2000), ILK_ECONN);
+    assert_true(fixture_now_ms() - before < 500);
+    conn_case_says("Connection refused");
+    conn_case_says_where();
+}
+
+static void no_such_path(void **state)
+{
+    char path[200] = "/";
+    ilk__url url = {.scheme = ILK__SCHEME_UNIX, .path = path};
+
+    (void)state;
+    assert_int_equal(conn_case_open_url("unix:///nowhere/redis.sock", 2000),
+                     ILK_ECONN);
+    conn_case_says("/nowhere/redis.sock");
+    conn_case_says("No such file");
+    memset(path, 'x', sizeof path - 1);
+    assert_int_equal(ilk__conn_open(&conn, &url, "n", ilk__deadline(9), &err),
+                     ILK_EINVAL);
+    conn_case_says("at most");
+}
+
+static void a_mute_peer_costs_no_more_than_the_deadline(void **state)
+{
+    (void)state;
+    for (int timeout_ms = 0; timeout_ms <= 200; timeout_ms += 50) {
+        int64_t before = fixture_now_ms(), spent;
+
+        assert_int_equal(conn_case_open(timeout_ms), ILK_ETIMEOUT);
+        spent = fixture_now_ms() - before;
+        assert_true(spent >= timeout_ms - 1);
+        assert_true(spent <= timeout_ms + SLACK_MS);
+        conn_case_says_where();
+    }
+    conn_case_says("logging in");
+}
+
+/* What a peer says, and what becomes of it. */
+static void assert_outcome(const char *const *says, ilk_status status,
+                           const char *text)
+{
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    assert_int_equal(conn_case_open(2000), status);
+    conn_case_says_where();
+    conn_case_says(text);
+}
+
+static void a_peer_that_is_no_server(void **state)
+{
+    static const char *const says[] = {"HTTP/1.1 400 Bad Request\r\n\r\n",
+                                       NULL};
+
+    (void)state;
+    assert_outcome(says, ILK_EREPLY, "makes no sense");
+}
+
+static void a_peer_that_closes(void **state)
+{
+    static const char *const says[] = {"", NULL};
+
+    (void)state;
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    assert_int_equal(conn_case_open(2000), ILK_ECONN);
+    conn_case_says_where();
+}
+
+static void a_peer_that_closes_within_its_answer(void **state)
+{
+    static const char *const says[] = {"%2\r\n+proto\r\n", "", NULL};
+
+    (void)state;
+    assert_outcome(says, ILK_ECONN, "");
+}
+
+static void a_server_that_is_full_says_so(void **state)
+{
+    static const char *const says[] = {
+        "!-ERR max number of clients reached\r\n", "", NULL};
+
+    (void)state;
+    assert_outcome(says, ILK_ECONN, "max number of clients reached");
+}
+
+static void the_words_are_one_write_and_secret(void **state)
+{
+    static const char *const says[] = {"-WRONGPASS invalid password\r\n", NULL};
+
+    (void)state;
+    assert_outcome(says, ILK_EAUTH, "WRONGPASS");
+    peer_wait(&far_end);
+    assert_string_equal(far_end.heard,
+                        "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n"
+                        "$7\r\ndefault\r\n$6\r\nsesame\r\n"
+                        "$7\r\nSETNAME\r\n$1\r\nn\r\n");
+}
+
+/* Poll and step by hand, as the keeper does. */
+static void a_login_goes_on_step_by_step(void **state)
+{
+    static const char *const says[] = {HELLO_ANSWER, NULL};
+    ilk_status status;
+    int steps = 0;
+    ilk__url url;
+    char text[64];
+
+    (void)state;
+    far_end.delay_ms = 1;
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
+    assert_int_equal(
+        ilk__conn_start(&conn, &url, "n", ilk__deadline(5000), &err), ILK_OK);
+    while ((status = ilk__conn_step(conn, &err)) == ILK_EAGAIN) {
+        struct pollfd pfd = {.fd = ilk__conn_fd(conn),
+                             .events = ilk__conn_events(conn)};
+
+        assert_int_equal(poll(&pfd, 1, 2000), 1);
+        steps++;
+    }
+    ilk__url_free(&url);
+    assert_int_equal(status, ILK_OK);
+    assert_int_equal(ilk__conn_step(conn, &err), ILK_OK);
+    assert_true(steps > 10);
+    assert_int_equal(ilk__conn_protocol(conn), 3);
+    assert_true(fcntl(ilk__conn_fd(conn), F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(ilk__conn_fd(conn), F_GETFL) & O_NONBLOCK);
+    ilk__conn_close(conn);
+    conn = NULL;
+}
+
+static void a_failure_is_final(void **state)
+{
+    ilk__url url;
+    char text[64];
+
+    (void)state;
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
+    assert_int_equal(ilk__conn_start(&conn, &url, "n", ilk__now_ms() - 1, &err),
+                     ILK_OK);
+    assert_int_equal(ilk__conn_step(conn, &err), ILK_ETIMEOUT);
+    ilk__url_free(&url);
+    memset(&err, 0, sizeof err);
+    assert_int_equal(ilk__conn_step(conn, &err), ILK_ETIMEOUT);
+    conn_case_says_where();
+    assert_int_equal(ilk__conn_fd(conn), -1);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nobody_listens),
+        TEST(no_such_path),
+        TEST(a_mute_peer_costs_no_more_than_the_deadline),
+        TEST(a_peer_that_is_no_server),
+        TEST(a_peer_that_closes),
+        TEST(a_peer_that_closes_within_its_answer),
+        TEST(a_server_that_is_full_says_so),
+        TEST(the_words_are_one_write_and_secret),
+        TEST(a_login_goes_on_step_by_step),
+        TEST(a_failure_is_final),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_conn_limits.c -- connecting while the system gives less than it could. */
+#include "alloc.h"
+#include "clock.h"
+#include "conn_case.h"
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static volatile sig_atomic_t drops;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    drops++;
+}
+
+static void rain(int every_us)
+{
+    struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
+    struct itimerval timer = {{0, every_us}, {0, every_us}};
+
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void signals_do_not_end_it(void **state)
+{
+    static const char *const says[] = {HELLO_ANSWER, NULL};
+    sigset_t alarms;
+    ilk_status status;
+    int64_t before, spent;
+
+    (void)state;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    far_end.delay_ms = 5;
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* not for the peer */
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    rain(1000);
+    status = conn_case_open(5000);
+    rain(0);
+    assert_int_equal(status, ILK_OK);
+    assert_true(drops > 50);
+    ilk__conn_close(conn);
+    conn = NULL;
+
+    peer_close(&far_end);
+    assert_int_equal(peer_open(&far_end), 0);
+    rain(1000);
+    before = fixture_now_ms();
+    status = conn_case_open(100);
+    spent = fixture_now_ms() - before;
+    rain(0);
+    assert_int_equal(status, ILK_ETIMEOUT);
+    assert_in_range(spent, 99, 100 + SLACK_MS);
+}
+
+static void descriptors_that_ran_out_are_told(void **state)
+{
+    struct rlimit before, none;
+    ilk_status numeric, named;
+    ilk_error first;
+
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = 3; /* lower than what is open: no more for us */
+    setrlimit(RLIMIT_NOFILE, &none);
+    numeric = conn_case_open(2000);
+    first = err;
+    named = conn_case_open_url("redis://localhost:1", 2000);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(numeric, ILK_ECONN);
+    assert_int_equal(named, ILK_ECONN);
+    conn_case_says("Too many open files");
+    conn_case_says("localhost:1");
+    err = first;
+    conn_case_says("Too many open files");
+    conn_case_says_where();
+}
+
+static void a_full_unix_queue_is_waited_for(void **state)
+{
+    static const char *const says[] = {HELLO_ANSWER, NULL};
+    char dir[] = "/tmp/ilk-ut-conn-XXXXXX", path[64], url[80];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int64_t before = fixture_now_ms(), spent;
+    int fd, count = 0, fds[8];
+
+    (void)state;
+    peer_close(&far_end);
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/s", dir);
+    snprintf(url, sizeof url, "unix://%s", path);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert_int_equal(peer_open_path(&far_end, path, 0), 0);
+    while (count < 8) {
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+            break;
+        fds[count++] = fd;
+    }
+    close(fd);
+    assert_in_range(count, 1, 7); /* the queue is full */
+    assert_int_equal(conn_case_open_url(url, 60), ILK_ETIMEOUT);
+    spent = fixture_now_ms() - before;
+    assert_in_range(spent, 59, 60 + SLACK_MS);
+    while (count > 0) {
+        close(accept(far_end.listener, NULL, NULL));
+        close(fds[--count]);
+    }
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    assert_int_equal(conn_case_open_url(url, 2000), ILK_OK);
+    fixture_remove(dir);
+    ilk__conn_close(conn);
+    conn = NULL;
+}
+
+static void each_failing_allocation_is_told(void **state)
+{
+    static const char *const says[] = {HELLO_ANSWER, NULL};
+    ilk_status status = ILK_ENOMEM;
+    int fds = conn_case_fds();
+    long number;
+
+    (void)state;
+    for (number = 1; status == ILK_ENOMEM && number < 100; number++) {
+        if (number > 1) {
+            peer_close(&far_end);
+            assert_int_equal(peer_open(&far_end), 0);
+        }
+        assert_int_equal(peer_serve(&far_end, says), 0);
+        conn_case_fail_at = number;
+        status = conn_case_open(2000);
+        assert_true(status == ILK_ENOMEM || status == ILK_OK);
+    }
+    conn_case_fail_at = 0;
+    assert_int_equal(status, ILK_OK);
+    assert_in_range(number, 5, 99);
+    ilk__conn_close(conn);
+    conn = NULL;
+    peer_close(&far_end);
+    assert_int_equal(conn_case_fds(), fds - 1); /* the listener was counted */
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, conn_case_setup, conn_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(signals_do_not_end_it),
+        TEST(descriptors_that_ran_out_are_told),
+        TEST(a_full_unix_queue_is_waited_for),
+        TEST(each_failing_allocation_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
