@@ -49,14 +49,15 @@ endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     OUTPUT_VARIABLE ILK_PC_PREFIX)
-set(ILK_PC_REQUIRES "")
+# Not Requires.private: users of the shared library need no other .pc file.
+set(ILK_PC_LIBS_PRIVATE "")
 if(ILK_HIREDIS_SYSTEM)
-    string(APPEND ILK_PC_REQUIRES " hiredis")
+    string(APPEND ILK_PC_LIBS_PRIVATE " -lhiredis")
 endif()
 if(ILK_TLS)
-    string(APPEND ILK_PC_REQUIRES " libssl libcrypto")
+    string(APPEND ILK_PC_LIBS_PRIVATE " -lssl -lcrypto")
 endif()
-set(ILK_PC_LIBS_PRIVATE " ${CMAKE_THREAD_LIBS_INIT}")
+string(APPEND ILK_PC_LIBS_PRIVATE " ${CMAKE_THREAD_LIBS_INIT}")
 configure_file(${PROJECT_SOURCE_DIR}/interlock.pc.in
     ${PROJECT_BINARY_DIR}/interlock.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/interlock.pc
