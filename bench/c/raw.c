@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raw.c -- the floor: hiredis sends the lock's own two scripts and does
+ * nothing else. raw HOST PORT SECONDS ACQUIRE_SHA1 RELEASE_SHA1
+ */
+#include "bench.h"
+
+#include <hiredis/hiredis.h>
+#include <string.h>
+
+enum { KEYS = 5, WORDS_MAX = 24, SAMPLES = 400000 };
+
+static const char *const names[KEYS] = {
+    "raw-0", "ilk:lock:fence:{raw-0}", "ilk:lock:wait:{raw-0}",
+    "ilk:lock:live:{raw-0}", "ilk:lock:readers:{raw-0}"};
+
+typedef struct words {
+    const char *word[WORDS_MAX];
+    size_t len[WORDS_MAX];
+    int count;
+} words;
+
+static void add(words *w, const char *text)
+{
+    w->word[w->count] = text;
+    w->len[w->count++] = strlen(text);
+}
+
+static void begin(words *w, const char *sha1)
+{
+    w->count = 0;
+    add(w, "EVALSHA");
+    add(w, sha1);
+    add(w, "5");
+    for (int i = 0; i < KEYS; i++)
+        add(w, names[i]);
+}
+
+/* Send, read, and insist on the code that the script answers first. */
+static void ask(redisContext *redis, const words *w, long long code)
+{
+    redisReply *reply = redisCommandArgv(redis, w->count, (const char **)w->word,
+                                         w->len);
+
+    if (!reply)
+        die("raw", redis->errstr);
+    if (reply->type == REDIS_REPLY_ERROR)
+        die("raw", reply->str);
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1 ||
+        reply->element[0]->integer != code)
+        die("raw", "not the answer that was expected");
+    freeReplyObject(reply);
+}
+
+/* A token of its own for each pair, as the library has. */
+static void pair(redisContext *redis, const char *acquire,
+                 const char *release, size_t number)
+{
+    static const char *const rest[] = {"30000", "host:1234", "0", "",
+                                       "0123456789abcdef", "6000", "0",
+                                       "5000", "64"};
+    char token[33];
+    words w;
+
+    snprintf(token, sizeof token, "%032zx", number);
+    begin(&w, acquire);
+    add(&w, token);
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        add(&w, rest[i]);
+    ask(redis, &w, 1);
+    begin(&w, release);
+    add(&w, token);
+    add(&w, "5000");
+    add(&w, "64");
+    add(&w, "0");
+    add(&w, "6000");
+    ask(redis, &w, 5);
+}
+
+int main(int argc, char **argv)
+{
+    static int64_t times[SAMPLES];
+    size_t count = 0, pairs = 0;
+    redisContext *redis;
+    int64_t start, ends;
+    double cpu, seconds;
+
+    if (argc != 6)
+        die("usage", "raw HOST PORT SECONDS ACQUIRE_SHA1 RELEASE_SHA1");
+    redis = redisConnect(argv[1], atoi(argv[2]));
+    if (!redis || redis->err)
+        die("raw", redis ? redis->errstr : "out of memory");
+    cpu = cpu_seconds();
+    start = now_ns();
+    ends = start + (int64_t)(atof(argv[3]) * 1e9);
+    for (int64_t began = start, ended; began < ends; began = ended) {
+        pair(redis, argv[4], argv[5], pairs++);
+        ended = now_ns();
+        if (count < SAMPLES)
+            times[count++] = ended - began;
+    }
+    seconds = (double)(now_ns() - start) / 1e9;
+    printf("{\"pairs\": %zu, \"per_s\": %.1f, \"p50_us\": %.2f,"
+           " \"p99_us\": %.2f, \"cpu_us\": %.3f}\n",
+           pairs, (double)pairs / seconds, percentile_us(times, count, 0.5),
+           percentile_us(times, count, 0.99),
+           (cpu_seconds() - cpu) * 1e6 / (double)pairs);
+    redisFree(redis);
+    return 0;
+}

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""What every benchmark needs: a pinned server, programs to run, a report.
+
+Sides are always measured in turns, round by round, and compared by their
+medians, so that what else the machine does falls on all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import redis
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("ILK_BUILD") or ROOT / "build" / "release")
+OUT = ROOT / "build" / "bench"
+CPUS = sorted(os.sched_getaffinity(0))
+SERVER_CPU = CPUS[0]
+SAME = {CPUS[0]}
+OTHER = {CPUS[-1]}
+ANY = set(CPUS)
+
+
+class Server:
+    """A server of the benchmark's own, on a CPU of its own where there is one."""
+
+    def __init__(self) -> None:
+        self.binary = (
+            os.environ.get("ILK_TEST_SERVER")
+            or shutil.which("redis-server")
+            or shutil.which("valkey-server")
+        )
+        if not self.binary:
+            sys.exit("bench: neither redis-server nor valkey-server is installed")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen(
+            [self.binary, "--bind", "127.0.0.1", "--port", str(self.port),
+             "--save", "", "--appendonly", "no", "--dir", self.folder.name,
+             "--maxclients", "4000"],
+            stdout=subprocess.DEVNULL, preexec_fn=pinned({SERVER_CPU}),
+        )  # fmt: skip
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.redis = redis.Redis.from_url(self.url, socket_timeout=None)
+        for _ in range(500):
+            try:
+                self.redis.ping()
+                return
+            except redis.ConnectionError:
+                time.sleep(0.01)
+        sys.exit("bench: the server did not start")
+
+    def calls(self) -> dict[str, int]:
+        """How often each command was called so far, inside scripts as well."""
+        stats = self.redis.info("commandstats")
+        return {
+            name.removeprefix("cmdstat_"): int(entry["calls"])
+            for name, entry in stats.items()
+        }
+
+    def counters(self) -> dict[str, float]:
+        """CPU seconds, and how often the server read from a connection."""
+        info = self.redis.info()
+        return {
+            "cpu": info["used_cpu_user"] + info["used_cpu_sys"],
+            "reads": info["total_reads_processed"],
+        }
+
+    def close(self) -> None:
+        self.redis.close()
+        self.process.terminate()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+def pinned(cpus: set[int]):
+    return lambda: os.sched_setaffinity(0, cpus)
+
+
+# --- Programs. C ones stand on the public ABI or on hiredis alone.
+
+
+def hiredis_flags() -> list[str]:
+    """Flags and files for hiredis: the system's, else the fetched source."""
+    known = subprocess.run(
+        ["pkg-config", "--atleast-version=1.0.2", "hiredis"], check=False
+    )
+    if known.returncode == 0:
+        found = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "hiredis"],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return shlex.split(found.stdout)
+    found = subprocess.run(
+        [ROOT / "tools" / "get-hiredis"], check=True, capture_output=True, text=True
+    )
+    source = Path(found.stdout.strip())
+    link = OUT / "include" / "hiredis"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(source)
+    files = ["alloc", "async", "hiredis", "net", "read", "sds", "sockcompat"]
+    return [f"-I{link.parent}", f"-I{source}"] + [f"{source}/{f}.c" for f in files]
+
+
+def interlock_flags() -> list[str]:
+    library = BUILD / "lib"
+    return [
+        f"-I{ROOT}/libcore/include", f"-L{library}", f"-Wl,-rpath,{library}",
+        "-linterlock",
+    ]  # fmt: skip
+
+
+def build_c(name: str, flags: list[str]) -> Path:
+    OUT.mkdir(parents=True, exist_ok=True)
+    program = OUT / name
+    source = ROOT / "bench" / "c"
+    command = [
+        os.environ.get("CC", "cc"), "-std=c11", "-O2", "-D_GNU_SOURCE", "-Wall",
+        "-Wextra", "-pthread", "-o", program, source / f"{name}.c", *flags,
+    ]  # fmt: skip
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode:
+        sys.exit(f"bench: {name}.c does not compile:\n{built.stderr}")
+    return program
+
+
+def run(command: list, cpus: set[int], timeout: float = 120):
+    """Run a program on these CPUs; what it prints is JSON."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE, text=True, timeout=timeout, preexec_fn=pinned(cpus),
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"bench: exit status {done.returncode} of {command}")
+    return json.loads(done.stdout)
+
+
+def worker(*words: object) -> list:
+    """The command of a Python side, see worker.py."""
+    return [sys.executable, ROOT / "bench" / "worker.py", *words]
+
+
+def in_turns(rounds: int, **sides) -> dict[str, list]:
+    """Each side's results, measured in turns; the first side starts."""
+    results = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, measure in sides.items():
+            results[name].append(measure())
+    return results
+
+
+def median(results: list, key: str) -> float:
+    return statistics.median(result[key] for result in results)
+
+
+# --- The report.
+
+
+class Report:
+    """Rows of what was measured, what is aimed at, and whether it is met."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict] = []
+        self.raw: dict[str, object] = {}
+
+    def row(self, what: str, value: float, unit: str, goal: str = "") -> None:
+        """`goal` is `>= 0.9`, `<= 50` and the like; empty: for information."""
+        self.rows.append(
+            {"what": what, "value": value, "unit": unit, "goal": goal,
+             "met": meets(value, goal)}
+        )  # fmt: skip
+        print(line(self.rows[-1]), flush=True)
+
+    def save(self, path: Path, machine: dict) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        report = {"machine": machine, "rows": self.rows, "raw": self.raw}
+        path.write_text(json.dumps(report, indent=1) + "\n")
+
+    def summary(self) -> str:
+        judged = [row["met"] for row in self.rows if row["met"] is not None]
+        return f"{sum(judged)} of {len(judged)} goals met"
+
+
+def meets(value: float, goal: str) -> bool | None:
+    if not goal:
+        return None
+    sign, bound = goal.split()
+    limit = float(bound.replace(",", ""))
+    return {
+        ">=": value >= limit, "<=": value <= limit,
+        "<": value < limit, "==": value == limit,
+    }[sign]  # fmt: skip
+
+
+def line(row: dict) -> str:
+    verdict = {True: "met", False: "MISSED", None: ""}[row["met"]]
+    number = f"{row['value']:,.{2 if abs(row['value']) < 100 else 0}f}"
+    return f"{row['what']:<58}{number:>11} {row['unit']:<6}{row['goal']:>9}  {verdict}"
+
+
+def machine(server: Server) -> dict[str, str]:
+    """What the figures were measured on."""
+    model = platform.machine()
+    for text in Path("/proc/cpuinfo").read_text().splitlines():
+        if text.startswith("model name"):
+            model = text.partition(":")[2].strip()
+            break
+    info = server.redis.info("server")
+    kind = "valkey" if "valkey_version" in info else "redis"
+    version = info.get("valkey_version") or info["redis_version"]
+    cc = subprocess.run(
+        [os.environ.get("CC", "cc"), "-dumpfullversion", "-dumpversion"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return {
+        "cpu": f"{len(CPUS)} x {model}",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "server": f"{kind} {version}, CPU {SERVER_CPU}",
+        "python": platform.python_version(),
+        "redis-py": redis.__version__,
+        "cc": cc.stdout.strip(),
+        "load": f"{os.getloadavg()[0]:.2f} before the run",
+    }

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Locks that nobody else wants: pairs of acquire and release per second."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from harness import (
+    ANY,
+    OTHER,
+    OUT,
+    ROOT,
+    SAME,
+    Report,
+    Server,
+    in_turns,
+    median,
+    run,
+    worker,
+)
+
+
+def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
+    print("\n-- Uncontended, pairs of acquire and release")
+    sides = Sides(server, given.seconds)
+    commands_of_a_pair(report, sides)
+    for cpus, where, least in ((SAME, "one core", 2.0), (OTHER, "two cores", 1.3)):
+        one_thread(report, sides, given.rounds, cpus, where, least)
+    eight_threads(report, sides, given.rounds)
+    sixty_four_threads(report, sides, given.rounds)
+
+
+class Sides:
+    """Who is measured, each with what the server did meanwhile."""
+
+    def __init__(self, server: Server, seconds: float) -> None:
+        self.server = server
+        self.seconds = seconds
+        sys.path.insert(0, str(ROOT / "tools"))
+        expand = importlib.import_module("expand_scripts")
+        scripts, _ = expand.load(expand.SCRIPTS, [expand.SCRIPTS / "include"])
+        text = {script.name: script.text for script in scripts}
+        self.sha1s = [
+            server.redis.script_load(text[name])
+            for name in ("lock_acquire", "lock_release")
+        ]
+
+    def _with_server(self, command: list, cpus: set[int]) -> dict:
+        before = self.server.counters()
+        result = run(command, cpus)
+        after = self.server.counters()
+        for key in before:
+            result[f"server_{key}"] = (after[key] - before[key]) / result["pairs"]
+        return result
+
+    def raw(self, cpus: set[int]) -> dict:
+        port = self.server.port
+        command = [OUT / "raw", "127.0.0.1", port, self.seconds, *self.sha1s]
+        return self._with_server(command, cpus)
+
+    def c(self, cpus: set[int], threads: int = 1, clients: str = "one") -> dict:
+        command = [OUT / "pairs", self.server.url, threads, clients, self.seconds]
+        return self._with_server(command, cpus)
+
+    def python(self, kind: str, cpus: set[int], threads: int = 1) -> dict:
+        command = worker("pairs", kind, self.server.url, threads, self.seconds)
+        return self._with_server(command, cpus)
+
+
+def commands_of_a_pair(report: Report, sides: Sides) -> None:
+    """What the client sends (EVALSHA) and how often the server reads."""
+    before = sides.server.calls()
+    result = sides.c(OTHER)
+    after = sides.server.calls()
+    sent = sum(
+        after.get(name, 0) - before.get(name, 0) for name in ("evalsha", "eval", "set")
+    )
+    # SET is called once inside the acquiring script, not sent.
+    sent -= result["pairs"]
+    report.row("commands per pair", round(sent / result["pairs"], 2), "", "== 2")
+    reads = round(result["server_reads"], 2)
+    report.row("round trips per pair (reads by the server)", reads, "", "== 2")
+
+
+def one_thread(
+    report: Report,
+    sides: Sides,
+    rounds: int,
+    cpus: set[int],
+    where: str,
+    least: float,
+) -> None:
+    results = in_turns(
+        rounds,
+        raw=lambda: sides.raw(cpus),
+        c=lambda: sides.c(cpus),
+        python=lambda: sides.python("interlock", cpus),
+        redis_py=lambda: sides.python("redis-py", cpus),
+    )
+    report.raw[f"one thread, {where}"] = results
+    raw, c, python, redis_py = (median(r, "per_s") for r in results.values())
+    report.row(f"1 thread, {where}: raw hiredis, same two scripts", raw, "/s")
+    report.row(f"1 thread, {where}: C", c, "/s")
+    report.row(f"1 thread, {where}: Python", python, "/s")
+    report.row(f"1 thread, {where}: redis-py Lock", redis_py, "/s")
+    report.row("    C / raw hiredis", c / raw, "x", ">= 0.90")
+    report.row("    Python / C", python / c, "x", ">= 0.95")
+    report.row("    Python / redis-py", python / redis_py, "x", f">= {least}")
+
+
+def eight_threads(report: Report, sides: Sides, rounds: int) -> None:
+    results = in_turns(
+        rounds,
+        ours=lambda: sides.python("interlock", ANY, 8),
+        redis_py=lambda: sides.python("redis-py", ANY, 8),
+    )
+    report.raw["8 Python threads"] = results
+    ours, redis_py = (median(r, "per_s") for r in results.values())
+    report.row("8 threads, one Python process: ours", ours, "/s")
+    report.row("8 threads, one Python process: redis-py Lock", redis_py, "/s")
+    report.row("    ours / redis-py", ours / redis_py, "x", ">= 6")
+
+
+def sixty_four_threads(report: Report, sides: Sides, rounds: int) -> None:
+    results = in_turns(
+        rounds,
+        one=lambda: sides.c(OTHER, 64, "one"),
+        each=lambda: sides.c(OTHER, 64, "each"),
+    )
+    report.raw["64 C threads"] = results
+    one, each = results["one"], results["each"]
+    for label, side in (("one client", one), ("64 clients", each)):
+        report.row(f"64 C threads, {label}", median(side, "per_s"), "/s")
+        server = median(side, "server_cpu") * 1e6
+        report.row(f"64 C threads, {label}: server CPU per pair", server, "us")
+        report.row(f"64 C threads, {label}: p99", median(side, "p99_us"), "us")
+    speed = median(one, "per_s") / median(each, "per_s")
+    cpu = median(one, "server_cpu") / median(each, "server_cpu")
+    tail = median(one, "p99_us") / median(each, "p99_us")
+    report.row("    one client / 64 clients: pairs", speed, "x", ">= 1.25")
+    report.row("    one client / 64 clients: server CPU", cpu, "x", "<= 0.45")
+    report.row("    one client / 64 clients: p99", tail, "x", "< 1")

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""A hundred who want one lock, in several processes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import time
+
+import interlock
+from harness import OTHER, OUT, Report, Server, in_turns, median, pinned, run, worker
+
+PROCESSES = 4
+THREADS = 25
+WAITERS = PROCESSES * THREADS
+START_UP = 1.5  # until all are connected and stand ready
+PYTHON = ["interlock", "python-redis-lock", "redis-py"]
+
+# What a client sends, from INFO commandstats, which counts what scripts call
+# as well: the script that releases python-redis-lock calls GET once.
+SENT = {
+    "interlock": {"evalsha": 1, "eval": 1, "subscribe": 1},
+    "redis-py": {"evalsha": 1, "set": 1},
+    "python-redis-lock": {"evalsha": 0, "set": 1, "blpop": 1, "get": 1},
+}
+
+
+def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
+    print(f"\n-- {WAITERS} waiters in {PROCESSES} processes, no time inside")
+    seconds = max(2.0, 2 * given.seconds)
+    sides = {"interlock, C": lambda: crowd(server, "c", seconds)}
+    for kind in PYTHON:
+        sides[kind] = lambda kind=kind: crowd(server, kind, seconds)
+    results = in_turns(given.rounds, **sides)
+    report.raw["crowd"] = results
+    show_ours(report, "interlock, C", results["interlock, C"])
+    show_ours(report, "interlock", results["interlock"])
+    show_others(report, results)
+    arrival(server, report, given.rounds)
+    handover(server, report, given.rounds)
+
+
+def crowd(server: Server, kind: str, seconds: float) -> dict:
+    """One round: all processes start at one moment; their logs together."""
+    name = f"crowd-{kind}-{time.monotonic_ns()}"
+    starts = time.monotonic() + START_UP
+    words = [server.url, name, THREADS, starts, starts + seconds]
+    command = [OUT / "crowd", *words] if kind == "c" else worker("crowd", kind, *words)
+    before = server.calls()
+    processes = [
+        subprocess.Popen(
+            [str(word) for word in command],
+            stdout=subprocess.PIPE, preexec_fn=pinned(OTHER),
+        )
+        for _ in range(PROCESSES)
+    ]  # fmt: skip
+    logs = []
+    for process in processes:
+        logs += json.loads(process.communicate(timeout=120)[0])
+    after = server.calls()
+    weights = SENT["interlock" if kind == "c" else kind]
+    sent = sum(
+        weight * (after.get(name, 0) - before.get(name, 0))
+        for name, weight in weights.items()
+    )
+    return {**figures(logs, int(seconds * 1e9)), "sent": sent}
+
+
+def figures(logs: list[list[int]], end: int) -> dict:
+    """From each waiter's [asked, entered, ...]; what began before the end."""
+    total = sum(len(log) // 2 for log in logs)
+    entries, waits, counts = [], [], []
+    for number, log in enumerate(logs):
+        inside = [
+            (asked, entered)
+            for asked, entered in zip(log[::2], log[1::2])
+            if entered <= end
+        ]
+        counts.append(len(inside))
+        waits += [entered - asked for asked, entered in inside]
+        entries += [(entered, number) for _, entered in inside]
+    entries.sort()
+    owners = [number for _, number in entries]
+    changes = sum(a != b for a, b in zip(owners, owners[1:]))
+    return {
+        "total": total,
+        "per_s": len(entries) / end * 1e9,
+        "changes_per_s": changes / end * 1e9,
+        "jain": sum(counts) ** 2 / (len(counts) * sum(c * c for c in counts)),
+        "least": min(counts),
+        "most": max(counts),
+        "wait_median_ms": statistics.median(waits) / 1e6,
+        "wait_longest_ms": max(waits) / 1e6,
+    }
+
+
+def show_ours(report: Report, label: str, results: list[dict]) -> None:
+    commands = statistics.median(r["sent"] / r["total"] for r in results)
+    ratio = statistics.median(
+        r["wait_longest_ms"] / r["wait_median_ms"] for r in results
+    )
+    report.row(f"{label}: acquisitions", median(results, "per_s"), "/s")
+    report.row(f"{label}: commands per acquisition", round(commands, 2), "", "<= 2.05")
+    report.row(f"{label}: Jain fairness", median(results, "jain"), "", ">= 0.99")
+    report.row(f"{label}: median wait", median(results, "wait_median_ms"), "ms")
+    report.row(f"{label}: longest / median wait", ratio, "x", "<= 3")
+
+
+def show_others(report: Report, results: dict[str, list]) -> None:
+    changes = {k: median(v, "changes_per_s") for k, v in results.items()}
+    for kind in ("python-redis-lock", "redis-py"):
+        side = results[kind]
+        commands = statistics.median(r["sent"] / r["total"] for r in side)
+        report.row(f"{kind}: commands per acquisition", commands, "")
+        report.row(f"{kind}: Jain fairness", median(side, "jain"), "")
+        longest = median(side, "wait_longest_ms")
+        report.row(f"{kind}: longest wait", longest, "ms")
+    for kind, value in changes.items():
+        report.row(f"{kind}: owner changes", value, "/s")
+    ours = changes["interlock"]
+    report.row(
+        "    Python ours / redis-py: owner changes",
+        ours / changes["redis-py"], "x", ">= 20",
+    )  # fmt: skip
+    report.row(
+        "    Python ours / python-redis-lock: owner changes",
+        ours / changes["python-redis-lock"], "x", ">= 3",
+    )  # fmt: skip
+
+
+def arrival(server: Server, report: Report, rounds: int) -> None:
+    """Let them arrive one by one, then see in which order they enter."""
+    in_order = []
+    with interlock.connect(server.url) as client:
+        for number in range(rounds):
+            in_order.append(one_arrival(server, client, f"arrival-{number}"))
+    report.raw["entered in the order of arrival"] = in_order
+    share = min(in_order) / (WAITERS - 1)
+    report.row("entered in the order of arrival, worst round", share, "", "== 1")
+
+
+def one_arrival(server: Server, client: interlock.Client, name: str) -> int:
+    """How many entered right behind the one that had come before them."""
+    lock = client.lock(name)
+    lock.acquire()
+    processes = [
+        subprocess.Popen(
+            [str(word) for word in worker("arrive", "interlock", server.url, name)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=pinned(OTHER),
+        )
+        for _ in range(PROCESSES)
+    ]  # fmt: skip
+    for number in range(WAITERS):
+        pipe = processes[number % PROCESSES].stdin
+        pipe.write(b"%d\n" % number)
+        pipe.flush()
+        while client.inspect(name).waiting <= number:
+            time.sleep(0.0005)
+    lock.release()
+    entered = []
+    for process in processes:
+        entered += json.loads(process.communicate(timeout=60)[0])
+    order = [number for number, _ in sorted(entered, key=lambda pair: pair[1])]
+    return sum(b == a + 1 for a, b in zip(order, order[1:]))
+
+
+def handover(server: Server, report: Report, rounds: int) -> None:
+    """From release to the next holder, one waiter in another process."""
+
+    def python(kind: str, count: int) -> dict:
+        words = worker("handover", kind, server.url, f"handover-{kind}", count)
+        return run(words, OTHER)
+
+    results = in_turns(
+        rounds,
+        c=lambda: run([OUT / "handover", server.url, "handover-c", 300], OTHER),
+        ours=lambda: python("interlock", 300),
+        signal=lambda: python("python-redis-lock", 20),
+        poller=lambda: python("redis-py", 20),
+    )
+    report.raw["handover"] = results
+    trip = median(results["c"], "ping_us")
+    report.row("round trip of a PING, idle client", trip, "us")
+    bound = f"<= {trip:.0f}"
+    for label, side, goal in (
+        ("C", "c", bound), ("Python", "ours", bound),
+        ("python-redis-lock", "signal", ""), ("redis-py", "poller", ""),
+    ):  # fmt: skip
+        after = median(results[side], "after_us")
+        before = median(results[side], "before_us")
+        report.row(f"release returns to next one runs, {label}", after, "us", goal)
+        report.row(f"release called to next one runs, {label}", before, "us")

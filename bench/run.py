@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""Run benchmarks by name: run.py [NAME...] [OPTION...]; all without a name."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+
+NAMES = ["lock"]
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+    for name in names:
+        if name not in NAMES:
+            print(f"bench: no '{name}'; there are: {' '.join(NAMES)}", file=sys.stderr)
+            return 64
+    for name in names or NAMES:
+        importlib.import_module(name).main(words[len(names) :])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""The Python sides of the benchmarks: worker.py TASK KIND URL ARGUMENT...
+
+Each prints one line of JSON. KIND is interlock, redis-py or
+python-redis-lock, each with its defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import sys
+import threading
+import time
+from typing import Callable
+
+Call = Callable[[], object]
+
+
+def opener(kind: str, url: str) -> Callable[[str], tuple[Call, Call]]:
+    """Connect; the answer makes acquire and release for a name."""
+    if kind == "interlock":
+        import interlock
+
+        client = interlock.connect(url)
+
+        def make(name: str) -> tuple[Call, Call]:
+            lock = client.lock(name)
+            return lock.acquire, lock.release
+
+        return make
+    import redis
+
+    connection = redis.Redis.from_url(url, socket_timeout=None)
+
+    def make_other(name: str) -> tuple[Call, Call]:
+        if kind == "redis-py":
+            lock = connection.lock(name, timeout=30)
+        else:
+            import redis_lock
+
+            lock = redis_lock.Lock(connection, name, expire=30)
+        return lock.acquire, lock.release
+
+    return make_other
+
+
+def in_threads(count: int, body: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def pairs(kind: str, url: str, threads: str, seconds: str) -> object:
+    """Uncontended acquire and release, each thread on a name of its own."""
+    make = opener(kind, url)
+    counts = [0] * int(threads)
+    for number in range(len(counts)):  # connect and load scripts first
+        acquire, release = make(f"pairs-{number}")
+        acquire()
+        release()
+    began = time.monotonic()
+    ends = began + float(seconds)
+    cpu = time.process_time()
+
+    def body(number: int) -> None:
+        acquire, release = make(f"pairs-{number}")
+        done = 0
+        while time.monotonic() < ends:
+            for _ in range(16):
+                acquire()
+                release()
+            done += 16
+        counts[number] = done
+
+    in_threads(len(counts), body)
+    took = time.monotonic() - began
+    total = sum(counts)
+    return {
+        "pairs": total,
+        "per_s": total / took,
+        "cpu_us": (time.process_time() - cpu) / total * 1e6,
+    }
+
+
+def crowd(
+    kind: str, url: str, name: str, threads: str, starts: str, ends: str
+) -> object:
+    """Threads that take one lock in turns; [asked, entered, ...] in ns each."""
+    make = opener(kind, url)
+    begin, end = float(starts), float(ends)
+    logs: list[list[int]] = [[] for _ in range(int(threads))]
+
+    def body(number: int) -> None:
+        acquire, release = make(name)
+        log = logs[number]
+        time.sleep(max(0.0, begin - time.monotonic()))
+        while time.monotonic() < end:
+            asked = time.monotonic_ns()
+            acquire()
+            entered = time.monotonic_ns()
+            release()
+            log += (asked - int(begin * 1e9), entered - int(begin * 1e9))
+
+    in_threads(len(logs), body)
+    return logs
+
+
+def handover(kind: str, url: str, name: str, rounds: str) -> object:
+    """From one process' release to the next one's hold, see c/handover.c."""
+    to_child, to_parent = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(to_child[1])
+        acquire, release = opener(kind, url)(name)
+        while os.read(to_child[0], 1):
+            acquire()
+            entered = time.monotonic_ns()
+            release()
+            os.write(to_parent[1], entered.to_bytes(8, "big"))
+        os._exit(0)
+    acquire, release = opener(kind, url)(name)
+    before, after = [], []
+    for _ in range(int(rounds)):
+        acquire()
+        os.write(to_child[1], b"x")
+        # A poller's next look falls anywhere in its period of 100 ms.
+        time.sleep(random.uniform(0.002, 0.005 if kind == "interlock" else 0.105))
+        called = time.monotonic_ns()
+        release()
+        returned = time.monotonic_ns()
+        entered = int.from_bytes(os.read(to_parent[0], 8), "big")
+        before.append((entered - called) / 1000)
+        after.append((entered - returned) / 1000)
+    os.close(to_child[1])
+    os.wait()
+    return {
+        "before_us": statistics.median(before),
+        "after_us": statistics.median(after),
+    }
+
+
+def arrive(kind: str, url: str, name: str) -> object:
+    """For each line read, a waiter of that number; [number, entered ns] each."""
+    make = opener(kind, url)
+    entered: list[tuple[int, int]] = []
+    threads = []
+
+    def body(number: int) -> None:
+        acquire, release = make(name)
+        acquire()
+        entered.append((number, time.monotonic_ns()))
+        release()
+
+    for line in sys.stdin:
+        threads.append(threading.Thread(target=body, args=(int(line),)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    return entered
+
+
+def hold(kind: str, url: str, name: str, ttl: str) -> object:
+    """Take the lock, renew it, and stay until killed."""
+    import interlock
+
+    assert kind == "interlock"
+    lock = interlock.connect(url).lock(name, ttl=float(ttl))
+    lock.acquire()
+    print("held", flush=True)
+    while True:
+        time.sleep(60)
+
+
+TASKS = {task.__name__: task for task in (pairs, crowd, handover, arrive, hold)}
+
+if __name__ == "__main__":
+    print(json.dumps(TASKS[sys.argv[1]](*sys.argv[2:])))
