@@ -220,20 +220,23 @@ def test_many_release_without_the_right_to_publish_releases(world, mute):
     assert world.holder() is None
 
 
-def test_hand_over_that_may_not_be_written_is_given_up(world):
-    world.redis("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all", "-set", "allchannels")
+@pytest.mark.parametrize("kind, missing", [
+    ("x", "set"), ("x", "hset"), ("x", "pexpire"), ("r", "zadd"), ("r", "hset"), ("r", "set")])
+def test_hand_over_that_may_not_be_written_is_given_up(world, kind, missing):
+    world.redis("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all", f"-{missing}",
+                "allchannels")
     half = Connection(world.path)
     half("AUTH", "half", "pw")
     world.listen("c-b")
     world.acquire("a")
-    world.acquire("b")
+    (world.read if kind == "r" else world.acquire)("b")
 
     reply = world.release("a", via=half)
 
     half.close()
     world.redis("ACL", "DELUSER", "half")
     assert reply == ["RELEASED", 0, 0]
-    assert world.holder() is None
+    assert world.redis("EXISTS", world.name, world.keys()[4]) == 0
     assert world.line() == [b"b"]
     assert world.inbox("c-b") == []
-    assert world.record()[b"token"] == b""
+    assert world.record()[b"token"] != b"b"

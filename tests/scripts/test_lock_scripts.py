@@ -63,6 +63,13 @@ def test_reader_marker_is_busy_and_ours(world):
     assert world.acquire("b", wait=False)[3] == 1
 
 
+def test_reader_marker_is_ours_without_a_record(world):
+    world.read("r")
+    world.redis("DEL", world.keys()[1])
+
+    assert world.acquire("b", wait=False)[3] == 1
+
+
 def test_retried_acquire_is_told_of_its_hold(world):
     first = world.acquire("a")
     world.advance(50)

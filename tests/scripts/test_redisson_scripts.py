@@ -226,6 +226,13 @@ def test_inspect_names_redissons_owner(world):
     assert reply[11] == JAVA.encode()
 
 
+def test_inspect_takes_no_owner_from_a_hash_of_many_fields(world):
+    java_holds(world)
+    world.redis("HSET", world.name, "mode", "read")
+
+    assert world.inspect()[11] == b""
+
+
 @pytest.mark.parametrize("call", [
     lambda w: acquire(w, A), lambda w: acquire(w, A, wait=False), lambda w: release(w, A),
     lambda w: cancel(w, A), lambda w: extend(w, A),

@@ -70,6 +70,22 @@ def test_last_reader_hands_over_to_the_writer(world):
     assert len(world.inbox("c-w")) == 1
 
 
+def test_last_reader_leaves_only_the_record(world):
+    world.read("r")
+
+    assert world.read_release("r") == ["RELEASED", 0, 0]
+    assert set(world.redis("KEYS", "*")) == {world.keys()[1], b"ilk:test:now"}
+
+
+def test_barging_reader_that_enters_leaves_the_line(world):
+    world.acquire("a")
+    queue(world, "r", reads=True, barge=1)
+    world.expire()
+
+    assert world.read("r", barge=1)[0] == "HELD"
+    assert world.line() == []
+
+
 def test_adjacent_readers_enter_together_up_to_the_writer(world):
     world.acquire("a")
     queue(world, "r1", "r2", reads=True)
@@ -114,6 +130,19 @@ def test_dead_and_deaf_readers_are_no_hindrance(world):
     world.release("a")
 
     assert readers(world) == [b"r"]
+    assert world.line() == [b"deaf"]
+
+
+def test_deaf_reader_beside_readers_leaves_them_as_they_were(world):
+    world.read("r", lease=1000)
+    queue(world, "w")
+    world.read("deaf")
+
+    world.cancel("w")
+
+    assert readers(world) == [b"r"]
+    assert world.redis("PTTL", world.name) <= 1000
+    assert world.record()[b"token"] == READERS
     assert world.line() == [b"deaf"]
 
 

@@ -72,11 +72,11 @@ def test_retried_enqueue_keeps_its_place(world):
 
 def test_ticket_rises_past_the_last_even_when_the_first_left(world):
     world.acquire("a")
-    queue(world, "b", "c")
-    world.cancel("b")
-    queue(world, "d")
+    queue(world, "z", "y")
+    world.cancel("z")
+    queue(world, "x")
 
-    assert world.line() == [b"c", b"d"]
+    assert world.line() == [b"y", b"x"]
 
 
 def test_retry_after_a_lost_grant_is_told_of_it(world):
@@ -127,6 +127,29 @@ def test_waiter_without_receiver_is_passed_over_and_kept(world):
     world.listen("c-b")
     world.release("c")
     assert world.holder() == b"b"
+
+
+def test_deaf_client_with_many_waiters_is_tried_once(world):
+    fence = world.acquire("a")[2]
+    for i in range(5):
+        world.acquire(f"t{i}", client="deaf")
+    queue(world, "b")
+
+    world.release("a")
+
+    assert world.holder() == b"b"
+    assert world.fence() == fence + 2
+    assert len(world.line()) == 5
+
+
+def test_deaf_client_that_asks_is_granted_in_turn(world):
+    world.acquire("a")
+    world.acquire("b", client="deaf")
+    world.acquire("c", client="deaf")
+    world.expire()
+
+    assert world.acquire("c", client="deaf")[0] == "HELD"
+    assert world.line() == [b"b"]
 
 
 def test_nobody_reachable_leaves_the_key_free_and_the_record_silent(world):
@@ -464,6 +487,18 @@ def test_barging_release_passes_over_the_deaf_and_removes_the_dead(world):
 
     assert world.line() == [b"deaf", b"b"]
     assert world.inbox("c-b") == [b"1 wake w-b " + world.name]
+
+
+def test_barging_release_wakes_a_reader_too(world):
+    world.acquire("a")
+    world.listen("c-r")
+    world.read("r")
+
+    world.release("a", barge=1)
+
+    assert world.holder() is None
+    assert world.line() == [b"r"]
+    assert world.inbox("c-r") == [b"1 wake w-r " + world.name]
 
 
 def test_barging_cancel_wakes_instead_of_granting(world):

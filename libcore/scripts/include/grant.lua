@@ -21,7 +21,7 @@ end
 
 local function visit(walk, e)
   local state = life(walk, e.client)
-  if state ~= "alive" then
+  if state ~= "alive" and e.token ~= walk.own then
     return state == "dead" and DROP or PASS
   end
   if e.kind == "r" and walk.mode ~= "barge" then
@@ -36,11 +36,15 @@ local function visit(walk, e)
   return serve_exclusive(walk, e)
 end
 
--- Make the keys say who holds now.
+-- Make the keys say who holds now. Without new readers, those who were in
+-- before stay as they were.
 local function settle(walk)
+  local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
   if walk.who then
-    local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
+    local left = keep_marker(walk.lock, walk.readers, walk.now, latest)
     write_record(walk.record, walk.fence, READERS, walk.now, walk.who, left)
+  elseif latest then
+    pcall(keep_marker, walk.lock, walk.readers, walk.now, latest)
   elseif walk.undo then
     redis.pcall("DEL", walk.lock)
     redis.pcall("HSET", walk.record, "token", "")
@@ -54,8 +58,12 @@ end
 -- was served alone. more is 1 when entries went, none ended the walk and
 -- others stand behind the limit.
 local function grant(at, grant_ms, limit, liveness, mode, own)
-  local wait, now = KEYS[at + 2], now_us()
+  local wait = KEYS[at + 2]
   local entries = redis.call("ZRANGE", wait, 0, limit - 1)
+  if #entries == 0 then
+    return 0, 0
+  end
+  local now = now_us()
   local walk = { lock = KEYS[at], record = KEYS[at + 1], live = KEYS[at + 3],
     readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000),
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own,

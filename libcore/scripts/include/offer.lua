@@ -9,13 +9,18 @@
 -- What becomes of an entry: odd, it leaves the line; 2 or 3, the walk ends.
 local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
 
--- The number of those who got the message; nil when it was refused.
+-- The number of those who got the message; nil when it was refused. Where
+-- nobody listens, the client's other entries are not tried.
 local function publish(walk, client, message)
   local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
-  if type(receivers) == "number" then
-    return receivers
+  if type(receivers) ~= "number" then
+    walk.denied = 1
+    return nil
   end
-  walk.denied = 1
+  if receivers == 0 then
+    walk.life[client] = "deaf"
+  end
+  return receivers
 end
 
 local function announce(walk, e, fence, lease)
@@ -34,9 +39,8 @@ end
 -- The write of a grant; false when the server refuses it.
 local function write_grant(walk, token, who, lease)
   walk.fence = next_fence(walk.fence, walk.now, 0)
-  local ok = pcall(write_record, walk.record, walk.fence, token, walk.now, who, lease)
-  walk.undo = walk.undo or ok
-  return ok
+  walk.undo = true
+  return pcall(write_record, walk.record, walk.fence, token, walk.now, who, lease)
 end
 
 local function serve_exclusive(walk, e)
@@ -55,6 +59,16 @@ local function serve_exclusive(walk, e)
   return receivers and SERVED or STOP
 end
 
+-- Write that a reader is in; marker and record with the first of them, to
+-- see that it can be done, and again by settle() with what came of the rest.
+local function admit(walk, e, lease)
+  add_reader(walk.readers, e.token, walk.now, lease)
+  if not walk.who then
+    local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
+    write_record(walk.record, walk.fence, READERS, walk.now, e.who, left)
+  end
+end
+
 -- Let a reader in. On a free key nobody in `readers` holds any more.
 local function serve_reader(walk, e)
   local own = e.token == walk.own
@@ -62,11 +76,8 @@ local function serve_reader(walk, e)
   if not walk.reading then
     redis.call("DEL", walk.readers)
   end
-  if not pcall(add_reader, walk.readers, e.token, walk.now, lease) then
-    return STOP
-  end
-  walk.fence = next_fence(walk.fence, walk.now, 0)
-  local receivers = own or announce(walk, e, walk.fence, lease)
+  walk.fence, walk.undo = next_fence(walk.fence, walk.now, 0), true
+  local receivers = pcall(admit, walk, e, lease) and (own or announce(walk, e, walk.fence, lease))
   if not receivers or receivers == 0 then
     redis.call("ZREM", walk.readers, e.token)
     return receivers and PASS or STOP
