@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""`interlock lock`: signals, loss of the lock, and the death of either side."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from shell import is_alive, wait_until
+
+FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH"]
+ENDING = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
+STUBBORN = "trap '' TERM; echo held; while :; do sleep 0.05; done"
+
+
+def number(name):
+    return getattr(signal, f"SIG{name}")
+
+
+@pytest.mark.parametrize("which", FORWARDED)
+def test_signal_is_passed_on(shell, name, which):
+    script = (
+        f"trap 'echo {which}; exit 5' {which}; echo held; while :; do sleep 0.02; done"
+    )
+    holder = shell.hold(name, script=script)
+
+    holder.send_signal(number(which))
+
+    assert holder.communicate(timeout=20)[0] == f"{which}\n".encode()
+    assert holder.returncode == 5
+
+
+def test_signal_that_ends_the_command_shows_in_the_status(shell, server, name):
+    holder = shell.hold(name)
+
+    holder.send_signal(signal.SIGTERM)
+
+    assert holder.wait(timeout=20) == 128 + signal.SIGTERM
+    assert server.call("EXISTS", name) == 0
+
+
+@pytest.mark.parametrize("which", ENDING)
+def test_signal_ends_the_wait_and_leaves_no_waiter(shell, server, name, which):
+    shell.hold(name)
+    waiter = shell.wait_in_line(name)
+
+    waiter.send_signal(number(which))
+
+    assert waiter.wait(timeout=10) == 128 + number(which)
+    assert waiter.stdout.read() == b""
+    assert server.waiters(name) == 0
+
+
+def test_signal_that_ends_nothing_leaves_the_wait_its_place(shell, server, name):
+    holder = shell.hold(name)
+    waiter = shell.wait_in_line(name)
+
+    for _ in range(20):
+        waiter.send_signal(signal.SIGWINCH)
+        time.sleep(0.002)  # each must arrive by itself
+    assert server.waiters(name) == 1
+    holder.terminate()
+
+    assert waiter.communicate(timeout=20)[0] == b"mine\n"
+
+
+def test_ignored_signal_stays_ignored(shell, name):
+    """As under nohup."""
+    program = [
+        shell.program,
+        "lock",
+        name,
+        "--",
+        "sh",
+        "-c",
+        "kill -HUP $PPID; echo on",
+    ]
+    code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+    code += "os.execv(sys.argv[1], sys.argv[1:])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *program],
+        env=shell.env,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"on\n")
+
+
+def test_command_starts_with_no_signal_blocked_or_ignored(shell, name):
+    script = "grep -E '^Sig(Blk|Ign)' /proc/self/status"
+    plain = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+
+    assert shell.run("lock", name, "--", "sh", "-c", script).stdout == plain.stdout
+
+
+def test_command_inherits_no_descriptors(shell, name):
+    script = "ls /proc/self/fd | wc -l"
+    plain = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+
+    assert shell.run("lock", name, "--", "sh", "-c", script).stdout == plain.stdout
+
+
+def test_loss_ends_the_command_with_term_and_76(shell, server, name):
+    script = "trap 'echo ended; exit 0' TERM; echo held; while :; do sleep 0.02; done"
+    holder = shell.hold(name, "--ttl", "600ms", script=script)
+
+    server.call("DEL", name)
+
+    assert holder.communicate(timeout=20)[0] == b"ended\n"
+    assert holder.returncode == 76
+
+
+def test_loss_ends_a_stubborn_command_with_kill(shell, server, name):
+    holder = shell.hold(
+        name, "--ttl", "600ms", "--kill-after", "300ms", script=STUBBORN
+    )
+
+    server.call("DEL", name)
+
+    assert holder.wait(timeout=20) == 76
+    assert b"lost" in holder.stderr.read()
+
+
+def test_loss_is_noticed_while_the_server_is_frozen(own_shell, own_server, name):
+    holder = own_shell.hold(name, "--ttl", "600ms")
+    own_server.process.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+
+    status = holder.wait(timeout=20)
+
+    assert status == 76
+    assert 0.2 < time.monotonic() - began < 2
+    own_server.process.send_signal(signal.SIGCONT)
+
+
+def test_command_that_ends_by_itself_after_a_loss_is_76_too(shell, server, name):
+    holder = shell.hold(name, script="echo held; read line", stdin=subprocess.PIPE)
+
+    server.call("SET", name, "another holder")
+    holder.communicate(b"\n", timeout=20)
+
+    assert holder.returncode == 76
+    assert server.call("GET", name) == b"another holder"
+    server.call("DEL", name)
+
+
+def test_break_by_an_operator_is_a_loss(shell, name):
+    holder = shell.hold(name, "--ttl", "600ms")
+
+    assert shell.run("break", name).returncode == 0
+
+    assert holder.wait(timeout=20) == 76
+
+
+@pytest.mark.parametrize(
+    "options", [["--no-renew"], ["--max-hold", "500ms"]], ids=lambda o: o[0]
+)
+def test_command_is_ended_when_its_time_is_over(shell, name, options):
+    holder = shell.hold(name, "--ttl", "500ms", *options)
+    began = time.monotonic()
+
+    assert holder.wait(timeout=20) == 76
+    assert 0.2 < time.monotonic() - began < 5
+
+
+def pid_of_command(shell, name, script="echo held $$; exec sleep 60"):
+    holder = shell.start("lock", name, "--", "sh", "-c", script)
+    return holder, int(holder.stdout.readline().split()[1])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+def test_command_dies_with_interlock(shell, name):
+    holder, pid = pid_of_command(shell, name)
+    assert is_alive(pid)
+
+    holder.kill()
+    holder.wait()
+
+    wait_until(lambda: not is_alive(pid), "the command's end")
+
+
+def test_lock_of_a_killed_holder_passes_on_with_its_lease(shell, name):
+    holder = shell.hold(name, "--ttl", "700ms")
+    waiter = shell.wait_in_line(name)
+
+    holder.kill()
+
+    assert waiter.communicate(timeout=20)[0] == b"mine\n"
+
+
+def test_stop_and_continue_reach_the_command(shell, name):
+    holder, pid = pid_of_command(shell, name)
+
+    holder.send_signal(signal.SIGTSTP)
+    wait_until(lambda: state(pid) == "T" and state(holder.pid) == "T", "the stop")
+    holder.send_signal(signal.SIGCONT)
+
+    wait_until(lambda: state(pid) == "S" and state(holder.pid) == "S", "going on")
+    holder.terminate()
+    assert holder.wait(timeout=20) == 128 + signal.SIGTERM
+
+
+def test_holder_that_was_stopped_beyond_its_lease_has_lost(shell, server, name):
+    holder = shell.hold(name, "--ttl", "500ms")
+    holder.send_signal(signal.SIGSTOP)
+    wait_until(lambda: server.call("EXISTS", name) == 0, "the lease's end")
+
+    holder.send_signal(signal.SIGCONT)
+
+    assert holder.wait(timeout=20) == 76
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(") ")[2][0]
+
+
+def on_terminal(shell, *args):
+    """Run in a session of its own on a pseudo-terminal: pid and descriptor."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(shell.program, [shell.program, *args], shell.env)
+    return pid, terminal
+
+
+def read_until(terminal, wanted):
+    seen = b""
+    while wanted not in seen:
+        seen += os.read(terminal, 1024)
+    return seen
+
+
+def drain(terminal):
+    seen = b""
+    try:
+        while True:
+            piece = os.read(terminal, 1024)
+            if not piece:
+                return seen
+            seen += piece
+    except OSError:  # EIO: the last one on the terminal is gone
+        return seen
+
+
+def test_ctrl_c_reaches_the_command_once(shell, name):
+    script = "trap 'echo got; n=$((n+1))' INT; echo held; "
+    script += "while [ ! $n ]; do sleep 0.05; done; sleep 0.3; echo total $n"
+    pid, terminal = on_terminal(shell, "lock", name, "--", "sh", "-c", script)
+    read_until(terminal, b"held")
+
+    os.write(terminal, b"\x03")
+
+    assert b"total 1" in drain(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_ctrl_c_while_waiting_is_130(shell, server, name):
+    shell.hold(name)
+    pid, terminal = on_terminal(shell, "lock", name, "echo", "mine")
+    wait_until(lambda: server.waiters(name) == 1, "a waiter")
+
+    os.write(terminal, b"\x03")
+
+    drain(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert server.waiters(name) == 0

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""inspect, ls, break, server and version: what they print, and their JSON."""
+
+import json
+import os
+import time
+
+import pytest
+from shell import wait_until
+
+
+def load(done):
+    """One line of JSON."""
+    assert done.stdout.count(b"\n") == 1, done
+    return json.loads(done.stdout.decode("utf-8"))
+
+
+def test_inspect_of_a_free_name(shell, name):
+    found = load(shell.run("inspect", name, "--json"))
+
+    assert (found["name"], found["state"]) == (name, "free")
+    assert (found["holder"], found["waiters"], found["ttl_ms"]) == ("", 0, 0)
+
+
+def test_inspect_tells_holder_and_line(shell, server, name):
+    holder = shell.hold(name)
+    first = shell.wait_in_line(name)
+    second = shell.wait_in_line(name)
+
+    found = load(shell.run("inspect", "--json", name))
+
+    assert found["state"] == "held"
+    assert found["holder"].encode() == server.call("GET", name)
+    assert found["label"].endswith(f":{holder.pid}")
+    assert found["waiters"] == 2
+    labels = [waiter["label"] for waiter in found["line"]]
+    assert [int(label.rpartition(":")[2]) for label in labels] == [
+        first.pid,
+        second.pid,
+    ]
+    assert 0 < found["ttl_ms"] <= 30_000
+    assert abs(found["since_ms"] / 1000 - time.time()) < 60
+    assert found["fence"] > 0
+
+
+def test_inspect_for_people(shell, name):
+    holder = shell.hold(name)
+    waiter = shell.wait_in_line(name)
+
+    lines = shell.run("inspect", name).stdout.decode().splitlines()
+    heads = {line.split()[0]: line.split()[1] for line in lines if line[0] != " "}
+
+    assert (heads["name"], heads["state"]) == (name, "held")
+    assert heads["holder"].endswith(f":{holder.pid}")
+    assert heads["waiters"] == "1"
+    assert f":{waiter.pid}" in lines[-1]
+
+
+def test_inspect_of_a_foreign_holder(shell, server, name):
+    server.call("SET", name, b"redis-py \xff", "PX", 60000)
+
+    found = load(shell.run("inspect", name, "--json"))
+
+    assert found["state"] == "foreign"
+    assert bytes.fromhex(found["holder_hex"]) == b"redis-py \xff"
+    assert found["holder"] == "redis-py \u00ff"
+
+
+def test_inspect_of_readers(shell, name):
+    shell.hold(name, "--shared")
+    shell.hold(name, "--shared")
+
+    found = load(shell.run("inspect", name, "--json"))
+
+    assert (found["state"], found["readers"]) == ("readers", 2)
+
+
+def test_inspect_of_a_key_that_is_no_lock_is_65(shell, server, name):
+    server.call("SADD", name, "x")
+
+    assert shell.run("inspect", name).returncode == 65
+
+
+ODD = [
+    b"plain",
+    b'"quoted" and \\back\\',
+    b"tab\tnewline\nreturn\r",
+    b"\x01\x02\x1f\x7f",
+    "größe \u2028 \U0001f512".encode(),
+    b"\xff\xfe not utf-8",
+    b"\xc0\xaf overlong",
+    b"\xed\xa0\x80 surrogate",
+    b"\xf4\x90\x80\x80 beyond",
+    b"cut \xe2\x82",
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_json_is_valid_whatever_the_name(shell, odd):
+    raw = b"cli." + os.urandom(3).hex().encode() + odd
+
+    found = load(shell.run("inspect", raw, "--json"))
+
+    assert bytes.fromhex(found["name_hex"]) == raw
+    try:
+        assert found["name"] == raw.decode("utf-8")
+    except UnicodeDecodeError:
+        assert found["name"] == raw.decode("latin-1")
+
+
+def test_ls_lists_what_is_held_and_what_was(shell, name):
+    shell.hold(f"{name}.held")
+    shell.run("lock", f"{name}.was", "true")
+
+    found = load(shell.run("ls", f"{name}.*", "--json"))
+
+    assert [(one["name"], one["state"]) for one in found] == [
+        (f"{name}.held", "held"),
+        (f"{name}.was", "free"),
+    ]
+
+
+def test_ls_takes_a_pattern(shell, name):
+    for end in ("a", "b"):
+        shell.run("lock", f"{name}.{end}", "true")
+
+    assert [one["name"] for one in load(shell.run("ls", "--json", f"{name}.b"))] == [
+        f"{name}.b"
+    ]
+    assert load(shell.run("ls", "--json", f"{name}.nothing")) == []
+
+
+def test_ls_json_is_valid_whatever_the_names(shell, name):
+    raw = [name.encode() + b"." + odd for odd in ODD]
+    for one in raw:
+        assert shell.run("lock", one, "true").returncode == 0
+
+    found = load(shell.run("ls", "--json", f"{name}.*"))
+
+    assert {bytes.fromhex(one["name_hex"]) for one in found} == set(raw)
+
+
+def test_ls_for_people_has_columns(shell, name):
+    holder = shell.hold(f"{name}.gr\u00f6\u00dfe")
+    shell.run("lock", f"{name}.b\x1b", "true")
+
+    table = shell.run("ls", f"{name}.*").stdout.decode().splitlines()
+
+    assert table[0].split() == ["NAME", "STATE", "HOLDER", "LEASE", "WAITERS", "FENCE"]
+    assert table[1].startswith(f"{name}.b\\x1b ")
+    assert (
+        len({line.index(word) for line, word in zip(table, ["STATE", "free", "held"])})
+        == 1
+    )
+    assert f":{holder.pid} " in table[2]
+
+
+def test_ls_quiet_prints_names_only(shell, name):
+    shell.run("lock", f"{name}.a\\", "true")
+
+    assert shell.run("ls", "-q", f"{name}.*").stdout.decode() == f"{name}.a\\\\\n"
+
+
+def test_ls_goes_on_past_a_key_that_is_no_lock(shell, server, name):
+    shell.run("lock", name, "true")
+    server.call("RPUSH", name, "x")
+
+    found = load(shell.run("ls", "--json", name))
+
+    assert [one["state"] for one in found] == ["other"]
+
+
+def test_break_takes_the_lock_away(shell, server, name):
+    server.call("SET", name, "somebody")
+
+    done = shell.run("break", name)
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert server.call("EXISTS", name) == 0
+
+
+def test_break_of_what_nobody_holds_is_1(shell, name):
+    done = shell.run("break", name, "--json")
+
+    assert done.returncode == 1
+    assert load(done) == {
+        "name": name,
+        "name_hex": name.encode().hex(),
+        "broken": False,
+    }
+
+
+def test_break_respects_the_token(shell, server, name):
+    server.call("SET", name, "right")
+
+    assert shell.run("break", name, "--token", "wrong").returncode == 1
+    assert server.call("GET", name) == b"right"
+    assert load(shell.run("break", name, "--token", "right", "--json"))["broken"]
+    assert server.call("EXISTS", name) == 0
+
+
+def test_break_lets_the_first_who_waits_in(shell, name):
+    shell.hold(name)
+    waiter = shell.wait_in_line(name)
+
+    shell.run("break", name)
+
+    assert waiter.communicate(timeout=20)[0] == b"mine\n"
+
+
+def test_version(shell):
+    text = shell.run("version").stdout.decode().split()
+    found = load(shell.run("version", "--json"))
+
+    assert text[0] == "interlock"
+    assert text[1] == found["program"] == found["library"]
+    assert shell.run("--version").stdout == shell.run("version").stdout
+
+
+def test_full_output_is_74(shell):
+    with open("/dev/full", "wb") as full:
+        assert shell.run("version", capture_output=False, stdout=full).returncode == 74
+
+
+@pytest.fixture
+def embedded(shell, tmp_path):
+    """The URL of an embedded server that belongs to this test."""
+    url = f"embedded://{tmp_path}/home"
+    yield url
+    shell.run("server", "stop", "--url", url)
+
+
+def test_server_status_tells_whether_it_runs(shell, embedded, name):
+    before = shell.run("server", "status", "--url", embedded, "--json")
+    holder = shell.hold(name, "--url", embedded)
+    during = shell.run("server", "status", "--url", embedded, "--json")
+    holder.terminate()
+    holder.wait(timeout=20)
+
+    assert (before.returncode, load(before)["running"]) == (1, False)
+    assert (during.returncode, load(during)["running"]) == (0, True)
+    assert load(during)["pid"] > 0
+    assert os.path.basename(load(during)["program"]) != ""
+
+
+def test_server_stop_ends_it(shell, embedded, name):
+    shell.hold(name, "--url", embedded)
+    pid = load(shell.run("server", "status", "--url", embedded, "--json"))["pid"]
+
+    done = shell.run("server", "stop", "--url", embedded, "--json")
+
+    assert (done.returncode, load(done)) == (0, {"running": False})
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the server's end")
