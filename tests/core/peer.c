@@ -101,7 +101,7 @@ static void *serve(void *arg)
         if (*line == '!' ? !say(p, line + 1) : !hear(p) || !say(p, line))
             break;
     }
-    while (hear(p))
+    while (!p->deaf && hear(p))
         continue;
     return NULL;
 }

@@ -22,6 +22,7 @@ typedef struct peer {
     int serving;
     const char *const *says; /* NULL at the end; "" closes, see below */
     int delay_ms;            /* before each byte it says */
+    int deaf;                /* reads no more after its last line */
     char heard[PEER_HEARD];  /* NUL-terminated */
     size_t heard_len;
 } peer;

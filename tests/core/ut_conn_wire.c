@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_conn_wire.c -- bytes out and in once a connection is ready. */
+#include "conn_case.h"
+#include "fixture.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static const char *const hello[] = {HELLO_ANSWER, NULL};
+
+/* Ready, with the peer's thread reading all and saying no more. */
+static int setup(void **state)
+{
+    if (conn_case_setup(state) != 0 || peer_serve(&far_end, hello) != 0)
+        return -1;
+    return conn_case_open(2000) == ILK_OK ? 0 : -1;
+}
+
+/* The peer's thread ends with the connection, so that goes first. */
+static int teardown(void **state)
+{
+    ilk__conn_close(conn);
+    conn = NULL;
+    return conn_case_teardown(state);
+}
+
+static void await_input(void)
+{
+    struct pollfd pfd = {.fd = ilk__conn_fd(conn),
+                         .events = ilk__conn_events(conn)};
+
+    assert_int_equal(pfd.events, POLLIN);
+    assert_int_equal(poll(&pfd, 1, 2000), 1);
+}
+
+static void say(const char *bytes)
+{
+    size_t len = strlen(bytes);
+
+    assert_int_equal(send(far_end.fd, bytes, len, 0), len);
+}
+
+static void one_receive_may_bring_several_replies(void **state)
+{
+    ilk__reply *reply;
+    size_t bytes;
+
+    (void)state;
+    assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_EAGAIN);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EAGAIN);
+    say(":1\r\n:2\r\n:");
+    await_input();
+    assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
+    assert_int_equal(bytes, 9);
+    for (int number = 1; number <= 3; number++) {
+        if (number == 3) {
+            assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EAGAIN);
+            say("3\r\n");
+            await_input();
+            assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
+        }
+        assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_OK);
+        assert_int_equal(reply->num, number);
+        ilk__reply_free(reply);
+    }
+}
+
+static void what_makes_no_sense_is_told(void **state)
+{
+    ilk__reply *reply;
+    size_t bytes;
+
+    (void)state;
+    say("?\r\n");
+    await_input();
+    assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
+    assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EREPLY);
+    assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_EREPLY);
+}
+
+static void the_end_is_told(void **state)
+{
+    size_t bytes;
+
+    (void)state;
+    shutdown(far_end.fd, SHUT_WR);
+    await_input();
+    assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_ECONN);
+    conn_case_says("closed the connection");
+    conn_case_says_where();
+}
+
+static void a_socket_takes_what_it_can(void **state)
+{
+    static char much[1 << 20];
+    size_t sent, all = 0;
+    int turns = 0;
+
+    (void)state;
+    ilk__conn_close(conn);
+    peer_close(&far_end);
+    assert_int_equal(conn_case_setup(state), 0);
+    far_end.deaf = 1;
+    assert_int_equal(peer_serve(&far_end, hello), 0);
+    assert_int_equal(conn_case_open(2000), ILK_OK);
+    do {
+        assert_int_equal(ilk__conn_send(conn, much, sizeof much, &sent, &err),
+                         ILK_OK);
+        all += sent;
+    } while (sent > 0 && ++turns < 100);
+    assert_int_equal(sent, 0); /* full, and no failure */
+    assert_true(all > 0);
+    assert_false(ilk__conn_unsent(conn));
+}
+
+static volatile sig_atomic_t pipes;
+
+static void on_pipe(int number)
+{
+    (void)number;
+    pipes++;
+}
+
+static void a_dead_peer_raises_no_signal(void **state)
+{
+    struct sigaction action = {.sa_handler = on_pipe}, before;
+    struct linger at_once = {.l_onoff = 1};
+    ilk_status status = ILK_OK;
+    size_t sent;
+
+    (void)state;
+    sigaction(SIGPIPE, &action, &before);
+    setsockopt(far_end.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    shutdown(far_end.fd, SHUT_RD); /* ends its thread */
+    peer_wait(&far_end);
+    close(far_end.fd);
+    far_end.fd = -1;
+    for (int i = 0; i < 100 && status == ILK_OK; i++)
+        status = ilk__conn_send(conn, "PING\r\n", 6, &sent, &err);
+    assert_int_equal(status, ILK_ECONN);
+    assert_int_equal(ilk__conn_send(conn, "PING\r\n", 6, &sent, &err),
+                     ILK_ECONN);
+    conn_case_says_where();
+    assert_int_equal(pipes, 0);
+    sigaction(SIGPIPE, &before, NULL);
+}
+
+/* The child gives up its descriptor; the parent's connection goes on. */
+static void a_child_that_closes_does_no_harm(void **state)
+{
+    int fds = conn_case_fds(), status;
+    ilk__reply *reply;
+    size_t bytes;
+    pid_t pid;
+
+    (void)state;
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        ilk__conn_close(conn);
+        _exit(conn_case_fds() == fds - 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    say("+PONG\r\n");
+    await_input();
+    assert_int_equal(ilk__conn_recv(conn, &bytes, &err), ILK_OK);
+    assert_int_equal(ilk__conn_reply(conn, &reply, &err), ILK_OK);
+    ilk__reply_free(reply);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_receive_may_bring_several_replies),
+        TEST(what_makes_no_sense_is_told),
+        TEST(the_end_is_told),
+        TEST(a_socket_takes_what_it_can),
+        TEST(a_dead_peer_raises_no_signal),
+        TEST(a_child_that_closes_does_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
