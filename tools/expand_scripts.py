@@ -12,6 +12,7 @@ what it answers:
 Lines that are only a comment, and blank ones, are left out, so prose does
 not change a script's SHA1. Needs the standard library of Python 3.9.
 """
+
 import argparse
 import hashlib
 import re
@@ -53,8 +54,9 @@ class Script:
         limits = {"KEYS": self.keys, "ARGV": self.args}
         for what, index in USE.findall(self.text):
             if int(index) > limits[what]:
-                raise ScriptError(f"{path}: uses {what}[{index}], "
-                                  f"line 1 declares {limits[what]}")
+                raise ScriptError(
+                    f"{path}: uses {what}[{index}], line 1 declares {limits[what]}"
+                )
 
 
 def read_lines(path):
@@ -138,8 +140,9 @@ def expand_include(name, wanted_by, include_dirs, stack, seen):
 def load(scripts_dir, include_dirs):
     """All scripts by name, and the codes."""
     codes = read_codes(include_dirs)
-    scripts = [Script(path, include_dirs, codes)
-               for path in sorted(scripts_dir.glob("*.lua"))]
+    scripts = [
+        Script(path, include_dirs, codes) for path in sorted(scripts_dir.glob("*.lua"))
+    ]
     if not scripts:
         raise ScriptError(f"{scripts_dir}: holds no scripts")
     return scripts, codes
@@ -192,8 +195,10 @@ def c_header(scripts, codes):
     """The text of scripts.gen.h."""
     return HEADER.format(
         scripts="\n".join(f"    ILK__SCRIPT_{s.name.upper()}," for s in scripts),
-        codes=",\n".join(f"    ILK__CODE_{name} = {number}"
-                         for name, number in codes.items()))
+        codes=",\n".join(
+            f"    ILK__CODE_{name} = {number}" for name, number in codes.items()
+        ),
+    )
 
 
 def c_bytes(text):
@@ -209,24 +214,31 @@ def c_bytes(text):
 
 def c_source(scripts):
     """The text of scripts.gen.c."""
-    out = ["/* SPDX-License-Identifier: MIT */\n"
-           "/* scripts.gen.c -- the server-side scripts; made by "
-           "expand_scripts.py. */\n"
-           '#include "scripts.gen.h"\n']
+    out = [
+        "/* SPDX-License-Identifier: MIT */\n"
+        "/* scripts.gen.c -- the server-side scripts; made by "
+        "expand_scripts.py. */\n"
+        '#include "scripts.gen.h"\n'
+    ]
     for script in scripts:
-        shapes = "\n".join(f'    {{ILK__CODE_{code}, "{types}"}},'
-                           for code, types in script.replies)
-        out.append(f"\nstatic const char text_{script.name}[] = {{\n"
-                   f"{c_bytes(script.text)}\n    0\n}};\n"
-                   f"static const ilk__shape shapes_{script.name}[] = {{\n"
-                   f"{shapes}\n}};\n")
+        shapes = "\n".join(
+            f'    {{ILK__CODE_{code}, "{types}"}},' for code, types in script.replies
+        )
+        out.append(
+            f"\nstatic const char text_{script.name}[] = {{\n"
+            f"{c_bytes(script.text)}\n    0\n}};\n"
+            f"static const ilk__shape shapes_{script.name}[] = {{\n"
+            f"{shapes}\n}};\n"
+        )
     out.append("\nconst ilk__script ilk__scripts[ILK__SCRIPT_COUNT] = {\n")
     for script in scripts:
-        out.append(f'    {{"{script.name}", "{script.sha1}",\n'
-                   f"     text_{script.name}, sizeof text_{script.name} - 1,\n"
-                   f"     {script.keys}, {int(script.keys_multiple)}, "
-                   f"{script.args}, {int(script.args_open)},\n"
-                   f"     shapes_{script.name}, {len(script.replies)}}},\n")
+        out.append(
+            f'    {{"{script.name}", "{script.sha1}",\n'
+            f"     text_{script.name}, sizeof text_{script.name} - 1,\n"
+            f"     {script.keys}, {int(script.keys_multiple)}, "
+            f"{script.args}, {int(script.args_open)},\n"
+            f"     shapes_{script.name}, {len(script.replies)}}},\n"
+        )
     out.append("};\n")
     return "".join(out)
 
@@ -240,14 +252,28 @@ def write(path, text):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="write scripts.gen.c and scripts.gen.h there")
-    parser.add_argument("--scripts", type=Path, default=SCRIPTS, metavar="DIR",
-                        help="the scripts, beside their include/")
-    parser.add_argument("--include-dir", type=Path, metavar="DIR",
-                        help="look here for an include first")
-    parser.add_argument("--lua-dir", type=Path, metavar="DIR",
-                        help="also write each expanded script there")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write scripts.gen.c and scripts.gen.h there",
+    )
+    parser.add_argument(
+        "--scripts",
+        type=Path,
+        default=SCRIPTS,
+        metavar="DIR",
+        help="the scripts, beside their include/",
+    )
+    parser.add_argument(
+        "--include-dir", type=Path, metavar="DIR", help="look here for an include first"
+    )
+    parser.add_argument(
+        "--lua-dir",
+        type=Path,
+        metavar="DIR",
+        help="also write each expanded script there",
+    )
     options = parser.parse_args(argv)
     include_dirs = [options.scripts / "include"]
     if options.include_dir:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One private server for all tests, the scripts on the tests' clock."""
+
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +19,8 @@ SEEN = set()
 
 def load(*include_dirs):
     scripts, codes = expand_scripts.load(
-        expand_scripts.SCRIPTS, [*include_dirs, expand_scripts.SCRIPTS / "include"])
+        expand_scripts.SCRIPTS, [*include_dirs, expand_scripts.SCRIPTS / "include"]
+    )
     for script in scripts:
         script.codes = codes
     return {script.name: script for script in scripts}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """RESP2 over a unix socket, so that tests see replies as they are sent."""
+
 import socket
 
 

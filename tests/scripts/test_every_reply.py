@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every answer that a script declares was given to some test of this run."""
+
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ def test_every_declared_reply_was_seen(request, scripts, seen):
     if chosen < everything or request.config.getoption("keyword"):
         pytest.skip("only a part of the tests runs")
 
-    declared = {(script.name, code) for script in scripts.values()
-                for code, _ in script.replies}
+    declared = {
+        (script.name, code) for script in scripts.values() for code, _ in script.replies
+    }
 
     assert declared - seen == set()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tools/expand_scripts.py: what it accepts, refuses and writes."""
+
 import shutil
 import subprocess
 
@@ -31,11 +32,19 @@ def load(folder):
 
 
 def test_first_lines_are_read(folder):
-    put(folder, "--@script demo keys=5* args=2+\n--@reply HELD i s *\n--@reply LOST\nreturn 1\n")
+    put(
+        folder,
+        "--@script demo keys=5* args=2+\n--@reply HELD i s *\n--@reply LOST\nreturn 1\n",
+    )
 
     script = load(folder)
 
-    assert (script.keys, script.keys_multiple, script.args, script.args_open) == (5, True, 2, True)
+    assert (script.keys, script.keys_multiple, script.args, script.args_open) == (
+        5,
+        True,
+        2,
+        True,
+    )
     assert script.replies == [("HELD", "is*"), ("LOST", "")]
     assert script.text == "return 1\n"
     assert script.sha1 == sha1("return 1\n")
@@ -44,7 +53,10 @@ def test_first_lines_are_read(folder):
 def test_prose_leaves_the_sha1_alone(folder):
     put(folder, "--@script demo keys=1 args=0\n--@reply LOST\nreturn 1\n")
     before = load(folder).sha1
-    put(folder, "--@script demo keys=1 args=0\n--@reply LOST\n\n  -- prose\n-- more\nreturn 1  \n")
+    put(
+        folder,
+        "--@script demo keys=1 args=0\n--@reply LOST\n\n  -- prose\n-- more\nreturn 1  \n",
+    )
 
     assert load(folder).sha1 == before
 
@@ -52,7 +64,10 @@ def test_prose_leaves_the_sha1_alone(folder):
 def test_include_is_expanded_once_wherever_asked(folder):
     include(folder, "a", "--@include b\nlocal a = b\n")
     include(folder, "b", "-- prose\nlocal b = 1\n")
-    put(folder, "--@script demo keys=0 args=0\n--@reply LOST\n--@include a\n--@include b\nreturn a\n")
+    put(
+        folder,
+        "--@script demo keys=0 args=0\n--@reply LOST\n--@include a\n--@include b\nreturn a\n",
+    )
 
     assert load(folder).text == "local b = 1\nlocal a = b\nreturn a\n"
 
@@ -63,8 +78,16 @@ def test_override_directory_comes_first(folder, tmp_path):
     (tmp_path / "other" / "now.lua").write_text("local now = 2\n")
     put(folder, "--@script demo keys=0 args=0\n--@reply LOST\n--@include now\n")
 
-    expand_scripts.main(["--scripts", str(folder), "--lua-dir", str(tmp_path / "lua"),
-                         "--include-dir", str(tmp_path / "other")])
+    expand_scripts.main(
+        [
+            "--scripts",
+            str(folder),
+            "--lua-dir",
+            str(tmp_path / "lua"),
+            "--include-dir",
+            str(tmp_path / "other"),
+        ]
+    )
 
     assert (tmp_path / "lua" / "demo.lua").read_text() == "local now = 2\n"
 
@@ -72,20 +95,24 @@ def test_override_directory_comes_first(folder, tmp_path):
 HEAD = "--@script demo keys=1 args=1\n--@reply LOST\n"
 
 
-@pytest.mark.parametrize("text, complaint", [
-    ("return 1\n", "line 1 is not"),
-    ("--@script demo keys=x args=1\n", "line 1 is not"),
-    ("--@script other keys=1 args=1\n--@reply LOST\n", "names the script other"),
-    ("--@script demo keys=1 args=1\nreturn 1\n", "declares no --@reply"),
-    ("--@script demo keys=1 args=1\n--@reply NONSENSE\n", "no code NONSENSE"),
-    ("--@script demo keys=1 args=1\n--@reply LOST x\n", "not a reply"),
-    ("--@script demo keys=1 args=1\n--@reply LOST * i\n", "not a reply"),
-    (HEAD + "--@include missing\n", "there is no include 'missing'"),
-    (HEAD + "--@include a b\n", "not an include"),
-    (HEAD + "--@include round\n", "circle: round -> about -> round"),
-    (HEAD + "--[[ block\n]]\n", "block comments"),
-    (HEAD + "return ARGV[2]\n", r"uses ARGV\[2\]"),
-    (HEAD + "return KEYS[2]\n", r"uses KEYS\[2\]")])
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("return 1\n", "line 1 is not"),
+        ("--@script demo keys=x args=1\n", "line 1 is not"),
+        ("--@script other keys=1 args=1\n--@reply LOST\n", "names the script other"),
+        ("--@script demo keys=1 args=1\nreturn 1\n", "declares no --@reply"),
+        ("--@script demo keys=1 args=1\n--@reply NONSENSE\n", "no code NONSENSE"),
+        ("--@script demo keys=1 args=1\n--@reply LOST x\n", "not a reply"),
+        ("--@script demo keys=1 args=1\n--@reply LOST * i\n", "not a reply"),
+        (HEAD + "--@include missing\n", "there is no include 'missing'"),
+        (HEAD + "--@include a b\n", "not an include"),
+        (HEAD + "--@include round\n", "circle: round -> about -> round"),
+        (HEAD + "--[[ block\n]]\n", "block comments"),
+        (HEAD + "return ARGV[2]\n", r"uses ARGV\[2\]"),
+        (HEAD + "return KEYS[2]\n", r"uses KEYS\[2\]"),
+    ],
+)
 def test_what_is_wrong_is_said(folder, text, complaint):
     include(folder, "round", "--@include about\n")
     include(folder, "about", "--@include round\n")
@@ -98,16 +125,22 @@ def test_what_is_wrong_is_said(folder, text, complaint):
 def test_error_ends_the_command_with_status_one(folder, capsys):
     put(folder, HEAD + "--@include missing\n")
 
-    status = expand_scripts.main(["--scripts", str(folder), "--out", str(folder / "out")])
+    status = expand_scripts.main(
+        ["--scripts", str(folder), "--out", str(folder / "out")]
+    )
 
     assert status == 1
     assert "missing" in capsys.readouterr().err
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("codes, complaint", [
-    ("local HELD = 1\nlocal HELD = 2\n", "HELD is there twice"),
-    ("local HELD = 1\nlocal LOST = 1\n", "share a number")])
+@pytest.mark.parametrize(
+    "codes, complaint",
+    [
+        ("local HELD = 1\nlocal HELD = 2\n", "HELD is there twice"),
+        ("local HELD = 1\nlocal LOST = 1\n", "share a number"),
+    ],
+)
 def test_codes_must_differ(folder, codes, complaint):
     include(folder, "reply", codes)
     put(folder, HEAD)
@@ -137,15 +170,29 @@ def test_generated_c_is_the_scripts(tmp_path, compiler, shipped):
         "    for (int i = 0; i < ILK__SCRIPT_COUNT; i++) {\n"
         "        const ilk__script *s = &ilk__scripts[i];\n"
         '        printf("%s %s %zu\\n", s->name, s->sha1, s->text_len);\n'
-        "        fwrite(s->text, 1, s->text_len, stdout);\n    }\n    return 0;\n}\n")
-    subprocess.run([compiler, "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-o",
-                    tmp_path / "show", tmp_path / "main.c", tmp_path / "scripts.gen.c"],
-                   check=True)
+        "        fwrite(s->text, 1, s->text_len, stdout);\n    }\n    return 0;\n}\n"
+    )
+    subprocess.run(
+        [
+            compiler,
+            "-std=c11",
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-o",
+            tmp_path / "show",
+            tmp_path / "main.c",
+            tmp_path / "scripts.gen.c",
+        ],
+        check=True,
+    )
 
     shown = subprocess.run([tmp_path / "show"], check=True, capture_output=True).stdout
 
     assert shown.decode() == "".join(
-        f"{s.name} {s.sha1} {len(s.text)}\n{s.text}" for s in shipped.values())
+        f"{s.name} {s.sha1} {len(s.text)}\n{s.text}" for s in shipped.values()
+    )
 
 
 def test_server_computes_the_same_sha1(world, shipped):
@@ -165,15 +212,27 @@ def test_luacheck_finds_nothing(tmp_path):
     expand_scripts.main(["--lua-dir", str(tmp_path)])
 
     done = subprocess.run(
-        ["luacheck", "-q", "--no-color", "--config", expand_scripts.SCRIPTS / ".luacheckrc",
-         *sorted(tmp_path.glob("*.lua"))], capture_output=True, text=True)
+        [
+            "luacheck",
+            "-q",
+            "--no-color",
+            "--config",
+            expand_scripts.SCRIPTS / ".luacheckrc",
+            *sorted(tmp_path.glob("*.lua")),
+        ],
+        capture_output=True,
+        text=True,
+    )
 
     assert done.returncode == 0, done.stdout
 
 
 def test_clock_of_the_tests_is_the_only_difference(scripts, shipped):
-    tests_clock = "".join(line + "\n" for line in (HERE / "include" / "now.lua").read_text()
-                          .splitlines() if not line.startswith("--"))
+    tests_clock = "".join(
+        line + "\n"
+        for line in (HERE / "include" / "now.lua").read_text().splitlines()
+        if not line.startswith("--")
+    )
     for name, script in shipped.items():
         assert ("now_us" in script.text) == (tests_clock in scripts[name].text)
         assert ('"TIME"' in script.text) == ("now_us" in script.text)

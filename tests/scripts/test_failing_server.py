@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Wrong types, no memory, missing rights: refused whole, never half-way."""
+
 import pytest
 from resp import Connection, ReplyError
 from world import READERS, keys_of
@@ -24,8 +25,11 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("make", [("RPUSH", "x"), ("HSET", "owner", "1"), ("SADD", "x"),
-                                  ("ZADD", "1", "x")], ids=lambda make: make[0])
+@pytest.mark.parametrize(
+    "make",
+    [("RPUSH", "x"), ("HSET", "owner", "1"), ("SADD", "x"), ("ZADD", "1", "x")],
+    ids=lambda make: make[0],
+)
 @pytest.mark.parametrize("call", CALLS)
 def test_wrong_type_at_the_key_is_raised_and_nothing_written(world, call, make):
     world.redis(make[0], world.name, *make[1:])
@@ -64,8 +68,16 @@ def full(world):
     world.redis("CONFIG", "SET", "maxmemory", "0")
 
 
-@pytest.mark.parametrize("call", ["lock_acquire", "lock_acquire try", "lock_acquire barge",
-                                  "rwlock_acquire", "many_acquire"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "lock_acquire",
+        "lock_acquire try",
+        "lock_acquire barge",
+        "rwlock_acquire",
+        "many_acquire",
+    ],
+)
 def test_without_memory_nothing_is_acquired(world, full, call):
     before = world.dump()
     full()
@@ -202,8 +214,9 @@ def test_wake_entries_stay_without_the_right_to_publish(world, mute):
 def test_redisson_release_without_the_right_to_publish_releases(world, mute):
     world.acquire("a:1", script="redisson_acquire")
 
-    reply = world.call("redisson_release", world.keys(), "a:1", b"channel", 5000, 16,
-                       6000, via=mute)
+    reply = world.call(
+        "redisson_release", world.keys(), "a:1", b"channel", 5000, 16, 6000, via=mute
+    )
 
     assert reply == ["RELEASED", 0, 1]
     assert world.redis("EXISTS", world.name) == 0
@@ -220,11 +233,29 @@ def test_many_release_without_the_right_to_publish_releases(world, mute):
     assert world.holder() is None
 
 
-@pytest.mark.parametrize("kind, missing", [
-    ("x", "set"), ("x", "hset"), ("x", "pexpire"), ("r", "zadd"), ("r", "hset"), ("r", "set")])
+@pytest.mark.parametrize(
+    "kind, missing",
+    [
+        ("x", "set"),
+        ("x", "hset"),
+        ("x", "pexpire"),
+        ("r", "zadd"),
+        ("r", "hset"),
+        ("r", "set"),
+    ],
+)
 def test_hand_over_that_may_not_be_written_is_given_up(world, kind, missing):
-    world.redis("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all", f"-{missing}",
-                "allchannels")
+    world.redis(
+        "ACL",
+        "SETUSER",
+        "half",
+        "on",
+        ">pw",
+        "~*",
+        "+@all",
+        f"-{missing}",
+        "allchannels",
+    )
     half = Connection(world.path)
     half("AUTH", "half", "pw")
     world.listen("c-b")

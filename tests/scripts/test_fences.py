@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Fences rise, whatever happens to the record and the clock."""
+
 import pytest
 from resp import ReplyError
 from world import DAY_MS, START_US
@@ -89,7 +90,9 @@ def test_highest_fences_are_exact(world):
 def test_record_outlives_the_lease_by_a_day(world, lease):
     world.acquire("a", lease=lease)
 
-    assert lease + DAY_MS - 1000 < world.redis("PTTL", world.keys()[1]) <= lease + DAY_MS
+    assert (
+        lease + DAY_MS - 1000 < world.redis("PTTL", world.keys()[1]) <= lease + DAY_MS
+    )
 
 
 def test_record_outlives_a_granted_lease_by_a_day(world):
@@ -106,8 +109,12 @@ def test_record_outlives_a_granted_lease_by_a_day(world):
 
 def test_hand_overs_of_all_kinds_rise_strictly(world):
     fences = [world.acquire("a")[2]]
-    for token, ask in (("b", world.acquire), ("r", world.read), ("s", world.read),
-                       ("w", world.acquire)):
+    for token, ask in (
+        ("b", world.acquire),
+        ("r", world.read),
+        ("s", world.read),
+        ("w", world.acquire),
+    ):
         world.listen(f"c-{token}")
         ask(token)
     world.release("a")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """guard_*: a value that refuses writes with an older fence."""
+
 import pytest
 from resp import ReplyError
 
@@ -70,8 +71,14 @@ def test_remove_forgets_value_and_fence(world):
     assert get(world) == ["FREE", 0]
 
 
-@pytest.mark.parametrize("make", [("HSET", "stock", "a", "b"), ("RPUSH", "stock", "a"),
-                                  ("SET", "stock", "a", KEYS[1])])
+@pytest.mark.parametrize(
+    "make",
+    [
+        ("HSET", "stock", "a", "b"),
+        ("RPUSH", "stock", "a"),
+        ("SET", "stock", "a", KEYS[1]),
+    ],
+)
 def test_wrong_type_is_refused_and_nothing_written(world, make):
     if make[0] == "SET":
         world.redis("RPUSH", KEYS[1], "x")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the hot path costs on the server: commands inside each script."""
+
 import re
 
 
@@ -8,16 +9,28 @@ def inner_calls(world, action):
     world.redis("CONFIG", "RESETSTAT")
     action()
     info = world.redis("INFO", "commandstats").decode()
-    calls = {name: int(count) for name, count in
-             re.findall(r"cmdstat_([a-z|]+):calls=(\d+)", info)}
-    return {name: count for name, count in calls.items()
-            if name not in ("eval", "evalsha", "info", "config|resetstat", "config")}
+    calls = {
+        name: int(count)
+        for name, count in re.findall(r"cmdstat_([a-z|]+):calls=(\d+)", info)
+    }
+    return {
+        name: count
+        for name, count in calls.items()
+        if name not in ("eval", "evalsha", "info", "config|resetstat", "config")
+    }
 
 
 def test_uncontended_acquire_makes_six_calls(real_world):
     calls = inner_calls(real_world, lambda: real_world.acquire("a"))
 
-    assert calls == {"exists": 1, "set": 1, "time": 1, "hmget": 1, "hset": 1, "pexpire": 1}
+    assert calls == {
+        "exists": 1,
+        "set": 1,
+        "time": 1,
+        "hmget": 1,
+        "hset": 1,
+        "pexpire": 1,
+    }
 
 
 def test_uncontended_release_makes_three_calls(real_world):

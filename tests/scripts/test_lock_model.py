@@ -2,11 +2,17 @@
 """The lock against a naive model: one owner, a first-come list, dead and
 deaf clients, and fences that only rise. Hypothesis picks the steps; a
 failure prints them."""
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (RuleBasedStateMachine, invariant, precondition, rule,
-                                 run_state_machine_as_test)
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from world import World
 
 CLIENTS = [f"p{i}" for i in range(4)]
@@ -45,7 +51,7 @@ class LockMachine(RuleBasedStateMachine):
                 continue
             if client in self.hearing:
                 self.owner = token
-                self.line = kept + self.line[place + 1:]
+                self.line = kept + self.line[place + 1 :]
                 return client
             kept.append((token, client))
         self.line = kept
@@ -54,7 +60,11 @@ class LockMachine(RuleBasedStateMachine):
     def expect_message(self, client, token):
         (message,) = self.world.inbox(client)
         _, kind, waiter, told, fence = message.split(b" ")[:5]
-        assert (kind, waiter, told) == (b"grant", b"w-" + token.encode(), token.encode())
+        assert (kind, waiter, told) == (
+            b"grant",
+            b"w-" + token.encode(),
+            token.encode(),
+        )
         self.rose(int(fence))
 
     def rose(self, fence):
@@ -105,10 +115,12 @@ class LockMachine(RuleBasedStateMachine):
         if not callers or callers[0] in self.hearing:
             return self.hand_on()
         before = self.line.index((own, callers[0]))
-        for token, client in self.line[:before]:
+        for _, client in self.line[:before]:
             if self.alive(client) and client in self.hearing:
                 return self.hand_on()
-        self.line = [w for w in self.line[:before] if self.alive(w[1])] + self.line[before + 1:]
+        self.line = [w for w in self.line[:before] if self.alive(w[1])] + self.line[
+            before + 1 :
+        ]
         self.owner = own
         return None
 
@@ -161,7 +173,8 @@ class LockMachine(RuleBasedStateMachine):
         self.deadline[client] = self.world.now // 1000 + LIVENESS
         told = None if self.owner else self.hand_on()
         reply = self.world.refresh(
-            client, *(self.world.entry(token, client) for token in own), limit=100)
+            client, *(self.world.entry(token, client) for token in own), limit=100
+        )
         assert reply[0] == ("BUSY" if self.owner else "FREE")
         waiting = {token for token, _ in self.line}
         for place, token in enumerate(own):
@@ -206,6 +219,14 @@ def machine(server, scripts):
 
 
 def test_lock_behaves_as_the_model(machine):
-    run_state_machine_as_test(machine, settings=settings(
-        max_examples=40, stateful_step_count=60, deadline=None, database=None,
-        suppress_health_check=list(HealthCheck), print_blob=True))
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=60,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """lock_*: taking, giving up, extending, breaking, looking; no line yet."""
+
 import pytest
 from resp import ReplyError
 from world import DAY_MS, READERS, START_US
@@ -11,8 +12,12 @@ def test_free_lock_is_taken(world):
     assert reply == ["HELD", 10000, START_US, START_US]
     assert world.holder() == b"a"
     assert 9000 < world.redis("PTTL", world.name) <= 10000
-    assert world.record() == {b"fence": b"%d" % START_US, b"token": b"a",
-                              b"since": b"%d" % (START_US // 1000), b"who": b"host:a"}
+    assert world.record() == {
+        b"fence": b"%d" % START_US,
+        b"token": b"a",
+        b"since": b"%d" % (START_US // 1000),
+        b"who": b"host:a",
+    }
 
 
 def test_try_on_held_lock_is_busy_and_leaves_no_entry(world):
@@ -194,7 +199,20 @@ def test_break_of_one_reader_leaves_the_others(world):
 
 
 def test_inspect_of_an_unknown_name_is_free(world):
-    assert world.inspect() == ["FREE", b"none", b"", -2, START_US, 0, b"", 0, b"", 0, 0, b""]
+    assert world.inspect() == [
+        "FREE",
+        b"none",
+        b"",
+        -2,
+        START_US,
+        0,
+        b"",
+        0,
+        b"",
+        0,
+        0,
+        b"",
+    ]
 
 
 def test_inspect_shows_holder_and_line(world):
@@ -206,7 +224,16 @@ def test_inspect_shows_holder_and_line(world):
 
     assert reply[:3] == ["HELD", b"string", b"a"]
     assert 9000 < reply[3] <= 10000
-    assert reply[4:12] == [START_US, fence, b"a", START_US // 1000, b"host:a", 2, 0, b""]
+    assert reply[4:12] == [
+        START_US,
+        fence,
+        b"a",
+        START_US // 1000,
+        b"host:a",
+        2,
+        0,
+        b"",
+    ]
     assert reply[12:] == [world.entry("b")]
 
 
@@ -246,9 +273,23 @@ def test_inspect_writes_nothing(world):
     assert world.dump() == before
 
 
-@pytest.mark.parametrize("position, value", [
-    (1, "0"), (1, "-5"), (1, "x"), (1, "1.5"), (1, "9007199254740992"), (1, "nan"),
-    (3, "-1"), (6, "0"), (8, "0"), (9, "0"), (0, ""), (0, READERS)])
+@pytest.mark.parametrize(
+    "position, value",
+    [
+        (1, "0"),
+        (1, "-5"),
+        (1, "x"),
+        (1, "1.5"),
+        (1, "9007199254740992"),
+        (1, "nan"),
+        (3, "-1"),
+        (6, "0"),
+        (8, "0"),
+        (9, "0"),
+        (0, ""),
+        (0, READERS),
+    ],
+)
 def test_misuse_is_named_and_writes_nothing(world, position, value):
     args = ["a", 1000, "who", 0, "", "c", 6000, 0, 5000, 16]
     args[position] = value
@@ -259,34 +300,68 @@ def test_misuse_is_named_and_writes_nothing(world, position, value):
     assert world.dump() == before
 
 
-@pytest.mark.parametrize("entry", [
-    "nonsense", "2 x c-b w b 1000 1 h", "1 r c-b w b 1000 1 h",
-    "1 x other w b 1000 1 h", "1 x c-b w other 1000 1 h", "1 x c-b w b ms 1 h"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "nonsense",
+        "2 x c-b w b 1000 1 h",
+        "1 r c-b w b 1000 1 h",
+        "1 x other w b 1000 1 h",
+        "1 x c-b w other 1000 1 h",
+        "1 x c-b w b ms 1 h",
+    ],
+)
 def test_entry_that_is_not_the_callers_is_refused(world, entry):
     world.acquire("a")
     before = world.dump()
 
     with pytest.raises(ReplyError, match="^ILKARG no entry"):
-        world.run("lock_acquire", world.keys(), "b", 1000, "h", 0, entry, "c-b",
-                  6000, 0, 5000, 16)
+        world.run(
+            "lock_acquire",
+            world.keys(),
+            "b",
+            1000,
+            "h",
+            0,
+            entry,
+            "c-b",
+            6000,
+            0,
+            5000,
+            16,
+        )
     assert world.dump() == before
 
 
-@pytest.mark.parametrize("script, keys, args", [
-    ("lock_release", 5, ["a", "x", 16, 0, 6000]), ("lock_cancel", 5, ["e", "", 1, 16, 0, 6000]),
-    ("lock_extend", 2, ["a", "0"]), ("lock_extend", 2, [READERS, "5"]),
-    ("lock_break", 5, ["a", "0", 16, 6000]), ("lock_inspect", 5, ["-1"]),
-    ("lock_refresh", 5, ["c", 6000, 5000, 16, 2, "1 x c w t 1 1 h"]),
-    ("lock_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
-    ("rwlock_acquire", 5, ["", 1, "h", 0, "", "c", 6000, 0, 5000, 16]),
-    ("rwlock_release", 5, ["a", 0, 16, 6000]), ("rwlock_cancel", 5, ["e", "a", 0, 16, 6000]),
-    ("rwlock_extend", 3, ["a", "0"]), ("many_acquire", 5, ["a", 0, "h", 0]),
-    ("many_acquire", 4, ["a", 5, "h", 0]), ("many_release", 4, ["a", 5, 5, 5]),
-    ("many_extend", 4, ["a", 5, 0]), ("many_release", 5, ["a", 0, 5, 5]),
-    ("many_extend", 5, ["a", 5, -1]), ("redisson_acquire", 5, ["", 1, "h", 0, "", "c", 1, 0, 1, 1]),
-    ("redisson_release", 5, ["", "ch", 1, 1, 1]), ("redisson_cancel", 5, ["e", "", "ch", 1, 1, 1]),
-    ("redisson_extend", 2, ["o", "0"]), ("redisson_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
-    ("guard_set", 2, ["-1", "v"])])
+@pytest.mark.parametrize(
+    "script, keys, args",
+    [
+        ("lock_release", 5, ["a", "x", 16, 0, 6000]),
+        ("lock_cancel", 5, ["e", "", 1, 16, 0, 6000]),
+        ("lock_extend", 2, ["a", "0"]),
+        ("lock_extend", 2, [READERS, "5"]),
+        ("lock_break", 5, ["a", "0", 16, 6000]),
+        ("lock_inspect", 5, ["-1"]),
+        ("lock_refresh", 5, ["c", 6000, 5000, 16, 2, "1 x c w t 1 1 h"]),
+        ("lock_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
+        ("rwlock_acquire", 5, ["", 1, "h", 0, "", "c", 6000, 0, 5000, 16]),
+        ("rwlock_release", 5, ["a", 0, 16, 6000]),
+        ("rwlock_cancel", 5, ["e", "a", 0, 16, 6000]),
+        ("rwlock_extend", 3, ["a", "0"]),
+        ("many_acquire", 5, ["a", 0, "h", 0]),
+        ("many_acquire", 4, ["a", 5, "h", 0]),
+        ("many_release", 4, ["a", 5, 5, 5]),
+        ("many_extend", 4, ["a", 5, 0]),
+        ("many_release", 5, ["a", 0, 5, 5]),
+        ("many_extend", 5, ["a", 5, -1]),
+        ("redisson_acquire", 5, ["", 1, "h", 0, "", "c", 1, 0, 1, 1]),
+        ("redisson_release", 5, ["", "ch", 1, 1, 1]),
+        ("redisson_cancel", 5, ["e", "", "ch", 1, 1, 1]),
+        ("redisson_extend", 2, ["o", "0"]),
+        ("redisson_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
+        ("guard_set", 2, ["-1", "v"]),
+    ],
+)
 def test_misuse_of_every_script_is_refused(world, script, keys, args):
     world.acquire("a")
     before = world.dump()
@@ -296,8 +371,20 @@ def test_misuse_of_every_script_is_refused(world, script, keys, args):
     assert world.dump() == before
 
 
-@pytest.mark.parametrize("name", [
-    b"a\0b", b"a\r\nb", b"\xff\xfe", b"{}", b"x}{t", b"{tag}x", b" ", b"%s%d%", b"-" * 512])
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"a\0b",
+        b"a\r\nb",
+        b"\xff\xfe",
+        b"{}",
+        b"x}{t",
+        b"{tag}x",
+        b" ",
+        b"%s%d%",
+        b"-" * 512,
+    ],
+)
 def test_names_may_hold_any_bytes(world, name):
     world.name = name
     world.listen("c-b")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """many_*: several names, all or none, one fence."""
+
 from world import DAY_MS, START_US, keys_of
 
 NAMES = (b"a", b"b", b"c")

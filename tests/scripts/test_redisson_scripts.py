@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """redisson_*: the layout of Redisson's RLock, a hash owner -> count."""
+
 import pytest
 from resp import Inbox, ReplyError
 from world import DAY_MS, START_US
@@ -26,8 +27,16 @@ def release(world, owner):
 
 
 def cancel(world, owner):
-    return world.call("redisson_cancel", world.keys(), world.entry(owner, kind="w"),
-                      owner, CHANNEL, 5000, 16, 6000)
+    return world.call(
+        "redisson_cancel",
+        world.keys(),
+        world.entry(owner, kind="w"),
+        owner,
+        CHANNEL,
+        5000,
+        16,
+        6000,
+    )
 
 
 def extend(world, owner, lease=10000):
@@ -183,8 +192,13 @@ def test_refresh_tells_how_waiters_stand(world):
     acquire(world, A)
     queue(world, B)
 
-    reply = refresh(world, f"c-{B}", world.entry(B, kind="w"), world.entry(A, kind="w"),
-                    world.entry(JAVA, kind="w"))
+    reply = refresh(
+        world,
+        f"c-{B}",
+        world.entry(B, kind="w"),
+        world.entry(A, kind="w"),
+        world.entry(JAVA, kind="w"),
+    )
 
     assert reply[0] == "BUSY" and reply[3] == 1
     assert reply[4:7] == [3, 0, 0]
@@ -233,10 +247,17 @@ def test_inspect_takes_no_owner_from_a_hash_of_many_fields(world):
     assert world.inspect()[11] == b""
 
 
-@pytest.mark.parametrize("call", [
-    lambda w: acquire(w, A), lambda w: acquire(w, A, wait=False), lambda w: release(w, A),
-    lambda w: cancel(w, A), lambda w: extend(w, A),
-    lambda w: refresh(w, "c", w.entry(A, kind="w"))])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda w: acquire(w, A),
+        lambda w: acquire(w, A, wait=False),
+        lambda w: release(w, A),
+        lambda w: cancel(w, A),
+        lambda w: extend(w, A),
+        lambda w: refresh(w, "c", w.entry(A, kind="w")),
+    ],
+)
 def test_plain_lock_is_the_wrong_type(world, call):
     world.redis("SET", world.name, "token")
     before = world.dump()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A server, a clock and the scripts: what every test here plays with."""
+
 import hashlib
 import os
 import shutil
@@ -38,9 +39,21 @@ class Server:
     def __init__(self, directory):
         self.path = str(Path(directory) / "s.sock")
         self.process = subprocess.Popen(
-            [server_program(), "--port", "0", "--unixsocket", self.path,
-             "--save", "", "--appendonly", "no", "--dir", str(directory)],
-            stdout=subprocess.DEVNULL)
+            [
+                server_program(),
+                "--port",
+                "0",
+                "--unixsocket",
+                self.path,
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+                str(directory),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
         deadline = time.monotonic() + 20
         while True:
             try:
@@ -113,7 +126,9 @@ class World:
         declared = self.scripts[script]
         for code, types in declared.replies:
             if reply[0] == declared.codes[code]:
-                assert fits(reply[1:], types), f"{script}: {code} {types} is not {reply}"
+                assert fits(reply[1:], types), (
+                    f"{script}: {code} {types} is not {reply}"
+                )
                 return code
         raise AssertionError(f"{script} did not declare {reply}")
 
@@ -124,29 +139,63 @@ class World:
         client = client or f"c-{token}"
         return f"1 {kind} {client} w-{token} {token} {lease} 1 host:{token}".encode()
 
-    def acquire(self, token, *, script="lock_acquire", wait=True, client=None,
-                kind=None, lease=10000, floor=0, liveness=6000, barge=0,
-                grant_ms=5000, limit=16):
+    def acquire(
+        self,
+        token,
+        *,
+        script="lock_acquire",
+        wait=True,
+        client=None,
+        kind=None,
+        lease=10000,
+        floor=0,
+        liveness=6000,
+        barge=0,
+        grant_ms=5000,
+        limit=16,
+    ):
         client = client or f"c-{token}"
         kind = kind or {"rwlock_acquire": "r", "redisson_acquire": "w"}.get(script, "x")
         entry = self.entry(token, client, kind, lease) if wait else b""
-        return self.call(script, self.keys(), token, lease, f"host:{token}", floor,
-                         entry, client, liveness, barge, grant_ms, limit)
+        return self.call(
+            script,
+            self.keys(),
+            token,
+            lease,
+            f"host:{token}",
+            floor,
+            entry,
+            client,
+            liveness,
+            barge,
+            grant_ms,
+            limit,
+        )
 
     def release(self, token, *, grant_ms=5000, limit=16, barge=0, via=None):
-        return self.call("lock_release", self.keys(), token, grant_ms, limit, barge,
-                         6000, via=via)
+        return self.call(
+            "lock_release", self.keys(), token, grant_ms, limit, barge, 6000, via=via
+        )
 
     def cancel(self, token, *, limit=16, barge=0, **entry):
-        return self.call("lock_cancel", self.keys(), self.entry(token, **entry),
-                         token, 5000, limit, barge, 6000)
+        return self.call(
+            "lock_cancel",
+            self.keys(),
+            self.entry(token, **entry),
+            token,
+            5000,
+            limit,
+            barge,
+            6000,
+        )
 
     def extend(self, token, lease=10000):
         return self.call("lock_extend", self.keys(2), token, lease)
 
     def refresh(self, client, *entries, script="lock_refresh", limit=16, liveness=6000):
-        return self.call(script, self.keys(), client, liveness, 5000, limit,
-                         len(entries), *entries)
+        return self.call(
+            script, self.keys(), client, liveness, 5000, limit, len(entries), *entries
+        )
 
     def break_lock(self, token="", limit=16):
         return self.call("lock_break", self.keys(), token, 5000, limit, 6000)
@@ -161,12 +210,26 @@ class World:
         return self.call("rwlock_release", self.keys(), token, 5000, limit, 6000)
 
     def read_cancel(self, token, **entry):
-        return self.call("rwlock_cancel", self.keys(), self.entry(token, kind="r", **entry),
-                         token, 5000, 16, 6000)
+        return self.call(
+            "rwlock_cancel",
+            self.keys(),
+            self.entry(token, kind="r", **entry),
+            token,
+            5000,
+            16,
+            6000,
+        )
 
     def read_extend(self, token, lease=10000):
         keys = self.keys()
         return self.call("rwlock_extend", [keys[0], keys[1], keys[4]], token, lease)
+
+    def queue(self, *tokens, reads=False, **options):
+        """Let them wait, each with a client of its own that hears."""
+        for token in tokens:
+            self.listen(f"c-{token}")
+            ask = self.read if reads else self.acquire
+            assert ask(token, **options)[0] == "QUEUED"
 
     # -- looking
 
@@ -182,7 +245,13 @@ class World:
 
     def line(self):
         """The tokens that wait, in order."""
-        return [entry.split(b" ")[4] for entry in self.redis("ZRANGE", self.keys()[2], 0, -1)]
+        return [
+            entry.split(b" ")[4]
+            for entry in self.redis("ZRANGE", self.keys()[2], 0, -1)
+        ]
+
+    def readers(self):
+        return self.redis("ZRANGE", self.keys()[4], 0, -1)
 
     def expire(self):
         """The holder's lease runs out: keys live by the real clock."""
