@@ -34,6 +34,7 @@ struct seller {
     const char *stock_key;
     ilk_client *client;
     ilk_lock *lock;
+    int event_fd;
     ilk_error err;
 };
 
@@ -102,7 +103,7 @@ static void think(int64_t ms)
 /* Whether the client says, unasked, that the lock was lost. */
 static int told_of_loss(const struct seller *seller)
 {
-    struct pollfd fd = {.fd = -1, .events = POLLIN};
+    struct pollfd fd = {.fd = seller->event_fd, .events = POLLIN};
     ilk_event event;
 
     memset(&event, 0, sizeof event);
@@ -267,6 +268,8 @@ static int run(struct cli_args *args)
     }
     fill(&seller, &opts, argv);
     st = ilk_client_open(&seller.client, NULL, NULL, &seller.err);
+    if (st == ILK_OK)
+        st = ilk_client_event_fd(seller.client, &seller.event_fd, &seller.err);
     if (st == ILK_OK)
         st = ilk_lock_open(&seller.lock, seller.client, argv[0],
                            strlen(argv[0]), &opts, &seller.err);

@@ -115,14 +115,9 @@ int cli_hold_run(const struct cli_hold *hold)
 {
     struct run run = {.hold = hold};
     struct pollfd fds[2] = {{.fd = cli_signals_fd(), .events = POLLIN},
-                            {.fd = -1, .events = POLLIN}};
-    ilk_error err = {0, ""};
-    ilk_status st;
+                            {.fd = hold->event_fd, .events = POLLIN}};
     int status;
 
-    st = ilk_client_event_fd(hold->client, &fds[1].fd, &err);
-    if (st != ILK_OK)
-        return cli_fail(st, &err);
     status = cli_child_start(&run.pid, hold->argv);
     while (status == CLI_OK && !run.ended)
         status = turn(&run, fds);

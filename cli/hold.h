@@ -8,6 +8,7 @@
 struct cli_hold {
     ilk_client *client;
     ilk_lock *lock; /* held */
+    int event_fd;   /* of the client */
     char *const *argv;
     int64_t kill_after_ms; /* from SIGTERM to SIGKILL, after a loss */
 };

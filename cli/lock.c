@@ -182,9 +182,15 @@ static int release(ilk_lock *lock, int status)
 static int hold(ilk_client *client, ilk_lock *lock,
                 const struct lock_args *with)
 {
-    struct cli_hold run = {client, lock, with->argv, with->kill_after_ms};
+    struct cli_hold run = {client, lock, -1, with->argv, with->kill_after_ms};
+    ilk_error err = {0, ""};
+    ilk_status st;
     int status;
 
+    /* Before the lock is taken: from here on a loss is told. */
+    st = ilk_client_event_fd(client, &run.event_fd, &err);
+    if (st != ILK_OK)
+        return cli_fail(st, &err);
     if (!acquire(client, lock, with, &status))
         return status;
     status = set_environment(with, lock);

@@ -79,7 +79,12 @@ int cli_fail(ilk_status status, const ilk_error *err)
 int cli_connect(const struct cli_args *args, ilk_client **out)
 {
     ilk_error err = {0, ""};
-    ilk_status st = ilk_client_open(out, args->url, NULL, &err);
+    ilk_client_opts opts;
+    ilk_status st;
+
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_CLIENT_TICK; /* a signal just before a wait is seen */
+    st = ilk_client_open(out, args->url, &opts, &err);
 
     /* A server that does not answer in time is one we cannot reach. */
     if (st == ILK_ETIMEOUT) {
