@@ -29,6 +29,8 @@ int64_t ilk__deadline(int64_t timeout_ms)
     if (timeout_ms < 0)
         return ILK__FOREVER;
     now = ilk__now_ms();
+    if (timeout_ms > 0)
+        now++; /* the millisecond has begun: rather late than early */
     return timeout_ms < ILK__FOREVER - now ? now + timeout_ms : ILK__FOREVER;
 }
 

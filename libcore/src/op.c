@@ -85,12 +85,18 @@ static ilk__act give_up(ilk__op *op, ilk_status status)
     return ilk__op_done(op, status);
 }
 
+/* Until when a server that does not answer is waited for. */
+static int64_t limit_of(const ilk__op *op)
+{
+    return ilk__sooner(op->deadline, op->contact_at + ILK__CONTACT_LOST_MS);
+}
+
 /* The same question once more, after a pause that grows. */
 static ilk__act ask_again_later(ilk__op *op, ilk_status status)
 {
     int64_t pause;
 
-    if (op->now >= op->deadline)
+    if (op->now >= limit_of(op))
         return give_up(op, status);
     op->backoff_ms = op->backoff_ms ? op->backoff_ms * 2 : BACKOFF_FIRST_MS;
     if (op->backoff_ms > BACKOFF_MOST_MS)
@@ -98,7 +104,7 @@ static ilk__act ask_again_later(ilk__op *op, ilk_status status)
     pause = op->backoff_ms / 2 +
             (int64_t)ilk__jitter((uint32_t)op->backoff_ms / 2 + 1);
     op->resend = 1;
-    return ilk__op_sleep(op, ilk__sooner(op->now + pause, op->deadline));
+    return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
 }
 
 static ilk__act send_copy(ilk__op *op)
@@ -111,17 +117,21 @@ static ilk__act send_copy(ilk__op *op)
 
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
 {
+    ilk_status status = input->status;
+
     if (input->may_have_run)
         op->retried = 1;
-    if (input->status != ILK_ECONN)
-        return give_up(op, input->status);
+    if (status == ILK_ETIMEOUT && op->now < op->deadline)
+        status = ILK_ECONN; /* not our time ran out: the server is silent */
+    if (status != ILK_ECONN)
+        return give_up(op, status);
     /* A connection that broke is opened anew at once, one that could not be
      * opened only for those who have something at stake. */
-    if (input->may_have_run && op->now < op->deadline && !op->backoff_ms) {
+    if (input->may_have_run && !op->backoff_ms) {
         op->backoff_ms = 1;
         return send_copy(op);
     }
-    if (!op->patient && !op->retried)
+    if (op->hasty || (!op->patient && !op->retried))
         return give_up(op, ILK_ECONN);
     return ask_again_later(op, op->retried ? ILK_EUNKNOWN : ILK_ECONN);
 }
@@ -148,6 +158,7 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 
 static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
 {
+    op->contact_at = op->now;
     if (reply->type == ILK__REPLY_ERROR)
         return on_error_reply(op, reply);
     if (op->type->script != ILK__SCRIPT_NONE) {
@@ -168,6 +179,8 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
             return ILK__ACT_SLEEP;
         return send_copy(op);
     }
+    op->resend = 0;
+    op->contact_at = op->now;
     return op->type->wake(op, cause);
 }
 
@@ -176,6 +189,7 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     op->now = input->now;
     switch (input->kind) {
     case ILK__INPUT_START:
+        op->contact_at = op->now;
         return op->type->start ? op->type->start(op) : ilk__op_ask(op);
     case ILK__INPUT_REPLY:
         return on_reply(op, input->reply);
@@ -184,6 +198,8 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     case ILK__INPUT_WAKE:
         return on_wake(op, input->cause);
     case ILK__INPUT_SENT:
+        if (op->type->told)
+            return op->type->told(op, input->status);
         break;
     }
     return ilk__op_done(op, op->status);

@@ -17,6 +17,9 @@
 
 #include "script.h"
 
+/* A wait without a deadline ends when the server is away for so long. */
+enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
+
 typedef enum ilk__act {
     ILK__ACT_SEND,  /* send op->command, then REPLY or NO_REPLY */
     ILK__ACT_TELL,  /* send op->command, nobody reads the reply: SENT */
@@ -43,7 +46,7 @@ typedef struct ilk__input {
     ilk__input_kind kind;
     int64_t now;             /* local time */
     const ilk__reply *reply; /* REPLY */
-    ilk_status status;       /* NO_REPLY: why */
+    ilk_status status;       /* NO_REPLY: why; SENT: was it */
     int may_have_run;        /* NO_REPLY: the server may have run it */
     ilk__cause cause;        /* WAKE */
 } ilk__input;
@@ -59,6 +62,7 @@ typedef struct ilk__op_type {
     ilk__act (*start)(ilk__op *op);
     ilk__act (*wake)(ilk__op *op, ilk__cause cause);
     ilk__act (*failed)(ilk__op *op, ilk_status status);
+    ilk__act (*told)(ilk__op *op, ilk_status status); /* after TELL */
 } ilk__op_type;
 
 struct ilk__op {
@@ -72,6 +76,8 @@ struct ilk__op {
     int64_t first_sent_at; /* before the first copy of that question */
     int retried;           /* a copy of this question may have run before */
     int patient;           /* wait for a server that is away or busy */
+    int hasty;             /* do not, even when a copy may have run */
+    int64_t contact_at;    /* when the server was last heard of */
     int resend;            /* asleep between two copies of a question */
     int backoff_ms;
     ilk_status status;     /* DONE */

@@ -29,7 +29,10 @@ typedef struct ilk_client ilk_client;
 /** Flags of ilk_client_opts; 0 is the default behaviour. */
 enum {
     ILK_CLIENT_LAZY = 1,        /**< connect at the first call, not in open */
-    ILK_CLIENT_NO_EMBEDDED = 2  /**< never start an embedded server */
+    ILK_CLIENT_NO_EMBEDDED = 2, /**< never start an embedded server */
+    /** waits on the process' main thread answer ILK_EINTR every 250 ms, so
+        that an interpreter gets to run its signal handlers */
+    ILK_CLIENT_TICK = 4
 };
 
 /** Options of a client. Zero means the default everywhere. */

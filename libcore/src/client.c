@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.c -- where the floors meet.
+ *
+ * A client owns a lane for its callers, a desk and a keeper. Handles hold a
+ * reference each. Fork is noticed by a number that the child's copy of the
+ * process raises, before any mutex is touched: one of the parent's threads
+ * may have held it. What the child cannot free safely it forgets.
+ */
+#include "client.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "lock.h"
+#include "log.h"
+#include "opts.h"
+#include "run.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONNECT_TIMEOUT_MS = 2000, REPLY_TIMEOUT_MS = 5000 };
+
+static uint32_t fork_generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+    fork_generation++;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+int ilk__client_is_forked(const ilk_client *client)
+{
+    return client->generation != fork_generation;
+}
+
+ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
+{
+    ilk__error_clear(err);
+    if (!client)
+        return ilk__fail(err, ILK_EINVAL, "client must not be NULL");
+    if (ilk__client_is_forked(client))
+        return ilk__fail(err, ILK_EFORKED,
+                         "the client belongs to the parent process");
+    if (client->closed)
+        return ilk__fail(err, ILK_ECLOSED, "the client is closed");
+    return ILK_OK;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+void ilk_client_opts_init(ilk_client_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+static ilk_status check_opts(ilk_client *client, ilk_error *err)
+{
+    ilk_client_opts *opts = &client->opts;
+    const ilk__url *url = &client->url;
+
+    if (url->connect_timeout_ms)
+        opts->connect_timeout_ms = url->connect_timeout_ms;
+    if (url->reply_timeout_ms)
+        opts->reply_timeout_ms = url->reply_timeout_ms;
+    if (opts->connect_timeout_ms < 0 || opts->reply_timeout_ms < 0)
+        return ilk__fail(err, ILK_EINVAL, "timeouts must not be negative");
+    if (opts->flags & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED |
+                                  ILK_CLIENT_TICK))
+        return ilk__fail(err, ILK_EINVAL, "unknown client flags 0x%x",
+                         (unsigned)opts->flags);
+    if (opts->protocol != 0 && opts->protocol != 2 && opts->protocol != 3)
+        return ilk__fail(err, ILK_EINVAL, "protocol must be 2 or 3, got %u",
+                         (unsigned)opts->protocol);
+    if (!opts->connect_timeout_ms)
+        opts->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+    if (!opts->reply_timeout_ms)
+        opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
+    if (!client->url.protocol)
+        client->url.protocol = (int)opts->protocol;
+    return ILK_OK;
+}
+
+/* NULL means the environment's URL, then the embedded server. */
+static const char *choose_url(const char *url, int *implicit)
+{
+    *implicit = 0;
+    if (!url)
+        url = getenv("INTERLOCK_URL");
+    if (url && *url)
+        return url;
+    *implicit = 1;
+    return "embedded://";
+}
+
+static int embedded_is_forbidden(const ilk_client *client)
+{
+    const char *wish = getenv("INTERLOCK_EMBEDDED");
+
+    return (client->opts.flags & ILK_CLIENT_NO_EMBEDDED) ||
+           (wish && strcmp(wish, "0") == 0);
+}
+
+/* Start or join the embedded server, and connect to its socket. */
+static ilk_status attach_embedded(ilk_client *client, int implicit,
+                                  ilk_error *err)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    char *socket;
+    ilk_status st;
+
+    if (embedded_is_forbidden(client))
+        return ilk__fail(err, ILK_ECONN,
+                         "no server: give a URL or set INTERLOCK_URL (the "
+                         "embedded server is forbidden)");
+    st = ilk__embedded_attach(
+        &client->embedded, client->url.path,
+        ilk__deadline(client->opts.connect_timeout_ms), err);
+    if (st)
+        return st;
+    if (implicit && !atomic_flag_test_and_set(&warned))
+        ilk__log(ILK__LOG_WARN, "no URL was given: an embedded server is "
+                                "used, other hosts are not covered");
+    socket = ilk__strdup(ilk__embedded_socket(client->embedded));
+    if (!socket)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    ilk__free(client->url.path);
+    client->url.path = socket;
+    client->url.scheme = ILK__SCHEME_UNIX;
+    return ILK_OK;
+}
+
+/* Desk, lane and keeper of this process. */
+static ilk_status build(ilk_client *client, ilk_error *err)
+{
+    const ilk_client_opts *opts = &client->opts;
+    ilk_status st;
+
+    client->desk = ilk__calloc(1, sizeof *client->desk);
+    if (!client->desk)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__desk_open(client->desk, client->url.label, err);
+    if (st) {
+        ilk__free(client->desk);
+        client->desk = NULL;
+        return st;
+    }
+    client->desk->unclaimed = ilk__lock_unclaimed;
+    snprintf(client->name, sizeof client->name, "interlock-%s",
+             client->desk->client_id);
+    client->lane = ilk__lane_new(&client->url, client->name,
+                                 opts->connect_timeout_ms);
+    client->keeper =
+        ilk__keeper_new(client->desk, &client->url, client->name,
+                        opts->connect_timeout_ms, opts->reply_timeout_ms);
+    if (!client->lane || !client->keeper)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    return ILK_OK;
+}
+
+static void destroy(ilk_client *client)
+{
+    if (client->keeper)
+        ilk__keeper_free(client->keeper);
+    ilk__lane_free(client->lane);
+    if (client->desk)
+        ilk__desk_close(client->desk);
+    ilk__free(client->desk);
+    ilk__embedded_detach(client->embedded);
+    ilk__url_free(&client->url);
+    ilk__free(client);
+}
+
+static ilk_status set_up(ilk_client *client, const char *text,
+                         const ilk_client_opts *opts, ilk_error *err)
+{
+    int implicit;
+    ilk_status st =
+        ilk__opts_copy(&client->opts, sizeof client->opts, opts,
+                       "ilk_client_opts", err);
+
+    if (st == ILK_OK)
+        st = ilk__url_parse(&client->url, choose_url(text, &implicit), err);
+    if (st == ILK_OK)
+        st = check_opts(client, err);
+    if (st == ILK_OK && !client->url.label && client->opts.label) {
+        client->url.label = ilk__strdup(client->opts.label);
+        if (!client->url.label)
+            st = ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
+    client->opts.label = NULL; /* the caller's */
+    if (st == ILK_OK && client->url.scheme == ILK__SCHEME_EMBEDDED)
+        st = attach_embedded(client, implicit, err);
+    if (st == ILK_OK)
+        st = build(client, err);
+    if (st == ILK_OK && !(client->opts.flags & ILK_CLIENT_LAZY))
+        st = ilk__lane_connect(
+            client->lane, ilk__deadline(client->opts.connect_timeout_ms),
+            err);
+    return st;
+}
+
+ilk_status ilk_client_open(ilk_client **out, const char *url,
+                           const ilk_client_opts *opts, ilk_error *err)
+{
+    ilk_client *client;
+    ilk_status st;
+
+    ilk__error_clear(err);
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    pthread_once(&fork_once, watch_forks);
+    client = ilk__calloc(1, sizeof *client);
+    if (!client)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    atomic_init(&client->refs, 1);
+    client->generation = fork_generation;
+    st = set_up(client, url, opts, err);
+    if (st) {
+        destroy(client);
+        return st;
+    }
+    *out = client;
+    return ILK_OK;
+}
+
+/* ---- closing ------------------------------------------------------------ */
+
+static void shut(ilk_client *client)
+{
+    if (atomic_exchange(&client->closed, 1))
+        return;
+    ilk__desk_lock(client->desk);
+    client->desk->closed = 1;
+    ilk__desk_wake_sleepers(client->desk);
+    ilk__desk_unlock(client->desk);
+    ilk__keeper_stop(client->keeper);
+    ilk__lane_shut(client->lane);
+}
+
+ilk_status ilk_client_close(ilk_client *client, ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st == ILK_ECLOSED)
+        return ILK_OK;
+    if (st)
+        return st;
+    shut(client);
+    return ILK_OK;
+}
+
+/* In a child: the parent's server, threads and memory are left alone. */
+static void abandon(ilk_client *client)
+{
+    if (client->lane)
+        ilk__lane_abandon(client->lane);
+    if (client->keeper)
+        ilk__keeper_abandon(client->keeper);
+    if (client->desk)
+        ilk__pollable_close(&client->desk->bell);
+    ilk__embedded_abandon(client->embedded);
+    client->lane = NULL;
+    client->keeper = NULL;
+    client->desk = NULL;
+    client->embedded = NULL;
+}
+
+ilk_client *ilk__client_ref(ilk_client *client)
+{
+    atomic_fetch_add(&client->refs, 1);
+    return client;
+}
+
+void ilk__client_unref(ilk_client *client)
+{
+    if (atomic_fetch_sub(&client->refs, 1) != 1)
+        return;
+    if (ilk__client_is_forked(client))
+        abandon(client);
+    else
+        shut(client);
+    destroy(client);
+}
+
+void ilk_client_free(ilk_client *client)
+{
+    if (client)
+        ilk__client_unref(client);
+}
+
+ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err)
+{
+    int embedded;
+    ilk_status st = ILK_OK;
+
+    ilk__error_clear(err);
+    if (!client)
+        return ilk__fail(err, ILK_EINVAL, "client must not be NULL");
+    if (!ilk__client_is_forked(client))
+        return ILK_OK;
+    embedded = client->embedded != NULL;
+    abandon(client);
+    client->era++;
+    client->closed = 0;
+    if (embedded) { /* its directory is that of the socket */
+        char *slash = strrchr(client->url.path, '/');
+
+        *slash = '\0';
+        st = ilk__embedded_attach(
+            &client->embedded, client->url.path,
+            ilk__deadline(client->opts.connect_timeout_ms), err);
+        *slash = '/';
+    }
+    if (st == ILK_OK)
+        st = build(client, err);
+    if (st == ILK_OK)
+        client->generation = fork_generation;
+    return st;
+}
+
+/* ---- verbs -------------------------------------------------------------- */
+
+static void ask_ping(ilk__op *op)
+{
+    ilk__command_add_str(&op->command, "PING");
+}
+
+static ilk__act on_pong(ilk__op *op, const ilk__reply *reply)
+{
+    (void)reply;
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type ping = {.name = "ping",
+                                  .script = ILK__SCRIPT_NONE,
+                                  .ask = ask_ping,
+                                  .reply = on_pong};
+
+ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
+                           ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st)
+        return st;
+    if (timeout_ms < 0)
+        timeout_ms = client->opts.reply_timeout_ms;
+    return ilk__ask(client, &ping, NULL, timeout_ms, err);
+}
+
+void ilk_client_interrupt(ilk_client *client)
+{
+    if (!client || ilk__client_is_forked(client) || client->closed)
+        return;
+    atomic_fetch_add(&client->desk->interrupts, 1);
+    ilk__pollable_raise(&client->desk->bell);
+}
+
+ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd, ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st)
+        return st;
+    if (!out_fd)
+        return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
+    ilk__desk_lock(client->desk);
+    client->desk->events_wanted = 1;
+    ilk__desk_unlock(client->desk);
+    return ilk__events_fd(&client->desk->events, out_fd, err);
+}
+
+ilk_status ilk_client_next_event(ilk_client *client, ilk_event *event,
+                                 ilk_error *err)
+{
+    ilk_event ours = {.size = sizeof ours};
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st)
+        return st;
+    if (!event)
+        return ilk__fail(err, ILK_EINVAL, "event must not be NULL");
+    st = ilk__events_next(&client->desk->events, &ours, err);
+    if (st)
+        return st;
+    return ilk__opts_fill(event, &ours, sizeof ours, "ilk_event", err);
+}
+
+ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
+                                ilk_error *err)
+{
+    ilk_client_stats ours;
+    ilk__lane_counts lane;
+    ilk__keeper_counts keeper;
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st && st != ILK_ECLOSED)
+        return st;
+    if (!stats)
+        return ilk__fail(err, ILK_EINVAL, "stats must not be NULL");
+    ilk__lane_counts_get(client->lane, &lane);
+    ilk__desk_lock(client->desk);
+    ours = client->desk->stats;
+    ilk__keeper_counts_get(client->keeper, &keeper);
+    ilk__desk_unlock(client->desk);
+    ours.commands = lane.commands + keeper.commands;
+    ours.writes = lane.writes + keeper.writes;
+    ours.bytes_out = lane.bytes_out + keeper.bytes_out;
+    ours.bytes_in = lane.bytes_in + keeper.bytes_in;
+    ours.connects = lane.connects + keeper.connects;
+    ours.connections = lane.connected + keeper.connected;
+    ours.events_dropped = client->desk->events.dropped;
+    return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_client_stats", err);
+}
+
+const char *ilk_client_id(const ilk_client *client)
+{
+    return client && client->desk ? client->desk->client_id : "";
+}
+
+const char *ilk_client_url(const ilk_client *client)
+{
+    return client ? client->url.shown : "";
+}

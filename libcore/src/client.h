@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* client.h -- where the floors meet: lane, desk, keeper, references, fork. */
+#ifndef ILK__CLIENT_H
+#define ILK__CLIENT_H
+
+#include "desk.h"
+#include "embedded.h"
+#include "keeper.h"
+#include "lane.h"
+#include "url.h"
+
+#include <interlock/client.h>
+
+struct ilk_client {
+    _Atomic int32_t refs;
+    _Atomic int32_t closed;
+    uint32_t generation; /* of forks, when it was opened */
+    uint32_t era;        /* counts reopenings: older holds are the parent's */
+    ilk_client_opts opts;
+    ilk__url url;
+    char name[64]; /* of its connections */
+    ilk__embedded *embedded;
+    ilk__lane *lane;
+    ilk__desk *desk;
+    ilk__keeper *keeper;
+};
+
+/*
+ * To be called first by every public function: ILK_EINVAL for NULL,
+ * ILK_EFORKED in a child, ILK_ECLOSED after close. Touches no mutex.
+ */
+ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err);
+int ilk__client_is_forked(const ilk_client *client);
+
+ilk_client *ilk__client_ref(ilk_client *client);
+void ilk__client_unref(ilk_client *client); /* the last one closes it */
+
+#endif

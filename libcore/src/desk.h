@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * desk.h -- what the callers' threads and the keeper share: timers, waits,
+ * leases, errands, news. One mutex guards all of it; no I/O happens under it.
+ */
+#ifndef ILK__DESK_H
+#define ILK__DESK_H
+
+#include "event.h"
+#include "keys.h"
+#include "op.h"
+#include "park.h"
+#include "table.h"
+#include "timer.h"
+#include "token.h"
+
+#include <pthread.h>
+
+/* An operation that the keeper runs for somebody. */
+typedef struct ilk__errand ilk__errand;
+typedef struct ilk__desk ilk__desk;
+struct ilk__errand {
+    ilk__op op;
+    ilk__timer timer;  /* the operation's sleeps */
+    ilk__errand *next; /* posted, or in line on the wire */
+    ilk__desk *desk;
+    int64_t patience;  /* when the server's silence ends the connection */
+    /* Called by the keeper under the mutex when the operation is done. */
+    void (*finished)(ilk__errand *errand);
+};
+
+/* A thread asleep in the blocking driver. */
+typedef struct ilk__sleeper {
+    struct ilk__sleeper *next;
+    ilk__parker *parker;
+} ilk__sleeper;
+
+typedef enum ilk__inbox_state {
+    ILK__INBOX_NONE,   /* nobody has needed it yet */
+    ILK__INBOX_WANTED, /* on its way */
+    ILK__INBOX_READY,  /* subscribed, confirmed */
+    ILK__INBOX_REFUSED /* inbox_error tells why */
+} ilk__inbox_state;
+
+struct ilk__desk {
+    pthread_mutex_t mutex;
+    ilk__pollable bell; /* wakes the keeper */
+    int64_t plan;       /* when the keeper will look by itself */
+    int closed;
+    char client_id[ILK__CLIENT_ID_LEN + 1];
+    char label[128];
+    ilk__timers timers;
+    ilk__table waiters; /* by id */
+    ilk__table watches; /* by key of the waiting list */
+    ilk__errand *posted, **posted_end;
+    ilk__sleeper *sleepers;
+    _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
+    _Atomic int32_t inbox; /* an ilk__inbox_state */
+    ilk_error inbox_error;
+    int channels_changed; /* watches with a channel came or went */
+    int events_wanted;    /* somebody polls for news */
+    /* A grant came for somebody who does not wait any more; mutex held. */
+    void (*unclaimed)(ilk__desk *desk, char kind, const char *token,
+                      const char *name, size_t name_len);
+    int64_t last_id;
+    _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
+    ilk__events events;
+    ilk_client_stats stats;
+};
+
+ilk_status ilk__desk_open(ilk__desk *desk, const char *label, ilk_error *err);
+void ilk__desk_close(ilk__desk *desk); /* nobody else may be at it */
+
+void ilk__desk_lock(ilk__desk *desk);
+void ilk__desk_unlock(ilk__desk *desk);
+
+int64_t ilk__desk_new_id(ilk__desk *desk); /* takes the mutex itself */
+
+/* With the mutex held. */
+void ilk__desk_ring(ilk__desk *desk, int64_t due); /* keeper, look by then */
+void ilk__desk_set_timer(ilk__desk *desk, ilk__timer *timer, int64_t due);
+void ilk__desk_post(ilk__desk *desk, ilk__errand *errand);
+void ilk__desk_wake_sleepers(ilk__desk *desk);
+
+void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
+                      const ilk__op_type *type, void *subject);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* give_back.c -- errands that take back entries and grants nobody wants. */
+#include "alloc.h"
+#include "clock.h"
+#include "wait.h"
+
+#include <string.h>
+
+/* A lease that was given can last so long, so trying longer is useless. */
+enum { TRY_FOR_MS = 30 * 1000, LINE_KEYS = 5 };
+
+typedef struct give_back {
+    ilk__errand errand;
+    ilk__line line;
+    ilk__bytes keys[LINE_KEYS];
+    const char *entry, *token;
+    size_t entry_len;
+    char bytes[];
+} give_back;
+
+void ilk__give_back_ask(ilk__op *op)
+{
+    const give_back *self = op->subject;
+
+    ilk__wait_add_cancel(&op->command, &self->line, self->entry,
+                         self->entry_len, self->token);
+}
+
+static void finished(ilk__errand *errand)
+{
+    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__op_free(&errand->op);
+    ilk__free(errand);
+}
+
+static char *put(char **to, const void *data, size_t len)
+{
+    char *here = *to;
+
+    if (len)
+        memcpy(here, data, len);
+    here[len] = '\0';
+    *to += len + 1;
+    return here;
+}
+
+static give_back *copy_of(const ilk__line *line, const char *entry,
+                          size_t entry_len, const char *token)
+{
+    size_t room = entry_len + strlen(token) + line->channel.len + 3;
+    give_back *self;
+    char *to;
+
+    for (size_t i = 0; i < line->key_count; i++)
+        room += line->keys[i].len + 1;
+    self = ilk__calloc(1, sizeof *self + room);
+    if (!self)
+        return NULL;
+    to = self->bytes;
+    self->line = *line;
+    self->line.keys = self->keys;
+    for (size_t i = 0; i < line->key_count; i++) {
+        self->keys[i].len = line->keys[i].len;
+        self->keys[i].data = put(&to, line->keys[i].data, line->keys[i].len);
+    }
+    self->line.channel.data = put(&to, line->channel.data, line->channel.len);
+    self->entry = put(&to, entry, entry_len);
+    self->entry_len = entry_len;
+    self->token = put(&to, token, strlen(token));
+    return self;
+}
+
+void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
+                    size_t entry_len, const char *token)
+{
+    give_back *self = copy_of(line, entry, entry_len, token);
+
+    if (!self)
+        return;
+    if (ilk__timers_reserve(&desk->timers, NULL)) {
+        ilk__free(self);
+        return;
+    }
+    ilk__errand_init(&self->errand, desk, line->cancel, self);
+    self->errand.op.deadline = ilk__deadline(TRY_FOR_MS);
+    self->errand.op.patient = 1;
+    self->errand.finished = finished;
+    desk->stats.passed_on++;
+    ilk__desk_post(desk, &self->errand);
+}

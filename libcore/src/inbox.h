@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inbox.h -- the client's subscription: where grants and wake-ups arrive.
+ *
+ *     ilk:inbox:<client id>      1 grant <waiter> <token> <fence> <lease ms>
+ *                                        <server us> <name>
+ *                                1 wake <waiter> <name>
+ *
+ * The keeper drives the link; this tells what to send on it and what its
+ * replies mean. All with the desk's mutex held.
+ */
+#ifndef ILK__INBOX_H
+#define ILK__INBOX_H
+
+#include "desk.h"
+#include "link.h"
+
+/* The link is up: subscribe. */
+void ilk__inbox_came_up(ilk__desk *desk, ilk__link *link);
+/* The link was lost: what it would have told may be lost with it. */
+void ilk__inbox_lost(ilk__desk *desk, const ilk__link *link);
+void ilk__inbox_reply(ilk__desk *desk, ilk__link *link,
+                      const ilk__reply *reply);
+/* Watches with a channel of others came or went. */
+void ilk__inbox_channels(ilk__desk *desk, ilk__link *link);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keeper.c -- one background thread per client and its event loop.
+ *
+ * A turn: with the mutex, fire what is due and step errands, which appends
+ * their commands to the calls link; without it, write, poll and read. The
+ * links belong to this thread alone, so only the desk needs the mutex.
+ */
+#include "keeper.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "inbox.h"
+#include "log.h"
+#include "watch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
+
+struct ilk__keeper {
+    ilk__desk *desk;
+    int64_t reply_timeout_ms;
+    pthread_t thread;
+    int started, stopping; /* under the desk's mutex */
+    int64_t stop_by;
+    ilk__link calls, inbox;
+    ilk__errand *first, **end;     /* on the wire of the calls link */
+    ilk__errand *held, **held_end; /* to be sent when it is up */
+    uint32_t interrupts;           /* seen so far */
+    ilk__keeper_counts counts;     /* a copy for others, under the mutex */
+};
+
+ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
+                             const char *name, int64_t connect_timeout_ms,
+                             int64_t reply_timeout_ms)
+{
+    ilk__keeper *keeper = ilk__calloc(1, sizeof *keeper);
+
+    if (!keeper)
+        return NULL;
+    keeper->desk = desk;
+    keeper->reply_timeout_ms = reply_timeout_ms;
+    keeper->end = &keeper->first;
+    keeper->held_end = &keeper->held;
+    ilk__link_init(&keeper->calls, url, name, connect_timeout_ms);
+    ilk__link_init(&keeper->inbox, url, name, connect_timeout_ms);
+    return keeper;
+}
+
+/* ---- errands ------------------------------------------------------------ */
+
+static void append(ilk__errand ***end, ilk__errand *errand)
+{
+    errand->next = NULL;
+    **end = errand;
+    *end = &errand->next;
+}
+
+static ilk__errand *take_first(ilk__errand **first, ilk__errand ***end)
+{
+    ilk__errand *errand = *first;
+
+    if (errand) {
+        *first = errand->next;
+        if (!*first)
+            *end = first;
+    }
+    return errand;
+}
+
+static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input);
+
+static void send_or_hold(ilk__keeper *keeper, ilk__errand *errand)
+{
+    if (!keeper->calls.up) {
+        keeper->calls.wanted = 1;
+        append(&keeper->held_end, errand);
+        return;
+    }
+    if (ilk__link_send(&keeper->calls, &errand->op.command)) {
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .status = ILK_ENOMEM};
+        step(keeper, errand, &input);
+        return;
+    }
+    errand->patience = ilk__deadline(keeper->reply_timeout_ms);
+    append(&keeper->end, errand);
+}
+
+static void wake_errand(ilk__timer *timer, void *context)
+{
+    ilk__errand *errand =
+        (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer));
+    ilk__input input = {.kind = ILK__INPUT_WAKE, .cause = ILK__CAUSE_TIME};
+
+    step(context, errand, &input);
+}
+
+static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input)
+{
+    ilk__act act;
+
+    input->now = ilk__now_ms();
+    act = ilk__op_step(&errand->op, input);
+    if (act == ILK__ACT_SEND) {
+        send_or_hold(keeper, errand);
+    } else if (act == ILK__ACT_SLEEP) {
+        errand->timer.fire = wake_errand;
+        ilk__timer_set(&keeper->desk->timers, &errand->timer,
+                       errand->op.wake_at);
+    } else {
+        errand->finished(errand);
+    }
+}
+
+static void start_posted(ilk__keeper *keeper)
+{
+    ilk__desk *desk = keeper->desk;
+    ilk__errand *errand;
+
+    while ((errand = take_first(&desk->posted, &desk->posted_end))) {
+        ilk__input input = {.kind = ILK__INPUT_START};
+
+        step(keeper, errand, &input);
+    }
+}
+
+static void send_held(ilk__keeper *keeper)
+{
+    ilk__errand *held = keeper->held, *next;
+
+    keeper->held = NULL;
+    keeper->held_end = &keeper->held;
+    for (; held; held = next) {
+        next = held->next;
+        send_or_hold(keeper, held);
+    }
+}
+
+/* All of these go without an answer; some will want to be sent again. */
+static void no_reply(ilk__keeper *keeper, ilk__errand *list, int may_have_run,
+                     ilk_status status)
+{
+    for (ilk__errand *next; list; list = next) {
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .may_have_run = may_have_run,
+                            .status = status};
+        next = list->next;
+        step(keeper, list, &input);
+    }
+}
+
+static void calls_lost(ilk__keeper *keeper)
+{
+    ilk__errand *on_wire = keeper->first, *held = keeper->held;
+    ilk_status status = (ilk_status)keeper->calls.error.code;
+
+    ilk__log(ILK__LOG_INFO, "keeper: %s", keeper->calls.error.msg);
+    keeper->first = keeper->held = NULL;
+    keeper->end = &keeper->first;
+    keeper->held_end = &keeper->held;
+    no_reply(keeper, on_wire, 1, ILK_ECONN);
+    no_reply(keeper, held, 0, status ? status : ILK_ECONN);
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static void run_calls(ilk__keeper *keeper)
+{
+    ilk__reply *reply = NULL;
+    ilk__link_event event;
+
+    while ((event = ilk__link_next(&keeper->calls, &reply))) {
+        ilk__desk_lock(keeper->desk);
+        if (event == ILK__LINK_CAME_UP) {
+            send_held(keeper);
+            /* what happened while it was down is found out at once */
+            ilk__watch_hurry_all(keeper->desk);
+        } else if (event == ILK__LINK_LOST) {
+            calls_lost(keeper);
+        } else if (reply->type != ILK__REPLY_PUSH) {
+            ilk__errand *errand = take_first(&keeper->first, &keeper->end);
+            ilk__input input = {.kind = ILK__INPUT_REPLY, .reply = reply};
+
+            if (errand) {
+                step(keeper, errand, &input);
+            } else {
+                ilk__link_break(&keeper->calls, "a reply too many");
+                calls_lost(keeper);
+            }
+        }
+        ilk__desk_unlock(keeper->desk);
+        ilk__reply_free(reply);
+        reply = NULL;
+        if (event == ILK__LINK_LOST)
+            break;
+    }
+}
+
+static void run_inbox(ilk__keeper *keeper)
+{
+    ilk__reply *reply = NULL;
+    ilk__link_event event;
+
+    while ((event = ilk__link_next(&keeper->inbox, &reply))) {
+        ilk__desk_lock(keeper->desk);
+        if (event == ILK__LINK_CAME_UP)
+            ilk__inbox_came_up(keeper->desk, &keeper->inbox);
+        else if (event == ILK__LINK_LOST)
+            ilk__inbox_lost(keeper->desk, &keeper->inbox);
+        else
+            ilk__inbox_reply(keeper->desk, &keeper->inbox, reply);
+        ilk__desk_unlock(keeper->desk);
+        ilk__reply_free(reply);
+        reply = NULL;
+        if (event == ILK__LINK_LOST)
+            break;
+    }
+}
+
+/* A server that does not answer is left. */
+static void check_patience(ilk__keeper *keeper, int64_t now)
+{
+    if (!keeper->first || now < keeper->first->patience)
+        return;
+    ilk__link_break(&keeper->calls, "the server does not answer");
+    calls_lost(keeper);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static void count(ilk__keeper *keeper)
+{
+    const ilk__link *a = &keeper->calls, *b = &keeper->inbox;
+
+    keeper->counts = (ilk__keeper_counts){
+        .commands = a->commands + b->commands,
+        .writes = a->writes + b->writes,
+        .bytes_out = a->bytes_out + b->bytes_out,
+        .bytes_in = a->bytes_in + b->bytes_in,
+        .connects = a->connects + b->connects,
+        .connected = (a->up != 0) + (b->up != 0),
+    };
+}
+
+/* The part of a turn that needs the mutex. 0 when it is time to end. */
+static int keep(ilk__keeper *keeper)
+{
+    ilk__desk *desk = keeper->desk;
+    int64_t now = ilk__now_ms();
+    uint32_t interrupts = atomic_load(&desk->interrupts);
+    ilk__timer *timer;
+
+    check_patience(keeper, now);
+    start_posted(keeper);
+    while ((timer = ilk__timers_pop(&desk->timers, now)))
+        timer->fire(timer, keeper);
+    start_posted(keeper);
+    if (interrupts != keeper->interrupts || desk->closed)
+        ilk__desk_wake_sleepers(desk);
+    keeper->interrupts = interrupts;
+    if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
+        keeper->inbox.wanted = 1;
+    if (desk->channels_changed && keeper->inbox.up)
+        ilk__inbox_channels(desk, &keeper->inbox);
+    count(keeper);
+    return !keeper->stopping || (keeper->first && now < keeper->stop_by);
+}
+
+/* Sleep until a link, the bell or a timer wants something. */
+static void sleep_on(ilk__keeper *keeper, int64_t due)
+{
+    struct pollfd fds[3];
+
+    fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->desk->bell),
+                             .events = POLLIN};
+    due = ilk__sooner(due, ilk__link_prepare(&keeper->calls, &fds[1]));
+    due = ilk__sooner(due, ilk__link_prepare(&keeper->inbox, &fds[2]));
+    if (poll(fds, 3, ilk__poll_timeout(due)) > 0) {
+        if (fds[0].revents)
+            ilk__pollable_clear(&keeper->desk->bell);
+        ilk__link_polled(&keeper->calls, &fds[1]);
+        ilk__link_polled(&keeper->inbox, &fds[2]);
+    }
+}
+
+static void *keeper_main(void *context)
+{
+    ilk__keeper *keeper = context;
+    ilk__desk *desk = keeper->desk;
+    int going = 1;
+
+    while (going) {
+        int64_t due;
+
+        ilk__desk_lock(desk);
+        desk->plan = INT64_MIN; /* awake: nobody needs to ring */
+        going = keep(keeper);
+        due = ilk__timers_next(&desk->timers);
+        if (keeper->first)
+            due = ilk__sooner(due, keeper->first->patience);
+        if (keeper->stopping)
+            due = ilk__sooner(due, keeper->stop_by);
+        desk->plan = due;
+        ilk__desk_unlock(desk);
+        if (!going)
+            break;
+        ilk__link_flush(&keeper->calls);
+        ilk__link_flush(&keeper->inbox);
+        sleep_on(keeper, due);
+        run_calls(keeper);
+        run_inbox(keeper);
+    }
+    return NULL;
+}
+
+/* ---- starting and stopping ---------------------------------------------- */
+
+/* Signals are for the threads of the program. */
+static int start_thread(ilk__keeper *keeper)
+{
+    sigset_t all, old;
+    int failed;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    failed = pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return failed;
+}
+
+ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
+{
+    int failed = 0;
+
+    ilk__desk_lock(keeper->desk);
+    if (!keeper->started && !keeper->desk->closed) {
+        failed = start_thread(keeper);
+        keeper->started = !failed;
+    }
+    ilk__desk_unlock(keeper->desk);
+    if (failed)
+        return ilk__fail(err, ILK_ESYSTEM, "cannot start a thread: %s",
+                         strerror(failed));
+    return ILK_OK;
+}
+
+void ilk__keeper_stop(ilk__keeper *keeper)
+{
+    int running;
+
+    ilk__desk_lock(keeper->desk);
+    running = keeper->started && !keeper->stopping;
+    keeper->stopping = 1;
+    keeper->stop_by = ilk__deadline(LAST_WORDS_MS);
+    ilk__pollable_raise(&keeper->desk->bell);
+    ilk__desk_unlock(keeper->desk);
+    if (running)
+        pthread_join(keeper->thread, NULL);
+    ilk__link_close(&keeper->calls);
+    ilk__link_close(&keeper->inbox);
+}
+
+static void end_all(ilk__keeper *keeper, ilk__errand *list)
+{
+    for (ilk__errand *next; list; list = next) {
+        next = list->next;
+        list->op.status = ILK_ECLOSED;
+        ilk__timer_clear(&keeper->desk->timers, &list->timer);
+        list->finished(list);
+    }
+}
+
+void ilk__keeper_free(ilk__keeper *keeper)
+{
+    ilk__desk *desk = keeper->desk;
+    ilk__timer *timer;
+
+    end_all(keeper, keeper->first);
+    end_all(keeper, keeper->held);
+    end_all(keeper, desk->posted);
+    /* What is left are errands asleep between two tries. */
+    while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
+        if (timer->fire == wake_errand)
+            end_all(keeper, (ilk__errand *)((char *)timer -
+                                            offsetof(ilk__errand, timer)));
+    ilk__free(keeper);
+}
+
+void ilk__keeper_abandon(ilk__keeper *keeper)
+{
+    ilk__link_abandon(&keeper->calls);
+    ilk__link_abandon(&keeper->inbox);
+}
+
+void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)
+{
+    *out = keeper->counts;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* lease.c -- what a handle holds, and its renewal. */
+#include "lease.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "log.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* A renewal under way has copies of all it needs: the handle may go first. */
+struct ilk__renewal {
+    ilk__errand errand;
+    ilk__extension extension;
+    ilk__lease *lease; /* NULL once that hold is over */
+    ilk__bytes keys[]; /* then the keys' bytes and the token's */
+};
+
+static void fire(ilk__timer *timer, void *context);
+
+int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms)
+{
+    return began + lease_ms - lease_ms / 100 - ILK__DRIFT_MS;
+}
+
+ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
+                           const ilk__op_type *extend, const ilk__bytes *keys,
+                           size_t key_count, int64_t id, ilk_error *err)
+{
+    ilk_status st;
+
+    lease->desk = desk;
+    lease->extend = extend;
+    lease->keys = keys;
+    lease->key_count = key_count;
+    lease->id = id;
+    lease->timer.fire = fire;
+    ilk__desk_lock(desk);
+    st = ilk__timers_reserve(&desk->timers, err);
+    ilk__desk_unlock(desk);
+    return st;
+}
+
+/* The keeper looks away; a renewal under way is nobody's any more. */
+static void unwatch(ilk__lease *lease)
+{
+    if (lease->renewal)
+        lease->renewal->lease = NULL;
+    lease->renewal = NULL;
+    if (!lease->watched)
+        return;
+    lease->watched = 0;
+    lease->desk->stats.held--;
+    ilk__timer_clear(&lease->desk->timers, &lease->timer);
+}
+
+void ilk__lease_destroy(ilk__lease *lease)
+{
+    ilk__desk *desk = lease->desk;
+
+    ilk__desk_lock(desk);
+    unwatch(lease);
+    ilk__events_forget(&desk->events, lease->id);
+    ilk__timers_unreserve(&desk->timers);
+    ilk__desk_unlock(desk);
+}
+
+void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
+                      int64_t span_ms)
+{
+    ilk__desk_lock(lease->desk);
+    lease->span_ms = span_ms;
+    atomic_store(&lease->fence, fence);
+    atomic_store(&lease->deadline, deadline);
+    atomic_store(&lease->state, ILK__LEASE_HELD);
+    lease->desk->stats.acquires++;
+    ilk__desk_unlock(lease->desk);
+}
+
+static int64_t next_look(const ilk__lease *lease, int64_t now)
+{
+    int64_t deadline = atomic_load(&lease->deadline);
+
+    if (!lease->renews || now >= lease->hold_end)
+        return deadline;
+    return ilk__sooner(now + lease->span_ms / 3, deadline);
+}
+
+void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
+                      int64_t hold_end)
+{
+    ilk__desk *desk = lease->desk;
+
+    ilk__desk_lock(desk);
+    lease->ttl_ms = ttl_ms;
+    lease->renews = renews;
+    lease->hold_end = hold_end;
+    if (!lease->watched)
+        desk->stats.held++;
+    lease->watched = 1;
+    ilk__desk_set_timer(desk, &lease->timer,
+                        next_look(lease, ilk__now_ms()));
+    ilk__desk_unlock(desk);
+}
+
+static void leave(ilk__lease *lease, ilk__lease_state state)
+{
+    unwatch(lease);
+    atomic_store(&lease->state, state);
+    atomic_store(&lease->deadline, 0);
+}
+
+void ilk__lease_end(ilk__lease *lease)
+{
+    ilk__desk_lock(lease->desk);
+    leave(lease, ILK__LEASE_FREE);
+    ilk__desk_unlock(lease->desk);
+}
+
+/* With the mutex held. */
+static void lose(ilk__lease *lease, ilk_status why)
+{
+    leave(lease, ILK__LEASE_LOST);
+    lease->desk->stats.losses++;
+    ilk__events_push(&lease->desk->events, ILK_EVENT_LOCK_LOST, lease->id,
+                     why);
+    ilk__log(ILK__LOG_WARN, "lock %lld is lost: %s", (long long)lease->id,
+             ilk_strerror(why));
+}
+
+void ilk__lease_lose(ilk__lease *lease)
+{
+    ilk__desk_lock(lease->desk);
+    if (atomic_load(&lease->state) == ILK__LEASE_HELD)
+        lose(lease, ILK_ELOST);
+    ilk__desk_unlock(lease->desk);
+}
+
+ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err)
+{
+    switch (atomic_load(&lease->state)) {
+    case ILK__LEASE_HELD:
+        return ILK_OK;
+    case ILK__LEASE_LOST:
+        return ilk__fail(err, ILK_ELOST, "the lock was lost");
+    default:
+        return ilk__fail(err, ILK_ENOTOWNER, "the handle holds nothing");
+    }
+}
+
+int64_t ilk__lease_remaining(const ilk__lease *lease)
+{
+    int64_t left;
+
+    if (atomic_load(&lease->state) != ILK__LEASE_HELD)
+        return 0;
+    left = atomic_load(&lease->deadline) - ilk__now_ms();
+    return left > 0 ? left : 0;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
+                          int64_t ttl_ms)
+{
+    out->keys = lease->keys;
+    out->key_count = lease->key_count;
+    out->token = lease->token;
+    out->token_len = lease->token_len;
+    out->ttl_ms = ttl_ms;
+    out->tells_fence = lease->tells_fence;
+    out->fence = 0;
+}
+
+void ilk__lease_ask(ilk__op *op)
+{
+    const ilk__extension *extension = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script, extension->key_count);
+    for (size_t i = 0; i < extension->key_count; i++)
+        ilk__command_add(&op->command, extension->keys[i].data,
+                         extension->keys[i].len);
+    ilk__command_add(&op->command, extension->token, extension->token_len);
+    ilk__command_add_int(&op->command, extension->ttl_ms);
+    if (extension->tells_fence)
+        ilk__command_add_int(&op->command, extension->fence);
+}
+
+ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__extension *extension = op->subject;
+
+    if (ilk__script_code(reply) != ILK__CODE_HELD)
+        return ilk__op_fail(op, ILK_ELOST, "the lock is no longer ours");
+    extension->ttl_ms = ilk__script_int(reply, 0);
+    extension->fence = ilk__script_int(reply, 1);
+    return ilk__op_done(op, ILK_OK);
+}
+
+/* ---- renewal ------------------------------------------------------------ */
+
+
+static void prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+{
+    lease->span_ms = lease_ms;
+    atomic_store(&lease->deadline, ilk__lease_deadline(asked_at, lease_ms));
+    atomic_store(&lease->state, ILK__LEASE_HELD);
+    if (lease->watched)
+        ilk__desk_set_timer(lease->desk, &lease->timer,
+                            next_look(lease, ilk__now_ms()));
+}
+
+void ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+{
+    ilk__desk_lock(lease->desk);
+    prolong(lease, asked_at, lease_ms);
+    ilk__desk_unlock(lease->desk);
+}
+
+/* The errand is done. The mutex is held. */
+static void renewed(ilk__errand *errand)
+{
+    ilk__renewal *renewal = (ilk__renewal *)errand;
+    ilk__lease *lease = renewal->lease;
+    ilk_status status = errand->op.status;
+
+    if (lease) {
+        lease->renewal = NULL;
+        if (status == ILK_OK) {
+            prolong(lease, errand->op.sent_at, renewal->extension.ttl_ms);
+            errand->desk->stats.renewals++;
+        } else if (status == ILK_ELOST || status == ILK_ETYPE) {
+            lose(lease, status);
+        }
+        /* else the timer is set for another try before the deadline */
+    }
+    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__op_free(&errand->op);
+    ilk__free(renewal);
+}
+
+static ilk__renewal *renewal_of(ilk__lease *lease)
+{
+    size_t size = sizeof(ilk__renewal) + lease->key_count * sizeof(ilk__bytes);
+    ilk__renewal *renewal;
+    size_t bytes = lease->token_len;
+    char *to;
+
+    for (size_t i = 0; i < lease->key_count; i++)
+        bytes += lease->keys[i].len;
+    renewal = ilk__malloc(size + bytes);
+    if (!renewal)
+        return NULL;
+    to = (char *)renewal + size;
+    ilk__lease_extension(lease, &renewal->extension, lease->ttl_ms);
+    for (size_t i = 0; i < lease->key_count; i++) {
+        renewal->keys[i] = (ilk__bytes){.data = to, .len = lease->keys[i].len};
+        memcpy(to, lease->keys[i].data, lease->keys[i].len);
+        to += lease->keys[i].len;
+    }
+    memcpy(to, lease->token, lease->token_len);
+    renewal->extension.keys = renewal->keys;
+    renewal->extension.token = to;
+    renewal->lease = lease;
+    return renewal;
+}
+
+static void renew(ilk__lease *lease, int64_t now)
+{
+    ilk__renewal *renewal = renewal_of(lease);
+
+    if (!renewal)
+        return; /* the next look tries again */
+    if (ilk__timers_reserve(&lease->desk->timers, NULL)) {
+        ilk__free(renewal);
+        return;
+    }
+    if (lease->hold_end - now < renewal->extension.ttl_ms)
+        renewal->extension.ttl_ms = lease->hold_end - now;
+    ilk__errand_init(&renewal->errand, lease->desk, lease->extend,
+                     &renewal->extension);
+    renewal->errand.op.deadline = atomic_load(&lease->deadline);
+    renewal->errand.op.patient = 1;
+    renewal->errand.finished = renewed;
+    lease->renewal = renewal;
+    ilk__desk_post(lease->desk, &renewal->errand);
+}
+
+/* Due: to be renewed, or over. The mutex is held. */
+static void fire(ilk__timer *timer, void *context)
+{
+    ilk__lease *lease =
+        (ilk__lease *)((char *)timer - offsetof(ilk__lease, timer));
+    int64_t now = ilk__now_ms();
+    int64_t deadline = atomic_load(&lease->deadline);
+    int64_t again = now + lease->span_ms / 10 + 1;
+
+    (void)context;
+    if (now >= deadline) {
+        lose(lease, lease->renews ? ILK_EUNKNOWN : ILK_ETIMEOUT);
+        return;
+    }
+    if (!lease->renews || now >= lease->hold_end)
+        again = deadline;
+    else if (!lease->renewal)
+        renew(lease, now);
+    ilk__desk_set_timer(lease->desk, &lease->timer,
+                        ilk__sooner(again, deadline));
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* link.c -- a connection that the keeper's event loop drives. */
+#include "link.h"
+
+#include "clock.h"
+#include "token.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
+
+void ilk__link_init(ilk__link *link, const ilk__url *url, const char *name,
+                    int64_t connect_timeout_ms)
+{
+    memset(link, 0, sizeof *link);
+    link->url = url;
+    link->name = name;
+    link->connect_timeout_ms = connect_timeout_ms;
+}
+
+static void drop(ilk__link *link)
+{
+    ilk__conn_close(link->conn);
+    link->conn = NULL;
+    link->up = 0;
+    link->readable = 0;
+    ilk__buf_take(&link->out, ilk__buf_len(&link->out));
+}
+
+void ilk__link_close(ilk__link *link)
+{
+    drop(link);
+    ilk__buf_free(&link->out);
+    link->wanted = 0;
+}
+
+void ilk__link_abandon(ilk__link *link)
+{
+    if (link->conn)
+        close(ilk__conn_fd(link->conn));
+}
+
+static ilk__link_event lost(ilk__link *link)
+{
+    drop(link);
+    link->retry_ms = link->retry_ms ? link->retry_ms * 2 : RETRY_FIRST_MS;
+    if (link->retry_ms > RETRY_MOST_MS)
+        link->retry_ms = RETRY_MOST_MS;
+    link->retry_at =
+        ilk__now_ms() + link->retry_ms / 2 +
+        (int64_t)ilk__jitter((uint32_t)link->retry_ms / 2 + 1);
+    return ILK__LINK_LOST;
+}
+
+void ilk__link_break(ilk__link *link, const char *why)
+{
+    ilk__fail(&link->error, ILK_ECONN, "%s", why);
+    (void)lost(link);
+}
+
+int64_t ilk__link_prepare(ilk__link *link, struct pollfd *pfd)
+{
+    pfd->fd = -1;
+    pfd->events = pfd->revents = 0;
+    if (!link->conn)
+        return link->wanted ? link->retry_at : ILK__FOREVER;
+    pfd->fd = ilk__conn_fd(link->conn);
+    pfd->events = link->up ? POLLIN : ilk__conn_events(link->conn);
+    if (link->up &&
+        (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn)))
+        pfd->events |= POLLOUT;
+    return link->up ? ILK__FOREVER : link->deadline;
+}
+
+void ilk__link_polled(ilk__link *link, const struct pollfd *pfd)
+{
+    if (pfd->revents & (POLLIN | POLLERR | POLLHUP))
+        link->readable = 1;
+}
+
+static ilk__link_event connect_on(ilk__link *link)
+{
+    ilk_status st = ILK_OK;
+
+    ilk__error_clear(&link->error);
+    if (!link->conn) {
+        if (!link->wanted || ilk__now_ms() < link->retry_at)
+            return ILK__LINK_NOTHING;
+        link->deadline = ilk__deadline(link->connect_timeout_ms);
+        st = ilk__conn_start(&link->conn, link->url, link->name,
+                             link->deadline, &link->error);
+    }
+    if (st == ILK_OK)
+        st = ilk__conn_step(link->conn, &link->error);
+    if (st == ILK_EAGAIN)
+        return ILK__LINK_NOTHING;
+    if (st)
+        return lost(link);
+    link->up = 1;
+    link->readable = 1; /* the login may have read ahead */
+    link->retry_ms = 0;
+    link->retry_at = 0;
+    link->connects++;
+    return ILK__LINK_CAME_UP;
+}
+
+ilk__link_event ilk__link_next(ilk__link *link, ilk__reply **out)
+{
+    size_t bytes = 0;
+    ilk_status st;
+
+    if (!link->up)
+        return connect_on(link);
+    for (;;) {
+        st = ilk__conn_reply(link->conn, out, &link->error);
+        if (st == ILK_OK)
+            return ILK__LINK_REPLY;
+        if (st == ILK_EAGAIN && !link->readable)
+            return ILK__LINK_NOTHING;
+        if (st == ILK_EAGAIN)
+            st = ilk__conn_recv(link->conn, &bytes, &link->error);
+        link->bytes_in += (int64_t)bytes;
+        if (st == ILK_EAGAIN) {
+            link->readable = 0;
+            return ILK__LINK_NOTHING;
+        }
+        if (st)
+            return lost(link);
+    }
+}
+
+ilk_status ilk__link_send(ilk__link *link, const ilk__command *command)
+{
+    link->commands++;
+    return ilk__command_format(command, &link->out, NULL);
+}
+
+/* A failure shows when reading: the socket reports it there, too. */
+void ilk__link_flush(ilk__link *link)
+{
+    size_t len = ilk__buf_len(&link->out);
+    size_t sent = 0;
+
+    if (!link->up || (!len && !ilk__conn_unsent(link->conn)))
+        return;
+    if (ilk__conn_send(link->conn, ilk__buf_data(&link->out), len, &sent,
+                       &link->error))
+        link->readable = 1;
+    link->writes += sent > 0;
+    link->bytes_out += (int64_t)sent;
+    ilk__buf_take(&link->out, sent);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c -- the caller's thread runs one operation to its end. */
+#include "run.h"
+
+#include "clock.h"
+
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+/*
+ * An interpreter's handlers run on its main thread only, while the kernel may
+ * hand the signal to any; so that thread comes back so often.
+ */
+enum { TICK_MS = 250 };
+
+static int ticks(const ilk_client *client)
+{
+    if (!(client->opts.flags & ILK_CLIENT_TICK))
+        return 0;
+#ifdef __linux__
+    return syscall(SYS_gettid) == getpid();
+#else
+    return 1;
+#endif
+}
+
+static void send(ilk_client *client, ilk__op *op, ilk__input *input,
+                 ilk__reply **reply)
+{
+    ilk__lane_call call = {
+        .command = &op->command,
+        .deadline = op->deadline,
+        .patience = ilk__deadline(client->opts.reply_timeout_ms),
+    };
+
+    input->status = ilk__lane_call_run(client->lane, &call, op->err);
+    input->kind = input->status ? ILK__INPUT_NO_REPLY : ILK__INPUT_REPLY;
+    input->may_have_run = call.may_have_run;
+    input->reply = *reply = call.reply;
+}
+
+static void enter_sleep(ilk__desk *desk, ilk__sleeper *self)
+{
+    ilk__desk_lock(desk);
+    self->next = desk->sleepers;
+    desk->sleepers = self;
+    ilk__desk_unlock(desk);
+}
+
+static void leave_sleep(ilk__desk *desk, ilk__sleeper *self)
+{
+    ilk__sleeper **link;
+
+    ilk__desk_lock(desk);
+    for (link = &desk->sleepers; *link != self;)
+        link = &(*link)->next;
+    *link = self->next;
+    ilk__desk_unlock(desk);
+}
+
+/* What all sleepers are woken for, as it was before an operation looked. */
+typedef struct outlook {
+    uint32_t interrupts, wakes;
+} outlook;
+
+static ilk__cause sleep_until(ilk_client *client, int64_t until,
+                              ilk__parker *parker, const outlook *seen)
+{
+    ilk__desk *desk = client->desk;
+    int ticking = ticks(client);
+    int64_t limit = until;
+    ilk_status st;
+
+    if (ticking)
+        limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
+    if (atomic_load(&desk->wakes) != seen->wakes)
+        limit = 0; /* missed while nobody could wake us */
+    st = ilk__park(parker, limit);
+    if (client->closed)
+        return ILK__CAUSE_CLOSED;
+    if (st == ILK_EINTR || atomic_load(&desk->interrupts) != seen->interrupts)
+        return ILK__CAUSE_INTERRUPT;
+    if (st == ILK_OK || limit == 0)
+        return ILK__CAUSE_NEWS;
+    return ticking && ilk__now_ms() < until ? ILK__CAUSE_INTERRUPT
+                                            : ILK__CAUSE_TIME;
+}
+
+static ilk_status sleep_on(ilk_client *client, ilk__op *op,
+                           ilk__parker *parker, const outlook *seen,
+                           ilk__input *input)
+{
+    ilk__sleeper self = {.parker = parker};
+    ilk_status st = ilk__keeper_start(client->keeper, op->err);
+
+    if (st)
+        return st;
+    enter_sleep(client->desk, &self);
+    input->kind = ILK__INPUT_WAKE;
+    input->cause = sleep_until(client, op->wake_at, parker, seen);
+    leave_sleep(client->desk, &self);
+    return ILK_OK;
+}
+
+ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
+{
+    ilk__desk *desk = client->desk;
+    outlook seen = {.interrupts = atomic_load(&desk->interrupts)};
+    ilk__input input = {.kind = ILK__INPUT_START};
+    ilk__reply *reply = NULL;
+
+    ilk__error_clear(op->err);
+    for (;;) {
+        ilk__act act;
+
+        seen.wakes = atomic_load(&desk->wakes);
+        input.now = ilk__now_ms();
+        act = ilk__op_step(op, &input);
+        ilk__reply_free(reply);
+        reply = NULL;
+        memset(&input, 0, sizeof input);
+        if (act == ILK__ACT_DONE)
+            return op->status;
+        if (act == ILK__ACT_SEND) {
+            send(client, op, &input, &reply);
+        } else if (act == ILK__ACT_TELL) {
+            input.kind = ILK__INPUT_SENT;
+            input.status = ilk__lane_tell(client->lane, &op->command);
+        } else {
+            ilk_status st = sleep_on(client, op, parker, &seen, &input);
+
+            if (st)
+                return st;
+        }
+    }
+}
+
+ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type,
+                    void *subject, int64_t timeout_ms, ilk_error *err)
+{
+    ilk__parker parker;
+    ilk_error own = {0};
+    ilk__op op;
+    ilk_status st = ilk__parker_init(&parker, err);
+
+    if (st)
+        return st;
+    ilk__op_init(&op, type, subject, ilk__deadline(timeout_ms),
+                 err ? err : &own);
+    st = ilk__run(client, &op, &parker);
+    ilk__op_free(&op);
+    ilk__parker_destroy(&parker);
+    return st;
+}

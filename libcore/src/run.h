@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.h -- the blocking driver: the caller's thread runs one operation to
+ * its end, over the client's shared lane.
+ */
+#ifndef ILK__RUN_H
+#define ILK__RUN_H
+
+#include "client.h"
+#include "op.h"
+
+/*
+ * Run op and answer its status; op->err has the text. Sleeps park on parker,
+ * which the keeper wakes for news. The caller has entered the client.
+ */
+ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker);
+
+/* One question, one answer: what most verbs are. */
+ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type,
+                    void *subject, int64_t timeout_ms, ilk_error *err);
+
+#endif

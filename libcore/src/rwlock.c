@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* rwlock.c -- handles that read or write; all else is the lock's. */
+#include "lock.h"
+
+#include <interlock/rwlock.h>
+
+/* Both sides keep to one line, so neither passes it nor lies elsewhere. */
+static ilk_status open_side(ilk_lock **out, ilk_client *client,
+                            const ilk__lock_kind *kind, const void *name,
+                            size_t name_len, const ilk_lock_opts *opts,
+                            ilk_error *err)
+{
+    ilk_status st =
+        ilk__lock_new(out, client, kind, name, name_len, opts, err);
+
+    if (st)
+        return st;
+    if ((*out)->opts.layout != ILK_LAYOUT_PLAIN)
+        st = ilk__fail(err, ILK_EINVAL,
+                       "a read-write lock has the plain layout only");
+    else if ((*out)->opts.flags & ILK_LOCK_BARGE)
+        st = ilk__fail(err, ILK_EINVAL,
+                       "a read-write lock keeps its line: no ILK_LOCK_BARGE");
+    if (st) {
+        ilk_lock_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+ilk_status ilk_rwlock_read_open(ilk_lock **out, ilk_client *client,
+                                const void *name, size_t name_len,
+                                const ilk_lock_opts *opts, ilk_error *err)
+{
+    return open_side(out, client, &ilk__lock_reader, name, name_len, opts,
+                     err);
+}
+
+ilk_status ilk_rwlock_write_open(ilk_lock **out, ilk_client *client,
+                                 const void *name, size_t name_len,
+                                 const ilk_lock_opts *opts, ilk_error *err)
+{
+    return open_side(out, client, &ilk__lock_plain, name, name_len, opts,
+                     err);
+}

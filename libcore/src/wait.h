@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wait.h -- standing in line: one machine for everything that waits.
+ *
+ *            try          enqueue            news             confirm
+ *   IDLE ---------> TRY ----------> QUEUED ---------> grant ----------> held
+ *                    |  busy once?    |  \__ woken, gone: enqueue again
+ *                    +-> INBOX -------+      too late: pass it on, enqueue
+ *                                     +-- time, cancel ----> tell: cancel
+ *
+ * The acquiring operation runs in its caller's driver. News for it (granted,
+ * woken, gone) are written by the keeper, from the inbox and from refreshes
+ * (watch.h), under the desk's mutex. A wait that a signal ended stays in line
+ * and is taken up by the next acquire.
+ *
+ * A column tells what is special about its thing in an ilk__line.
+ */
+#ifndef ILK__WAIT_H
+#define ILK__WAIT_H
+
+#include "desk.h"
+
+enum {
+    ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
+    ILK__REFRESH_MS = 2000,  /* how often a client refreshes a waited name */
+    ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
+    ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
+    ILK__FOREIGN_POLL_MS = 100,
+    ILK__ENTRY_MAX = 512
+};
+
+/* What a column tells about a thing that can be waited for. */
+typedef struct ilk__line {
+    const ilk__bytes *keys; /* lock, fence, wait, live, readers */
+    size_t key_count;
+    const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
+    const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
+    const ilk__op_type *cancel;  /* with ilk__give_back_ask */
+    char kind;       /* of our entries: x exclusive, r reader, w wake */
+    int barge;       /* take it past those who wait */
+    ilk__bytes channel; /* where others publish a release; may be empty */
+    int64_t foreign_poll_ms;
+} ilk__line;
+
+typedef enum ilk__wait_news {
+    ILK__NEWS_NONE,
+    ILK__NEWS_GRANTED,
+    ILK__NEWS_WOKEN, /* try again: the name may be free */
+    ILK__NEWS_GONE   /* the server knows us no more: enqueue again */
+} ilk__wait_news;
+
+typedef enum ilk__wait_stage {
+    ILK__STAGE_IDLE,
+    ILK__STAGE_TRY,
+    ILK__STAGE_INBOX,
+    ILK__STAGE_ENQUEUE,
+    ILK__STAGE_QUEUED,
+    ILK__STAGE_CANCEL
+} ilk__wait_stage;
+
+typedef struct ilk__watch ilk__watch;
+
+typedef struct ilk__waiter {
+    /* set by the column for each acquire */
+    const ilk__line *line;
+    ilk__desk *desk;
+    int64_t lease_ms;
+    int64_t floor;      /* the greatest fence seen for this name */
+    int once;           /* do not stand in line */
+
+    /* the acquiring operation's */
+    ilk__wait_stage stage;
+    char token[ILK__TOKEN_LEN + 1];
+    const char *fixed_token; /* used instead of fresh ones; may be NULL */
+    char entry[ILK__ENTRY_MAX];
+    size_t entry_len;
+    ilk_status ending;   /* what a cancel under way will answer */
+    int rejoin;          /* or enqueue again under a fresh token */
+    int64_t sample_at;   /* local time before a question ... */
+    int64_t sample_us;   /* ... that the server answered at this time of its */
+    ilk__parker parker;
+    _Atomic int cancelled;
+
+    /* the outcome */
+    int64_t fence, began, granted_ms;
+
+    /* under the desk's mutex */
+    ilk__node node; /* in desk->waiters while it stands in line */
+    int64_t id;
+    ilk__watch *watch;
+    struct ilk__waiter *next, *previous; /* in the watch */
+    ilk__wait_news news;
+    int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
+    int64_t news_at; /* local: receipt of a grant, or when it began for sure */
+    int64_t parked_since; /* a signal ended the wait; 0: somebody waits */
+} ilk__waiter;
+
+ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
+                            const ilk__line *line, ilk_error *err);
+/* Leaves the line, if it stands in one. */
+void ilk__waiter_destroy(ilk__waiter *waiter);
+
+/* The token of this wait, after it succeeded. */
+const char *ilk__waiter_token(const ilk__waiter *waiter);
+
+/*
+ * End a wait from outside: who waits answers ILK_ECANCELLED, a parked wait
+ * leaves the line. Any thread.
+ */
+void ilk__waiter_cancel(ilk__waiter *waiter);
+
+/* For the columns' acquiring op types; op->subject is an ilk__waiter. */
+void ilk__wait_ask(ilk__op *op);
+ilk__act ilk__wait_start(ilk__op *op);
+ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
+ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
+ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
+ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
+
+/* The question that takes an entry or a grant back, and its answer. */
+void ilk__wait_add_cancel(ilk__command *command, const ilk__line *line,
+                          const char *entry, size_t entry_len,
+                          const char *token);
+ilk__act ilk__wait_cancelled(ilk__op *op, const ilk__reply *reply);
+
+/*
+ * give_back.c: the keeper takes it back, for a waiter that is gone or a grant
+ * that nobody waits for. Copies all it needs; the mutex is held. Without
+ * memory nothing is done: liveness and lease end it on the server.
+ */
+void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
+                    size_t entry_len, const char *token);
+
+/* For the columns' cancelling op types, with ilk__wait_cancelled(). */
+void ilk__give_back_ask(ilk__op *op);
+
+/* With the mutex held: news for one waiter, or for whoever has this id. */
+ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);
+void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
+
+#endif

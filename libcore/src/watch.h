@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.h -- one name that this client waits for, however many waiters.
+ *
+ * The keeper runs one question per watch at a time: every ILK__REFRESH_MS a
+ * refresh that says for all waiters that they live and hears how each stands,
+ * and at the holder's expiry, or every foreign_poll_ms while the holder is
+ * none of ours, the same question without waiters, which is a claim: a free
+ * name goes to the head of the line.
+ */
+#ifndef ILK__WATCH_H
+#define ILK__WATCH_H
+
+#include "wait.h"
+
+enum { ILK__WATCH_BATCH = 100 }; /* waiters in one refresh */
+
+struct ilk__watch {
+    ilk__errand errand; /* the refresh; op's subject is the watch */
+    ilk__node node;     /* in desk->watches */
+    ilk__desk *desk;
+    ilk__line line;     /* a copy; keys and channel are our own */
+    ilk__bytes keys[5];
+    ilk__waiter *first, *last;
+    size_t count;
+    ilk__timer timer;
+    int in_flight;
+    int64_t refresh_at;    /* when all are to be refreshed */
+    int64_t claim_at;      /* when the name may be free */
+    int64_t asked_up_to;   /* ids up to this were refreshed in this round */
+    int64_t asked[ILK__WATCH_BATCH]; /* the waiters of the question ... */
+    size_t ends[ILK__WATCH_BATCH];   /* ... and where their entries end in */
+    ilk__buf entries;                /* a copy: they may leave meanwhile */
+    size_t asked_count;
+};
+
+/* With the mutex held. */
+ilk_status ilk__watch_join(ilk__waiter *waiter); /* ILK_ENOMEM */
+void ilk__watch_leave(ilk__waiter *waiter);
+
+/* What a reply told about the holder: its lease left, and is it ours. */
+void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
+                      int ours);
+void ilk__watch_hurry(ilk__watch *watch);    /* look now */
+void ilk__watch_hurry_all(ilk__desk *desk);  /* after a reconnect: refresh */
+
+/* For the columns' refreshing op types; op->subject is an ilk__watch. */
+void ilk__watch_ask(ilk__op *op);
+ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply);
+
+#endif
