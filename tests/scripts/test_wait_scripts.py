@@ -142,6 +142,36 @@ def test_deaf_client_with_many_waiters_is_tried_once(world):
     assert len(world.line()) == 5
 
 
+def test_deaf_client_with_more_waiters_than_the_limit_blocks_nobody(world):
+    world.acquire("a")
+    for i in range(40):
+        world.acquire(f"t{i}", client="deaf")
+    world.queue("b")
+
+    assert world.release("a", limit=16) == ["RELEASED", 0, 0]
+    assert world.holder() == b"b"
+    assert len(world.line()) == 40
+
+
+def test_walk_past_a_deaf_client_has_an_end(world):
+    world.acquire("a")
+    for i in range(32):
+        world.acquire(f"t{i}", client="deaf")
+    world.queue("b")
+
+    assert world.release("a", limit=2) == ["RELEASED", 0, 0]
+    assert world.holder() is None
+
+
+def test_deaf_clients_are_tried_up_to_the_limit(world):
+    fence = world.acquire("a")[2]
+    for i in range(5):
+        world.acquire(f"t{i}")
+
+    assert world.release("a", limit=3) == ["RELEASED", 0, 0]
+    assert world.fence() == fence + 3
+
+
 def test_deaf_client_that_asks_is_granted_in_turn(world):
     world.acquire("a")
     world.acquire("b", client="deaf")

@@ -51,9 +51,29 @@ local function settle(walk)
   end
 end
 
+local function serve(walk, entries)
+  local fate = PASS
+  for _, text in ipairs(entries) do
+    local e = parse_entry(text)
+    fate = e and visit(walk, e) or PASS
+    if fate % 2 == 1 then
+      redis.call("ZREM", walk.wait, text)
+      walk.gone = walk.gone + 1
+    else
+      walk.kept = walk.kept + 1
+    end
+    if fate >= STOP then
+      break
+    end
+  end
+  return fate
+end
+
 -- at: index of the name's first key. mode: nil, "barge" (wake the first
 -- instead of granting) or "join" (readers hold; only readers may follow).
 -- own: a token that needs no message, its caller gets the full lease.
+-- Looks at `limit` entries; at up to 16 times as many while all it does is
+-- pass over those of clients it has tried, so that they block nobody.
 -- Returns more, denied, for `own` the fence and the lease, and whether one
 -- was served alone. more is 1 when entries went, none ended the walk and
 -- others stand behind the limit.
@@ -64,25 +84,18 @@ local function grant(at, grant_ms, limit, liveness, mode, own)
     return 0, 0
   end
   local now = now_us()
-  local walk = { lock = KEYS[at], record = KEYS[at + 1], live = KEYS[at + 3],
-    readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000),
-    grant_ms = grant_ms, liveness = liveness, mode = mode, own = own,
-    fence = read_record(KEYS[at + 1]), reading = mode == "join", life = {}, denied = 0 }
-  local kept, fate = 0, PASS
-  for _, text in ipairs(entries) do
-    local e = parse_entry(text)
-    fate = e and visit(walk, e) or PASS
-    if fate % 2 == 1 then
-      redis.call("ZREM", wait, text)
-    else
-      kept = kept + 1
-    end
-    if fate >= STOP then
-      break
-    end
+  local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = wait, live = KEYS[at + 3],
+    readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
+    liveness = liveness, mode = mode, own = own, reading = mode == "join",
+    fence = read_record(KEYS[at + 1]), life = {}, tries = 0, gone = 0, kept = 0, denied = 0 }
+  local fate = serve(walk, entries)
+  while fate < STOP and #entries == limit and walk.gone == 0 and
+    walk.tries < limit and walk.kept < limit * 16 do
+    entries = redis.call("ZRANGE", wait, walk.kept, walk.kept + limit - 1)
+    fate = serve(walk, entries)
   end
   settle(walk)
-  local more = fate < STOP and kept < #entries and #entries == limit and
-    redis.call("ZCARD", wait) > kept
+  local more = fate < STOP and walk.gone > 0 and #entries == limit and
+    redis.call("ZCARD", wait) > walk.kept
   return more and 1 or 0, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED
 end

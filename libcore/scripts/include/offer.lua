@@ -12,6 +12,7 @@ local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
 -- The number of those who got the message; nil when it was refused. Where
 -- nobody listens, the client's other entries are not tried.
 local function publish(walk, client, message)
+  walk.tries = walk.tries + 1
   local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
   if type(receivers) ~= "number" then
     walk.denied = 1
