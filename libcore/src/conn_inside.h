@@ -49,7 +49,7 @@ struct ilk__conn {
 };
 
 /* Go on with the stage that the connection is in: ILK_OK (it is done),
- * ILK_EAGAIN, or the failure. Not for ILK__CONN_READY and _FAILED. */
+ * ILK_EAGAIN, or the failure. err is not NULL. Not when ready or failed. */
 ilk_status ilk__conn_stage_step(ilk__conn *conn, ilk_error *err);
 
 void ilk__conn_hang_up(ilk__conn *conn); /* close the socket, if any */

@@ -121,7 +121,8 @@ static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
         status = ilk__tls_handshake(conn->tls, err);
         if (status != ILK_OK && status != ILK_EAGAIN) {
             ilk__conn_flush(conn, NULL); /* tell the server why, if we can */
-            return status;
+            return ilk__fail(err, status, "cannot connect to %s: %s",
+                             conn->where, err->msg);
         }
         flushed = ilk__conn_flush(conn, err);
         if (status == ILK_OK || flushed != ILK_OK)
@@ -179,15 +180,13 @@ static ilk_status login_step(ilk__conn *conn, ilk_error *err)
 
     for (;;) {
         sent = send_words(conn, err);
-        status = ilk__conn_recv(conn, &len, sent == ILK_OK ? err : NULL);
-        if (status != ILK_OK && status != ILK_EAGAIN)
-            return sent == ILK_OK ? status : sent;
+        status = ilk__conn_recv(conn, &len, err);
+        if (status == ILK_EAGAIN && sent != ILK_OK)
+            return sent;
+        if (status == ILK_EAGAIN)
+            break;
         if (status == ILK_OK)
             status = hear_replies(conn, err);
-        else if (sent != ILK_OK)
-            return sent;
-        else
-            break;
         if (status != ILK_EAGAIN)
             return status;
     }

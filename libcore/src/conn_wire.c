@@ -22,6 +22,14 @@ static ilk_status broken(const ilk__conn *conn, int error, ilk_error *err)
                      conn->where, strerror(error));
 }
 
+/* What the TLS layer has to say, with the place where it happened. */
+static ilk_status tls_broke(const ilk__conn *conn, const ilk_error *why,
+                            ilk_error *err)
+{
+    return ilk__fail(err, (ilk_status)why->code, "the connection to %s: %s",
+                     conn->where, why->msg);
+}
+
 /* One send(2); *out_sent is 0 when the socket takes nothing now. */
 static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
                             size_t *out_sent, ilk_error *err)
@@ -70,14 +78,15 @@ ilk_status ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
                           size_t *out_sent, ilk_error *err)
 {
     ilk_status status;
+    ilk_error why;
 
     *out_sent = 0;
     if (conn->tls == NULL)
         return len == 0 ? ILK_OK : send_some(conn, data, len, out_sent, err);
     if (len > 0) {
-        status = ilk__tls_write(conn->tls, data, len, err);
+        status = ilk__tls_write(conn->tls, data, len, &why);
         if (status != ILK_OK)
-            return status;
+            return tls_broke(conn, &why, err);
         *out_sent = len;
     }
     return ilk__conn_flush(conn, err);
@@ -113,13 +122,16 @@ ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
 static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
 {
     ilk_status status;
+    ilk_error why;
     size_t len;
 
     for (;;) {
         status = ilk__tls_read(conn->tls, conn->inbox, sizeof conn->inbox, &len,
-                               err);
+                               &why);
+        if (status != ILK_OK && *out_bytes > 0)
+            return ILK_OK;
         if (status != ILK_OK)
-            return *out_bytes > 0 ? ILK_OK : status;
+            return status == ILK_EAGAIN ? status : tls_broke(conn, &why, err);
         status = ilk__reader_feed(conn->reader, conn->inbox, len, err);
         if (status != ILK_OK)
             return status;

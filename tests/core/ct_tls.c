@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_tls.c -- rediss:// to a real server, with and without certificates. */
+#include "certs.h"
+#include "clock.h"
+#include "conn.h"
+#include "fixture.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static certs c;
+static fixture fx;
+static int tls_port;
+static ilk_error err;
+static ilk__conn *conn;
+
+/* own names a client certificate and its key, or is NULL. */
+static ilk_status open_tls(const char *host, const char *ca, const char *own)
+{
+    char text[512], more[256] = "";
+    ilk_status status;
+    ilk__url url;
+
+    if (own != NULL)
+        snprintf(more, sizeof more, "&cert=%s/%s.crt&key=%s/%s.key", c.dir, own,
+                 c.dir, own);
+    snprintf(text, sizeof text, "rediss://%s:%d/1?ca=%s/%s%s", host, tls_port,
+             c.dir, ca, more);
+    assert_null(conn);
+    assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
+    status = ilk__conn_open(&conn, &url, "ilk:test", ilk__deadline(2000), &err);
+    ilk__url_free(&url);
+    return status;
+}
+
+static void assert_refused(ilk_status status, const char *text)
+{
+    char where[16];
+
+    assert_int_equal(status, ILK_ECONN);
+    assert_null(conn);
+    if (strstr(err.msg, text) == NULL)
+        fail_msg("'%s' is not in '%s'", text, err.msg);
+    assert_null(strstr(err.msg, "uccess"));
+    snprintf(where, sizeof where, ":%d", tls_port);
+    assert_non_null(strstr(err.msg, where));
+}
+
+static int hang_up(void **state)
+{
+    (void)state;
+    ilk__conn_close(conn);
+    conn = NULL;
+    return 0;
+}
+
+static void wait_for(short events)
+{
+    struct pollfd pfd = {.fd = ilk__conn_fd(conn), .events = events};
+
+    assert_int_equal(poll(&pfd, 1, 5000), 1);
+}
+
+static void send_all(const char *data, size_t len)
+{
+    size_t sent;
+
+    assert_int_equal(ilk__conn_send(conn, data, len, &sent, &err), ILK_OK);
+    assert_int_equal(sent, len);
+    while (ilk__conn_unsent(conn)) {
+        wait_for(POLLOUT);
+        assert_int_equal(ilk__conn_send(conn, NULL, 0, &sent, &err), ILK_OK);
+    }
+}
+
+static ilk__reply *next_reply(void)
+{
+    ilk_status status;
+    ilk__reply *reply;
+    size_t bytes;
+
+    while ((status = ilk__conn_reply(conn, &reply, &err)) == ILK_EAGAIN) {
+        wait_for(POLLIN);
+        status = ilk__conn_recv(conn, &bytes, &err);
+        assert_true(status == ILK_OK || status == ILK_EAGAIN);
+    }
+    assert_int_equal(status, ILK_OK);
+    return reply;
+}
+
+static void assert_works(void)
+{
+    ilk__reply *reply;
+
+    send_all("CLIENT INFO\r\n", 13);
+    reply = next_reply();
+    assert_non_null(strstr(reply->str, " name=ilk:test "));
+    assert_non_null(strstr(reply->str, " db=1 "));
+    ilk__reply_free(reply);
+    assert_int_equal(ilk__conn_protocol(conn), 3);
+}
+
+static void names_and_addresses_are_accepted(void **state)
+{
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+    assert_works();
+    hang_up(state);
+    assert_int_equal(open_tls("127.0.0.1", "ca.crt", NULL), ILK_OK);
+    assert_works();
+}
+
+static void wrong_authorities_and_names_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(open_tls("localhost", "other.crt", NULL),
+                   "the server's certificate: self");
+    fixture_command(&fx, "CONFIG SET tls-cert-file %s tls-key-file %s",
+                    certs_path(&c, "elsewhere.crt"),
+                    certs_path(&c, "elsewhere.key"));
+    assert_refused(open_tls("localhost", "ca.crt", NULL), "ostname mismatch");
+    assert_refused(open_tls("127.0.0.1", "ca.crt", NULL), "address mismatch");
+    fixture_command(&fx, "CONFIG SET tls-cert-file %s tls-key-file %s",
+                    certs_path(&c, "server.crt"), certs_path(&c, "server.key"));
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+}
+
+static void a_plain_server_is_no_tls_server(void **state)
+{
+    int port = tls_port;
+
+    (void)state;
+    tls_port = fx.port; /* it waits for a line, or answers an error */
+    assert_int_not_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+    tls_port = port;
+    assert_non_null(strstr(err.msg, "localhost"));
+}
+
+static void a_client_certificate_may_be_asked_for(void **state)
+{
+    fixture_command(&fx, "CONFIG SET tls-auth-clients yes");
+    assert_int_equal(open_tls("localhost", "ca.crt", "client"), ILK_OK);
+    assert_works();
+    hang_up(state);
+    assert_refused(open_tls("localhost", "ca.crt", NULL),
+                   "certificate required");
+    fixture_command(&fx, "CONFIG SET tls-auth-clients optional");
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+}
+
+enum { BIG = 3 * 1024 * 1024, ROUNDS = 4 };
+
+/* Larger than any buffer on the way, in both directions. */
+static void much_goes_through(void **state)
+{
+    static char big[BIG];
+    ilk__reply *reply;
+    char head[64];
+
+    (void)state;
+    for (size_t i = 0; i < BIG; i++)
+        big[i] = (char)(i * 2654435761u >> 24);
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        snprintf(head, sizeof head, "*2\r\n$4\r\nECHO\r\n$%d\r\n", BIG);
+        send_all(head, strlen(head));
+        send_all(big, BIG);
+        send_all("\r\n", 2);
+        reply = next_reply();
+        assert_int_equal(reply->len, BIG);
+        assert_memory_equal(reply->str, big, BIG);
+        ilk__reply_free(reply);
+    }
+}
+
+enum { PINGS = 3000 };
+
+static void *receiver(void *arg)
+{
+    for (int i = 0; i < PINGS; i++) {
+        ilk__reply *reply = next_reply();
+
+        *(int *)arg += reply->type == ILK__REPLY_STR;
+        ilk__reply_free(reply);
+    }
+    return NULL;
+}
+
+/* One thread encrypts while another decrypts. */
+static void two_threads_share_a_connection(void **state)
+{
+    pthread_t thread;
+    int count = 0;
+
+    (void)state;
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+    assert_int_equal(pthread_create(&thread, NULL, receiver, &count), 0);
+    for (int i = 0; i < PINGS; i++)
+        send_all("PING\r\n", 6);
+    pthread_join(thread, NULL);
+    assert_int_equal(count, PINGS);
+}
+
+static void the_servers_death_is_told(void **state)
+{
+    size_t bytes;
+    ilk_status status;
+
+    (void)state;
+    assert_int_equal(open_tls("localhost", "ca.crt", NULL), ILK_OK);
+    fixture_kill(&fx);
+    do {
+        wait_for(POLLIN);
+        status = ilk__conn_recv(conn, &bytes, &err);
+    } while (status == ILK_EAGAIN);
+    assert_int_equal(status, ILK_ECONN);
+    assert_int_equal(fixture_restart(&fx), 0);
+}
+
+/* Another port near the fixture's own: tried until one is free. */
+static int start_with_tls(void)
+{
+    char extra[FIXTURE_ARGS];
+
+    for (int i = 0; i < 10; i++) {
+        tls_port = 20000 + (getpid() * 7 + i * 131) % 10000;
+        snprintf(extra, sizeof extra,
+                 "--tls-port %d --tls-cert-file %s --tls-key-file %s "
+                 "--tls-ca-cert-file %s --tls-auth-clients optional",
+                 tls_port, certs_path(&c, "server.crt"),
+                 certs_path(&c, "server.key"), certs_path(&c, "ca.crt"));
+        if (fixture_start(&fx, extra) == 0)
+            return 0;
+        fixture_stop(&fx);
+    }
+    return -1;
+}
+
+static int setup(void **state)
+{
+    int made = certs_make(&c), without;
+
+    (void)state;
+    if (made == CERTS_SKIP)
+        exit(CERTS_SKIP);
+    if (made != 0 || fixture_start(&fx, NULL) != 0)
+        return -1;
+    without = *fixture_command(&fx, "CONFIG GET tls-port") == '\0';
+    fixture_stop(&fx);
+    if (without) {
+        fprintf(stderr, "skipped: this server was built without TLS\n");
+        certs_remove(&c);
+        exit(CERTS_SKIP);
+    }
+    return start_with_tls();
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    certs_remove(&c);
+    return fixture_stop(&fx);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, hang_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(names_and_addresses_are_accepted),
+        TEST(wrong_authorities_and_names_are_refused),
+        TEST(a_plain_server_is_no_tls_server),
+        TEST(a_client_certificate_may_be_asked_for),
+        TEST(much_goes_through),
+        TEST(two_threads_share_a_connection),
+        TEST(the_servers_death_is_told),
+    };
+
+#ifndef ILK_TLS
+    fprintf(stderr, "skipped: built without TLS\n");
+    return CERTS_SKIP;
+#endif
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
