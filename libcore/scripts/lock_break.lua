@@ -18,7 +18,7 @@ if misuse then
 end
 
 local value = redis.call("GET", lock)
-local reads = value == READERS and token ~= "" and redis.call("ZREM", readers, token) == 1
+local reads = value == READERS and redis.call("ZREM", readers, token) == 1
 if not value or token ~= "" and value ~= token and not reads then
   return { LOST }
 end

@@ -18,7 +18,9 @@ struct ilk_value {
 };
 
 typedef struct guarding {
-    ilk__bytes keys[2]; /* value, guard */
+    const void *key;
+    size_t key_len;
+    ilk__bytes guard; /* the key of its fence */
     int64_t fence;
     const void *value;
     size_t value_len;
@@ -32,8 +34,8 @@ static void ask(ilk__op *op)
     const guarding *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, 2);
-    ilk__command_add(&op->command, self->keys[0].data, self->keys[0].len);
-    ilk__command_add(&op->command, self->keys[1].data, self->keys[1].len);
+    ilk__command_add(&op->command, self->key, self->key_len);
+    ilk__command_add(&op->command, self->guard.data, self->guard.len);
     if (op->type->script != ILK__SCRIPT_GUARD_SET)
         return;
     ilk__command_add_int(&op->command, self->fence);
@@ -95,13 +97,13 @@ static ilk_status run(ilk_client *client, const ilk__op_type *type,
         st = ilk__name_check(key, key_len, "key", err);
     if (st)
         return st;
-    self->keys[0].data = (char *)key; /* read only */
-    self->keys[0].len = key_len;
-    st = ilk__side_key(&self->keys[1], "guard", key, key_len, err);
+    self->key = key;
+    self->key_len = key_len;
+    st = ilk__side_key(&self->guard, "guard", key, key_len, err);
     if (st)
         return st;
     st = ilk__ask(client, type, self, client->opts.reply_timeout_ms, err);
-    ilk__free(self->keys[1].data);
+    ilk__free(self->guard.data);
     return st;
 }
 

@@ -87,8 +87,8 @@ void ilk__inbox_lost(ilk__desk *desk, const ilk__link *link)
     ilk__log(ILK__LOG_INFO, "inbox: %s", link->error.msg);
     if (desk->inbox == ILK__INBOX_READY)
         desk->inbox = ILK__INBOX_WANTED;
+    desk->inbox_error = link->error;
     if (link->error.code == ILK_EAUTH) {
-        desk->inbox_error = link->error;
         desk->inbox = ILK__INBOX_REFUSED;
         ilk__desk_wake_sleepers(desk);
     }

@@ -6,7 +6,7 @@
  * their commands to the calls link; without it, write, poll and read. The
  * links belong to this thread alone, so only the desk needs the mutex.
  */
-#include "keeper.h"
+#include "keeper_inside.h"
 
 #include "alloc.h"
 #include "clock.h"
@@ -20,19 +20,6 @@
 #include <string.h>
 
 enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
-
-struct ilk__keeper {
-    ilk__desk *desk;
-    int64_t reply_timeout_ms;
-    pthread_t thread;
-    int started, stopping; /* under the desk's mutex */
-    int64_t stop_by;
-    ilk__link calls, inbox;
-    ilk__errand *first, **end;     /* on the wire of the calls link */
-    ilk__errand *held, **held_end; /* to be sent when it is up */
-    uint32_t interrupts;           /* seen so far */
-    ilk__keeper_counts counts;     /* a copy for others, under the mutex */
-};
 
 ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
                              const char *name, int64_t connect_timeout_ms,
@@ -51,122 +38,6 @@ ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
     return keeper;
 }
 
-/* ---- errands ------------------------------------------------------------ */
-
-static void append(ilk__errand ***end, ilk__errand *errand)
-{
-    errand->next = NULL;
-    **end = errand;
-    *end = &errand->next;
-}
-
-static ilk__errand *take_first(ilk__errand **first, ilk__errand ***end)
-{
-    ilk__errand *errand = *first;
-
-    if (errand) {
-        *first = errand->next;
-        if (!*first)
-            *end = first;
-    }
-    return errand;
-}
-
-static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input);
-
-static void send_or_hold(ilk__keeper *keeper, ilk__errand *errand)
-{
-    if (!keeper->calls.up) {
-        keeper->calls.wanted = 1;
-        append(&keeper->held_end, errand);
-        return;
-    }
-    if (ilk__link_send(&keeper->calls, &errand->op.command)) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .status = ILK_ENOMEM};
-        step(keeper, errand, &input);
-        return;
-    }
-    errand->patience = ilk__deadline(keeper->reply_timeout_ms);
-    append(&keeper->end, errand);
-}
-
-static void wake_errand(ilk__timer *timer, void *context)
-{
-    ilk__errand *errand =
-        (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer));
-    ilk__input input = {.kind = ILK__INPUT_WAKE, .cause = ILK__CAUSE_TIME};
-
-    step(context, errand, &input);
-}
-
-static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input)
-{
-    ilk__act act;
-
-    input->now = ilk__now_ms();
-    act = ilk__op_step(&errand->op, input);
-    if (act == ILK__ACT_SEND) {
-        send_or_hold(keeper, errand);
-    } else if (act == ILK__ACT_SLEEP) {
-        errand->timer.fire = wake_errand;
-        ilk__timer_set(&keeper->desk->timers, &errand->timer,
-                       errand->op.wake_at);
-    } else {
-        errand->finished(errand);
-    }
-}
-
-static void start_posted(ilk__keeper *keeper)
-{
-    ilk__desk *desk = keeper->desk;
-    ilk__errand *errand;
-
-    while ((errand = take_first(&desk->posted, &desk->posted_end))) {
-        ilk__input input = {.kind = ILK__INPUT_START};
-
-        step(keeper, errand, &input);
-    }
-}
-
-static void send_held(ilk__keeper *keeper)
-{
-    ilk__errand *held = keeper->held, *next;
-
-    keeper->held = NULL;
-    keeper->held_end = &keeper->held;
-    for (; held; held = next) {
-        next = held->next;
-        send_or_hold(keeper, held);
-    }
-}
-
-/* All of these go without an answer; some will want to be sent again. */
-static void no_reply(ilk__keeper *keeper, ilk__errand *list, int may_have_run,
-                     ilk_status status)
-{
-    for (ilk__errand *next; list; list = next) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .may_have_run = may_have_run,
-                            .status = status};
-        next = list->next;
-        step(keeper, list, &input);
-    }
-}
-
-static void calls_lost(ilk__keeper *keeper)
-{
-    ilk__errand *on_wire = keeper->first, *held = keeper->held;
-    ilk_status status = (ilk_status)keeper->calls.error.code;
-
-    ilk__log(ILK__LOG_INFO, "keeper: %s", keeper->calls.error.msg);
-    keeper->first = keeper->held = NULL;
-    keeper->end = &keeper->first;
-    keeper->held_end = &keeper->held;
-    no_reply(keeper, on_wire, 1, ILK_ECONN);
-    no_reply(keeper, held, 0, status ? status : ILK_ECONN);
-}
-
 /* ---- links -------------------------------------------------------------- */
 
 static void run_calls(ilk__keeper *keeper)
@@ -177,21 +48,14 @@ static void run_calls(ilk__keeper *keeper)
     while ((event = ilk__link_next(&keeper->calls, &reply))) {
         ilk__desk_lock(keeper->desk);
         if (event == ILK__LINK_CAME_UP) {
-            send_held(keeper);
+            ilk__errands_link_up(keeper);
             /* what happened while it was down is found out at once */
             ilk__watch_hurry_all(keeper->desk);
         } else if (event == ILK__LINK_LOST) {
-            calls_lost(keeper);
-        } else if (reply->type != ILK__REPLY_PUSH) {
-            ilk__errand *errand = take_first(&keeper->first, &keeper->end);
-            ilk__input input = {.kind = ILK__INPUT_REPLY, .reply = reply};
-
-            if (errand) {
-                step(keeper, errand, &input);
-            } else {
-                ilk__link_break(&keeper->calls, "a reply too many");
-                calls_lost(keeper);
-            }
+            ilk__errands_link_lost(keeper);
+        } else if (reply->type != ILK__REPLY_PUSH &&
+                   !ilk__errands_reply(keeper, reply)) {
+            ilk__link_break(&keeper->calls, "a reply too many");
         }
         ilk__desk_unlock(keeper->desk);
         ilk__reply_free(reply);
@@ -228,7 +92,7 @@ static void check_patience(ilk__keeper *keeper, int64_t now)
     if (!keeper->first || now < keeper->first->patience)
         return;
     ilk__link_break(&keeper->calls, "the server does not answer");
-    calls_lost(keeper);
+    ilk__errands_link_lost(keeper);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -256,10 +120,10 @@ static int keep(ilk__keeper *keeper)
     ilk__timer *timer;
 
     check_patience(keeper, now);
-    start_posted(keeper);
+    ilk__errands_start(keeper);
     while ((timer = ilk__timers_pop(&desk->timers, now)))
         timer->fire(timer, keeper);
-    start_posted(keeper);
+    ilk__errands_start(keeper);
     if (interrupts != keeper->interrupts || desk->closed)
         ilk__desk_wake_sleepers(desk);
     keeper->interrupts = interrupts;
@@ -365,29 +229,9 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     ilk__link_close(&keeper->inbox);
 }
 
-static void end_all(ilk__keeper *keeper, ilk__errand *list)
-{
-    for (ilk__errand *next; list; list = next) {
-        next = list->next;
-        list->op.status = ILK_ECLOSED;
-        ilk__timer_clear(&keeper->desk->timers, &list->timer);
-        list->finished(list);
-    }
-}
-
 void ilk__keeper_free(ilk__keeper *keeper)
 {
-    ilk__desk *desk = keeper->desk;
-    ilk__timer *timer;
-
-    end_all(keeper, keeper->first);
-    end_all(keeper, keeper->held);
-    end_all(keeper, desk->posted);
-    /* What is left are errands asleep between two tries. */
-    while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
-        if (timer->fire == wake_errand)
-            end_all(keeper, (ilk__errand *)((char *)timer -
-                                            offsetof(ilk__errand, timer)));
+    ilk__errands_end(keeper);
     ilk__free(keeper);
 }
 

@@ -69,6 +69,9 @@ ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
                                 ilk_error *err);
 ilk_status ilk__lock_check_ttl(int64_t ttl_ms, ilk_error *err);
 
+/* Set up what belongs to the client's desk; again after a reopening. */
+ilk_status ilk__lock_bind(ilk_lock *lock, ilk_error *err);
+
 /* Begin and end of every verb but free and the getters. */
 ilk_status ilk__lock_enter(ilk_lock *lock, ilk_error *err);
 void ilk__lock_leave(ilk_lock *lock);

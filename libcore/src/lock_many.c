@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * lock_many.c -- one lock over many names, all or none.
- *
- * When all are free and unawaited one script takes them. Otherwise they are
- * taken one by one in byte order, each through its own line and all under
- * one token; then one script sets the common lease and raises every record
- * to the greatest of the fences.
- */
+/* lock_many.c -- one lock over many names: handles and verbs. */
 #include "alloc.h"
 #include "clock.h"
-#include "lock.h"
+#include "lock_many.h"
 #include "run.h"
 
-#include <interlock/lock_many.h>
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct ilk_lock_many {
-    ilk_client *client;
-    uint32_t era;
-    _Atomic int32_t busy;
-    _Atomic int32_t cancelled;
-    int64_t id;
-    int depth;
-    ilk_lock_opts opts;
-    size_t count;
-    ilk_lock **locks; /* in byte order of their names */
-    ilk__bytes *keys; /* all of theirs, borrowed */
-    ilk__line line;   /* what a release needs */
-    ilk__lease lease;
-    char token[ILK__TOKEN_LEN + 1];
-};
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -176,162 +150,6 @@ static ilk_status enter(ilk_lock_many *many, ilk_error *err)
 
 /* ---- acquiring ---------------------------------------------------------- */
 
-typedef struct taking {
-    ilk_lock_many *many;
-    int64_t ttl_ms;
-    int64_t lease_ms, fence; /* when all were free */
-    size_t busy;             /* which was not */
-} taking;
-
-static void ask_all(ilk__op *op)
-{
-    const taking *self = op->subject;
-    const ilk_lock_many *many = self->many;
-
-    ilk__script_begin(&op->command, op->type->script, many->line.key_count);
-    for (size_t i = 0; i < many->line.key_count; i++)
-        ilk__command_add(&op->command, many->keys[i].data, many->keys[i].len);
-    ilk__command_add_str(&op->command, many->token);
-    ilk__command_add_int(&op->command, self->ttl_ms);
-    ilk__command_add_str(&op->command, many->client->desk->label);
-    ilk__command_add_int(&op->command, many->lease.fence);
-}
-
-static ilk__act took_all(ilk__op *op, const ilk__reply *reply)
-{
-    taking *self = op->subject;
-
-    if (ilk__script_code(reply) == ILK__CODE_HELD) {
-        self->lease_ms = ilk__script_int(reply, 0);
-        self->fence = ilk__script_int(reply, 1);
-        return ilk__op_done(op, ILK_OK);
-    }
-    self->busy = (size_t)ilk__script_int(reply, 0);
-    if (self->busy >= self->many->count)
-        return ilk__op_fail(op, ILK_EREPLY, "many_acquire: no such name");
-    return ilk__op_fail(op, ILK_EBUSY, "held elsewhere: \"%.*s\"", 64,
-                        self->many->locks[self->busy]->keys[0].data);
-}
-
-static const ilk__op_type many_acquire = {
-    .name = "many_acquire",
-    .script = ILK__SCRIPT_MANY_ACQUIRE,
-    .ask = ask_all,
-    .reply = took_all,
-};
-
-static void hold(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
-                 int64_t fence)
-{
-    snprintf(many->lease.token, sizeof many->lease.token, "%s", many->token);
-    many->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_begin(&many->lease, fence,
-                     ilk__lease_deadline(asked_at, lease_ms), lease_ms);
-}
-
-/* Give back what is held under our token, whatever it is. */
-static void give_all_back(ilk_lock_many *many)
-{
-    ilk__giving giving = {.line = &many->line,
-                          .token = many->token,
-                          .token_len = ILK__TOKEN_LEN};
-
-    for (size_t i = 0; i < many->count; i++) {
-        ilk__waiter_cancel(&many->locks[i]->waiter);
-        ilk__lease_end(&many->locks[i]->lease);
-    }
-    (void)ilk__lock_give(many->client, &ilk__many_release_op, &giving, NULL);
-}
-
-static ilk_status take_one(ilk_lock_many *many, size_t index, int64_t deadline,
-                           int64_t ttl_ms, ilk_error *err)
-{
-    ilk_lock *lock = many->locks[index];
-    ilk_status st;
-
-    if (atomic_load(&many->cancelled))
-        return ilk__fail(err, ILK_ECANCELLED, "the wait was cancelled");
-    lock->waiter.fixed_token = many->token;
-    st = ilk__lock_take(lock, deadline, 0, ttl_ms, err);
-    if (st == ILK_OK) /* kept alive while the others are waited for */
-        ilk__lease_watch(&lock->lease, ttl_ms, 1, ILK__FOREVER);
-    return st;
-}
-
-/* All are held, under leases of their own: now under one. */
-static ilk_status unite(ilk_lock_many *many, int64_t ttl_ms, ilk_error *err)
-{
-    int64_t asked_at = ilk__now_ms();
-    ilk__extension extension;
-    ilk_status st;
-
-    memcpy(many->lease.token, many->token, sizeof many->token);
-    many->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_extension(&many->lease, &extension, ttl_ms);
-    for (size_t i = 0; i < many->count; i++)
-        if (many->locks[i]->lease.fence > extension.fence)
-            extension.fence = many->locks[i]->lease.fence;
-    st = ilk__ask(many->client, &ilk__many_extend_op, &extension,
-                  many->client->opts.reply_timeout_ms, err);
-    if (st)
-        return st;
-    for (size_t i = 0; i < many->count; i++)
-        ilk__lease_end(&many->locks[i]->lease);
-    hold(many, asked_at, extension.ttl_ms, extension.fence);
-    return ILK_OK;
-}
-
-static ilk_status take_each(ilk_lock_many *many, int64_t deadline,
-                            int64_t ttl_ms, ilk_error *err)
-{
-    ilk_status st = ilk__keeper_start(many->client->keeper, err);
-
-    for (size_t i = 0; i < many->count && st == ILK_OK; i++)
-        st = take_one(many, i, deadline, ttl_ms, err);
-    if (st == ILK_OK)
-        st = unite(many, ttl_ms, err);
-    if (st)
-        give_all_back(many);
-    return st;
-}
-
-static ilk_status acquire(ilk_lock_many *many, int64_t timeout_ms,
-                          ilk_error *err)
-{
-    const ilk_client_opts *opts = &many->client->opts;
-    int renews = !(many->opts.flags & ILK_LOCK_NO_RENEW);
-    int64_t deadline = ilk__deadline(timeout_ms);
-    int64_t asked_at = ilk__now_ms();
-    taking all = {.many = many, .ttl_ms = many->opts.ttl_ms};
-    ilk_status st = ilk__token(many->token, ILK__TOKEN_LEN, err);
-
-    if (st == ILK_OK && renews)
-        st = ilk__keeper_start(many->client->keeper, err);
-    if (st)
-        return st;
-    atomic_store(&many->cancelled, 0);
-    st = ilk__ask(many->client, &many_acquire, &all,
-                  timeout_ms > 0 && timeout_ms < opts->reply_timeout_ms
-                      ? timeout_ms
-                      : opts->reply_timeout_ms,
-                  err);
-    if (st == ILK_OK)
-        hold(many, asked_at, all.lease_ms, all.fence);
-    else if (st == ILK_EBUSY && timeout_ms != 0)
-        st = take_each(many, deadline, all.ttl_ms, err);
-    else if (st == ILK_EUNKNOWN || st == ILK_ETIMEOUT)
-        give_all_back(many);
-    if (st)
-        return st == ILK_EUNKNOWN ? ILK_ECONN : st;
-    many->depth = 1;
-    if (renews || many->client->desk->events_wanted)
-        ilk__lease_watch(&many->lease, all.ttl_ms, renews,
-                         many->opts.max_hold_ms
-                             ? ilk__deadline(many->opts.max_hold_ms)
-                             : ILK__FOREVER);
-    return ILK_OK;
-}
-
 ilk_status ilk_lock_many_acquire(ilk_lock_many *many, int64_t timeout_ms,
                                  ilk_error *err)
 {
@@ -346,7 +164,7 @@ ilk_status ilk_lock_many_acquire(ilk_lock_many *many, int64_t timeout_ms,
             st = ilk__fail(err, ILK_EHELD, "the handle holds already");
     } else {
         ilk__lease_end(&many->lease);
-        st = acquire(many, timeout_ms, err);
+        st = ilk__lock_many_take(many, timeout_ms, err);
     }
     atomic_store(&many->busy, 0);
     return st;

@@ -8,6 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Every verb but acquire ends a wait that a signal left parked. */
+static ilk_status enter(ilk_lock *lock, ilk_error *err)
+{
+    ilk_status st = ilk__lock_enter(lock, err);
+
+    if (st == ILK_OK && lock->waiter.watch)
+        ilk__waiter_cancel(&lock->waiter);
+    return st;
+}
+
 /* ---- giving up ---------------------------------------------------------- */
 
 enum { SETTLE_TRIES = 100 };
@@ -115,7 +125,7 @@ static ilk_status release(ilk_lock *lock, ilk_error *err)
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
 {
-    ilk_status st = ilk__lock_enter(lock, err);
+    ilk_status st = enter(lock, err);
 
     if (st)
         return st;
@@ -174,7 +184,7 @@ static ilk_status extend_to(ilk_lock *lock, int64_t ttl_ms, int64_t *fence,
 ilk_status ilk_lock_extend(ilk_lock *lock, int64_t ttl_ms, ilk_error *err)
 {
     int64_t fence;
-    ilk_status st = ilk__lock_enter(lock, err);
+    ilk_status st = enter(lock, err);
 
     if (st)
         return st;
@@ -261,7 +271,7 @@ static ilk_status check(ilk_lock *lock, ilk_error *err)
 
 ilk_status ilk_lock_check(ilk_lock *lock, ilk_error *err)
 {
-    ilk_status st = ilk__lock_enter(lock, err);
+    ilk_status st = enter(lock, err);
 
     if (st)
         return st;
@@ -274,7 +284,7 @@ ilk_status ilk_lock_check(ilk_lock *lock, ilk_error *err)
 
 ilk_status ilk_lock_detach(ilk_lock *lock, ilk_error *err)
 {
-    ilk_status st = ilk__lock_enter(lock, err);
+    ilk_status st = enter(lock, err);
 
     if (st)
         return st;
@@ -325,7 +335,7 @@ static ilk_status adopt(ilk_lock *lock, const void *token, size_t token_len,
 ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token, size_t token_len,
                           ilk_error *err)
 {
-    ilk_status st = ilk__lock_enter(lock, err);
+    ilk_status st = enter(lock, err);
 
     if (st)
         return st;

@@ -6,127 +6,6 @@
 #include "lease.h"
 #include "watch.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
-                            const ilk__line *line, ilk_error *err)
-{
-    waiter->desk = desk;
-    waiter->line = line;
-    return ilk__parker_init(&waiter->parker, err);
-}
-
-const char *ilk__waiter_token(const ilk__waiter *waiter)
-{
-    return waiter->fixed_token ? waiter->fixed_token : waiter->token;
-}
-
-/* ---- in and out of line ------------------------------------------------- */
-
-/* A fresh token for a fresh try, so that what is late finds nobody. */
-static ilk_status renew_token(ilk__waiter *waiter, ilk_error *err)
-{
-    if (waiter->fixed_token)
-        return ILK_OK;
-    return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
-}
-
-static ilk_status join(ilk__waiter *waiter, ilk_error *err)
-{
-    ilk__desk *desk = waiter->desk;
-    ilk_status st;
-    int len;
-
-    ilk__desk_lock(desk);
-    waiter->id = ++desk->last_id;
-    waiter->news = ILK__NEWS_NONE;
-    waiter->parked_since = 0;
-    len = snprintf(waiter->entry, sizeof waiter->entry,
-                   "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s",
-                   waiter->line->kind, desk->client_id, waiter->line->kind,
-                   waiter->id, ilk__waiter_token(waiter), waiter->lease_ms,
-                   desk->label);
-    waiter->entry_len = (size_t)len;
-    st = ilk__watch_join(waiter);
-    ilk__desk_unlock(desk);
-    if (st)
-        return ilk__fail(err, st, "out of memory");
-    return ILK_OK;
-}
-
-static void leave(ilk__waiter *waiter)
-{
-    ilk__desk_lock(waiter->desk);
-    if (waiter->watch)
-        ilk__watch_leave(waiter);
-    ilk__desk_unlock(waiter->desk);
-}
-
-void ilk__waiter_destroy(ilk__waiter *waiter)
-{
-    ilk__desk *desk = waiter->desk;
-
-    ilk__desk_lock(desk);
-    if (waiter->watch) {
-        ilk__give_back(desk, waiter->line, waiter->entry,
-                            waiter->entry_len, ilk__waiter_token(waiter));
-        ilk__watch_leave(waiter);
-    }
-    ilk__desk_unlock(desk);
-    ilk__parker_destroy(&waiter->parker);
-}
-
-void ilk__waiter_cancel(ilk__waiter *waiter)
-{
-    ilk__desk *desk = waiter->desk;
-
-    ilk__desk_lock(desk);
-    if (waiter->watch && waiter->parked_since) {
-        ilk__give_back(desk, waiter->line, waiter->entry,
-                            waiter->entry_len, ilk__waiter_token(waiter));
-        ilk__watch_leave(waiter);
-    } else {
-        atomic_store(&waiter->cancelled, 1);
-        ilk__unpark(&waiter->parker);
-    }
-    ilk__desk_unlock(desk);
-}
-
-/* ---- news --------------------------------------------------------------- */
-
-ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id)
-{
-    ilk__node *node = ilk__table_find(&desk->waiters, &id, sizeof id);
-
-    if (!node)
-        return NULL;
-    return (ilk__waiter *)((char *)node - offsetof(ilk__waiter, node));
-}
-
-void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
-{
-    waiter->news = news;
-    ilk__unpark(&waiter->parker);
-}
-
-/*
- * When the granted lease began. The grant carries the server's time G, an
- * earlier answer to us its time S, and t0 is our time before that was asked:
- * so the grant was made at t0 + (G - S) at the latest by our clock, give or
- * take 1 % of the time since. Receipt is a bound of its own.
- */
-static int64_t began_at(const ilk__waiter *waiter)
-{
-    int64_t since = (waiter->news_us - waiter->sample_us) / 1000;
-    int64_t began = waiter->sample_at + since - (since > 0 ? since / 100 : 0);
-
-    if (!waiter->news_us) /* a refresh told: counted from its question */
-        return waiter->news_at;
-    return ilk__sooner(began, waiter->news_at);
-}
-
 /* ---- asking ------------------------------------------------------------- */
 
 static void add_line(ilk__command *command, const ilk__line *line, int script)
@@ -201,7 +80,7 @@ static ilk__act finish(ilk__op *op, ilk_status status)
 static ilk__act enqueue(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
-    ilk_status st = waiter->watch ? ILK_OK : join(waiter, op->err);
+    ilk_status st = waiter->watch ? ILK_OK : ilk__waiter_join(waiter, op->err);
 
     if (st)
         return finish(op, st);
@@ -219,7 +98,7 @@ static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
 {
     ilk__waiter *waiter = op->subject;
 
-    leave(waiter);
+    ilk__waiter_leave(waiter);
     waiter->stage = ILK__STAGE_CANCEL;
     waiter->ending = ending;
     waiter->rejoin = rejoin;
@@ -235,7 +114,7 @@ static ilk__act held(ilk__op *op, int64_t fence, int64_t began, int64_t lease)
         return withdraw(op, ILK_ETIMEOUT,
                         !waiter->once && op->now < op->deadline);
     if (waiter->watch)
-        leave(waiter);
+        ilk__waiter_leave(waiter);
     waiter->stage = ILK__STAGE_IDLE;
     waiter->fence = fence;
     waiter->began = began;
@@ -263,9 +142,9 @@ static ilk__act look(ilk__op *op)
     waiter->parked_since = 0;
     ilk__desk_unlock(waiter->desk);
     if (news == ILK__NEWS_GRANTED)
-        return held(op, waiter->news_fence, began_at(waiter),
+        return held(op, waiter->news_fence, ilk__waiter_began(waiter),
                     waiter->news_lease_ms);
-    over = ended(op, waiter);
+    over = news == ILK__NEWS_NO_CONTACT ? ILK_ECONN : ended(op, waiter);
     if (over)
         return withdraw(op, over, 0);
     if (news != ILK__NEWS_NONE || !waiter->watch)
@@ -274,13 +153,11 @@ static ilk__act look(ilk__op *op)
     return ilk__op_sleep(op, op->deadline);
 }
 
-/* The first wait of a client: sleep until its inbox is open. */
-static ilk__act await_inbox(ilk__op *op)
+/* Ask for the inbox, again if it was refused to somebody before us. */
+static int32_t want_inbox(ilk__waiter *waiter, ilk_error *why)
 {
-    ilk__waiter *waiter = op->subject;
     ilk__desk *desk = waiter->desk;
     int32_t inbox;
-    ilk_status over = ended(op, waiter);
 
     ilk__desk_lock(desk);
     if (desk->inbox == ILK__INBOX_NONE ||
@@ -290,17 +167,35 @@ static ilk__act await_inbox(ilk__op *op)
         ilk__desk_ring(desk, 0);
     }
     inbox = desk->inbox;
-    if (inbox == ILK__INBOX_REFUSED && op->err)
-        *op->err = desk->inbox_error;
+    *why = desk->inbox_error;
     ilk__desk_unlock(desk);
+    return inbox;
+}
+
+/* The first wait of a client: sleep until its inbox is open. */
+static ilk__act await_inbox(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+    ilk_status over = ended(op, waiter);
+    ilk_error why;
+    int32_t inbox = want_inbox(waiter, &why);
+    int64_t limit;
+
     if (inbox == ILK__INBOX_READY)
         return enqueue(op);
+    if (waiter->stage != ILK__STAGE_INBOX)
+        waiter->inbox_since = op->now;
+    limit = waiter->inbox_since + ILK__CONTACT_LOST_MS;
+    waiter->stage = ILK__STAGE_IDLE;
     if (inbox == ILK__INBOX_REFUSED)
-        return finish(op, op->err ? (ilk_status)op->err->code : ILK_EAUTH);
+        return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
     if (over)
         return finish(op, over);
+    if (op->now >= limit)
+        return ilk__op_fail(op, ILK_ECONN, "no connection for wake-ups: %s",
+                            why.msg);
     waiter->stage = ILK__STAGE_INBOX;
-    return ilk__op_sleep(op, op->deadline);
+    return ilk__op_sleep(op, ilk__sooner(op->deadline, limit));
 }
 
 ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
@@ -316,7 +211,7 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
     }
     if (!waiter->rejoin)
         return finish(op, waiter->ending);
-    st = renew_token(waiter, op->err);
+    st = ilk__waiter_renew_token(waiter, op->err);
     return st ? finish(op, st) : await_inbox(op);
 }
 
@@ -342,7 +237,7 @@ ilk__act ilk__wait_start(ilk__op *op)
     atomic_store(&waiter->cancelled, 0);
     if (waiter->watch) /* a parked wait */
         return look(op);
-    st = renew_token(waiter, op->err);
+    st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
     op->hasty = 1;
@@ -384,7 +279,7 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
     ilk__waiter *waiter = op->subject;
 
     if (cause == ILK__CAUSE_CLOSED) {
-        leave(waiter);
+        ilk__waiter_leave(waiter);
         return finish(op, ILK_ECLOSED);
     }
     if (cause == ILK__CAUSE_INTERRUPT)

@@ -46,7 +46,8 @@ typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
     ILK__NEWS_GRANTED,
     ILK__NEWS_WOKEN, /* try again: the name may be free */
-    ILK__NEWS_GONE   /* the server knows us no more: enqueue again */
+    ILK__NEWS_GONE,  /* the server knows us no more: enqueue again */
+    ILK__NEWS_NO_CONTACT /* the server has been away for too long */
 } ilk__wait_news;
 
 typedef enum ilk__wait_stage {
@@ -76,6 +77,7 @@ typedef struct ilk__waiter {
     size_t entry_len;
     ilk_status ending;   /* what a cancel under way will answer */
     int rejoin;          /* or enqueue again under a fresh token */
+    int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t sample_at;   /* local time before a question ... */
     int64_t sample_us;   /* ... that the server answered at this time of its */
     ilk__parker parker;
@@ -99,6 +101,19 @@ ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
                             const ilk__line *line, ilk_error *err);
 /* Leaves the line, if it stands in one. */
 void ilk__waiter_destroy(ilk__waiter *waiter);
+
+/* A fresh token for a fresh try, so that what is late finds nobody. */
+ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err);
+ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err);
+void ilk__waiter_leave(ilk__waiter *waiter);
+
+/*
+ * When the granted lease began. The grant carries the server's time G, an
+ * earlier answer to us its time S, and t0 is our time before that was asked:
+ * so the grant was made at t0 + (G - S) at the latest by our clock, give or
+ * take 1 % of the time since. Receipt is a bound of its own.
+ */
+int64_t ilk__waiter_began(const ilk__waiter *waiter);
 
 /* The token of this wait, after it succeeded. */
 const char *ilk__waiter_token(const ilk__waiter *waiter);

@@ -340,18 +340,35 @@ static int is_final(ilk_status status)
            status == ILK_ESERVERREADONLY || status == ILK_ECLUSTER;
 }
 
+static void tell_all(ilk__watch *watch, ilk__wait_news news)
+{
+    for (ilk__waiter *w = watch->first; w; w = w->next)
+        if (w->news != ILK__NEWS_GRANTED)
+            ilk__wait_tell_news(w, news);
+}
+
+static void tell_of_failure(ilk__watch *watch, ilk_status status, int64_t now)
+{
+    if (!status)
+        watch->failing_since = 0;
+    else if (!watch->failing_since)
+        watch->failing_since = now;
+    if (is_final(status))
+        tell_all(watch, ILK__NEWS_GONE);
+    else if (status && now - watch->failing_since >= ILK__CONTACT_LOST_MS)
+        tell_all(watch, ILK__NEWS_NO_CONTACT);
+}
+
 /* The errand is done. The mutex is held. */
 static void refreshed(ilk__errand *errand)
 {
     ilk__watch *watch =
         (ilk__watch *)((char *)errand - offsetof(ilk__watch, errand));
-    ilk_status status = errand->op.status;
+    int64_t now = ilk__now_ms();
 
     watch->in_flight = 0;
-    after_refresh(watch, status, ilk__now_ms());
-    if (is_final(status))
-        for (ilk__waiter *w = watch->first; w; w = w->next)
-            ilk__wait_tell_news(w, ILK__NEWS_GONE);
+    after_refresh(watch, errand->op.status, now);
+    tell_of_failure(watch, errand->op.status, now);
     ilk__op_free(&errand->op);
     if (watch->count)
         schedule(watch);

@@ -27,6 +27,7 @@ struct ilk__watch {
     int in_flight;
     int64_t refresh_at;    /* when all are to be refreshed */
     int64_t claim_at;      /* when the name may be free */
+    int64_t failing_since; /* no answer since then; 0: the last one came */
     int64_t asked_up_to;   /* ids up to this were refreshed in this round */
     int64_t asked[ILK__WATCH_BATCH]; /* the waiters of the question ... */
     size_t ends[ILK__WATCH_BATCH];   /* ... and where their entries end in */

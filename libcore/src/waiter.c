@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* waiter.c -- one who waits: in line, out of line, news. */
+#include "wait.h"
+
+#include "clock.h"
+#include "watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
+                            const ilk__line *line, ilk_error *err)
+{
+    waiter->desk = desk;
+    waiter->line = line;
+    return ilk__parker_init(&waiter->parker, err);
+}
+
+const char *ilk__waiter_token(const ilk__waiter *waiter)
+{
+    return waiter->fixed_token ? waiter->fixed_token : waiter->token;
+}
+
+/* ---- in and out of line ------------------------------------------------- */
+
+ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
+{
+    if (waiter->fixed_token)
+        return ILK_OK;
+    return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
+}
+
+ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
+{
+    ilk__desk *desk = waiter->desk;
+    ilk_status st;
+    int len;
+
+    ilk__desk_lock(desk);
+    waiter->id = ++desk->last_id;
+    waiter->news = ILK__NEWS_NONE;
+    waiter->parked_since = 0;
+    len = snprintf(waiter->entry, sizeof waiter->entry,
+                   "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s",
+                   waiter->line->kind, desk->client_id, waiter->line->kind,
+                   waiter->id, ilk__waiter_token(waiter), waiter->lease_ms,
+                   desk->label);
+    waiter->entry_len = (size_t)len;
+    st = ilk__watch_join(waiter);
+    ilk__desk_unlock(desk);
+    if (st)
+        return ilk__fail(err, st, "out of memory");
+    return ILK_OK;
+}
+
+void ilk__waiter_leave(ilk__waiter *waiter)
+{
+    ilk__desk_lock(waiter->desk);
+    if (waiter->watch)
+        ilk__watch_leave(waiter);
+    ilk__desk_unlock(waiter->desk);
+}
+
+void ilk__waiter_destroy(ilk__waiter *waiter)
+{
+    ilk__desk *desk = waiter->desk;
+
+    ilk__desk_lock(desk);
+    if (waiter->watch) {
+        ilk__give_back(desk, waiter->line, waiter->entry,
+                            waiter->entry_len, ilk__waiter_token(waiter));
+        ilk__watch_leave(waiter);
+    }
+    ilk__desk_unlock(desk);
+    ilk__parker_destroy(&waiter->parker);
+}
+
+void ilk__waiter_cancel(ilk__waiter *waiter)
+{
+    ilk__desk *desk = waiter->desk;
+
+    ilk__desk_lock(desk);
+    if (waiter->watch && waiter->parked_since) {
+        ilk__give_back(desk, waiter->line, waiter->entry,
+                            waiter->entry_len, ilk__waiter_token(waiter));
+        ilk__watch_leave(waiter);
+    } else {
+        atomic_store(&waiter->cancelled, 1);
+        ilk__unpark(&waiter->parker);
+    }
+    ilk__desk_unlock(desk);
+}
+
+/* ---- news --------------------------------------------------------------- */
+
+ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id)
+{
+    ilk__node *node = ilk__table_find(&desk->waiters, &id, sizeof id);
+
+    if (!node)
+        return NULL;
+    return (ilk__waiter *)((char *)node - offsetof(ilk__waiter, node));
+}
+
+void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
+{
+    waiter->news = news;
+    ilk__unpark(&waiter->parker);
+}
+
+int64_t ilk__waiter_began(const ilk__waiter *waiter)
+{
+    int64_t since = (waiter->news_us - waiter->sample_us) / 1000;
+    int64_t began = waiter->sample_at + since - (since > 0 ? since / 100 : 0);
+
+    if (!waiter->news_us) /* a refresh told: counted from its question */
+        return waiter->news_at;
+    return ilk__sooner(began, waiter->news_at);
+}
