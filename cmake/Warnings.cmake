@@ -3,7 +3,7 @@
 add_library(ilk_warnings INTERFACE)
 target_compile_options(ilk_warnings INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wundef -Wvla -Wpointer-arith
-    -Wcast-qual -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough
+    -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough
     -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition)
 if(ILK_WERROR)
     target_compile_options(ilk_warnings INTERFACE -Werror)

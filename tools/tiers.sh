@@ -249,8 +249,10 @@ one_tier()
     if [ $status -ne 0 ]; then
         say "FAILED"
         sed 's/^/     /' "$tier_result"
+        grep -nE 'error:|FAILED|\*\*\*|undefined reference|^E  ' "$tier_log" |
+            head -n 20
         say "the end of $tier_log:"
-        tail -n 40 "$tier_log"
+        tail -n 30 "$tier_log"
         return 1
     fi
     if [ -e "$tier_result.skip" ]; then
