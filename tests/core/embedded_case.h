@@ -16,7 +16,7 @@ enum { PATIENCE = 10000 }; /* milliseconds for what must happen */
 extern char tmp[64]; /* the directory of this test */
 
 int embedded_setup(void **state);
-int embedded_teardown(void **state); /* stops the server */
+int embedded_teardown(void **state); /* ends what still runs */
 
 /* A path below tmp; valid until the next call. */
 const char *in_tmp(const char *name);
