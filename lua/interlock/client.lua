@@ -120,6 +120,9 @@ local client = {}
 function client.connect(url, opts)
   args.optional_bytes("url", url)
   local filled = options.fill(core.ilk_client_opts_init(), rules, opts)
+  -- The interpreter of 5.1 and LuaJIT lets the kernel restart what a signal
+  -- has interrupted: a wait that never comes back would never hear of it.
+  filled.flags = filled.flags + core.ILK_CLIENT_TICK
   local handle, msg, code = core.ilk_client_open(url, filled)
   if not handle then
     return nil, msg, code

@@ -148,7 +148,7 @@ static void open_handle(run *r)
 
     assert_true(r->handle_count <= HANDLES && r->count > 3);
     ilk_lock_opts_init(&opts, sizeof opts);
-    snprintf(h->word, sizeof h->word, "%s", word(r, 0));
+    snprintf(h->word, sizeof h->word, "%.63s", word(r, 0));
     for (arrow = 3; arrow < r->count && !is(r, arrow, "->"); arrow++)
         if (!read_option(&opts, word(r, arrow)))
             options = arrow + 1;

@@ -105,7 +105,7 @@ describe("a wrong argument", function()
     local ok, msg, code = interlock.connect("gopher://x")
 
     assert.is_nil(ok)
-    assert.is_truthy(msg:find("gopher"))
+    assert.is_truthy(msg:find("redis://", 1, true))
     assert.equal(interlock.status.ILK_EINVAL, code)
   end)
 end)
