@@ -28,8 +28,8 @@ struct ilk__tls {
 };
 
 /* A name goes into the greeting, and the certificate must be made out to it;
- * an address is only checked. */
-static int set_host(SSL *ssl, const char *host)
+ * an address is only checked. Not const: OpenSSL's macro casts that away. */
+static int set_host(SSL *ssl, char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
 
