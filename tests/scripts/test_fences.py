@@ -62,6 +62,13 @@ def test_floor_of_a_waiter_counts_when_it_is_granted(world):
     assert int(world.inbox("c-b")[0].split(b" ")[4]) == world.fence()
 
 
+def test_low_floor_of_a_waiter_changes_nothing(world):
+    fence = world.acquire("a")[2]
+    world.acquire("b", floor=5)
+
+    assert world.fence() == fence
+
+
 def test_floor_of_a_waiter_keeps_the_holders_record(world):
     world.acquire("a", lease=60000)
     world.acquire("b", floor=START_US + 10**9, lease=1000)

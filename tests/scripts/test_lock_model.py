@@ -4,7 +4,7 @@ deaf clients, and fences that only rise. Hypothesis picks the steps; a
 failure prints them."""
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -226,6 +226,7 @@ def test_lock_behaves_as_the_model(machine):
             stateful_step_count=60,
             deadline=None,
             database=None,
+            phases=[Phase.generate],  # to shrink 60 steps takes minutes
             suppress_health_check=list(HealthCheck),
             print_blob=True,
         ),

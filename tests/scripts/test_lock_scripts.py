@@ -249,7 +249,7 @@ def test_inspect_lists_all_when_asked_and_none_for_zero(world):
 def test_inspect_counts_live_readers_and_names_one(world):
     world.read("r", lease=1000)
     world.read("s", lease=60000)
-    world.advance(2000)
+    world.advance(1000)
 
     reply = world.inspect()
 

@@ -218,6 +218,26 @@ def test_refresh_on_a_free_key_wakes_the_first(world):
     assert len(world.inbox(f"c-{A}")) == 1
 
 
+def test_refresh_keeps_its_client_alive(world):
+    acquire(world, A)
+    queue(world, B)
+    world.advance(4000)
+    refresh(world, f"c-{B}", world.entry(B, kind="w"))
+    world.advance(4000)
+
+    release(world, A)
+
+    assert len(world.inbox(f"c-{B}")) == 1
+
+
+def test_floor_of_a_waiter_lifts_the_next_fence(world):
+    java_holds(world)
+    acquire(world, A, floor=START_US + 99)
+    world.expire()
+
+    assert acquire(world, B)[2] == START_US + 101
+
+
 def test_refresh_says_more(world):
     java_holds(world)
     for i in range(3):

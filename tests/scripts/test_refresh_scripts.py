@@ -105,6 +105,16 @@ def test_refresh_of_a_free_empty_line_is_free(world):
     assert world.refresh("c", world.entry("b"))[4:] == [7, 0, 0]
 
 
+def test_refresh_of_an_adopted_foreign_hold_has_no_fence(world):
+    world.acquire("a")
+    world.release("a")
+    world.redis("SET", world.name, "stranger", "PX", 3000)
+
+    reply = world.refresh("c", world.entry("stranger"))
+
+    assert reply[4] == 1 and reply[6] == 0
+
+
 def test_refresh_of_a_foreign_holder_is_not_ours(world):
     world.redis("SET", world.name, "stranger", "PX", 3000)
     world.queue("b")
