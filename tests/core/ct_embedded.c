@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 
 #include "cmocka_all.h"
 
@@ -187,6 +189,58 @@ static void no_descriptor_and_no_memory_is_left_behind(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+/* Every limit from "nothing more" to "enough" fails cleanly or succeeds. */
+static void exhausted_descriptors_are_a_status(void **state)
+{
+    int before = open_descriptors();
+    ilk_status st = ILK_ESYSTEM;
+    int64_t deadline = ilk__deadline(PATIENCE);
+    struct rlimit old, low;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    low = old;
+    for (low.rlim_cur = 3; st != ILK_OK; low.rlim_cur++) {
+        ilk__embedded *embedded;
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        st = ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE),
+                                  NULL);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+        assert_true(st == ILK_OK || st == ILK_ESYSTEM || st == ILK_ECONN);
+        assert_int_equal(embedded == NULL, st != ILK_OK);
+        ilk__embedded_detach(embedded);
+        assert_int_equal(open_descriptors(), before);
+    }
+    assert_true(ilk__poll_timeout(deadline) > 0); /* none was waited out */
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+static void signals_raining_down_change_nothing(void **state)
+{
+    struct sigaction action, old;
+    struct itimerval rain = {{0, 1000}, {0, 1000}}, calm = {{0, 0}, {0, 0}};
+    ilk__embedded *embedded;
+
+    (void)state;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_alarm;
+    assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &rain, NULL), 0);
+    for (int i = 0; i < 10; i++) {
+        embedded = attach(NULL);
+        assert_int_equal(ask(embedded, "INCR visits")[0], ':');
+        ilk__embedded_detach(embedded);
+        assert_int_equal(look().running, 0);
+    }
+    assert_int_equal(setitimer(ITIMER_REAL, &calm, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +254,8 @@ int main(void)
         TEST(stop_of_a_frozen_server_times_out),
         TEST(operators_are_told_of_wrong_arguments),
         TEST(no_descriptor_and_no_memory_is_left_behind),
+        TEST(exhausted_descriptors_are_a_status),
+        TEST(signals_raining_down_change_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
