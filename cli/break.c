@@ -59,7 +59,7 @@ static int run(struct cli_args *args)
         token = value; /* the only option of its own */
     if (key < 0)
         return args->status;
-    if (cli_args_name(args, &name) || cli_args_done(args))
+    if (cli_args_name(args, cli_args_word(args), &name) || cli_args_done(args))
         return args->status;
     return break_lock(args, name, token);
 }

@@ -119,13 +119,14 @@ int cli_args_next(struct cli_args *args, const char **out_value);
 /* Go on with a command, whose name was the word just taken. */
 void cli_args_command(struct cli_args *args, const struct cli_command *command);
 /* The next word that is no option; NULL when there is none. */
-const char *cli_args_word(struct cli_args *args);
+char *cli_args_word(struct cli_args *args);
 /* The words that are left, up to a NULL; NULL when there are none. */
 char *const *cli_args_rest(struct cli_args *args);
 /* 0 when no word is left, else a usage error, said. */
 int cli_args_done(struct cli_args *args);
-/* The word NAME as bytes, in the form that --hex tells; 0 or a status. */
-int cli_args_name(struct cli_args *args, struct cli_bytes *out);
+/* The word NAME, or NULL, as bytes in the form that --hex tells, which are
+   made in place. 0, or a usage error, said. */
+int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out);
 
 /* help.c. */
 void cli_help(FILE *file, const struct cli_command *command);

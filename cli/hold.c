@@ -97,10 +97,12 @@ static int turn(struct run *run, struct pollfd fds[2])
         cli_say("poll: %s", strerror(errno));
         return CLI_SYSTEM;
     }
+    /* Signals first: a SIGCHLD that is read means that the look at the child
+       comes after its end. Until that look its pid is nobody else's. */
+    while (cli_signals_next(&came))
+        take_signal(run, &came);
     run->ended = cli_child_ended(run->pid, &run->status);
     take_events(run);
-    while (!run->ended && cli_signals_next(&came))
-        take_signal(run, &came);
     if (ilk_lock_remaining_ms(run->hold->lock) == 0)
         lose(run);
     if (run->lost && !run->ended && !run->killed

@@ -150,7 +150,7 @@ static int run(struct cli_args *args)
 
     if (cli_args_next(args, &value) != 0)
         return args->status;
-    if (cli_args_name(args, &name) || cli_args_done(args))
+    if (cli_args_name(args, cli_args_word(args), &name) || cli_args_done(args))
         return args->status;
     return inspect(args, name);
 }

@@ -91,21 +91,30 @@ static int take_options(struct cli_args *args, struct lock_args *lock)
     return key;
 }
 
-/* Give a wait up, and stay until nobody waits for us any more. */
-static int give_up(ilk_client *client, ilk_lock *lock)
+/* Give a wait up. A wait that runs out is withdrawn before the call returns;
+   ilk_lock_cancel() would leave that to the library's thread, and we are
+   about to end. */
+static int give_up(ilk_lock *lock)
 {
-    ilk_lock_cancel(lock, NULL);
-    ilk_client_close(client, NULL);
+    ilk_status st;
+
+    do
+        st = ilk_lock_acquire(lock, 1, NULL);
+    while (st == ILK_EINTR);
+    if (st == ILK_OK)
+        ilk_lock_release(lock, NULL);
     return CLI_SIGNALLED + cli_signals_ending();
 }
 
+/* What is left of the time to wait. 0 would be a first try, so a wait that
+   was interrupted at its very end gets another millisecond. */
 static int64_t left_ms(int64_t wait_ms, int64_t began)
 {
     int64_t spent = cli_now_ms() - began;
 
-    if (wait_ms < 0)
-        return -1;
-    return spent < wait_ms ? wait_ms - spent : 0;
+    if (wait_ms <= 0)
+        return wait_ms;
+    return spent < wait_ms ? wait_ms - spent : 1;
 }
 
 /* What came while we wait: nothing but Ctrl-Z asks for something now. */
@@ -138,7 +147,7 @@ static int acquire(ilk_client *client, ilk_lock *lock,
     if (st == ILK_OK)
         return 1;
     if (st == ILK_EINTR) {
-        *out_status = give_up(client, lock);
+        *out_status = give_up(lock);
         return 0;
     }
     *out_status = cli_fail(st, &err);
@@ -226,13 +235,15 @@ static int run(struct cli_args *args)
 {
     struct lock_args with = {
         .wait_ms = -1, .kill_after_ms = 5000, .conflict = CLI_NOT_ACQUIRED};
+    char *name;
 
     ilk_lock_opts_init(&with.opts, sizeof with.opts);
     if (take_options(args, &with) != 0)
         return args->status;
-    if (cli_args_name(args, &with.name))
-        return args->status;
+    name = cli_args_word(args);
     if (take_options(args, &with) != 0)
+        return args->status;
+    if (cli_args_name(args, name, &with.name))
         return args->status;
     with.argv = cli_args_rest(args);
     if (!with.argv)

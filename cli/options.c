@@ -136,7 +136,7 @@ void cli_args_command(struct cli_args *args, const struct cli_command *command)
 #endif
 }
 
-const char *cli_args_word(struct cli_args *args)
+char *cli_args_word(struct cli_args *args)
 {
     return optind < args->argc ? args->argv[optind++] : NULL;
 }
@@ -180,25 +180,21 @@ static int64_t unhex(char *text)
     return (int64_t)(len / 2);
 }
 
-int cli_args_name(struct cli_args *args, struct cli_bytes *out)
+int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out)
 {
     int64_t len;
 
-    if (optind >= args->argc) {
+    args->status = CLI_OK;
+    out->data = word;
+    if (!word)
         args->status = cli_usage(args, "NAME is missing");
+    else
+        out->len = strlen(word);
+    if (!word || !args->hex)
         return args->status;
-    }
-    out->data = args->argv[optind];
-    out->len = strlen(out->data);
-    if (args->hex) {
-        len = unhex(args->argv[optind]);
-        if (len < 0) {
-            args->status =
-                cli_usage(args, "NAME is not hexadecimal: '%s'", out->data);
-            return args->status;
-        }
-        out->len = (size_t)len;
-    }
-    optind++;
-    return CLI_OK;
+    len = unhex(word);
+    out->len = (size_t)len;
+    if (len < 0)
+        args->status = cli_usage(args, "NAME is not hexadecimal");
+    return args->status;
 }

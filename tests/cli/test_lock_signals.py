@@ -51,7 +51,7 @@ def test_signal_ends_the_wait_and_leaves_no_waiter(shell, server, name, which):
 
     assert waiter.wait(timeout=10) == 128 + number(which)
     assert waiter.stdout.read() == b""
-    assert server.waiters(name) == 0
+    wait_until(lambda: server.waiters(name) == 0, "an empty line", 1.0)
 
 
 def test_signal_that_ends_nothing_leaves_the_wait_its_place(shell, server, name):
@@ -269,4 +269,4 @@ def test_ctrl_c_while_waiting_is_130(shell, server, name):
 
     drain(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
-    assert server.waiters(name) == 0
+    wait_until(lambda: server.waiters(name) == 0, "an empty line", 1.0)
