@@ -6,11 +6,13 @@
 #include "clock.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "cmocka_all.h"
 
@@ -189,18 +191,25 @@ static void no_descriptor_and_no_memory_is_left_behind(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-/* Every limit from "nothing more" to "enough" fails cleanly or succeeds. */
+/*
+ * Every limit from "nothing more" to "enough" fails cleanly or succeeds. The
+ * process has many files open, so that each step in its turn is the one that
+ * finds no descriptor.
+ */
 static void exhausted_descriptors_are_a_status(void **state)
 {
-    int before = open_descriptors();
-    ilk_status st = ILK_ESYSTEM;
     int64_t deadline = ilk__deadline(PATIENCE);
+    int many[20], before;
+    ilk_status st = ILK_ESYSTEM;
     struct rlimit old, low;
 
     (void)state;
+    for (int i = 0; i < 20; i++)
+        assert_true((many[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
+    before = open_descriptors();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     low = old;
-    for (low.rlim_cur = 3; st != ILK_OK; low.rlim_cur++) {
+    for (low.rlim_cur = 20; st != ILK_OK; low.rlim_cur++) {
         ilk__embedded *embedded;
 
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
@@ -212,6 +221,8 @@ static void exhausted_descriptors_are_a_status(void **state)
         ilk__embedded_detach(embedded);
         assert_int_equal(open_descriptors(), before);
     }
+    for (int i = 0; i < 20; i++)
+        close(many[i]);
     assert_true(ilk__poll_timeout(deadline) > 0); /* none was waited out */
 }
 
