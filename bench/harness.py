@@ -7,6 +7,7 @@ medians, so that what else the machine does falls on all of them.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import platform
@@ -213,6 +214,10 @@ def line(row: dict) -> str:
     return f"{row['what']:<58}{number:>11} {row['unit']:<6}{row['goal']:>9}  {verdict}"
 
 
+def version_of(package: str) -> str:
+    return importlib.metadata.version(package)
+
+
 def machine(server: Server) -> dict[str, str]:
     """What the figures were measured on."""
     model = platform.machine()
@@ -232,7 +237,8 @@ def machine(server: Server) -> dict[str, str]:
         "kernel": f"{platform.system()} {platform.release()}",
         "server": f"{kind} {version}, CPU {SERVER_CPU}",
         "python": platform.python_version(),
-        "redis-py": redis.__version__,
+        "redis-py": f"{redis.__version__} with hiredis-py {version_of('hiredis')}",
+        "python-redis-lock": version_of("python-redis-lock"),
         "cc": cc.stdout.strip(),
         "load": f"{os.getloadavg()[0]:.2f} before the run",
     }

@@ -23,8 +23,8 @@ static inline double cpu_seconds(void)
     struct rusage use;
 
     getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec)
+           + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
 static inline int by_size(const void *a, const void *b)

@@ -78,8 +78,8 @@ int main(int argc, char **argv)
         die("crowd", err.msg);
     for (int i = 0; i < threads; i++) {
         sides[i].times = malloc(ENTRIES * sizeof *sides[i].times);
-        if (!sides[i].times ||
-            pthread_create(&sides[i].thread, NULL, work, &sides[i]))
+        if (!sides[i].times
+            || pthread_create(&sides[i].thread, NULL, work, &sides[i]))
             die("crowd", "out of memory or threads");
     }
     for (int i = 0; i < threads; i++)

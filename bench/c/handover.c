@@ -92,8 +92,7 @@ int main(int argc, char **argv)
     wait(NULL);
     printf("{\"before_us\": %.2f, \"after_us\": %.2f, \"ping_us\": %.2f}\n",
            percentile_us(before, rounds, 0.5),
-           percentile_us(after, rounds, 0.5),
-           percentile_us(ping, rounds, 0.5));
+           percentile_us(after, rounds, 0.5), percentile_us(ping, rounds, 0.5));
     ilk_lock_free(lock);
     ilk_client_free(client);
     return 0;

@@ -74,8 +74,7 @@ static void print(side *sides, int threads, double seconds, double cpu)
     if (!all)
         die("pairs", "out of memory");
     for (int i = 0; i < threads; i++) {
-        memcpy(all + count, sides[i].times,
-               sides[i].count * sizeof *all);
+        memcpy(all + count, sides[i].times, sides[i].count * sizeof *all);
         count += sides[i].count;
         pairs += sides[i].pairs;
     }

@@ -39,26 +39,26 @@ static void begin(words *w, const char *sha1)
 /* Send, read, and insist on the code that the script answers first. */
 static void ask(redisContext *redis, const words *w, long long code)
 {
-    redisReply *reply = redisCommandArgv(redis, w->count, (const char **)w->word,
-                                         w->len);
+    redisReply *reply =
+        redisCommandArgv(redis, w->count, (const char **)w->word, w->len);
 
     if (!reply)
         die("raw", redis->errstr);
     if (reply->type == REDIS_REPLY_ERROR)
         die("raw", reply->str);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1 ||
-        reply->element[0]->integer != code)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1
+        || reply->element[0]->integer != code)
         die("raw", "not the answer that was expected");
     freeReplyObject(reply);
 }
 
 /* A token of its own for each pair, as the library has. */
-static void pair(redisContext *redis, const char *acquire,
-                 const char *release, size_t number)
+static void pair(redisContext *redis, const char *acquire, const char *release,
+                 size_t number)
 {
-    static const char *const rest[] = {"30000", "host:1234", "0", "",
-                                       "0123456789abcdef", "6000", "0",
-                                       "5000", "64"};
+    static const char *const rest[] = {
+        "30000", "host:1234", "0",    "",  "0123456789abcdef",
+        "6000",  "0",         "5000", "64"};
     char token[33];
     words w;
 
