@@ -4,7 +4,7 @@
 #include "alloc.h"
 #include "clock.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,14 +17,11 @@ long conn_case_fail_at;
 
 int conn_case_fds(void)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    enum { LOOKED_AT = 512 }; /* valgrind's own are far above */
     int count = 0;
 
-    if (dir == NULL)
-        return -1;
-    while (readdir(dir) != NULL)
-        count++;
-    closedir(dir);
+    for (int fd = 0; fd < LOOKED_AT; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
     return count;
 }
 
