@@ -191,7 +191,8 @@ const char *fixture_argv(fixture *fx, int argc, const char *const *argv,
         && exchange(fx, argc, argv, lens) == 0)
         return fx->reply;
     fixture_hang_up(fx);
-    return strcpy(fx->reply, "(closed)");
+    snprintf(fx->reply, sizeof fx->reply, "(closed)");
+    return fx->reply;
 }
 
 static const char *call_words(fixture *fx, char *line)
