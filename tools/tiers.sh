@@ -125,7 +125,6 @@ tier_valgrind()
 {
     launcher='valgrind;-q;--error-exitcode=99;--leak-check=full'
     launcher="$launcher;--errors-for-leak-kinds=definite,indirect"
-    launcher="$launcher;--child-silent-after-fork=yes"
     build_tree valgrind all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_CLI=OFF "-DILK_TEST_LAUNCHER=$launcher" || return 1
     run_ctest valgrind ut
