@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -76,6 +77,11 @@ class LockMachine(RuleBasedStateMachine):
             assert self.world.inbox(client) == []
 
     # -- steps
+
+    @initialize(clients=st.lists(st.sampled_from(CLIENTS), min_size=2, max_size=6))
+    def begin_with_a_line(self, clients):
+        for client in clients:
+            self.acquire(client, True)
 
     @rule(client=st.sampled_from(CLIENTS), wait=st.booleans())
     def acquire(self, client, wait):
@@ -183,7 +189,7 @@ class LockMachine(RuleBasedStateMachine):
         if told:
             self.expect_message(told, self.owner)
 
-    @rule(ms=st.sampled_from([1, 500, 3000, 6001]))
+    @rule(ms=st.sampled_from([1, 500, 1500, 3000, 6000]))
     def time_passes(self, ms):
         self.world.advance(ms)
 
@@ -222,7 +228,7 @@ def test_lock_behaves_as_the_model(machine):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
+            max_examples=100,
             stateful_step_count=60,
             deadline=None,
             database=None,

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -15,6 +16,7 @@ from hypothesis.stateful import (
 from world import READERS, World
 
 CLIENTS = [f"p{i}" for i in range(3)]
+ASKS = st.tuples(st.sampled_from(CLIENTS), st.booleans())
 LIVENESS = 6000
 LEASE = 10_000
 GRANT = 5_000
@@ -83,6 +85,11 @@ class ReadWriteMachine(RuleBasedStateMachine):
         self.fence = self.world.fence() if self.world.record() else 0
 
     # -- steps
+
+    @initialize(asks=st.lists(ASKS, min_size=2, max_size=6))
+    def begin_with_a_line(self, asks):
+        for client, reads in asks:
+            self.acquire(client, reads, True)
 
     @rule(client=st.sampled_from(CLIENTS), reads=st.booleans(), wait=st.booleans())
     def acquire(self, client, reads, wait):
@@ -168,7 +175,7 @@ class ReadWriteMachine(RuleBasedStateMachine):
             assert reply[4 + 3 * place] == expected
         self.expect(told)
 
-    @rule(ms=st.sampled_from([1, 400, 3000, 6001]))
+    @rule(ms=st.sampled_from([1, 400, 1500, 3000, 6000]))
     def time_passes(self, ms):
         """The marker's own expiry follows the real clock, so it is helped."""
         self.world.advance(ms)
@@ -205,7 +212,7 @@ def test_read_write_lock_behaves_as_the_model(machine):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
+            max_examples=100,
             stateful_step_count=60,
             deadline=None,
             database=None,
