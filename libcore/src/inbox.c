@@ -157,6 +157,8 @@ static void on_grant(ilk__desk *desk, const letter *news)
                         news->name_len);
         return;
     }
+    if (!waiter->watch)
+        return; /* a refresh was faster, and it holds already */
     waiter->news_fence = news->fence;
     waiter->news_lease_ms = news->lease_ms;
     waiter->news_us = news->server_us;
@@ -168,7 +170,7 @@ static void on_wake(ilk__desk *desk, const letter *news)
 {
     ilk__waiter *waiter = ilk__wait_find(desk, news->waiter);
 
-    if (waiter && waiter->news == ILK__NEWS_NONE)
+    if (waiter && waiter->watch && waiter->news == ILK__NEWS_NONE)
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
 }
 

@@ -114,7 +114,7 @@ static ilk__act held(ilk__op *op, int64_t fence, int64_t began, int64_t lease)
         return withdraw(op, ILK_ETIMEOUT,
                         !waiter->once && op->now < op->deadline);
     if (waiter->watch)
-        ilk__waiter_leave(waiter);
+        ilk__waiter_settle(waiter);
     waiter->stage = ILK__STAGE_IDLE;
     waiter->fence = fence;
     waiter->began = began;

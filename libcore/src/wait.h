@@ -89,7 +89,9 @@ typedef struct ilk__waiter {
     /* under the desk's mutex */
     ilk__node node; /* in desk->waiters while it stands in line */
     int64_t id;
-    ilk__watch *watch;
+    ilk__watch *watch;  /* NULL: not in line */
+    int settled;        /* holds, and is known by its id all the same, so that
+                           a grant told twice is not taken for unclaimed */
     struct ilk__waiter *next, *previous; /* in the watch */
     ilk__wait_news news;
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
@@ -106,6 +108,7 @@ void ilk__waiter_destroy(ilk__waiter *waiter);
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err);
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err);
 void ilk__waiter_leave(ilk__waiter *waiter);
+void ilk__waiter_settle(ilk__waiter *waiter); /* leaves, because it holds */
 
 /*
  * When the granted lease began. The grant carries the server's time G, an
@@ -149,7 +152,7 @@ void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
 /* For the columns' cancelling op types, with ilk__wait_cancelled(). */
 void ilk__give_back_ask(ilk__op *op);
 
-/* With the mutex held: news for one waiter, or for whoever has this id. */
+/* With the mutex held: who has this id, in line or settled; and its news. */
 ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 

@@ -30,27 +30,41 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
     return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
 }
 
+static void compose_entry(ilk__waiter *waiter)
+{
+    const ilk__desk *desk = waiter->desk;
+    char kind = waiter->line->kind;
+    int len = snprintf(waiter->entry, sizeof waiter->entry,
+                       "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s", kind,
+                       desk->client_id, kind, waiter->id,
+                       ilk__waiter_token(waiter), waiter->lease_ms,
+                       desk->label);
+
+    waiter->entry_len = (size_t)len;
+}
+
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 {
     ilk__desk *desk = waiter->desk;
     ilk_status st;
-    int len;
 
     ilk__desk_lock(desk);
-    waiter->id = ++desk->last_id;
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
-    len = snprintf(waiter->entry, sizeof waiter->entry,
-                   "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s",
-                   waiter->line->kind, desk->client_id, waiter->line->kind,
-                   waiter->id, ilk__waiter_token(waiter), waiter->lease_ms,
-                   desk->label);
-    waiter->entry_len = (size_t)len;
     st = ilk__watch_join(waiter);
+    if (st == ILK_OK)
+        compose_entry(waiter);
     ilk__desk_unlock(desk);
     if (st)
         return ilk__fail(err, st, "out of memory");
     return ILK_OK;
+}
+
+void ilk__waiter_settle(ilk__waiter *waiter)
+{
+    ilk__desk_lock(waiter->desk);
+    ilk__watch_settle(waiter);
+    ilk__desk_unlock(waiter->desk);
 }
 
 void ilk__waiter_leave(ilk__waiter *waiter)
@@ -71,6 +85,7 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
                             waiter->entry_len, ilk__waiter_token(waiter));
         ilk__watch_leave(waiter);
     }
+    ilk__watch_forget(waiter);
     ilk__desk_unlock(desk);
     ilk__parker_destroy(&waiter->parker);
 }

@@ -120,8 +120,11 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
 {
     ilk__desk *desk = waiter->desk;
     ilk__watch *watch;
-    ilk_status st = find_or_make(waiter, &watch);
+    ilk_status st;
 
+    ilk__watch_forget(waiter);
+    waiter->id = ++desk->last_id;
+    st = find_or_make(waiter, &watch);
     if (st)
         return st;
     st = ilk__table_add(&desk->waiters, &waiter->node, &waiter->id,
@@ -141,11 +144,10 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
     return ILK_OK;
 }
 
-void ilk__watch_leave(ilk__waiter *waiter)
+static void leave_line(ilk__waiter *waiter)
 {
     ilk__watch *watch = waiter->watch;
 
-    ilk__table_remove(&watch->desk->waiters, &waiter->node);
     *(waiter->previous ? &waiter->previous->next : &watch->first) =
         waiter->next;
     *(waiter->next ? &waiter->next->previous : &watch->last) =
@@ -154,6 +156,25 @@ void ilk__watch_leave(ilk__waiter *waiter)
     watch->count--;
     watch->desk->stats.waiting--;
     drop_if_empty(watch);
+}
+
+void ilk__watch_leave(ilk__waiter *waiter)
+{
+    ilk__table_remove(&waiter->desk->waiters, &waiter->node);
+    leave_line(waiter);
+}
+
+void ilk__watch_settle(ilk__waiter *waiter)
+{
+    leave_line(waiter);
+    waiter->settled = 1;
+}
+
+void ilk__watch_forget(ilk__waiter *waiter)
+{
+    if (waiter->settled)
+        ilk__table_remove(&waiter->desk->waiters, &waiter->node);
+    waiter->settled = 0;
 }
 
 /* ---- when to look ------------------------------------------------------- */
@@ -310,7 +331,7 @@ ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
     for (size_t i = 0; i < watch->asked_count; i++) {
         ilk__waiter *waiter = ilk__wait_find(watch->desk, watch->asked[i]);
 
-        if (waiter)
+        if (waiter && waiter->watch == watch)
             tell(waiter, op->sent_at, reply, 3 + 3 * i);
     }
     ilk__watch_heard(watch, op->sent_at, ilk__script_int(reply, 0),

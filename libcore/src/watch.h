@@ -38,6 +38,8 @@ struct ilk__watch {
 /* With the mutex held. */
 ilk_status ilk__watch_join(ilk__waiter *waiter); /* ILK_ENOMEM */
 void ilk__watch_leave(ilk__waiter *waiter);
+void ilk__watch_settle(ilk__waiter *waiter); /* leave the line, it holds */
+void ilk__watch_forget(ilk__waiter *waiter); /* no longer settled */
 
 /* What a reply told about the holder: its lease left, and is it ours. */
 void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
