@@ -89,7 +89,7 @@ struct demo_entry {
 struct demo_ledger {
     struct demo_entry *entries; /* items + 1; entry 0 is the beginning */
     int64_t items;
-    int64_t told;    /* sales told */
+    int64_t sales;   /* told, and found at the end */
     int64_t highest; /* greatest item number sold */
     int64_t sales_of[DEMO_SELLERS_MAX + 1];
     int64_t top_fence;
@@ -143,7 +143,8 @@ void demo_crew_go(struct demo_crew *crew, int seller); /* let it go on */
 void demo_crew_kill(struct demo_crew *crew, int seller);
 int demo_crew_freeze(struct demo_crew *crew, int seller); /* 1: it stopped */
 void demo_crew_thaw(struct demo_crew *crew, int seller);
-void demo_crew_bury(struct demo_crew *crew); /* reap those that ended */
+/* Reap those that ended; with `wait`, those that are about to, too. */
+void demo_crew_bury(struct demo_crew *crew, int wait);
 void demo_crew_stop(struct demo_crew *crew); /* end all that live */
 
 /* demo_run.c. What happened to one victim. */

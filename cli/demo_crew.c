@@ -221,12 +221,17 @@ void demo_crew_thaw(struct demo_crew *crew, int seller)
     kill(crew->sellers[seller].pid, SIGCONT);
 }
 
-static void bury_one(struct demo_crew *crew, struct demo_seller *one)
+static void bury_one(struct demo_crew *crew, struct demo_seller *one, int flags)
 {
     int status;
+    pid_t got;
 
-    if (one->state != DEMO_RUNNING
-        || waitpid(one->pid, &status, WNOHANG) != one->pid)
+    if (one->state != DEMO_RUNNING)
+        return;
+    do
+        got = waitpid(one->pid, &status, flags);
+    while (got < 0 && errno == EINTR);
+    if (got != one->pid)
         return;
     one->status = status;
     one->state =
@@ -235,12 +240,12 @@ static void bury_one(struct demo_crew *crew, struct demo_seller *one)
     crew->alive--;
 }
 
-void demo_crew_bury(struct demo_crew *crew)
+void demo_crew_bury(struct demo_crew *crew, int wait)
 {
     int i;
 
     for (i = 1; i <= crew->count; i++)
-        bury_one(crew, &crew->sellers[i]);
+        bury_one(crew, &crew->sellers[i], wait ? 0 : WNOHANG);
 }
 
 void demo_crew_stop(struct demo_crew *crew)

@@ -42,7 +42,7 @@ void demo_ledger_add(struct demo_ledger *ledger, const struct demo_word *sale)
     entry->fence = sale->n[1];
     entry->before_seller = sale->n[3] == item - 1 ? (int)sale->n[2] : -1;
     entry->before_fence = sale->n[4];
-    ledger->told++;
+    ledger->sales++;
     ledger->sales_of[sale->seller]++;
     if (item > ledger->highest)
         ledger->highest = item;
@@ -61,6 +61,7 @@ static void enter_untold(struct demo_ledger *ledger, int64_t item, int seller,
     entry->seller = seller;
     entry->fence = fence;
     entry->from_store = 1;
+    ledger->sales++;
     if (seller >= 1 && seller <= DEMO_SELLERS_MAX)
         ledger->sales_of[seller]++;
 }

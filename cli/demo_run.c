@@ -190,11 +190,11 @@ static void thaw(struct demo_run *run)
 }
 
 /* Find out who ended; one that died by itself ends the run. */
-static void bury(struct demo_run *run)
+static void bury(struct demo_run *run, int wait)
 {
     int i;
 
-    demo_crew_bury(&run->crew);
+    demo_crew_bury(&run->crew, wait);
     for (i = 1; i <= run->crew.count; i++) {
         if (run->crew.sellers[i].state == DEMO_DIED && !run->error[0])
             snprintf(run->error, sizeof run->error,
@@ -227,7 +227,7 @@ static int loop(struct demo_run *run)
             return CLI_SIGNALLED + cli_signals_ending();
         read_words(run, &reader);
         thaw(run);
-        bury(run);
+        bury(run, reader.at_end);
         demo_view_tick(run);
         if (cli_now_ms() - reader.last_ms > SILENCE_MS)
             snprintf(run->error, sizeof run->error, "nothing happened for %d s",
@@ -279,11 +279,10 @@ int demo_run(struct demo_run *run, const char *url, int quiet)
         status = loop(run);
     demo_crew_stop(&run->crew);
     run->ended_ms = cli_now_ms();
+    if (status == CLI_OK)
+        st = settle(run, &err);
     demo_view_close(run);
-    if (status != CLI_OK)
-        return status;
-    st = settle(run, &err);
-    return st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+    return st == ILK_OK ? status : cli_fail(st, &err);
 }
 
 void demo_run_free(struct demo_run *run)

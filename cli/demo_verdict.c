@@ -93,8 +93,8 @@ static void check_killed(struct verdict *verdict,
         return;
     }
     check(verdict, name, event->gap_ms >= 0,
-          "seller %d killed while it held the lock, %s writing; the next "
-          "sold %" PRId64 " ms later",
+          "seller %d killed holding the lock, %s writing; next sale after "
+          "%" PRId64 " ms",
           number, after ? "after" : "before", event->gap_ms);
     if (after)
         check(verdict, "untold_sale_found",
@@ -114,14 +114,12 @@ static void check_frozen(struct verdict *verdict,
         return;
     }
     check(verdict, "frozen_told", event->told && event->check == ILK_ELOST,
-          "seller %d frozen for %" PRId64 " ms, lease %" PRId64
+          "seller %d frozen for %" PRId64
           " ms: %stold that it lost the lock (%s)",
-          event->seller, event->frozen_ms, verdict->run->plan->lease_ms,
-          event->told ? "" : "not ", ilk_status_name(event->check));
+          event->seller, event->frozen_ms, event->told ? "" : "not ",
+          ilk_status_name(event->check));
     check(verdict, "late_write_refused", event->write == ILK_ESTALE,
-          "its late write of item %" PRId64 " under fence %" PRId64
-          " was %s (%s)",
-          event->item, event->fence,
+          "its late write under fence %" PRId64 " was %s (%s)", event->fence,
           event->write == ILK_OK ? "accepted" : "refused",
           ilk_status_name(event->write));
 }

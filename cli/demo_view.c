@@ -125,14 +125,14 @@ static int64_t rate(const struct demo_run *run)
     int slot = view.terminal ? view.tick++ % RATE_TICKS : 0;
     int64_t now = cli_now_ms();
     int64_t ms = now - view.at_ms[slot];
-    int64_t sold = run->ledger.told - view.sold[slot];
+    int64_t sold = run->ledger.sales - view.sold[slot];
 
     if (view.at_ms[slot] == 0) {
         ms = now - run->began_ms;
-        sold = run->ledger.told;
+        sold = run->ledger.sales;
     }
     view.at_ms[slot] = now;
-    view.sold[slot] = run->ledger.told;
+    view.sold[slot] = run->ledger.sales;
     return ms > 0 ? sold * 1000 / ms : 0;
 }
 
@@ -195,7 +195,7 @@ static void draw(const struct demo_run *run, const struct glance *glance,
     erase();
     bar(done, run->ledger.highest, run->plan->items);
     block_line("  sold     [%s] %" PRId64 " of %" PRId64, done,
-               run->ledger.told, run->plan->items);
+               run->ledger.sales, run->plan->items);
     if (run->plan->locked)
         block_line("  holder   %-10s fence %" PRId64 "   waiting %" PRId64
                    "   hand-overs %" PRId64 "/s",
@@ -208,7 +208,7 @@ static void draw(const struct demo_run *run, const struct glance *glance,
 static void plain(const struct demo_run *run, const struct glance *glance,
                   int64_t per_second)
 {
-    printf("sold %" PRId64 " of %" PRId64, run->ledger.told, run->plan->items);
+    printf("sold %" PRId64 " of %" PRId64, run->ledger.sales, run->plan->items);
     if (run->plan->locked)
         printf(", held by %s, fence %" PRId64 ", waiting %" PRId64
                ", hand-overs %" PRId64 "/s\n",
