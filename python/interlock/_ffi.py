@@ -132,10 +132,10 @@ class Deadline:
         self._end = time.monotonic() + timeout / 1000
 
     def remaining_ms(self) -> int:
-        """What is left, at least 1: 0 would give up the place in the line."""
-        if self._timeout <= 0:
+        """What is left of it; -1 for ever."""
+        if self._timeout < 0:
             return self._timeout
-        return max(1, math.ceil((self._end - time.monotonic()) * 1000))
+        return max(0, math.ceil((self._end - time.monotonic()) * 1000))
 
 
 def call_blocking(
@@ -160,6 +160,9 @@ def call_blocking(
             if status != lib.ILK_EINTR:
                 return status
             left = deadline.remaining_ms()
+            if left == 0 and timeout > 0:  # signals came to the very end
+                abandon()
+                return int(lib.ILK_ETIMEOUT)
     except BaseException:
         abandon()
         raise

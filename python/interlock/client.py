@@ -99,6 +99,8 @@ class Client:
             | (lib.ILK_CLIENT_LAZY if lazy else 0)
             | (0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED)
         )
+        if url == "":  # an unset variable, not a wish for a private server
+            raise errors.InvalidError("url is empty")
         out = ffi.new("ilk_client **")
         _ffi.call(lib.ilk_client_open, out, _ffi.c_string(url, "url"), opts)
         self._handle = ffi.gc(out[0], lib.ilk_client_free)

@@ -78,7 +78,9 @@ def run_child(server):
     for child in children:
         if child.poll() is None:
             child.kill()
-        child.communicate()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
 
 
 @pytest.fixture

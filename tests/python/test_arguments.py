@@ -59,7 +59,7 @@ def test_what_is_no_number_is_a_type_error(client, name, value):
     assert not lock.held
 
 
-@pytest.mark.parametrize("ttl", [0, 0.0, -1, -0.5, 366 * 24 * 3600, 2**62])
+@pytest.mark.parametrize("ttl", [0, 0.0, -1, -0.5, 367 * 24 * 3600, 2**62])
 def test_ttl_zero_negative_and_overflow_are_refused(client, name, ttl):
     with pytest.raises(interlock.InvalidError):
         client.lock(name, ttl=ttl)

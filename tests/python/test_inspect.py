@@ -34,33 +34,29 @@ def test_a_held_name_tells_who_since_when_and_how_long(client, other, name):
 
 
 def test_a_label_of_ones_own_is_shown(url, other, name):
-    with interlock.connect(url, label="till 7") as client, client.lock(name):
-        assert other.inspect(name).label == "till 7"
+    with interlock.connect(url, label="till:7") as client, client.lock(name):
+        assert other.inspect(name).label == "till:7"
 
 
 def test_waiters_are_listed_in_their_order(client, other, url, name, waiting):
-    clients = [interlock.connect(url, label=f"till {n}") for n in range(3)]
+    clients = [interlock.connect(url, label=f"till:{n}") for n in range(3)]
     locks = [one.lock(name) for one in clients]
-    with client.lock(name):
-        threads = [threading.Thread(target=lock.acquire, args=(30,)) for lock in locks]
-        for number, thread in enumerate(threads):
-            thread.start()
-            waiting(name, number + 1)
-        info = other.inspect(name)
+    holder = client.lock(name)
+    assert holder.acquire(0)
+    threads = [threading.Thread(target=lock.acquire, args=(30,)) for lock in locks]
+    for number, thread in enumerate(threads):
+        thread.start()
+        waiting(name, number + 1)
 
-        assert [waiter.label for waiter in info.waiters] == [
-            "till 0",
-            "till 1",
-            "till 2",
-        ]
-        tokens = [waiter.token for waiter in info.waiters]
-        assert other.break_lock(name)
-        threads[0].join(5)
-        assert locks[0].token == tokens[0]
-    for one in clients:
-        one.close()
-    for thread in threads:
+    info = other.inspect(name)
+
+    assert info.waiting == 3
+    assert [waiter.label for waiter in info.waiters] == ["till:0", "till:1", "till:2"]
+    for lock, thread, waiter in zip(locks, threads, info.waiters):
+        holder.release()
         thread.join(5)
+        assert lock.token == waiter.token
+        holder = lock
 
 
 def test_a_foreign_lock(client, server, name):

@@ -25,9 +25,9 @@ def test_with_holds_and_releases(each_url, name):
 
 def test_with_raises_timeout_error_after_wait(client, other, name, took):
     lock = other.lock(name, wait=0.1)
-    with client.lock(name):
-        with took(0.09, 1), pytest.raises(interlock.TimeoutError) as caught, lock:
-            pytest.fail("two holders")
+    held, raised = client.lock(name), pytest.raises(interlock.TimeoutError)
+    with held, took(0.09, 1), raised as caught, lock:
+        pytest.fail("two holders")
 
     assert isinstance(caught.value, TimeoutError)
     assert str(caught.value) == f"lock '{name}' was not acquired within 0.1 s"

@@ -130,32 +130,25 @@ def test_waits_work_in_the_child(client, name):
     assert in_child(lambda: client.lock(name).acquire(10)) == "True"
 
 
-def test_multiprocessing_workers_lock(client, url, name):
+def test_multiprocessing_workers_lock(client, url, name, tmp_path):
     import multiprocessing
 
     with multiprocessing.get_context("fork").Pool(4) as pool:
-        jobs = [pool.apply_async(_count, (url, name)) for _ in range(8)]
+        jobs = [
+            pool.apply_async(_count, (url, name, tmp_path / "count")) for _ in range(8)
+        ]
         counts = [job.get(60) for job in jobs]
 
     assert sorted([one for count in counts for one in count]) == list(range(200))
 
 
-def _count(url, name):
+def _count(url, name, path):
     seen = []
-    path = f"/tmp/{name}.count"
     with interlock.connect(url) as client:
         for _ in range(25):
             with client.lock(name):
-                try:
-                    with open(path) as text:
-                        count = int(text.read())
-                except FileNotFoundError:
-                    count = 0
-                seen.append(count)
-                with open(path, "w") as text:
-                    text.write(str(count + 1))
-    if max(seen) == 199:
-        os.unlink(path)
+                seen.append(int(path.read_text()) if path.exists() else 0)
+                path.write_text(str(seen[-1] + 1))
     return seen
 
 

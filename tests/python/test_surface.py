@@ -16,7 +16,7 @@ import interlock
 import pytest
 from interlock._core import lib
 
-PACKAGE = Path(interlock.__file__).resolve().parent
+PACKAGE = Path(interlock.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 
 # Functions of the core that Python does without, and why.
