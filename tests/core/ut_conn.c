@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_conn.c -- connecting to peers that are absent, mute, rude or late. */
+/* link: -Wl,--wrap=send */
 #include "clock.h"
 #include "conn_case.h"
 #include "fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
+
+ssize_t __real_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+
+static int too_late; /* our sends find the other side gone */
+
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+    if (!too_late || fd == far_end.fd)
+        return __real_send(fd, data, len, flags);
+    fixture_sleep_ms(50); /* what it said has come by now */
+    errno = EPIPE;
+    return -1;
+}
 
 static void nobody_listens(void **state)
 {
@@ -102,6 +119,20 @@ static void a_server_that_is_full_says_so(void **state)
     assert_outcome(says, ILK_ECONN, "max number of clients reached");
 }
 
+static void a_server_that_closed_before_we_spoke_is_heard(void **state)
+{
+    static const char *const says[] = {
+        "!-ERR max number of clients reached\r\n", NULL};
+    static const char *const nothing[] = {NULL};
+
+    too_late = 1;
+    assert_outcome(says, ILK_ECONN, "max number of clients reached");
+    assert_int_equal(conn_case_teardown(state), 0);
+    assert_int_equal(conn_case_setup(state), 0);
+    assert_outcome(nothing, ILK_ECONN, "Broken pipe");
+    too_late = 0;
+}
+
 static void the_words_are_one_write_and_secret(void **state)
 {
     static const char *const says[] = {"-WRONGPASS invalid password\r\n", NULL};
@@ -180,6 +211,7 @@ int main(void)
         TEST(a_peer_that_closes),
         TEST(a_peer_that_closes_within_its_answer),
         TEST(a_server_that_is_full_says_so),
+        TEST(a_server_that_closed_before_we_spoke_is_heard),
         TEST(the_words_are_one_write_and_secret),
         TEST(a_login_goes_on_step_by_step),
         TEST(a_failure_is_final),
