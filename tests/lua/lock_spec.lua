@@ -67,7 +67,7 @@ describe("a lock", function()
     local second = client:lock(name)
     assert.is_true(first:acquire(0))
 
-    assert.is_true(second:acquire())
+    assert.is_true(second:acquire(5000))
 
     assert.is_false(first.held)
     local ok, _, code = first:release()
@@ -75,6 +75,17 @@ describe("a lock", function()
     assert.equal(status.ILK_ELOST, code)
     assert.is_true(second.held)
     assert.is_true(second:release())
+  end)
+
+  it("waits for ever when it is told no time", function()
+    local lock = client:lock(name)
+    server:command("SET", name, "theirs", "PX", 700)
+    local before = support.now_ms()
+
+    assert.is_true(lock:acquire())
+
+    assert.is_true(support.now_ms() - before >= 600)
+    assert.is_true(lock:release())
   end)
 
   it("tells held, fence, token, id, name and what is left", function()
