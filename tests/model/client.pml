@@ -141,6 +141,10 @@ end:
             inside[me] = 0; ASK(RELEASE, mine[me], DONE) }
     :: d_step { state == HOLD && !crashed[me] && extends > 0 ->
             extends--; ASK(EXTEND, mine[me], HOLD) }
+#ifdef BROKEN_TOLD_TWICE
+    :: d_step { state == HOLD && !crashed[me] && msg[mine[me]] != EMPTY ->
+            msg[mine[me]] = EMPTY; ASK(CANCEL, mine[me], HOLD) }
+#endif
     :: d_step { state == DONE && !crashed[me] && !done[me] -> finish(me) }
     :: d_step { state == DONE && !crashed[me] && done[me] && HAS_MAIL(me) ->
             look(me); msg[i] = EMPTY; ASK(CANCEL, i, DONE) }

@@ -90,6 +90,8 @@ breaks "control: delete without owner check" safety \
 breaks "control: a token used again after its cancel" safety \
     "-DHOLDERS_ONLY -DCLIENTS=2 -DFAULTS=2 -DBROKEN_SAME_TOKEN" \
     "sure[i]&&inside[i]"
+breaks "control: a grant told twice is given back" safety \
+    "-DHOLDERS_ONLY -DFAULTS=0 -DBROKEN_TOLD_TWICE" "sure[i]&&inside[i]"
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
