@@ -134,7 +134,7 @@ ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
 {
     ilk_status status = ilk__conn_start(out, url, name, deadline, err);
 
-    if (status != ILK_OK)
+    if (*out == NULL)
         return status;
     while ((status = ilk__conn_step(*out, err)) == ILK_EAGAIN) {
         status = wait_once(*out, err);

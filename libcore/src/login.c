@@ -13,9 +13,10 @@ static void copy_name(char *out, const char *name)
 {
     size_t i;
 
-    for (i = 0; i + 1 < ILK__LOGIN_NAME && name != NULL && name[i] != '\0'; i++)
-        out[i] = name[i] >= '!' && name[i] <= '~' ? name[i] : '-';
-    out[i] = '\0';
+    snprintf(out, ILK__LOGIN_NAME, "%s", name != NULL ? name : "");
+    for (i = 0; out[i] != '\0'; i++)
+        if (out[i] < '!' || out[i] > '~')
+            out[i] = '-';
 }
 
 static int has_secret(const ilk__url *url)
