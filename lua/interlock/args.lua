@@ -10,7 +10,12 @@ local args = {}
 local MAX = 2 ^ 53
 
 local function refuse(what, wanted, value)
-  local shown = type(value) == "number" and tostring(value) or type(value)
+  local shown = type(value)
+  if shown == "string" then
+    shown = ("%q"):format(value)
+  elseif shown == "number" then
+    shown = tostring(value)
+  end
   error(("%s must be %s, got %s"):format(what, wanted, shown), 4)
 end
 
@@ -39,6 +44,19 @@ end
 function args.optional_bytes(what, value)
   if value ~= nil and type(value) ~= "string" then
     refuse(what, "a string or nil", value)
+  end
+  return value
+end
+
+--- Text for C, or nil. An empty one is an unset variable, not a wish.
+---@param what string
+---@param value any
+---@return string?
+function args.text(what, value)
+  local usable = type(value) == "string" and value ~= ""
+    and not value:find("\0", 1, true)
+  if value ~= nil and not usable then
+    refuse(what, "text without NUL, or nil", value)
   end
   return value
 end

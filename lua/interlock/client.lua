@@ -118,7 +118,7 @@ local client = {}
 ---@return string? msg
 ---@return integer? code
 function client.connect(url, opts)
-  args.optional_bytes("url", url)
+  args.text("url", url)
   local filled = options.fill(core.ilk_client_opts_init(), rules, opts)
   -- The interpreter of 5.1 and LuaJIT lets the kernel restart what a signal
   -- has interrupted: a wait that never comes back would never hear of it.

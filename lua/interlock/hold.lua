@@ -47,7 +47,11 @@ local function wait(self, timeout_ms, take)
       return ok, msg, code
     end
     if timeout_ms > 0 then
-      left = math.max(deadline - core.ilk_lua_clock_ms(), 1)
+      left = deadline - core.ilk_lua_clock_ms()
+    end
+    if timeout_ms > 0 and left <= 0 then -- signals came to the very end
+      self._verbs.cancel(handle)
+      return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
     end
   end
 end

@@ -3,7 +3,7 @@
 --
 -- A rule says what an option may be and where it goes:
 --     { "duration" }                 whole milliseconds above 0, same name
---     { "string" }                   a string, same name
+--     { "string" }                   a string without NUL, same name
 --     { "number" }                   a number, same name
 --     { "choice", words }            one of the words, its number is stored
 --     { "flag", bit, when = b }      a boolean; sets the bit when it is b
@@ -21,8 +21,8 @@ function checks.duration(record, key, _, value)
 end
 
 function checks.string(record, key, _, value)
-  if type(value) ~= "string" then
-    return "a string"
+  if type(value) ~= "string" or value:find("\0", 1, true) then
+    return "a string without NUL"
   end
   record[key] = value
 end

@@ -20,7 +20,7 @@ local server = {}
 ---@return string? msg
 ---@return integer? code
 function server.status(url)
-  args.optional_bytes("url", url)
+  args.text("url", url)
   local found, msg, code = core.ilk_server_status(url)
   if not found then
     return nil, msg, code
@@ -37,7 +37,7 @@ end
 ---@return string? msg
 ---@return integer? code
 function server.stop(url, timeout_ms)
-  args.optional_bytes("url", url)
+  args.text("url", url)
   local ms = args.timeout("timeout_ms", timeout_ms or 5000)
   return core.ilk_server_stop(url, ms)
 end

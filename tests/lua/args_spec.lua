@@ -82,6 +82,13 @@ local wrong = {
   end, "fence" },
   { "no fence", function() client:guard("k"):set("v") end, "fence" },
   { "a URL that is a number", function() interlock.connect(5) end, "url" },
+  { "an empty URL", function() interlock.connect("") end, 'url.*got ""' },
+  { "a URL with a NUL", function()
+    interlock.connect("redis://x\0y")
+  end, "url.*NUL" },
+  { "a label with a NUL", function()
+    interlock.connect(nil, { label = "a\0b" })
+  end, "label.*NUL" },
   { "an unknown option of the client", function()
     interlock.connect(nil, { lasy = true })
   end, '"lasy".*lazy' },

@@ -2,7 +2,10 @@
 -- Ctrl-C ends a wait of a real interpreter at once, and nothing is left.
 
 local interlock = require "interlock"
+local hold = require "interlock.hold"
 local support = require "support"
+
+local status = interlock.status
 
 -- Runs with the URL, the name and what to do as its arguments.
 local program = [[
@@ -87,5 +90,22 @@ describe("Ctrl-C", function()
     assert.is_true(took < 500, "took " .. took)
     assert.is_true(lock:release())
     assert.is_true(client:lock(name):acquire(1000))
+  end)
+
+  it("does not move the deadline, however many signals come", function()
+    local before, tries = support.now_ms(), 0
+
+    local ok, msg, code = hold.acquire(client:lock(name), 60, function(_, left)
+      tries = tries + 1
+      assert.is_true(left > 0 and left <= 60)
+      return nil, "a signal", status.ILK_EINTR
+    end)
+
+    local took = support.now_ms() - before
+    assert.is_nil(ok)
+    assert.equal("string", type(msg))
+    assert.equal(status.ILK_ETIMEOUT, code)
+    assert.is_true(tries > 1)
+    assert.is_true(took >= 60 and took < 180, "took " .. took)
   end)
 end)
