@@ -75,8 +75,9 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
         opts->reply_timeout_ms = url->reply_timeout_ms;
     if (opts->connect_timeout_ms < 0 || opts->reply_timeout_ms < 0)
         return ilk__fail(err, ILK_EINVAL, "timeouts must not be negative");
-    if (opts->flags & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED |
-                                  ILK_CLIENT_TICK))
+    if (opts->flags
+        & ~(uint32_t)(ILK_CLIENT_LAZY | ILK_CLIENT_NO_EMBEDDED
+                      | ILK_CLIENT_TICK))
         return ilk__fail(err, ILK_EINVAL, "unknown client flags 0x%x",
                          (unsigned)opts->flags);
     if (opts->protocol != 0 && opts->protocol != 2 && opts->protocol != 3)
@@ -107,8 +108,33 @@ static int embedded_is_forbidden(const ilk_client *client)
 {
     const char *wish = getenv("INTERLOCK_EMBEDDED");
 
-    return (client->opts.flags & ILK_CLIENT_NO_EMBEDDED) ||
-           (wish && strcmp(wish, "0") == 0);
+    return (client->opts.flags & ILK_CLIENT_NO_EMBEDDED)
+           || (wish && strcmp(wish, "0") == 0);
+}
+
+/*
+ * Nobody listens: if the server is embedded it died, and is started again.
+ * Attaching anew before leaving the old one keeps it from being stopped.
+ */
+static int revive(void *context)
+{
+    ilk_client *client = context;
+    ilk__embedded *again = NULL, *old;
+    ilk_status st;
+
+    if (!client->embedded)
+        return 0;
+    pthread_mutex_lock(&client->revival);
+    st = ilk__embedded_attach(&again, client->embedded_dir,
+                              ilk__deadline(client->opts.connect_timeout_ms),
+                              NULL);
+    old = client->embedded;
+    if (st == ILK_OK)
+        client->embedded = again;
+    pthread_mutex_unlock(&client->revival);
+    if (st == ILK_OK)
+        ilk__embedded_detach(old);
+    return st == ILK_OK;
 }
 
 /* Start or join the embedded server, and connect to its socket. */
@@ -123,9 +149,11 @@ static ilk_status attach_embedded(ilk_client *client, int implicit,
         return ilk__fail(err, ILK_ECONN,
                          "no server: give a URL or set INTERLOCK_URL (the "
                          "embedded server is forbidden)");
-    st = ilk__embedded_attach(
-        &client->embedded, client->url.path,
-        ilk__deadline(client->opts.connect_timeout_ms), err);
+    client->embedded_dir = client->url.path;
+    client->url.path = NULL;
+    st = ilk__embedded_attach(&client->embedded, client->embedded_dir,
+                              ilk__deadline(client->opts.connect_timeout_ms),
+                              err);
     if (st)
         return st;
     if (implicit && !atomic_flag_test_and_set(&warned))
@@ -134,7 +162,6 @@ static ilk_status attach_embedded(ilk_client *client, int implicit,
     socket = ilk__strdup(ilk__embedded_socket(client->embedded));
     if (!socket)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    ilk__free(client->url.path);
     client->url.path = socket;
     client->url.scheme = ILK__SCHEME_UNIX;
     return ILK_OK;
@@ -158,11 +185,15 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     client->desk->unclaimed = ilk__lock_unclaimed;
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->desk->client_id);
-    client->lane = ilk__lane_new(&client->url, client->name,
-                                 opts->connect_timeout_ms);
+    client->target =
+        (ilk__target){.url = &client->url,
+                      .name = client->name,
+                      .connect_timeout_ms = opts->connect_timeout_ms,
+                      .revive = revive,
+                      .context = client};
+    client->lane = ilk__lane_new(&client->target);
     client->keeper =
-        ilk__keeper_new(client->desk, &client->url, client->name,
-                        opts->connect_timeout_ms, opts->reply_timeout_ms);
+        ilk__keeper_new(client->desk, &client->target, opts->reply_timeout_ms);
     if (!client->lane || !client->keeper)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     return ILK_OK;
@@ -177,6 +208,8 @@ static void destroy(ilk_client *client)
         ilk__desk_close(client->desk);
     ilk__free(client->desk);
     ilk__embedded_detach(client->embedded);
+    ilk__free(client->embedded_dir);
+    pthread_mutex_destroy(&client->revival);
     ilk__url_free(&client->url);
     ilk__free(client);
 }
@@ -185,9 +218,8 @@ static ilk_status set_up(ilk_client *client, const char *text,
                          const ilk_client_opts *opts, ilk_error *err)
 {
     int implicit;
-    ilk_status st =
-        ilk__opts_copy(&client->opts, sizeof client->opts, opts,
-                       "ilk_client_opts", err);
+    ilk_status st = ilk__opts_copy(&client->opts, sizeof client->opts, opts,
+                                   "ilk_client_opts", err);
 
     if (st == ILK_OK)
         st = ilk__url_parse(&client->url, choose_url(text, &implicit), err);
@@ -205,8 +237,7 @@ static ilk_status set_up(ilk_client *client, const char *text,
         st = build(client, err);
     if (st == ILK_OK && !(client->opts.flags & ILK_CLIENT_LAZY))
         st = ilk__lane_connect(
-            client->lane, ilk__deadline(client->opts.connect_timeout_ms),
-            err);
+            client->lane, ilk__deadline(client->opts.connect_timeout_ms), err);
     return st;
 }
 
@@ -225,6 +256,7 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
     if (!client)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     atomic_init(&client->refs, 1);
+    pthread_mutex_init(&client->revival, NULL);
     client->generation = fork_generation;
     st = set_up(client, url, opts, err);
     if (st) {
@@ -312,17 +344,13 @@ ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err)
         return ILK_OK;
     embedded = client->embedded != NULL;
     abandon(client);
+    pthread_mutex_init(&client->revival, NULL); /* may have been held */
     client->era++;
     client->closed = 0;
-    if (embedded) { /* its directory is that of the socket */
-        char *slash = strrchr(client->url.path, '/');
-
-        *slash = '\0';
+    if (embedded)
         st = ilk__embedded_attach(
-            &client->embedded, client->url.path,
+            &client->embedded, client->embedded_dir,
             ilk__deadline(client->opts.connect_timeout_ms), err);
-        *slash = '/';
-    }
     if (st == ILK_OK)
         st = build(client, err);
     if (st == ILK_OK)

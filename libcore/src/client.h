@@ -19,7 +19,10 @@ struct ilk_client {
     ilk_client_opts opts;
     ilk__url url;
     char name[64]; /* of its connections */
+    ilk__target target;
+    char *embedded_dir; /* NULL: the user's default */
     ilk__embedded *embedded;
+    pthread_mutex_t revival; /* guards `embedded` */
     ilk__lane *lane;
     ilk__desk *desk;
     ilk__keeper *keeper;

@@ -16,6 +16,17 @@
 
 typedef struct ilk__conn ilk__conn;
 
+/* Where connections lead to, as the lane and the keeper's links need it. */
+typedef struct ilk__target {
+    const ilk__url *url;
+    const char *name; /* of the connections */
+    int64_t connect_timeout_ms;
+    /* Called when nobody listens: start the server again if it is ours to
+     * start. 1 when another try may succeed. May be NULL. */
+    int (*revive)(void *context);
+    void *context;
+} ilk__target;
+
 /*
  * Begin to connect and log in: HELLO (RESP3, falling back to RESP2), AUTH,
  * SELECT, CLIENT SETNAME. Resolving a name happens beside and never outlasts

@@ -24,7 +24,7 @@ struct ilk__errand {
     ilk__timer timer;  /* the operation's sleeps */
     ilk__errand *next; /* posted, or in line on the wire */
     ilk__desk *desk;
-    int64_t patience;  /* when the server's silence ends the connection */
+    int64_t patience; /* when the server's silence ends the connection */
     /* Called by the keeper under the mutex when the operation is done. */
     void (*finished)(ilk__errand *errand);
 };
@@ -55,7 +55,7 @@ struct ilk__desk {
     ilk__errand *posted, **posted_end;
     ilk__sleeper *sleepers;
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
-    _Atomic int32_t inbox; /* an ilk__inbox_state */
+    _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
     int channels_changed; /* watches with a channel came or went */
     int events_wanted;    /* somebody polls for news */

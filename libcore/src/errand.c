@@ -36,8 +36,7 @@ static void send_or_hold(ilk__keeper *keeper, ilk__errand *errand)
         return;
     }
     if (ilk__link_send(&keeper->calls, &errand->op.command)) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .status = ILK_ENOMEM};
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY, .status = ILK_ENOMEM};
         step(keeper, errand, &input);
         return;
     }
@@ -153,6 +152,6 @@ void ilk__errands_end(ilk__keeper *keeper)
     /* What is left are errands asleep between two tries. */
     while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
         if (timer->fire == wake_errand)
-            end_all(keeper, (ilk__errand *)((char *)timer -
-                                            offsetof(ilk__errand, timer)));
+            end_all(keeper, (ilk__errand *)((char *)timer
+                                            - offsetof(ilk__errand, timer)));
 }

@@ -11,8 +11,8 @@
  * The text is cut at ILK_ERROR_MAX; control bytes become '?'. Allocates
  * nothing.
  */
-ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format,
-                     ...) __attribute__((format(printf, 3, 4)));
+ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Empty an error that is about to be handed down. */
 void ilk__error_clear(ilk_error *err);

@@ -46,8 +46,7 @@ static ilk__act was_set(ilk__op *op, const ilk__reply *reply)
 {
     if (ilk__script_code(reply) == ILK__CODE_WRITTEN)
         return ilk__op_done(op, ILK_OK);
-    return ilk__op_fail(op, ILK_ESTALE,
-                        "a greater fence has written: %lld",
+    return ilk__op_fail(op, ILK_ESTALE, "a greater fence has written: %lld",
                         (long long)ilk__script_int(reply, 0));
 }
 
@@ -121,8 +120,8 @@ ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
                          (long long)fence);
     if (value_len > VALUE_MAX)
         return ilk__fail(err, ILK_EINVAL,
-                         "value must have at most %d bytes, got %zu",
-                         VALUE_MAX, value_len);
+                         "value must have at most %d bytes, got %zu", VALUE_MAX,
+                         value_len);
     if (!value && value_len)
         return ilk__fail(err, ILK_EINVAL, "value must not be NULL");
     return run(client, &guard_set, &self, key, key_len, err);
@@ -148,8 +147,8 @@ ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
     return st;
 }
 
-ilk_status ilk_guard_remove(ilk_client *client, const void *key,
-                            size_t key_len, ilk_error *err)
+ilk_status ilk_guard_remove(ilk_client *client, const void *key, size_t key_len,
+                            ilk_error *err)
 {
     guarding self = {0};
 

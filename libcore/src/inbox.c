@@ -16,17 +16,18 @@ static const char prefix[] = "ilk:inbox:";
 
 static int is_text(const ilk__reply *reply, const char *text)
 {
-    return reply->type == ILK__REPLY_STR && reply->len == strlen(text) &&
-           memcmp(reply->str, text, reply->len) == 0;
+    return reply->type == ILK__REPLY_STR && reply->len == strlen(text)
+           && memcmp(reply->str, text, reply->len) == 0;
 }
 
 static int is_own_channel(const ilk__desk *desk, const ilk__reply *channel)
 {
-    return channel->type == ILK__REPLY_STR &&
-           channel->len == sizeof prefix - 1 + ILK__CLIENT_ID_LEN &&
-           memcmp(channel->str, prefix, sizeof prefix - 1) == 0 &&
-           memcmp(channel->str + sizeof prefix - 1, desk->client_id,
-                  ILK__CLIENT_ID_LEN) == 0;
+    return channel->type == ILK__REPLY_STR
+           && channel->len == sizeof prefix - 1 + ILK__CLIENT_ID_LEN
+           && memcmp(channel->str, prefix, sizeof prefix - 1) == 0
+           && memcmp(channel->str + sizeof prefix - 1, desk->client_id,
+                     ILK__CLIENT_ID_LEN)
+                  == 0;
 }
 
 /* ---- subscribing -------------------------------------------------------- */
@@ -142,10 +143,10 @@ static int parse_waiter(char **rest, letter *out)
 
 static int parse_grant(char **rest, letter *out)
 {
-    return parse_waiter(rest, out) && (out->token = word(rest)) != NULL &&
-           parse_number(rest, &out->fence) &&
-           parse_number(rest, &out->lease_ms) &&
-           parse_number(rest, &out->server_us);
+    return parse_waiter(rest, out) && (out->token = word(rest)) != NULL
+           && parse_number(rest, &out->fence)
+           && parse_number(rest, &out->lease_ms)
+           && parse_number(rest, &out->server_us);
 }
 
 static void on_grant(ilk__desk *desk, const letter *news)
@@ -190,8 +191,7 @@ static void on_message(ilk__desk *desk, const ilk__reply *payload)
         return;
     }
     news.name = rest ? rest : "";
-    news.name_len =
-        rest ? payload->len - (size_t)(rest - payload->str) : 0;
+    news.name_len = rest ? payload->len - (size_t)(rest - payload->str) : 0;
     if (grants)
         on_grant(desk, &news);
     else
@@ -209,9 +209,9 @@ static void on_channel(ilk__desk *desk, const ilk__reply *channel)
             ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 
-            if (watch->line.channel.len == channel->len &&
-                memcmp(watch->line.channel.data, channel->str,
-                       channel->len) == 0)
+            if (watch->line.channel.len == channel->len
+                && memcmp(watch->line.channel.data, channel->str, channel->len)
+                       == 0)
                 ilk__watch_hurry(watch);
         }
 }
@@ -223,8 +223,7 @@ static void confirmed(ilk__desk *desk)
     ilk__watch_hurry_all(desk);
 }
 
-void ilk__inbox_reply(ilk__desk *desk, ilk__link *link,
-                      const ilk__reply *reply)
+void ilk__inbox_reply(ilk__desk *desk, ilk__link *link, const ilk__reply *reply)
 {
     ilk_error error = {0};
 
@@ -234,15 +233,15 @@ void ilk__inbox_reply(ilk__desk *desk, ilk__link *link,
         ilk__link_break(link, error.msg);
         return;
     }
-    if ((reply->type != ILK__REPLY_ARRAY && reply->type != ILK__REPLY_PUSH) ||
-        reply->count < 3)
+    if ((reply->type != ILK__REPLY_ARRAY && reply->type != ILK__REPLY_PUSH)
+        || reply->count < 3)
         return; /* a pong */
     if (is_text(reply->items[0], "subscribe")) {
         if (is_own_channel(desk, reply->items[1]))
             confirmed(desk);
-    } else if (is_text(reply->items[0], "message") &&
-               reply->items[1]->type == ILK__REPLY_STR &&
-               reply->items[2]->type == ILK__REPLY_STR) {
+    } else if (is_text(reply->items[0], "message")
+               && reply->items[1]->type == ILK__REPLY_STR
+               && reply->items[2]->type == ILK__REPLY_STR) {
         if (is_own_channel(desk, reply->items[1]))
             on_message(desk, reply->items[2]);
         else

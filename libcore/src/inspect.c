@@ -93,8 +93,8 @@ static int copy_entries(ilk_info *info, const ilk__reply *reply)
 
 static int is(const ilk__reply *reply, const char *text)
 {
-    return reply->len == strlen(text) &&
-           memcmp(reply->str, text, reply->len) == 0;
+    return reply->len == strlen(text)
+           && memcmp(reply->str, text, reply->len) == 0;
 }
 
 static int same(const ilk__reply *a, const ilk__reply *b)
@@ -124,17 +124,16 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
     const ilk__reply *holder;
     int known, reads;
 
-    if (!is(type, "none") && !is(type, "string") &&
-        !(is(type, "hash") && ilk__script_item(reply, AT_OWNER)->len))
+    if (!is(type, "none") && !is(type, "string")
+        && !(is(type, "hash") && ilk__script_item(reply, AT_OWNER)->len))
         return ilk__op_fail(op, ILK_ETYPE, "the key is a %s, not a lock",
                             type->str);
     info->state = state_of(reply);
-    reads = info->state == ILK_INFO_READERS ||
-            info->state == ILK_INFO_REDISSON;
+    reads = info->state == ILK_INFO_READERS || info->state == ILK_INFO_REDISSON;
     holder = ilk__script_item(reply, reads ? AT_OWNER : AT_VALUE);
-    known = info->state == ILK_INFO_HELD || info->state == ILK_INFO_READERS ||
-            (info->state == ILK_INFO_REDISSON &&
-             same(holder, ilk__script_item(reply, AT_TOKEN)));
+    known = info->state == ILK_INFO_HELD || info->state == ILK_INFO_READERS
+            || (info->state == ILK_INFO_REDISSON
+                && same(holder, ilk__script_item(reply, AT_TOKEN)));
     info->ttl_ms = ilk__script_int(reply, AT_PTTL);
     if (info->state == ILK_INFO_FREE)
         info->ttl_ms = 0;
@@ -144,8 +143,8 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
     info->readers = ilk__script_int(reply, AT_READERS);
     info->holder = copy(holder);
     info->holder_len = holder->len;
-    info->label = known ? copy(ilk__script_item(reply, AT_WHO))
-                        : ilk__memdup("", 0);
+    info->label =
+        known ? copy(ilk__script_item(reply, AT_WHO)) : ilk__memdup("", 0);
     if (!info->holder || !info->label || !copy_entries(info, reply))
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     return ilk__op_done(op, ILK_OK);
@@ -235,14 +234,12 @@ int64_t ilk_info_listed(const ilk_info *info)
 
 const char *ilk_info_waiter_label(const ilk_info *info, size_t index)
 {
-    return info && index < info->listed_count ? info->listed[index].label
-                                              : "";
+    return info && index < info->listed_count ? info->listed[index].label : "";
 }
 
 const char *ilk_info_waiter_token(const ilk_info *info, size_t index)
 {
-    return info && index < info->listed_count ? info->listed[index].token
-                                              : "";
+    return info && index < info->listed_count ? info->listed[index].token : "";
 }
 
 void ilk_info_free(ilk_info *info)

@@ -21,8 +21,7 @@
 
 enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
 
-ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
-                             const char *name, int64_t connect_timeout_ms,
+ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
                              int64_t reply_timeout_ms)
 {
     ilk__keeper *keeper = ilk__calloc(1, sizeof *keeper);
@@ -33,8 +32,8 @@ ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
     keeper->reply_timeout_ms = reply_timeout_ms;
     keeper->end = &keeper->first;
     keeper->held_end = &keeper->held;
-    ilk__link_init(&keeper->calls, url, name, connect_timeout_ms);
-    ilk__link_init(&keeper->inbox, url, name, connect_timeout_ms);
+    ilk__link_init(&keeper->calls, target);
+    ilk__link_init(&keeper->inbox, target);
     return keeper;
 }
 
@@ -53,8 +52,8 @@ static void run_calls(ilk__keeper *keeper)
             ilk__watch_hurry_all(keeper->desk);
         } else if (event == ILK__LINK_LOST) {
             ilk__errands_link_lost(keeper);
-        } else if (reply->type != ILK__REPLY_PUSH &&
-                   !ilk__errands_reply(keeper, reply)) {
+        } else if (reply->type != ILK__REPLY_PUSH
+                   && !ilk__errands_reply(keeper, reply)) {
             ilk__link_break(&keeper->calls, "a reply too many");
         }
         ilk__desk_unlock(keeper->desk);

@@ -17,9 +17,8 @@ typedef struct ilk__keeper_counts {
     int64_t commands, writes, bytes_out, bytes_in, connects, connected;
 } ilk__keeper_counts;
 
-/* url and name are borrowed for the keeper's life. NULL: no memory. */
-ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__url *url,
-                             const char *name, int64_t connect_timeout_ms,
+/* The target is borrowed for the keeper's life. NULL: no memory. */
+ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
                              int64_t reply_timeout_ms);
 
 /* Start the thread unless it runs. ILK_ESYSTEM. Any thread. */

@@ -7,17 +7,14 @@
 
 #include <unistd.h>
 
-ilk__lane *ilk__lane_new(const ilk__url *url, const char *name,
-                         int64_t connect_timeout_ms)
+ilk__lane *ilk__lane_new(const ilk__target *target)
 {
     ilk__lane *lane = ilk__calloc(1, sizeof *lane);
 
     if (!lane)
         return NULL;
     pthread_mutex_init(&lane->mutex, NULL);
-    lane->url = url;
-    lane->name = name;
-    lane->connect_timeout_ms = connect_timeout_ms;
+    lane->target = target;
     return lane;
 }
 

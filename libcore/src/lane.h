@@ -37,9 +37,8 @@ typedef struct ilk__lane_call {
     int may_have_run;  /* out: when not ILK_OK */
 } ilk__lane_call;
 
-/* url and name are borrowed for the lane's life. NULL: no memory. */
-ilk__lane *ilk__lane_new(const ilk__url *url, const char *name,
-                         int64_t connect_timeout_ms);
+/* The target is borrowed for the lane's life. NULL: no memory. */
+ilk__lane *ilk__lane_new(const ilk__target *target);
 
 /*
  * Send and await the reply. ILK_OK; ILK_ECONN (not to be had, or broken);
@@ -57,8 +56,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
 ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command);
 
 /* Connect now if down; bounded by deadline. */
-ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline,
-                             ilk_error *err);
+ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
 
 void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out);
 

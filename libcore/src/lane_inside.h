@@ -47,9 +47,7 @@ typedef struct ilk__newcomer {
 
 struct ilk__lane {
     pthread_mutex_t mutex;
-    const ilk__url *url;
-    const char *name;
-    int64_t connect_timeout_ms;
+    const ilk__target *target;
     ilk__lane_state state;
     ilk__conn *conn;
     int has_leader, has_writer, has_connector;
@@ -66,10 +64,8 @@ struct ilk__lane {
 };
 
 /* lane_open.c: the life of the connection. */
-ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline,
-                             ilk_error *err);
-void ilk__lane_break(ilk__lane *lane, ilk_status status,
-                     ilk__lane_state state);
+ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);
+void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
 void ilk__lane_let_go(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);
 void ilk__lane_finish(ilk__place *place, ilk_status status);

@@ -2,8 +2,8 @@
 /* lane_open.c -- the life of a lane's connection: opened, broken, let go. */
 #include "lane_inside.h"
 
-#include "clock.h"
 #include "alloc.h"
+#include "clock.h"
 #include "token.h"
 
 #include <sys/socket.h>
@@ -66,8 +66,7 @@ void ilk__lane_let_go(ilk__lane *lane)
     ilk__lane_wake_newcomers(lane);
 }
 
-void ilk__lane_break(ilk__lane *lane, ilk_status status,
-                     ilk__lane_state state)
+void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
 {
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
@@ -95,23 +94,25 @@ static void not_connected(ilk__lane *lane)
     lane->retry_ms = lane->retry_ms ? lane->retry_ms * 2 : RETRY_FIRST_MS;
     if (lane->retry_ms > RETRY_MOST_MS)
         lane->retry_ms = RETRY_MOST_MS;
-    lane->retry_at =
-        ilk__now_ms() + lane->retry_ms / 2 +
-        (int64_t)ilk__jitter((uint32_t)lane->retry_ms / 2 + 1);
+    lane->retry_at = ilk__now_ms() + lane->retry_ms / 2
+                     + (int64_t)ilk__jitter((uint32_t)lane->retry_ms / 2 + 1);
 }
 
 /* Called and returns with the mutex held. */
 static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
                                   ilk_error *err)
 {
+    const ilk__target *to = lane->target;
     int64_t limit =
-        ilk__sooner(deadline, ilk__deadline(lane->connect_timeout_ms));
+        ilk__sooner(deadline, ilk__deadline(to->connect_timeout_ms));
     ilk__conn *conn = NULL;
     ilk_status st;
 
     lane->has_connector = 1;
     pthread_mutex_unlock(&lane->mutex);
-    st = ilk__conn_open(&conn, lane->url, lane->name, limit, err);
+    st = ilk__conn_open(&conn, to->url, to->name, limit, err);
+    if (st == ILK_ECONN && to->revive && to->revive(to->context))
+        st = ilk__conn_open(&conn, to->url, to->name, limit, err);
     pthread_mutex_lock(&lane->mutex);
     lane->has_connector = 0;
     if (lane->state == ILK__LANE_SHUT && st == ILK_OK) {
@@ -162,12 +163,12 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err)
             return ilk__fail(err, ILK_ECONN, "no connection in time%s%s",
                              lane->failure.msg[0] ? ": " : "",
                              lane->failure.msg);
-        if (lane->state == ILK__LANE_DOWN && !lane->has_connector &&
-            now >= lane->retry_at)
+        if (lane->state == ILK__LANE_DOWN && !lane->has_connector
+            && now >= lane->retry_at)
             return open_connection(lane, deadline, err);
-        await_change(lane, lane->has_connector || lane->state == ILK__LANE_BROKEN
-                               ? deadline
-                               : ilk__sooner(deadline, lane->retry_at));
+        await_change(lane,
+                     lane->has_connector || lane->state == ILK__LANE_BROKEN
+                         ? deadline
+                         : ilk__sooner(deadline, lane->retry_at));
     }
 }
-

@@ -6,8 +6,8 @@
 
 #include <poll.h>
 
-ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *p, const ilk__command *c,
-                         ilk_error *err)
+ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *p,
+                            const ilk__command *c, ilk_error *err)
 {
     size_t before = ilk__buf_len(&lane->pending);
     ilk_status st = ilk__command_format(c, &lane->pending, err);
@@ -52,8 +52,8 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
         ilk_status st;
 
         if (!ilk__buf_len(&lane->writing) && !ilk__conn_unsent(lane->conn)) {
-            if (!ilk__buf_len(&lane->pending) ||
-                (lane->unanswered >= ILK__LANE_BATCHES && !force))
+            if (!ilk__buf_len(&lane->pending)
+                || (lane->unanswered >= ILK__LANE_BATCHES && !force))
                 return;
             begin_batch(lane);
         }
@@ -158,8 +158,9 @@ static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
 void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 {
     ilk__conn *conn = lane->conn;
-    int want_out = !lane->has_writer && (ilk__buf_len(&lane->writing) > 0 ||
-                                         ilk__conn_unsent(conn));
+    int want_out =
+        !lane->has_writer
+        && (ilk__buf_len(&lane->writing) > 0 || ilk__conn_unsent(conn));
     ilk_status st, delivered;
     ilk__haul haul;
 
@@ -194,4 +195,3 @@ void ilk__lane_resign(ilk__lane *lane)
         }
     ilk__lane_let_go(lane);
 }
-

@@ -99,8 +99,7 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
     if (!lease->watched)
         desk->stats.held++;
     lease->watched = 1;
-    ilk__desk_set_timer(desk, &lease->timer,
-                        next_look(lease, ilk__now_ms()));
+    ilk__desk_set_timer(desk, &lease->timer, next_look(lease, ilk__now_ms()));
     ilk__desk_unlock(desk);
 }
 
@@ -123,8 +122,7 @@ static void lose(ilk__lease *lease, ilk_status why)
 {
     leave(lease, ILK__LEASE_LOST);
     lease->desk->stats.losses++;
-    ilk__events_push(&lease->desk->events, ILK_EVENT_LOCK_LOST, lease->id,
-                     why);
+    ilk__events_push(&lease->desk->events, ILK_EVENT_LOCK_LOST, lease->id, why);
     ilk__log(ILK__LOG_WARN, "lock %lld is lost: %s", (long long)lease->id,
              ilk_strerror(why));
 }
@@ -140,12 +138,9 @@ void ilk__lease_lose(ilk__lease *lease)
 ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err)
 {
     switch (atomic_load(&lease->state)) {
-    case ILK__LEASE_HELD:
-        return ILK_OK;
-    case ILK__LEASE_LOST:
-        return ilk__fail(err, ILK_ELOST, "the lock was lost");
-    default:
-        return ilk__fail(err, ILK_ENOTOWNER, "the handle holds nothing");
+    case ILK__LEASE_HELD: return ILK_OK;
+    case ILK__LEASE_LOST: return ilk__fail(err, ILK_ELOST, "the lock was lost");
+    default: return ilk__fail(err, ILK_ENOTOWNER, "the handle holds nothing");
     }
 }
 
@@ -199,7 +194,6 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
 }
 
 /* ---- renewal ------------------------------------------------------------ */
-
 
 static void prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
 {

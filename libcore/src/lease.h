@@ -38,9 +38,9 @@ typedef struct ilk__extension {
     size_t key_count;
     const char *token;
     size_t token_len;
-    int64_t ttl_ms;     /* asked for; then what the server granted */
-    int tells_fence;    /* the script takes a fence as last argument */
-    int64_t fence;      /* raise the records to this; then the fence on record */
+    int64_t ttl_ms;  /* asked for; then what the server granted */
+    int tells_fence; /* the script takes a fence as last argument */
+    int64_t fence;   /* raise the records to this; then the fence on record */
 } ilk__extension;
 
 typedef struct ilk__renewal ilk__renewal;
@@ -59,12 +59,12 @@ struct ilk__lease {
     int tells_fence;
     int64_t id; /* the handle's, for events */
 
-    int64_t ttl_ms;   /* what renewals ask for */
-    int64_t span_ms;  /* what the server granted last */
-    int64_t hold_end; /* no renewal beyond */
-    int renews;       /* this hold is renewed */
-    int watched;      /* the keeper looks after this hold */
-    ilk__timer timer; /* the next renewal, or the deadline */
+    int64_t ttl_ms;        /* what renewals ask for */
+    int64_t span_ms;       /* what the server granted last */
+    int64_t hold_end;      /* no renewal beyond */
+    int renews;            /* this hold is renewed */
+    int watched;           /* the keeper looks after this hold */
+    ilk__timer timer;      /* the next renewal, or the deadline */
     ilk__renewal *renewal; /* under way */
 };
 

@@ -10,13 +10,10 @@
 
 enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 
-void ilk__link_init(ilk__link *link, const ilk__url *url, const char *name,
-                    int64_t connect_timeout_ms)
+void ilk__link_init(ilk__link *link, const ilk__target *target)
 {
     memset(link, 0, sizeof *link);
-    link->url = url;
-    link->name = name;
-    link->connect_timeout_ms = connect_timeout_ms;
+    link->target = target;
 }
 
 static void drop(ilk__link *link)
@@ -47,9 +44,8 @@ static ilk__link_event lost(ilk__link *link)
     link->retry_ms = link->retry_ms ? link->retry_ms * 2 : RETRY_FIRST_MS;
     if (link->retry_ms > RETRY_MOST_MS)
         link->retry_ms = RETRY_MOST_MS;
-    link->retry_at =
-        ilk__now_ms() + link->retry_ms / 2 +
-        (int64_t)ilk__jitter((uint32_t)link->retry_ms / 2 + 1);
+    link->retry_at = ilk__now_ms() + link->retry_ms / 2
+                     + (int64_t)ilk__jitter((uint32_t)link->retry_ms / 2 + 1);
     return ILK__LINK_LOST;
 }
 
@@ -67,8 +63,7 @@ int64_t ilk__link_prepare(ilk__link *link, struct pollfd *pfd)
         return link->wanted ? link->retry_at : ILK__FOREVER;
     pfd->fd = ilk__conn_fd(link->conn);
     pfd->events = link->up ? POLLIN : ilk__conn_events(link->conn);
-    if (link->up &&
-        (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn)))
+    if (link->up && (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn)))
         pfd->events |= POLLOUT;
     return link->up ? ILK__FOREVER : link->deadline;
 }
@@ -81,20 +76,23 @@ void ilk__link_polled(ilk__link *link, const struct pollfd *pfd)
 
 static ilk__link_event connect_on(ilk__link *link)
 {
+    const ilk__target *to = link->target;
     ilk_status st = ILK_OK;
 
     ilk__error_clear(&link->error);
     if (!link->conn) {
         if (!link->wanted || ilk__now_ms() < link->retry_at)
             return ILK__LINK_NOTHING;
-        link->deadline = ilk__deadline(link->connect_timeout_ms);
-        st = ilk__conn_start(&link->conn, link->url, link->name,
-                             link->deadline, &link->error);
+        link->deadline = ilk__deadline(to->connect_timeout_ms);
+        st = ilk__conn_start(&link->conn, to->url, to->name, link->deadline,
+                             &link->error);
     }
     if (st == ILK_OK)
         st = ilk__conn_step(link->conn, &link->error);
     if (st == ILK_EAGAIN)
         return ILK__LINK_NOTHING;
+    if (st == ILK_ECONN && to->revive)
+        (void)to->revive(to->context); /* the next try finds it */
     if (st)
         return lost(link);
     link->up = 1;

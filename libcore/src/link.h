@@ -24,9 +24,7 @@ typedef enum ilk__link_event {
 } ilk__link_event;
 
 typedef struct ilk__link {
-    const ilk__url *url;
-    const char *name;
-    int64_t connect_timeout_ms;
+    const ilk__target *target;
     int wanted;
     ilk__conn *conn;
     int up;
@@ -39,8 +37,7 @@ typedef struct ilk__link {
     int64_t connects, bytes_out, bytes_in, commands, writes;
 } ilk__link;
 
-void ilk__link_init(ilk__link *link, const ilk__url *url, const char *name,
-                    int64_t connect_timeout_ms);
+void ilk__link_init(ilk__link *link, const ilk__target *target);
 void ilk__link_close(ilk__link *link);
 void ilk__link_abandon(ilk__link *link); /* in a forked child */
 

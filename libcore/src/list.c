@@ -59,10 +59,10 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
     scanning *self = op->subject;
     const ilk__reply *keys;
 
-    if (reply->type != ILK__REPLY_ARRAY || reply->count != 2 ||
-        reply->items[0]->type != ILK__REPLY_STR ||
-        reply->items[0]->len >= sizeof self->cursor ||
-        reply->items[1]->type != ILK__REPLY_ARRAY)
+    if (reply->type != ILK__REPLY_ARRAY || reply->count != 2
+        || reply->items[0]->type != ILK__REPLY_STR
+        || reply->items[0]->len >= sizeof self->cursor
+        || reply->items[1]->type != ILK__REPLY_ARRAY)
         return ilk__op_fail(op, ILK_EREPLY, "scan: a reply of a wrong shape");
     memcpy(self->cursor, reply->items[0]->str, reply->items[0]->len + 1);
     keys = reply->items[1];
@@ -71,18 +71,16 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
         const char *name;
         size_t len;
 
-        if (key->type == ILK__REPLY_STR &&
-            ilk__side_key_name(key->str, key->len, kind, &name, &len) &&
-            add(self->list, name, len))
+        if (key->type == ILK__REPLY_STR
+            && ilk__side_key_name(key->str, key->len, kind, &name, &len)
+            && add(self->list, name, len))
             return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     }
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type scan = {.name = "scan",
-                                  .script = ILK__SCRIPT_NONE,
-                                  .ask = ask,
-                                  .reply = scanned};
+static const ilk__op_type scan = {
+    .name = "scan", .script = ILK__SCRIPT_NONE, .ask = ask, .reply = scanned};
 
 /* One walk for each form a side key can have; see keys.h. */
 static ilk_status walk(ilk_client *client, scanning *self, const char *open,
@@ -92,10 +90,10 @@ static ilk_status walk(ilk_client *client, scanning *self, const char *open,
     ilk__buf glob = {0};
     ilk_status st = ILK_OK;
 
-    if (ilk__buf_add(&glob, "ilk:lock:fence", 14) ||
-        ilk__buf_add(&glob, open, strlen(open)) ||
-        ilk__buf_add(&glob, pattern, pattern_len) ||
-        ilk__buf_add(&glob, close, strlen(close)))
+    if (ilk__buf_add(&glob, "ilk:lock:fence", 14)
+        || ilk__buf_add(&glob, open, strlen(open))
+        || ilk__buf_add(&glob, pattern, pattern_len)
+        || ilk__buf_add(&glob, close, strlen(close)))
         st = ilk__fail(err, ILK_ENOMEM, "out of memory");
     if (st == ILK_OK) {
         self->pattern_len = ilk__buf_len(&glob);

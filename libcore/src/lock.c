@@ -49,8 +49,8 @@ static ilk_status lengthen(ilk_lock *lock, int64_t ttl_ms, ilk_error *err)
     ilk__extension extension;
     ilk_status st;
 
-    if (lock->lease.span_ms >= ttl_ms ||
-        !(lock->opts.flags & ILK_LOCK_NO_RENEW))
+    if (lock->lease.span_ms >= ttl_ms
+        || !(lock->opts.flags & ILK_LOCK_NO_RENEW))
         return ILK_OK;
     ilk__lease_extension(&lock->lease, &extension, ttl_ms);
     st = ilk__ask(lock->client, lock->kind->extend, &extension,
@@ -106,9 +106,8 @@ static ilk_status acquire(ilk_lock *lock, int64_t timeout_ms, int64_t ttl_ms,
 {
     const ilk_client_opts *opts = &lock->client->opts;
     int once = timeout_ms == 0;
-    int64_t deadline =
-        ilk__deadline(once ? opts->connect_timeout_ms + opts->reply_timeout_ms
-                           : timeout_ms);
+    int64_t deadline = ilk__deadline(
+        once ? opts->connect_timeout_ms + opts->reply_timeout_ms : timeout_ms);
     ilk_status st = ILK_OK;
 
     if (!(lock->opts.flags & ILK_LOCK_NO_RENEW))
@@ -174,9 +173,8 @@ void ilk__lock_unclaimed(ilk__desk *desk, char kind, const char *token,
     const ilk__lock_kind *of =
         kind == 'r' ? &ilk__lock_reader : &ilk__lock_plain;
     ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__LOCK_KEYS,
-                      .cancel = of->cancel};
+    ilk__line line = {
+        .keys = keys, .key_count = ILK__LOCK_KEYS, .cancel = of->cancel};
 
     if (ilk__lock_keys(keys, name, name_len, NULL))
         return;
@@ -188,8 +186,8 @@ void ilk__lock_unclaimed(ilk__desk *desk, char kind, const char *token,
 
 static int is_mine(const ilk_lock *lock)
 {
-    return lock && !ilk__client_is_forked(lock->client) &&
-           lock->era == lock->client->era;
+    return lock && !ilk__client_is_forked(lock->client)
+           && lock->era == lock->client->era;
 }
 
 int64_t ilk_lock_remaining_ms(const ilk_lock *lock)

@@ -16,9 +16,9 @@ enum { ILK__LOCK_KEYS = 5 }; /* lock, fence, wait, live, readers */
 
 typedef struct ilk__lock_kind {
     const ilk__op_type *acquire, *refresh, *cancel, *release, *extend;
-    char waits_as;       /* kind of its entries in the waiting list */
-    int barges;          /* has no order to keep */
-    int has_channel;     /* others publish releases on a channel */
+    char waits_as;   /* kind of its entries in the waiting list */
+    int barges;      /* has no order to keep */
+    int has_channel; /* others publish releases on a channel */
     size_t extend_keys[3];
     size_t extend_key_count;
 } ilk__lock_kind;
@@ -32,7 +32,7 @@ struct ilk_lock {
     ilk_client *client;
     const ilk__lock_kind *kind;
     ilk_lock_opts opts;
-    uint32_t era; /* the client's, when desk-bound parts were set up */
+    uint32_t era;         /* the client's, when desk-bound parts were set up */
     _Atomic int32_t busy; /* a verb is at work */
     int depth;            /* nested acquires, with ILK_LOCK_REENTRANT */
     ilk__bytes keys[ILK__LOCK_KEYS];

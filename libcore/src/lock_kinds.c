@@ -48,32 +48,32 @@ static ilk__act released(ilk__op *op, const ilk__reply *reply)
 
 /* ---- the tables --------------------------------------------------------- */
 
-#define ACQUIRE(what)                                                         \
-    {                                                                         \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__wait_ask,    \
-        .reply = ilk__wait_reply, .start = ilk__wait_start,                   \
-        .wake = ilk__wait_wake, .failed = ilk__wait_failed,                   \
-        .told = ilk__wait_told                                                \
+#define ACQUIRE(what)                                                          \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__wait_ask,     \
+        .reply = ilk__wait_reply, .start = ilk__wait_start,                    \
+        .wake = ilk__wait_wake, .failed = ilk__wait_failed,                    \
+        .told = ilk__wait_told                                                 \
     }
-#define REFRESH(what)                                                         \
-    {                                                                         \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__watch_ask,   \
-        .reply = ilk__watch_reply                                             \
+#define REFRESH(what)                                                          \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__watch_ask,    \
+        .reply = ilk__watch_reply                                              \
     }
-#define CANCEL(what)                                                          \
-    {                                                                         \
-        .name = #what, .script = ILK__SCRIPT_##what,                          \
-        .ask = ilk__give_back_ask, .reply = ilk__wait_cancelled               \
+#define CANCEL(what)                                                           \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what,                           \
+        .ask = ilk__give_back_ask, .reply = ilk__wait_cancelled                \
     }
-#define RELEASE(what)                                                         \
-    {                                                                         \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ask_release,      \
-        .reply = released                                                     \
+#define RELEASE(what)                                                          \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ask_release,       \
+        .reply = released                                                      \
     }
-#define EXTEND(what)                                                          \
-    {                                                                         \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__lease_ask,   \
-        .reply = ilk__lease_extended                                          \
+#define EXTEND(what)                                                           \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__lease_ask,    \
+        .reply = ilk__lease_extended                                           \
     }
 
 static const ilk__op_type lock_acquire = ACQUIRE(LOCK_ACQUIRE),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_many.c -- one lock over many names: handles and verbs. */
+#include "lock_many.h"
 #include "alloc.h"
 #include "clock.h"
-#include "lock_many.h"
 #include "run.h"
 
 #include <stdlib.h>
@@ -42,9 +42,9 @@ static ilk_status bind_to_desk(ilk_lock_many *many, ilk_error *err)
     memset(&many->lease, 0, sizeof many->lease);
     many->id = ilk__desk_new_id(many->client->desk);
     many->depth = 0;
-    st = ilk__lease_init(&many->lease, many->client->desk,
-                         &ilk__many_extend_op, many->keys,
-                         many->count * ILK__LOCK_KEYS, many->id, err);
+    st = ilk__lease_init(&many->lease, many->client->desk, &ilk__many_extend_op,
+                         many->keys, many->count * ILK__LOCK_KEYS, many->id,
+                         err);
     many->lease.tells_fence = 1;
     many->era = many->client->era;
     return st;
@@ -69,10 +69,9 @@ static ilk_status open_all(ilk_lock_many *many, const void *const *names,
     if (!many->locks || !many->keys)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (; many->count < count; many->count++) {
-        ilk_status st =
-            ilk__lock_new(&many->locks[many->count], many->client,
-                          &ilk__lock_plain, names[many->count],
-                          name_lens[many->count], opts, err);
+        ilk_status st = ilk__lock_new(&many->locks[many->count], many->client,
+                                      &ilk__lock_plain, names[many->count],
+                                      name_lens[many->count], opts, err);
         if (st)
             return st;
     }
@@ -81,15 +80,15 @@ static ilk_status open_all(ilk_lock_many *many, const void *const *names,
         return ilk__fail(err, ILK_EINVAL,
                          "a lock over many names has the plain layout only");
     sort_and_unite(many);
-    many->line = (ilk__line){
-        .keys = many->keys, .key_count = many->count * ILK__LOCK_KEYS};
+    many->line = (ilk__line){.keys = many->keys,
+                             .key_count = many->count * ILK__LOCK_KEYS};
     return bind_to_desk(many, err);
 }
 
 ilk_status ilk_lock_many_open(ilk_lock_many **out, ilk_client *client,
-                              const void *const *names,
-                              const size_t *name_lens, size_t count,
-                              const ilk_lock_opts *opts, ilk_error *err)
+                              const void *const *names, const size_t *name_lens,
+                              size_t count, const ilk_lock_opts *opts,
+                              ilk_error *err)
 {
     ilk_lock_many *many;
     ilk_status st;
@@ -120,8 +119,7 @@ void ilk_lock_many_free(ilk_lock_many *many)
 {
     if (!many)
         return;
-    if (!ilk__client_is_forked(many->client) &&
-        many->era == many->client->era)
+    if (!ilk__client_is_forked(many->client) && many->era == many->client->era)
         ilk__lease_destroy(&many->lease);
     dispose(many);
 }
@@ -293,8 +291,8 @@ ilk_status ilk_lock_many_check(ilk_lock_many *many, ilk_error *err)
 
 int64_t ilk_lock_many_remaining_ms(const ilk_lock_many *many)
 {
-    if (!many || ilk__client_is_forked(many->client) ||
-        many->era != many->client->era)
+    if (!many || ilk__client_is_forked(many->client)
+        || many->era != many->client->era)
         return 0;
     return ilk__lease_remaining(&many->lease);
 }

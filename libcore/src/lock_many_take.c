@@ -70,9 +70,8 @@ static void hold(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
 /* Give back what is held under our token, whatever it is. */
 static void give_all_back(ilk_lock_many *many)
 {
-    ilk__giving giving = {.line = &many->line,
-                          .token = many->token,
-                          .token_len = ILK__TOKEN_LEN};
+    ilk__giving giving = {
+        .line = &many->line, .token = many->token, .token_len = ILK__TOKEN_LEN};
 
     for (size_t i = 0; i < many->count; i++) {
         ilk__waiter_cancel(&many->locks[i]->waiter);

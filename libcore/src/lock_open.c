@@ -62,8 +62,7 @@ ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
 {
     const uint32_t known =
         ILK_LOCK_NO_RENEW | ILK_LOCK_BARGE | ILK_LOCK_REENTRANT;
-    ilk_status st =
-        ilk__opts_copy(out, sizeof *out, in, "ilk_lock_opts", err);
+    ilk_status st = ilk__opts_copy(out, sizeof *out, in, "ilk_lock_opts", err);
 
     if (st)
         return st;
@@ -72,10 +71,9 @@ ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
     if (out->foreign_poll_ms == 0)
         out->foreign_poll_ms = ILK__FOREIGN_POLL_MS;
     if (out->max_hold_ms < 0 || out->max_hold_ms > ILK__LEASE_MAX_MS)
-        return ilk__fail(err, ILK_EINVAL,
-                         "max_hold_ms must be 0 to %lld, got %lld",
-                         (long long)ILK__LEASE_MAX_MS,
-                         (long long)out->max_hold_ms);
+        return ilk__fail(
+            err, ILK_EINVAL, "max_hold_ms must be 0 to %lld, got %lld",
+            (long long)ILK__LEASE_MAX_MS, (long long)out->max_hold_ms);
     if (out->foreign_poll_ms < 0)
         return ilk__fail(err, ILK_EINVAL,
                          "foreign_poll_ms must not be negative, got %lld",
@@ -96,8 +94,9 @@ static void set_owner(ilk_lock *lock)
 {
     const char *id = lock->client->desk->client_id;
 
-    snprintf(lock->owner, sizeof lock->owner, "%.8s-%.4s-4%.3s-8%.3s-%.12s:%lld",
-             id, id + 8, id + 9, id + 12, id + 4, (long long)lock->id);
+    snprintf(lock->owner, sizeof lock->owner,
+             "%.8s-%.4s-4%.3s-8%.3s-%.12s:%lld", id, id + 8, id + 9, id + 12,
+             id + 4, (long long)lock->id);
     lock->waiter.fixed_token = lock->owner;
 }
 
@@ -193,8 +192,8 @@ ilk_status ilk__lock_new(ilk_lock **out, ilk_client *client,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     lock->client = ilk__client_ref(client);
     st = ilk__lock_check_opts(&lock->opts, opts, err);
-    if (st == ILK_OK && lock->opts.layout == ILK_LAYOUT_REDISSON &&
-        kind == &ilk__lock_plain)
+    if (st == ILK_OK && lock->opts.layout == ILK_LAYOUT_REDISSON
+        && kind == &ilk__lock_plain)
         kind = &ilk__lock_redisson;
     lock->kind = kind;
     if (st == ILK_OK)
@@ -226,8 +225,8 @@ void ilk_lock_free(ilk_lock *lock)
     if (!lock)
         return;
     /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (!ilk__client_is_forked(lock->client) &&
-        lock->era == lock->client->era) {
+    if (!ilk__client_is_forked(lock->client)
+        && lock->era == lock->client->era) {
         ilk__waiter_destroy(&lock->waiter);
         ilk__lease_destroy(&lock->lease);
     }

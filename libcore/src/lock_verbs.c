@@ -63,8 +63,7 @@ static void settle(ilk_client *client, const ilk__line *line)
                          .reply = settled};
 
     for (int i = 0; self.more && i < SETTLE_TRIES; i++)
-        if (ilk__ask(client, &type, &self, client->opts.reply_timeout_ms,
-                     NULL))
+        if (ilk__ask(client, &type, &self, client->opts.reply_timeout_ms, NULL))
             return;
 }
 
@@ -118,9 +117,9 @@ static ilk_status release(ilk_lock *lock, ilk_error *err)
     ilk__lease_end(&lock->lease);
     /* A lost lease may be there still, when only its renewal failed. */
     st = ilk__lock_give(lock->client, lock->kind->release, &giving, err);
-    return lost && st == ILK_OK ? ilk__fail(err, ILK_ELOST,
-                                            "the lock was lost before")
-                                : st;
+    return lost && st == ILK_OK
+               ? ilk__fail(err, ILK_ELOST, "the lock was lost before")
+               : st;
 }
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
@@ -134,9 +133,8 @@ ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
     return st;
 }
 
-ilk_status ilk_lock_break(ilk_client *client, const void *name,
-                          size_t name_len, const void *token, size_t token_len,
-                          ilk_error *err)
+ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
+                          const void *token, size_t token_len, ilk_error *err)
 {
     static const ilk__op_type *const type = &ilk__lock_break_op;
     ilk__bytes keys[ILK__LOCK_KEYS];

@@ -101,8 +101,8 @@ static ilk__act ask_again_later(ilk__op *op, ilk_status status)
     op->backoff_ms = op->backoff_ms ? op->backoff_ms * 2 : BACKOFF_FIRST_MS;
     if (op->backoff_ms > BACKOFF_MOST_MS)
         op->backoff_ms = BACKOFF_MOST_MS;
-    pause = op->backoff_ms / 2 +
-            (int64_t)ilk__jitter((uint32_t)op->backoff_ms / 2 + 1);
+    pause = op->backoff_ms / 2
+            + (int64_t)ilk__jitter((uint32_t)op->backoff_ms / 2 + 1);
     op->resend = 1;
     return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
 }
@@ -145,8 +145,8 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 {
     ilk_status status;
 
-    if (op->type->script != ILK__SCRIPT_NONE &&
-        ilk__reply_is_error(reply, "NOSCRIPT")) {
+    if (op->type->script != ILK__SCRIPT_NONE
+        && ilk__reply_is_error(reply, "NOSCRIPT")) {
         ilk__script_use_source(&op->command, op->type->script);
         return send_copy(op);
     }
@@ -162,8 +162,7 @@ static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
     if (reply->type == ILK__REPLY_ERROR)
         return on_error_reply(op, reply);
     if (op->type->script != ILK__SCRIPT_NONE) {
-        ilk_status status =
-            ilk__script_check(op->type->script, reply, op->err);
+        ilk_status status = ilk__script_check(op->type->script, reply, op->err);
         if (status)
             return give_up(op, status);
     }
@@ -191,12 +190,9 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     case ILK__INPUT_START:
         op->contact_at = op->now;
         return op->type->start ? op->type->start(op) : ilk__op_ask(op);
-    case ILK__INPUT_REPLY:
-        return on_reply(op, input->reply);
-    case ILK__INPUT_NO_REPLY:
-        return on_no_reply(op, input);
-    case ILK__INPUT_WAKE:
-        return on_wake(op, input->cause);
+    case ILK__INPUT_REPLY: return on_reply(op, input->reply);
+    case ILK__INPUT_NO_REPLY: return on_no_reply(op, input);
+    case ILK__INPUT_WAKE: return on_wake(op, input->cause);
     case ILK__INPUT_SENT:
         if (op->type->told)
             return op->type->told(op, input->status);

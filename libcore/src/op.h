@@ -80,8 +80,8 @@ struct ilk__op {
     int64_t contact_at;    /* when the server was last heard of */
     int resend;            /* asleep between two copies of a question */
     int backoff_ms;
-    ilk_status status;     /* DONE */
-    ilk_error *err;        /* where failures are told; may be NULL */
+    ilk_status status; /* DONE */
+    ilk_error *err;    /* where failures are told; may be NULL */
 };
 
 void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,

@@ -89,9 +89,8 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
                                             : ILK__CAUSE_TIME;
 }
 
-static ilk_status sleep_on(ilk_client *client, ilk__op *op,
-                           ilk__parker *parker, const outlook *seen,
-                           ilk__input *input)
+static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
+                           const outlook *seen, ilk__input *input)
 {
     ilk__sleeper self = {.parker = parker};
     ilk_status st = ilk__keeper_start(client->keeper, op->err);
@@ -138,8 +137,8 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     }
 }
 
-ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type,
-                    void *subject, int64_t timeout_ms, ilk_error *err)
+ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
+                    int64_t timeout_ms, ilk_error *err)
 {
     ilk__parker parker;
     ilk_error own = {0};

@@ -16,7 +16,7 @@
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker);
 
 /* One question, one answer: what most verbs are. */
-ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type,
-                    void *subject, int64_t timeout_ms, ilk_error *err);
+ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
+                    int64_t timeout_ms, ilk_error *err);
 
 #endif

@@ -10,8 +10,7 @@ static ilk_status open_side(ilk_lock **out, ilk_client *client,
                             size_t name_len, const ilk_lock_opts *opts,
                             ilk_error *err)
 {
-    ilk_status st =
-        ilk__lock_new(out, client, kind, name, name_len, opts, err);
+    ilk_status st = ilk__lock_new(out, client, kind, name, name_len, opts, err);
 
     if (st)
         return st;
@@ -32,14 +31,12 @@ ilk_status ilk_rwlock_read_open(ilk_lock **out, ilk_client *client,
                                 const void *name, size_t name_len,
                                 const ilk_lock_opts *opts, ilk_error *err)
 {
-    return open_side(out, client, &ilk__lock_reader, name, name_len, opts,
-                     err);
+    return open_side(out, client, &ilk__lock_reader, name, name_len, opts, err);
 }
 
 ilk_status ilk_rwlock_write_open(ilk_lock **out, ilk_client *client,
                                  const void *name, size_t name_len,
                                  const ilk_lock_opts *opts, ilk_error *err)
 {
-    return open_side(out, client, &ilk__lock_plain, name, name_len, opts,
-                     err);
+    return open_side(out, client, &ilk__lock_plain, name, name_len, opts, err);
 }

@@ -46,8 +46,8 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
 {
     const ilk__script *declared = &ilk__scripts[script];
 
-    if (reply->type != ILK__REPLY_ARRAY || reply->count == 0 ||
-        reply->items[0]->type != ILK__REPLY_INT)
+    if (reply->type != ILK__REPLY_ARRAY || reply->count == 0
+        || reply->items[0]->type != ILK__REPLY_INT)
         return ilk__fail(err, ILK_EREPLY, "%s: the answer is no result",
                          declared->name);
     for (size_t i = 0; i < declared->shape_count; i++) {
@@ -58,8 +58,8 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
         return ilk__fail(err, ILK_EREPLY, "%s: answer %d has a wrong shape",
                          declared->name, declared->shapes[i].code);
     }
-    return ilk__fail(err, ILK_EREPLY, "%s: unknown answer %lld",
-                     declared->name, (long long)reply->items[0]->num);
+    return ilk__fail(err, ILK_EREPLY, "%s: unknown answer %lld", declared->name,
+                     (long long)reply->items[0]->num);
 }
 
 int ilk__script_code(const ilk__reply *reply)

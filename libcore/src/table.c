@@ -65,8 +65,9 @@ ilk__node *ilk__table_find(const ilk__table *table, const void *key,
     uint64_t hash = hash_of(key, key_len);
     ilk__node *node = table->buckets ? *bucket_of(table, hash) : NULL;
 
-    while (node && (node->hash != hash || node->key_len != key_len ||
-                    memcmp(node->key, key, key_len) != 0))
+    while (node
+           && (node->hash != hash || node->key_len != key_len
+               || memcmp(node->key, key, key_len) != 0))
         node = node->next;
     return node;
 }

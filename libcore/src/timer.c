@@ -43,8 +43,8 @@ static void settle(ilk__timers *timers, size_t index)
     for (;;) {
         size_t child = 2 * index + 1;
 
-        if (child + 1 < timers->count &&
-            timers->heap[child + 1]->due < timers->heap[child]->due)
+        if (child + 1 < timers->count
+            && timers->heap[child + 1]->due < timers->heap[child]->due)
             child++;
         if (child >= timers->count || timers->heap[child]->due >= timer->due)
             break;

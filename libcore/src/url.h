@@ -14,18 +14,18 @@ typedef enum ilk__scheme {
 
 typedef struct ilk__url {
     ilk__scheme scheme;
-    char *host;       /* TCP, TLS: name or address; IPv6 without brackets */
-    int port;         /* TCP, TLS: default 6379 */
-    char *path;       /* UNIX: the socket; EMBEDDED: the directory or NULL */
-    char *user;       /* NULL when not given */
-    char *password;   /* NULL when not given; wiped when freed */
-    int db;           /* default 0 */
-    char *label;      /* query: NULL when not given */
-    char *ca, *cert, *key;       /* query, TLS: file names, NULL */
-    int64_t connect_timeout_ms;  /* query: 0 when not given */
-    int64_t reply_timeout_ms;    /* query: 0 when not given */
-    int protocol;                /* query: 0, 2 or 3 */
-    char *shown;      /* the URL without its password */
+    char *host;     /* TCP, TLS: name or address; IPv6 without brackets */
+    int port;       /* TCP, TLS: default 6379 */
+    char *path;     /* UNIX: the socket; EMBEDDED: the directory or NULL */
+    char *user;     /* NULL when not given */
+    char *password; /* NULL when not given; wiped when freed */
+    int db;         /* default 0 */
+    char *label;    /* query: NULL when not given */
+    char *ca, *cert, *key;      /* query, TLS: file names, NULL */
+    int64_t connect_timeout_ms; /* query: 0 when not given */
+    int64_t reply_timeout_ms;   /* query: 0 when not given */
+    int protocol;               /* query: 0, 2 or 3 */
+    char *shown;                /* the URL without its password */
 } ilk__url;
 
 /*

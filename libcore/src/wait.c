@@ -160,9 +160,9 @@ static int32_t want_inbox(ilk__waiter *waiter, ilk_error *why)
     int32_t inbox;
 
     ilk__desk_lock(desk);
-    if (desk->inbox == ILK__INBOX_NONE ||
-        (desk->inbox == ILK__INBOX_REFUSED &&
-         waiter->stage != ILK__STAGE_INBOX)) {
+    if (desk->inbox == ILK__INBOX_NONE
+        || (desk->inbox == ILK__INBOX_REFUSED
+            && waiter->stage != ILK__STAGE_INBOX)) {
         desk->inbox = ILK__INBOX_WANTED;
         ilk__desk_ring(desk, 0);
     }
@@ -252,10 +252,8 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
     ilk__waiter *waiter = op->subject;
 
     waiter->sample_at = op->sent_at;
-    waiter->sample_us = ilk__script_int(reply, ilk__script_code(reply) ==
-                                                       ILK__CODE_HELD
-                                                   ? 2
-                                                   : 1);
+    waiter->sample_us = ilk__script_int(
+        reply, ilk__script_code(reply) == ILK__CODE_HELD ? 2 : 1);
     switch (ilk__script_code(reply)) {
     case ILK__CODE_HELD:
         return held(op, ilk__script_int(reply, 1), op->sent_at,
@@ -269,8 +267,7 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
                              (int)ilk__script_int(reply, 2));
         ilk__desk_unlock(waiter->desk);
         return look(op);
-    default:
-        return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
+    default: return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
     }
 }
 

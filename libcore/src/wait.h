@@ -36,8 +36,8 @@ typedef struct ilk__line {
     const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
     const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
     const ilk__op_type *cancel;  /* with ilk__give_back_ask */
-    char kind;       /* of our entries: x exclusive, r reader, w wake */
-    int barge;       /* take it past those who wait */
+    char kind;          /* of our entries: x exclusive, r reader, w wake */
+    int barge;          /* take it past those who wait */
     ilk__bytes channel; /* where others publish a release; may be empty */
     int64_t foreign_poll_ms;
 } ilk__line;
@@ -45,8 +45,8 @@ typedef struct ilk__line {
 typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
     ILK__NEWS_GRANTED,
-    ILK__NEWS_WOKEN, /* try again: the name may be free */
-    ILK__NEWS_GONE,  /* the server knows us no more: enqueue again */
+    ILK__NEWS_WOKEN,     /* try again: the name may be free */
+    ILK__NEWS_GONE,      /* the server knows us no more: enqueue again */
     ILK__NEWS_NO_CONTACT /* the server has been away for too long */
 } ilk__wait_news;
 
@@ -66,8 +66,8 @@ typedef struct ilk__waiter {
     const ilk__line *line;
     ilk__desk *desk;
     int64_t lease_ms;
-    int64_t floor;      /* the greatest fence seen for this name */
-    int once;           /* do not stand in line */
+    int64_t floor; /* the greatest fence seen for this name */
+    int once;      /* do not stand in line */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
@@ -89,8 +89,8 @@ typedef struct ilk__waiter {
     /* under the desk's mutex */
     ilk__node node; /* in desk->waiters while it stands in line */
     int64_t id;
-    ilk__watch *watch;  /* NULL: not in line */
-    int settled;        /* holds, and is known by its id all the same, so that
+    ilk__watch *watch; /* NULL: not in line */
+    int settled;       /* holds, and is known by its id all the same, so that
                            a grant told twice is not taken for unclaimed */
     struct ilk__waiter *next, *previous; /* in the watch */
     ilk__wait_news news;

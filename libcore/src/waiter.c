@@ -34,11 +34,11 @@ static void compose_entry(ilk__waiter *waiter)
 {
     const ilk__desk *desk = waiter->desk;
     char kind = waiter->line->kind;
-    int len = snprintf(waiter->entry, sizeof waiter->entry,
-                       "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s", kind,
-                       desk->client_id, kind, waiter->id,
-                       ilk__waiter_token(waiter), waiter->lease_ms,
-                       desk->label);
+    int len =
+        snprintf(waiter->entry, sizeof waiter->entry,
+                 "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s", kind,
+                 desk->client_id, kind, waiter->id, ilk__waiter_token(waiter),
+                 waiter->lease_ms, desk->label);
 
     waiter->entry_len = (size_t)len;
 }
@@ -81,8 +81,8 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
 
     ilk__desk_lock(desk);
     if (waiter->watch) {
-        ilk__give_back(desk, waiter->line, waiter->entry,
-                            waiter->entry_len, ilk__waiter_token(waiter));
+        ilk__give_back(desk, waiter->line, waiter->entry, waiter->entry_len,
+                       ilk__waiter_token(waiter));
         ilk__watch_leave(waiter);
     }
     ilk__watch_forget(waiter);
@@ -96,8 +96,8 @@ void ilk__waiter_cancel(ilk__waiter *waiter)
 
     ilk__desk_lock(desk);
     if (waiter->watch && waiter->parked_since) {
-        ilk__give_back(desk, waiter->line, waiter->entry,
-                            waiter->entry_len, ilk__waiter_token(waiter));
+        ilk__give_back(desk, waiter->line, waiter->entry, waiter->entry_len,
+                       ilk__waiter_token(waiter));
         ilk__watch_leave(waiter);
     } else {
         atomic_store(&waiter->cancelled, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch.c -- one name that this client waits for: refresh and claim. */
+/* watch.c -- one name that this client waits for: who waits, when to look. */
 #include "watch.h"
 
 #include "alloc.h"
@@ -7,14 +7,6 @@
 
 #include <stddef.h>
 #include <string.h>
-
-enum {
-    RETRY_MS = 50,   /* a refresh that failed is repeated after this */
-    PARKED_MS = 6000 /* so long a wait that a signal ended keeps its place */
-};
-
-static void fire(ilk__timer *timer, void *context);
-static void refreshed(ilk__errand *errand);
 
 static ilk__watch *watch_of(ilk__node *node)
 {
@@ -46,8 +38,9 @@ static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
     watch->line.channel.data = to;
     if (line->channel.len)
         memcpy(to, line->channel.data, line->channel.len);
-    watch->timer.fire = fire;
+    watch->timer.fire = ilk__watch_fire;
     watch->claim_at = ILK__FOREVER;
+    watch->shortest_ms = ILK__REFRESH_MS;
     watch->refresh_at = ilk__now_ms() + ILK__REFRESH_MS;
     return watch;
 }
@@ -93,8 +86,7 @@ static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
     return st;
 }
 
-/* An empty watch goes once its question is answered. */
-static void drop_if_empty(ilk__watch *watch)
+void ilk__watch_drop_if_empty(ilk__watch *watch)
 {
     ilk__desk *desk = watch->desk;
 
@@ -110,7 +102,7 @@ static void drop_if_empty(ilk__watch *watch)
     ilk__free(watch);
 }
 
-static void schedule(ilk__watch *watch)
+void ilk__watch_schedule(ilk__watch *watch)
 {
     ilk__desk_set_timer(watch->desk, &watch->timer,
                         ilk__sooner(watch->refresh_at, watch->claim_at));
@@ -130,7 +122,7 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
     st = ilk__table_add(&desk->waiters, &waiter->node, &waiter->id,
                         sizeof waiter->id);
     if (st) {
-        drop_if_empty(watch);
+        ilk__watch_drop_if_empty(watch);
         return st;
     }
     waiter->watch = watch;
@@ -138,9 +130,10 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
     waiter->previous = watch->last;
     *(watch->last ? &watch->last->next : &watch->first) = waiter;
     watch->last = waiter;
+    watch->shortest_ms = ilk__sooner(watch->shortest_ms, waiter->lease_ms);
     watch->count++;
     desk->stats.waiting++;
-    schedule(watch);
+    ilk__watch_schedule(watch);
     return ILK_OK;
 }
 
@@ -150,12 +143,11 @@ static void leave_line(ilk__waiter *waiter)
 
     *(waiter->previous ? &waiter->previous->next : &watch->first) =
         waiter->next;
-    *(waiter->next ? &waiter->next->previous : &watch->last) =
-        waiter->previous;
+    *(waiter->next ? &waiter->next->previous : &watch->last) = waiter->previous;
     waiter->watch = NULL;
     watch->count--;
     watch->desk->stats.waiting--;
-    drop_if_empty(watch);
+    ilk__watch_drop_if_empty(watch);
 }
 
 void ilk__watch_leave(ilk__waiter *waiter)
@@ -187,18 +179,23 @@ void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
     watch->claim_at = ILK__FOREVER;
     if (holder_ms >= 0) /* the reply may be old, the lease was not longer */
         watch->claim_at = asked_at + holder_ms + 1;
+    /* The lock may have changed hands since: a fleet that takes short leases
+     * looks as often, to be there when a new holder's runs out. */
+    if (watch->shortest_ms < ILK__REFRESH_MS)
+        watch->claim_at =
+            ilk__sooner(watch->claim_at, now + watch->shortest_ms);
     if (!ours)
-        watch->claim_at = ilk__sooner(watch->claim_at,
-                                      now + watch->line.foreign_poll_ms);
+        watch->claim_at =
+            ilk__sooner(watch->claim_at, now + watch->line.foreign_poll_ms);
     if (watch->claim_at <= now)
         watch->claim_at = now + 1;
-    schedule(watch);
+    ilk__watch_schedule(watch);
 }
 
 void ilk__watch_hurry(ilk__watch *watch)
 {
     watch->claim_at = ilk__now_ms();
-    schedule(watch);
+    ilk__watch_schedule(watch);
 }
 
 void ilk__watch_hurry_all(ilk__desk *desk)
@@ -210,189 +207,6 @@ void ilk__watch_hurry_all(ilk__desk *desk)
         for (; node; node = node->next) {
             watch_of(node)->refresh_at = ilk__now_ms();
             watch_of(node)->asked_up_to = 0;
-            schedule(watch_of(node));
+            ilk__watch_schedule(watch_of(node));
         }
-}
-
-/* ---- asking ------------------------------------------------------------- */
-
-/* The next waiters of this round. Without memory they are fewer. */
-static void choose(ilk__watch *watch)
-{
-    ilk__buf *entries = &watch->entries;
-
-    ilk__buf_take(entries, ilk__buf_len(entries));
-    watch->asked_count = 0;
-    for (ilk__waiter *w = watch->first; w; w = w->next) {
-        if (w->id <= watch->asked_up_to)
-            continue;
-        if (watch->asked_count == ILK__WATCH_BATCH ||
-            ilk__buf_add(entries, w->entry, w->entry_len))
-            break;
-        watch->ends[watch->asked_count] = ilk__buf_len(entries);
-        watch->asked[watch->asked_count++] = w->id;
-    }
-    watch->asked_up_to =
-        watch->asked_count ? watch->asked[watch->asked_count - 1] : 0;
-    watch->desk->stats.refreshes += watch->asked_count > 0;
-}
-
-void ilk__watch_ask(ilk__op *op)
-{
-    const ilk__watch *watch = op->subject;
-    ilk__command *command = &op->command;
-
-    ilk__script_begin(command, op->type->script, watch->line.key_count);
-    for (size_t i = 0; i < watch->line.key_count; i++)
-        ilk__command_add(command, watch->keys[i].data, watch->keys[i].len);
-    ilk__command_add_str(command, watch->desk->client_id);
-    ilk__command_add_int(command, ILK__LIVENESS_MS);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
-    ilk__command_add_int(command, (int64_t)watch->asked_count);
-    for (size_t i = 0, from = 0; i < watch->asked_count; i++) {
-        ilk__command_add(command, ilk__buf_data(&watch->entries) + from,
-                         watch->ends[i] - from);
-        from = watch->ends[i];
-    }
-}
-
-/* A wait that a signal ended long ago leaves the line. */
-static void drop_parked(ilk__watch *watch, int64_t now)
-{
-    for (ilk__waiter *w = watch->first, *next; w; w = next) {
-        next = w->next;
-        if (!w->parked_since || now - w->parked_since < PARKED_MS)
-            continue;
-        ilk__give_back(watch->desk, w->line, w->entry, w->entry_len,
-                       ilk__waiter_token(w));
-        watch->in_flight++; /* stay while walking */
-        ilk__watch_leave(w);
-        watch->in_flight--;
-    }
-}
-
-static void fire(ilk__timer *timer, void *context)
-{
-    ilk__watch *watch =
-        (ilk__watch *)((char *)timer - offsetof(ilk__watch, timer));
-    int64_t now = ilk__now_ms();
-
-    (void)context;
-    if (watch->in_flight)
-        return; /* its answer schedules the next look */
-    drop_parked(watch, now);
-    if (!watch->count) {
-        drop_if_empty(watch);
-        return;
-    }
-    watch->asked_count = 0;
-    if (now >= watch->refresh_at)
-        choose(watch);
-    watch->claim_at = ILK__FOREVER;
-    ilk__errand_init(&watch->errand, watch->desk, watch->line.refresh, watch);
-    watch->errand.op.deadline = now + ILK__REFRESH_MS;
-    watch->errand.op.patient = 1;
-    watch->errand.finished = refreshed;
-    watch->in_flight = 1;
-    ilk__desk_post(watch->desk, &watch->errand);
-}
-
-/* ---- hearing ------------------------------------------------------------ */
-
-static void tell(ilk__waiter *waiter, int64_t asked_at,
-                 const ilk__reply *reply, size_t at)
-{
-    switch (ilk__script_int(reply, at)) {
-    case ILK__CODE_HELD:
-        if (waiter->news == ILK__NEWS_GRANTED)
-            return; /* the inbox was faster, and knows it more exactly */
-        waiter->news_fence = ilk__script_int(reply, at + 2);
-        waiter->news_lease_ms = ilk__script_int(reply, at + 1);
-        waiter->news_us = 0;
-        waiter->news_at = asked_at;
-        ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
-        return;
-    case ILK__CODE_GONE:
-        if (waiter->news == ILK__NEWS_NONE)
-            ilk__wait_tell_news(waiter, ILK__NEWS_GONE);
-        return;
-    default:
-        return;
-    }
-}
-
-ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
-{
-    ilk__watch *watch = op->subject;
-
-    if (reply->count != 4 + 3 * watch->asked_count)
-        return ilk__op_fail(op, ILK_EREPLY, "a refresh of a wrong shape");
-    for (size_t i = 0; i < watch->asked_count; i++) {
-        ilk__waiter *waiter = ilk__wait_find(watch->desk, watch->asked[i]);
-
-        if (waiter && waiter->watch == watch)
-            tell(waiter, op->sent_at, reply, 3 + 3 * i);
-    }
-    ilk__watch_heard(watch, op->sent_at, ilk__script_int(reply, 0),
-                     (int)ilk__script_int(reply, 2));
-    if (ilk__script_code(reply) == ILK__CODE_MORE)
-        watch->claim_at = op->now;
-    return ilk__op_done(op, ILK_OK);
-}
-
-static void after_refresh(ilk__watch *watch, ilk_status status, int64_t now)
-{
-    if (status) {
-        watch->claim_at = ilk__sooner(watch->claim_at, now + RETRY_MS);
-        watch->asked_up_to = 0;
-    } else if (watch->asked_count == ILK__WATCH_BATCH) {
-        watch->refresh_at = now; /* the rest of this round */
-    } else if (now >= watch->refresh_at) {
-        watch->refresh_at = now + ILK__REFRESH_MS;
-        watch->asked_up_to = 0;
-    }
-}
-
-/* What no patience mends: let the waiters ask and hear it themselves. */
-static int is_final(ilk_status status)
-{
-    return status == ILK_ETYPE || status == ILK_EAUTH ||
-           status == ILK_ESERVERREADONLY || status == ILK_ECLUSTER;
-}
-
-static void tell_all(ilk__watch *watch, ilk__wait_news news)
-{
-    for (ilk__waiter *w = watch->first; w; w = w->next)
-        if (w->news != ILK__NEWS_GRANTED)
-            ilk__wait_tell_news(w, news);
-}
-
-static void tell_of_failure(ilk__watch *watch, ilk_status status, int64_t now)
-{
-    if (!status)
-        watch->failing_since = 0;
-    else if (!watch->failing_since)
-        watch->failing_since = now;
-    if (is_final(status))
-        tell_all(watch, ILK__NEWS_GONE);
-    else if (status && now - watch->failing_since >= ILK__CONTACT_LOST_MS)
-        tell_all(watch, ILK__NEWS_NO_CONTACT);
-}
-
-/* The errand is done. The mutex is held. */
-static void refreshed(ilk__errand *errand)
-{
-    ilk__watch *watch =
-        (ilk__watch *)((char *)errand - offsetof(ilk__watch, errand));
-    int64_t now = ilk__now_ms();
-
-    watch->in_flight = 0;
-    after_refresh(watch, errand->op.status, now);
-    tell_of_failure(watch, errand->op.status, now);
-    ilk__op_free(&errand->op);
-    if (watch->count)
-        schedule(watch);
-    else
-        drop_if_empty(watch);
 }

@@ -19,12 +19,13 @@ struct ilk__watch {
     ilk__errand errand; /* the refresh; op's subject is the watch */
     ilk__node node;     /* in desk->watches */
     ilk__desk *desk;
-    ilk__line line;     /* a copy; keys and channel are our own */
+    ilk__line line; /* a copy; keys and channel are our own */
     ilk__bytes keys[5];
     ilk__waiter *first, *last;
     size_t count;
     ilk__timer timer;
     int in_flight;
+    int64_t shortest_ms;   /* of the leases that our waiters will hold */
     int64_t refresh_at;    /* when all are to be refreshed */
     int64_t claim_at;      /* when the name may be free */
     int64_t failing_since; /* no answer since then; 0: the last one came */
@@ -44,8 +45,13 @@ void ilk__watch_forget(ilk__waiter *waiter); /* no longer settled */
 /* What a reply told about the holder: its lease left, and is it ours. */
 void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
                       int ours);
-void ilk__watch_hurry(ilk__watch *watch);    /* look now */
-void ilk__watch_hurry_all(ilk__desk *desk);  /* after a reconnect: refresh */
+void ilk__watch_hurry(ilk__watch *watch);   /* look now */
+void ilk__watch_hurry_all(ilk__desk *desk); /* after a reconnect: refresh */
+
+void ilk__watch_schedule(ilk__watch *watch); /* by what is due next */
+void ilk__watch_fire(ilk__timer *timer, void *context); /* it is due: ask */
+/* An empty watch goes once its question is answered. */
+void ilk__watch_drop_if_empty(ilk__watch *watch);
 
 /* For the columns' refreshing op types; op->subject is an ilk__watch. */
 void ilk__watch_ask(ilk__op *op);

@@ -13,9 +13,8 @@
 
 fixture fx;
 
-void assert_status_at(ilk_status expected, ilk_status got,
-                      const ilk_error *err, const char *what, const char *file,
-                      int line)
+void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
+                      const char *what, const char *file, int line)
 {
     if (got == expected)
         return;
@@ -48,8 +47,8 @@ ilk_lock *open_lock_with(ilk_client *client, const char *name, int64_t ttl_ms,
     ilk_lock_opts_init(&opts, sizeof opts);
     opts.ttl_ms = ttl_ms;
     opts.flags = flags;
-    assert_status(ILK_OK, ilk_lock_open(&lock, client, name, strlen(name),
-                                        &opts, &err));
+    assert_status(
+        ILK_OK, ilk_lock_open(&lock, client, name, strlen(name), &opts, &err));
     return lock;
 }
 
@@ -86,15 +85,11 @@ static void report(int fd, char what)
 static char outcome_of(ilk_status st)
 {
     switch (st) {
-    case ILK_OK:
-        return 'h';
+    case ILK_OK: return 'h';
     case ILK_ETIMEOUT:
-    case ILK_EBUSY:
-        return 't';
-    case ILK_ELOST:
-        return 'l';
-    default:
-        return 'e';
+    case ILK_EBUSY: return 't';
+    case ILK_ELOST: return 'l';
+    default: return 'e';
     }
 }
 

@@ -25,9 +25,8 @@ ilk_lock *open_lock_with(ilk_client *client, const char *name, int64_t ttl_ms,
 /* The status must be this; the failure shows both names and the text. */
 #define assert_status(expected, call)                                          \
     assert_status_at(expected, call, &err, #call, __FILE__, __LINE__)
-void assert_status_at(ilk_status expected, ilk_status got,
-                      const ilk_error *err, const char *what, const char *file,
-                      int line);
+void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
+                      const char *what, const char *file, int line);
 
 /* took must be at most `limit` ms and the larger of 20 ms and 5 % late. */
 void assert_on_time(int64_t took_ms, int64_t timeout_ms);

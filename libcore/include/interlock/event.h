@@ -20,15 +20,15 @@ extern "C" {
 /** What happened. */
 typedef enum ilk_event_kind {
     ILK_EVENT_NONE = 0,
-    ILK_EVENT_LOCK_LOST = 1  /**< `id` is that of the lock, `status` why */
+    ILK_EVENT_LOCK_LOST = 1 /**< `id` is that of the lock, `status` why */
 } ilk_event_kind;
 
 /** One piece of news. */
 typedef struct ilk_event {
-    size_t size;     /**< set by the caller to sizeof */
-    int32_t kind;    /**< an ilk_event_kind */
-    int32_t status;  /**< the ilk_status that goes with it */
-    int64_t id;      /**< the handle's id, see ilk_lock_id() */
+    size_t size;    /**< set by the caller to sizeof */
+    int32_t kind;   /**< an ilk_event_kind */
+    int32_t status; /**< the ilk_status that goes with it */
+    int64_t id;     /**< the handle's id, see ilk_lock_id() */
 } ilk_event;
 
 /**

@@ -22,11 +22,11 @@ typedef struct ilk_list ilk_list;
 
 /** In which way a name is held. */
 typedef enum ilk_info_state {
-    ILK_INFO_FREE = 0,      /**< nobody holds it */
-    ILK_INFO_HELD = 1,      /**< held through this library */
-    ILK_INFO_FOREIGN = 2,   /**< held by another library, such as redis-py */
-    ILK_INFO_READERS = 3,   /**< held by readers */
-    ILK_INFO_REDISSON = 4   /**< held in Redisson's layout */
+    ILK_INFO_FREE = 0,    /**< nobody holds it */
+    ILK_INFO_HELD = 1,    /**< held through this library */
+    ILK_INFO_FOREIGN = 2, /**< held by another library, such as redis-py */
+    ILK_INFO_READERS = 3, /**< held by readers */
+    ILK_INFO_REDISSON = 4 /**< held in Redisson's layout */
 } ilk_info_state;
 
 /**

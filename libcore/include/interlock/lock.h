@@ -27,25 +27,25 @@ typedef struct ilk_lock ilk_lock;
 
 /** Flags of ilk_lock_opts; 0 is the default behaviour. */
 enum {
-    ILK_LOCK_NO_RENEW = 1,  /**< let the lease run out, do not renew it */
-    ILK_LOCK_BARGE = 2,     /**< take a free lock past those who wait */
-    ILK_LOCK_REENTRANT = 4  /**< acquire again on a holding handle counts */
+    ILK_LOCK_NO_RENEW = 1, /**< let the lease run out, do not renew it */
+    ILK_LOCK_BARGE = 2,    /**< take a free lock past those who wait */
+    ILK_LOCK_REENTRANT = 4 /**< acquire again on a holding handle counts */
 };
 
 /** How the lock lies in the server. */
 typedef enum ilk_lock_layout {
-    ILK_LAYOUT_PLAIN = 0,    /**< a string, as redis-py, redsync and others */
-    ILK_LAYOUT_REDISSON = 1  /**< a hash, as Redisson's RLock */
+    ILK_LAYOUT_PLAIN = 0,   /**< a string, as redis-py, redsync and others */
+    ILK_LAYOUT_REDISSON = 1 /**< a hash, as Redisson's RLock */
 } ilk_lock_layout;
 
 /** Options of a lock. Zero means the default everywhere. */
 typedef struct ilk_lock_opts {
-    size_t size;              /**< set by ilk_lock_opts_init() */
-    int64_t ttl_ms;           /**< the lease; default 30000, at most 1 year */
-    int64_t max_hold_ms;      /**< renew no longer than this; default no end */
-    int64_t foreign_poll_ms;  /**< look after a foreign holder; default 100 */
-    uint32_t flags;           /**< ILK_LOCK_… */
-    int32_t layout;           /**< an ilk_lock_layout */
+    size_t size;             /**< set by ilk_lock_opts_init() */
+    int64_t ttl_ms;          /**< the lease; default 30000, at most 1 year */
+    int64_t max_hold_ms;     /**< renew no longer than this; default no end */
+    int64_t foreign_poll_ms; /**< look after a foreign holder; default 100 */
+    uint32_t flags;          /**< ILK_LOCK_… */
+    int32_t layout;          /**< an ilk_lock_layout */
 } ilk_lock_opts;
 
 /**

@@ -20,12 +20,12 @@ extern "C" {
 
 /** What is known of an embedded server. */
 typedef struct ilk_server_info {
-    size_t size;          /**< set by the caller to sizeof */
-    int32_t running;      /**< 1 when it runs */
-    int32_t pid;          /**< its process, 0 when it does not run */
-    char dir[256];        /**< its directory */
-    char socket[256];     /**< its socket */
-    char program[256];    /**< the program that is or would be started */
+    size_t size;       /**< set by the caller to sizeof */
+    int32_t running;   /**< 1 when it runs */
+    int32_t pid;       /**< its process, 0 when it does not run */
+    char dir[256];     /**< its directory */
+    char socket[256];  /**< its socket */
+    char program[256]; /**< the program that is or would be started */
 } ilk_server_info;
 
 /**

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* watch_ask.c -- a watch's question, refresh or claim, and its answer. */
+#include "watch.h"
+
+#include "clock.h"
+
+#include <stddef.h>
+
+enum {
+    RETRY_MS = 50,   /* a refresh that failed is repeated after this */
+    PARKED_MS = 6000 /* so long a wait that a signal ended keeps its place */
+};
+
+static void refreshed(ilk__errand *errand);
+
+/* ---- asking ------------------------------------------------------------- */
+
+/* The next waiters of this round. Without memory they are fewer. */
+static void choose(ilk__watch *watch)
+{
+    ilk__buf *entries = &watch->entries;
+
+    ilk__buf_take(entries, ilk__buf_len(entries));
+    watch->asked_count = 0;
+    for (ilk__waiter *w = watch->first; w; w = w->next) {
+        if (w->id <= watch->asked_up_to)
+            continue;
+        if (watch->asked_count == ILK__WATCH_BATCH
+            || ilk__buf_add(entries, w->entry, w->entry_len))
+            break;
+        watch->ends[watch->asked_count] = ilk__buf_len(entries);
+        watch->asked[watch->asked_count++] = w->id;
+    }
+    watch->asked_up_to =
+        watch->asked_count ? watch->asked[watch->asked_count - 1] : 0;
+    watch->desk->stats.refreshes += watch->asked_count > 0;
+}
+
+void ilk__watch_ask(ilk__op *op)
+{
+    const ilk__watch *watch = op->subject;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, watch->line.key_count);
+    for (size_t i = 0; i < watch->line.key_count; i++)
+        ilk__command_add(command, watch->keys[i].data, watch->keys[i].len);
+    ilk__command_add_str(command, watch->desk->client_id);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    ilk__command_add_int(command, (int64_t)watch->asked_count);
+    for (size_t i = 0, from = 0; i < watch->asked_count; i++) {
+        ilk__command_add(command, ilk__buf_data(&watch->entries) + from,
+                         watch->ends[i] - from);
+        from = watch->ends[i];
+    }
+}
+
+/* A wait that a signal ended long ago leaves the line. */
+static void drop_parked(ilk__watch *watch, int64_t now)
+{
+    for (ilk__waiter *w = watch->first, *next; w; w = next) {
+        next = w->next;
+        if (!w->parked_since || now - w->parked_since < PARKED_MS)
+            continue;
+        ilk__give_back(watch->desk, w->line, w->entry, w->entry_len,
+                       ilk__waiter_token(w));
+        watch->in_flight++; /* stay while walking */
+        ilk__watch_leave(w);
+        watch->in_flight--;
+    }
+}
+
+void ilk__watch_fire(ilk__timer *timer, void *context)
+{
+    ilk__watch *watch =
+        (ilk__watch *)((char *)timer - offsetof(ilk__watch, timer));
+    int64_t now = ilk__now_ms();
+
+    (void)context;
+    if (watch->in_flight)
+        return; /* its answer schedules the next look */
+    drop_parked(watch, now);
+    if (!watch->count) {
+        ilk__watch_drop_if_empty(watch);
+        return;
+    }
+    watch->asked_count = 0;
+    if (now >= watch->refresh_at)
+        choose(watch);
+    watch->claim_at = ILK__FOREVER;
+    ilk__errand_init(&watch->errand, watch->desk, watch->line.refresh, watch);
+    watch->errand.op.deadline = now + ILK__REFRESH_MS;
+    watch->errand.op.patient = 1;
+    watch->errand.finished = refreshed;
+    watch->in_flight = 1;
+    ilk__desk_post(watch->desk, &watch->errand);
+}
+
+/* ---- hearing ------------------------------------------------------------ */
+
+static void tell(ilk__waiter *waiter, int64_t asked_at, const ilk__reply *reply,
+                 size_t at)
+{
+    switch (ilk__script_int(reply, at)) {
+    case ILK__CODE_HELD:
+        if (waiter->news == ILK__NEWS_GRANTED)
+            return; /* the inbox was faster, and knows it more exactly */
+        waiter->news_fence = ilk__script_int(reply, at + 2);
+        waiter->news_lease_ms = ilk__script_int(reply, at + 1);
+        waiter->news_us = 0;
+        waiter->news_at = asked_at;
+        ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
+        return;
+    case ILK__CODE_GONE:
+        if (waiter->news == ILK__NEWS_NONE)
+            ilk__wait_tell_news(waiter, ILK__NEWS_GONE);
+        return;
+    default: return;
+    }
+}
+
+ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__watch *watch = op->subject;
+
+    if (reply->count != 4 + 3 * watch->asked_count)
+        return ilk__op_fail(op, ILK_EREPLY, "a refresh of a wrong shape");
+    for (size_t i = 0; i < watch->asked_count; i++) {
+        ilk__waiter *waiter = ilk__wait_find(watch->desk, watch->asked[i]);
+
+        if (waiter && waiter->watch == watch)
+            tell(waiter, op->sent_at, reply, 3 + 3 * i);
+    }
+    ilk__watch_heard(watch, op->sent_at, ilk__script_int(reply, 0),
+                     (int)ilk__script_int(reply, 2));
+    if (ilk__script_code(reply) == ILK__CODE_MORE)
+        watch->claim_at = op->now;
+    return ilk__op_done(op, ILK_OK);
+}
+
+static void after_refresh(ilk__watch *watch, ilk_status status, int64_t now)
+{
+    if (status) {
+        watch->claim_at = ilk__sooner(watch->claim_at, now + RETRY_MS);
+        watch->asked_up_to = 0;
+    } else if (watch->asked_count == ILK__WATCH_BATCH) {
+        watch->refresh_at = now; /* the rest of this round */
+    } else if (now >= watch->refresh_at) {
+        watch->refresh_at = now + ILK__REFRESH_MS;
+        watch->asked_up_to = 0;
+    }
+}
+
+/* What no patience mends: let the waiters ask and hear it themselves. */
+static int is_final(ilk_status status)
+{
+    return status == ILK_ETYPE || status == ILK_EAUTH
+           || status == ILK_ESERVERREADONLY || status == ILK_ECLUSTER;
+}
+
+static void tell_all(ilk__watch *watch, ilk__wait_news news)
+{
+    for (ilk__waiter *w = watch->first; w; w = w->next)
+        if (w->news != ILK__NEWS_GRANTED)
+            ilk__wait_tell_news(w, news);
+}
+
+static void tell_of_failure(ilk__watch *watch, ilk_status status, int64_t now)
+{
+    if (!status)
+        watch->failing_since = 0;
+    else if (!watch->failing_since)
+        watch->failing_since = now;
+    if (is_final(status))
+        tell_all(watch, ILK__NEWS_GONE);
+    else if (status && now - watch->failing_since >= ILK__CONTACT_LOST_MS)
+        tell_all(watch, ILK__NEWS_NO_CONTACT);
+}
+
+/* The errand is done. The mutex is held. */
+static void refreshed(ilk__errand *errand)
+{
+    ilk__watch *watch =
+        (ilk__watch *)((char *)errand - offsetof(ilk__watch, errand));
+    int64_t now = ilk__now_ms();
+
+    watch->in_flight = 0;
+    after_refresh(watch, errand->op.status, now);
+    tell_of_failure(watch, errand->op.status, now);
+    ilk__op_free(&errand->op);
+    if (watch->count)
+        ilk__watch_schedule(watch);
+    else
+        ilk__watch_drop_if_empty(watch);
+}
