@@ -103,10 +103,8 @@ def test_record_outlives_the_lease_by_a_day(world, lease):
 
 
 def test_record_outlives_a_granted_lease_by_a_day(world):
-    world.acquire("a", lease=1)
-    world.listen("c-b")
-    world.acquire("b")
-    world.redis("SET", world.name, "a")
+    world.acquire("a", lease=1000)
+    world.queue("b")
     world.release("a")
 
     assert world.redis("PTTL", world.keys()[1]) > DAY_MS + 4000

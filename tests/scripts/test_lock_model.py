@@ -209,6 +209,7 @@ class LockMachine(RuleBasedStateMachine):
 
     @invariant()
     def same_owner_and_line(self):
+        self.world.redis("PERSIST", self.world.name)  # the model ends leases
         holder = self.world.holder()
         assert holder == (self.owner.encode() if self.owner else None)
         assert self.world.line() == [token.encode() for token, _ in self.line]

@@ -264,8 +264,8 @@ def test_inspect_of_no_lock_tells_the_type(world):
 
 
 def test_inspect_writes_nothing(world):
-    world.read("r", lease=10)
-    world.advance(20)
+    world.read("r", lease=10000)
+    world.advance(20000)
     before = world.dump()
 
     world.inspect()
