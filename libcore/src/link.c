@@ -65,7 +65,7 @@ int64_t ilk__link_prepare(ilk__link *link, struct pollfd *pfd)
     pfd->events = link->up ? POLLIN : ilk__conn_events(link->conn);
     if (link->up && (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn)))
         pfd->events |= POLLOUT;
-    return link->up ? ILK__FOREVER : link->deadline;
+    return link->up ? ILK__FOREVER : ilk__conn_until(link->conn);
 }
 
 void ilk__link_polled(ilk__link *link, const struct pollfd *pfd)
