@@ -14,13 +14,17 @@ import numbers
 import time
 from typing import Any, Callable, Union
 
-from . import _green, errors
+from . import errors
 from ._core import ffi, lib
 
 Name = Union[str, bytes, bytearray, memoryview]
 
 # A wait longer than this is a mistake; None is the way to say "for ever".
 MAX_SECONDS = 1e10
+
+OK: int = lib.ILK_OK
+EINTR: int = lib.ILK_EINTR
+ELOST: int = lib.ILK_ELOST
 
 _ERROR = ffi.typeof("ilk_error *")
 
@@ -54,7 +58,7 @@ def failure(status: int, err: Any) -> errors.Error:
 
 def check(status: int, err: Any) -> None:
     """Raise what the status stands for, unless it is ILK_OK."""
-    if status != lib.ILK_OK:
+    if status != OK:
         raise failure(status, err)
 
 
@@ -62,7 +66,7 @@ def call(function: Callable[..., int], *args: Any) -> None:
     """Call a C function whose last parameter is the error, and check it."""
     err = new_error()
     status = function(*args, err)
-    if status != lib.ILK_OK:
+    if status != OK:
         raise failure(status, err)
 
 
@@ -94,7 +98,8 @@ def c_string(value: str | None, what: str) -> Any:
 
 def milliseconds(seconds: float, what: str) -> int:
     """Seconds as whole milliseconds, rounded up: 0 comes from 0 alone."""
-    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real):
+    kind = type(seconds)
+    if kind is bool or (kind is not float and not isinstance(seconds, numbers.Real)):
         raise TypeError(
             f"{what} must be a number of seconds, got {type(seconds).__name__}"
         )
@@ -122,47 +127,31 @@ def lease_ms(seconds: float | None, what: str = "ttl") -> int:
     return lease
 
 
-class Deadline:
-    """The end of a wait on the monotonic clock."""
-
-    __slots__ = ("_end", "_timeout")
-
-    def __init__(self, timeout: int) -> None:
-        self._timeout = timeout
-        self._end = time.monotonic() + timeout / 1000
-
-    def remaining_ms(self) -> int:
-        """What is left of it; -1 for ever."""
-        if self._timeout < 0:
-            return self._timeout
-        return max(0, math.ceil((self._end - time.monotonic()) * 1000))
-
-
 def call_blocking(
-    wait: Callable[[int, Any], int], abandon: Callable[[], None], timeout: int, err: Any
+    function: Callable[..., int],
+    handle: Any,
+    timeout: int,
+    more: tuple[Any, ...],
+    err: Any,
+    in_thread: Callable[..., int] | None = None,
 ) -> int:
     """Wait in C until it is settled; Python's signal handlers run meanwhile.
 
     C returns ILK_EINTR when a signal arrives and keeps the place in the line.
     The interpreter runs the handlers between two turns of this loop, so
-    Ctrl-C takes effect there. ``abandon`` undoes the wait when a handler (or
-    a greenlet's time-out) raises; it is safe to call twice.
+    Ctrl-C takes effect there. The answer is ILK_EINTR when signals came until
+    the time was up. The caller ends the wait then, and when a handler raises.
     """
-    deadline = Deadline(timeout)
+    end = time.monotonic() + timeout / 1000 if timeout > 0 else 0.0
     left = timeout
-    in_thread = _green.runner() if timeout != 0 else None
-    try:
-        while True:
-            if in_thread is None:
-                status = wait(left, err)
-            else:
-                status = in_thread(wait, abandon, left, err)
-            if status != lib.ILK_EINTR:
+    while True:
+        if in_thread is None:
+            status = function(handle, left, *more, err)
+        else:
+            status = in_thread(function, handle, left, *more, err)
+        if status != EINTR:
+            return status
+        if timeout > 0:
+            left = math.ceil((end - time.monotonic()) * 1000)
+            if left <= 0:
                 return status
-            left = deadline.remaining_ms()
-            if left == 0 and timeout > 0:  # signals came to the very end
-                abandon()
-                return int(lib.ILK_ETIMEOUT)
-    except BaseException:
-        abandon()
-        raise

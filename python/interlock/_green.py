@@ -12,50 +12,52 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from functools import partial
 from typing import Any, Callable
 
-Wait = Callable[[int, Any], int]
-Runner = Callable[[Wait, Callable[[], None], int, Any], int]
+Abandon = Callable[[], None]
+Runner = Callable[..., int]
 
 
-def runner() -> Runner | None:
-    """How to run a wait in this process; None is to call it directly."""
+def runner(abandon: Abandon) -> Runner | None:
+    """What runs a C function in a thread; None where a direct call will do.
+
+    ``abandon`` ends the wait; it is called when the greenlet is killed or
+    timed out, also twice.
+    """
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("socket"):
-        return _with_gevent
+        return _by_gevent(abandon)
     patcher = sys.modules.get("eventlet.patcher")
     if patcher is not None and patcher.is_monkey_patched("socket"):
-        return _with_eventlet
+        return _by_eventlet(abandon)
     return None
 
 
-def _with_gevent(wait: Wait, abandon: Callable[[], None], left: int, err: Any) -> int:
+def _by_gevent(abandon: Abandon) -> Runner:
     monkey = importlib.import_module("gevent.monkey")
     readable = importlib.import_module("gevent.socket").wait_read
     start = monkey.get_original("_thread", "start_new_thread")
-    return _in_thread(lambda work: start(work, ()), readable, wait, abandon, left, err)
+    return partial(_run, lambda work: start(work, ()), readable, abandon)
 
 
-def _with_eventlet(wait: Wait, abandon: Callable[[], None], left: int, err: Any) -> int:
+def _by_eventlet(abandon: Abandon) -> Runner:
     threads = importlib.import_module("eventlet.patcher").original("threading")
     trampoline = importlib.import_module("eventlet.hubs").trampoline
-    return _in_thread(
+    return partial(
+        _run,
         lambda work: threads.Thread(target=work, daemon=True).start(),
         lambda fd: trampoline(fd, read=True),
-        wait,
         abandon,
-        left,
-        err,
     )
 
 
-def _in_thread(
+def _run(
     start: Callable[[Callable[[], None]], object],
     readable: Callable[[int], object],
-    wait: Wait,
-    abandon: Callable[[], None],
-    left: int,
-    err: Any,
+    abandon: Abandon,
+    function: Callable[..., int],
+    *args: Any,
 ) -> int:
     reader, writer = os.pipe()
     outcome: list[int] = []
@@ -63,7 +65,7 @@ def _in_thread(
 
     def work() -> None:
         try:
-            outcome.append(wait(left, err))
+            outcome.append(function(*args))
             if gone:  # granted after the greenlet had left: give it back
                 abandon()
         finally:

@@ -14,9 +14,9 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple
 
-from . import _ffi, _fork, errors
+from . import _ffi, _fork, _green, errors
 from ._core import ffi, lib
-from ._ffi import UNSET, Unset
+from ._ffi import EINTR, ELOST, OK, UNSET, Unset
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlock")
 
+NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 LAYOUTS = {"plain": lib.ILK_LAYOUT_PLAIN, "redisson": lib.ILK_LAYOUT_REDISSON}
 
 
@@ -114,6 +115,7 @@ class Lease:
         out = ffi.new(f"{self._type} **")
         _ffi.call(open_handle, out, client._live(), *names, options.to_c())
         self._handle = ffi.gc(out[0], self._verbs.free)
+        self._err = _ffi.new_error()  # for the two verbs that must be quick
         client._handles[self.id] = self
 
     def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
@@ -139,13 +141,14 @@ class Lease:
         Thread: one thread at a time.
         """
         handle = self._live()
-        self._refuse_stranger(errors.NotOwnedError)
-        err = _ffi.new_error()
+        if self._reentrant:
+            self._refuse_stranger(errors.NotOwnedError)
+        err = self._err
         try:
             status = self._verbs.release(handle, err)
         finally:
             self._forget_one()
-        return self._unless_lost(status, err)
+        return status == OK or self._unless_lost(status, err)
 
     def extend(self, ttl: float | None = None) -> bool:
         """Set the lease left to ``ttl`` seconds, or to the handle's.
@@ -248,7 +251,9 @@ class Lease:
 
     def _live(self) -> Any:
         """The C handle, after its client has noticed a fork."""
-        self._client._live()
+        client = self._client
+        if client._generation != _fork.generation:
+            client._live()
         return self._handle
 
     def _take(
@@ -260,32 +265,38 @@ class Lease:
         """Acquire by one of the C functions; ``more`` stands behind its timeout."""
         limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
         handle = self._live()
-        self._claim()
-        held_before = self._verbs.held(handle)
-
-        def wait(left: int, err: Any) -> int:
-            return acquire(handle, left, *more, err)
-
-        def abandon() -> None:
-            self._verbs.cancel(handle, ffi.NULL)
-            if not held_before and self._verbs.held(handle):
-                self._verbs.release(handle, ffi.NULL)
-
-        err = _ffi.new_error()
+        if self._reentrant:
+            self._claim()
+        held = self._depth > 0 and bool(self._verbs.held(handle))
+        in_thread = None
+        if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
+            in_thread = _green.runner(lambda: self._abandon(handle, held))
+        err = self._err
         try:
-            status = _ffi.call_blocking(wait, abandon, limit, err)
-            if status == lib.ILK_OK:
+            status = _ffi.call_blocking(acquire, handle, limit, more, err, in_thread)
+            if status == OK:
                 self._depth = self._depth + 1 if self._reentrant else 1
                 return True
+            if status == EINTR:
+                self._abandon(handle, held)
+        except BaseException:
+            self._abandon(handle, held)
+            raise
         finally:
             if not self._depth:
                 self._owner = None
-        if status in (lib.ILK_EBUSY, lib.ILK_ETIMEOUT):
+        if status in NOT_IN_TIME:
             return False
         raise _ffi.failure(status, err)
 
+    def _abandon(self, handle: Any, held: bool) -> None:
+        """End a wait, and give back what was granted since."""
+        self._verbs.cancel(handle, ffi.NULL)
+        if not held and self._verbs.held(handle):
+            self._verbs.release(handle, ffi.NULL)
+
     def _unless_lost(self, status: int, err: Any) -> bool:
-        if status == lib.ILK_ELOST:
+        if status == ELOST:
             return False
         _ffi.check(status, err)
         return True
@@ -302,8 +313,6 @@ class Lease:
 
     def _claim(self) -> None:
         """With reentrant=True, one thread and task at a time may count."""
-        if not self._reentrant:
-            return
         me = _caller()
         with _fork.guard:
             if self._owner is None:
@@ -311,7 +320,7 @@ class Lease:
         self._refuse_stranger(errors.HeldError)
 
     def _refuse_stranger(self, kind: type[errors.Error]) -> None:
-        if self._reentrant and self._owner not in (None, _caller()):
+        if self._owner not in (None, _caller()):
             raise kind(
                 f"{self._noun} {self._shown} is reentrant and in use by another"
                 " thread or task"

@@ -119,7 +119,8 @@ class Lock(Lease):
         """
         raw = _ffi.name_bytes(token, "token")
         handle = self._live()
-        self._claim()
+        if self._reentrant:
+            self._claim()
         err = _ffi.new_error()
         try:
             status = lib.ilk_lock_adopt(handle, raw, len(raw), err)
