@@ -131,7 +131,8 @@ static int keep(ilk__keeper *keeper)
     if (desk->channels_changed && keeper->inbox.up)
         ilk__inbox_channels(desk, &keeper->inbox);
     count(keeper);
-    return !keeper->stopping || (keeper->first && now < keeper->stop_by);
+    return !keeper->stopping
+           || ((keeper->first || keeper->held) && now < keeper->stop_by);
 }
 
 /* Sleep until a link, the bell or a timer wants something. */

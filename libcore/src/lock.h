@@ -24,6 +24,7 @@ typedef struct ilk__lock_kind {
 } ilk__lock_kind;
 
 extern const ilk__op_type ilk__lock_break_op, ilk__many_release_op,
+    ilk__many_give_back_op,
     ilk__many_extend_op; /* subjects: ilk__giving; ilk__extension */
 extern const ilk__lock_kind ilk__lock_plain, ilk__lock_reader,
     ilk__lock_redisson;

@@ -46,6 +46,13 @@ static ilk__act released(ilk__op *op, const ilk__reply *reply)
                         "released, or lost before: the reply is missing");
 }
 
+/* With its source: nobody reads whether the server knew it. */
+static void ask_give_back(ilk__op *op)
+{
+    ask_release(op);
+    ilk__script_use_source(&op->command, op->type->script);
+}
+
 /* ---- the tables --------------------------------------------------------- */
 
 #define ACQUIRE(what)                                                          \
@@ -85,6 +92,12 @@ static const ilk__op_type lock_acquire = ACQUIRE(LOCK_ACQUIRE),
 const ilk__op_type ilk__lock_break_op = RELEASE(LOCK_BREAK);
 
 const ilk__op_type ilk__many_release_op = RELEASE(MANY_RELEASE);
+const ilk__op_type ilk__many_give_back_op = {
+    .name = "many_give_back",
+    .script = ILK__SCRIPT_MANY_RELEASE,
+    .ask = ask_give_back,
+    .start = ilk__op_tell,
+};
 const ilk__op_type ilk__many_extend_op = EXTEND(MANY_EXTEND);
 
 static const ilk__op_type rwlock_acquire = ACQUIRE(RWLOCK_ACQUIRE),

@@ -168,21 +168,6 @@ ilk_status ilk_lock_many_acquire(ilk_lock_many *many, int64_t timeout_ms,
     return st;
 }
 
-ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err)
-{
-    ilk_status st;
-
-    if (!many)
-        return ilk__fail(err, ILK_EINVAL, "many must not be NULL");
-    st = ilk__client_enter(many->client, err);
-    if (st || many->era != many->client->era)
-        return st;
-    atomic_store(&many->cancelled, 1);
-    for (size_t i = 0; i < many->count; i++)
-        ilk__waiter_cancel(&many->locks[i]->waiter);
-    return ILK_OK;
-}
-
 /* ---- held --------------------------------------------------------------- */
 
 static ilk_status release(ilk_lock_many *many, ilk_error *err)
@@ -209,9 +194,38 @@ static ilk_status release(ilk_lock_many *many, ilk_error *err)
                                : st;
 }
 
-ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err)
+/* Every verb but acquire ends one that a signal left parked. */
+static ilk_status enter_verb(ilk_lock_many *many, ilk_error *err)
 {
     ilk_status st = enter(many, err);
+
+    if (st == ILK_OK && many->parked)
+        ilk__lock_many_give_back(many);
+    return st;
+}
+
+ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!many)
+        return ilk__fail(err, ILK_EINVAL, "many must not be NULL");
+    st = ilk__client_enter(many->client, err);
+    if (st || many->era != many->client->era)
+        return st;
+    atomic_store(&many->cancelled, 1);
+    st = enter_verb(many, NULL);
+    if (st == ILK_OK)
+        atomic_store(&many->busy, 0);
+    else /* a thread is inside: its wait ends */
+        for (size_t i = 0; i < many->count; i++)
+            ilk__waiter_cancel(&many->locks[i]->waiter);
+    return ILK_OK;
+}
+
+ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err)
+{
+    ilk_status st = enter_verb(many, err);
 
     if (st)
         return st;
@@ -241,7 +255,7 @@ static ilk_status extend(ilk_lock_many *many, int64_t ttl_ms, ilk_error *err)
 ilk_status ilk_lock_many_extend(ilk_lock_many *many, int64_t ttl_ms,
                                 ilk_error *err)
 {
-    ilk_status st = enter(many, err);
+    ilk_status st = enter_verb(many, err);
 
     if (st)
         return st;
@@ -278,7 +292,7 @@ static ilk_status check(ilk_lock_many *many, ilk_error *err)
 
 ilk_status ilk_lock_many_check(ilk_lock_many *many, ilk_error *err)
 {
-    ilk_status st = enter(many, err);
+    ilk_status st = enter_verb(many, err);
 
     if (st)
         return st;

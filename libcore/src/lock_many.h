@@ -21,10 +21,15 @@ struct ilk_lock_many {
     ilk__line line;   /* what a release needs */
     ilk__lease lease;
     char token[ILK__TOKEN_LEN + 1];
+    size_t taken; /* of an acquire that goes name by name */
+    int parked;   /* a signal ended it: taken names and place are kept */
 };
 
 /* lock_many_take.c: all the names, or none. The handle is entered. */
 ilk_status ilk__lock_many_take(ilk_lock_many *many, int64_t timeout_ms,
                                ilk_error *err);
+
+/* Give back what is taken or held under the token, whatever it is. */
+void ilk__lock_many_give_back(ilk_lock_many *many);
 
 #endif

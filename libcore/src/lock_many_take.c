@@ -67,8 +67,11 @@ static void hold(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
                      ilk__lease_deadline(asked_at, lease_ms), lease_ms);
 }
 
-/* Give back what is held under our token, whatever it is. */
-static void give_all_back(ilk_lock_many *many)
+/*
+ * Told, not asked: the caller's time may be over, and what is not undone here
+ * is not renewed any more.
+ */
+void ilk__lock_many_give_back(ilk_lock_many *many)
 {
     ilk__giving giving = {
         .line = &many->line, .token = many->token, .token_len = ILK__TOKEN_LEN};
@@ -77,26 +80,38 @@ static void give_all_back(ilk_lock_many *many)
         ilk__waiter_cancel(&many->locks[i]->waiter);
         ilk__lease_end(&many->locks[i]->lease);
     }
-    (void)ilk__lock_give(many->client, &ilk__many_release_op, &giving, NULL);
+    many->parked = 0;
+    (void)ilk__ask(many->client, &ilk__many_give_back_op, &giving, 0, NULL);
 }
 
-static ilk_status take_one(ilk_lock_many *many, size_t index, int64_t deadline,
-                           int64_t ttl_ms, ilk_error *err)
+/* Renew what is taken while the rest is waited for, or until hold_end. */
+static void keep_taken(ilk_lock_many *many, int64_t hold_end)
 {
-    ilk_lock *lock = many->locks[index];
+    for (size_t i = 0; i < many->taken; i++)
+        if (many->locks[i]->lease.state == ILK__LEASE_HELD)
+            ilk__lease_watch(&many->locks[i]->lease, many->opts.ttl_ms, 1,
+                             hold_end);
+}
+
+static ilk_status take_next(ilk_lock_many *many, int64_t deadline,
+                            ilk_error *err)
+{
+    ilk_lock *lock = many->locks[many->taken];
     ilk_status st;
 
     if (atomic_load(&many->cancelled))
         return ilk__fail(err, ILK_ECANCELLED, "the wait was cancelled");
     lock->waiter.fixed_token = many->token;
-    st = ilk__lock_take(lock, deadline, 0, ttl_ms, err);
-    if (st == ILK_OK) /* kept alive while the others are waited for */
-        ilk__lease_watch(&lock->lease, ttl_ms, 1, ILK__FOREVER);
-    return st;
+    st = ilk__lock_take(lock, deadline, 0, many->opts.ttl_ms, err);
+    if (st)
+        return st;
+    many->taken++;
+    ilk__lease_watch(&lock->lease, many->opts.ttl_ms, 1, ILK__FOREVER);
+    return ILK_OK;
 }
 
 /* All are held, under leases of their own: now under one. */
-static ilk_status unite(ilk_lock_many *many, int64_t ttl_ms, ilk_error *err)
+static ilk_status unite(ilk_lock_many *many, ilk_error *err)
 {
     int64_t asked_at = ilk__now_ms();
     ilk__extension extension;
@@ -104,7 +119,7 @@ static ilk_status unite(ilk_lock_many *many, int64_t ttl_ms, ilk_error *err)
 
     memcpy(many->lease.token, many->token, sizeof many->token);
     many->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_extension(&many->lease, &extension, ttl_ms);
+    ilk__lease_extension(&many->lease, &extension, many->opts.ttl_ms);
     for (size_t i = 0; i < many->count; i++)
         if (many->locks[i]->lease.fence > extension.fence)
             extension.fence = many->locks[i]->lease.fence;
@@ -118,53 +133,83 @@ static ilk_status unite(ilk_lock_many *many, int64_t ttl_ms, ilk_error *err)
     return ILK_OK;
 }
 
+/* Name by name. A signal leaves what is taken and the place for a while. */
 static ilk_status take_each(ilk_lock_many *many, int64_t deadline,
-                            int64_t ttl_ms, ilk_error *err)
+                            ilk_error *err)
 {
     ilk_status st = ilk__keeper_start(many->client->keeper, err);
 
-    for (size_t i = 0; i < many->count && st == ILK_OK; i++)
-        st = take_one(many, i, deadline, ttl_ms, err);
+    if (many->parked)
+        keep_taken(many, ILK__FOREVER);
+    many->parked = 0;
+    while (many->taken < many->count && st == ILK_OK)
+        st = take_next(many, deadline, err);
     if (st == ILK_OK)
-        st = unite(many, ttl_ms, err);
-    if (st)
-        give_all_back(many);
+        st = unite(many, err);
+    if (st == ILK_EINTR) {
+        many->parked = 1;
+        keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
+    } else if (st) {
+        ilk__lock_many_give_back(many);
+    }
     return st;
+}
+
+/* All at once, when nobody holds or awaits any. */
+static ilk_status take_all(ilk_lock_many *many, int64_t timeout_ms,
+                           ilk_error *err)
+{
+    int64_t patience = many->client->opts.reply_timeout_ms;
+    int64_t asked_at = ilk__now_ms();
+    taking all = {.many = many, .ttl_ms = many->opts.ttl_ms};
+    ilk_status st = ilk__token(many->token, ILK__TOKEN_LEN, err);
+
+    if (st)
+        return st;
+    many->taken = 0;
+    if (timeout_ms > 0)
+        patience = ilk__sooner(patience, timeout_ms);
+    st = ilk__ask(many->client, &many_acquire, &all, patience, err);
+    if (st == ILK_OK) {
+        hold(many, asked_at, all.lease_ms, all.fence);
+        if (ilk_lock_many_held(many))
+            return ILK_OK;
+        st = ilk__fail(err, ILK_ETIMEOUT, "the reply came after the lease");
+    }
+    if (st != ILK_EBUSY)
+        ilk__lock_many_give_back(many);
+    return st == ILK_EUNKNOWN ? ILK_ECONN : st;
+}
+
+static void keep(ilk_lock_many *many)
+{
+    int renews = !(many->opts.flags & ILK_LOCK_NO_RENEW);
+
+    many->depth = 1;
+    if (renews || many->client->desk->events_wanted)
+        ilk__lease_watch(&many->lease, many->opts.ttl_ms, renews,
+                         many->opts.max_hold_ms
+                             ? ilk__deadline(many->opts.max_hold_ms)
+                             : ILK__FOREVER);
 }
 
 ilk_status ilk__lock_many_take(ilk_lock_many *many, int64_t timeout_ms,
                                ilk_error *err)
 {
-    const ilk_client_opts *opts = &many->client->opts;
-    int renews = !(many->opts.flags & ILK_LOCK_NO_RENEW);
     int64_t deadline = ilk__deadline(timeout_ms);
-    int64_t asked_at = ilk__now_ms();
-    taking all = {.many = many, .ttl_ms = many->opts.ttl_ms};
-    ilk_status st = ilk__token(many->token, ILK__TOKEN_LEN, err);
+    ilk_status st = ILK_EBUSY;
 
-    if (st == ILK_OK && renews)
-        st = ilk__keeper_start(many->client->keeper, err);
-    if (st)
-        return st;
     atomic_store(&many->cancelled, 0);
-    st = ilk__ask(many->client, &many_acquire, &all,
-                  timeout_ms > 0 && timeout_ms < opts->reply_timeout_ms
-                      ? timeout_ms
-                      : opts->reply_timeout_ms,
-                  err);
+    if (!(many->opts.flags & ILK_LOCK_NO_RENEW)
+        && ilk__keeper_start(many->client->keeper, err))
+        return ILK_ESYSTEM;
+    if (!many->parked)
+        st = take_all(many, timeout_ms, err);
+    if (st == ILK_EBUSY && timeout_ms != 0)
+        st = take_each(many, deadline, err);
+    else if (st == ILK_EBUSY && many->parked)
+        ilk__lock_many_give_back(many);
     if (st == ILK_OK)
-        hold(many, asked_at, all.lease_ms, all.fence);
-    else if (st == ILK_EBUSY && timeout_ms != 0)
-        st = take_each(many, deadline, all.ttl_ms, err);
-    else if (st == ILK_EUNKNOWN || st == ILK_ETIMEOUT)
-        give_all_back(many);
-    if (st)
-        return st == ILK_EUNKNOWN ? ILK_ECONN : st;
-    many->depth = 1;
-    if (renews || many->client->desk->events_wanted)
-        ilk__lease_watch(&many->lease, all.ttl_ms, renews,
-                         many->opts.max_hold_ms
-                             ? ilk__deadline(many->opts.max_hold_ms)
-                             : ILK__FOREVER);
-    return ILK_OK;
+        keep(many);
+    return st;
 }
