@@ -8,7 +8,7 @@ import re
 import signal
 
 import pytest
-from shell import is_alive, wait_until
+from shell import Shell, is_alive, state, wait_until
 
 
 def children(pid):
@@ -25,8 +25,6 @@ def demo(shell, *options):
 @pytest.fixture(scope="module")
 def locked(server):
     """One run with the lock, looked at from several sides."""
-    from shell import Shell
-
     return demo(Shell(server), "--items", "100", "--lease", "500ms")
 
 
@@ -142,6 +140,16 @@ def test_killed_demo_takes_its_sellers_with_it(shell):
     running.wait()
 
     wait_until(lambda: not any(map(is_alive, pids)), "the sellers' end")
+
+
+def test_killed_demo_takes_a_frozen_seller_with_it(shell):
+    running = shell.start("demo", "--items", "40", "--lease", "1s")
+    frozen = wait_until(lambda: [p for p in children(running.pid) if state(p) == "T"])
+
+    running.kill()
+    running.wait()
+
+    wait_until(lambda: not is_alive(frozen[0]), "the seller's end", 5.0)
 
 
 def test_server_that_goes_away_is_told(own_shell, own_server):

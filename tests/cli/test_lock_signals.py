@@ -3,13 +3,14 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from shell import is_alive, wait_until
+from shell import is_alive, state, wait_until
 
 FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH"]
 ENDING = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
@@ -67,36 +68,26 @@ def test_signal_that_ends_nothing_leaves_the_wait_its_place(shell, server, name)
     assert waiter.communicate(timeout=20)[0] == b"mine\n"
 
 
-def test_ignored_signal_stays_ignored(shell, name):
+def test_ignored_signal_stays_ignored(shell, server, name):
     """As under nohup."""
-    program = [
-        shell.program,
-        "lock",
-        name,
-        "--",
-        "sh",
-        "-c",
-        "kill -HUP $PPID; echo on",
-    ]
-    code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
-    code += "os.execv(sys.argv[1], sys.argv[1:])"
-
-    done = subprocess.run(
-        [sys.executable, "-c", code, *program],
-        env=shell.env,
-        capture_output=True,
-        timeout=30,
-        check=False,
+    holder = shell.hold(name)
+    waiter = shell.start(
+        *("lock", name, "echo", "mine"),
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
+    wait_until(lambda: server.waiters(name) == 1, "a waiter")
 
-    assert (done.returncode, done.stdout) == (0, b"on\n")
+    waiter.send_signal(signal.SIGHUP)
+    holder.terminate()
+
+    assert waiter.communicate(timeout=20)[0] == b"mine\n"
 
 
 def test_command_starts_with_no_signal_blocked_or_ignored(shell, name):
-    script = "grep -E '^Sig(Blk|Ign)' /proc/self/status"
-    plain = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    plain = subprocess.run(command, capture_output=True, check=True)
 
-    assert shell.run("lock", name, "--", "sh", "-c", script).stdout == plain.stdout
+    assert shell.run("lock", name, "--", *command).stdout == plain.stdout
 
 
 def test_command_inherits_no_descriptors(shell, name):
@@ -216,11 +207,6 @@ def test_holder_that_was_stopped_beyond_its_lease_has_lost(shell, server, name):
     assert holder.wait(timeout=20) == 76
 
 
-def state(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(") ")[2][0]
-
-
 def on_terminal(shell, *args):
     """Run in a session of its own on a pseudo-terminal: pid and descriptor."""
     pid, terminal = pty.fork()
@@ -248,15 +234,27 @@ def drain(terminal):
         return seen
 
 
-def test_ctrl_c_reaches_the_command_once(shell, name):
-    script = "trap 'echo got; n=$((n+1))' INT; echo held; "
-    script += "while [ ! $n ]; do sleep 0.05; done; sleep 0.3; echo total $n"
-    pid, terminal = on_terminal(shell, "lock", name, "--", "sh", "-c", script)
+COUNT = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print("held", flush=True)
+while came := signal.sigtimedwait([signal.SIGINT], 1):
+    print("by", came.si_pid, flush=True)
+"""
+
+
+def test_ctrl_c_reaches_the_command_from_the_terminal_only(shell, name):
+    words = ("lock", name, "--", sys.executable, "-c", COUNT)
+    pid, terminal = on_terminal(shell, *words)
     read_until(terminal, b"held")
 
-    os.write(terminal, b"\x03")
+    seen = b""
+    for _ in range(60):
+        os.write(terminal, b"\x03")
+        seen += read_until(terminal, b"by")
+    seen += drain(terminal)
 
-    assert b"total 1" in drain(terminal)
+    assert set(re.findall(rb"by (\d+)", seen)) == {b"0"}
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
