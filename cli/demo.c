@@ -114,7 +114,7 @@ static int run(struct cli_args *args)
     if (status != CLI_OK)
         return status < 0 ? CLI_OK : status;
     /* Three fall out or pause, and each victim needs a turn after its item. */
-    plan.faults = plan.sellers >= 4 && plan.items >= 3 * plan.sellers;
+    plan.faults = plan.sellers >= 4 && plan.items >= 3 * (int64_t)plan.sellers;
     name_things(&plan);
     return play(args, &plan);
 }

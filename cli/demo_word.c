@@ -62,13 +62,27 @@ size_t demo_stock_put(char *text, size_t room, const struct demo_stock *stock)
     return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
+/* Go over a word that has to be there; else `at` becomes NULL. */
+static void expect(const char **at, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (*at && strncmp(*at, word, len) == 0)
+        *at += len;
+    else
+        *at = NULL;
+}
+
 int demo_stock_get(struct demo_stock *out, const char *text)
 {
-    return sscanf(text,
-                  "%" SCNd64 " left, last sold by %" SCNd64 ": %" SCNd64
-                  " under %" SCNd64,
-                  &out->left, &out->seller, &out->item, &out->fence)
-           == 4;
+    out->left = number(&text);
+    expect(&text, " left, last sold by");
+    out->seller = number(&text);
+    expect(&text, ":");
+    out->item = number(&text);
+    expect(&text, " under");
+    out->fence = number(&text);
+    return text && *text == '\0';
 }
 
 ilk_status demo_stock_read(struct demo_stock *out, ilk_client *client,
