@@ -17,6 +17,7 @@ static ilk__act on_pong(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type ping = {.name = "ping",
                                   .script = ILK__SCRIPT_NONE,
+                                  .reads = 1,
                                   .ask = ask_ping,
                                   .reply = on_pong};
 
@@ -48,9 +49,11 @@ ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd, ilk_error *err)
         return st;
     if (!out_fd)
         return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
-    ilk__desk_lock(client->desk);
-    client->desk->events_wanted = 1;
-    ilk__desk_unlock(client->desk);
+    /* The keeper tells of leases that run out, renewed or not. */
+    st = ilk__keeper_start(client->keeper, err);
+    if (st)
+        return st;
+    atomic_store(&client->desk->events_wanted, 1);
     return ilk__events_fd(&client->desk->events, out_fd, err);
 }
 
@@ -93,7 +96,9 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     ours.bytes_in = lane.bytes_in + keeper.bytes_in;
     ours.connects = lane.connects + keeper.connects;
     ours.connections = lane.connected + keeper.connected;
+    pthread_mutex_lock(&client->desk->events.mutex);
     ours.events_dropped = client->desk->events.dropped;
+    pthread_mutex_unlock(&client->desk->events.mutex);
     return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_client_stats", err);
 }
 

@@ -57,8 +57,8 @@ struct ilk__desk {
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
-    int channels_changed; /* watches with a channel came or went */
-    int events_wanted;    /* somebody polls for news */
+    int channels_changed;          /* watches with a channel came or went */
+    _Atomic int32_t events_wanted; /* somebody polls for news */
     /* A grant came for somebody who does not wait any more; mutex held. */
     void (*unclaimed)(ilk__desk *desk, char kind, const char *token,
                       const char *name, size_t name_len);

@@ -79,6 +79,7 @@ static const ilk__op_type guard_set = {.name = "guard_set",
                                        .reply = was_set};
 static const ilk__op_type guard_get = {.name = "guard_get",
                                        .script = ILK__SCRIPT_GUARD_GET,
+                                       .reads = 1,
                                        .ask = ask,
                                        .reply = was_found};
 static const ilk__op_type guard_remove = {.name = "guard_remove",

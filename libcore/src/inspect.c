@@ -152,6 +152,7 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 
 static const ilk__op_type lock_inspect = {.name = "inspect",
                                           .script = ILK__SCRIPT_LOCK_INSPECT,
+                                          .reads = 1,
                                           .ask = ask,
                                           .reply = inspected};
 

@@ -78,11 +78,18 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
     ilk__desk_unlock(lease->desk);
 }
 
+/* The lease reaches to the end of the hold: it is renewed no more. */
+static int is_last(const ilk__lease *lease)
+{
+    return atomic_load(&lease->deadline) >= ilk__lease_deadline(
+               lease->hold_end - lease->span_ms, lease->span_ms);
+}
+
 static int64_t next_look(const ilk__lease *lease, int64_t now)
 {
     int64_t deadline = atomic_load(&lease->deadline);
 
-    if (!lease->renews || now >= lease->hold_end)
+    if (!lease->renews || is_last(lease))
         return deadline;
     return ilk__sooner(now + lease->span_ms / 3, deadline);
 }
@@ -292,10 +299,11 @@ static void fire(ilk__timer *timer, void *context)
 
     (void)context;
     if (now >= deadline) {
-        lose(lease, lease->renews ? ILK_EUNKNOWN : ILK_ETIMEOUT);
+        lose(lease,
+             lease->renews && !is_last(lease) ? ILK_EUNKNOWN : ILK_ETIMEOUT);
         return;
     }
-    if (!lease->renews || now >= lease->hold_end)
+    if (!lease->renews || is_last(lease))
         again = deadline;
     else if (!lease->renewal)
         renew(lease, now);

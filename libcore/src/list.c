@@ -79,8 +79,11 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type scan = {
-    .name = "scan", .script = ILK__SCRIPT_NONE, .ask = ask, .reply = scanned};
+static const ilk__op_type scan = {.name = "scan",
+                                  .script = ILK__SCRIPT_NONE,
+                                  .reads = 1,
+                                  .ask = ask,
+                                  .reply = scanned};
 
 /* One walk for each form a side key can have; see keys.h. */
 static ilk_status walk(ilk_client *client, scanning *self, const char *open,

@@ -64,8 +64,8 @@ static void ask_give_back(ilk__op *op)
     }
 #define REFRESH(what)                                                          \
     {                                                                          \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__watch_ask,    \
-        .reply = ilk__watch_reply                                              \
+        .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
+        .ask = ilk__watch_ask, .reply = ilk__watch_reply                       \
     }
 #define CANCEL(what)                                                           \
     {                                                                          \

@@ -59,6 +59,7 @@ static void settle(ilk_client *client, const ilk__line *line)
     settling self = {.line = line, .desk = client->desk, .more = 1};
     ilk__op_type type = {.name = "claim",
                          .script = line->refresh->script,
+                         .reads = 1,
                          .ask = ask_settle,
                          .reply = settled};
 
@@ -130,32 +131,6 @@ ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
         return st;
     st = release(lock, err);
     ilk__lock_leave(lock);
-    return st;
-}
-
-ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
-                          const void *token, size_t token_len, ilk_error *err)
-{
-    static const ilk__op_type *const type = &ilk__lock_break_op;
-    ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__LOCK_KEYS,
-                      .refresh = ilk__lock_plain.refresh};
-    ilk__giving giving = {.line = &line,
-                          .token = token ? token : "",
-                          .token_len = token ? token_len : 0};
-    ilk_status st = ilk__client_enter(client, err);
-
-    if (st == ILK_OK)
-        st = ilk__lock_keys(keys, name, name_len, err);
-    if (st)
-        return st;
-    st = ilk__lock_give(client, type, &giving, err);
-    ilk__lock_keys_free(keys);
-    if (st == ILK_ELOST)
-        return ilk__fail(err, ILK_ENOTOWNER,
-                         token ? "not held under this token"
-                               : "nobody holds it");
     return st;
 }
 
@@ -240,6 +215,7 @@ ilk_status ilk__lock_ask_hold(const ilk_lock *lock, const char *token,
     checking self = {.question = {.line = &lock->line, .desk = client->desk}};
     ilk__op_type type = {.name = "check",
                          .script = lock->kind->refresh->script,
+                         .reads = 1,
                          .ask = ask_check,
                          .reply = checked};
     ilk_status st;

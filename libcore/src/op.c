@@ -75,13 +75,29 @@ ilk__act ilk__op_tell(ilk__op *op)
     return compose(op, ILK__ACT_TELL);
 }
 
+/* What a silence means to those who only asked, and to those who acted. */
+static ilk_status silence(const ilk__op *op, ilk_status status)
+{
+    if (op->type->reads)
+        return status == ILK_EUNKNOWN ? ILK_ECONN : status;
+    return status == ILK_ETIMEOUT && op->retried ? ILK_EUNKNOWN : status;
+}
+
+/* The lower floor's text stays, under the status that is answered. */
 static ilk__act give_up(ilk__op *op, ilk_status status)
 {
+    ilk_error *err = op->err;
+    char text[ILK_ERROR_MAX];
+
     if (op->type->failed)
         return op->type->failed(op, status);
-    if (op->err && op->err->code == 0)
-        ilk__fail(op->err, status, "%s: %s", op->type->name,
-                  ilk_strerror(status));
+    status = silence(op, status);
+    if (err && err->code == 0)
+        ilk__fail(err, status, "%s: %s", op->type->name, ilk_strerror(status));
+    if (err && err->code != status) {
+        memcpy(text, err->msg, sizeof text);
+        ilk__fail(err, status, "%s: %.200s", ilk_strerror(status), text);
+    }
     return ilk__op_done(op, status);
 }
 
