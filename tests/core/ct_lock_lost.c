@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_lost.c -- locks that end otherwise than by release: run out, taken
+ * away, overwritten, handed to another handle; and the events that tell. */
+#include "lock_thread.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static int event_fd(ilk_client *client)
+{
+    ilk_error err = {0};
+    int fd = -1;
+
+    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    return fd;
+}
+
+static int is_readable(int fd, int timeout_ms)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+    return poll(&pfd, 1, timeout_ms) == 1;
+}
+
+static void assert_no_event(ilk_client *client, int fd)
+{
+    ilk_event event = {.size = sizeof event};
+    ilk_error err = {0};
+
+    assert_int_equal(0, is_readable(fd, 0));
+    assert_status(ILK_EAGAIN, ilk_client_next_event(client, &event, &err));
+    assert_int_equal(ILK_EVENT_NONE, event.kind);
+}
+
+/* The only event: this lock was lost, for this reason. */
+static void assert_loss(ilk_client *client, int fd, const ilk_lock *lock,
+                        ilk_status why)
+{
+    ilk_event event = {.size = sizeof event};
+    ilk_error err = {0};
+
+    assert_int_equal(1, is_readable(fd, 3000));
+    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
+    assert_int_equal(ILK_EVENT_LOCK_LOST, event.kind);
+    assert_int_equal(ilk_lock_id(lock), event.id);
+    assert_string_equal(ilk_status_name(why), ilk_status_name(event.status));
+    assert_int_equal(0, ilk_lock_held(lock));
+    assert_no_event(client, fd);
+}
+
+static void longest_hold_ends_renewal_with_an_event(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock_opts opts;
+    ilk_error err = {0};
+    ilk_lock *lock;
+    int64_t began = fixture_now_ms();
+    int fd = event_fd(client);
+
+    (void)state;
+    ilk_lock_opts_init(&opts, sizeof opts);
+    opts.ttl_ms = 300;
+    opts.max_hold_ms = 900;
+    assert_status(ILK_OK, ilk_lock_open(&lock, client, "max", 3, &opts, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    assert_no_event(client, fd);
+
+    assert_loss(client, fd, lock, ILK_ETIMEOUT);
+
+    assert_in_range(fixture_now_ms() - began, 800, 1100);
+    assert_status(ILK_ELOST, ilk_lock_check(lock, &err));
+    assert_int_equal(0, fixture_await(&fx, "0", 200, "EXISTS max"));
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void lease_without_renewal_runs_out(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "out", 250, ILK_LOCK_NO_RENEW);
+    int64_t began = fixture_now_ms();
+    ilk_error err = {0};
+    int fd = event_fd(client);
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+
+    assert_loss(client, fd, lock, ILK_ETIMEOUT);
+
+    assert_in_range(fixture_now_ms() - began, 240, 400);
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    assert_status(ILK_ENOTOWNER, ilk_lock_release(lock, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void deleted_key_is_told(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "gone", 300, 0);
+    ilk_error err = {0};
+    int fd = event_fd(client);
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "DEL gone");
+
+    assert_loss(client, fd, lock, ILK_ELOST);
+
+    assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void overwritten_key_is_told_and_left_alone(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "other", 300, 0);
+    ilk_error err = {0};
+    int fd = event_fd(client);
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "SET other somebody PX 60000");
+
+    assert_loss(client, fd, lock, ILK_ELOST);
+
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    assert_string_equal("somebody", fixture_command(&fx, "GET other"));
+    assert_true(fixture_int(&fx, "PTTL other") > 50000);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void release_of_an_overwritten_lock_touches_nothing(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "theirs");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "SET theirs somebody PX 60000");
+    assert_status(ILK_ELOST, ilk_lock_extend(lock, 1000, &err));
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    assert_string_equal("somebody", fixture_command(&fx, "GET theirs"));
+    assert_true(fixture_int(&fx, "PTTL theirs") > 50000);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void losses_of_one_handle_are_one_event(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "many"), *b = open_lock(client, "two");
+    ilk_event event = {.size = sizeof event};
+    ilk_error err = {0};
+    int fd = event_fd(client);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+        fixture_command(&fx, "DEL many");
+        assert_status(ILK_ELOST, ilk_lock_extend(a, 0, &err));
+    }
+    assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
+    fixture_command(&fx, "DEL two");
+    assert_status(ILK_ELOST, ilk_lock_extend(b, 0, &err));
+
+    assert_int_equal(1, is_readable(fd, 0));
+    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
+    assert_int_equal(ilk_lock_id(a), event.id);
+    assert_loss(client, fd, b, ILK_ELOST);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+static void freed_handle_takes_its_event_along(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "freed");
+    ilk_error err = {0};
+    int fd = event_fd(client);
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "DEL freed");
+    assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
+    assert_int_equal(1, is_readable(fd, 0));
+    ilk_lock_free(lock);
+    assert_no_event(client, fd);
+    ilk_client_free(client);
+}
+
+/* ---- given away, taken away --------------------------------------------- */
+
+static void hold_moves_to_another_client_by_its_token(void **state)
+{
+    ilk_client *from = open_client(), *to = open_client();
+    ilk_lock *a = open_lock_with(from, "hand", 400, 0);
+    ilk_lock *b = open_lock_with(to, "hand", 400, 0);
+    const char *token;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    assert_status(ILK_OK, ilk_lock_detach(a, &err));
+    assert_int_equal(0, ilk_lock_held(a));
+    assert_status(ILK_ENOTOWNER, ilk_lock_release(a, &err));
+    token = ilk_lock_token(a);
+    assert_status(ILK_ELOST, ilk_lock_adopt(b, "another", 7, &err));
+    assert_status(ILK_EINVAL, ilk_lock_adopt(b, "", 0, &err));
+
+    assert_status(ILK_OK, ilk_lock_adopt(b, token, strlen(token), &err));
+
+    assert_status(ILK_EHELD, ilk_lock_adopt(b, token, strlen(token), &err));
+    assert_int_equal(ilk_lock_fence(a), ilk_lock_fence(b));
+    fixture_sleep_ms(900); /* renewed by its new owner */
+    assert_status(ILK_EBUSY, ilk_lock_acquire(a, 0, &err));
+    assert_int_equal(1, ilk_lock_held(b));
+    assert_status(ILK_OK, ilk_lock_release(b, &err));
+    assert_int_equal(0, fixture_int(&fx, "EXISTS hand"));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(from);
+    ilk_client_free(to);
+}
+
+static void operator_breaks_a_lock_and_the_first_waiter_holds_it(void **state)
+{
+    ilk_client *client = open_client(), *admin = open_client();
+    ilk_lock *a = open_lock(client, "break"), *b = open_lock(client, "break");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    start_taker(&t, b, -1);
+    await_waiters("break", 1);
+    assert_status(ILK_ENOTOWNER,
+                  ilk_lock_break(admin, "break", 5, "other", 5, &err));
+    assert_status(ILK_OK, ilk_lock_break(admin, "break", 5, ilk_lock_token(a),
+                                         strlen(ilk_lock_token(a)), &err));
+
+    assert_took(ILK_OK, &t);
+
+    assert_true(ilk_lock_fence(b) > ilk_lock_fence(a));
+    assert_status(ILK_ELOST, ilk_lock_release(a, &err));
+    assert_string_equal(ilk_lock_token(b), fixture_command(&fx, "GET break"));
+    assert_status(ILK_OK, ilk_lock_break(admin, "break", 5, NULL, 0, &err));
+    assert_status(ILK_ENOTOWNER,
+                  ilk_lock_break(admin, "break", 5, NULL, 0, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+    ilk_client_free(admin);
+}
+
+/* ---- barging ------------------------------------------------------------ */
+
+/* The first waiter is frozen, so whoever barges finds the lock free. */
+static void assert_newcomer(const char *name, uint32_t flags, ilk_status got)
+{
+    ilk_client *client = open_client();
+    ilk_lock *holder = open_lock_with(client, name, 0, ILK_LOCK_BARGE);
+    ilk_lock *newcomer = open_lock_with(client, name, 0, flags);
+    ilk_error err = {0};
+    child waiter;
+
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    waiter = start_child(name, 0, -1, 0);
+    await_waiters(name, 1);
+    kill(waiter.pid, SIGSTOP);
+    assert_status(ILK_OK, ilk_lock_release(holder, &err));
+
+    assert_status(got, ilk_lock_acquire(newcomer, 0, &err));
+
+    kill(waiter.pid, SIGCONT);
+    if (got == ILK_OK)
+        assert_status(ILK_OK, ilk_lock_release(newcomer, &err));
+    assert_int_equal('h', next_report(&waiter, 5000, NULL));
+    end_child(&waiter);
+    ilk_lock_free(holder);
+    ilk_lock_free(newcomer);
+    ilk_client_free(client);
+}
+
+static void barging_newcomer_passes_those_who_wait(void **state)
+{
+    (void)state;
+    assert_newcomer("barge", ILK_LOCK_BARGE, ILK_OK);
+}
+
+static void orderly_newcomer_does_not(void **state)
+{
+    (void)state;
+    assert_newcomer("orderly", 0, ILK_EBUSY);
+}
+
+static void barging_waiters_are_all_served(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *locks[6];
+    ilk_error err = {0};
+    taker t[5];
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        locks[i] = open_lock_with(client, "crowd", 0, ILK_LOCK_BARGE);
+    assert_status(ILK_OK, ilk_lock_acquire(locks[5], 0, &err));
+    for (int i = 0; i < 5; i++)
+        start_taker(&t[i], locks[i], -1);
+    await_waiters("crowd", 5);
+    assert_status(ILK_OK, ilk_lock_release(locks[5], &err));
+    for (int served = 0; served < 5; fixture_sleep_ms(1))
+        for (int i = 0; i < 5; i++)
+            if (ilk_lock_held(locks[i]) && t[i].done) {
+                served++;
+                assert_status(ILK_OK, ilk_lock_release(locks[i], &err));
+            }
+    for (int i = 0; i < 5; i++)
+        assert_took(ILK_OK, &t[i]);
+    for (int i = 0; i < 6; i++)
+        ilk_lock_free(locks[i]);
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(longest_hold_ends_renewal_with_an_event),
+        cmocka_unit_test(lease_without_renewal_runs_out),
+        cmocka_unit_test(deleted_key_is_told),
+        cmocka_unit_test(overwritten_key_is_told_and_left_alone),
+        cmocka_unit_test(release_of_an_overwritten_lock_touches_nothing),
+        cmocka_unit_test(losses_of_one_handle_are_one_event),
+        cmocka_unit_test(freed_handle_takes_its_event_along),
+        cmocka_unit_test(hold_moves_to_another_client_by_its_token),
+        cmocka_unit_test(operator_breaks_a_lock_and_the_first_waiter_holds_it),
+        cmocka_unit_test(barging_newcomer_passes_those_who_wait),
+        cmocka_unit_test(orderly_newcomer_does_not),
+        cmocka_unit_test(barging_waiters_are_all_served),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_thread.c -- acquires in threads of their own. */
+#include "lock_thread.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static void *take(void *arg)
+{
+    taker *t = arg;
+
+    t->began_at = fixture_now_ms();
+    t->status = ilk_lock_acquire(t->lock, t->timeout_ms, &t->err);
+    t->ended_at = fixture_now_ms();
+    atomic_store(&t->done, 1);
+    return NULL;
+}
+
+void start_taker(taker *t, ilk_lock *lock, int64_t timeout_ms)
+{
+    memset(t, 0, sizeof *t);
+    t->lock = lock;
+    t->timeout_ms = timeout_ms;
+    assert_int_equal(0, pthread_create(&t->thread, NULL, take, t));
+}
+
+void assert_took_at(ilk_status expected, taker *t, const char *file, int line)
+{
+    int64_t deadline = fixture_now_ms() + 30000;
+
+    while (!atomic_load(&t->done) && fixture_now_ms() < deadline)
+        fixture_sleep_ms(1);
+    if (!atomic_load(&t->done)) {
+        print_error("an acquire of %lld ms never ends\n",
+                    (long long)t->timeout_ms);
+        _fail(file, line);
+    }
+    pthread_join(t->thread, NULL);
+    assert_status_at(expected, t->status, &t->err, "acquire", file, line);
+}
+
+int64_t took_ms(const taker *t)
+{
+    return t->ended_at - t->began_at;
+}
