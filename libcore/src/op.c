@@ -162,10 +162,9 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
     ilk_status status;
 
     if (op->type->script != ILK__SCRIPT_NONE
-        && ilk__reply_is_error(reply, "NOSCRIPT")) {
-        ilk__script_use_source(&op->command, op->type->script);
+        && ilk__reply_is_error(reply, "NOSCRIPT")
+        && ilk__script_use_source(&op->command, op->type->script))
         return send_copy(op);
-    }
     status = ilk__reply_error(reply, op->err);
     if (is_passing(status) && op->patient)
         return ask_again_later(op, status);

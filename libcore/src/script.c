@@ -11,14 +11,15 @@ void ilk__script_begin(ilk__command *command, int script, size_t key_count)
     ilk__command_add_int(command, (int64_t)key_count);
 }
 
-void ilk__script_use_source(ilk__command *command, int script)
+int ilk__script_use_source(ilk__command *command, int script)
 {
-    if (command->failed || command->argc < 3)
-        return;
+    if (command->failed || command->argc < 3 || command->lens[0] == 4)
+        return 0;
     command->argv[0] = "EVAL";
     command->lens[0] = 4;
     command->argv[1] = ilk__scripts[script].text;
     command->lens[1] = ilk__scripts[script].text_len;
+    return 1;
 }
 
 static int element_fits(const ilk__reply *item, char type)

@@ -15,8 +15,9 @@ enum { ILK__SCRIPT_NONE = -1 };
 /* Begin `EVALSHA sha1 key_count`; keys and arguments are to be added. */
 void ilk__script_begin(ilk__command *command, int script, size_t key_count);
 
-/* Turn a complete EVALSHA into EVAL, for a server that lost the script. */
-void ilk__script_use_source(ilk__command *command, int script);
+/* Turn a complete EVALSHA into EVAL, for a server that lost the script; 0
+ * when it is EVAL already. */
+int ilk__script_use_source(ilk__command *command, int script);
 
 /* An array whose code and elements are what the script declares. */
 ilk_status ilk__script_check(int script, const ilk__reply *reply,
