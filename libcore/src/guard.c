@@ -18,9 +18,7 @@ struct ilk_value {
 };
 
 typedef struct guarding {
-    const void *key;
-    size_t key_len;
-    ilk__bytes guard; /* the key of its fence */
+    ilk__bytes keys[2]; /* of the value, and of its fence */
     int64_t fence;
     const void *value;
     size_t value_len;
@@ -33,9 +31,7 @@ static void ask(ilk__op *op)
 {
     const guarding *self = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, 2);
-    ilk__command_add(&op->command, self->key, self->key_len);
-    ilk__command_add(&op->command, self->guard.data, self->guard.len);
+    ilk__script_begin(&op->command, op->type->script, self->keys, 2);
     if (op->type->script != ILK__SCRIPT_GUARD_SET)
         return;
     ilk__command_add_int(&op->command, self->fence);
@@ -97,13 +93,15 @@ static ilk_status run(ilk_client *client, const ilk__op_type *type,
         st = ilk__name_check(key, key_len, "key", err);
     if (st)
         return st;
-    self->key = key;
-    self->key_len = key_len;
-    st = ilk__side_key(&self->guard, "guard", key, key_len, err);
-    if (st)
-        return st;
-    st = ilk__ask(client, type, self, client->opts.reply_timeout_ms, err);
-    ilk__free(self->guard.data);
+    self->keys[0].data = ilk__memdup(key, key_len);
+    self->keys[0].len = key_len;
+    if (!self->keys[0].data)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__side_key(&self->keys[1], "guard", key, key_len, err);
+    if (st == ILK_OK)
+        st = ilk__ask(client, type, self, client->opts.reply_timeout_ms, err);
+    ilk__free(self->keys[0].data);
+    ilk__free(self->keys[1].data);
     return st;
 }
 

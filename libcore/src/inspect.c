@@ -48,9 +48,8 @@ static void ask(ilk__op *op)
 {
     const inspecting *self = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, ILK__LOCK_KEYS);
-    for (int i = 0; i < ILK__LOCK_KEYS; i++)
-        ilk__command_add(&op->command, self->keys[i].data, self->keys[i].len);
+    ilk__script_begin(&op->command, op->type->script, self->keys,
+                      ILK__LOCK_KEYS);
     ilk__command_add_int(&op->command, LISTED_MAX);
 }
 

@@ -179,10 +179,8 @@ void ilk__lease_ask(ilk__op *op)
 {
     const ilk__extension *extension = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, extension->key_count);
-    for (size_t i = 0; i < extension->key_count; i++)
-        ilk__command_add(&op->command, extension->keys[i].data,
-                         extension->keys[i].len);
+    ilk__script_begin(&op->command, op->type->script, extension->keys,
+                      extension->key_count);
     ilk__command_add(&op->command, extension->token, extension->token_len);
     ilk__command_add_int(&op->command, extension->ttl_ms);
     if (extension->tells_fence)

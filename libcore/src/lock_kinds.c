@@ -12,9 +12,7 @@ static void ask_release(ilk__op *op)
     const ilk__line *line = giving->line;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, line->key_count);
-    for (size_t i = 0; i < line->key_count; i++)
-        ilk__command_add(command, line->keys[i].data, line->keys[i].len);
+    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
     ilk__command_add(command, giving->token, giving->token_len);
     if (op->type->script == ILK__SCRIPT_REDISSON_RELEASE)
         ilk__command_add(command, line->channel.data, line->channel.len);
@@ -70,7 +68,7 @@ static void ask_give_back(ilk__op *op)
 #define CANCEL(what)                                                           \
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what,                           \
-        .ask = ilk__give_back_ask, .reply = ilk__wait_cancelled                \
+        .ask = ilk__give_back_ask, .reply = ilk__give_back_done                \
     }
 #define RELEASE(what)                                                          \
     {                                                                          \

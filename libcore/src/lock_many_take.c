@@ -26,9 +26,8 @@ static void ask_all(ilk__op *op)
     const taking *self = op->subject;
     const ilk_lock_many *many = self->many;
 
-    ilk__script_begin(&op->command, op->type->script, many->line.key_count);
-    for (size_t i = 0; i < many->line.key_count; i++)
-        ilk__command_add(&op->command, many->keys[i].data, many->keys[i].len);
+    ilk__script_begin(&op->command, op->type->script, many->keys,
+                      many->line.key_count);
     ilk__command_add_str(&op->command, many->token);
     ilk__command_add_int(&op->command, self->ttl_ms);
     ilk__command_add_str(&op->command, many->client->desk->label);

@@ -33,10 +33,8 @@ static void ask_settle(ilk__op *op)
     const settling *self = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, self->line->key_count);
-    for (size_t i = 0; i < self->line->key_count; i++)
-        ilk__command_add(command, self->line->keys[i].data,
-                         self->line->keys[i].len);
+    ilk__script_begin(command, op->type->script, self->line->keys,
+                      self->line->key_count);
     ilk__command_add_str(command, self->desk->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);

@@ -4,11 +4,14 @@
 
 #include <string.h>
 
-void ilk__script_begin(ilk__command *command, int script, size_t key_count)
+void ilk__script_begin(ilk__command *command, int script,
+                       const ilk__bytes *keys, size_t key_count)
 {
     ilk__command_add_str(command, "EVALSHA");
     ilk__command_add_str(command, ilk__scripts[script].sha1);
     ilk__command_add_int(command, (int64_t)key_count);
+    for (size_t i = 0; i < key_count; i++)
+        ilk__command_add(command, keys[i].data, keys[i].len);
 }
 
 int ilk__script_use_source(ilk__command *command, int script)

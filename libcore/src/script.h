@@ -7,13 +7,15 @@
 #define ILK__SCRIPT_H
 
 #include "command.h"
+#include "keys.h"
 #include "reply.h"
 #include "scripts.gen.h"
 
 enum { ILK__SCRIPT_NONE = -1 };
 
-/* Begin `EVALSHA sha1 key_count`; keys and arguments are to be added. */
-void ilk__script_begin(ilk__command *command, int script, size_t key_count);
+/* Begin `EVALSHA sha1 key_count key ...`; the arguments are to be added. */
+void ilk__script_begin(ilk__command *command, int script,
+                       const ilk__bytes *keys, size_t key_count);
 
 /* Turn a complete EVALSHA into EVAL, for a server that lost the script; 0
  * when it is EVAL already. */

@@ -8,37 +8,6 @@
 
 /* ---- asking ------------------------------------------------------------- */
 
-static void add_line(ilk__command *command, const ilk__line *line, int script)
-{
-    ilk__script_begin(command, script, line->key_count);
-    for (size_t i = 0; i < line->key_count; i++)
-        ilk__command_add(command, line->keys[i].data, line->keys[i].len);
-}
-
-void ilk__wait_add_cancel(ilk__command *command, const ilk__line *line,
-                          const char *entry, size_t entry_len,
-                          const char *token)
-{
-    int script = line->cancel->script;
-
-    add_line(command, line, script);
-    ilk__command_add(command, entry, entry_len);
-    ilk__command_add_str(command, token);
-    if (line->channel.len)
-        ilk__command_add(command, line->channel.data, line->channel.len);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
-    if (script == ILK__SCRIPT_LOCK_CANCEL)
-        ilk__command_add_int(command, line->barge);
-    ilk__command_add_int(command, ILK__LIVENESS_MS);
-}
-
-ilk__act ilk__wait_cancelled(ilk__op *op, const ilk__reply *reply)
-{
-    (void)reply;
-    return ilk__op_done(op, ILK_OK);
-}
-
 void ilk__wait_ask(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -47,12 +16,12 @@ void ilk__wait_ask(ilk__op *op)
     int queues = waiter->stage == ILK__STAGE_ENQUEUE;
 
     if (waiter->stage == ILK__STAGE_CANCEL) {
-        ilk__wait_add_cancel(command, line, waiter->entry, waiter->entry_len,
-                             ilk__waiter_token(waiter));
+        ilk__line_cancel(command, line, waiter->entry, waiter->entry_len,
+                         ilk__waiter_token(waiter));
         ilk__script_use_source(command, line->cancel->script);
         return;
     }
-    add_line(command, line, op->type->script);
+    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
     ilk__command_add_str(command, ilk__waiter_token(waiter));
     ilk__command_add_int(command, waiter->lease_ms);
     ilk__command_add_str(command, waiter->desk->label);

@@ -18,29 +18,7 @@
 #ifndef ILK__WAIT_H
 #define ILK__WAIT_H
 
-#include "desk.h"
-
-enum {
-    ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
-    ILK__REFRESH_MS = 2000,  /* how often a client refreshes a waited name */
-    ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
-    ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
-    ILK__FOREIGN_POLL_MS = 100,
-    ILK__ENTRY_MAX = 512
-};
-
-/* What a column tells about a thing that can be waited for. */
-typedef struct ilk__line {
-    const ilk__bytes *keys; /* lock, fence, wait, live, readers */
-    size_t key_count;
-    const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
-    const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
-    const ilk__op_type *cancel;  /* with ilk__give_back_ask */
-    char kind;          /* of our entries: x exclusive, r reader, w wake */
-    int barge;          /* take it past those who wait */
-    ilk__bytes channel; /* where others publish a release; may be empty */
-    int64_t foreign_poll_ms;
-} ilk__line;
+#include "line.h"
 
 typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
@@ -134,23 +112,6 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
 ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
-
-/* The question that takes an entry or a grant back, and its answer. */
-void ilk__wait_add_cancel(ilk__command *command, const ilk__line *line,
-                          const char *entry, size_t entry_len,
-                          const char *token);
-ilk__act ilk__wait_cancelled(ilk__op *op, const ilk__reply *reply);
-
-/*
- * give_back.c: the keeper takes it back, for a waiter that is gone or a grant
- * that nobody waits for. Copies all it needs; the mutex is held. Without
- * memory nothing is done: liveness and lease end it on the server.
- */
-void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
-                    size_t entry_len, const char *token);
-
-/* For the columns' cancelling op types, with ilk__wait_cancelled(). */
-void ilk__give_back_ask(ilk__op *op);
 
 /* With the mutex held: who has this id, in line or settled; and its news. */
 ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);

@@ -41,9 +41,8 @@ void ilk__watch_ask(ilk__op *op)
     const ilk__watch *watch = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, watch->line.key_count);
-    for (size_t i = 0; i < watch->line.key_count; i++)
-        ilk__command_add(command, watch->keys[i].data, watch->keys[i].len);
+    ilk__script_begin(command, op->type->script, watch->keys,
+                      watch->line.key_count);
     ilk__command_add_str(command, watch->desk->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);

@@ -176,10 +176,11 @@ const char *op_says(const ilk__op *op)
 
 static void ask(ilk__op *op)
 {
+    static char lock[] = "orders", fence[] = "fence";
+    const ilk__bytes keys[] = {{lock, 6}, {fence, 5}};
+
     op_case_seen.asked++;
-    ilk__script_begin(&op->command, op->type->script, 2);
-    ilk__command_add_str(&op->command, "orders");
-    ilk__command_add_str(&op->command, "fence");
+    ilk__script_begin(&op->command, op->type->script, keys, 2);
     ilk__command_add_str(&op->command, "token");
     ilk__command_add_int(&op->command, 30000);
 }

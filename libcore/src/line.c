@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* give_back.c -- errands that take back entries and grants nobody wants. */
+/* line.c -- taking back entries and grants that nobody wants. */
+#include "line.h"
+
 #include "alloc.h"
 #include "clock.h"
-#include "wait.h"
 
 #include <string.h>
 
@@ -18,12 +19,35 @@ typedef struct give_back {
     char bytes[];
 } give_back;
 
+void ilk__line_cancel(ilk__command *command, const ilk__line *line,
+                      const char *entry, size_t entry_len, const char *token)
+{
+    int script = line->cancel->script;
+
+    ilk__script_begin(command, script, line->keys, line->key_count);
+    ilk__command_add(command, entry, entry_len);
+    ilk__command_add_str(command, token);
+    if (line->channel.len)
+        ilk__command_add(command, line->channel.data, line->channel.len);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    if (script == ILK__SCRIPT_LOCK_CANCEL)
+        ilk__command_add_int(command, line->barge);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+}
+
+ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply)
+{
+    (void)reply;
+    return ilk__op_done(op, ILK_OK);
+}
+
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
 
-    ilk__wait_add_cancel(&op->command, &self->line, self->entry,
-                         self->entry_len, self->token);
+    ilk__line_cancel(&op->command, &self->line, self->entry, self->entry_len,
+                     self->token);
 }
 
 static void finished(ilk__errand *errand)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* line.h -- a thing that can be waited for, and taking back what was asked. */
+#ifndef ILK__LINE_H
+#define ILK__LINE_H
+
+#include "desk.h"
+
+enum {
+    ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
+    ILK__REFRESH_MS = 2000,  /* how often a client refreshes a waited name */
+    ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
+    ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
+    ILK__FOREIGN_POLL_MS = 100,
+    ILK__ENTRY_MAX = 512
+};
+
+/* What a column tells about a thing that can be waited for. */
+typedef struct ilk__line {
+    const ilk__bytes *keys; /* lock, fence, wait, live, readers */
+    size_t key_count;
+    const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
+    const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
+    const ilk__op_type *cancel;  /* with ilk__give_back_* */
+    char kind;          /* of our entries: x exclusive, r reader, w wake */
+    int barge;          /* take it past those who wait */
+    ilk__bytes channel; /* where others publish a release; may be empty */
+    int64_t foreign_poll_ms;
+} ilk__line;
+
+/* The question that takes an entry, a grant or a hold of this token back. */
+void ilk__line_cancel(ilk__command *command, const ilk__line *line,
+                      const char *entry, size_t entry_len, const char *token);
+
+/*
+ * The keeper takes it back, for a waiter that is gone or a grant that nobody
+ * waits for. Copies all it needs; the mutex is held. Without memory nothing
+ * is done: liveness and lease end it on the server.
+ */
+void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
+                    size_t entry_len, const char *token);
+
+/* For the columns' cancelling op types. */
+void ilk__give_back_ask(ilk__op *op);
+ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply);
+
+#endif
