@@ -148,7 +148,7 @@ class Process:
 
 
 class NodeRedlock(Process):
-    """node-redlock on one server."""
+    """node-redlock on one server; several names are parted by commas."""
 
     language = "node"
 

@@ -28,27 +28,37 @@ def cache() -> Path:
     return Path(base) / "interlock" / "interop" if base else ROOT / "build" / "interop"
 
 
-@functools.cache
 def command(language: str) -> tuple[str, ...]:
     """The command that runs a language's peer, less the server's URL."""
+    found, trouble, here = _find(language)
+    if found:
+        return found
+    if here and os.environ.get("CI") == "true":
+        pytest.fail(trouble, pytrace=False)
+    pytest.skip(f"SKIPPED PEER: {trouble}")
+
+
+@functools.cache
+def _find(language: str) -> tuple[tuple[str, ...], str, bool]:
+    """The command, or why there is none, and whether the tools are there."""
     missing = [tool for tool in TOOLS[language] if not shutil.which(tool)]
     if missing:
-        pytest.skip(f"SKIPPED PEER: {language} needs {', '.join(missing)}")
+        return (), f"{language} needs {', '.join(missing)}", False
     source = PEERS / language
     digest = hashlib.sha256()
     for path in sorted(source.iterdir()):
         digest.update(path.read_bytes())
     place = cache() / f"{language}-{digest.hexdigest()[:12]}"
     try:
-        if not (place / "complete").exists():
-            _set_up(language, source, place)
-        return _command(language, place)
+        if not place.exists():
+            work = place.with_name(f"{place.name}.{os.getpid()}")
+            _set_up(language, source, work)
+            work.rename(place)
     except (OSError, subprocess.SubprocessError) as error:
-        output = getattr(error, "stderr", None) or str(error)
-        report = f"{language} peer cannot be set up: {output.strip()[-2000:]}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(report, pytrace=False)
-        pytest.skip(f"SKIPPED PEER: {report}")
+        if not place.exists():  # otherwise another run was faster
+            output = str(getattr(error, "stderr", None) or error).strip()
+            return (), f"{language} peer cannot be set up: {output[-2000:]}", True
+    return _command(language, place), "", True
 
 
 def _set_up(language: str, source: Path, place: Path) -> None:
@@ -66,7 +76,6 @@ def _set_up(language: str, source: Path, place: Path) -> None:
             plugin, "-DincludeScope=runtime", f"-DoutputDirectory={jars}",
         )  # fmt: skip
         _run(place, "javac", "-cp", f"{jars}/*", "Peer.java")
-    (place / "complete").touch()
 
 
 def _run(place: Path, *argv: str) -> None:

@@ -26,7 +26,7 @@ async function acquire(name, ttl, wait) {
   });
   locks.on("error", () => {}); // told by the rejected promise as well
   try {
-    held = await locks.acquire([name], Number(ttl));
+    held = await locks.acquire(name.split(","), Number(ttl));
     return "ok";
   } catch (error) {
     if (await isBusy(error)) return "busy";
