@@ -48,7 +48,7 @@ cc -std=c99 -Werror user.c -o static $(pkg-config --cflags interlock) \
     "$libdir/libinterlock.a" \
     $(pkg-config --static --libs interlock | sed 's/-linterlock//')
 LD_LIBRARY_PATH='' ./static
-cmake -S . -B b -DCMAKE_PREFIX_PATH="$prefix" >cmake.log
+cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >cmake.log
 cmake --build b >>cmake.log
 ./b/user
 "$prefix/bin/interlock" version

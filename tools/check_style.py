@@ -19,7 +19,6 @@ PUBLIC_LINES = 60
 STATIC_LINES = 40
 DEPTH = 3
 CODE = {".c", ".cc", ".h", ".lua", ".py", ".pyi", ".sh", ".cmake", ".pml", ".i", ""}
-NO_LICENCE_LINE = {"LICENSE"}
 
 # What the library's own code does without, and why.
 WITHOUT = {
@@ -97,7 +96,9 @@ def faults(path: Path) -> Iterator[tuple[int, str]]:
     place = path.relative_to(ROOT).as_posix()
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()
-    if path.suffix not in CODE or place in NO_LICENCE_LINE or path.name[0] == ".":
+    if path.suffix not in CODE or path.name[0] == ".":
+        return
+    if not path.suffix and not text.startswith("#!"):
         return
     # Line 1 of a script is its declaration; the tree's LICENSE covers it.
     licensed = any("SPDX-License-Identifier: MIT" in line for line in lines[:2])

@@ -87,7 +87,7 @@ tier_build()
     mkdir -p "$old"
     printf '#define HIREDIS_%s\n' 'MAJOR 0' 'MINOR 14' 'PATCH 1' \
         >"$old/hiredis.h"
-    if cmake -S . -B "$old/build" -DILK_HIREDIS_SOURCE_DIR="$old" \
+    if cmake -S . -B "$old/build" -G Ninja -DILK_HIREDIS_SOURCE_DIR="$old" \
         >"$old/log" 2>&1; then
         closing "hiredis 0.14.1 was not refused"
         return 1

@@ -26,8 +26,9 @@ static int headertest_run(void)
     bad += headertest_check(strcmp(ilk_version(), version) == 0,
                             "the library is of another version");
     bad += headertest_check(sizeof err == 256, "ilk_error is not 256 bytes");
-    bad += headertest_check(strcmp(ilk_status_name(ILK_EBUSY), "ILK_EBUSY")
-                            == 0, "ilk_status_name(ILK_EBUSY)");
+    bad +=
+        headertest_check(strcmp(ilk_status_name(ILK_EBUSY), "ILK_EBUSY") == 0,
+                         "ilk_status_name(ILK_EBUSY)");
 
     ilk_client_opts_init(&client_opts, sizeof client_opts);
     bad += headertest_check(client_opts.size == sizeof client_opts,
