@@ -83,22 +83,30 @@ static ilk_status silence(const ilk__op *op, ilk_status status)
     return status == ILK_ETIMEOUT && op->retried ? ILK_EUNKNOWN : status;
 }
 
-/* The lower floor's text stays, under the status that is answered. */
-static ilk__act give_up(ilk__op *op, ilk_status status)
+ilk__act ilk__op_end(ilk__op *op, ilk_status status)
 {
     ilk_error *err = op->err;
     char text[ILK_ERROR_MAX];
+
+    if (err && err->code == 0)
+        ilk__fail(err, status, "%s", ilk_strerror(status));
+    if (err && err->code != status) {
+        memcpy(text, err->msg, sizeof text);
+        ilk__fail(err, status, "%s: %.200s", ilk_strerror(status), text);
+    }
+    return ilk__op_done(op, status);
+}
+
+static ilk__act give_up(ilk__op *op, ilk_status status)
+{
+    ilk_error *err = op->err;
 
     if (op->type->failed)
         return op->type->failed(op, status);
     status = silence(op, status);
     if (err && err->code == 0)
         ilk__fail(err, status, "%s: %s", op->type->name, ilk_strerror(status));
-    if (err && err->code != status) {
-        memcpy(text, err->msg, sizeof text);
-        ilk__fail(err, status, "%s: %.200s", ilk_strerror(status), text);
-    }
-    return ilk__op_done(op, status);
+    return ilk__op_end(op, status);
 }
 
 /* Until when a server that does not answer is waited for. */

@@ -41,9 +41,7 @@ static ilk__act finish(ilk__op *op, ilk_status status)
     ilk__waiter *waiter = op->subject;
 
     waiter->stage = ILK__STAGE_IDLE;
-    if (op->err && op->err->code != status)
-        return ilk__op_fail(op, status, "%s", ilk_strerror(status));
-    return ilk__op_done(op, status);
+    return ilk__op_end(op, status);
 }
 
 static ilk__act enqueue(ilk__op *op)
