@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_server.c -- a server that is not there, hangs, freezes, dies and
+ * comes back, or forgets. */
+#include "lock_thread.h"
+#include "peer.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+/* With patience of so many ms for connecting and for replies. */
+static ilk_client *open_lazy(const char *url, int64_t patience_ms)
+{
+    ilk_client *client = NULL;
+    ilk_client_opts opts;
+    ilk_error err = {0};
+
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_CLIENT_LAZY;
+    opts.connect_timeout_ms = opts.reply_timeout_ms = patience_ms;
+    assert_status(ILK_OK, ilk_client_open(&client, url, &opts, &err));
+    return client;
+}
+
+/* ---- not there ---------------------------------------------------------- */
+
+static void assert_nobody_at(const char *url, const char *address)
+{
+    static const int64_t timeouts[] = {0, 500, -1};
+    ilk_client *client = NULL;
+    ilk_error err = {0};
+    ilk_lock *lock;
+    int64_t began = fixture_now_ms();
+
+    assert_status(ILK_ECONN, ilk_client_open(&client, url, NULL, &err));
+    assert_on_time(fixture_now_ms() - began, 0);
+    assert_non_null(strstr(err.msg, address));
+    assert_null(client);
+    client = open_lazy(url, 2000);
+    lock = open_lock(client, "nobody");
+    for (int i = 0; i < 3; i++) {
+        began = fixture_now_ms();
+        assert_status(ILK_ECONN, ilk_lock_acquire(lock, timeouts[i], &err));
+        assert_on_time(fixture_now_ms() - began, 0);
+        assert_non_null(strstr(err.msg, address));
+    }
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void no_server_is_told_at_once_with_its_address(void **state)
+{
+    char url[128], address[64];
+    peer p;
+
+    (void)state;
+    assert_int_equal(0, peer_open(&p));
+    snprintf(address, sizeof address, "127.0.0.1:%d", p.port);
+    snprintf(url, sizeof url, "redis://%s", address);
+    peer_close(&p); /* nobody listens on this port any more */
+    assert_nobody_at(url, address);
+    assert_nobody_at("unix:///nowhere/ilk.socket", "/nowhere/ilk.socket");
+}
+
+static void server_that_hangs_after_accept_is_left_in_time(void **state)
+{
+    ilk_client *client;
+    ilk_error err = {0};
+    ilk_lock *lock;
+    int64_t began;
+    char url[64];
+    peer p;
+
+    (void)state;
+    assert_int_equal(0, peer_open(&p));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", p.port);
+    client = open_lazy(url, 300);
+    lock = open_lock(client, "hangs");
+    began = fixture_now_ms();
+    assert_true(ilk_lock_acquire(lock, 100, &err) < 0);
+    assert_on_time(fixture_now_ms() - began, 100);
+    began = fixture_now_ms();
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
+    assert_on_time(fixture_now_ms() - began, 300);
+    assert_non_null(strstr(err.msg, url + 8));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+    peer_close(&p);
+}
+
+static void server_that_hangs_after_the_login_is_left_in_time(void **state)
+{
+    static const char *const says[] = {"%1\r\n+proto\r\n:3\r\n", NULL};
+    ilk_client *client;
+    ilk_error err = {0};
+    ilk_lock *lock;
+    int64_t began;
+    char url[64];
+    peer p;
+
+    (void)state;
+    assert_int_equal(0, peer_open(&p));
+    assert_int_equal(0, peer_serve(&p, says));
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", p.port);
+    client = open_lazy(url, 300);
+    lock = open_lock(client, "mute");
+    began = fixture_now_ms();
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 200, &err));
+    assert_on_time(fixture_now_ms() - began, 200);
+    began = fixture_now_ms();
+    assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
+    assert_in_range(fixture_now_ms() - began, 100, 700); /* reply, connect */
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+    peer_close(&p);
+}
+
+/* ---- frozen ------------------------------------------------------------- */
+
+static void frozen_server_costs_no_deadline_and_leaves_no_ghost(void **state)
+{
+    static const int64_t timeouts[] = {0, 50, 400};
+    ilk_client *client = open_lazy(fx.unix_url, 600);
+    ilk_lock *lock = open_lock(client, "ghost");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_client_ping(client, -1, &err));
+    for (int i = 0; i < 3; i++) {
+        int64_t began, limit = timeouts[i];
+
+        assert_int_equal(0, fixture_pause(&fx));
+        began = fixture_now_ms();
+        assert_true(ilk_lock_acquire(lock, limit, &err) < 0);
+        if (limit) /* a try ends with the patience for one reply, or two */
+            assert_on_time(fixture_now_ms() - began, limit);
+        assert_true(fixture_now_ms() - began < 1500);
+        assert_int_equal(0, ilk_lock_held(lock));
+        assert_int_equal(0, fixture_resume(&fx));
+        fixture_sleep_ms(50); /* what was sent is granted, and taken back */
+        assert_int_equal(0, fixture_await(&fx, "0", 2000, "EXISTS ghost"));
+        assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:lock:wait:{ghost}"));
+        assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    }
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_line(
+    void **state)
+{
+    ilk_client *client = open_lazy(fx.unix_url, 300);
+    ilk_lock *a = open_lock(client, "ice"), *b = open_lock(client, "ice");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    start_taker(&t, b, 900);
+    await_waiters("ice", 1);
+    assert_int_equal(0, fixture_pause(&fx));
+    assert_took(ILK_ETIMEOUT, &t);
+    assert_on_time(took_ms(&t), 900);
+    assert_int_equal(0, fixture_resume(&fx));
+    await_waiters("ice", 0);
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "cold", 400, 0);
+    ilk_event event = {.size = sizeof event};
+    ilk_error err = {0};
+    int64_t left;
+    int fd;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_sleep_ms(300);
+    assert_int_equal(0, fixture_pause(&fx));
+    left = ilk_lock_remaining_ms(lock);
+    fixture_sleep_ms((int)left + 20);
+    assert_int_equal(0, ilk_lock_held(lock));
+    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
+    assert_int_equal(ILK_EUNKNOWN, event.status);
+    assert_int_equal(0, fixture_resume(&fx));
+    assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
+    assert_int_equal(0, fixture_await(&fx, "0", 1000, "EXISTS cold"));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+/* ---- dies, forgets ------------------------------------------------------ */
+
+enum { CROWD = 6 };
+
+typedef struct crowd {
+    ilk_client *clients[2];
+    ilk_lock *holder, *locks[CROWD];
+    taker takers[CROWD];
+} crowd;
+
+/* One holds, the others wait, of two clients in turn. */
+static void gather(crowd *c, const char *name)
+{
+    ilk_error err = {0};
+
+    for (int i = 0; i < 2; i++)
+        c->clients[i] = open_client();
+    c->holder = open_lock(c->clients[0], name);
+    assert_status(ILK_OK, ilk_lock_acquire(c->holder, 0, &err));
+    for (int i = 0; i < CROWD; i++) {
+        c->locks[i] = open_lock(c->clients[i % 2], name);
+        start_taker(&c->takers[i], c->locks[i], -1);
+        await_waiters(name, i + 1);
+    }
+}
+
+/* Each is served, one at a time, and lets the next in. */
+static void serve_all(crowd *c, int in_order)
+{
+    int64_t deadline = fixture_now_ms() + 15000, fence = 0;
+    ilk_error err = {0};
+
+    for (int served = 0; served < CROWD;) {
+        assert_true(fixture_now_ms() < deadline);
+        fixture_sleep_ms(1);
+        for (int i = 0; i < CROWD; i++) {
+            if (!c->takers[i].lock || !atomic_load(&c->takers[i].done))
+                continue;
+            assert_took(ILK_OK, &c->takers[i]);
+            assert_true(!in_order || i == served);
+            assert_true(ilk_lock_fence(c->locks[i]) > fence);
+            fence = ilk_lock_fence(c->locks[i]);
+            assert_status(ILK_OK, ilk_lock_release(c->locks[i], &err));
+            c->takers[i].lock = NULL;
+            served++;
+        }
+    }
+}
+
+static void disperse(crowd *c)
+{
+    ilk_lock_free(c->holder);
+    for (int i = 0; i < CROWD; i++)
+        ilk_lock_free(c->locks[i]);
+    for (int i = 0; i < 2; i++)
+        ilk_client_free(c->clients[i]);
+}
+
+static void waiters_outlast_a_server_that_is_killed_and_restarted(void **state)
+{
+    ilk_error err = {0};
+    crowd c;
+
+    (void)state;
+    gather(&c, "killed");
+    assert_int_equal(0, fixture_kill(&fx));
+    fixture_sleep_ms(200);
+    assert_int_equal(0, fixture_restart(&fx));
+    serve_all(&c, 0); /* the order died with the server */
+    assert_status(ILK_ELOST, ilk_lock_release(c.holder, &err));
+    disperse(&c);
+}
+
+static void waiters_outlast_a_flush(void **state)
+{
+    ilk_error err = {0};
+    crowd c;
+
+    (void)state;
+    gather(&c, "flushed");
+    fixture_command(&fx, "FLUSHALL");
+    serve_all(&c, 0);
+    assert_status(ILK_ELOST, ilk_lock_release(c.holder, &err));
+    disperse(&c);
+}
+
+static void waiters_outlast_the_loss_of_the_waiting_list(void **state)
+{
+    ilk_error err = {0};
+    crowd c;
+
+    (void)state;
+    gather(&c, "listless");
+    fixture_command(&fx, "DEL ilk:lock:wait:{listless}");
+    fixture_command(&fx, "DEL ilk:lock:live:{listless}");
+    await_waiters("listless", CROWD); /* they are back by themselves */
+    assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
+    serve_all(&c, 0);
+    disperse(&c);
+}
+
+static void waiters_outlast_the_loss_of_their_inbox(void **state)
+{
+    ilk_error err = {0};
+    crowd c;
+
+    (void)state;
+    gather(&c, "deaf");
+    fixture_command(&fx, "CLIENT KILL TYPE pubsub");
+    assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
+    serve_all(&c, 0);
+    disperse(&c);
+}
+
+static void waiters_outlast_the_loss_of_all_connections(void **state)
+{
+    ilk_error err = {0};
+    crowd c;
+
+    (void)state;
+    gather(&c, "cut");
+    fixture_command(&fx, "CLIENT KILL TYPE pubsub");
+    fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
+    assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
+    serve_all(&c, 0);
+    disperse(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_server_is_told_at_once_with_its_address),
+        cmocka_unit_test(server_that_hangs_after_accept_is_left_in_time),
+        cmocka_unit_test(server_that_hangs_after_the_login_is_left_in_time),
+        cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_no_ghost),
+        cmocka_unit_test(
+            wait_on_a_frozen_server_ends_in_time_and_leaves_the_line),
+        cmocka_unit_test(holder_on_a_frozen_server_knows_when_it_ends),
+        cmocka_unit_test(waiters_outlast_a_server_that_is_killed_and_restarted),
+        cmocka_unit_test(waiters_outlast_a_flush),
+        cmocka_unit_test(waiters_outlast_the_loss_of_the_waiting_list),
+        cmocka_unit_test(waiters_outlast_the_loss_of_their_inbox),
+        cmocka_unit_test(waiters_outlast_the_loss_of_all_connections),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
