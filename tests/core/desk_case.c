@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* desk_case.c -- a desk without threads and server. */
+#include "desk_case.h"
+
+#include "alloc.h"
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { TEXT = 2048 };
+
+ilk__desk desk;
+ilk__link inbox_link;
+
+int desk_case_setup(void **state)
+{
+    if (op_case_setup(state) || ilk__desk_open(&desk, "me", NULL))
+        return -1;
+    memset(&inbox_link, 0, sizeof inbox_link);
+    desk.unclaimed = ilk__lock_unclaimed;
+    desk.inbox = ILK__INBOX_READY;
+    return 0;
+}
+
+/* What was given back and not looked at is of no interest any more. */
+int desk_case_teardown(void **state)
+{
+    ilk__errand *errand;
+
+    while ((errand = desk_errand()))
+        errand_end(errand, ILK_ECLOSED);
+    assert_int_equal(desk.timers.reserved, 0);
+    assert_int_equal(desk.timers.count, 0);
+    assert_int_equal(desk.waiters.count, 0);
+    assert_int_equal(desk.watches.count, 0);
+    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(desk.stats.held, 0);
+    ilk__desk_close(&desk);
+    ilk__buf_free(&inbox_link.out);
+    return op_case_teardown(state);
+}
+
+/* ---- takers ------------------------------------------------------------- */
+
+void taker_open(taker *t, const char *name, const ilk__lock_kind *kind)
+{
+    memset(t, 0, sizeof *t);
+    snprintf(t->name, sizeof t->name, "%s", name);
+    assert_int_equal(ilk__lock_keys(t->keys, name, strlen(name), NULL), ILK_OK);
+    t->line = (ilk__line){.keys = t->keys,
+                          .key_count = ILK__LOCK_KEYS,
+                          .acquire = kind->acquire,
+                          .refresh = kind->refresh,
+                          .cancel = kind->cancel,
+                          .kind = kind->waits_as,
+                          .barge = kind->barges,
+                          .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
+    assert_int_equal(ilk__waiter_init(&t->waiter, &desk, &t->line, NULL),
+                     ILK_OK);
+    t->waiter.lease_ms = ILK__LEASE_DEFAULT_MS;
+    ilk__op_init(&t->op, kind->acquire, &t->waiter, 0, &t->err);
+}
+
+void taker_close(taker *t)
+{
+    ilk__waiter_destroy(&t->waiter);
+    ilk__op_free(&t->op);
+    ilk__lock_keys_free(t->keys);
+}
+
+ilk__act taker_acquire(taker *t, int64_t timeout_ms)
+{
+    t->waiter.once = timeout_ms == 0;
+    ilk__op_free(&t->op);
+    ilk__error_clear(&t->err);
+    ilk__op_init(&t->op, t->line.acquire, &t->waiter,
+                 __wrap_ilk__deadline(timeout_ms ? timeout_ms : 7000), &t->err);
+    return op_start(&t->op);
+}
+
+void taker_queue(taker *t, int64_t timeout_ms)
+{
+    assert_int_equal(taker_acquire(t, timeout_ms), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&t->op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+}
+
+static size_t put_keys(char *text, const taker *t)
+{
+    return (size_t)snprintf(text, TEXT, "5 %s %s %s %s %s", t->keys[0].data,
+                            t->keys[1].data, t->keys[2].data, t->keys[3].data,
+                            t->keys[4].data);
+}
+
+const char *taker_asks(const taker *t, int in_line)
+{
+    static char text[2 * TEXT];
+    char keys[TEXT];
+
+    put_keys(keys, t);
+    snprintf(text, sizeof text,
+             "lock_acquire %s %s %" PRId64 " me %" PRId64
+             " %.*s %s 6000 %d 5000 64",
+             keys, ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
+             t->waiter.floor, in_line ? (int)t->waiter.entry_len : 2,
+             in_line ? t->waiter.entry : "''", desk.client_id, t->line.barge);
+    return text;
+}
+
+static const char *take_back(const taker *t, const char *script)
+{
+    static char text[2 * TEXT];
+    char keys[TEXT];
+    int len = (int)t->waiter.entry_len;
+
+    put_keys(keys, t);
+    snprintf(text, sizeof text, "%s %s %.*s %s 5000 64 %d 6000", script, keys,
+             len ? len : 2, len ? t->waiter.entry : "''",
+             ilk__waiter_token(&t->waiter), t->line.barge);
+    return text;
+}
+
+const char *taker_tells(const taker *t)
+{
+    return take_back(t, "lock_cancel!");
+}
+
+const char *taker_gives_back(const taker *t)
+{
+    return take_back(t, "lock_cancel");
+}
+
+/* ---- the keeper's part -------------------------------------------------- */
+
+void desk_tick(int64_t ms)
+{
+    ilk__timer *timer;
+
+    local_ms += ms;
+    ilk__desk_lock(&desk);
+    while ((timer = ilk__timers_pop(&desk.timers, local_ms)))
+        timer->fire(timer, NULL);
+    ilk__desk_unlock(&desk);
+}
+
+ilk__errand *desk_errand(void)
+{
+    ilk__errand *errand;
+
+    ilk__desk_lock(&desk);
+    errand = desk.posted;
+    if (errand) {
+        desk.posted = errand->next;
+        if (!desk.posted)
+            desk.posted_end = &desk.posted;
+        assert_int_equal(op_start(&errand->op), ILK__ACT_SEND);
+    }
+    ilk__desk_unlock(&desk);
+    return errand;
+}
+
+static ilk__act stepped(ilk__errand *errand, ilk__act act)
+{
+    if (act == ILK__ACT_DONE)
+        errand->finished(errand);
+    return act;
+}
+
+ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
+{
+    static char text[64 * 1024];
+    ilk__act act;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ilk__desk_lock(&desk);
+    act = stepped(errand, op_answer(&errand->op, "%s", text));
+    ilk__desk_unlock(&desk);
+    return act;
+}
+
+ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
+                          int may_have_run)
+{
+    ilk__act act;
+
+    ilk__desk_lock(&desk);
+    act = stepped(errand, op_no_answer(&errand->op, status, may_have_run));
+    ilk__desk_unlock(&desk);
+    return act;
+}
+
+void errand_end(ilk__errand *errand, ilk_status status)
+{
+    ilk__desk_lock(&desk);
+    errand->op.status = status;
+    errand->finished(errand);
+    ilk__desk_unlock(&desk);
+}
+
+void assert_gives_back(const char *words)
+{
+    ilk__errand *errand = desk_errand();
+
+    assert_non_null(errand);
+    assert_string_equal(op_says(&errand->op), words);
+    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+                     ILK__ACT_DONE);
+}
+
+/* ---- the inbox ---------------------------------------------------------- */
+
+void inbox_hears_raw(const char *resp)
+{
+    const ilk__reply *reply = op_case_reply(resp);
+
+    ilk__desk_lock(&desk);
+    ilk__inbox_reply(&desk, &inbox_link, reply);
+    ilk__desk_unlock(&desk);
+}
+
+/* NUL does not travel through op_case_reply(): put it in afterwards. */
+void inbox_hears_bytes(const char *payload, size_t len)
+{
+    char text[2 * TEXT];
+    const ilk__reply *reply;
+
+    snprintf(text, sizeof text,
+             ">3\r\n$7\r\nmessage\r\n$%zu\r\nilk:inbox:%s\r\n$%zu\r\n%*s\r\n",
+             strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id, len,
+             (int)len, "");
+    reply = op_case_reply(text);
+    if (len)
+        memcpy(reply->items[2]->str, payload, len);
+    ilk__desk_lock(&desk);
+    ilk__inbox_reply(&desk, &inbox_link, reply);
+    ilk__desk_unlock(&desk);
+}
+
+void inbox_hears(const char *format, ...)
+{
+    char text[TEXT];
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    inbox_hears_bytes(text, (size_t)len);
+}
+
+void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,
+                  int64_t server_us)
+{
+    inbox_hears("1 grant %c%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64
+                " %s",
+                t->line.kind, t->waiter.id, ilk__waiter_token(&t->waiter),
+                fence, lease_ms, server_us, t->name);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * desk_case.h -- a desk without threads and server, for tests of the machines
+ * that work at it. The test is keeper, driver and server in one.
+ */
+#ifndef ILK__DESK_CASE_H
+#define ILK__DESK_CASE_H
+
+#include "inbox.h"
+#include "lock.h"
+#include "op_case.h"
+#include "watch.h"
+
+extern ilk__desk desk;
+extern ilk__link inbox_link; /* never connected */
+
+int desk_case_setup(void **state); /* a desk whose inbox is ready */
+int desk_case_teardown(void **state);
+
+/* One who takes a lock, without the lock's handle. */
+typedef struct taker {
+    char name[64];
+    ilk__bytes keys[ILK__LOCK_KEYS];
+    ilk__line line;
+    ilk__waiter waiter;
+    ilk__op op;
+    ilk_error err;
+} taker;
+
+void taker_open(taker *t, const char *name, const ilk__lock_kind *kind);
+void taker_close(taker *t);
+
+/* Begin to acquire a lease of 30 s; 0 tries once, -1 has no deadline. */
+ilk__act taker_acquire(taker *t, int64_t timeout_ms);
+/* Acquire, and be told at once that it stands in line. */
+void taker_queue(taker *t, int64_t timeout_ms);
+/* What taker_acquire() is expected to ask; in line: it enqueues. */
+const char *taker_asks(const taker *t, int in_line);
+/* The same for a cancel: told by the taker itself, or given to the keeper. */
+const char *taker_tells(const taker *t);
+const char *taker_gives_back(const taker *t);
+
+/* Let so much time pass and fire what is due. */
+void desk_tick(int64_t ms);
+
+/* The next errand that was posted, its question asked; NULL: there is none. */
+ilk__errand *desk_errand(void);
+ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The keeper could not send it, or was not answered. */
+ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
+                          int may_have_run);
+void errand_end(ilk__errand *errand, ilk_status status); /* done with that */
+/* The next errand asks this; it is answered that nothing was held. */
+void assert_gives_back(const char *words);
+
+/* A message on the client's own channel, or the server's words as they are. */
+void inbox_hears(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void inbox_hears_bytes(const char *payload, size_t len);
+void inbox_hears_raw(const char *resp);
+/* The grant of a lease, as the server's clock shows server_us. */
+void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,
+                  int64_t server_us);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_wait.c -- standing in line: from the first try to the grant. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "desk_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* The thing that most tests wait for. */
+static taker me;
+
+static int setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    taker_open(&me, "orders", &ilk__lock_plain);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    taker_close(&me);
+    return desk_case_teardown(state);
+}
+
+/* ---- into the line ------------------------------------------------------ */
+
+static void a_free_lock_is_taken_by_the_first_question(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 0));
+
+    local_ms += 3;
+    assert_int_equal(op_answer(&me.op, "%d 30000 17 1000000", ILK__CODE_HELD),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(me.waiter.fence, 17);
+    assert_int_equal(me.waiter.granted_ms, 30000);
+    assert_int_equal(me.waiter.began, OP_CASE_BEGIN_MS);
+    assert_null(me.waiter.watch);
+    assert_int_equal(desk.stats.waits, 0);
+}
+
+static void who_tries_once_stands_in_no_line(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
+
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EBUSY);
+    assert_int_equal(me.err.code, ILK_EBUSY);
+    assert_int_equal(desk.last_id, 0);
+}
+
+static void the_first_wait_of_a_client_opens_its_inbox(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 0));
+    assert_int_equal(desk.inbox, ILK__INBOX_NONE); /* it may be free */
+
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(desk.plan, 0); /* the keeper was rung */
+    assert_int_equal(me.op.wake_at, me.op.deadline);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+
+    desk.inbox = ILK__INBOX_READY;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(me.waiter.id, 1);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(me.op.wake_at, me.op.deadline);
+    assert_int_equal(desk.stats.waits, 1);
+    assert_int_equal(desk.stats.waiting, 1);
+
+    inbox_grants(&me, 18, 5000, 1000000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(me.waiter.fence, 18);
+    assert_int_equal(me.waiter.granted_ms, 5000);
+    assert_int_equal(desk.stats.waiting, 0);
+}
+
+static void with_an_inbox_the_first_question_enqueues(void **state)
+{
+    char entry[256];
+
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+    snprintf(entry, sizeof entry, "1 x %s x1 %s 30000 1 me", desk.client_id,
+             me.waiter.token);
+    assert_string_equal(me.waiter.entry, entry);
+    assert_int_equal(me.op.patient, 1);
+}
+
+static void an_enqueuing_question_may_find_it_free(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_int_equal(op_answer(&me.op, "%d 30000 17 1000000", ILK__CODE_HELD),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_null(me.waiter.watch);
+    assert_int_equal(desk.stats.waiting, 0);
+}
+
+static void each_acquire_has_a_token_and_a_place_of_its_own(void **state)
+{
+    char token[sizeof me.waiter.token];
+
+    (void)state;
+    taker_queue(&me, 8000);
+    memcpy(token, me.waiter.token, sizeof token);
+    inbox_grants(&me, 17, 5000, 1000000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    me.waiter.floor = 17;
+    taker_queue(&me, 8000);
+
+    assert_string_not_equal(token, me.waiter.token);
+    assert_int_equal(me.waiter.id, 2);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+}
+
+static void a_fixed_token_stays(void **state)
+{
+    (void)state;
+    me.waiter.fixed_token = "uuid:7";
+
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_non_null(strstr(op_says(&me.op), " uuid:7 30000 me 0 1 x "));
+    assert_non_null(strstr(me.waiter.entry, " uuid:7 30000 1 me"));
+}
+
+/* ---- the inbox does not come -------------------------------------------- */
+
+static void a_refused_inbox_tells_why(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    inbox_hears_raw("-NOPERM no right to channels ilk:inbox:1\r\n");
+    assert_int_equal(desk.inbox, ILK__INBOX_REFUSED);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EAUTH);
+    assert_int_equal(me.err.code, ILK_EAUTH);
+    assert_non_null(strstr(me.err.msg, "ilk:inbox"));
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
+}
+
+static void a_refused_inbox_is_asked_for_by_the_next_wait_again(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_REFUSED;
+
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+}
+
+static void an_inbox_that_does_not_come_in_time_is_a_timeout(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ETIMEOUT);
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
+}
+
+static void an_endless_wait_gives_the_inbox_60_seconds(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
+    local_ms += 100;
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+    ilk__fail(&desk.inbox_error, ILK_ECONN, "nobody listens");
+
+    local_ms += 30000;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_DONE);
+
+    assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 100 + ILK__CONTACT_LOST_MS);
+    assert_int_equal(me.op.status, ILK_ECONN);
+    assert_non_null(strstr(me.err.msg, "nobody listens"));
+}
+
+/* ---- news in line ------------------------------------------------------- */
+
+static void a_grant_may_come_before_the_answer_that_queued(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    local_ms += 5;
+    inbox_grants(&me, 18, 5000, 1002000);
+    local_ms += 5;
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(me.waiter.fence, 18);
+    assert_int_equal(me.waiter.began, OP_CASE_BEGIN_MS + 2);
+}
+
+static void whom_the_server_forgot_enqueues_again_as_before(void **state)
+{
+    char words[1024];
+
+    (void)state;
+    taker_queue(&me, 8000);
+    snprintf(words, sizeof words, "%s", taker_asks(&me, 1));
+
+    ilk__wait_tell_news(&me.waiter, ILK__NEWS_GONE);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+
+    assert_string_equal(op_says(&me.op), words);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(desk.stats.waiting, 1);
+}
+
+static void whoever_is_woken_tries_and_stays_in_line(void **state)
+{
+    (void)state;
+    taker_queue(&me, 8000);
+
+    inbox_hears("1 wake x%d orders", (int)me.waiter.id);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+    assert_int_equal(op_answer(&me.op, "%d 100 17 1000000", ILK__CODE_HELD),
+                     ILK__ACT_DONE);
+    assert_int_equal(desk.stats.waiting, 0);
+}
+
+static void a_wake_for_nothing_changes_nothing(void **state)
+{
+    (void)state;
+    taker_queue(&me, 8000);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    assert_int_equal(me.op.wake_at, me.op.deadline);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SLEEP);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_free_lock_is_taken_by_the_first_question),
+        TEST(who_tries_once_stands_in_no_line),
+        TEST(the_first_wait_of_a_client_opens_its_inbox),
+        TEST(with_an_inbox_the_first_question_enqueues),
+        TEST(an_enqueuing_question_may_find_it_free),
+        TEST(each_acquire_has_a_token_and_a_place_of_its_own),
+        TEST(a_fixed_token_stays),
+        TEST(a_refused_inbox_tells_why),
+        TEST(a_refused_inbox_is_asked_for_by_the_next_wait_again),
+        TEST(an_inbox_that_does_not_come_in_time_is_a_timeout),
+        TEST(an_endless_wait_gives_the_inbox_60_seconds),
+        TEST(a_grant_may_come_before_the_answer_that_queued),
+        TEST(whom_the_server_forgot_enqueues_again_as_before),
+        TEST(whoever_is_woken_tries_and_stays_in_line),
+        TEST(a_wake_for_nothing_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_wait_end.c -- how waits end: time, cancel, signals, closing, failures. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "desk_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static taker me;
+static char words[1024];
+
+static int setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    taker_open(&me, "orders", &ilk__lock_plain);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    taker_close(&me);
+    return desk_case_teardown(state);
+}
+
+/* It tells the server that it leaves, and ends so. */
+static void assert_leaves(ilk__act act, ilk_status status)
+{
+    assert_int_equal(act, ILK__ACT_TELL);
+    assert_string_equal(op_says(&me.op), words);
+    assert_null(me.waiter.watch);
+    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, status);
+    assert_int_equal(me.err.code, status);
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
+    assert_null(desk_errand());
+}
+
+static void wait_in_line(int64_t timeout_ms)
+{
+    taker_queue(&me, timeout_ms);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+}
+
+/* ---- time and cancel ---------------------------------------------------- */
+
+static void a_wait_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+
+    local_ms = me.op.wake_at;
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_TIME), ILK_ETIMEOUT);
+}
+
+static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    local_ms += 8000;
+
+    assert_leaves(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                  ILK_ETIMEOUT);
+}
+
+static void a_cancelled_wait_leaves(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+
+    ilk__waiter_cancel(&me.waiter);
+
+    assert_int_equal(ilk__park(&me.waiter.parker, 0), ILK_OK);
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECANCELLED);
+}
+
+static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    ilk__waiter_cancel(&me.waiter);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ECANCELLED);
+    assert_int_equal(me.err.code, ILK_ECANCELLED);
+}
+
+static void a_cancel_before_the_acquire_does_not_count(void **state)
+{
+    (void)state;
+    ilk__waiter_cancel(&me.waiter);
+
+    wait_in_line(8000);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+}
+
+static void a_grant_wins_over_a_cancel(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+
+    inbox_grants(&me, 18, 5000, 1000000);
+    ilk__waiter_cancel(&me.waiter);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+}
+
+static void a_grant_that_meets_a_cancel_is_given_back(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    ilk__waiter_cancel(&me.waiter);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+
+    inbox_grants(&me, 18, 5000, 1000000);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    me.waiter.entry_len = 0;
+    snprintf(words, sizeof words, "%s", taker_gives_back(&me));
+    assert_gives_back(words);
+}
+
+static void a_server_away_for_a_minute_ends_it(void **state)
+{
+    (void)state;
+    wait_in_line(-1);
+
+    ilk__wait_tell_news(&me.waiter, ILK__NEWS_NO_CONTACT);
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECONN);
+}
+
+static void closing_ends_it_without_a_word(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ECLOSED);
+    assert_null(me.waiter.watch);
+}
+
+static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    snprintf(words, sizeof words, "%s", taker_gives_back(&me));
+
+    ilk__waiter_destroy(&me.waiter);
+
+    assert_gives_back(words);
+    assert_int_equal(ilk__waiter_init(&me.waiter, &desk, &me.line, NULL),
+                     ILK_OK);
+}
+
+/* ---- signals ------------------------------------------------------------ */
+
+static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_EINTR);
+    assert_int_equal(me.err.code, ILK_EINTR);
+    assert_int_equal(me.waiter.parked_since, local_ms);
+    assert_int_equal(desk.stats.waiting, 1);
+
+    local_ms += 100;
+    assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_SLEEP);
+
+    assert_int_equal(me.op.wake_at, local_ms + 5000);
+    assert_int_equal(me.waiter.parked_since, 0);
+    inbox_grants(&me, 18, 5000, 1000000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_OK);
+}
+
+static void a_grant_for_a_parked_wait_is_found_by_the_next_acquire(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+
+    inbox_grants(&me, 18, 5000, 1000000);
+    local_ms += 4000;
+    assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(me.waiter.fence, 18);
+}
+
+static void a_parked_grant_that_ran_out_is_passed_on(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+
+    inbox_grants(&me, 18, 5000, 1000000);
+    local_ms += 5000;
+    assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_TELL);
+    assert_string_equal(op_says(&me.op), words);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
+
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+}
+
+static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    snprintf(words, sizeof words, "%s", taker_gives_back(&me));
+
+    ilk__waiter_cancel(&me.waiter);
+
+    assert_null(me.waiter.watch);
+    assert_gives_back(words);
+}
+
+static void a_signal_before_the_line_leaves_nothing(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EINTR);
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
+    assert_int_equal(me.waiter.parked_since, 0);
+}
+
+static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
+{
+    (void)state;
+    wait_in_line(8000);
+    ilk__wait_tell_news(&me.waiter, ILK__NEWS_GONE);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EINTR);
+    assert_int_equal(desk.stats.waiting, 1);
+}
+
+/* ---- failures ----------------------------------------------------------- */
+
+static void a_dead_server_is_told_at_once(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ECONN);
+}
+
+static void a_try_that_may_have_run_is_taken_back(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
+
+    assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
+}
+
+static void silence_until_the_deadline_is_a_timeout_never_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    local_ms += 8000;
+
+    assert_leaves(op_no_answer(&me.op, ILK_ETIMEOUT, 1), ILK_ETIMEOUT);
+}
+
+static void who_stands_in_line_waits_for_a_server_that_is_away(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+
+    local_ms = me.op.deadline;
+    assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
+}
+
+static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_leaves(op_answer(&me.op, "-WRONGTYPE against a key\r\n"), ILK_ETYPE);
+}
+
+static void a_busy_server_is_waited_for_in_line(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_int_equal(op_answer(&me.op, "-BUSY a script runs\r\n"),
+                     ILK__ACT_SLEEP);
+    assert_true(me.op.wake_at < me.op.deadline);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_wait_ends_at_its_deadline),
+        TEST(a_deadline_that_passed_before_the_answer_ends_it),
+        TEST(a_cancelled_wait_leaves),
+        TEST(a_cancel_for_the_inbox_ends_it_without_a_word),
+        TEST(a_cancel_before_the_acquire_does_not_count),
+        TEST(a_grant_wins_over_a_cancel),
+        TEST(a_grant_that_meets_a_cancel_is_given_back),
+        TEST(a_server_away_for_a_minute_ends_it),
+        TEST(closing_ends_it_without_a_word),
+        TEST(a_handle_that_goes_while_parked_gives_its_place_back),
+        TEST(a_signal_parks_the_wait_and_acquire_takes_it_up),
+        TEST(a_grant_for_a_parked_wait_is_found_by_the_next_acquire),
+        TEST(a_parked_grant_that_ran_out_is_passed_on),
+        TEST(a_parked_wait_that_is_cancelled_leaves_at_once),
+        TEST(a_signal_before_the_line_leaves_nothing),
+        TEST(a_signal_while_the_server_is_away_keeps_the_place),
+        TEST(a_dead_server_is_told_at_once),
+        TEST(a_try_that_may_have_run_is_taken_back),
+        TEST(silence_until_the_deadline_is_a_timeout_never_unknown),
+        TEST(who_stands_in_line_waits_for_a_server_that_is_away),
+        TEST(a_wrong_type_is_told_and_leaves_no_waiter),
+        TEST(a_busy_server_is_waited_for_in_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
