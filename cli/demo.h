@@ -154,7 +154,8 @@ struct demo_event {
     pid_t pid;
     int64_t item, fence;
     int64_t at_ms;     /* of cli_now_ms(); 0: it did not happen */
-    int64_t gap_ms;    /* until the next one sold; -1: nobody did */
+    int64_t gap_ms;    /* until another one held; -1: nobody did */
+    int overtaken;     /* another one has written since */
     int64_t frozen_ms; /* how long it was stopped */
     int told;          /* an event said that the lock was lost */
     int write, check;  /* ilk_status of the late write and of the check */

@@ -38,12 +38,54 @@ static struct demo_event *event_of(struct demo_run *run, int seller)
     return NULL;
 }
 
+/* A word of a holder: how long did it take after each fault? */
+static void note_holder(struct demo_run *run, const struct demo_word *word)
+{
+    int64_t now = cli_now_ms();
+    int i;
+
+    for (i = 0; i < DEMO_FAULTS; i++) {
+        struct demo_event *event = &run->events[i];
+
+        if (!event->at_ms || event->seller == word->seller)
+            continue;
+        if (word->kind == DEMO_SALE)
+            event->overtaken = 1;
+        if (event->gap_ms >= 0)
+            continue;
+        event->gap_ms = now - event->at_ms;
+        if (run->plan->locked)
+            demo_view_note("the next one holds %" PRId64 " ms later",
+                           event->gap_ms);
+    }
+}
+
+static void kill_victim(struct demo_run *run, const struct demo_event *event)
+{
+    demo_crew_kill(&run->crew, event->seller);
+    demo_view_note("seller %d is killed at item %" PRId64 ", %s writing%s",
+                   event->seller, event->item,
+                   event->fault == DEMO_KILL_BEFORE ? "before" : "after",
+                   run->plan->locked ? ", holding the lock" : "");
+}
+
+static void freeze_victim(struct demo_run *run, const struct demo_event *event)
+{
+    if (!demo_crew_freeze(&run->crew, event->seller))
+        snprintf(run->error, sizeof run->error, "seller %d did not stop",
+                 event->seller);
+    demo_view_note("seller %d is frozen at item %" PRId64 ", before writing%s",
+                   event->seller, event->item,
+                   run->plan->locked ? ", holding the lock" : "");
+}
+
 /* A victim holds the lock and waits for its fate. */
 static void strike(struct demo_run *run, const struct demo_word *word)
 {
     struct demo_seller *seller = &run->crew.sellers[word->seller];
     struct demo_event *event = &run->events[word->seller - 1];
 
+    note_holder(run, word);
     if (word->seller > DEMO_FAULTS || event->at_ms)
         return;
     event->fault = seller->fault;
@@ -53,39 +95,10 @@ static void strike(struct demo_run *run, const struct demo_word *word)
     event->fence = word->n[1];
     event->gap_ms = -1;
     event->at_ms = cli_now_ms();
-    if (event->fault != DEMO_FREEZE) {
-        demo_crew_kill(&run->crew, word->seller);
-        demo_view_note("seller %d is killed at item %" PRId64
-                       ", %s its writing%s",
-                       event->seller, event->item,
-                       event->fault == DEMO_KILL_BEFORE ? "before" : "after",
-                       run->plan->locked ? ", holding the lock" : "");
-        return;
-    }
-    if (!demo_crew_freeze(&run->crew, word->seller))
-        snprintf(run->error, sizeof run->error, "seller %d did not stop",
-                 word->seller);
-    demo_view_note("seller %d is frozen at item %" PRId64 "%s", event->seller,
-                   event->item, run->plan->locked ? ", holding the lock" : "");
-}
-
-static void take_sale(struct demo_run *run, const struct demo_word *word)
-{
-    int64_t now = cli_now_ms();
-    int i;
-
-    demo_ledger_add(&run->ledger, word);
-    for (i = 0; i < DEMO_FAULTS; i++) {
-        struct demo_event *event = &run->events[i];
-
-        if (!event->at_ms || event->gap_ms >= 0
-            || event->seller == word->seller)
-            continue;
-        event->gap_ms = now - event->at_ms;
-        if (run->plan->locked)
-            demo_view_note("the next one sold %" PRId64 " ms later",
-                           event->gap_ms);
-    }
+    if (event->fault == DEMO_FREEZE)
+        freeze_victim(run, event);
+    else
+        kill_victim(run, event);
 }
 
 static void take_late(struct demo_run *run, const struct demo_word *word)
@@ -130,7 +143,10 @@ static void take_word(struct demo_run *run, const char *line)
     switch (word.kind) {
     case DEMO_READY: take_ready(run); break;
     case DEMO_STALL: strike(run, &word); break;
-    case DEMO_SALE: take_sale(run, &word); break;
+    case DEMO_SALE:
+        note_holder(run, &word);
+        demo_ledger_add(&run->ledger, &word);
+        break;
     case DEMO_LATE: take_late(run, &word); break;
     case DEMO_MISS: run->misses++; break;
     case DEMO_ERROR: take_error(run, &word); break;
@@ -181,7 +197,7 @@ static void thaw(struct demo_run *run)
     if (!event->at_ms || event->frozen_ms
         || slept < run->plan->lease_ms * 5 / 4)
         return;
-    if (event->gap_ms < 0 && run->crew.alive > 1)
+    if (!event->overtaken && run->crew.alive > 1)
         return;
     event->frozen_ms = slept;
     demo_view_note("seller %d thaws after %" PRId64 " ms", event->seller,

@@ -93,7 +93,7 @@ static void check_killed(struct verdict *verdict,
         return;
     }
     check(verdict, name, event->gap_ms >= 0,
-          "seller %d killed holding the lock, %s writing; next sale after "
+          "seller %d killed holding the lock, %s writing; next holder after "
           "%" PRId64 " ms",
           number, after ? "after" : "before", event->gap_ms);
     if (after)
@@ -193,9 +193,9 @@ static void json_event(struct cli_json *json, const struct demo_event *event)
     cli_json_int(json, "item", event->item);
     cli_json_int(json, "fence", event->fence);
     if (event->gap_ms >= 0)
-        cli_json_int(json, "next_sale_after_ms", event->gap_ms);
+        cli_json_int(json, "next_holder_after_ms", event->gap_ms);
     else
-        cli_json_null(json, "next_sale_after_ms");
+        cli_json_null(json, "next_holder_after_ms");
     if (event->late) {
         cli_json_int(json, "frozen_ms", event->frozen_ms);
         cli_json_bool(json, "told", event->told);
