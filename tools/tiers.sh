@@ -117,8 +117,9 @@ tier_tsan()
     fi
     build_tree tsan all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
-    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
-        run_ctest tsan 'ut|ct'
+    # Tests fork on purpose, and a child may open a client of its own.
+    options=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
+    TSAN_OPTIONS=$options run_ctest tsan 'ut|ct'
 }
 
 # Strings of hiredis and threads' stacks are held by inner pointers only, which
