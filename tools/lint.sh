@@ -45,8 +45,9 @@ lint_format()
 lint_tidy()
 {
     git ls-files -co --exclude-standard 'libcore/src/*.c' 'cli/*.c' |
-        xargs -P "$jobs" -n 4 clang-tidy -p build/release --quiet --extra-arg=-UNDEBUG \
-            --warnings-as-errors='*' 2>"$logs/clang-tidy.log"
+        xargs -P "$jobs" -n 4 clang-tidy -p build/release --quiet \
+            --extra-arg=-UNDEBUG --warnings-as-errors='*' \
+            2>"$logs/clang-tidy.log"
 }
 
 lint_shell()
