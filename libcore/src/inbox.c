@@ -225,10 +225,11 @@ static void confirmed(ilk__desk *desk)
 
 void ilk__inbox_reply(ilk__desk *desk, ilk__link *link, const ilk__reply *reply)
 {
-    ilk_error error = {0};
+    ilk_error error = {0}, said = {0};
 
     if (reply->type == ILK__REPLY_ERROR) {
-        ilk__reply_error(reply, &error);
+        ilk__fail(&error, ilk__reply_error(reply, &said),
+                  "cannot SUBSCRIBE to %s*: %.200s", prefix, said.msg);
         refuse(desk, link, &error);
         ilk__link_break(link, error.msg);
         return;
