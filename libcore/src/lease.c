@@ -19,8 +19,17 @@ struct ilk__renewal {
 
 static void fire(ilk__timer *timer, void *context);
 
+/* What a server says, within what a lease can be. */
+static int64_t bounded(int64_t lease_ms)
+{
+    if (lease_ms < 0)
+        return 0;
+    return ilk__sooner(lease_ms, ILK__LEASE_MAX_MS);
+}
+
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms)
 {
+    lease_ms = bounded(lease_ms);
     return began + lease_ms - lease_ms / 100 - ILK__DRIFT_MS;
 }
 
@@ -70,7 +79,7 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms)
 {
     ilk__desk_lock(lease->desk);
-    lease->span_ms = span_ms;
+    lease->span_ms = bounded(span_ms);
     atomic_store(&lease->fence, fence);
     atomic_store(&lease->deadline, deadline);
     atomic_store(&lease->state, ILK__LEASE_HELD);
@@ -202,7 +211,7 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
 
 static void prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
 {
-    lease->span_ms = lease_ms;
+    lease->span_ms = bounded(lease_ms);
     atomic_store(&lease->deadline, ilk__lease_deadline(asked_at, lease_ms));
     atomic_store(&lease->state, ILK__LEASE_HELD);
     if (lease->watched)

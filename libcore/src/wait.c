@@ -221,6 +221,8 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
     waiter->sample_at = op->sent_at;
     waiter->sample_us = ilk__script_int(
         reply, ilk__script_code(reply) == ILK__CODE_HELD ? 2 : 1);
+    if (waiter->sample_us < 0)
+        waiter->sample_us = 0; /* no time, and no number to count with */
     switch (ilk__script_code(reply)) {
     case ILK__CODE_HELD:
         return held(op, ilk__script_int(reply, 1), op->sent_at,

@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "lease.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -177,6 +178,7 @@ void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
     int64_t now = ilk__now_ms();
 
     watch->claim_at = ILK__FOREVER;
+    holder_ms = ilk__sooner(holder_ms, ILK__LEASE_MAX_MS);
     if (holder_ms >= 0) /* the reply may be old, the lease was not longer */
         watch->claim_at = asked_at + holder_ms + 1;
     /* The lock may have changed hands since: a fleet that takes short leases

@@ -15,8 +15,9 @@ static void refreshed(ilk__errand *errand);
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* The next waiters of this round. Without memory they are fewer. */
-static void choose(ilk__watch *watch)
+/* The next waiters of this round, and when the next question for some is due.
+ * Without memory they are fewer. */
+static void choose(ilk__watch *watch, int64_t now)
 {
     ilk__buf *entries = &watch->entries;
 
@@ -31,8 +32,13 @@ static void choose(ilk__watch *watch)
         watch->ends[watch->asked_count] = ilk__buf_len(entries);
         watch->asked[watch->asked_count++] = w->id;
     }
-    watch->asked_up_to =
-        watch->asked_count ? watch->asked[watch->asked_count - 1] : 0;
+    watch->refresh_at = now;
+    if (watch->asked_count < ILK__WATCH_BATCH) { /* the round ends */
+        watch->refresh_at += ILK__REFRESH_MS;
+        watch->asked_up_to = 0;
+    } else {
+        watch->asked_up_to = watch->asked[ILK__WATCH_BATCH - 1];
+    }
     watch->desk->stats.refreshes += watch->asked_count > 0;
 }
 
@@ -86,7 +92,7 @@ void ilk__watch_fire(ilk__timer *timer, void *context)
     }
     watch->asked_count = 0;
     if (now >= watch->refresh_at)
-        choose(watch);
+        choose(watch, now);
     watch->claim_at = ILK__FOREVER;
     ilk__errand_init(&watch->errand, watch->desk, watch->line.refresh, watch);
     watch->errand.op.deadline = now + ILK__REFRESH_MS;
@@ -138,17 +144,14 @@ ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static void after_refresh(ilk__watch *watch, ilk_status status, int64_t now)
+/* What failed is asked again soon, but not as fast as it can fail. */
+static void plan_retry(ilk__watch *watch, int64_t now)
 {
-    if (status) {
-        watch->claim_at = ilk__sooner(watch->claim_at, now + RETRY_MS);
-        watch->asked_up_to = 0;
-    } else if (watch->asked_count == ILK__WATCH_BATCH) {
-        watch->refresh_at = now; /* the rest of this round */
-    } else if (now >= watch->refresh_at) {
-        watch->refresh_at = now + ILK__REFRESH_MS;
-        watch->asked_up_to = 0;
-    }
+    watch->claim_at = ilk__sooner(watch->claim_at, now + RETRY_MS);
+    if (!watch->asked_count)
+        return;
+    watch->refresh_at = now + RETRY_MS;
+    watch->asked_up_to = 0;
 }
 
 /* What no patience mends: let the waiters ask and hear it themselves. */
@@ -185,7 +188,8 @@ static void refreshed(ilk__errand *errand)
     int64_t now = ilk__now_ms();
 
     watch->in_flight = 0;
-    after_refresh(watch, errand->op.status, now);
+    if (errand->op.status)
+        plan_retry(watch, now);
     tell_of_failure(watch, errand->op.status, now);
     ilk__op_free(&errand->op);
     if (watch->count)
