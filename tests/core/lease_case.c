@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* lease_case.c -- what tests of leases share. */
+#include "lease_case.h"
+
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+ilk__lease lease;
+static char lock_key[] = "orders", fence_key[] = "fence";
+static ilk__bytes keys[2] = {{.data = lock_key, .len = 6},
+                             {.data = fence_key, .len = 5}};
+
+void lease_case_init(void)
+{
+    memset(&lease, 0, sizeof lease);
+    assert_int_equal(ilk__lease_init(&lease, &desk, ilk__lock_plain.extend,
+                                     keys, 2, ID, NULL),
+                     ILK_OK);
+    memcpy(lease.token, "token", lease.token_len = 5);
+}
+
+int lease_case_setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    lease_case_init();
+    return failed;
+}
+
+int lease_case_teardown(void **state)
+{
+    ilk__lease_destroy(&lease);
+    return desk_case_teardown(state);
+}
+
+/* Taken now, and looked after; hold_ms as max_hold_ms, 0 has no end. */
+void hold(int renews, int64_t hold_ms)
+{
+    ilk__lease_begin(&lease, 17, ilk__lease_deadline(local_ms, TTL_MS), TTL_MS);
+    ilk__lease_watch(&lease, TTL_MS, renews,
+                     hold_ms ? local_ms + hold_ms : ILK__FOREVER);
+}
+
+ilk__errand *renewal_of(int64_t ttl_ms)
+{
+    ilk__errand *errand = desk_errand();
+    char words[64];
+
+    assert_non_null(errand);
+    snprintf(words, sizeof words, "lock_extend 2 orders fence token %d",
+             (int)ttl_ms);
+    assert_string_equal(op_says(&errand->op), words);
+    return errand;
+}
+
+static void assert_event(ilk_status why)
+{
+    ilk_event event = {.size = sizeof event};
+
+    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_OK);
+    assert_int_equal(event.kind, ILK_EVENT_LOCK_LOST);
+    assert_int_equal(event.id, ID);
+    assert_int_equal(event.status, why);
+    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_EAGAIN);
+}
+
+void assert_no_event(void)
+{
+    ilk_event event = {.size = sizeof event};
+
+    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_EAGAIN);
+}
+
+void assert_lost(ilk_status why)
+{
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+    assert_int_equal(desk.stats.held, 0);
+    assert_int_equal(desk.stats.losses, 1);
+    assert_event(why);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_lease.c -- what a handle holds, and the renewal that keeps it. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "lease_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* ---- holding ------------------------------------------------------------ */
+
+static void a_lease_is_ours_less_one_percent_and_two_ms(void **state)
+{
+    (void)state;
+    assert_int_equal(ilk__lease_deadline(1000, 30000), 1000 + 30000 - 302);
+    assert_int_equal(ilk__lease_deadline(1000, 1), 1000 + 1 - 2);
+    assert_int_equal(ilk__lease_deadline(1000, INT64_MAX),
+                     ilk__lease_deadline(1000, ILK__LEASE_MAX_MS));
+    assert_int_equal(ilk__lease_deadline(1000, INT64_MIN), 1000 - 2);
+}
+
+static void a_hold_tells_what_is_left_of_it(void **state)
+{
+    (void)state;
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+
+    hold(1, 0);
+
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    assert_int_equal(desk.stats.held, 1);
+    assert_int_equal(desk.stats.acquires, 1);
+    local_ms += SURE_MS - 1;
+    assert_int_equal(ilk__lease_remaining(&lease), 1);
+    local_ms += 5;
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+    ilk__lease_end(&lease);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
+    assert_int_equal(desk.stats.held, 0);
+    assert_int_equal(lease.fence, 17); /* of the last hold */
+}
+
+static void an_unwatched_hold_runs_out_in_silence(void **state)
+{
+    (void)state;
+    ilk__lease_begin(&lease, 17, ilk__lease_deadline(local_ms, TTL_MS), TTL_MS);
+
+    desk_tick(2 * TTL_MS);
+
+    assert_null(desk_errand());
+    assert_no_event();
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK); /* ask it */
+    assert_int_equal(desk.stats.held, 0);
+}
+
+static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
+{
+    (void)state;
+    hold(0, 0);
+
+    desk_tick(SURE_MS - 1);
+    assert_null(desk_errand());
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    desk_tick(1);
+
+    assert_lost(ILK_ETIMEOUT);
+}
+
+static void a_loss_found_by_the_caller_is_told_once(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    ilk__lease_lose(&lease);
+    ilk__lease_lose(&lease);
+    desk_tick(2 * TTL_MS);
+
+    assert_lost(ILK_ELOST);
+}
+
+static void what_is_not_held_cannot_be_lost(void **state)
+{
+    (void)state;
+    ilk__lease_lose(&lease);
+
+    assert_no_event();
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
+}
+
+/* ---- renewal ------------------------------------------------------------ */
+
+static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    for (int i = 1; i <= 5; i++) {
+        ilk__errand *errand;
+
+        desk_tick(TTL_MS / 3 - 1);
+        assert_null(desk_errand());
+        desk_tick(1);
+        errand = renewal_of(TTL_MS);
+        assert_int_equal(errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD),
+                         ILK__ACT_DONE);
+        assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+        assert_int_equal(desk.stats.renewals, i);
+    }
+    assert_no_event();
+}
+
+static void a_renewal_counts_from_its_question(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    errand = renewal_of(TTL_MS);
+
+    local_ms += 800;
+    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS - 800);
+}
+
+static void a_shorter_lease_from_the_server_is_what_counts(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+
+    (void)errand_answer(renewal_of(TTL_MS), "%d 3000 17 1", ILK__CODE_HELD);
+
+    assert_int_equal(ilk__lease_remaining(&lease), 3000 - 30 - 2);
+    desk_tick(1000);
+    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+}
+
+static void a_renewal_that_is_refused_is_a_loss(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+
+    (void)errand_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
+
+    assert_lost(ILK_ELOST);
+    desk_tick(2 * TTL_MS);
+    assert_null(desk_errand());
+    assert_no_event();
+}
+
+static void another_type_at_the_key_is_a_loss(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+
+    (void)errand_answer(renewal_of(TTL_MS), "-WRONGTYPE against a key\r\n");
+
+    assert_lost(ILK_ETYPE);
+}
+
+static void an_error_that_may_pass_is_no_loss(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+
+    (void)errand_answer(renewal_of(TTL_MS), "-OOM command not allowed\r\n");
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    desk_tick(TTL_MS / 10);
+    assert_null(desk_errand());
+    desk_tick(1);
+
+    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    assert_no_event();
+}
+
+static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    errand = renewal_of(TTL_MS);
+    assert_int_equal(errand->op.deadline, OP_CASE_BEGIN_MS + SURE_MS);
+
+    desk_tick(SURE_MS - 3000 - 1);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    assert_null(desk_errand()); /* one at a time */
+    desk_tick(1);
+
+    assert_lost(ILK_EUNKNOWN);
+    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
+    assert_no_event();
+    assert_int_equal(desk.stats.renewals, 0);
+}
+
+static void a_frozen_process_finds_its_hold_lost(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    desk_tick(5 * TTL_MS);
+
+    assert_null(desk_errand());
+    assert_lost(ILK_EUNKNOWN);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_lease_is_ours_less_one_percent_and_two_ms),
+        TEST(a_hold_tells_what_is_left_of_it),
+        TEST(an_unwatched_hold_runs_out_in_silence),
+        TEST(a_watched_hold_without_renewal_tells_of_its_end),
+        TEST(a_loss_found_by_the_caller_is_told_once),
+        TEST(what_is_not_held_cannot_be_lost),
+        TEST(a_hold_is_renewed_at_a_third_of_its_lease),
+        TEST(a_renewal_counts_from_its_question),
+        TEST(a_shorter_lease_from_the_server_is_what_counts),
+        TEST(a_renewal_that_is_refused_is_a_loss),
+        TEST(another_type_at_the_key_is_a_loss),
+        TEST(an_error_that_may_pass_is_no_loss),
+        TEST(a_renewal_without_an_answer_is_a_loss_at_the_deadline),
+        TEST(a_frozen_process_finds_its_hold_lost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_lease_end.c -- renewals that end: with the hold, its limit, its handle. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "lease_case.h"
+
+#include "alloc.h"
+#include "clock.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* ---- the limit of a hold ------------------------------------------------ */
+
+static void no_renewal_goes_beyond_the_limit(void **state)
+{
+    (void)state;
+    hold(1, 10000);
+    desk_tick(3000);
+
+    /* 7 s are left, so for these it is asked, and not again */
+    (void)errand_answer(renewal_of(7000), "%d 7000 17 1", ILK__CODE_HELD);
+    desk_tick(7000 - 70 - 2 - 1);
+    assert_null(desk_errand());
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    desk_tick(1);
+
+    assert_lost(ILK_ETIMEOUT);
+}
+
+static void a_far_limit_changes_nothing_at_first(void **state)
+{
+    (void)state;
+    hold(1, 20000);
+
+    for (int i = 0; i < 3; i++) {
+        desk_tick(3000);
+        (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    }
+    desk_tick(3000);
+    (void)errand_answer(renewal_of(20000 - 12000), "%d 8000 17 1",
+                        ILK__CODE_HELD);
+    desk_tick(8000);
+
+    assert_null(desk_errand());
+    assert_lost(ILK_ETIMEOUT);
+}
+
+/* ---- late answers ------------------------------------------------------- */
+
+static void an_answer_after_the_release_changes_nothing(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    errand = renewal_of(TTL_MS);
+    ilk__lease_end(&lease);
+
+    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+    assert_int_equal(desk.stats.renewals, 0);
+}
+
+static void an_answer_to_the_hold_before_changes_nothing(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    errand = renewal_of(TTL_MS);
+    ilk__lease_end(&lease);
+    hold(1, 0);
+
+    (void)errand_answer(errand, "%d", ILK__CODE_LOST);
+
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    assert_no_event();
+}
+
+static void the_handle_may_go_before_the_answer(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    errand = renewal_of(TTL_MS);
+
+    ilk__lease_destroy(&lease);
+    memset(&lease, 0xee, sizeof lease);
+    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+
+    lease_case_init();
+}
+
+static void a_handle_that_goes_takes_its_news_along(void **state)
+{
+    (void)state;
+    hold(0, 0);
+    desk_tick(TTL_MS);
+
+    ilk__lease_destroy(&lease);
+
+    assert_no_event();
+    lease_case_init();
+}
+
+static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+
+    errand_end(renewal_of(TTL_MS), ILK_ECLOSED);
+
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    assert_no_event();
+}
+
+/* ---- by hand ------------------------------------------------------------ */
+
+static void prolonging_moves_deadline_and_renewal(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(2900);
+
+    ilk__lease_prolong(&lease, local_ms, 30000);
+
+    assert_int_equal(ilk__lease_remaining(&lease), 30000 - 302);
+    desk_tick(9999);
+    assert_null(desk_errand());
+    desk_tick(1);
+    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+}
+
+static void a_lost_hold_that_was_found_again_is_held(void **state)
+{
+    (void)state;
+    hold(0, 0);
+    desk_tick(TTL_MS);
+    assert_lost(ILK_ETIMEOUT);
+
+    ilk__lease_prolong(&lease, local_ms, 5000);
+
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+    assert_int_equal(ilk__lease_remaining(&lease), 5000 - 52);
+}
+
+static void watching_again_counts_one_hold(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    ilk__lease_watch(&lease, TTL_MS, 1, ILK__FOREVER);
+
+    assert_int_equal(desk.stats.held, 1);
+    ilk__lease_end(&lease);
+    assert_int_equal(desk.stats.held, 0);
+}
+
+/* ---- no memory ---------------------------------------------------------- */
+
+static void without_memory_the_next_look_renews(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    ilk__alloc_fail_at(1);
+    desk_tick(3000);
+    ilk__alloc_fail_at(0);
+    assert_null(desk_errand());
+    desk_tick(TTL_MS / 10 + 1);
+
+    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    assert_no_event();
+}
+
+static void absurd_leases_do_no_harm(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    (void)errand_answer(renewal_of(TTL_MS), "%d 9223372036854775807 17 1",
+                        ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
+
+    desk_tick(ILK__LEASE_MAX_MS / 3 + 1);
+    (void)errand_answer(renewal_of(TTL_MS), "%d -9223372036854775808 17 1",
+                        ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
+    desk_tick(0);
+
+    assert_lost(ILK_EUNKNOWN);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_renewal_goes_beyond_the_limit),
+        TEST(a_far_limit_changes_nothing_at_first),
+        TEST(an_answer_after_the_release_changes_nothing),
+        TEST(an_answer_to_the_hold_before_changes_nothing),
+        TEST(the_handle_may_go_before_the_answer),
+        TEST(a_handle_that_goes_takes_its_news_along),
+        TEST(closing_ends_a_renewal_and_leaves_the_hold),
+        TEST(prolonging_moves_deadline_and_renewal),
+        TEST(a_lost_hold_that_was_found_again_is_held),
+        TEST(watching_again_counts_one_hold),
+        TEST(without_memory_the_next_look_renews),
+        TEST(absurd_leases_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

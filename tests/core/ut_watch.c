@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_watch.c -- one name that is waited for: refreshes and claims in time. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "desk_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static taker me;
+
+static int setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    taker_open(&me, "orders", &ilk__lock_plain);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    taker_close(&me);
+    return desk_case_teardown(state);
+}
+
+#define ORDERS                                                                 \
+    "5 orders ilk:lock:fence:{orders} ilk:lock:wait:{orders} "                 \
+    "ilk:lock:live:{orders} ilk:lock:readers:{orders}"
+
+/* In line; the holder's lease runs out in so many ms. */
+static void queue_behind(int64_t holder_ms, int ours)
+{
+    assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d %d 1000000 %d", ILK__CODE_QUEUED,
+                               (int)holder_ms, ours),
+                     ILK__ACT_SLEEP);
+}
+
+/* The errand that is due now; all that it asks is checked. */
+static ilk__errand *refresh_of(int entries)
+{
+    ilk__errand *errand = desk_errand();
+    char words[1024];
+
+    assert_non_null(errand);
+    assert_null(desk_errand());
+    snprintf(words, sizeof words,
+             "lock_refresh " ORDERS " %s 6000 5000 64 %d%s%.*s", desk.client_id,
+             entries, entries ? " " : "",
+             entries ? (int)me.waiter.entry_len : 0, me.waiter.entry);
+    assert_string_equal(op_says(&errand->op), words);
+    return errand;
+}
+
+/* Nothing is asked for so long, and then it is. */
+static ilk__errand *refresh_after(int64_t ms, int entries)
+{
+    desk_tick(ms - 1);
+    assert_null(desk_errand());
+    desk_tick(1);
+    return refresh_of(entries);
+}
+
+/* ---- when ---------------------------------------------------------------- */
+
+static void a_waited_name_is_refreshed_every_two_seconds(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+
+    for (int i = 0; i < 3; i++) {
+        ilk__errand *errand = refresh_after(ILK__REFRESH_MS, 1);
+
+        assert_int_equal(errand_answer(errand, "%d %d 1000000 1 3 0 0",
+                                       ILK__CODE_BUSY, 90000),
+                         ILK__ACT_DONE);
+    }
+
+    assert_int_equal(desk.stats.refreshes, 3);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+}
+
+static void a_claim_is_made_when_the_holders_lease_runs_out(void **state)
+{
+    (void)state;
+    queue_behind(500, 1);
+
+    (void)errand_answer(refresh_after(501, 0), "%d 700 1000000 1",
+                        ILK__CODE_BUSY);
+
+    (void)errand_answer(refresh_after(701, 0), "%d -1 1000000 1",
+                        ILK__CODE_BUSY); /* a holder without an end */
+    (void)errand_answer(refresh_after(2000 - 501 - 701, 1),
+                        "%d -1 1000000 1 3 0 0", ILK__CODE_BUSY);
+    assert_int_equal(desk.stats.refreshes, 1); /* claims are none */
+}
+
+static void a_foreign_holder_is_looked_after_more_often(void **state)
+{
+    (void)state;
+    queue_behind(9000, 0);
+
+    for (int i = 0; i < 5; i++)
+        (void)errand_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
+                            "%d -1 1000000 0", ILK__CODE_BUSY);
+    (void)errand_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
+                        "%d 9000 1000000 1", ILK__CODE_BUSY);
+
+    (void)errand_answer(refresh_after(2000 - 600, 1), "%d 9000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+}
+
+static void a_fleet_with_short_leases_looks_as_often(void **state)
+{
+    (void)state;
+    me.waiter.lease_ms = 300;
+    queue_behind(90000, 1);
+
+    for (int i = 0; i < 3; i++)
+        (void)errand_answer(refresh_after(300, 0), "%d 90000 1000000 1",
+                            ILK__CODE_BUSY);
+}
+
+static void more_to_settle_is_asked_for_at_once(void **state)
+{
+    (void)state;
+    queue_behind(500, 1);
+
+    (void)errand_answer(refresh_after(501, 0), "%d -2 1000000 0",
+                        ILK__CODE_MORE);
+    desk_tick(0);
+
+    (void)errand_answer(refresh_of(0), "%d 5000 1000000 1", ILK__CODE_BUSY);
+    desk_tick(100);
+    assert_null(desk_errand());
+}
+
+static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
+    local_ms += 800;
+
+    assert_int_equal(op_answer(&me.op, "%d 500 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+
+    (void)errand_answer(refresh_after(1, 0), "%d 5000 1000000 1",
+                        ILK__CODE_BUSY);
+}
+
+static void a_hurried_watch_asks_now(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+
+    ilk__watch_hurry(me.waiter.watch);
+    desk_tick(0);
+
+    (void)errand_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
+}
+
+static void after_a_reconnect_all_are_refreshed_at_once(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+    desk_tick(700);
+
+    ilk__watch_hurry_all(&desk);
+    desk_tick(0);
+
+    (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+    (void)errand_answer(refresh_after(2000, 1), "%d 90000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+}
+
+static void one_question_at_a_time_is_under_way(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_behind(500, 1);
+    errand = refresh_after(501, 0);
+
+    ilk__watch_hurry_all(&desk);
+    desk_tick(3000);
+    assert_null(desk_errand());
+    (void)errand_answer(errand, "%d 9000 1000000 1", ILK__CODE_BUSY);
+
+    desk_tick(0);
+    (void)errand_answer(refresh_of(1), "%d 9000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+}
+
+/* ---- failures ----------------------------------------------------------- */
+
+static void a_failed_refresh_is_repeated_soon_but_not_at_once(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+
+    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
+                        "-OOM command not allowed\r\n");
+    (void)errand_answer(refresh_after(50, 1), "-ERR whatever\r\n");
+    (void)errand_answer(refresh_after(50, 1), "%d 90000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+
+    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
+                        "%d 90000 1000000 1 3 0 0", ILK__CODE_BUSY);
+}
+
+static void a_failed_claim_is_repeated_soon(void **state)
+{
+    (void)state;
+    queue_behind(500, 1);
+
+    (void)errand_answer(refresh_after(501, 0), "-ERR whatever\r\n");
+
+    (void)errand_answer(refresh_after(50, 0), "%d 90000 1000000 1",
+                        ILK__CODE_BUSY);
+}
+
+static void a_refresh_waits_for_a_server_that_is_away(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_behind(90000, 1);
+    errand = refresh_after(ILK__REFRESH_MS, 1);
+
+    assert_int_equal(errand_no_answer(errand, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    local_ms = errand->op.deadline;
+    assert_int_equal(errand_no_answer(errand, ILK_ECONN, 0), ILK__ACT_DONE);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    errand_end(refresh_after(50, 1), ILK_ECLOSED);
+}
+
+static void a_minute_without_an_answer_is_told_to_all(void **state)
+{
+    int64_t begin;
+
+    (void)state;
+    queue_behind(90000, 1);
+    errand_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
+    begin = local_ms;
+
+    while (local_ms + 2000 < begin + ILK__CONTACT_LOST_MS) {
+        desk_tick(2000);
+        errand_end(refresh_of(1), ILK_ECONN);
+        assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    }
+    desk_tick(2000);
+    errand_end(refresh_of(1), ILK_ECONN);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ECONN);
+}
+
+static void an_answer_in_between_begins_the_minute_anew(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+    errand_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
+    desk_tick(40000);
+    (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
+                        ILK__CODE_BUSY);
+    desk_tick(40000);
+    errand_end(refresh_of(1), ILK_ECONN);
+
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+}
+
+static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+
+    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
+                        "-WRONGTYPE against a key\r\n");
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+    assert_int_equal(op_answer(&me.op, "-WRONGTYPE against a key\r\n"),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ETYPE);
+}
+
+static void an_answer_for_another_number_of_waiters_is_refused(void **state)
+{
+    (void)state;
+    queue_behind(90000, 1);
+
+    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
+                        "%d 90000 1000000 1 %d 5000 17 3 0 0", ILK__CODE_BUSY,
+                        ILK__CODE_HELD);
+
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    errand_end(refresh_after(50, 1), ILK_ECLOSED);
+}
+
+static void absurd_numbers_do_no_harm(void **state)
+{
+    static const char *const absurd[] = {"9223372036854775807",
+                                         "-9223372036854775808"};
+
+    (void)state;
+    queue_behind(500, 1);
+    for (int i = 0; i < 2; i++) {
+        desk_tick(3000);
+        (void)errand_answer(refresh_of(1), "%d %s %s 1 %d 0 0", ILK__CODE_BUSY,
+                            absurd[i], absurd[i], ILK__CODE_QUEUED);
+    }
+    desk_tick(3000);
+    (void)errand_answer(refresh_of(1), "%d 1 1 1 %d %s %s", ILK__CODE_BUSY,
+                        ILK__CODE_HELD, absurd[1], absurd[0]);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_waited_name_is_refreshed_every_two_seconds),
+        TEST(a_claim_is_made_when_the_holders_lease_runs_out),
+        TEST(a_foreign_holder_is_looked_after_more_often),
+        TEST(a_fleet_with_short_leases_looks_as_often),
+        TEST(more_to_settle_is_asked_for_at_once),
+        TEST(an_answer_that_is_old_already_is_followed_by_a_claim),
+        TEST(a_hurried_watch_asks_now),
+        TEST(after_a_reconnect_all_are_refreshed_at_once),
+        TEST(one_question_at_a_time_is_under_way),
+        TEST(a_failed_refresh_is_repeated_soon_but_not_at_once),
+        TEST(a_failed_claim_is_repeated_soon),
+        TEST(a_refresh_waits_for_a_server_that_is_away),
+        TEST(a_minute_without_an_answer_is_told_to_all),
+        TEST(an_answer_in_between_begins_the_minute_anew),
+        TEST(what_no_patience_mends_is_heard_by_the_waiters),
+        TEST(an_answer_for_another_number_of_waiters_is_refused),
+        TEST(absurd_numbers_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

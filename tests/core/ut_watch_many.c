@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_watch_many.c -- one name and many waiters: batches, and what each is told. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "desk_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { MANY = 250 };
+
+static taker takers[MANY];
+static size_t open_count;
+
+static void queue_all(size_t count)
+{
+    for (; open_count < count; open_count++) {
+        taker_open(&takers[open_count], "orders", &ilk__lock_plain);
+        assert_int_equal(taker_acquire(&takers[open_count], -1), ILK__ACT_SEND);
+        assert_int_equal(op_answer(&takers[open_count].op, "%d 90000 1000000 1",
+                                   ILK__CODE_QUEUED),
+                         ILK__ACT_SLEEP);
+    }
+}
+
+static int teardown(void **state)
+{
+    while (open_count > 0)
+        taker_close(&takers[--open_count]);
+    return desk_case_teardown(state);
+}
+
+/* Answer a refresh that must be for the takers [from, from + count). */
+static void answer_batch(size_t from, size_t count)
+{
+    ilk__errand *errand = desk_errand();
+    static char text[16 * 1024];
+    size_t used;
+
+    assert_non_null(errand);
+    assert_null(desk_errand());
+    assert_int_equal(errand->op.command.argc, 3 + 5 + 5 + count);
+    for (size_t i = 0; i < count; i++) {
+        const ilk__waiter *waiter = &takers[from + i].waiter;
+
+        assert_int_equal(errand->op.command.lens[13 + i], waiter->entry_len);
+        assert_memory_equal(errand->op.command.argv[13 + i], waiter->entry,
+                            waiter->entry_len);
+    }
+    used = (size_t)snprintf(text, sizeof text, "%d 90000 1000000 1",
+                            ILK__CODE_BUSY);
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %d 0 0",
+                                 ILK__CODE_QUEUED);
+    assert_int_equal(errand_answer(errand, "%s", text), ILK__ACT_DONE);
+}
+
+static void one_round_is_asked_in_batches_of_a_hundred(void **state)
+{
+    (void)state;
+    queue_all(MANY);
+
+    for (int round = 0; round < 2; round++) {
+        desk_tick(ILK__REFRESH_MS - 1);
+        assert_null(desk_errand());
+        desk_tick(1);
+        answer_batch(0, 100);
+        desk_tick(0);
+        answer_batch(100, 100);
+        desk_tick(0);
+        answer_batch(200, 50);
+        desk_tick(0);
+        assert_null(desk_errand());
+    }
+    assert_int_equal(desk.stats.refreshes, 6);
+}
+
+static void a_reconnect_begins_the_round_anew(void **state)
+{
+    (void)state;
+    queue_all(MANY);
+    desk_tick(ILK__REFRESH_MS);
+    answer_batch(0, 100);
+    desk_tick(0);
+
+    ilk__watch_hurry_all(&desk);
+    answer_batch(100, 100);
+    desk_tick(0);
+
+    answer_batch(0, 100);
+    desk_tick(0);
+    answer_batch(100, 100);
+    desk_tick(0);
+    answer_batch(200, 50);
+}
+
+static void each_is_told_how_it_stands(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_all(4);
+    ilk__wait_tell_news(&takers[3].waiter, ILK__NEWS_WOKEN);
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+
+    (void)errand_answer(errand,
+                        "%d 4000 1000000 1 %d 0 0 %d 4000 17 %d 0 0 "
+                        "%d 0 0",
+                        ILK__CODE_BUSY, ILK__CODE_QUEUED, ILK__CODE_HELD,
+                        ILK__CODE_GONE, ILK__CODE_GONE);
+
+    assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(takers[2].waiter.news, ILK__NEWS_GONE);
+    assert_int_equal(takers[3].waiter.news, ILK__NEWS_WOKEN);
+    assert_int_equal(op_wake(&takers[1].op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(takers[1].op.status, ILK_OK);
+    assert_int_equal(takers[1].waiter.fence, 17);
+    assert_int_equal(takers[1].waiter.granted_ms, 4000);
+    assert_int_equal(takers[1].waiter.began, local_ms);
+}
+
+static void what_the_inbox_told_of_a_grant_counts_more(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_all(1);
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+    inbox_grants(&takers[0], 18, 5000, 1000000);
+
+    (void)errand_answer(errand, "%d 4999 1000000 1 %d 4999 18", ILK__CODE_BUSY,
+                        ILK__CODE_HELD);
+
+    assert_int_equal(takers[0].waiter.news_us, 1000000);
+    assert_int_equal(takers[0].waiter.news_lease_ms, 5000);
+}
+
+static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
+{
+    (void)state;
+    queue_all(1);
+    desk_tick(ILK__REFRESH_MS);
+    (void)errand_answer(desk_errand(), "%d 4999 1000000 1 %d 4999 18",
+                        ILK__CODE_BUSY, ILK__CODE_HELD);
+    assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    inbox_grants(&takers[0], 18, 5000, 1000000);
+
+    assert_null(desk_errand());
+    assert_int_equal(takers[0].op.status, ILK_OK);
+}
+
+static void who_left_meanwhile_is_not_told(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_all(2);
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+    ilk__waiter_leave(&takers[0].waiter);
+    assert_int_equal(ilk__waiter_join(&takers[0].waiter, NULL), ILK_OK);
+
+    (void)errand_answer(errand, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
+                        ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_GONE);
+
+    assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(takers[1].waiter.news, ILK__NEWS_GONE);
+}
+
+static void a_name_nobody_waits_for_is_forgotten(void **state)
+{
+    (void)state;
+    queue_all(2);
+    assert_int_equal(desk.watches.count, 1);
+
+    ilk__waiter_leave(&takers[0].waiter);
+    assert_int_equal(desk.watches.count, 1);
+    ilk__waiter_leave(&takers[1].waiter);
+
+    assert_int_equal(desk.watches.count, 0);
+    assert_int_equal(desk.timers.count, 0);
+}
+
+static void with_its_question_under_way_it_is_forgotten_later(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    queue_all(1);
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+
+    ilk__waiter_leave(&takers[0].waiter);
+    assert_int_equal(desk.watches.count, 1);
+    (void)errand_answer(errand, "%d 90000 1000000 1 %d 0 0", ILK__CODE_BUSY,
+                        ILK__CODE_QUEUED);
+
+    assert_int_equal(desk.watches.count, 0);
+}
+
+static void a_wait_parked_for_too_long_leaves(void **state)
+{
+    char words[1024];
+
+    (void)state;
+    queue_all(2);
+    assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_INTERRUPT),
+                     ILK__ACT_DONE);
+    snprintf(words, sizeof words, "%s", taker_gives_back(&takers[0]));
+    for (int i = 0; i < 2; i++) {
+        desk_tick(ILK__REFRESH_MS);
+        answer_batch(0, 2);
+    }
+    assert_int_equal(desk.stats.waiting, 2);
+
+    desk_tick(ILK__REFRESH_MS);
+
+    assert_gives_back(words);
+    answer_batch(1, 1);
+    assert_null(takers[0].waiter.watch);
+    assert_int_equal(desk.stats.waiting, 1);
+}
+
+static void the_last_parked_wait_takes_its_name_along(void **state)
+{
+    char words[1024];
+
+    (void)state;
+    queue_all(1);
+    assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_INTERRUPT),
+                     ILK__ACT_DONE);
+    snprintf(words, sizeof words, "%s", taker_gives_back(&takers[0]));
+
+    desk_tick(6000);
+
+    assert_gives_back(words);
+    assert_int_equal(desk.watches.count, 0);
+    assert_null(desk_errand());
+}
+
+static void names_are_asked_for_one_by_one(void **state)
+{
+    ilk__errand *first, *second;
+    taker other;
+
+    (void)state;
+    queue_all(1);
+    taker_open(&other, "bills", &ilk__lock_plain);
+    taker_queue(&other, -1);
+    assert_int_equal(desk.watches.count, 2);
+
+    desk_tick(ILK__REFRESH_MS);
+    first = desk_errand();
+    second = desk_errand();
+
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_int_equal(first->op.command.argc, 14);
+    assert_int_equal(second->op.command.argc, 14);
+    assert_string_not_equal(first->op.command.argv[3],
+                            second->op.command.argv[3]);
+    errand_end(first, ILK_ECLOSED);
+    errand_end(second, ILK_ECLOSED);
+    taker_close(&other);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, desk_case_setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_round_is_asked_in_batches_of_a_hundred),
+        TEST(a_reconnect_begins_the_round_anew),
+        TEST(each_is_told_how_it_stands),
+        TEST(what_the_inbox_told_of_a_grant_counts_more),
+        TEST(a_grant_told_by_refresh_and_inbox_is_not_given_back),
+        TEST(who_left_meanwhile_is_not_told),
+        TEST(a_name_nobody_waits_for_is_forgotten),
+        TEST(with_its_question_under_way_it_is_forgotten_later),
+        TEST(a_wait_parked_for_too_long_leaves),
+        TEST(the_last_parked_wait_takes_its_name_along),
+        TEST(names_are_asked_for_one_by_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
