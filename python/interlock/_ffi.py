@@ -107,7 +107,7 @@ def milliseconds(seconds: float, what: str) -> int:
         raise errors.InvalidError(
             f"{what} must be from 0 to {MAX_SECONDS:.0f} seconds, got {seconds!r}"
         )
-    # The inner rounding keeps 0.28 s, which is 280.00000000000006, at 280.
+    # The inner rounding keeps 16.1 s, which is 16100.000000000002, at 16100.
     whole = math.ceil(round(float(seconds) * 1000, 6))
     return whole or int(seconds > 0)
 

@@ -84,8 +84,6 @@ class Events:
         return event
 
     def _fetch(self) -> Event | None:
-        if self._client.closed:
-            raise errors.ClosedError("the client was closed")
         raw = ffi.new("ilk_event *")
         raw.size = ffi.sizeof(raw[0])
         err = _ffi.new_error()

@@ -252,6 +252,15 @@ def test_events_end_with_the_client(url, took):
         assert list(events) == []
 
 
+def test_events_of_a_closed_client_are_refused(url):
+    client = interlock.connect(url)
+    events = client.events()
+    client.close()
+
+    with pytest.raises(interlock.ClosedError):
+        events.get(timeout=0)
+
+
 def test_get_waits_no_longer_than_asked(client, took):
     with took(0.09, 0.5):
         assert client.events().get(timeout=0.1) is None

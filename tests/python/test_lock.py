@@ -73,6 +73,28 @@ def test_release_inside_the_block_is_fine(client, name):
     assert client.inspect(name).state == "free"
 
 
+def test_handing_over_inside_the_block_is_fine(client, other, name):
+    with client.lock(name) as lock:
+        token = lock.detach()
+
+    assert other.lock(name).adopt(token)
+
+
+def test_ctrl_c_between_the_grant_and_the_block_releases(client, name):
+    lock = client.lock(name)
+
+    def acquire_and_be_interrupted():
+        assert type(lock).acquire(lock)
+        raise KeyboardInterrupt
+
+    lock.acquire = acquire_and_be_interrupted
+    with pytest.raises(KeyboardInterrupt), lock:
+        pytest.fail("it was interrupted")
+
+    assert not lock.held
+    assert client.inspect(name).state == "free"
+
+
 def test_double_release_raises_not_owned(client, name):
     lock = client.lock(name)
     assert lock.acquire(0)

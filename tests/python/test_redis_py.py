@@ -217,6 +217,18 @@ def test_a_token_set_by_hand_releases(r, make, name):
         donor.release()
 
 
+def test_a_token_set_by_hand_counts_and_not_the_last_hold(r, make, name):
+    lock, next_one = make(name, timeout=10), make(name, timeout=10)
+    assert lock.acquire()
+    r.delete(name)
+    assert next_one.acquire()
+
+    lock.local.token = next_one.local.token
+
+    lock.release()
+    assert r.get(name) is None
+
+
 def test_do_acquire_takes_a_free_name(r, make, name):
     lock = make(name, timeout=10)
     assert lock.do_acquire(b"raw") is True

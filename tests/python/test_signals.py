@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 
 import pytest
+from interlock._core import lib
 from support import wait_until
 
 WAITER = """
 import interlock, os, sys, time
 client = interlock.connect(os.environ["TEST_URL"])
 lock = client.lock(sys.argv[1])
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     lock.acquire(timeout=eval(sys.argv[2]))
 except KeyboardInterrupt:
     print("interrupted", time.monotonic(), lock.held, flush=True)
@@ -73,6 +75,28 @@ def test_ctrl_c_at_any_moment_leaves_no_waiter(client, run_child, name, waiting)
             waiting(name, 0)
 
 
+def test_a_signal_that_another_thread_got_takes_effect_too(
+    client, run_child, name, waiting
+):
+    code = (
+        "import signal, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+    )
+    with client.lock(name):
+        child = run_child(code + WAITER, name, "None")
+        assert child.stdout.readline() == "ready\n"
+        waiting(name, 1)
+
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        word, at, _ = child.stdout.readline().split()
+
+        assert word == "interrupted"
+        assert 0 <= float(at) - sent < 0.6
+        waiting(name, 0)
+
+
 def test_a_rain_of_signals_moves_no_deadline(client, run_child, name):
     with client.lock(name):
         child = run_child(RAINED_ON, name, "0.6")
@@ -96,6 +120,28 @@ def test_a_rain_of_signals_keeps_the_place_in_the_line(
     lock.release()
 
     assert child.stdout.readline().startswith("True")
+
+
+def test_interruptions_to_the_very_end_leave_no_waiter(client, other, name, took):
+    """ilk_client_interrupt() is what a signal is, from another thread."""
+    stop = threading.Event()
+
+    def rain():
+        while not stop.wait(0.0002):
+            lib.ilk_client_interrupt(other._handle)
+
+    thread = threading.Thread(target=rain)
+    with client.lock(name):
+        thread.start()
+        try:
+            for _ in range(8):
+                lock = other.lock(name)
+                with took(0.049, 0.15):
+                    assert lock.acquire(0.05) is False
+                wait_until(lambda: client.inspect(name).waiting == 0, 1)
+        finally:
+            stop.set()
+            thread.join()
 
 
 def test_a_handler_that_does_not_raise_does_not_end_the_wait(
