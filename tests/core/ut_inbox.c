@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_inbox.c -- the subscription: what is sent, what messages mean. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "desk_case.h"
+
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static taker me;
+
+static int setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    taker_open(&me, "orders", &ilk__lock_plain);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    taker_close(&me);
+    return desk_case_teardown(state);
+}
+
+/* ---- the subscription --------------------------------------------------- */
+
+static void assert_link_sends(const char *words)
+{
+    assert_int_equal(ilk__buf_len(&inbox_link.out), strlen(words));
+    assert_memory_equal(ilk__buf_data(&inbox_link.out), words, strlen(words));
+    ilk__buf_take(&inbox_link.out, strlen(words));
+}
+
+static const char *subscription(void)
+{
+    static char words[128];
+
+    snprintf(words, sizeof words,
+             "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\nilk:inbox:%s\r\n",
+             strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id);
+    return words;
+}
+
+static void confirm(const char *channel)
+{
+    char words[256];
+
+    snprintf(words, sizeof words,
+             ">3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n", strlen(channel),
+             channel);
+    inbox_hears_raw(words);
+}
+
+static const char *own_channel(void)
+{
+    static char channel[64];
+
+    snprintf(channel, sizeof channel, "ilk:inbox:%s", desk.client_id);
+    return channel;
+}
+
+static void it_subscribes_when_the_link_comes_up(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_WANTED;
+    inbox_link.up = 1;
+
+    ilk__inbox_came_up(&desk, &inbox_link);
+    assert_link_sends(subscription());
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    confirm("ilk:inbox:somebody-else");
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    confirm(own_channel());
+
+    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(desk.wakes, 1); /* who waits for it may go on */
+}
+
+static void two_protocols_confirm_alike(void **state)
+{
+    char words[256];
+
+    (void)state;
+    desk.inbox = ILK__INBOX_WANTED;
+    snprintf(words, sizeof words,
+             "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
+             strlen(own_channel()), own_channel());
+
+    inbox_hears_raw(words);
+
+    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+}
+
+static void once_confirmed_all_waits_are_refreshed(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    taker_queue(&me, -1);
+    desk_tick(10);
+    assert_null(desk_errand());
+
+    confirm(own_channel());
+    desk_tick(0);
+
+    errand = desk_errand();
+    assert_non_null(errand);
+    assert_int_equal(errand->op.command.argc, 14);
+    errand_end(errand, ILK_ECLOSED);
+}
+
+static void a_lost_link_is_wanted_again(void **state)
+{
+    (void)state;
+    ilk__fail(&inbox_link.error, ILK_ECONN, "gone");
+
+    ilk__inbox_lost(&desk, &inbox_link);
+
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_string_equal(desk.inbox_error.msg, "gone");
+    assert_int_equal(desk.wakes, 0);
+}
+
+static void a_link_without_rights_is_refused(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_WANTED;
+    ilk__fail(&inbox_link.error, ILK_EAUTH, "WRONGPASS");
+
+    ilk__inbox_lost(&desk, &inbox_link);
+
+    assert_int_equal(desk.inbox, ILK__INBOX_REFUSED);
+    assert_int_equal(desk.wakes, 1);
+}
+
+static void others_channels_are_listened_to_while_waited_for(void **state)
+{
+    static char channel[] = "redisson_lock__channel:{orders}";
+    char words[256];
+
+    (void)state;
+    me.line.channel = (ilk__bytes){.data = channel, .len = strlen(channel)};
+    inbox_link.up = 1;
+    taker_queue(&me, -1);
+    assert_int_equal(desk.channels_changed, 1);
+
+    ilk__inbox_channels(&desk, &inbox_link);
+    assert_int_equal(desk.channels_changed, 0);
+    snprintf(words, sizeof words, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
+             strlen(channel), channel);
+    assert_link_sends(words);
+
+    snprintf(words, sizeof words,
+             ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$1\r\n0\r\n",
+             strlen(channel), channel);
+    inbox_hears_raw(words);
+    desk_tick(0);
+
+    errand_end(desk_errand(), ILK_ECLOSED); /* somebody released: a claim */
+    ilk__inbox_came_up(&desk, &inbox_link);
+    snprintf(words, sizeof words, "%s*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
+             subscription(), strlen(channel), channel);
+    assert_link_sends(words);
+}
+
+static void a_message_of_an_unknown_channel_is_nothing(void **state)
+{
+    (void)state;
+    taker_queue(&me, -1);
+
+    inbox_hears_raw(
+        ">3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$9\r\n1 wake x1\r\n");
+    desk_tick(0);
+
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_null(desk_errand());
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+static void assert_no_sense(const char *payload, size_t len)
+{
+    inbox_hears_bytes(payload, len);
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_null(desk_errand());
+}
+
+static void what_makes_no_sense_changes_nothing(void **state)
+{
+    static const char *const garbage[] = {"",
+                                          " ",
+                                          "1",
+                                          "1 ",
+                                          "1 grant",
+                                          "1 grant ",
+                                          "1 grant x",
+                                          "1 grant x1",
+                                          "1 wake",
+                                          "1 wake x",
+                                          "1 wake x1y",
+                                          "1 wake 1",
+                                          "grant",
+                                          "\r\n",
+                                          "%s%n",
+                                          "1  wake x1 orders",
+                                          "1 wake  x1 orders"};
+    static const char *const versions[] = {"2", "0", "", "11", "one", "-1"};
+    char text[256];
+
+    (void)state;
+    taker_queue(&me, -1);
+
+    for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++)
+        assert_no_sense(garbage[i], strlen(garbage[i]));
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        snprintf(text, sizeof text, "%s grant x1 %s 18 5000 1000000 orders",
+                 versions[i], me.waiter.token);
+        assert_no_sense(text, strlen(text));
+    }
+    assert_no_sense("1 wake\0x1 orders", 16);
+    assert_no_sense("1\0wake x1 orders", 16);
+    assert_no_sense("\0\0\0", 3);
+}
+
+static void numbers_must_be_numbers(void **state)
+{
+    static const char *const numbers[] = {"x 5000 1000000",
+                                          "18 x 1000000",
+                                          "18 5000 x",
+                                          "-18 5000 1000000",
+                                          "18 -1 1000000",
+                                          "18 5000 -1000",
+                                          "18 5000 1e6",
+                                          "18 5000",
+                                          "18",
+                                          "",
+                                          "18  5000 1",
+                                          "1.5 5000 1000000"};
+    char text[256];
+
+    (void)state;
+    taker_queue(&me, -1);
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(text, sizeof text, "1 grant x1 %s %s", me.waiter.token,
+                 numbers[i]);
+        assert_no_sense(text, strlen(text));
+    }
+}
+
+static void every_cut_of_a_grant_is_none(void **state)
+{
+    char text[256];
+    size_t len;
+
+    (void)state;
+    taker_queue(&me, -1);
+    snprintf(text, sizeof text, "1 grant x1 %s 18 5000 1000000",
+             me.waiter.token);
+    len = strlen(text) - strlen("1000000");
+
+    for (size_t cut = 0; cut <= len; cut++)
+        assert_no_sense(text, cut);
+    inbox_hears("%s", text);
+
+    assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
+    assert_int_equal(me.waiter.news_fence, 18);
+    assert_int_equal(me.waiter.news_lease_ms, 5000);
+    assert_int_equal(me.waiter.news_us, 1000000);
+    assert_int_equal(me.waiter.news_at, local_ms);
+}
+
+static void absurd_numbers_in_a_grant_are_no_hold(void **state)
+{
+    (void)state;
+    taker_queue(&me, 8000);
+
+    inbox_hears("1 grant x1 %s 9223372036854775807 9223372036854775807 "
+                "9223372036854775807 orders",
+                me.waiter.token);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    /* Receipt bounds the beginning, a year the lease. */
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(me.waiter.began, local_ms);
+    assert_int_equal(ilk__lease_deadline(me.waiter.began, me.waiter.granted_ms),
+                     ilk__lease_deadline(local_ms, ILK__LEASE_MAX_MS));
+}
+
+static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
+{
+    static const char name[] = "a b\0c {x}";
+    const size_t name_len = sizeof name - 1;
+    char text[128] = "1 grant r99 tok 18 5000 1000000 ";
+    size_t begin = strlen(text);
+    ilk__errand *errand;
+
+    (void)state;
+    memcpy(text + begin, name, name_len);
+
+    inbox_hears_bytes(text, begin + name_len);
+
+    errand = desk_errand();
+    assert_non_null(errand);
+    assert_string_equal(errand->op.command.argv[1],
+                        ilk__scripts[ILK__SCRIPT_RWLOCK_CANCEL].sha1);
+    assert_int_equal(errand->op.command.lens[3], name_len);
+    assert_memory_equal(errand->op.command.argv[3], name, name_len);
+    assert_int_equal(errand->op.command.lens[4],
+                     strlen("ilk:lock:fence=") + name_len);
+    errand_end(errand, ILK_OK);
+}
+
+static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
+{
+    char text[2048];
+
+    (void)state;
+    assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
+    assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
+    memset(text, 'n', sizeof text);
+    memcpy(text, "1 grant x99 tok 18 5000 1000000 ", 32);
+    assert_no_sense(text, sizeof text);
+    assert_no_sense("1 grant x99 tok 18 5000 1000000 ilk:lock:x", 42);
+}
+
+static void a_wake_up_does_not_hide_a_grant(void **state)
+{
+    (void)state;
+    taker_queue(&me, -1);
+    inbox_grants(&me, 18, 5000, 1000000);
+
+    inbox_hears("1 wake x1 orders");
+
+    assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
+    inbox_hears("1 wake x2 orders"); /* nobody */
+    assert_null(desk_errand());
+}
+
+static void replies_that_are_no_messages_are_skipped(void **state)
+{
+    static const char *const others[] = {
+        "+PONG\r\n",
+        "$-1\r\n",
+        ":1\r\n",
+        "*0\r\n",
+        "*-1\r\n",
+        "*2\r\n$4\r\npong\r\n$0\r\n\r\n",
+        "*3\r\n:1\r\n:2\r\n:3\r\n",
+        "*3\r\n$7\r\nmessage\r\n:2\r\n$1\r\nx\r\n",
+        "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n:3\r\n",
+        "*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n",
+        "*3\r\n$-1\r\n$-1\r\n$-1\r\n",
+        "*3\r\n*0\r\n*0\r\n*0\r\n"};
+
+    (void)state;
+    taker_queue(&me, -1);
+    desk.inbox = ILK__INBOX_WANTED;
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        inbox_hears_raw(others[i]);
+
+    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_null(desk_errand());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_subscribes_when_the_link_comes_up),
+        TEST(two_protocols_confirm_alike),
+        TEST(once_confirmed_all_waits_are_refreshed),
+        TEST(a_lost_link_is_wanted_again),
+        TEST(a_link_without_rights_is_refused),
+        TEST(others_channels_are_listened_to_while_waited_for),
+        TEST(a_message_of_an_unknown_channel_is_nothing),
+        TEST(what_makes_no_sense_changes_nothing),
+        TEST(numbers_must_be_numbers),
+        TEST(every_cut_of_a_grant_is_none),
+        TEST(absurd_numbers_in_a_grant_are_no_hold),
+        TEST(a_grant_for_nobody_is_given_back_whatever_the_name),
+        TEST(a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped),
+        TEST(a_wake_up_does_not_hide_a_grant),
+        TEST(replies_that_are_no_messages_are_skipped),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
