@@ -15,7 +15,7 @@ if(CMAKE_OBJCOPY AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
         COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${ilk_one_object}
         COMMAND ${CMAKE_COMMAND} -E rm -f ${ilk_archive}
         COMMAND ${CMAKE_AR} rcs ${ilk_archive} ${ilk_one_object}
-        DEPENDS ${ilk_all_objects}
+        DEPENDS interlock_static # Make knows no objects of other targets
         COMMENT "Making the static library to install"
         COMMAND_EXPAND_LISTS VERBATIM)
     add_custom_target(interlock_archive ALL DEPENDS ${ilk_archive})

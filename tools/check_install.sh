@@ -11,6 +11,12 @@ trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
 
 cmake --install "$build" --prefix "$prefix" >"$work/install.log"
+
+# The plainest way: the default generator, and nothing but `--install`.
+cmake -S "$root" -B "$work/plain" -G 'Unix Makefiles' -DILK_TESTS=OFF \
+    -DILK_LUA=OFF -DCMAKE_INSTALL_PREFIX="$work/plainly" >"$work/plain.log"
+CMAKE_BUILD_PARALLEL_LEVEL=2 cmake --install "$work/plain" >>"$work/plain.log"
+"$work/plainly/bin/interlock" version
 libdir=$(dirname "$(find "$prefix" -name interlock.pc)")/..
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 export LD_LIBRARY_PATH="$libdir"
