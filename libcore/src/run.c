@@ -76,7 +76,7 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
 
     if (ticking)
         limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
-    if (atomic_load(&desk->wakes) != seen->wakes)
+    if (client->closed || atomic_load(&desk->wakes) != seen->wakes)
         limit = 0; /* missed while nobody could wake us */
     st = ilk__park(parker, limit);
     if (client->closed)
