@@ -5,7 +5,8 @@ A block marked ``<!-- run: c|python|lua|sh -->`` in the line before its fence
 is compiled with -Werror (C) and executed, each with a server of its own in
 ``$INTERLOCK_URL``, and must end with status 0. Where a fence without a
 language stands right behind it, marked ``<!-- output -->``, what the block
-printed must be that; ``…`` stands for anything.
+printed must be that; ``…`` stands for anything. Marked ``<!-- output: numbers
+vary -->`` it may differ in its numbers, so that a page shows a real run.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from support import Server  # noqa: E402
 BLOCK = re.compile(
     r"^(?P<indent>[ ]*)<!-- run: (?P<language>[a-z]+) -->\n"
     r"\s*```(?P<tag>\w*)\n(?P<code>.*?)^[ ]*```[ ]*\n"
-    r"(?:\s*<!-- output -->\n\s*```\w*\n(?P<output>.*?)^[ ]*```[ ]*$)?",
+    r"(?:\s*<!-- output(?P<vary>: numbers vary)? -->\n"
+    r"\s*```\w*\n(?P<output>.*?)^[ ]*```[ ]*$)?",
     re.MULTILINE | re.DOTALL,
 )
 MARK = re.compile(r"^\s*<!-- run:", re.MULTILINE)
+OUTPUT_MARK = re.compile(r"^\s*<!-- output", re.MULTILINE)
 BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release"))
 CC_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
@@ -42,6 +45,7 @@ class Block(NamedTuple):
     language: str
     code: str
     output: str | None
+    vary: bool
 
 
 def pages():
@@ -58,6 +62,7 @@ def blocks_of(path):
             match["language"],
             textwrap.dedent(match["code"]),
             None if output is None else textwrap.dedent(output),
+            match["vary"] is not None,
         )
 
 
@@ -127,8 +132,10 @@ def environment(server, command):
     return env
 
 
-def matches(pattern, text):
-    pieces = (re.escape(piece) for piece in pattern.strip().split("…"))
+def matches(pattern, text, numbers_vary=False):
+    pieces = [re.escape(piece) for piece in pattern.strip().split("…")]
+    if numbers_vary:
+        pieces = [re.sub("[0-9]+", "[0-9]+", piece) for piece in pieces]
     return re.fullmatch(".*?".join(pieces), text.strip(), re.DOTALL)
 
 
@@ -148,14 +155,17 @@ def test_block(block, tmp_path):
         )
     assert ran.returncode == 0, f"{block.where}\n{ran.stdout}{ran.stderr}"
     if block.output is not None:
-        assert matches(block.output, ran.stdout), ran.stdout
+        assert matches(block.output, ran.stdout, block.vary), ran.stdout
 
 
 def test_no_mark_is_overlooked():
     for path in pages():
         if path.exists():
-            marks = len(MARK.findall(path.read_text(encoding="utf-8")))
-            assert marks == len(list(blocks_of(path))), path
+            text = path.read_text(encoding="utf-8")
+            blocks = list(blocks_of(path))
+            assert len(MARK.findall(text)) == len(blocks), path
+            shown = [block for block in blocks if block.output is not None]
+            assert len(OUTPUT_MARK.findall(text)) == len(shown), path
 
 
 def test_the_readme_shows_each_language():
