@@ -10,7 +10,19 @@ import subprocess
 import time
 
 import interlock
-from harness import OTHER, OUT, Report, Server, in_turns, median, pinned, run, worker
+from harness import (
+    ANY,
+    OTHER,
+    OUT,
+    SAME,
+    Report,
+    Server,
+    in_turns,
+    median,
+    pinned,
+    run,
+    worker,
+)
 
 PROCESSES = 4
 THREADS = 25
@@ -29,30 +41,43 @@ SENT = {
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print(f"\n-- {WAITERS} waiters in {PROCESSES} processes, no time inside")
-    seconds = max(2.0, 2 * given.seconds)
-    sides = {"interlock, C": lambda: crowd(server, "c", seconds)}
-    for kind in PYTHON:
-        sides[kind] = lambda kind=kind: crowd(server, kind, seconds)
-    results = in_turns(given.rounds, **sides)
-    report.raw["crowd"] = results
-    show_ours(report, "interlock, C", results["interlock, C"])
-    show_ours(report, "interlock", results["interlock"])
-    show_others(report, results)
+    seconds = max(0.5, 1.5 * given.seconds)
+    for where, cpus in (("all cores", ANY), ("one core", SAME)):
+        compare(server, report, given.rounds, seconds, where, cpus)
     arrival(server, report, given.rounds)
     handover(server, report, given.rounds)
 
 
-def crowd(server: Server, kind: str, seconds: float) -> dict:
+def compare(
+    server: Server,
+    report: Report,
+    rounds: int,
+    seconds: float,
+    where: str,
+    cpus: set[int],
+) -> None:
+    sides = {
+        kind: lambda kind=kind: crowd(server, kind, seconds, cpus)
+        for kind in ("C", *PYTHON)
+    }
+    results = in_turns(rounds, **sides)
+    report.raw[f"crowd, {where}"] = results
+    show_ours(report, f"C, {where}", results["C"])
+    show_ours(report, f"Python, {where}", results["interlock"])
+    show_others(report, where, results)
+
+
+def crowd(server: Server, kind: str, seconds: float, cpus: set[int]) -> dict:
     """One round: all processes start at one moment; their logs together."""
     name = f"crowd-{kind}-{time.monotonic_ns()}"
     starts = time.monotonic() + START_UP
     words = [server.url, name, THREADS, starts, starts + seconds]
-    command = [OUT / "crowd", *words] if kind == "c" else worker("crowd", kind, *words)
+    command = [OUT / "crowd", *words] if kind == "C" else worker("crowd", kind, *words)
     before = server.calls()
     processes = [
         subprocess.Popen(
             [str(word) for word in command],
-            stdout=subprocess.PIPE, preexec_fn=pinned(OTHER),
+            stdout=subprocess.PIPE, preexec_fn=pinned(cpus),
         )
         for _ in range(PROCESSES)
     ]  # fmt: skip
@@ -60,7 +85,7 @@ def crowd(server: Server, kind: str, seconds: float) -> dict:
     for process in processes:
         logs += json.loads(process.communicate(timeout=120)[0])
     after = server.calls()
-    weights = SENT["interlock" if kind == "c" else kind]
+    weights = SENT["interlock" if kind == "C" else kind]
     sent = sum(
         weight * (after.get(name, 0) - before.get(name, 0))
         for name, weight in weights.items()
@@ -108,26 +133,22 @@ def show_ours(report: Report, label: str, results: list[dict]) -> None:
     report.row(f"{label}: longest / median wait", ratio, "x", "<= 3")
 
 
-def show_others(report: Report, results: dict[str, list]) -> None:
-    changes = {k: median(v, "changes_per_s") for k, v in results.items()}
+def show_others(report: Report, where: str, results: dict[str, list]) -> None:
     for kind in ("python-redis-lock", "redis-py"):
         side = results[kind]
         commands = statistics.median(r["sent"] / r["total"] for r in side)
-        report.row(f"{kind}: commands per acquisition", commands, "")
-        report.row(f"{kind}: Jain fairness", median(side, "jain"), "")
         longest = median(side, "wait_longest_ms")
-        report.row(f"{kind}: longest wait", longest, "ms")
+        report.row(f"{kind}, {where}: commands per acquisition", commands, "")
+        report.row(f"{kind}, {where}: Jain fairness", median(side, "jain"), "")
+        report.row(f"{kind}, {where}: longest wait", longest, "ms")
+    changes = {k: median(v, "changes_per_s") for k, v in results.items()}
     for kind, value in changes.items():
-        report.row(f"{kind}: owner changes", value, "/s")
-    ours = changes["interlock"]
-    report.row(
-        "    Python ours / redis-py: owner changes",
-        ours / changes["redis-py"], "x", ">= 20",
-    )  # fmt: skip
-    report.row(
-        "    Python ours / python-redis-lock: owner changes",
-        ours / changes["python-redis-lock"], "x", ">= 3",
-    )  # fmt: skip
+        label = "Python" if kind == "interlock" else kind
+        report.row(f"{label}, {where}: owner changes", value, "/s")
+    for kind, least in (("redis-py", 20), ("python-redis-lock", 3)):
+        ratio = changes["interlock"] / changes[kind]
+        what = f"    owner changes, Python ours / {kind}"
+        report.row(what, ratio, "x", f">= {least}")
 
 
 def arrival(server: Server, report: Report, rounds: int) -> None:
