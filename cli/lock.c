@@ -91,18 +91,11 @@ static int take_options(struct cli_args *args, struct lock_args *lock)
     return key;
 }
 
-/* Give a wait up. A wait that runs out is withdrawn before the call returns;
-   ilk_lock_cancel() would leave that to the library's thread, and we are
-   about to end. */
-static int give_up(ilk_lock *lock)
+/* Give a wait up: closing stays until nobody waits for us any more. */
+static int give_up(ilk_client *client, ilk_lock *lock)
 {
-    ilk_status st;
-
-    do
-        st = ilk_lock_acquire(lock, 1, NULL);
-    while (st == ILK_EINTR);
-    if (st == ILK_OK)
-        ilk_lock_release(lock, NULL);
+    ilk_lock_cancel(lock, NULL);
+    ilk_client_close(client, NULL);
     return CLI_SIGNALLED + cli_signals_ending();
 }
 
@@ -147,7 +140,7 @@ static int acquire(ilk_client *client, ilk_lock *lock,
     if (st == ILK_OK)
         return 1;
     if (st == ILK_EINTR) {
-        *out_status = give_up(lock);
+        *out_status = give_up(client, lock);
         return 0;
     }
     *out_status = cli_fail(st, &err);
