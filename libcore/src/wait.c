@@ -93,6 +93,8 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
 {
     if (atomic_exchange(&waiter->cancelled, 0))
         return ILK_ECANCELLED;
+    if (waiter->once) /* a parked wait is taken up for one look only */
+        return ILK_EBUSY;
     return op->now >= op->deadline ? ILK_ETIMEOUT : ILK_OK;
 }
 
