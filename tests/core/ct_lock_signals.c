@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_signals.c -- signals, and descriptors that run out. */
+#include "lock_thread.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static _Atomic int drops;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&drops, 1);
+}
+
+static int setup(void **state)
+{
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+
+    (void)state;
+    sigaction(SIGALRM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+static void rain(int period_us)
+{
+    struct itimerval every = {{0, period_us}, {0, period_us}};
+
+    assert_int_equal(0, setitimer(ITIMER_REAL, &every, NULL));
+}
+
+static void shelter(int how)
+{
+    sigset_t drop;
+
+    sigemptyset(&drop);
+    sigaddset(&drop, SIGALRM);
+    pthread_sigmask(how, &drop, NULL);
+}
+
+/* ---- rain --------------------------------------------------------------- */
+
+typedef struct walker {
+    pthread_t thread;
+    ilk_client *client;
+    int *inside, *shared; /* guarded by the lock */
+    int rounds, failures, interrupted;
+    ilk_error err;
+} walker;
+
+static ilk_status acquire_in_rain(walker *w, ilk_lock *lock)
+{
+    ilk_status st;
+
+    while ((st = ilk_lock_acquire(lock, 20000, &w->err)) == ILK_EINTR)
+        w->interrupted++;
+    return st;
+}
+
+static void *walk(void *arg)
+{
+    walker *w = arg;
+    ilk_lock *lock = NULL;
+
+    w->failures += ilk_lock_open(&lock, w->client, "rain", 4, NULL, &w->err);
+    for (int i = 0; i < w->rounds && !w->failures; i++) {
+        w->failures += acquire_in_rain(w, lock) != ILK_OK;
+        w->failures += ++*w->inside != 1;
+        ++*w->shared;
+        fixture_sleep_ms(2); /* so that the others see rain while waiting */
+        --*w->inside;
+        w->failures += ilk_lock_release(lock, &w->err) != ILK_OK;
+    }
+    ilk_lock_free(lock);
+    return NULL;
+}
+
+static void rain_of_signals_stops_nobody(void **state)
+{
+    ilk_client *clients[] = {open_client(), open_client()};
+    walker walkers[4];
+    int inside = 0, shared = 0, interrupted = 0;
+
+    (void)state;
+    rain(1000);
+    for (int i = 0; i < 4; i++) {
+        walkers[i] = (walker){.client = clients[i % 2],
+                              .inside = &inside,
+                              .shared = &shared,
+                              .rounds = 50};
+        pthread_create(&walkers[i].thread, NULL, walk, &walkers[i]);
+    }
+    shelter(SIG_BLOCK); /* the kernel would send all of them to us */
+    for (int i = 0; i < 4; i++) {
+        pthread_join(walkers[i].thread, NULL);
+        interrupted += walkers[i].interrupted;
+    }
+    rain(0);
+    shelter(SIG_UNBLOCK);
+    for (int i = 0; i < 4; i++) {
+        if (walkers[i].failures)
+            print_error("walker %d: %s\n", i, walkers[i].err.msg);
+        assert_int_equal(0, walkers[i].failures);
+    }
+    assert_int_equal(200, shared);
+    assert_true(atomic_load(&drops) > 100);
+    assert_true(interrupted > 10); /* it did rain on those who waited */
+    for (int i = 0; i < 2; i++)
+        ilk_client_free(clients[i]);
+}
+
+typedef struct queuer {
+    walker walker;
+    ilk_lock *lock;
+    int *turn, got_turn; /* the turn is guarded by the lock */
+} queuer;
+
+static void *queue_up(void *arg)
+{
+    queuer *q = arg;
+
+    q->walker.failures = acquire_in_rain(&q->walker, q->lock) != ILK_OK;
+    q->got_turn = ++*q->turn;
+    q->walker.failures += ilk_lock_release(q->lock, NULL) != ILK_OK;
+    return NULL;
+}
+
+static void order_holds_in_the_rain(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *holder = open_lock(client, "queue");
+    static queuer queuers[8];
+    ilk_error err = {0};
+    int turn = 0;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    rain(1000);
+    for (int i = 0; i < 8; i++) {
+        queuers[i].lock = open_lock(client, "queue");
+        queuers[i].turn = &turn;
+        pthread_create(&queuers[i].walker.thread, NULL, queue_up, &queuers[i]);
+        await_waiters("queue", i + 1);
+    }
+    shelter(SIG_BLOCK);
+    fixture_sleep_ms(50);
+    assert_status(ILK_OK, ilk_lock_release(holder, &err));
+    for (int i = 0; i < 8; i++)
+        pthread_join(queuers[i].walker.thread, NULL);
+    rain(0);
+    shelter(SIG_UNBLOCK);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(0, queuers[i].walker.failures);
+        assert_int_equal(i + 1, queuers[i].got_turn);
+        ilk_lock_free(queuers[i].lock);
+    }
+    ilk_lock_free(holder);
+    ilk_client_free(client);
+}
+
+static void deadline_holds_in_the_rain(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "until"), *b = open_lock(client, "until");
+    ilk_error err = {0};
+    int64_t began, until;
+    ilk_status st;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    rain(1000);
+    began = fixture_now_ms();
+    until = began + 300;
+    do {
+        int64_t left = until - fixture_now_ms();
+
+        st = ilk_lock_acquire(b, left > 0 ? left : 0, &err);
+    } while (st == ILK_EINTR);
+    rain(0);
+    assert_true(st == ILK_ETIMEOUT || st == ILK_EBUSY);
+    assert_on_time(fixture_now_ms() - began, 300);
+    await_waiters("until", 0);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+/* ---- one signal --------------------------------------------------------- */
+
+/* A holder, and a wait that a signal has just ended. */
+static void park_one(const char *name, ilk_lock *holder, ilk_lock *parked)
+{
+    ilk_error err = {0};
+    int64_t at;
+    taker t;
+
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    start_taker(&t, parked, -1);
+    await_waiters(name, 1);
+    fixture_sleep_ms(20);
+    at = fixture_now_ms();
+    pthread_kill(t.thread, SIGUSR1);
+    assert_took(ILK_EINTR, &t);
+    assert_on_time(t.ended_at - at, 0);
+    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{%s}", name));
+}
+
+static void parked_wait_that_nobody_takes_up_leaves_the_line(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "left"), *b = open_lock(client, "left");
+    int64_t parked_at;
+
+    (void)state;
+    park_one("left", a, b);
+    parked_at = fixture_now_ms();
+    await_waiters("left", 0);
+    assert_in_range(fixture_now_ms() - parked_at, 4000, 9000);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+static void grant_to_a_parked_wait_ages_out(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_lock *a = open_lock(client, "aged"), *next = open_lock(other, "aged");
+    ilk_lock *b = open_lock_with(client, "aged", 500, 0);
+    ilk_error err = {0};
+    int64_t fence;
+    taker t;
+
+    (void)state;
+    park_one("aged", a, b);
+    start_taker(&t, next, -1);
+    await_waiters("aged", 2);
+    assert_status(ILK_OK, ilk_lock_release(a, &err)); /* for 500 ms */
+    assert_took(ILK_OK, &t);
+    fence = ilk_lock_fence(next);
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(b, 300, &err));
+    assert_string_equal(ilk_lock_token(next), fixture_command(&fx, "GET aged"));
+    assert_status(ILK_OK, ilk_lock_release(next, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, 1000, &err));
+    assert_true(ilk_lock_fence(b) > fence);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_lock_free(next);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
+static void another_verb_ends_a_parked_wait(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "verb"), *b = open_lock(client, "verb");
+    ilk_error err = {0};
+
+    (void)state;
+    park_one("verb", a, b);
+    assert_status(ILK_ENOTOWNER, ilk_lock_release(b, &err));
+    await_waiters("verb", 0);
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    park_one("verb", a, b);
+    ilk_lock_free(b); /* so does freeing the handle */
+    await_waiters("verb", 0);
+    ilk_lock_free(a);
+    ilk_client_free(client);
+}
+
+static void parked_wait_taken_up_for_one_look_is_busy(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "look"), *b = open_lock(client, "look");
+    ilk_error err = {0};
+    int64_t began;
+
+    (void)state;
+    park_one("look", a, b);
+    began = fixture_now_ms();
+    assert_status(ILK_EBUSY, ilk_lock_acquire(b, 0, &err));
+    assert_on_time(fixture_now_ms() - began, 0);
+    await_waiters("look", 0);
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    park_one("look", a, b);
+    assert_status(ILK_OK, ilk_lock_release(a, &err)); /* granted meanwhile */
+    fixture_sleep_ms(20);
+    assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+/* ---- descriptors -------------------------------------------------------- */
+
+static rlim_t limit_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    rlim_t before;
+
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &limit));
+    before = limit.rlim_cur;
+    limit.rlim_cur = most;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
+    return before;
+}
+
+static void no_descriptors_left(void **state)
+{
+    ilk_client *client = open_client(), *none = NULL;
+    ilk_lock *a = open_lock_with(client, "fds", 0, ILK_LOCK_NO_RENEW);
+    ilk_lock *b = open_lock_with(client, "fds", 0, ILK_LOCK_NO_RENEW);
+    ilk_error err = {0};
+    int next = dup(STDIN_FILENO);
+    rlim_t before;
+    int64_t began;
+
+    (void)state;
+    close(next);
+    before = limit_descriptors((rlim_t)next);
+    assert_status(ILK_ESYSTEM, ilk_client_open(&none, fx.unix_url, NULL, &err));
+    assert_non_null(strstr(err.msg, "Too many open files"));
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err)); /* has its lane */
+    began = fixture_now_ms();
+    assert_true(ilk_lock_acquire(b, 300, &err) < 0); /* cannot have an inbox */
+    assert_true(fixture_now_ms() - began < 360);
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, 300, &err));
+    limit_descriptors(before);
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(a, 300, &err));
+    assert_status(ILK_OK, ilk_lock_release(b, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rain_of_signals_stops_nobody),
+        cmocka_unit_test(order_holds_in_the_rain),
+        cmocka_unit_test(deadline_holds_in_the_rain),
+        cmocka_unit_test(parked_wait_that_nobody_takes_up_leaves_the_line),
+        cmocka_unit_test(grant_to_a_parked_wait_ages_out),
+        cmocka_unit_test(another_verb_ends_a_parked_wait),
+        cmocka_unit_test(parked_wait_taken_up_for_one_look_is_busy),
+        cmocka_unit_test(no_descriptors_left),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
