@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_fork.c -- a process that forks while it holds or waits. */
+#include "lock_thread.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+typedef struct family {
+    ilk_client *client;
+    ilk_lock *held, *idle, *reader;
+    ilk_lock_many *many;
+} family;
+
+static void open_family(family *f)
+{
+    const void *names[] = {"m1", "m2"};
+    const size_t lens[] = {2, 2};
+    ilk_error err = {0};
+
+    f->client = open_client();
+    f->held = open_lock_with(f->client, "held", 600, 0);
+    f->idle = open_lock(f->client, "idle");
+    assert_status(ILK_OK, ilk_rwlock_read_open(&f->reader, f->client, "rw", 2,
+                                               NULL, &err));
+    assert_status(ILK_OK, ilk_lock_many_open(&f->many, f->client, names, lens,
+                                             2, NULL, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(f->held, 0, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(f->many, 0, &err));
+    fixture_command(&fx, "SET idle x PX 60");
+    assert_status(ILK_ETIMEOUT,
+                  ilk_lock_acquire(f->idle, 10, &err)); /* inbox */
+}
+
+static void free_family(family *f)
+{
+    ilk_lock_free(f->held);
+    ilk_lock_free(f->idle);
+    ilk_lock_free(f->reader);
+    ilk_lock_many_free(f->many);
+    ilk_client_free(f->client);
+}
+
+/* In a child: no assertions, the exit status says which line failed. */
+#define demand(condition)                                                      \
+    do {                                                                       \
+        if (!(condition))                                                      \
+            _exit(1 + __LINE__ % 250);                                         \
+    } while (0)
+
+#define assert_child_ends_well(pid)                                            \
+    do {                                                                       \
+        int ended_as;                                                          \
+        assert_int_equal(pid, waitpid(pid, &ended_as, 0));                     \
+        assert_true(WIFEXITED(ended_as));                                      \
+        if (WEXITSTATUS(ended_as) != 0)                                        \
+            print_error("demand of line %d (modulo 250)\n",                    \
+                        WEXITSTATUS(ended_as) - 1);                            \
+        assert_int_equal(0, WEXITSTATUS(ended_as));                            \
+    } while (0)
+
+static pid_t fork_now(void)
+{
+    fflush(NULL);
+    return fork();
+}
+
+static void demand_forked(const family *f)
+{
+    ilk_client_stats stats = {.size = sizeof stats};
+    ilk_event event = {.size = sizeof event};
+    ilk_lock *lock = NULL;
+    ilk_info *info = NULL;
+    ilk_list *list = NULL;
+    ilk_value *value = NULL;
+    int fd;
+
+    demand(ilk_lock_acquire(f->idle, 0, NULL) == ILK_EFORKED);
+    demand(ilk_lock_acquire(f->idle, -1, NULL) == ILK_EFORKED);
+    demand(ilk_lock_acquire(f->reader, -1, NULL) == ILK_EFORKED);
+    demand(ilk_lock_release(f->held, NULL) == ILK_EFORKED);
+    demand(ilk_lock_extend(f->held, 0, NULL) == ILK_EFORKED);
+    demand(ilk_lock_check(f->held, NULL) == ILK_EFORKED);
+    demand(ilk_lock_cancel(f->held, NULL) == ILK_EFORKED);
+    demand(ilk_lock_detach(f->held, NULL) == ILK_EFORKED);
+    demand(ilk_lock_adopt(f->idle, "t", 1, NULL) == ILK_EFORKED);
+    demand(!ilk_lock_held(f->held) && !ilk_lock_remaining_ms(f->held));
+    demand(ilk_lock_many_acquire(f->many, 0, NULL) == ILK_EFORKED);
+    demand(ilk_lock_many_release(f->many, NULL) == ILK_EFORKED);
+    demand(ilk_lock_many_extend(f->many, 0, NULL) == ILK_EFORKED);
+    demand(ilk_lock_many_check(f->many, NULL) == ILK_EFORKED);
+    demand(ilk_lock_many_cancel(f->many, NULL) == ILK_EFORKED);
+    demand(!ilk_lock_many_held(f->many));
+    demand(ilk_lock_open(&lock, f->client, "x", 1, NULL, NULL) == ILK_EFORKED);
+    demand(ilk_lock_break(f->client, "held", 4, NULL, 0, NULL) == ILK_EFORKED);
+    demand(ilk_inspect(&info, f->client, "held", 4, NULL) == ILK_EFORKED);
+    demand(ilk_list_open(&list, f->client, NULL, 0, NULL) == ILK_EFORKED);
+    demand(ilk_guard_get(&value, f->client, "g", 1, NULL) == ILK_EFORKED);
+    demand(ilk_guard_set(f->client, "g", 1, 0, "", 0, NULL) == ILK_EFORKED);
+    demand(ilk_guard_remove(f->client, "g", 1, NULL) == ILK_EFORKED);
+    demand(ilk_client_ping(f->client, 0, NULL) == ILK_EFORKED);
+    demand(ilk_client_close(f->client, NULL) == ILK_EFORKED);
+    demand(ilk_client_event_fd(f->client, &fd, NULL) == ILK_EFORKED);
+    demand(ilk_client_next_event(f->client, &event, NULL) == ILK_EFORKED);
+    demand(ilk_client_get_stats(f->client, &stats, NULL) == ILK_EFORKED);
+    ilk_client_interrupt(f->client);
+}
+
+static void child_is_refused_and_the_parent_still_holds(void **state)
+{
+    ilk_error err = {0};
+    ilk_client_stats before = {.size = sizeof before}, after = before;
+    family f;
+    pid_t pid;
+
+    (void)state;
+    open_family(&f);
+    fixture_sleep_ms(300); /* renewed once: all connections are there */
+    ilk_client_get_stats(f.client, &before, NULL);
+    pid = fork_now();
+    if (pid == 0) {
+        demand_forked(&f);
+        free_family(&f); /* quietly */
+        _exit(0);
+    }
+    assert_child_ends_well(pid);
+
+    fixture_sleep_ms(1000); /* renewal goes on, on the parent's connections */
+    assert_status(ILK_OK, ilk_lock_check(f.held, &err));
+    assert_int_equal(1, ilk_lock_held(f.held));
+    assert_status(ILK_OK, ilk_client_ping(f.client, -1, &err));
+    assert_status(ILK_OK, ilk_lock_release(f.held, &err));
+    assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));
+    ilk_client_get_stats(f.client, &after, NULL);
+    assert_int_equal(before.connects, after.connects);
+    free_family(&f);
+}
+
+static void child_sends_nothing(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock_with(client, "quiet", 60000, 0);
+    ilk_error err = {0};
+    pid_t pid;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "CONFIG RESETSTAT");
+    pid = fork_now();
+    if (pid == 0) {
+        demand(ilk_lock_release(lock, NULL) == ILK_EFORKED);
+        ilk_lock_free(lock);
+        ilk_client_free(client);
+        _exit(0);
+    }
+    assert_child_ends_well(pid);
+    assert_null(strstr(fixture_command(&fx, "INFO commandstats"), "eval"));
+    assert_null(strstr(fx.reply, "quit"));
+    assert_string_equal(ilk_lock_token(lock),
+                        fixture_command(&fx, "GET quiet"));
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void fork_while_another_thread_waits(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "fw"), *b = open_lock(client, "fw");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    start_taker(&t, b, -1);
+    await_waiters("fw", 1);
+    for (int i = 0; i < 5; i++) {
+        pid_t pid = fork_now();
+
+        if (pid == 0) {
+            demand(ilk_lock_acquire(b, 0, NULL) == ILK_EFORKED);
+            demand(ilk_lock_cancel(b, NULL) == ILK_EFORKED);
+            ilk_lock_free(b);
+            ilk_lock_free(a);
+            ilk_client_free(client);
+            _exit(0);
+        }
+        assert_child_ends_well(pid);
+    }
+    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{fw}"));
+    assert_false(atomic_load(&t.done));
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    assert_took(ILK_OK, &t);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+static void *ping_on(void *arg)
+{
+    while (ilk_client_ping(arg, -1, NULL) == ILK_OK)
+        continue;
+    return NULL;
+}
+
+/* The child's copies of mutexes may be locked for ever. */
+static void fork_while_other_threads_call(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "calls");
+    pthread_t threads[4];
+    ilk_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, ping_on, client);
+    for (int i = 0; i < 30; i++) {
+        pid_t pid = fork_now();
+
+        if (pid == 0) {
+            alarm(10);
+            demand(ilk_lock_acquire(lock, 0, NULL) == ILK_EFORKED);
+            if (i % 2) {
+                demand(ilk_client_reopen(client, NULL) == ILK_OK);
+                demand(ilk_client_ping(client, -1, NULL) == ILK_OK);
+            }
+            ilk_lock_free(lock);
+            ilk_client_free(client);
+            _exit(0);
+        }
+        assert_child_ends_well(pid);
+    }
+    assert_status(ILK_OK, ilk_client_close(client, &err));
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void demand_own_life(family *f, const char *parents_id)
+{
+    ilk_lock *mine = NULL;
+
+    demand(ilk_client_reopen(f->client, NULL) == ILK_OK);
+    demand(strcmp(ilk_client_id(f->client), parents_id) != 0);
+    demand(ilk_client_reopen(f->client, NULL) == ILK_OK); /* harmless */
+    demand(!ilk_lock_held(f->held));
+    demand(ilk_lock_release(f->held, NULL) == ILK_EFORKED); /* told once */
+    demand(ilk_lock_release(f->held, NULL) == ILK_ENOTOWNER);
+    demand(ilk_lock_acquire(f->held, 0, NULL) == ILK_EBUSY);
+    demand(ilk_lock_acquire(f->held, 50, NULL) == ILK_ETIMEOUT);
+    demand(ilk_lock_many_release(f->many, NULL) == ILK_EFORKED);
+    demand(ilk_lock_many_acquire(f->many, 0, NULL) == ILK_EBUSY);
+    demand(ilk_lock_acquire(f->idle, 0, NULL) == ILK_OK);
+    demand(ilk_lock_release(f->idle, NULL) == ILK_OK);
+    demand(ilk_lock_acquire(f->reader, 0, NULL) == ILK_OK);
+    demand(ilk_lock_release(f->reader, NULL) == ILK_OK);
+    demand(ilk_lock_open(&mine, f->client, "mine", 4, NULL, NULL) == ILK_OK);
+    demand(ilk_lock_acquire(mine, 1000, NULL) == ILK_OK);
+    demand(ilk_lock_release(mine, NULL) == ILK_OK);
+    ilk_lock_free(mine);
+}
+
+static void reopened_client_lives_its_own_life(void **state)
+{
+    ilk_error err = {0};
+    char id[32];
+    family f;
+    pid_t pid;
+
+    (void)state;
+    open_family(&f);
+    snprintf(id, sizeof id, "%s", ilk_client_id(f.client));
+    assert_status(ILK_OK, ilk_client_reopen(f.client, &err)); /* no fork */
+    assert_string_equal(id, ilk_client_id(f.client));
+    pid = fork_now();
+    if (pid == 0) {
+        demand_own_life(&f, id);
+        free_family(&f);
+        _exit(0);
+    }
+    assert_child_ends_well(pid);
+    assert_status(ILK_OK, ilk_lock_check(f.held, &err));
+    assert_status(ILK_OK, ilk_lock_release(f.held, &err));
+    assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));
+    free_family(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(child_is_refused_and_the_parent_still_holds),
+        cmocka_unit_test(child_sends_nothing),
+        cmocka_unit_test(fork_while_another_thread_waits),
+        cmocka_unit_test(fork_while_other_threads_call),
+        cmocka_unit_test(reopened_client_lives_its_own_life),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
