@@ -6,16 +6,15 @@ redis-py is looked at, never imported.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from . import errors
+from . import _fork, errors
 from .client import Client, connect
 
-_guard = threading.Lock()
+_guard = _fork.Guard()
 _by_url: dict[str, Client] = {}
 _by_pool: weakref.WeakKeyDictionary[Any, Client] = weakref.WeakKeyDictionary()
 

@@ -9,15 +9,37 @@ import threading
 #: Grows by one in every forked child.
 generation = 0
 
-#: For the few statements that two threads must not run at once.
-guard = threading.Lock()
+
+class Guard:
+    """A lock for a few statements that a forked child always finds open.
+
+    A plain one stays shut in the child when another thread, which the child
+    does not have, held it at the fork.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _guards.append(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Open it, whoever held it."""
+        self._lock = threading.Lock()
 
 
 def _in_child() -> None:
-    global generation, guard
+    global generation
     generation += 1
-    guard = threading.Lock()  # a thread that is gone may have held the old one
+    for one in _guards:
+        one.renew()
 
 
+_guards: list[Guard] = []
+guard = Guard()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)

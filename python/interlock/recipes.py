@@ -11,7 +11,6 @@ compares and deletes in one step.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from . import _fork
@@ -20,7 +19,7 @@ from .lock import Lock
 
 PREFIX = "lock:"
 
-_guard = threading.Lock()
+_guard = _fork.Guard()
 # The handles that renew, by identifier. A forked child finds none of its
 # parent's and releases by the identifier, as any other process would.
 _held: dict[tuple[int, str], Lock] = {}

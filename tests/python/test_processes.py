@@ -110,6 +110,28 @@ def test_fork_while_another_thread_waits(client, other, name, waiting):
     assert lock.held
 
 
+def test_fork_while_another_thread_is_in_the_package(client, url, name):
+    inside, leave = threading.Event(), threading.Event()
+
+    def work():
+        with interlock._fork.guard, interlock._conn._guard:
+            inside.set()
+            leave.wait(10)
+
+    def child():
+        signal.alarm(10)
+        return client.ping(), interlock.recipes.acquire_lock(url, name, 5) != ""
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert inside.wait(10)
+        assert in_child(child) == "(True, True)"
+    finally:
+        leave.set()
+        thread.join()
+
+
 def test_a_child_that_exits_harms_nobody(client, name):
     with client.lock(name, ttl=2) as lock:
         for _ in range(5):
