@@ -204,10 +204,12 @@ ilk_status ilk__lock_many_take(ilk_lock_many *many, int64_t timeout_ms,
         return ILK_ESYSTEM;
     if (!many->parked)
         st = take_all(many, timeout_ms, err);
-    if (st == ILK_EBUSY && timeout_ms != 0)
+    if (st == ILK_EBUSY && timeout_ms != 0) {
         st = take_each(many, deadline, err);
-    else if (st == ILK_EBUSY && many->parked)
+    } else if (many->parked) { /* taken up to look once */
         ilk__lock_many_give_back(many);
+        ilk__fail(err, st, "%s", ilk_strerror(st));
+    }
     if (st == ILK_OK)
         keep(many);
     return st;
