@@ -43,3 +43,27 @@ int64_t took_ms(const taker *t)
 {
     return t->ended_at - t->began_at;
 }
+
+static void *take_many(void *arg)
+{
+    many_taker *t = arg;
+
+    t->status = ilk_lock_many_acquire(t->many, t->timeout_ms, &t->err);
+    t->ended_at = fixture_now_ms();
+    return NULL;
+}
+
+void start_many_taker(many_taker *t, ilk_lock_many *many, int64_t timeout_ms)
+{
+    memset(t, 0, sizeof *t);
+    t->many = many;
+    t->timeout_ms = timeout_ms;
+    assert_int_equal(0, pthread_create(&t->thread, NULL, take_many, t));
+}
+
+void assert_took_many(ilk_status expected, many_taker *t)
+{
+    pthread_join(t->thread, NULL);
+    assert_status_at(expected, t->status, &t->err, "acquire of many", __FILE__,
+                     __LINE__);
+}

@@ -30,4 +30,17 @@ void assert_took_at(ilk_status expected, taker *t, const char *file, int line);
 
 int64_t took_ms(const taker *t);
 
+/* The same for many names. */
+typedef struct many_taker {
+    ilk_lock_many *many;
+    int64_t timeout_ms;
+    pthread_t thread;
+    int64_t ended_at;
+    ilk_status status;
+    ilk_error err;
+} many_taker;
+
+void start_many_taker(many_taker *t, ilk_lock_many *many, int64_t timeout_ms);
+void assert_took_many(ilk_status expected, many_taker *t);
+
 #endif
