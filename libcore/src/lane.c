@@ -15,6 +15,7 @@ ilk__lane *ilk__lane_new(const ilk__target *target)
         return NULL;
     pthread_mutex_init(&lane->mutex, NULL);
     lane->target = target;
+    lane->owed_end = &lane->owed;
     return lane;
 }
 
@@ -47,6 +48,8 @@ static ilk_status run_out(ilk__lane *lane, ilk__place *p, ilk__lane_call *call,
 
     call->may_have_run = lane->sent > p->begins || lane->has_writer;
     leave_ghost(lane, p);
+    if (!lane->has_leader) /* it read, or was to read, for the others */
+        ilk__lane_resign(lane);
     if (dead) {
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
         return ilk__fail(err, ILK_ETIMEOUT, "the server does not answer");
@@ -58,10 +61,16 @@ static ilk_status run_out(ilk__lane *lane, ilk__place *p, ilk__lane_call *call,
 static int sleep_for_reply(ilk__lane *lane, ilk__place *p, int64_t limit)
 {
     p->parked = 1;
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     if (ilk__park(&p->parker, limit) == ILK_OK && p->parked)
         return 1;
     pthread_mutex_lock(&lane->mutex);
+    if (p->done && p->parked) { /* a wake is due, and touches our place */
+        ilk__lane_unlock(lane);
+        while (ilk__park(&p->parker, ILK__FOREVER))
+            continue;
+        return 1;
+    }
     p->parked = 0;
     (void)ilk__park(&p->parker, 0); /* a permit that came too late */
     return 0;
@@ -92,7 +101,7 @@ static ilk_status await_reply(ilk__lane *lane, ilk__place *p,
             held = 0;
     }
     if (held)
-        pthread_mutex_unlock(&lane->mutex);
+        ilk__lane_unlock(lane);
     return st;
 }
 
@@ -128,7 +137,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
         if (st == ILK_OK)
             st = outcome(&self, call, err);
     } else {
-        pthread_mutex_unlock(&lane->mutex);
+        ilk__lane_unlock(lane);
     }
     ilk__parker_destroy(&self.parker);
     call->reply = self.reply;
@@ -162,7 +171,7 @@ ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command)
     } else {
         ilk__free(ghost);
     }
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     return st;
 }
 
@@ -172,7 +181,7 @@ ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
 
     pthread_mutex_lock(&lane->mutex);
     st = ilk__lane_come_up(lane, deadline, err);
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     return st;
 }
 
@@ -180,7 +189,7 @@ void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out)
 {
     pthread_mutex_lock(&lane->mutex);
     *out = lane->counts;
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
 }
 
 void ilk__lane_shut(ilk__lane *lane)
@@ -191,7 +200,7 @@ void ilk__lane_shut(ilk__lane *lane)
     lane->state = ILK__LANE_SHUT;
     ilk__lane_let_go(lane);
     ilk__lane_wake_newcomers(lane);
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
 }
 
 void ilk__lane_free(ilk__lane *lane)
