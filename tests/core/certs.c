@@ -81,3 +81,42 @@ const char *certs_path(const certs *c, const char *file)
     snprintf(paths[next], sizeof paths[next], "%s/%s", c->dir, file);
     return paths[next];
 }
+
+/* ---- a server ----------------------------------------------------------- */
+
+/* Another port near the fixture's own: tried until one is free. */
+static int start_with_tls(const certs *c, fixture *fx, int *out_port)
+{
+    char extra[FIXTURE_ARGS];
+
+    for (int i = 0; i < 10; i++) {
+        *out_port = 20000 + (getpid() * 7 + i * 131) % 10000;
+        snprintf(extra, sizeof extra,
+                 "--tls-port %d --tls-cert-file %s --tls-key-file %s "
+                 "--tls-ca-cert-file %s --tls-auth-clients optional",
+                 *out_port, certs_path(c, "server.crt"),
+                 certs_path(c, "server.key"), certs_path(c, "ca.crt"));
+        if (fixture_start(fx, extra) == 0)
+            return 0;
+        fixture_stop(fx);
+    }
+    return -1;
+}
+
+int certs_serve(certs *c, fixture *fx, int *out_port)
+{
+    int made = certs_make(c), without;
+
+    if (made != 0)
+        return made;
+    if (fixture_start(fx, NULL) != 0)
+        return -1;
+    without = *fixture_command(fx, "CONFIG GET tls-port") == '\0';
+    fixture_stop(fx);
+    if (without) {
+        fprintf(stderr, "skipped: this server was built without TLS\n");
+        certs_remove(c);
+        return CERTS_SKIP;
+    }
+    return start_with_tls(c, fx, out_port);
+}

@@ -11,6 +11,8 @@
 #ifndef ILK__CERTS_H
 #define ILK__CERTS_H
 
+#include "fixture.h"
+
 enum { CERTS_SKIP = 77 }; /* exit status of a test without what it needs */
 
 typedef struct certs {
@@ -20,6 +22,13 @@ typedef struct certs {
 /* 0; CERTS_SKIP when there is no openssl command; -1. */
 int certs_make(certs *c);
 void certs_remove(certs *c);
+
+/*
+ * Make them and start a server that speaks TLS on a port of its own: 0;
+ * CERTS_SKIP, with nothing left behind, where openssl or the server's TLS is
+ * missing; -1.
+ */
+int certs_serve(certs *c, fixture *fx, int *out_port);
 
 /* The path of a file of dir, in one of a few static buffers. */
 const char *certs_path(const certs *c, const char *file);

@@ -222,42 +222,14 @@ static void the_servers_death_is_told(void **state)
     assert_int_equal(fixture_restart(&fx), 0);
 }
 
-/* Another port near the fixture's own: tried until one is free. */
-static int start_with_tls(void)
-{
-    char extra[FIXTURE_ARGS];
-
-    for (int i = 0; i < 10; i++) {
-        tls_port = 20000 + (getpid() * 7 + i * 131) % 10000;
-        snprintf(extra, sizeof extra,
-                 "--tls-port %d --tls-cert-file %s --tls-key-file %s "
-                 "--tls-ca-cert-file %s --tls-auth-clients optional",
-                 tls_port, certs_path(&c, "server.crt"),
-                 certs_path(&c, "server.key"), certs_path(&c, "ca.crt"));
-        if (fixture_start(&fx, extra) == 0)
-            return 0;
-        fixture_stop(&fx);
-    }
-    return -1;
-}
-
 static int setup(void **state)
 {
-    int made = certs_make(&c), without;
+    int made = certs_serve(&c, &fx, &tls_port);
 
     (void)state;
     if (made == CERTS_SKIP)
         exit(CERTS_SKIP);
-    if (made != 0 || fixture_start(&fx, NULL) != 0)
-        return -1;
-    without = *fixture_command(&fx, "CONFIG GET tls-port") == '\0';
-    fixture_stop(&fx);
-    if (without) {
-        fprintf(stderr, "skipped: this server was built without TLS\n");
-        certs_remove(&c);
-        exit(CERTS_SKIP);
-    }
-    return start_with_tls();
+    return made;
 }
 
 static int teardown(void **state)

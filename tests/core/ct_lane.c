@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lane.c -- one connection to a real server that many threads share. */
+#include "lane_case.h"
+
+#include "clock.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { THREADS = 16, CALLS = 1000 };
+
+static fixture fx;
+
+static int open_lane(void **state)
+{
+    (void)state;
+    fixture_command(&fx, "FLUSHALL");
+    lane_case_open(fx.unix_url);
+    return 0;
+}
+
+static int close_lane(void **state)
+{
+    (void)state;
+    lane_case_close();
+    return 0;
+}
+
+/* ---- combining ---------------------------------------------------------- */
+
+static _Atomic int wrong_answers;
+
+/* Count a key of its own up: every answer is known, and its order. */
+static void *count_up(void *context)
+{
+    char words[64], expected[16];
+    asker self = {.words = words, .timeout_ms = -1, .patience_ms = 30000};
+
+    snprintf(words, sizeof words, "INCR key-%d", *(int *)context);
+    for (int i = 1; i <= CALLS; i++) {
+        asker_run(&self);
+        snprintf(expected, sizeof expected, "%d", i);
+        if (self.status || strcmp(self.answer, expected) != 0)
+            atomic_fetch_add(&wrong_answers, 1);
+    }
+    return NULL;
+}
+
+static void count_in_threads(void)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+
+    wrong_answers = 0;
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, count_up, &numbers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(wrong_answers, 0);
+}
+
+static void many_threads_share_writes_and_get_their_own_answers(void **state)
+{
+    ilk__lane_counts counts;
+
+    (void)state;
+    count_in_threads();
+
+    counts = lane_case_counts();
+    assert_int_equal(counts.commands, THREADS * CALLS);
+    assert_int_equal(counts.connects, 1);
+    assert_in_range(counts.writes, 1, THREADS * CALLS * 3 / 4);
+}
+
+static void one_thread_alone_writes_each_command_at_once(void **state)
+{
+    ilk__lane_counts counts;
+
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        assert_string_equal(lane_ask("ECHO hello"), "hello");
+
+    counts = lane_case_counts();
+    assert_int_equal(counts.commands, 10);
+    assert_int_equal(counts.writes, 10);
+}
+
+static void what_is_told_runs_before_what_is_asked_next(void **state)
+{
+    char words[64], expected[16];
+
+    (void)state;
+    assert_int_equal(lane_tell("SET key 1"), ILK_ECONN); /* never opens it */
+    assert_string_equal(lane_ask("GET key"), "");
+
+    for (int i = 0; i < 500; i++) {
+        snprintf(words, sizeof words, "SET key %d", i);
+        snprintf(expected, sizeof expected, "%d", i);
+        assert_int_equal(lane_tell(words), ILK_OK);
+        assert_string_equal(lane_ask("GET key"), expected);
+    }
+}
+
+static void what_is_told_alone_does_not_pile_up(void **state)
+{
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+
+    for (int i = 0; i < 20000; i++)
+        assert_int_equal(lane_tell("INCR told"), ILK_OK);
+
+    assert_string_equal(lane_ask("INCR told"), "20001");
+    assert_int_equal(lane_case_counts().connects, 1);
+}
+
+/* ---- giving up ---------------------------------------------------------- */
+
+static void who_gives_up_leaves_the_others_their_answers(void **state)
+{
+    asker hasty = {.words = "INCR key", .timeout_ms = 100};
+    asker patient = {.words = "INCR key", .timeout_ms = 5000};
+    asker late = {.words = "ECHO late", .timeout_ms = 5000};
+
+    (void)state;
+    assert_string_equal(lane_ask("INCR key"), "1");
+    fixture_pause(&fx);
+    asker_start(&hasty);
+    fixture_sleep_ms(20);
+    asker_start(&patient);
+    asker_join(&hasty); /* it read for both; now the other must */
+    fixture_resume(&fx);
+    asker_join(&patient);
+    asker_start(&late);
+    asker_join(&late);
+
+    assert_int_equal(hasty.status, ILK_ETIMEOUT);
+    assert_int_equal(hasty.err.code, ILK_ETIMEOUT);
+    assert_int_equal(hasty.may_have_run, 1);
+    assert_in_range(hasty.took_ms, 100, 160);
+    assert_int_equal(patient.status, ILK_OK);
+    assert_string_equal(patient.answer, "3"); /* the hasty one's was 2 */
+    assert_in_range(patient.took_ms, 80, 1000);
+    assert_string_equal(late.answer, "late");
+    assert_int_equal(lane_case_counts().connects, 1);
+}
+
+static void a_server_that_is_silent_for_too_long_is_left(void **state)
+{
+    asker first = {.words = "PING", .timeout_ms = 5000, .patience_ms = 150};
+    asker second = {.words = "PING", .timeout_ms = 5000};
+
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+    fixture_pause(&fx);
+    asker_start(&first);
+    fixture_sleep_ms(20);
+    asker_start(&second);
+    asker_join(&first);
+    asker_join(&second);
+    fixture_resume(&fx);
+
+    assert_int_equal(first.status, ILK_ETIMEOUT);
+    assert_in_range(first.took_ms, 150, 210);
+    assert_int_equal(second.status, ILK_ECONN);
+    assert_int_equal(second.may_have_run, 1);
+    assert_string_equal(lane_ask("PING"), "PONG");
+    assert_int_equal(lane_case_counts().connects, 2);
+}
+
+/* ---- broken and closed -------------------------------------------------- */
+
+static void a_broken_connection_fails_all_and_the_next_call_opens_another(
+    void **state)
+{
+    asker waiting[8];
+
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+    fixture_pause(&fx);
+    for (int i = 0; i < 8; i++) {
+        waiting[i] = (asker){.words = "PING", .timeout_ms = 10000};
+        asker_start(&waiting[i]);
+    }
+    fixture_sleep_ms(50);
+    fixture_kill(&fx);
+    for (int i = 0; i < 8; i++) {
+        asker_join(&waiting[i]);
+        assert_int_equal(waiting[i].status, ILK_ECONN);
+        assert_int_equal(waiting[i].err.code, ILK_ECONN);
+        assert_in_range(waiting[i].took_ms, 0, 2000);
+    }
+
+    assert_string_equal(lane_ask("PING"), "ILK_ECONN");
+    assert_int_equal(fixture_restart(&fx), 0);
+    assert_string_equal(lane_ask("PING"), "PONG");
+    assert_int_equal(lane_case_counts().connects, 2);
+}
+
+static void tries_to_connect_are_spaced(void **state)
+{
+    int64_t begin = ilk__now_ms();
+    int tries = 0;
+
+    (void)state;
+    fixture_kill(&fx);
+    while (ilk__now_ms() < begin + 600) {
+        assert_string_equal(lane_ask("PING"), "ILK_ECONN");
+        tries++;
+    }
+
+    assert_in_range(tries, 4, 20); /* 2, 4, 8 ... ms apart */
+    assert_int_equal(fixture_restart(&fx), 0);
+}
+
+static void shutting_ends_calls_for_ever(void **state)
+{
+    asker waiting[4];
+    int64_t begin;
+
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+    fixture_pause(&fx);
+    for (int i = 0; i < 4; i++) {
+        waiting[i] = (asker){.words = "PING", .timeout_ms = 10000};
+        asker_start(&waiting[i]);
+    }
+    fixture_sleep_ms(50);
+    begin = ilk__now_ms();
+    ilk__lane_shut(lane);
+    for (int i = 0; i < 4; i++) {
+        asker_join(&waiting[i]);
+        assert_int_equal(waiting[i].status, ILK_ECLOSED);
+    }
+    assert_in_range(ilk__now_ms() - begin, 0, 100);
+    fixture_resume(&fx);
+
+    assert_string_equal(lane_ask("PING"), "ILK_ECLOSED");
+    assert_int_equal(lane_tell("PING"), ILK_ECONN);
+}
+
+/* The connection is killed again and again under calling threads. */
+static void threads_survive_a_connection_that_keeps_breaking(void **state)
+{
+    asker callers[6];
+    int answered = 0;
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 6; i++) {
+            callers[i] = (asker){.words = "PING", .timeout_ms = 5000};
+            asker_start(&callers[i]);
+        }
+        fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
+        for (int i = 0; i < 6; i++) {
+            asker_join(&callers[i]);
+            if (callers[i].status == ILK_OK)
+                answered += strcmp(callers[i].answer, "PONG") == 0;
+            else
+                assert_int_equal(callers[i].status, ILK_ECONN);
+        }
+    }
+
+    assert_true(answered > 0);
+    (void)lane_ask("PING"); /* may find the last one that was killed */
+    assert_string_equal(lane_ask("PING"), "PONG");
+}
+
+static int start(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(many_threads_share_writes_and_get_their_own_answers),
+        TEST(one_thread_alone_writes_each_command_at_once),
+        TEST(what_is_told_runs_before_what_is_asked_next),
+        TEST(what_is_told_alone_does_not_pile_up),
+        TEST(who_gives_up_leaves_the_others_their_answers),
+        TEST(a_server_that_is_silent_for_too_long_is_left),
+        TEST(a_broken_connection_fails_all_and_the_next_call_opens_another),
+        TEST(tries_to_connect_are_spaced),
+        TEST(shutting_ends_calls_for_ever),
+        TEST(threads_survive_a_connection_that_keeps_breaking),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}

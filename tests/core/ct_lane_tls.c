@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lane_tls.c -- a connection over TLS that many threads share. */
+#include "certs.h"
+#include "lane_case.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { THREADS = 8, CALLS = 300, LONG = 40000 };
+
+static certs c;
+static fixture fx;
+static int tls_port;
+static _Atomic int wrong_answers;
+
+static int open_lane(void **state)
+{
+    char text[256];
+
+    (void)state;
+    snprintf(text, sizeof text, "rediss://localhost:%d?ca=%s", tls_port,
+             certs_path(&c, "ca.crt"));
+    lane_case_open(text);
+    return 0;
+}
+
+static int close_lane(void **state)
+{
+    (void)state;
+    lane_case_close();
+    return 0;
+}
+
+/* Every other call carries more than a record of TLS holds. */
+static void *count_up(void *context)
+{
+    static const char large[LONG];
+    char words[64], expected[16];
+
+    for (int i = 1; i <= CALLS; i++) {
+        asker self = {.words = words, .timeout_ms = 20000};
+        int stores = i % 2;
+
+        snprintf(words, sizeof words,
+                 stores ? "APPEND key-%d" : "STRLEN key-%d", *(int *)context);
+        self.much = stores ? large : NULL;
+        self.much_len = LONG;
+        asker_run(&self);
+        snprintf(expected, sizeof expected, "%d", (i + 1) / 2 * LONG);
+        if (self.status || strcmp(self.answer, expected) != 0)
+            atomic_fetch_add(&wrong_answers, 1);
+    }
+    return NULL;
+}
+
+static void threads_share_a_secret_connection(void **state)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, count_up, &numbers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+
+    assert_int_equal(wrong_answers, 0);
+    assert_int_equal(lane_case_counts().connects, 1);
+}
+
+static void who_gives_up_leaves_the_others_their_answers(void **state)
+{
+    asker hasty = {.words = "ECHO first", .timeout_ms = 100};
+    asker patient = {.words = "ECHO second", .timeout_ms = 5000};
+
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+    fixture_pause(&fx);
+    asker_start(&hasty);
+    fixture_sleep_ms(20);
+    asker_start(&patient);
+    asker_join(&hasty);
+    fixture_resume(&fx);
+    asker_join(&patient);
+
+    assert_int_equal(hasty.status, ILK_ETIMEOUT);
+    assert_in_range(hasty.took_ms, 100, 160);
+    assert_string_equal(patient.answer, "second");
+    assert_int_equal(lane_case_counts().connects, 1);
+}
+
+static void a_broken_connection_is_opened_anew(void **state)
+{
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+    fixture_kill(&fx);
+    assert_string_equal(lane_ask("PING"), "ILK_ECONN");
+    assert_int_equal(fixture_restart(&fx), 0);
+
+    assert_string_equal(lane_ask("PING"), "PONG");
+    assert_int_equal(lane_case_counts().connects, 2);
+}
+
+static int start(void **state)
+{
+    int made = certs_serve(&c, &fx, &tls_port);
+
+    (void)state;
+    if (made == CERTS_SKIP)
+        exit(CERTS_SKIP);
+    return made;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    certs_remove(&c);
+    return fixture_stop(&fx);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(threads_share_a_secret_connection),
+        TEST(who_gives_up_leaves_the_others_their_answers),
+        TEST(a_broken_connection_is_opened_anew),
+    };
+
+#ifndef ILK_TLS
+    fprintf(stderr, "skipped: built without TLS\n");
+    return CERTS_SKIP;
+#endif
+    return cmocka_run_group_tests(tests, start, stop);
+}

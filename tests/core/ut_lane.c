@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_lane.c -- a shared connection whose other end behaves badly. */
+#include "lane_case.h"
+
+#include "clock.h"
+#include "peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+#define HELLO "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n"
+
+static peer far_end;
+
+static void serve(const char *const *says)
+{
+    char text[64];
+
+    assert_int_equal(peer_serve(&far_end, says), 0);
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    lane_case_open(text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return peer_open(&far_end);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    lane_case_close();
+    peer_close(&far_end);
+    return 0;
+}
+
+static void news_between_answers_are_skipped(void **state)
+{
+    static const char *const says[] = {
+        HELLO, ">2\r\n+invalidate\r\n*0\r\n:1\r\n>1\r\n+x\r\n", ":2\r\n", NULL};
+
+    (void)state;
+    serve(says);
+
+    assert_string_equal(lane_ask("INCR key"), "1");
+    assert_string_equal(lane_ask("INCR key"), "2");
+}
+
+static void an_answer_nobody_asked_for_ends_the_connection(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n:2\r\n", NULL};
+
+    (void)state;
+    serve(says);
+
+    /* The answer itself is good; what follows it was for nobody. */
+    assert_string_equal(lane_ask("INCR key"), "1");
+
+    assert_int_equal(lane_case_counts().connected, 0);
+    assert_int_equal(lane_tell("PING"), ILK_ECONN);
+}
+
+static void garbage_is_told_as_such(void **state)
+{
+    static const char *const says[] = {HELLO, "what?\r\n", NULL};
+
+    (void)state;
+    serve(says);
+
+    assert_string_equal(lane_ask("PING"), "ILK_EREPLY");
+    assert_int_equal(lane_case_counts().connected, 0);
+}
+
+static void half_an_answer_is_none(void **state)
+{
+    static const char *const says[] = {HELLO, "$10\r\nhello", NULL};
+    asker one = {.words = "GET key", .timeout_ms = 150};
+
+    (void)state;
+    serve(says);
+
+    asker_run(&one);
+    assert_int_equal(one.status, ILK_ETIMEOUT);
+    assert_int_equal(one.may_have_run, 1);
+    assert_in_range(one.took_ms, 150, 210);
+}
+
+static void the_end_of_the_connection_fails_all_that_wait(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", "$5\r\nab", "", NULL};
+    asker waiting[4];
+
+    (void)state;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+    for (int i = 0; i < 4; i++) {
+        waiting[i] = (asker){.words = "INCR key", .timeout_ms = 500};
+        asker_start(&waiting[i]);
+    }
+
+    for (int i = 0; i < 4; i++) {
+        asker_join(&waiting[i]);
+        assert_string_equal(waiting[i].answer, "");
+        /* who came after the end tries to connect, and nobody accepts */
+        assert_true(waiting[i].status == ILK_ECONN
+                    || waiting[i].status == ILK_ETIMEOUT);
+    }
+}
+
+/* The far end reads no more: a command larger than all buffers stays. */
+static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", NULL};
+    enum { MUCH = 32 * 1024 * 1024 };
+    char *much = calloc(1, MUCH);
+    asker large = {
+        .words = "SET key", .much = much, .much_len = MUCH, .timeout_ms = 300};
+    asker small = {.words = "PING", .timeout_ms = 150};
+
+    (void)state;
+    assert_non_null(much);
+    far_end.deaf = 1;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+
+    asker_start(&large);
+    fixture_sleep_ms(50);
+    asker_start(&small);
+    asker_join(&small);
+    asker_join(&large);
+
+    assert_int_equal(small.status, ILK_ETIMEOUT);
+    assert_in_range(small.took_ms, 150, 210);
+    assert_int_equal(large.status, ILK_ETIMEOUT);
+    assert_in_range(large.took_ms, 300, 380);
+    free(much);
+}
+
+static void nobody_answering_at_all_is_no_connection(void **state)
+{
+    asker one = {.words = "PING", .timeout_ms = 150};
+    asker two = {.words = "PING", .timeout_ms = 100};
+    char text[64];
+
+    (void)state;
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    lane_case_open(text);
+
+    asker_start(&one);
+    asker_start(&two);
+    asker_join(&two);
+    asker_join(&one);
+
+    assert_int_not_equal(one.status, ILK_OK);
+    assert_int_equal(one.may_have_run, 0);
+    assert_in_range(one.took_ms, 140, 210);
+    assert_int_not_equal(two.status, ILK_OK);
+    assert_in_range(two.took_ms, 95, 160);
+}
+
+static void shutting_while_connecting_ends_it(void **state)
+{
+    asker one = {.words = "PING", .timeout_ms = 400};
+    char text[64];
+
+    (void)state;
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
+    lane_case_open(text);
+    asker_start(&one);
+    fixture_sleep_ms(50);
+
+    ilk__lane_shut(lane);
+    asker_join(&one);
+
+    assert_int_not_equal(one.status, ILK_OK);
+    assert_in_range(one.took_ms, 0, 480);
+    assert_string_equal(lane_ask("PING"), "ILK_ECLOSED");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(news_between_answers_are_skipped),
+        TEST(an_answer_nobody_asked_for_ends_the_connection),
+        TEST(garbage_is_told_as_such),
+        TEST(half_an_answer_is_none),
+        TEST(the_end_of_the_connection_fails_all_that_wait),
+        TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
+        TEST(nobody_answering_at_all_is_no_connection),
+        TEST(shutting_while_connecting_ends_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
