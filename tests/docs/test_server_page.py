@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""The rights in docs/server.md are enough, and each of them is needed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from pathlib import Path
+
+import interlock
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+
+from support import Server, wait_until  # noqa: E402
+
+PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+LOCKS = re.search(r"<!-- acl: locks -->\n```\n(.*?)```", PAGE, re.DOTALL)[1].split()
+EXTRAS = {
+    purpose: " ".join(re.findall(r"`([^`]*)`", rights)).replace("\\|", "|").split()
+    for purpose, rights in re.findall(r"^\| ([^|]+) \| (.*[+&].*) \|$", PAGE, re.M)
+}
+NAME = "orders"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("rights")) as running:
+        yield running
+
+
+def connect(server, rights, query=""):
+    server.call("FLUSHALL")
+    server.call("SCRIPT", "FLUSH")  # EVAL is for servers that know no script yet
+    server.call("ACL", "SETUSER", "limited", "reset", "on", ">pw", *rights)
+    url = server.unix_url.replace("unix://", "unix://limited:pw@")
+    return interlock.connect(url + query)
+
+
+def take(lock):
+    try:
+        return lock.acquire(timeout=1)
+    except interlock.Error as error:
+        return error
+
+
+def hand_over(client, holder, waiter):
+    """The waiter gets what the holder, who holds already, gives up."""
+    got = []
+    thread = threading.Thread(target=lambda: got.append(take(waiter)))
+    thread.start()
+    wait_until(lambda: client.stats().waiting == 1 or got)
+    assert holder.release()
+    thread.join()
+    assert got == [True]
+    assert waiter.release()
+
+
+def use_lock(client):
+    first, second = client.lock(NAME), client.lock(NAME)
+    assert first.acquire(timeout=0)
+    hand_over(client, first, second)
+    assert first.acquire(timeout=0)
+    assert first.extend(5)
+    assert second.acquire(timeout=0.02) is False
+    assert second.adopt(first.detach())
+    assert client.break_lock(NAME)
+    assert second.release() is False
+    with client.lock_many([NAME, NAME + "2"]):
+        pass
+
+
+def use_readers(client):
+    table, other = client.rwlock(NAME), client.rwlock(NAME)
+    assert table.read.acquire(timeout=0)
+    assert other.read.acquire(timeout=0)
+    assert table.read.extend(5)
+    assert table.write.acquire(timeout=0.02) is False
+    assert other.read.release()
+    hand_over(client, table.read, table.write)
+
+
+def use_locks(client, server):
+    """All verbs of locks, one of them with a line of the dead behind it."""
+    use_lock(client)
+    use_readers(client)
+    with client.lock(NAME):
+        for place in range(65):
+            entry = f"1 x dead x{place} token{place} 1000 1 somebody"
+            server.call("ZADD", f"ilk:lock:wait:{{{NAME}}}", place, entry)
+
+
+def works(server, rights, use, query=""):
+    try:
+        with connect(server, rights, query) as client:
+            use(client, server)
+    except (interlock.Error, AssertionError):
+        return False
+    return True
+
+
+def test_the_rights_for_locks_are_enough(server):
+    with connect(server, LOCKS) as client:
+        use_locks(client, server)
+
+
+@pytest.mark.parametrize("right", [r for r in LOCKS if r[0] in "+&~"])
+def test_each_right_for_locks_is_needed(server, right):
+    less = [other for other in LOCKS if other != right]
+
+    assert not works(server, less, use_locks)
+
+
+def test_a_missing_right_is_named(server):
+    client = connect(server, [*LOCKS, "-evalsha"])
+    with client, pytest.raises(interlock.AuthError, match="evalsha"):
+        client.lock(NAME).acquire(timeout=0)
+
+
+def test_other_names_are_refused(server):
+    with connect(server, LOCKS) as client, pytest.raises(interlock.AuthError):
+        client.lock("others").acquire(timeout=0)
+
+
+def test_the_keys_can_be_narrowed(server):
+    assert "`~ilk:*{orders*`" in PAGE
+    narrow = ["~ilk:*{orders*" if right == "~ilk:*" else right for right in LOCKS]
+    with connect(server, narrow) as client:
+        use_locks(client, server)
+
+
+def look(client, server):
+    with client.lock(NAME):
+        assert client.inspect(NAME).state == "held"
+    with client.rwlock(NAME).read:
+        assert client.inspect(NAME).readers == 1
+    server.call("HSET", NAME, "owner", "1")
+    assert client.inspect(NAME).state == "redisson"
+
+
+def use_list(client, _):
+    assert client.ls() == []
+
+
+def use_ping(client, _):
+    assert client.ping()
+
+
+def use_guard(client, _):
+    interlock.guard.set(client, NAME, "x", 7)
+    assert interlock.guard.get(client, NAME).value == b"x"
+    interlock.guard.remove(client, NAME)
+
+
+def use_name(client, server):
+    client.lock(NAME).acquire(timeout=0)
+    assert f"name=interlock-{client.id}" in server.call("CLIENT", "LIST").decode()
+
+
+def use_redisson(client, _):
+    first, second = (client.lock(NAME, layout="redisson") for _ in range(2))
+    assert first.acquire(timeout=0)
+    assert first.extend(5)
+    hand_over(client, first, second)
+
+
+USES = {
+    "`inspect`": (look, ""),
+    "`ls`": (use_list, ""),
+    "`ping`": (use_ping, ""),
+    "guarded writes": (use_guard, ""),
+    "a database other than 0": (use_locks, "?db=3"),
+    "names of connections under RESP2": (use_name, "?protocol=2"),
+    '`layout="redisson"`': (use_redisson, ""),
+}
+
+
+@pytest.mark.parametrize("purpose", USES)
+def test_further_rights_are_enough_and_each_is_needed(server, purpose):
+    use, query = USES[purpose]
+    extra = EXTRAS[purpose]
+
+    assert works(server, [*LOCKS, *extra], use, query)
+    for right in extra:
+        less = [other for other in extra if other != right]
+        assert not works(server, [*LOCKS, *less], use, query), right
+
+
+def test_each_line_of_the_table_is_tried():
+    assert set(USES) == set(EXTRAS)
