@@ -54,6 +54,20 @@ ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
     return ILK_OK;
 }
 
+ilk_status ilk__client_enter_handle(const ilk_client *client,
+                                    _Atomic int32_t *busy, uint32_t era,
+                                    ilk_error *err)
+{
+    int32_t idle = 0;
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st || atomic_compare_exchange_strong(busy, &idle, 1))
+        return st;
+    if (era != client->era)
+        return ilk__fail(err, ILK_EFORKED, "the lock is the parent process'");
+    return ilk__fail(err, ILK_EHELD, "the handle is in use by another thread");
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 void ilk_client_opts_init(ilk_client_opts *opts, size_t size)
@@ -95,11 +109,13 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
 /* NULL means the environment's URL, then the embedded server. */
 static const char *choose_url(const char *url, int *implicit)
 {
+    const char *named = getenv("INTERLOCK_URL");
+
     *implicit = 0;
-    if (!url)
-        url = getenv("INTERLOCK_URL");
-    if (url && *url)
+    if (url)
         return url;
+    if (named && *named)
+        return named;
     *implicit = 1;
     return "embedded://";
 }
@@ -128,8 +144,8 @@ static int revive(void *context)
     st = ilk__embedded_attach(&again, client->embedded_dir,
                               ilk__deadline(client->opts.connect_timeout_ms),
                               NULL);
-    old = client->embedded;
-    if (st == ILK_OK)
+    old = client->closed ? again : client->embedded;
+    if (st == ILK_OK && !client->closed)
         client->embedded = again;
     pthread_mutex_unlock(&client->revival);
     if (st == ILK_OK)
@@ -271,6 +287,8 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
 
 static void shut(ilk_client *client)
 {
+    ilk__embedded *embedded;
+
     if (atomic_exchange(&client->closed, 1))
         return;
     ilk__desk_lock(client->desk);
@@ -279,6 +297,11 @@ static void shut(ilk_client *client)
     ilk__desk_unlock(client->desk);
     ilk__keeper_stop(client->keeper);
     ilk__lane_shut(client->lane);
+    pthread_mutex_lock(&client->revival);
+    embedded = client->embedded;
+    client->embedded = NULL;
+    pthread_mutex_unlock(&client->revival);
+    ilk__embedded_detach(embedded);
 }
 
 ilk_status ilk_client_close(ilk_client *client, ilk_error *err)

@@ -57,18 +57,25 @@ struct ilk__lane {
     uint64_t appended, sent; /* bytes, on this connection */
     int unanswered;          /* batches */
     ilk__place *first, *last;
-    int64_t retry_at; /* no connection is opened before */
+    ilk__place *owed, **owed_end; /* done, to be woken without the mutex */
+    int64_t retry_at;             /* no connection is opened before */
     int retry_ms;
     ilk_error failure; /* why the last attempt to connect failed */
     ilk__lane_counts counts;
 };
+
+/*
+ * Drop the mutex, then wake who was finished under it: woken earlier they
+ * would only queue for the mutex.
+ */
+void ilk__lane_unlock(ilk__lane *lane);
 
 /* lane_open.c: the life of the connection. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);
 void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
 void ilk__lane_let_go(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);
-void ilk__lane_finish(ilk__place *place, ilk_status status);
+void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status);
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 
 /* lane_wire.c: commands out, replies in. */

@@ -13,11 +13,10 @@ enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 /* ---- the end of a connection -------------------------------------------- */
 
 /*
- * A sleeper that is done returns without the mutex, so waking it must be the
- * last touch of its place; one that was woken before (parked is 0) comes to
- * the mutex by itself.
+ * A sleeper that is done returns without the mutex, and not before it is
+ * woken: waking it is the last touch of its place.
  */
-void ilk__lane_finish(ilk__place *place, ilk_status status)
+void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status)
 {
     if (place->ghost) {
         ilk__reply_free(place->reply);
@@ -26,8 +25,24 @@ void ilk__lane_finish(ilk__place *place, ilk_status status)
     }
     place->status = status;
     place->done = 1;
-    if (place->parked)
-        ilk__unpark(&place->parker);
+    if (!place->parked)
+        return; /* it comes to the mutex by itself */
+    place->next = NULL;
+    *lane->owed_end = place;
+    lane->owed_end = &place->next;
+}
+
+void ilk__lane_unlock(ilk__lane *lane)
+{
+    ilk__place *owed = lane->owed, *next;
+
+    lane->owed = NULL;
+    lane->owed_end = &lane->owed;
+    pthread_mutex_unlock(&lane->mutex);
+    for (; owed; owed = next) {
+        next = owed->next;
+        ilk__unpark(&owed->parker);
+    }
 }
 
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status)
@@ -36,7 +51,7 @@ void ilk__lane_finish_all(ilk__lane *lane, ilk_status status)
 
     for (ilk__place *p = lane->first; p; p = next) {
         next = p->next;
-        ilk__lane_finish(p, status);
+        ilk__lane_finish(lane, p, status);
     }
     lane->first = lane->last = NULL;
 }
@@ -109,7 +124,7 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     ilk_status st;
 
     lane->has_connector = 1;
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     st = ilk__conn_open(&conn, to->url, to->name, limit, err);
     if (st == ILK_ECONN && to->revive && to->revive(to->context))
         st = ilk__conn_open(&conn, to->url, to->name, limit, err);
@@ -139,7 +154,7 @@ static void await_change(ilk__lane *lane, int64_t until)
     if (ilk__parker_init(&self.parker, NULL))
         return;
     lane->newcomers = &self;
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     ilk__park(&self.parker, until);
     pthread_mutex_lock(&lane->mutex);
     for (link = &lane->newcomers; *link != &self;)

@@ -59,7 +59,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
         }
         len = ilk__buf_len(&lane->writing);
         lane->has_writer = 1;
-        pthread_mutex_unlock(&lane->mutex);
+        ilk__lane_unlock(lane);
         st = ilk__conn_send(lane->conn, ilk__buf_data(&lane->writing), len,
                             &sent, err);
         pthread_mutex_lock(&lane->mutex);
@@ -98,7 +98,7 @@ static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
     if (p->ends_batch)
         lane->unanswered--;
     p->reply = reply;
-    ilk__lane_finish(p, ILK_OK);
+    ilk__lane_finish(lane, p, ILK_OK);
     return ILK_OK;
 }
 
@@ -164,14 +164,14 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
     ilk_status st, delivered;
     ilk__haul haul;
 
-    pthread_mutex_unlock(&lane->mutex);
+    ilk__lane_unlock(lane);
     st = wait_and_receive(conn, want_out, deadline, &haul, err);
     for (;;) {
         pthread_mutex_lock(&lane->mutex);
         delivered = deliver_all(lane, &haul, err);
         if (st || delivered)
             break;
-        pthread_mutex_unlock(&lane->mutex);
+        ilk__lane_unlock(lane);
         st = take_replies(conn, &haul, err);
     }
     lane->counts.bytes_in += (int64_t)haul.bytes;

@@ -10,29 +10,30 @@
 
 /* ---- verbs: in and out -------------------------------------------------- */
 
+/* The client was reopened after a fork: what was held is the parent's. */
+static ilk_status bind_again(ilk_lock *lock, ilk_error *err)
+{
+    int was_free = lock->lease.state == ILK__LEASE_FREE && !lock->waiter.watch;
+    ilk_status st = ilk__lock_bind(lock, err);
+
+    if (st == ILK_OK && !was_free)
+        st = ilk__fail(err, ILK_EFORKED, "the lock is the parent process'");
+    return st;
+}
+
 ilk_status ilk__lock_enter(ilk_lock *lock, ilk_error *err)
 {
-    int32_t idle = 0;
     ilk_status st;
 
     if (!lock)
         return ilk__fail(err, ILK_EINVAL, "lock must not be NULL");
-    st = ilk__client_enter(lock->client, err);
-    if (st)
+    st = ilk__client_enter_handle(lock->client, &lock->busy, lock->era, err);
+    if (st || lock->era == lock->client->era)
         return st;
-    if (!atomic_compare_exchange_strong(&lock->busy, &idle, 1))
-        return ilk__fail(err, ILK_EHELD,
-                         "the handle is in use by another thread");
-    if (lock->era == lock->client->era)
-        return ILK_OK;
-    st = lock->lease.state == ILK__LEASE_FREE && !lock->waiter.watch
-             ? ILK_OK
-             : ILK_EFORKED;
-    if (ilk__lock_bind(lock, err) || st)
-        atomic_store(&lock->busy, 0);
+    st = bind_again(lock, err);
     if (st)
-        return ilk__fail(err, st, "the lock is the parent process'");
-    return ILK_OK;
+        atomic_store(&lock->busy, 0);
+    return st;
 }
 
 void ilk__lock_leave(ilk_lock *lock)

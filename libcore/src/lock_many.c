@@ -42,6 +42,7 @@ static ilk_status bind_to_desk(ilk_lock_many *many, ilk_error *err)
     memset(&many->lease, 0, sizeof many->lease);
     many->id = ilk__desk_new_id(many->client->desk);
     many->depth = 0;
+    many->parked = 0;
     st = ilk__lease_init(&many->lease, many->client->desk, &ilk__many_extend_op,
                          many->keys, many->count * ILK__LOCK_KEYS, many->id,
                          err);
@@ -124,24 +125,32 @@ void ilk_lock_many_free(ilk_lock_many *many)
     dispose(many);
 }
 
+/* The client was reopened after a fork: what was held is the parent's. */
+static ilk_status bind_again(ilk_lock_many *many, ilk_error *err)
+{
+    int was_free = many->lease.state == ILK__LEASE_FREE && !many->parked;
+    ilk_status st = ILK_OK;
+
+    for (size_t i = 0; i < many->count && st == ILK_OK; i++)
+        st = ilk__lock_bind(many->locks[i], err);
+    if (st == ILK_OK)
+        st = bind_to_desk(many, err);
+    if (st == ILK_OK && !was_free)
+        st = ilk__fail(err, ILK_EFORKED, "the lock is the parent process'");
+    return st;
+}
+
 static ilk_status enter(ilk_lock_many *many, ilk_error *err)
 {
-    int32_t idle = 0;
     ilk_status st;
 
     if (!many)
         return ilk__fail(err, ILK_EINVAL, "many must not be NULL");
-    st = ilk__client_enter(many->client, err);
-    if (st)
+    st = ilk__client_enter_handle(many->client, &many->busy, many->era, err);
+    if (st || many->era == many->client->era)
         return st;
-    if (!atomic_compare_exchange_strong(&many->busy, &idle, 1))
-        return ilk__fail(err, ILK_EHELD,
-                         "the handle is in use by another thread");
-    if (many->era == many->client->era)
-        return ILK_OK;
-    if (many->lease.state != ILK__LEASE_FREE)
-        st = ilk__fail(err, ILK_EFORKED, "the lock is the parent process'");
-    if (bind_to_desk(many, st ? NULL : err) || st)
+    st = bind_again(many, err);
+    if (st)
         atomic_store(&many->busy, 0);
     return st;
 }
