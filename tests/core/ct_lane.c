@@ -145,7 +145,7 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_in_range(hasty.took_ms, 100, 160);
     assert_int_equal(patient.status, ILK_OK);
     assert_string_equal(patient.answer, "3"); /* the hasty one's was 2 */
-    assert_in_range(patient.took_ms, 80, 1000);
+    assert_in_range(patient.took_ms, 0, 1000);
     assert_string_equal(late.answer, "late");
     assert_int_equal(lane_case_counts().connects, 1);
 }
