@@ -255,14 +255,21 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
     return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op) : look(op);
 }
 
+/* Whether the server may have done as asked, whatever came back. */
+static int is_open(const ilk__op *op, ilk_status status)
+{
+    return op->retried || status == ILK_ETIMEOUT || status == ILK_EREPLY
+           || status == ILK_ESERVER;
+}
+
 /* An acquire never leaves it open whether it holds: it takes all back. */
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 {
-    ilk__waiter *waiter = op->subject;
+    const ilk__waiter *waiter = op->subject;
 
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
-    if (op->retried || status == ILK_ETIMEOUT || waiter->watch)
+    if (waiter->watch || is_open(op, status))
         return withdraw(op, status, 0);
     return finish(op, status);
 }
