@@ -20,7 +20,7 @@
 #include "command.h"
 #include "conn.h"
 
-enum { ILK__LANE_BATCHES = 4 };
+enum { ILK__LANE_BATCHES = 64 };
 
 typedef struct ilk__lane ilk__lane;
 

@@ -181,17 +181,21 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
         ilk__lane_flush(lane, 0, err);
 }
 
-/* Another caller without its reply reads on. */
+/*
+ * Another caller without its reply reads on: the last in line, which will
+ * read for all before it, so that leadership seldom changes.
+ */
 void ilk__lane_resign(ilk__lane *lane)
 {
+    ilk__place *next = NULL;
+
     lane->has_leader = 0;
     for (ilk__place *p = lane->first; p; p = p->next)
-        if (!p->ghost) {
-            if (p->parked) {
-                p->parked = 0;
-                ilk__unpark(&p->parker);
-            }
-            break;
-        }
+        if (p->parked)
+            next = p;
+    if (next) {
+        next->parked = 0;
+        ilk__unpark(&next->parker);
+    }
     ilk__lane_let_go(lane);
 }
