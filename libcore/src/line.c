@@ -7,8 +7,11 @@
 
 #include <string.h>
 
-/* A lease that was given can last so long, so trying longer is useless. */
-enum { TRY_FOR_MS = 30 * 1000, LINE_KEYS = 5 };
+enum {
+    TRY_FOR_MS = 30 * 1000, /* a lease that was given rarely lasts longer */
+    STRAGGLER_MS = 100,     /* what a dead connection still carries is in */
+    LINE_KEYS = 5
+};
 
 typedef struct give_back {
     ilk__errand errand;
@@ -16,6 +19,7 @@ typedef struct give_back {
     ilk__bytes keys[LINE_KEYS];
     const char *entry, *token;
     size_t entry_len;
+    int again; /* once more, for what may have come in behind the first */
     char bytes[];
 } give_back;
 
@@ -38,8 +42,19 @@ void ilk__line_cancel(ilk__command *command, const ilk__line *line,
 
 ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply)
 {
+    give_back *self = op->subject;
+
     (void)reply;
-    return ilk__op_done(op, ILK_OK);
+    if (!self->again)
+        return ilk__op_done(op, ILK_OK);
+    self->again = 0;
+    return ilk__op_sleep(op, op->now + STRAGGLER_MS);
+}
+
+ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
+{
+    (void)cause;
+    return ilk__op_ask(op);
 }
 
 void ilk__give_back_ask(ilk__op *op)
@@ -94,8 +109,8 @@ static give_back *copy_of(const ilk__line *line, const char *entry,
     return self;
 }
 
-void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
-                    size_t entry_len, const char *token)
+static void post(ilk__desk *desk, const ilk__line *line, const char *entry,
+                 size_t entry_len, const char *token, int again)
 {
     give_back *self = copy_of(line, entry, entry_len, token);
 
@@ -105,10 +120,24 @@ void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
         ilk__free(self);
         return;
     }
+    self->again = again;
     ilk__errand_init(&self->errand, desk, line->cancel, self);
     self->errand.op.deadline = ilk__deadline(TRY_FOR_MS);
     self->errand.op.patient = 1;
     self->errand.finished = finished;
     desk->stats.passed_on++;
     ilk__desk_post(desk, &self->errand);
+}
+
+void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
+                    size_t entry_len, const char *token)
+{
+    post(desk, line, entry, entry_len, token, 0);
+}
+
+void ilk__give_back_orphan(ilk__desk *desk, const ilk__line *line,
+                           const char *entry, size_t entry_len,
+                           const char *token)
+{
+    post(desk, line, entry, entry_len, token, 1);
 }

@@ -39,8 +39,18 @@ void ilk__line_cancel(ilk__command *command, const ilk__line *line,
 void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
                     size_t entry_len, const char *token);
 
+/*
+ * The same for what may still be on its way over a connection that broke: the
+ * server may read that after the first copy of this question, so there is a
+ * second one.
+ */
+void ilk__give_back_orphan(ilk__desk *desk, const ilk__line *line,
+                           const char *entry, size_t entry_len,
+                           const char *token);
+
 /* For the columns' cancelling op types. */
 void ilk__give_back_ask(ilk__op *op);
 ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply);
+ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause);
 
 #endif

@@ -68,7 +68,8 @@ static void ask_give_back(ilk__op *op)
 #define CANCEL(what)                                                           \
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what,                           \
-        .ask = ilk__give_back_ask, .reply = ilk__give_back_done                \
+        .ask = ilk__give_back_ask, .reply = ilk__give_back_done,               \
+        .wake = ilk__give_back_wake                                            \
     }
 #define RELEASE(what)                                                          \
     {                                                                          \

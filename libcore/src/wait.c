@@ -174,8 +174,8 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
 
     if (status) { /* the lane is down: the keeper will see to it */
         ilk__desk_lock(waiter->desk);
-        ilk__give_back(waiter->desk, waiter->line, waiter->entry,
-                       waiter->entry_len, ilk__waiter_token(waiter));
+        ilk__give_back_orphan(waiter->desk, waiter->line, waiter->entry,
+                              waiter->entry_len, ilk__waiter_token(waiter));
         ilk__desk_unlock(waiter->desk);
     }
     if (!waiter->rejoin)
