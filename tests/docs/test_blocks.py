@@ -36,7 +36,7 @@ BLOCK = re.compile(
 )
 MARK = re.compile(r"^\s*<!-- run:", re.MULTILINE)
 OUTPUT_MARK = re.compile(r"^\s*<!-- output", re.MULTILINE)
-BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release"))
+BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release")).resolve()
 CC_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -46,6 +46,7 @@ class Block(NamedTuple):
     code: str
     output: str | None
     vary: bool
+    program: str | None = None  # the Lua that runs it
 
 
 def pages():
@@ -66,12 +67,26 @@ def blocks_of(path):
         )
 
 
+def lua_programs():
+    """The Luas that are here and have a module in the build."""
+    known = ("lua5.1", "lua5.4", "luajit")
+    return [p for p in known if shutil.which(p) and (BUILD / "lua" / p).is_dir()]
+
+
+def each_way(block):
+    """The block once for each program that is to run it."""
+    if block.language != "lua":
+        return [block]
+    return [block._replace(program=program) for program in lua_programs() or [None]]
+
+
 def all_blocks():
     return [
-        pytest.param(block, id=f"{block.where} {block.language}")
+        pytest.param(once, id=f"{block.where} {once.program or block.language}")
         for path in pages()
         if path.exists()
         for block in blocks_of(path)
+        for once in each_way(block)
     ]
 
 
@@ -101,13 +116,11 @@ def python_command(block, directory):
 
 
 def lua_command(block, directory):
+    if block.program is None:
+        pytest.skip(f"no Lua with a module in {BUILD / 'lua'}")
     source = directory / "block.lua"
     source.write_text(block.code)
-    for program in ("lua5.4", "luajit", "lua5.1"):
-        if shutil.which(program) and (BUILD / "lua" / program).is_dir():
-            return [program, str(source)]
-    pytest.skip(f"no Lua with a module in {BUILD / 'lua'}")
-    return []
+    return [block.program, str(source)]
 
 
 def sh_command(block, directory):
