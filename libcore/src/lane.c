@@ -158,16 +158,20 @@ ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command)
 {
     ilk__place *ghost = ilk__calloc(1, sizeof *ghost);
     ilk_status st = ILK_ECONN;
+    int64_t connects;
 
     if (!ghost)
         return ILK_ENOMEM;
     ghost->ghost = 1;
     pthread_mutex_lock(&lane->mutex);
+    connects = lane->counts.connects;
     if (lane->state == ILK__LANE_UP)
         st = ilk__lane_append(lane, ghost, command, NULL);
     if (st == ILK_OK) {
         ilk__lane_flush(lane, 1, NULL);
         drain(lane);
+        if (lane->state != ILK__LANE_UP || lane->counts.connects != connects)
+            st = ILK_ECONN; /* it was dead before */
     } else {
         ilk__free(ghost);
     }

@@ -51,6 +51,11 @@ static void ask_give_back(ilk__op *op)
     ilk__script_use_source(&op->command, op->type->script);
 }
 
+static ilk__act gave_back(ilk__op *op, ilk_status status)
+{
+    return ilk__op_done(op, status);
+}
+
 /* ---- the tables --------------------------------------------------------- */
 
 #define ACQUIRE(what)                                                          \
@@ -96,6 +101,7 @@ const ilk__op_type ilk__many_give_back_op = {
     .script = ILK__SCRIPT_MANY_RELEASE,
     .ask = ask_give_back,
     .start = ilk__op_tell,
+    .told = gave_back,
 };
 const ilk__op_type ilk__many_extend_op = EXTEND(MANY_EXTEND);
 

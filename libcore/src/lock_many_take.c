@@ -66,6 +66,17 @@ static void hold(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
                      ilk__lease_deadline(asked_at, lease_ms), lease_ms);
 }
 
+/* The lane is down: the keeper sees to each. */
+static void give_back_later(ilk_lock_many *many)
+{
+    ilk__desk *desk = many->client->desk;
+
+    ilk__desk_lock(desk);
+    for (size_t i = 0; i < many->count; i++)
+        ilk__give_back_orphan(desk, &many->locks[i]->line, "", 0, many->token);
+    ilk__desk_unlock(desk);
+}
+
 /*
  * Told, not asked: the caller's time may be over, and what is not undone here
  * is not renewed any more.
@@ -80,7 +91,8 @@ void ilk__lock_many_give_back(ilk_lock_many *many)
         ilk__lease_end(&many->locks[i]->lease);
     }
     many->parked = 0;
-    (void)ilk__ask(many->client, &ilk__many_give_back_op, &giving, 0, NULL);
+    if (ilk__ask(many->client, &ilk__many_give_back_op, &giving, 0, NULL))
+        give_back_later(many);
 }
 
 /* Renew what is taken while the rest is waited for, or until hold_end. */
