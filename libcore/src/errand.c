@@ -131,13 +131,18 @@ int ilk__errands_reply(ilk__keeper *keeper, const ilk__reply *reply)
     return 1;
 }
 
+static void end(ilk__keeper *keeper, ilk__errand *errand)
+{
+    errand->op.status = ILK_ECLOSED;
+    ilk__timer_clear(&keeper->desk->timers, &errand->timer);
+    errand->finished(errand);
+}
+
 static void end_all(ilk__keeper *keeper, ilk__errand *list)
 {
     for (ilk__errand *next; list; list = next) {
         next = list->next;
-        list->op.status = ILK_ECLOSED;
-        ilk__timer_clear(&keeper->desk->timers, &list->timer);
-        list->finished(list);
+        end(keeper, list);
     }
 }
 
@@ -149,9 +154,9 @@ void ilk__errands_end(ilk__keeper *keeper)
     end_all(keeper, keeper->first);
     end_all(keeper, keeper->held);
     end_all(keeper, desk->posted);
-    /* What is left are errands asleep between two tries. */
+    /* What is left are errands asleep between two tries, in no list. */
     while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
         if (timer->fire == wake_errand)
-            end_all(keeper, (ilk__errand *)((char *)timer
-                                            - offsetof(ilk__errand, timer)));
+            end(keeper, (ilk__errand *)((char *)timer
+                                        - offsetof(ilk__errand, timer)));
 }
