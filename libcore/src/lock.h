@@ -39,7 +39,7 @@ struct ilk_lock {
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk__bytes extend_keys[3]; /* borrowed from keys */
     ilk__bytes channel;
-    char owner[ILK__TOKEN_MAX + 1]; /* Redisson: `uuid:id`, else empty */
+    char owner[40]; /* Redisson: the client as a UUID, else empty */
     ilk__line line;
     ilk__waiter waiter;
     ilk__lease lease;

@@ -89,15 +89,14 @@ ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
 
 /* ---- handles ------------------------------------------------------------ */
 
-/* Redisson's owner: the client as a UUID, and the handle as its thread. */
+/* Redisson's owner is `uuid:thread`: the client, and a number for each hold. */
 static void set_owner(ilk_lock *lock)
 {
     const char *id = lock->client->desk->client_id;
 
-    snprintf(lock->owner, sizeof lock->owner,
-             "%.8s-%.4s-4%.3s-8%.3s-%.12s:%lld", id, id + 8, id + 9, id + 12,
-             id + 4, (long long)lock->id);
-    lock->waiter.fixed_token = lock->owner;
+    snprintf(lock->owner, sizeof lock->owner, "%.8s-%.4s-4%.3s-8%.3s-%.12s", id,
+             id + 8, id + 9, id + 12, id + 4);
+    lock->waiter.prefix = lock->owner;
 }
 
 static ilk_status set_channel(ilk_lock *lock, ilk_error *err)

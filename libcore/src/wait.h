@@ -49,8 +49,9 @@ typedef struct ilk__waiter {
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
-    char token[ILK__TOKEN_LEN + 1];
+    char token[64];
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
+    const char *prefix;      /* of fresh ones that are numbered; or NULL */
     char entry[ILK__ENTRY_MAX];
     size_t entry_len;
     ilk_status ending;   /* what a cancel under way will answer */

@@ -27,6 +27,11 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
 {
     if (waiter->fixed_token)
         return ILK_OK;
+    if (waiter->prefix) {
+        snprintf(waiter->token, sizeof waiter->token, "%s:%" PRId64,
+                 waiter->prefix, ilk__desk_new_id(waiter->desk));
+        return ILK_OK;
+    }
     return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
 }
 
