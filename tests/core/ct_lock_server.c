@@ -144,7 +144,7 @@ static void frozen_server_costs_no_deadline_and_leaves_no_ghost(void **state)
         assert_int_equal(0, fixture_pause(&fx));
         began = fixture_now_ms();
         assert_true(ilk_lock_acquire(lock, limit, &err) < 0);
-        if (limit) /* a try ends with the patience for one reply, or two */
+        if (limit) /* a try ends with the patience for replies */
             assert_on_time(fixture_now_ms() - began, limit);
         assert_true(fixture_now_ms() - began < 1500);
         assert_int_equal(0, ilk_lock_held(lock));
@@ -235,7 +235,7 @@ static void gather(crowd *c, const char *name)
 }
 
 /* Each is served, one at a time, and lets the next in. */
-static void serve_all(crowd *c, int in_order)
+static void serve_all(crowd *c)
 {
     int64_t deadline = fixture_now_ms() + 15000, fence = 0;
     ilk_error err = {0};
@@ -247,7 +247,6 @@ static void serve_all(crowd *c, int in_order)
             if (!c->takers[i].lock || !atomic_load(&c->takers[i].done))
                 continue;
             assert_took(ILK_OK, &c->takers[i]);
-            assert_true(!in_order || i == served);
             assert_true(ilk_lock_fence(c->locks[i]) > fence);
             fence = ilk_lock_fence(c->locks[i]);
             assert_status(ILK_OK, ilk_lock_release(c->locks[i], &err));
@@ -259,9 +258,9 @@ static void serve_all(crowd *c, int in_order)
 
 static void disperse(crowd *c)
 {
-    ilk_lock_free(c->holder);
     for (int i = 0; i < CROWD; i++)
         ilk_lock_free(c->locks[i]);
+    ilk_lock_free(c->holder);
     for (int i = 0; i < 2; i++)
         ilk_client_free(c->clients[i]);
 }
@@ -274,9 +273,8 @@ static void waiters_outlast_a_server_that_is_killed_and_restarted(void **state)
     (void)state;
     gather(&c, "killed");
     assert_int_equal(0, fixture_kill(&fx));
-    fixture_sleep_ms(200);
     assert_int_equal(0, fixture_restart(&fx));
-    serve_all(&c, 0); /* the order died with the server */
+    serve_all(&c); /* the order died with the server */
     assert_status(ILK_ELOST, ilk_lock_release(c.holder, &err));
     disperse(&c);
 }
@@ -289,7 +287,7 @@ static void waiters_outlast_a_flush(void **state)
     (void)state;
     gather(&c, "flushed");
     fixture_command(&fx, "FLUSHALL");
-    serve_all(&c, 0);
+    serve_all(&c);
     assert_status(ILK_ELOST, ilk_lock_release(c.holder, &err));
     disperse(&c);
 }
@@ -300,40 +298,86 @@ static void waiters_outlast_the_loss_of_the_waiting_list(void **state)
     crowd c;
 
     (void)state;
-    gather(&c, "listless");
-    fixture_command(&fx, "DEL ilk:lock:wait:{listless}");
-    fixture_command(&fx, "DEL ilk:lock:live:{listless}");
-    await_waiters("listless", CROWD); /* they are back by themselves */
+    gather(&c, "list");
+    fixture_command(&fx, "DEL ilk:lock:wait:{list} ilk:lock:live:{list}");
+    await_waiters("list", CROWD); /* they are back by themselves */
     assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
-    serve_all(&c, 0);
+    serve_all(&c);
     disperse(&c);
 }
 
-static void waiters_outlast_the_loss_of_their_inbox(void **state)
+static void assert_outlast_loss_of(const char *type)
 {
     ilk_error err = {0};
     crowd c;
 
-    (void)state;
-    gather(&c, "deaf");
-    fixture_command(&fx, "CLIENT KILL TYPE pubsub");
+    gather(&c, type);
+    fixture_command(&fx, "CLIENT KILL SKIPME yes TYPE %s", type);
     assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
-    serve_all(&c, 0);
+    serve_all(&c);
     disperse(&c);
 }
 
-static void waiters_outlast_the_loss_of_all_connections(void **state)
+static void waiters_outlast_the_loss_of_their_connections(void **state)
 {
+    (void)state; /* the inbox, then the others */
+    assert_outlast_loss_of("pubsub");
+    assert_outlast_loss_of("normal");
+}
+
+/* Its last words on a connection that is dead already go another way. */
+static void wait_that_ends_on_a_dead_connection_leaves_the_line(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_lock *a = open_lock(other, "w"), *b = open_lock(client, "w");
+    ilk_lock *stays = open_lock(client, "w");
     ilk_error err = {0};
-    crowd c;
+    taker t, u;
 
     (void)state;
-    gather(&c, "cut");
-    fixture_command(&fx, "CLIENT KILL TYPE pubsub");
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    start_taker(&t, b, 400);
+    start_taker(&u, stays, -1); /* keeps the client alive in the line */
+    await_waiters("w", 2);
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
-    assert_status(ILK_OK, ilk_lock_release(c.holder, &err));
-    serve_all(&c, 0);
-    disperse(&c);
+    assert_took(ILK_ETIMEOUT, &t);
+    assert_on_time(took_ms(&t), 400);
+    assert_int_equal(
+        0, fixture_await(&fx, "1", 1000, "ZCARD ilk:lock:wait:{words}"));
+    assert_status(ILK_OK, ilk_lock_release(a, &err));
+    assert_took(ILK_OK, &u);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_lock_free(stays);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
+static void many_that_end_on_a_dead_connection_are_given_back(void **state)
+{
+    const void *names[] = {"many:a", "many:b"};
+    const size_t lens[] = {6, 6};
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_lock *b = open_lock(other, "many:b");
+    ilk_lock_many *many = NULL;
+    ilk_error err = {0};
+    many_taker t;
+
+    (void)state;
+    assert_status(
+        ILK_OK, ilk_lock_many_open(&many, client, names, lens, 2, NULL, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
+    start_many_taker(&t, many, 400);
+    await_waiters("many:b", 1);
+    assert_int_equal(1, fixture_int(&fx, "EXISTS many:a"));
+    fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
+    assert_took_many(ILK_ETIMEOUT, &t);
+    assert_int_equal(0, fixture_await(&fx, "0", 1000, "EXISTS many:a"));
+    assert_status(ILK_OK, ilk_lock_release(b, &err));
+    ilk_lock_free(b);
+    ilk_lock_many_free(many);
+    ilk_client_free(client);
+    ilk_client_free(other);
 }
 
 int main(void)
@@ -349,8 +393,9 @@ int main(void)
         cmocka_unit_test(waiters_outlast_a_server_that_is_killed_and_restarted),
         cmocka_unit_test(waiters_outlast_a_flush),
         cmocka_unit_test(waiters_outlast_the_loss_of_the_waiting_list),
-        cmocka_unit_test(waiters_outlast_the_loss_of_their_inbox),
-        cmocka_unit_test(waiters_outlast_the_loss_of_all_connections),
+        cmocka_unit_test(waiters_outlast_the_loss_of_their_connections),
+        cmocka_unit_test(wait_that_ends_on_a_dead_connection_leaves_the_line),
+        cmocka_unit_test(many_that_end_on_a_dead_connection_are_given_back),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

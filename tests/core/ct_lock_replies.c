@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_replies.c -- replies that are cut, lost, late or nonsense. */
+#include "lock_thread.h"
+#include "proxy.h"
+#include "script.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 400 };
+
+static proxy between;
+static ilk_client *client; /* behind it */
+static const char *acquiring, *releasing, *extending;
+
+static int setup(void **state)
+{
+    char path[160];
+
+    (void)state;
+    acquiring = ilk__scripts[ILK__SCRIPT_LOCK_ACQUIRE].sha1;
+    releasing = ilk__scripts[ILK__SCRIPT_LOCK_RELEASE].sha1;
+    extending = ilk__scripts[ILK__SCRIPT_LOCK_EXTEND].sha1;
+    if (fixture_start(&fx, NULL) != 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/proxy", fx.dir);
+    return proxy_open(&between, path, fx.socket);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    proxy_close(&between);
+    return fixture_stop(&fx);
+}
+
+/* The server knows the scripts before a test begins. */
+static int come(void **state)
+{
+    ilk_client_opts opts;
+    ilk_error err = {0};
+    ilk_lock *lock;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = PATIENCE_MS;
+    assert_status(ILK_OK, ilk_client_open(&client, between.url, &opts, &err));
+    lock = open_lock(client, "warm");
+    assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
+    assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    ilk_lock_free(lock);
+    return 0;
+}
+
+static int go(void **state)
+{
+    (void)state;
+    ilk_client_free(client);
+    return 0;
+}
+
+static void assert_holds(const ilk_lock *lock, const char *name)
+{
+    int64_t server = fixture_int(&fx, "PTTL %s", name);
+
+    assert_string_equal(ilk_lock_token(lock),
+                        fixture_command(&fx, "GET %s", name));
+    assert_in_range(ilk_lock_remaining_ms(lock), 1, server);
+}
+
+static void assert_struck(void)
+{
+    assert_int_equal(1, proxy_struck(&between));
+}
+
+/* ---- cut ---------------------------------------------------------------- */
+
+/* Every cut of the reply: before its first byte ... behind its last. */
+static void acquire_cut_at_every_byte_holds_under_its_token(void **state)
+{
+    ilk_lock *lock = open_lock(client, "cut");
+    ilk_error err = {0};
+    int64_t fence = 0;
+    size_t len = 1;
+
+    (void)state;
+    for (size_t at = 0; at <= len; at++) {
+        proxy_cut(&between, acquiring, at);
+        assert_status(ILK_OK, ilk_lock_acquire(lock, at % 2 ? 0 : 5000, &err));
+        assert_struck();
+        len = proxy_reply_len(&between);
+        assert_holds(lock, "cut");
+        assert_true(ilk_lock_fence(lock) > fence);
+        fence = ilk_lock_fence(lock);
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+        assert_int_equal(0, fixture_int(&fx, "EXISTS cut"));
+    }
+    ilk_lock_free(lock);
+}
+
+static void release_cut_at_every_byte_has_released(void **state)
+{
+    ilk_lock *lock = open_lock(client, "let");
+    ilk_error err = {0};
+    size_t len = 1;
+
+    (void)state;
+    for (size_t at = 0; at <= len; at++) {
+        assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+        proxy_cut(&between, releasing, at);
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+        assert_struck();
+        len = proxy_reply_len(&between);
+        assert_int_equal(0, fixture_int(&fx, "EXISTS let"));
+    }
+    ilk_lock_free(lock);
+}
+
+static void extend_cut_at_every_byte_has_extended(void **state)
+{
+    ilk_lock *lock = open_lock_with(client, "ext", 9000, ILK_LOCK_NO_RENEW);
+    ilk_error err = {0};
+    size_t len = 1;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    for (size_t at = 0; at <= len; at++) {
+        int64_t ttl = 10000 + 1000 * (int64_t)at;
+
+        proxy_cut(&between, extending, at);
+        assert_status(ILK_OK, ilk_lock_extend(lock, ttl, &err));
+        assert_struck();
+        len = proxy_reply_len(&between);
+        assert_in_range(fixture_int(&fx, "PTTL ext"), ttl - 500, ttl);
+        assert_holds(lock, "ext");
+    }
+    ilk_lock_free(lock);
+}
+
+/* Past the local deadline a lost answer leaves it open who ended the hold. */
+static void release_cut_past_the_lease_is_unknown(void **state)
+{
+    ilk_lock *lock = open_lock_with(client, "late", 200, ILK_LOCK_NO_RENEW);
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    fixture_command(&fx, "PEXPIRE late 60000");
+    fixture_sleep_ms(250);
+    proxy_cut(&between, releasing, 0);
+    assert_status(ILK_EUNKNOWN, ilk_lock_release(lock, &err));
+    assert_struck();
+    assert_int_equal(0, fixture_int(&fx, "EXISTS late"));
+    ilk_lock_free(lock);
+}
+
+/* Nobody else's lock is released by a copy of the question. */
+static void release_repeated_touches_nobody_s_lock(void **state)
+{
+    ilk_client *other = open_client();
+    ilk_lock *lock = open_lock(client, "next"),
+             *next = open_lock(other, "next");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    start_taker(&t, next, -1);
+    await_waiters("next", 1);
+    proxy_cut(&between, releasing, 3);
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    assert_struck();
+    assert_took(ILK_OK, &t);
+    assert_holds(next, "next");
+    ilk_lock_free(lock);
+    ilk_lock_free(next);
+    ilk_client_free(other);
+}
+
+static void waiter_keeps_its_place_when_the_reply_is_cut(void **state)
+{
+    ilk_client *other = open_client();
+    ilk_lock *holder = open_lock(other, "place");
+    ilk_lock *lock = open_lock(client, "place"),
+             *later = open_lock(other, "place");
+    ilk_error err = {0};
+    taker t, u;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err)); /* inbox */
+    for (size_t at = 0; at < 30; at += 7) {
+        proxy_cut(&between, acquiring, at);
+        start_taker(&t, lock, -1);
+        await_waiters("place", 1);
+        start_taker(&u, later, -1);
+        await_waiters("place", 2);
+        fixture_sleep_ms(20);
+        assert_struck();
+        assert_int_equal(2, fixture_int(&fx, "ZCARD ilk:lock:wait:{place}"));
+        assert_status(ILK_OK, ilk_lock_release(holder, &err));
+        assert_took(ILK_OK, &t);
+        assert_holds(lock, "place");
+        assert_false(atomic_load(&u.done));
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+        assert_took(ILK_OK, &u);
+        assert_status(ILK_OK, ilk_lock_release(later, &err));
+        assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    }
+    ilk_lock_free(holder);
+    ilk_lock_free(lock);
+    ilk_lock_free(later);
+    ilk_client_free(other);
+}
+
+static void commands_that_never_arrive_are_sent_again(void **state)
+{
+    ilk_lock *lock = open_lock(client, "lose");
+    ilk_error err = {0};
+
+    (void)state;
+    proxy_arm(&between, PROXY_LOSE, acquiring);
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_struck();
+    assert_holds(lock, "lose");
+    proxy_arm(&between, PROXY_LOSE, extending);
+    assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
+    assert_struck();
+    proxy_arm(&between, PROXY_LOSE, releasing);
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    assert_struck();
+    ilk_lock_free(lock);
+}
+
+/* ---- late --------------------------------------------------------------- */
+
+static void grant_that_comes_too_late_is_taken_back(void **state)
+{
+    ilk_lock *lock = open_lock(client, "slow");
+    ilk_error err = {0};
+    int64_t began = fixture_now_ms();
+
+    (void)state;
+    proxy_delay(&between, acquiring, 300);
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 100, &err));
+    assert_on_time(fixture_now_ms() - began, 100);
+    assert_struck();
+    assert_int_equal(0, ilk_lock_held(lock));
+    assert_int_equal(0, fixture_await(&fx, "0", 1000, "EXISTS slow"));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_holds(lock, "slow"); /* no answer is taken for another's */
+    ilk_lock_free(lock);
+}
+
+static void reply_that_comes_after_its_lease_is_no_hold(void **state)
+{
+    ilk_lock *lock = open_lock_with(client, "old", 100, ILK_LOCK_NO_RENEW);
+    ilk_error err = {0};
+
+    (void)state;
+    proxy_delay(&between, acquiring, 200);
+    assert_true(ilk_lock_acquire(lock, 0, &err) < 0);
+    assert_struck();
+    assert_int_equal(0, ilk_lock_held(lock));
+    proxy_delay(&between, acquiring, 200);
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 2000, &err)); /* once more */
+    assert_struck();
+    assert_holds(lock, "old");
+    ilk_lock_free(lock);
+}
+
+/* ---- nonsense ----------------------------------------------------------- */
+
+#define DEEP "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+static const char *const nonsense[] = {
+    "hello\r\n", "\r\n", "*\r\n", "*x\r\n", "*-7\r\n", "$1\r\n",
+    "*2147483647\r\n", "*99999999999999999999\r\n", "$536870913\r\n",
+    "$99999999999999999999\r\n", "*4\r\n$100000000\r\n", DEEP DEEP DEEP,
+    "HTTP/1.1 400 Bad Request\r\n\r\n",
+    /* whole replies, but no answer of this script */
+    ":1\r\n", "+OK\r\n", "$-1\r\n", "_\r\n", "*0\r\n", "*-1\r\n",
+    "*1\r\n:1\r\n", "*4\r\n:1\r\n:30000\r\n:7\r\n$1\r\nx\r\n",
+    "*4\r\n:99\r\n:1\r\n:1\r\n:1\r\n", "*4\r\n$1\r\n1\r\n:1\r\n:1\r\n:1\r\n",
+    "*4\r\n*1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "%1\r\n+a\r\n:1\r\n"};
+
+/* Half a reply spoils the next one, too; then the connection is another. */
+static void acquire_at_last(ilk_lock *lock)
+{
+    int64_t deadline = fixture_now_ms() + 3000;
+
+    while (ilk_lock_acquire(lock, 1000, NULL) != ILK_OK) {
+        assert_int_equal(0, ilk_lock_held(lock));
+        assert_true(fixture_now_ms() < deadline);
+    }
+}
+
+static void nonsense_is_no_grant(void **state)
+{
+    ilk_lock *lock = open_lock(client, "sense");
+    ilk_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        ilk_status st;
+
+        proxy_replace(&between, acquiring, nonsense[i], strlen(nonsense[i]));
+        st = ilk_lock_acquire(lock, 200, &err);
+        assert_struck();
+        /* or not all of it has come */
+        assert_true(st == ILK_EREPLY || st == ILK_ETIMEOUT);
+        assert_int_equal(0, ilk_lock_held(lock));
+        assert_int_equal(0, fixture_await(&fx, "0", 1500, "EXISTS sense"));
+        acquire_at_last(lock);
+        assert_holds(lock, "sense");
+        assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    }
+    ilk_lock_free(lock);
+}
+
+static void grant_of_a_lease_that_cannot_be_is_no_hold(void **state)
+{
+    static const char *const leases[] = {"0", "-1", "-9223372036854775808"};
+    ilk_lock *lock = open_lock(client, "lease");
+    char text[128];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ilk_client_ping(client, -1, NULL); /* no reply is under way */
+        snprintf(text, sizeof text, "*4\r\n:1\r\n:%s\r\n:7\r\n:1\r\n",
+                 leases[i]);
+        proxy_replace(&between, acquiring, text, strlen(text));
+        assert_true(ilk_lock_acquire(lock, 0, NULL) < 0);
+        assert_struck();
+        assert_int_equal(0, ilk_lock_held(lock));
+        assert_int_equal(0, fixture_await(&fx, "0", 1500, "EXISTS lease"));
+    }
+    ilk_lock_free(lock);
+}
+
+static void answer_too_many_ends_the_connection(void **state)
+{
+    static const char two[] = "*4\r\n:1\r\n:30000\r\n:7\r\n:1\r\n"
+                              "*4\r\n:1\r\n:30000\r\n:8\r\n:1\r\n";
+    ilk_client *other = open_client();
+    ilk_lock *lock = open_lock(client, "two"), *b = open_lock(client, "b");
+    ilk_lock *held = open_lock(other, "b");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
+    proxy_replace(&between, acquiring, two, strlen(two));
+    ilk_lock_acquire(lock, 0, NULL);
+    assert_struck();
+    assert_status(ILK_EBUSY, ilk_lock_acquire(b, 0, &err)); /* not the second */
+    ilk_lock_free(lock);
+    ilk_lock_free(b);
+    ilk_lock_free(held);
+    ilk_client_free(other);
+}
+
+static void nonsense_about_a_release_frees_the_handle(void **state)
+{
+    ilk_lock *lock = open_lock(client, "free");
+    ilk_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i += 4) {
+        acquire_at_last(lock);
+        proxy_replace(&between, releasing, nonsense[i], strlen(nonsense[i]));
+        assert_true(ilk_lock_release(lock, &err) < 0);
+        assert_struck();
+        assert_status(ILK_ENOTOWNER, ilk_lock_release(lock, &err));
+    }
+    ilk_lock_free(lock);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, come, go)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(acquire_cut_at_every_byte_holds_under_its_token),
+        TEST(release_cut_at_every_byte_has_released),
+        TEST(extend_cut_at_every_byte_has_extended),
+        TEST(release_cut_past_the_lease_is_unknown),
+        TEST(release_repeated_touches_nobody_s_lock),
+        TEST(waiter_keeps_its_place_when_the_reply_is_cut),
+        TEST(commands_that_never_arrive_are_sent_again),
+        TEST(grant_that_comes_too_late_is_taken_back),
+        TEST(reply_that_comes_after_its_lease_is_no_hold),
+        TEST(nonsense_is_no_grant),
+        TEST(grant_of_a_lease_that_cannot_be_is_no_hold),
+        TEST(answer_too_many_ends_the_connection),
+        TEST(nonsense_about_a_release_frees_the_handle),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
