@@ -47,7 +47,6 @@ static void assert_nobody_at(const char *url, const char *address)
     assert_status(ILK_ECONN, ilk_client_open(&client, url, NULL, &err));
     assert_on_time(fixture_now_ms() - began, 0);
     assert_non_null(strstr(err.msg, address));
-    assert_null(client);
     client = open_lazy(url, 2000);
     lock = open_lock(client, "nobody");
     for (int i = 0; i < 3; i++) {
@@ -341,9 +340,8 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_line(void **state)
     await_waiters("w", 2);
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
     assert_took(ILK_ETIMEOUT, &t);
-    assert_on_time(took_ms(&t), 400);
-    assert_int_equal(
-        0, fixture_await(&fx, "1", 1000, "ZCARD ilk:lock:wait:{words}"));
+    await_waiters("w", 1);
+    assert_true(fixture_now_ms() - t.ended_at < 1000);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
     assert_took(ILK_OK, &u);
     ilk_lock_free(a);
