@@ -57,7 +57,7 @@ enum demo_kind {
     DEMO_STALL = 'H', /* item, fence: holding, waiting for its fate */
     DEMO_SALE = 'S',  /* item, fence; before: seller, item, fence */
     DEMO_LATE = 'L',  /* item, fence, write, check: statuses; event: 0 or 1 */
-    DEMO_MISS = 'M',  /* item, fence: lost it unasked, wrote nothing */
+    DEMO_MISS = 'M',  /* item or 0, fence: lost it unasked, sold nothing */
     DEMO_END = 'E',   /* */
     DEMO_ERROR = 'X'  /* status; text */
 };
@@ -74,9 +74,9 @@ size_t demo_word_put(char *line, size_t room, const struct demo_word *word);
 int demo_word_get(struct demo_word *out, const char *line); /* 1: it is one */
 size_t demo_stock_put(char *text, size_t room, const struct demo_stock *stock);
 int demo_stock_get(struct demo_stock *out, const char *text);
-/* Read the stock from the server. */
+/* Read the stock from the server; under a fence of 0 just look at it. */
 ilk_status demo_stock_read(struct demo_stock *out, ilk_client *client,
-                           const char *key, ilk_error *err);
+                           const char *key, int64_t fence, ilk_error *err);
 
 /* demo_ledger.c. One entry for each item, by its number from 1. */
 struct demo_entry {

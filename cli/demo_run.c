@@ -270,7 +270,7 @@ static ilk_status set_up(struct demo_run *run, ilk_error *err)
 static ilk_status settle(struct demo_run *run, ilk_error *err)
 {
     ilk_status st =
-        demo_stock_read(&run->stock, run->client, run->plan->stock, err);
+        demo_stock_read(&run->stock, run->client, run->plan->stock, 0, err);
 
     if (st == ILK_OK && run->plan->locked)
         demo_ledger_close(&run->ledger, &run->stock);

@@ -4,6 +4,9 @@
  *
  *     acquire -> read the stock -> think -> write it back -> tell -> release
  *
+ * It reads under its fence, not only writes: from then on no former holder
+ * can change what it has read.
+ *
  * Three sellers have a fate: from a certain item on they stop once, while
  * they hold, say so, and wait for a byte on standard input. Two of them are
  * killed there. The third is frozen; when it thaws it does what a program
@@ -129,6 +132,11 @@ static void tell_late(struct seller *seller, const struct demo_stock *sale,
     tell(seller, &word);
 }
 
+static int64_t fence_of(const struct seller *seller)
+{
+    return seller->locked ? ilk_lock_fence(seller->lock) : 0;
+}
+
 static ilk_status write_stock(struct seller *seller,
                               const struct demo_stock *sale)
 {
@@ -151,14 +159,20 @@ static void tell_sale(const struct seller *seller,
     tell(seller, &word);
 }
 
+static void tell_miss(const struct seller *seller, int64_t item, int64_t fence)
+{
+    struct demo_word word = {.kind = DEMO_MISS, .n = {item, fence}};
+
+    tell(seller, &word);
+}
+
 /* Sell one item, holding the lock where there is one. A seller that knows
    of its loss writes nothing; the one that was frozen does not look. */
 static ilk_status sell(struct seller *seller, const struct demo_stock *before)
 {
-    struct demo_stock sale = {
-        before->left - 1, seller->number, seller->items - before->left + 1,
-        seller->locked ? ilk_lock_fence(seller->lock) : 0};
-    struct demo_word miss = {.kind = DEMO_MISS, .n = {sale.item, sale.fence}};
+    struct demo_stock sale = {before->left - 1, seller->number,
+                              seller->items - before->left + 1,
+                              fence_of(seller)};
     int was_frozen = seller->fault == DEMO_FREEZE;
     ilk_status st;
 
@@ -167,7 +181,7 @@ static ilk_status sell(struct seller *seller, const struct demo_stock *before)
     meet_fate(seller, DEMO_FREEZE, &sale);
     was_frozen = was_frozen && seller->fault == DEMO_NONE;
     if (seller->locked && !was_frozen && !ilk_lock_held(seller->lock)) {
-        tell(seller, &miss);
+        tell_miss(seller, sale.item, sale.fence);
         return ILK_OK;
     }
     st = write_stock(seller, &sale);
@@ -178,7 +192,7 @@ static ilk_status sell(struct seller *seller, const struct demo_stock *before)
     if (was_frozen)
         tell_late(seller, &sale, st);
     else if (st == ILK_ESTALE)
-        tell(seller, &miss);
+        tell_miss(seller, sale.item, sale.fence);
     return st == ILK_ESTALE ? ILK_OK : st;
 }
 
@@ -188,6 +202,7 @@ static ilk_status serve(struct seller *seller, int *out_more)
     struct demo_stock before;
     ilk_status st = ILK_OK, released;
 
+    *out_more = 1;
     if (seller->locked) {
         do
             st = ilk_lock_acquire(seller->lock, -1, &seller->err);
@@ -196,10 +211,16 @@ static ilk_status serve(struct seller *seller, int *out_more)
     if (st != ILK_OK)
         return st;
     st = demo_stock_read(&before, seller->client, seller->stock_key,
-                         &seller->err);
-    *out_more = st == ILK_OK && before.left > 0;
-    if (*out_more)
-        st = sell(seller, &before);
+                         fence_of(seller), &seller->err);
+    if (st == ILK_ESTALE) {
+        /* The lease ran out on the way, and the next one has read. */
+        tell_miss(seller, 0, fence_of(seller));
+        st = ILK_OK;
+    } else {
+        *out_more = st == ILK_OK && before.left > 0;
+        if (*out_more)
+            st = sell(seller, &before);
+    }
     if (!seller->locked)
         return st;
     released = ilk_lock_release(seller->lock, &seller->err);

@@ -86,10 +86,10 @@ int demo_stock_get(struct demo_stock *out, const char *text)
 }
 
 ilk_status demo_stock_read(struct demo_stock *out, ilk_client *client,
-                           const char *key, ilk_error *err)
+                           const char *key, int64_t fence, ilk_error *err)
 {
     ilk_value *value = NULL;
-    ilk_status st = ilk_guard_get(&value, client, key, strlen(key), err);
+    ilk_status st = ilk_guard_get(&value, client, key, strlen(key), fence, err);
     const char *text;
 
     if (st != ILK_OK)

@@ -32,17 +32,27 @@ static void ask(ilk__op *op)
     const guarding *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys, 2);
-    if (op->type->script != ILK__SCRIPT_GUARD_SET)
-        return;
-    ilk__command_add_int(&op->command, self->fence);
-    ilk__command_add(&op->command, self->value, self->value_len);
+    if (op->type->script != ILK__SCRIPT_GUARD_REMOVE)
+        ilk__command_add_int(&op->command, self->fence);
+    if (op->type->script == ILK__SCRIPT_GUARD_SET)
+        ilk__command_add(&op->command, self->value, self->value_len);
+}
+
+static ilk__act was_stale(ilk__op *op, const ilk__reply *reply)
+{
+    return ilk__op_fail(op, ILK_ESTALE, "a greater fence is on record: %lld",
+                        (long long)ilk__script_int(reply, 0));
 }
 
 static ilk__act was_set(ilk__op *op, const ilk__reply *reply)
 {
     if (ilk__script_code(reply) == ILK__CODE_WRITTEN)
         return ilk__op_done(op, ILK_OK);
-    return ilk__op_fail(op, ILK_ESTALE, "a greater fence has written: %lld",
+    if (!op->retried)
+        return was_stale(op, reply);
+    return ilk__op_fail(op, ILK_EUNKNOWN,
+                        "written before the greater fence %lld, or refused: "
+                        "the first reply is missing",
                         (long long)ilk__script_int(reply, 0));
 }
 
@@ -52,6 +62,8 @@ static ilk__act was_found(ilk__op *op, const ilk__reply *reply)
     ilk_value *value = self->found;
     const ilk__reply *data;
 
+    if (ilk__script_code(reply) == ILK__CODE_STALE)
+        return was_stale(op, reply);
     value->fence = ilk__script_int(reply, 0);
     if (ilk__script_code(reply) != ILK__CODE_HELD)
         return ilk__op_done(op, ILK_OK);
@@ -73,6 +85,8 @@ static const ilk__op_type guard_set = {.name = "guard_set",
                                        .script = ILK__SCRIPT_GUARD_SET,
                                        .ask = ask,
                                        .reply = was_set};
+/* Silence leaves open whether a fence is on record. Nobody has to know: it
+   only refuses those who are late in any case. */
 static const ilk__op_type guard_get = {.name = "guard_get",
                                        .script = ILK__SCRIPT_GUARD_GET,
                                        .reads = 1,
@@ -105,6 +119,14 @@ static ilk_status run(ilk_client *client, const ilk__op_type *type,
     return st;
 }
 
+static ilk_status check_fence(int64_t fence, ilk_error *err)
+{
+    if (fence >= 0 && fence < FENCE_MAX)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL, "fence must be 0 to 2^53 - 1, got %lld",
+                     (long long)fence);
+}
+
 /* ---- verbs -------------------------------------------------------------- */
 
 ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
@@ -113,10 +135,10 @@ ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
 {
     guarding self = {
         .fence = fence, .value = value ? value : "", .value_len = value_len};
+    ilk_status st = check_fence(fence, err);
 
-    if (fence < 0 || fence >= FENCE_MAX)
-        return ilk__fail(err, ILK_EINVAL, "fence must be 0 to 2^53, got %lld",
-                         (long long)fence);
+    if (st)
+        return st;
     if (value_len > VALUE_MAX)
         return ilk__fail(err, ILK_EINVAL,
                          "value must have at most %d bytes, got %zu", VALUE_MAX,
@@ -127,14 +149,17 @@ ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
 }
 
 ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
-                         size_t key_len, ilk_error *err)
+                         size_t key_len, int64_t fence, ilk_error *err)
 {
-    guarding self = {0};
+    guarding self = {.fence = fence};
     ilk_status st;
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
+    st = check_fence(fence, err);
+    if (st)
+        return st;
     self.found = ilk__calloc(1, sizeof *self.found);
     if (!self.found)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");

@@ -12,26 +12,33 @@ local meta = { __index = Guard }
 
 ---@class interlock.Value
 ---@field value string? nil when the key does not exist
----@field fence integer the greatest that has written; 0 for none
+---@field fence integer the greatest that has written or read; 0 for none
 
 --- Write a value under a fence.
 ---@param value string any bytes
 ---@param fence integer lock.fence; 0 writes without a check
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ESTALE: a greater fence has written
+---@return integer? code ILK_ESTALE: a greater fence is on record
 function Guard:set(value, fence)
   args.bytes("value", value)
   args.fence("fence", fence)
   return core.ilk_guard_set(self._handle, self.key, fence, value)
 end
 
---- Read the value and the fence it was written under.
+--- Read the value; under a fence when it is read in order to write. A fence
+--- puts itself on record as a write does, in the same step: after that no
+--- former holder can change what was read.
+---@param fence integer? lock.fence; nil and 0 only read
 ---@return interlock.Value? found
 ---@return string? msg
----@return integer? code
-function Guard:get()
-  local value, msg, code = core.ilk_guard_get(self._handle, self.key)
+---@return integer? code ILK_ESTALE: a greater fence is on record
+function Guard:get(fence)
+  if fence ~= nil then
+    args.fence("fence", fence)
+  end
+  local value, msg, code =
+    core.ilk_guard_get(self._handle, self.key, fence or 0)
   if not value then
     return nil, msg, code
   end

@@ -96,7 +96,7 @@ class HeldError(Error):
 
 
 class StaleError(Error):
-    """A newer fence was seen: the write is refused."""
+    """A newer fence was seen: the call is refused."""
 
     default_code = lib.ILK_ESTALE
 

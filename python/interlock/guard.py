@@ -7,8 +7,13 @@ refuses a smaller one. :func:`set`, :func:`get` and :func:`remove` do that for
 a value in Redis; :data:`SQL` and :func:`sql_update` do it for a row in a
 database; :data:`LUA` is for scripts of your own.
 
+Who computes the new value from the old one reads under the same fence before
+writing. Otherwise a late write may get in between the two, and be accepted.
+
+>>> set(client, "stock:42", b"18", 0)
 >>> with client.lock("stock") as lock:
-...     set(client, "stock:42", b"17", lock.fence)
+...     left = int(get(client, "stock:42", lock.fence).value)
+...     set(client, "stock:42", str(left - 1), lock.fence)
 >>> get(client, "stock:42").value
 b'17'
 >>> set(client, "stock:42", b"99", lock.fence - 1)
@@ -32,7 +37,8 @@ if TYPE_CHECKING:
 
 #: The statement behind :func:`sql_update`. A refused write changes no row, so
 #: the cursor's ``rowcount`` is 0. Give the table a column for the fence first:
-#: ``ALTER TABLE … ADD COLUMN fence BIGINT NOT NULL DEFAULT 0``.
+#: ``ALTER TABLE … ADD COLUMN fence BIGINT NOT NULL DEFAULT 0``. Before reading
+#: what the new value depends on, put the fence into the row, in the same way.
 SQL = (
     "UPDATE {table} SET {columns}, fence = {mark}"
     " WHERE {key} = {mark} AND fence <= {mark}"
@@ -41,6 +47,7 @@ SQL = (
 #: Begin a script of your own with this; then ``if not fenced(KEYS[1],
 #: ARGV[1]) then return 0 end`` refuses an older fence and remembers a newer
 #: one. KEYS[1] is a key of yours for the fence alone; give the fence as text.
+#: A script that reads for a later write begins with it, too.
 LUA = """\
 local function fenced(key, fence)
   local seen = tonumber(redis.call("GET", key) or "0")
@@ -55,14 +62,22 @@ end
 
 @dataclasses.dataclass(frozen=True)
 class Guarded:
-    """A value and the fence that it was written under."""
+    """A value and the fence on record for it."""
 
     value: bytes | None  #: None when there is none
-    fence: int  #: the greatest that has written; 0 when none is known
+    fence: int  #: the greatest that has written or read; 0 when none is known
+
+
+def _fence(fence: int) -> int:
+    if isinstance(fence, bool) or not isinstance(fence, int):
+        raise TypeError(f"fence must be int, got {type(fence).__name__}")
+    if not 0 <= fence < 2**53:
+        raise errors.InvalidError(f"fence must be from 0 to 2**53 - 1, got {fence}")
+    return fence
 
 
 def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
-    """Write a value, unless a greater fence has written already.
+    """Write a value, unless a greater fence is on record already.
 
     A fence of 0 writes without a check and leaves the recorded one as it is.
 
@@ -70,23 +85,24 @@ def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
     Blocks: one round trip. Thread: any thread.
     """
     raw, data = _ffi.name_bytes(key, "key"), _ffi.name_bytes(value, "value")
-    if isinstance(fence, bool) or not isinstance(fence, int):
-        raise TypeError(f"fence must be int, got {type(fence).__name__}")
-    if not 0 <= fence < 2**53:
-        raise errors.InvalidError(f"fence must be from 0 to 2**53 - 1, got {fence}")
+    under = _fence(fence)
     handle = client._live()
-    _ffi.call(lib.ilk_guard_set, handle, raw, len(raw), fence, data, len(data))
+    _ffi.call(lib.ilk_guard_set, handle, raw, len(raw), under, data, len(data))
 
 
-def get(client: Client, key: Name) -> Guarded:
-    """Read a value and its fence.
+def get(client: Client, key: Name, fence: int | None = None) -> Guarded:
+    """Read a value, under ``lock.fence`` when it is read in order to write.
 
-    Raises: WrongTypeError, InvalidError, ConnectionError.
+    A fence puts itself on record as a write does, in the same step: after
+    that no former holder can change what was read. None and 0 only read.
+
+    Raises: StaleError, WrongTypeError, InvalidError, ConnectionError.
     Blocks: one round trip. Thread: any thread.
     """
     raw = _ffi.name_bytes(key, "key")
+    under = 0 if fence is None else _fence(fence)
     out = ffi.new("ilk_value **")
-    _ffi.call(lib.ilk_guard_get, out, client._live(), raw, len(raw))
+    _ffi.call(lib.ilk_guard_get, out, client._live(), raw, len(raw), under)
     found = ffi.gc(out[0], lib.ilk_value_free)
     length = ffi.new("size_t *")
     data = lib.ilk_value_data(found, length)

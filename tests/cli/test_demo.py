@@ -59,6 +59,19 @@ def test_frozen_one_is_told_and_refused(locked):
     assert frozen["late_write"] == "ILK_ESTALE"
 
 
+def test_sellers_whose_fence_is_too_old_to_read_sell_nothing(own_shell, own_server):
+    running = own_shell.start("demo", "--json", "--items", "300", "--processes", "3")
+    (key,) = wait_until(lambda: own_server.call("KEYS", "ilk:guard:*"))
+    seconds, micros = map(int, own_server.call("TIME"))
+
+    # Fences follow the server's clock: for half a second all are too small.
+    own_server.call("SET", key, str(seconds * 1_000_000 + micros + 500_000))
+
+    found = json.loads(running.stdout.read())
+    assert (running.wait(timeout=20), found["ok"], found["sold"]) == (0, True, 300)
+    assert found["missed"] > 1
+
+
 def test_without_the_lock_it_oversells(shell):
     done, found = demo(shell, "--no-lock", "--items", "100", "--lease", "300ms")
 

@@ -227,7 +227,7 @@ static ilk_status guard(ilk_error *err)
     ilk_status st = ilk_guard_set(client, "g", 1, 17, "stock", 5, err);
 
     if (st == ILK_OK)
-        st = ilk_guard_get(&value, client, "g", 1, err);
+        st = ilk_guard_get(&value, client, "g", 1, 18, err);
     if (st == ILK_OK)
         st = ilk_guard_remove(client, "g", 1, err);
     ilk_value_free(value);

@@ -109,7 +109,7 @@ static void demand_forked(const family *f)
     demand(ilk_lock_break(f->client, "held", 4, NULL, 0, NULL) == ILK_EFORKED);
     demand(ilk_inspect(&info, f->client, "held", 4, NULL) == ILK_EFORKED);
     demand(ilk_list_open(&list, f->client, NULL, 0, NULL) == ILK_EFORKED);
-    demand(ilk_guard_get(&value, f->client, "g", 1, NULL) == ILK_EFORKED);
+    demand(ilk_guard_get(&value, f->client, "g", 1, 0, NULL) == ILK_EFORKED);
     demand(ilk_guard_set(f->client, "g", 1, 0, "", 0, NULL) == ILK_EFORKED);
     demand(ilk_guard_remove(f->client, "g", 1, NULL) == ILK_EFORKED);
     demand(ilk_client_ping(f->client, 0, NULL) == ILK_EFORKED);

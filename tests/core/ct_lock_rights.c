@@ -333,7 +333,7 @@ static void use_the_rest(ilk_client *client)
     assert_status(ILK_OK, ilk_lock_many_release(many, &err));
     assert_status(ILK_OK, ilk_list_open(&list, client, NULL, 0, &err));
     assert_status(ILK_OK, ilk_guard_set(client, "job:v", 5, 9, "x", 1, &err));
-    assert_status(ILK_OK, ilk_guard_get(&value, client, "job:v", 5, &err));
+    assert_status(ILK_OK, ilk_guard_get(&value, client, "job:v", 5, 9, &err));
     assert_status(ILK_OK, ilk_guard_remove(client, "job:v", 5, &err));
     assert_status(ILK_OK, ilk_client_ping(client, -1, &err));
     ilk_lock_many_free(many);

@@ -81,6 +81,9 @@ local wrong = {
     client:guard("k"):set("v", 1.5)
   end, "fence" },
   { "no fence", function() client:guard("k"):set("v") end, "fence" },
+  { "a fence to read that is none", function()
+    client:guard("k"):get(false)
+  end, "fence" },
   { "a URL that is a number", function() interlock.connect(5) end, "url" },
   { "an empty URL", function() interlock.connect("") end, 'url.*got ""' },
   { "a URL with a NUL", function()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A guarded value refuses an older fence.
+-- A guarded value refuses reads and writes under an older fence.
 
 local interlock = require "interlock"
 local support = require "support"
@@ -52,6 +52,38 @@ describe("a guard", function()
     assert.equal(status.ILK_ESTALE, code)
     assert.equal("new", guard:get().value)
     assert.is_true(next_one:release())
+  end)
+
+  it("refuses the late write between the next one's read and write", function()
+    local name = support.name()
+    local frozen, next_one = client:lock(name), client:lock(name)
+    assert.is_true(guard:set("10", 0))
+    assert.is_true(frozen:acquire(0))
+    assert.equal("10", guard:get(frozen.fence).value)
+    assert.is_true(client:break_lock(name))
+    assert.is_true(next_one:acquire(0))
+
+    local found = assert(guard:get(next_one.fence))
+    assert.equal("10", found.value)
+    assert.equal(next_one.fence, found.fence)
+
+    local ok, _, code = guard:set("9", frozen.fence)
+    assert.is_nil(ok)
+    assert.equal(status.ILK_ESTALE, code)
+    assert.is_true(guard:set("9", next_one.fence))
+    assert.equal("9", guard:get(0).value)
+    assert.is_true(next_one:release())
+  end)
+
+  it("refuses to be read under an older fence", function()
+    assert.is_true(guard:set("x", 7))
+
+    local found, msg, code = guard:get(6)
+
+    assert.is_nil(found)
+    assert.is_truthy(msg:find("7", 1, true))
+    assert.equal(status.ILK_ESTALE, code)
+    assert.equal(7, guard:get().fence)
   end)
 
   it("is removed", function()

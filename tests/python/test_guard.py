@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes that refuse an older fence: in Redis, in a script, in SQL."""
+"""Reads and writes that refuse an older fence: in Redis, in a script, in SQL."""
 
 from __future__ import annotations
 
@@ -38,23 +38,59 @@ def test_fence_0_writes_without_a_check(client, name):
     assert guard.get(client, name) == guard.Guarded(b"forced", 9)
 
 
+def test_a_read_under_a_fence_shuts_out_older_ones(client, name):
+    guard.set(client, name, b"10", 7)
+    assert guard.get(client, name, 9) == guard.Guarded(b"10", 9)
+    assert guard.get(client, name, fence=9) == guard.Guarded(b"10", 9)
+    with pytest.raises(interlock.StaleError):
+        guard.set(client, name, b"late", 8)
+    with pytest.raises(interlock.StaleError):
+        guard.get(client, name, 8)
+    guard.set(client, name, b"9", 9)
+
+    assert guard.get(client, name, None) == guard.Guarded(b"9", 9)
+    assert guard.get(client, name, 0) == guard.Guarded(b"9", 9)
+
+
+def test_a_late_write_between_read_and_write_is_refused(client, name):
+    value = f"{name}:left"
+    guard.set(client, value, b"10", 0)
+    frozen, following = client.lock(name), client.lock(name)
+    assert frozen.acquire(0)
+    left = int(guard.get(client, value, frozen.fence).value)
+    client.break_lock(name)  # its lease is over
+    with following:
+        seen = int(guard.get(client, value, following.fence).value)
+        with pytest.raises(interlock.StaleError):
+            guard.set(client, value, str(left - 1), frozen.fence)
+        guard.set(client, value, str(seen - 1), following.fence)
+
+    assert guard.get(client, value) == guard.Guarded(b"9", following.fence)
+
+
 @settings(
     max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(st.lists(st.tuples(st.integers(1, 2**53 - 1), st.binary()), min_size=1))
-def test_it_remembers_the_greatest(client, name, writes):
+@given(
+    st.lists(st.tuples(st.integers(1, 2**53 - 1), st.none() | st.binary()), min_size=1)
+)
+def test_it_remembers_the_greatest(client, name, steps):
     guard.remove(client, name)
     expected = guard.Guarded(None, 0)
-    for fence, value in writes:
+    for fence, value in steps:
         try:
-            guard.set(client, name, value, fence)
+            if value is None:
+                assert guard.get(client, name, fence).value == expected.value
+            else:
+                guard.set(client, name, value, fence)
         except interlock.StaleError:
             assert fence < expected.fence
         else:
             assert fence >= expected.fence
-            expected = guard.Guarded(value, fence)
+            kept = expected.value if value is None else value
+            expected = guard.Guarded(kept, fence)
         assert guard.get(client, name) == expected
 
 
@@ -62,12 +98,17 @@ def test_it_remembers_the_greatest(client, name, writes):
 def test_fences_out_of_range_are_invalid(client, name, fence):
     with pytest.raises(interlock.InvalidError):
         guard.set(client, name, b"", fence)
+    with pytest.raises(interlock.InvalidError):
+        guard.get(client, name, fence)
 
 
 @pytest.mark.parametrize("fence", [True, 1.0, "1", None])
 def test_a_fence_is_an_int(client, name, fence):
     with pytest.raises(TypeError):
         guard.set(client, name, b"", fence)
+    if fence is not None:
+        with pytest.raises(TypeError):
+            guard.get(client, name, fence)
 
 
 def test_a_wrong_type_is_told(client, server, name):
@@ -75,6 +116,7 @@ def test_a_wrong_type_is_told(client, server, name):
     for call in (
         lambda: guard.set(client, name, b"x", 1),
         lambda: guard.get(client, name),
+        lambda: guard.get(client, name, 1),
     ):
         with pytest.raises(interlock.WrongTypeError):
             call()

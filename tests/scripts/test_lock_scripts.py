@@ -360,6 +360,8 @@ def test_entry_that_is_not_the_callers_is_refused(world, entry):
         ("redisson_extend", 2, ["o", "0"]),
         ("redisson_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
         ("guard_set", 2, ["-1", "v"]),
+        ("guard_get", 2, ["-1"]),
+        ("guard_get", 2, ["9007199254740992"]),
     ],
 )
 def test_misuse_of_every_script_is_refused(world, script, keys, args):

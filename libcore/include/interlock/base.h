@@ -50,7 +50,7 @@ typedef enum ilk_status {
     ILK_ELOST = -8,      /**< it was ours and no longer is */
     ILK_ENOTOWNER = -9,  /**< the handle holds nothing */
     ILK_EHELD = -10,     /**< the handle holds or waits already */
-    ILK_ESTALE = -11,    /**< a newer fence was seen: the write is refused */
+    ILK_ESTALE = -11,    /**< a newer fence was seen: the call is refused */
     ILK_ENOQUORUM = -12, /**< too few servers agreed */
     ILK_EUNKNOWN = -13,  /**< the request may or may not have taken effect */
     ILK_EFORKED = -14,   /**< the handle belongs to the parent process */

@@ -7,6 +7,11 @@
  * late. What it writes to can: it remembers the greatest fence it has seen
  * and refuses a smaller one. The value lies at the key itself, the fence at
  * `ilk:guard:{key}`, so plain GET keeps working for readers.
+ *
+ * Who computes the new value from the old one reads under the same fence
+ * before writing. Otherwise the next holder has read, but not yet written,
+ * and the late write gets in between: it is accepted, and both have worked
+ * from the same old value.
  */
 #ifndef INTERLOCK_GUARD_H
 #define INTERLOCK_GUARD_H
@@ -33,7 +38,7 @@ typedef struct ilk_value ilk_value;
  * @param value      any bytes; may be NULL when value_len is 0
  * @param value_len  their number, at most 1 MiB
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ESTALE (a greater fence has written, nothing was
+ * @return ILK_OK; ILK_ESTALE (a greater fence is on record, nothing was
  *         changed); ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -43,20 +48,26 @@ ILK_API ilk_status ilk_guard_set(ilk_client *client, const void *key,
                                  ilk_error *err);
 
 /**
- * Read a guarded value and the fence it was written under.
+ * Read a guarded value, under a fence when it is read in order to write.
+ *
+ * A fence puts itself on record as a write does, in the same step: once this
+ * has returned, no former holder can change what was read.
  *
  * @param[out] out  the value, to be freed; NULL when the call fails
  * @param client    the client
  * @param key       as in ilk_guard_set()
  * @param key_len   its bytes
+ * @param fence     from ilk_lock_fence(); 0 only reads
  * @param[out] err  may be NULL
- * @return ILK_OK, also when there is no value; ILK_EINVAL, ILK_ETYPE and the
- *         others
+ * @return ILK_OK, also when there is no value; ILK_ESTALE (a greater fence is
+ *         on record, nothing was changed); ILK_EINVAL, ILK_ETYPE and the
+ *         others, ILK_ECONN among them: without an answer the fence may be on
+ *         record, and asking again is harmless
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_guard_get(ilk_value **out, ilk_client *client,
-                                 const void *key, size_t key_len,
+                                 const void *key, size_t key_len, int64_t fence,
                                  ilk_error *err);
 
 /**
@@ -71,7 +82,7 @@ ILK_API ilk_status ilk_guard_get(ilk_value **out, ilk_client *client,
 ILK_API const char *ilk_value_data(const ilk_value *value, size_t *out_len);
 
 /**
- * The greatest fence that has written.
+ * The fence on record: the greatest that has written or read.
  *
  * @param value  the value
  * @return the fence; 0 when none is on record
