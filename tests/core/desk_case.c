@@ -214,6 +214,25 @@ void assert_gives_back(const char *words)
                      ILK__ACT_DONE);
 }
 
+/* Once more, for what a broken connection may have carried in behind it. */
+void assert_gives_back_twice(const char *words)
+{
+    ilk__errand *errand = desk_errand();
+
+    assert_non_null(errand);
+    assert_string_equal(op_says(&errand->op), words);
+    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+    local_ms = errand->op.wake_at;
+    ilk__desk_lock(&desk);
+    assert_int_equal(stepped(errand, op_wake(&errand->op, ILK__CAUSE_TIME)),
+                     ILK__ACT_SEND);
+    ilk__desk_unlock(&desk);
+    assert_string_equal(op_says(&errand->op), words);
+    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+                     ILK__ACT_DONE);
+}
+
 /* ---- the inbox ---------------------------------------------------------- */
 
 void inbox_hears_raw(const char *resp)

@@ -53,6 +53,7 @@ ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
 void errand_end(ilk__errand *errand, ilk_status status); /* done with that */
 /* The next errand asks this; it is answered that nothing was held. */
 void assert_gives_back(const char *words);
+void assert_gives_back_twice(const char *words);
 
 /* A message on the client's own channel, or the server's words as they are. */
 void inbox_hears(const char *format, ...) __attribute__((format(printf, 1, 2)));

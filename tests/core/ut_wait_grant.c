@@ -143,7 +143,7 @@ static void what_cannot_be_told_is_given_to_the_keeper(void **state)
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
     assert_int_equal(op_sent(&me.op, ILK_ECONN), ILK__ACT_SEND);
 
-    assert_gives_back(words);
+    assert_gives_back_twice(words);
     assert_int_equal(desk.stats.passed_on, 1);
 }
 
