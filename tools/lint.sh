@@ -71,7 +71,7 @@ lint_lua()
         luacheck -q --no-config --std lua51 --no-unused --ignore 431 \
             --new-read-globals redis KEYS ARGV cjson \
             --no-max-line-length build/expanded/lua &&
-        luacheck -q lua tests/lua
+        luacheck -q lua tests/lua tests/sim
 }
 
 # Growth at the end of an options struct is allowed, nothing else.

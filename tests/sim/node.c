@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* node.c -- one process: its clock, its keeper, its links, its end. */
+#include "sim.h"
+
+#include "clock.h"
+#include "inbox.h"
+#include "watch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+node nodes[NODES];
+
+/* ---- its clock ---------------------------------------------------------- */
+
+int64_t local_of(const node *n, int64_t when)
+{
+    return n ? n->offset + (int64_t)((double)when * n->rate) : when;
+}
+
+static int64_t world_of(const node *n, int64_t local)
+{
+    int64_t when = (int64_t)((double)(local - n->offset) / n->rate);
+
+    while (local_of(n, when) < local)
+        when++;
+    return when;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command);
+void __wrap_ilk__link_break(ilk__link *link, const char *why);
+
+static wire *wire_of(node *n, const ilk__link *link)
+{
+    return link == &n->keeper.calls ? &n->calls : &n->inbox;
+}
+
+ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
+{
+    wire_send(current, wire_of(current, link), command, NULL);
+    return ILK_OK;
+}
+
+void __wrap_ilk__link_break(ilk__link *link, const char *why)
+{
+    violated("a link was broken: %s", why);
+    node_break(current, wire_of(current, link));
+}
+
+static void link_came_up(node *n, ilk__link *link)
+{
+    wire_of(n, link)->up = 1;
+    link->up = 1;
+    ilk__desk_lock(&n->desk);
+    if (link == &n->keeper.calls) {
+        ilk__errands_link_up(&n->keeper);
+        ilk__watch_hurry_all(&n->desk);
+    } else {
+        ilk__inbox_came_up(&n->desk, link);
+    }
+    ilk__desk_unlock(&n->desk);
+}
+
+static void connect_link(node *n, ilk__link *link)
+{
+    link->connects = 0; /* counts attempts under way */
+    if (!n->dead && !link->up)
+        link_came_up(n, link);
+    node_turn(n);
+}
+
+static void connect_calls(node *n, void *data)
+{
+    (void)data;
+    connect_link(n, &n->keeper.calls);
+}
+
+static void connect_inbox(node *n, void *data)
+{
+    (void)data;
+    connect_link(n, &n->keeper.inbox);
+}
+
+static void open_if_wanted(node *n, ilk__link *link, event_fn *connects)
+{
+    if (!link->wanted || link->up || link->connects)
+        return;
+    link->connects = 1;
+    at(world_now + 1 + dice(40), connects, n, NULL);
+}
+
+/* The process finds out that a connection is gone. */
+static void lane_is_lost(node *n, void *data)
+{
+    (void)data;
+    if (n->dead)
+        return;
+    for (size_t i = 0; i < n->task_count; i++)
+        task_no_answer(&n->tasks[i]);
+    node_turn(n);
+}
+
+static void link_is_lost(node *n, ilk__link *link)
+{
+    if (n->dead || !link->up)
+        return;
+    link->up = 0;
+    ilk__fail(&link->error, ILK_ECONN, "broken");
+    ilk__desk_lock(&n->desk);
+    if (link == &n->keeper.calls)
+        ilk__errands_link_lost(&n->keeper);
+    else
+        ilk__inbox_lost(&n->desk, link);
+    ilk__desk_unlock(&n->desk);
+    node_turn(n);
+}
+
+static void calls_are_lost(node *n, void *data)
+{
+    (void)data;
+    link_is_lost(n, &n->keeper.calls);
+}
+
+static void inbox_is_lost(node *n, void *data)
+{
+    (void)data;
+    link_is_lost(n, &n->keeper.inbox);
+}
+
+void node_break(node *n, wire *w)
+{
+    if (!w->up)
+        return;
+    trace("node %d: %s breaks", (int)(n - nodes),
+          w == &n->lane    ? "lane"
+          : w == &n->calls ? "calls"
+                           : "inbox");
+    wire_cut(w);
+    if (w == &n->lane)
+        at(world_now, lane_is_lost, n, NULL);
+    else if (w == &n->calls)
+        at(world_now, calls_are_lost, n, NULL);
+    else
+        at(world_now, inbox_is_lost, n, NULL);
+    if (w == &n->inbox)
+        wire_unsubscribe(n);
+}
+
+/* ---- its keeper --------------------------------------------------------- */
+
+static void keep(node *n)
+{
+    ilk__desk *desk = &n->desk;
+    ilk__timer *timer;
+
+    ilk__desk_lock(desk);
+    ilk__errands_start(&n->keeper);
+    while ((timer = ilk__timers_pop(&desk->timers, local_of(n, world_now))))
+        timer->fire(timer, &n->keeper);
+    ilk__errands_start(&n->keeper);
+    if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
+        n->keeper.inbox.wanted = 1;
+    ilk__desk_unlock(desk);
+    open_if_wanted(n, &n->keeper.calls, connect_calls);
+    open_if_wanted(n, &n->keeper.inbox, connect_inbox);
+}
+
+static void planned_turn(node *n, void *data)
+{
+    (void)data;
+    if (n->planned_at <= world_now)
+        n->planned_at = INT64_MAX;
+    node_turn(n);
+}
+
+static void plan(node *n)
+{
+    int64_t due = ilk__timers_next(&n->desk.timers);
+
+    for (size_t i = 0; i < n->task_count; i++)
+        due = ilk__sooner(due, task_due(&n->tasks[i]));
+    if (due == ILK__FOREVER)
+        return;
+    due = world_of(n, due);
+    if (due <= world_now)
+        due = world_now + 1;
+    if (due >= n->planned_at)
+        return;
+    n->planned_at = due;
+    at(due, planned_turn, n, NULL);
+}
+
+void node_turn(node *n)
+{
+    if (n->dead)
+        return;
+    do {
+        keep(n);
+        for (size_t i = 0; i < n->task_count; i++)
+            task_turn(&n->tasks[i]);
+    } while (n->desk.posted);
+    plan(n);
+}
+
+/* ---- birth and death ---------------------------------------------------- */
+
+void node_open(node *n)
+{
+    memset(n, 0, sizeof *n);
+    if (ilk__desk_open(&n->desk, "me", NULL))
+        abort();
+    n->desk.unclaimed = ilk__lock_unclaimed;
+    n->keeper.desk = &n->desk;
+    n->keeper.reply_timeout_ms = -1;
+    n->keeper.end = &n->keeper.first;
+    n->keeper.held_end = &n->keeper.held;
+    n->planned_at = INT64_MAX;
+    n->offset = 100000 + dice(1000000);
+    n->rate = 0.996 + dice(9) / 1000.0; /* within the drift allowed for */
+}
+
+void node_kill(node *n)
+{
+    trace("node %d: killed", (int)(n - nodes));
+    n->dead = 1;
+    wire_cut(&n->lane);
+    wire_cut(&n->calls);
+    wire_cut(&n->inbox);
+    wire_unsubscribe(n);
+}
+
+/* Only memory is given back: for the world it is killed. */
+void node_close(node *n)
+{
+    current = n;
+    n->dead = 1;
+    for (size_t i = 0; i < n->task_count; i++)
+        task_close(&n->tasks[i]);
+    ilk__desk_lock(&n->desk);
+    ilk__errands_end(&n->keeper);
+    ilk__desk_unlock(&n->desk);
+    ilk__desk_close(&n->desk);
+    ilk__buf_free(&n->keeper.calls.out);
+    current = NULL;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* server.c -- the library's own scripts, run by Lua over store.lua. */
+#include "sim.h"
+
+#include "buf.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The server's clock at the world's beginning: some day of 2026. */
+#define EPOCH_MS INT64_C(1780000000000)
+
+control control_on;
+static lua_State *lua;
+static int scripts[ILK__SCRIPT_COUNT]; /* compiled, in Lua's registry */
+static int known[ILK__SCRIPT_COUNT];   /* what EVALSHA finds */
+static ilk__buf out;
+
+static int give_clock(lua_State *l)
+{
+    lua_pushnumber(l, (lua_Number)((EPOCH_MS + world_now) * 1000));
+    return 1;
+}
+
+static int give_publish(lua_State *l)
+{
+    size_t len;
+    const char *message = lua_tolstring(l, 2, &len);
+
+    lua_pushinteger(l, publish(lua_tostring(l, 1), message, len));
+    return 1;
+}
+
+static void need(int failed)
+{
+    if (!failed)
+        return;
+    fprintf(stderr, "simulation: %s\n", lua_tostring(lua, -1));
+    abort();
+}
+
+/* The cancelling script; by a control without what passes a grant on. */
+static void compile(int i)
+{
+    static const char pass_on[] = "redis.call(\"DEL\", lock)";
+    static const char keep[] = "return { GONE }        ";
+    const ilk__script *script = &ilk__scripts[i];
+    char *text = malloc(script->text_len + 1);
+    char *here;
+
+    memcpy(text, script->text, script->text_len + 1);
+    if (control_on == CONTROL_NO_PASS_ON && i == ILK__SCRIPT_LOCK_CANCEL) {
+        here = strstr(text, pass_on);
+        need(here == NULL);
+        memcpy(here, keep, sizeof pass_on - 1);
+    }
+    need(luaL_loadbuffer(lua, text, script->text_len, script->name));
+    scripts[i] = luaL_ref(lua, LUA_REGISTRYINDEX);
+    free(text);
+}
+
+void server_open(void)
+{
+    lua = luaL_newstate();
+    luaL_openlibs(lua);
+    lua_register(lua, "clock_us", give_clock);
+    lua_register(lua, "publish", give_publish);
+    need(luaL_dofile(lua, ILK_SIM_STORE));
+    for (int i = 0; i < ILK__SCRIPT_COUNT; i++)
+        compile(i);
+    memset(known, 0, sizeof known);
+}
+
+void server_close(void)
+{
+    lua_close(lua);
+    ilk__buf_free(&out);
+}
+
+void server_forget(void)
+{
+    memset(known, 0, sizeof known);
+    lua_getglobal(lua, "forget_all");
+    need(lua_pcall(lua, 0, 0, 0));
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (ilk__buf_add(&out, line, strlen(line)))
+        abort();
+}
+
+static void say_value(int at_index);
+
+static void say_table(void)
+{
+    int size = (int)lua_objlen(lua, -1);
+
+    lua_getfield(lua, -1, "err");
+    if (lua_isstring(lua, -1)) {
+        say("-%s\r\n", lua_tostring(lua, -1));
+        lua_pop(lua, 1);
+        return;
+    }
+    lua_pop(lua, 1);
+    say("*%d\r\n", size);
+    for (int i = 1; i <= size; i++) {
+        lua_rawgeti(lua, -1, i);
+        say_value(-1);
+        lua_pop(lua, 1);
+    }
+}
+
+/* As the server turns what a script returns into an answer. */
+static void say_value(int at_index)
+{
+    size_t len;
+    const char *text;
+
+    switch (lua_type(lua, at_index)) {
+    case LUA_TNUMBER:
+        say(":%" PRId64 "\r\n", (int64_t)lua_tonumber(lua, at_index));
+        break;
+    case LUA_TSTRING:
+        text = lua_tolstring(lua, at_index, &len);
+        say("$%zu\r\n", len);
+        if (ilk__buf_add(&out, text, len))
+            abort();
+        say("\r\n");
+        break;
+    case LUA_TBOOLEAN: /* true does not occur */ say("$-1\r\n"); break;
+    case LUA_TTABLE: say_table(); break;
+    default: say("$-1\r\n"); break;
+    }
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static int find_script(const ilk__reply *command)
+{
+    int in_full = strcmp(command->items[0]->str, "EVAL") == 0;
+    const char *asked = command->items[1]->str;
+
+    for (int i = 0; i < ILK__SCRIPT_COUNT; i++) {
+        const ilk__script *script = &ilk__scripts[i];
+
+        if (strcmp(asked, in_full ? script->text : script->sha1) != 0)
+            continue;
+        if (in_full)
+            known[i] = 1;
+        return known[i] ? i : -1;
+    }
+    return -1;
+}
+
+static void set_list(const char *name, const ilk__reply *command, size_t from,
+                     size_t count)
+{
+    lua_createtable(lua, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        const ilk__reply *item = command->items[from + i];
+
+        lua_pushlstring(lua, item->str, item->len);
+        lua_rawseti(lua, -2, (int)i + 1);
+    }
+    lua_setglobal(lua, name);
+}
+
+const char *server_run(const ilk__reply *command)
+{
+    size_t keys = (size_t)atoi(command->items[2]->str);
+    int script = find_script(command);
+
+    ilk__buf_take(&out, ilk__buf_len(&out));
+    if (script < 0) {
+        say("-NOSCRIPT No matching script.\r\n");
+    } else {
+        set_list("KEYS", command, 3, keys);
+        set_list("ARGV", command, 3 + keys, command->count - 3 - keys);
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, scripts[script]);
+        need(lua_pcall(lua, 0, 1, 0));
+        say_value(-1);
+        lua_pop(lua, 1);
+        if (script == ILK__SCRIPT_LOCK_CANCEL)
+            check_cancelled(command->items[3]->str,
+                            command->items[4 + keys]->str);
+    }
+    if (ilk__buf_add(&out, "", 1))
+        abort();
+    return ilk__buf_data(&out);
+}
+
+const char *server_value(const char *key)
+{
+    static char value[128];
+
+    lua_getglobal(lua, "value_of");
+    lua_pushstring(lua, key);
+    need(lua_pcall(lua, 1, 1, 0));
+    snprintf(value, sizeof value, "%s",
+             lua_isstring(lua, -1) ? lua_tostring(lua, -1) : "");
+    lua_pop(lua, 1);
+    return value;
+}
+
+int server_waits(const char *key, const char *client)
+{
+    int found = 0;
+
+    lua_getglobal(lua, "members_of");
+    lua_pushstring(lua, key);
+    need(lua_pcall(lua, 1, 1, 0));
+    for (int i = 1; i <= (int)lua_objlen(lua, -1); i++) {
+        lua_rawgeti(lua, -1, i);
+        found += strstr(lua_tostring(lua, -1), client) != NULL;
+        lua_pop(lua, 1);
+    }
+    lua_pop(lua, 1);
+    return found;
+}

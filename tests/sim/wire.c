@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c -- letters between nodes and the server: in order, late, lost. */
+#include "inbox.h"
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t loss, lateness;
+
+typedef struct letter {
+    node *node;
+    wire *wire;
+    unsigned life; /* of the wire when it was sent */
+    int survives;  /* the server reads it though the connection broke */
+    task *task;    /* who asked; NULL: the keeper, or nobody */
+    unsigned number;
+    size_t len;
+    char bytes[];
+} letter;
+
+static letter *write_letter(node *n, wire *w, const void *bytes, size_t len)
+{
+    letter *l = malloc(sizeof *l + len);
+
+    if (!l)
+        abort();
+    *l = (letter){.node = n, .wire = w, .life = w->life, .len = len};
+    memcpy(l->bytes, bytes, len);
+    return l;
+}
+
+static ilk__reply *read_letter(const letter *l)
+{
+    struct redisReader *reader = ilk__reader_new();
+    ilk__reply *reply = NULL;
+
+    if (!reader || ilk__reader_feed(reader, l->bytes, l->len, NULL)
+        || ilk__reader_next(reader, &reply, NULL))
+        abort();
+    ilk__reader_free(reader);
+    return reply;
+}
+
+static int64_t travel_ms(void)
+{
+    if (chance(lateness))
+        return 50 + dice(3000);
+    return dice(4);
+}
+
+/* ---- to the node -------------------------------------------------------- */
+
+static void deliver(node *n, const letter *l, const ilk__reply *reply)
+{
+    if (l->wire == &n->lane) {
+        if (l->task)
+            task_answer(l->task, l->number, reply);
+        return;
+    }
+    ilk__desk_lock(&n->desk);
+    if (l->wire == &n->calls)
+        ilk__errands_reply(&n->keeper, reply);
+    else
+        ilk__inbox_reply(&n->desk, &n->keeper.inbox, reply);
+    ilk__desk_unlock(&n->desk);
+}
+
+static void arrive_at_node(node *n, void *data)
+{
+    letter *l = data;
+
+    if (!n->dead && l->life == l->wire->life) {
+        ilk__reply *reply = read_letter(l);
+
+        deliver(n, l, reply);
+        ilk__reply_free(reply);
+        node_turn(n);
+    }
+    free(l);
+}
+
+static void send_to_node(letter *l)
+{
+    wire *w = l->wire;
+
+    w->here = w->here > world_now ? w->here : world_now;
+    w->here += travel_ms();
+    at(w->here, arrive_at_node, l->node, l);
+}
+
+/* ---- to the server ------------------------------------------------------ */
+
+static const char *subscribe(node *n, const letter *l,
+                             const ilk__reply *command)
+{
+    static char text[256];
+    const ilk__reply *channel = command->items[1];
+
+    if (l->life == l->wire->life) {
+        n->subscribed = 1;
+        n->subscription = l->life;
+    }
+    snprintf(text, sizeof text, ">3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
+             channel->len, channel->str);
+    return text;
+}
+
+static void arrive_at_server(node *n, void *data)
+{
+    letter *l = data, *answer;
+    ilk__reply *command;
+    const char *text;
+
+    (void)n;
+    if (l->life != l->wire->life && !l->survives) {
+        free(l);
+        return;
+    }
+    command = read_letter(l);
+    text = strcmp(command->items[0]->str, "SUBSCRIBE") == 0
+               ? subscribe(l->node, l, command)
+               : server_run(command);
+    if (l->life == l->wire->life) {
+        answer = write_letter(l->node, l->wire, text, strlen(text));
+        answer->task = l->task;
+        answer->number = l->number;
+        send_to_node(answer);
+    }
+    ilk__reply_free(command);
+    free(l);
+}
+
+void wire_send(node *n, wire *w, const ilk__command *command, task *t)
+{
+    ilk__buf bytes = {0};
+    letter *l;
+
+    if (ilk__command_format(command, &bytes, NULL))
+        abort();
+    l = write_letter(n, w, ilk__buf_data(&bytes), ilk__buf_len(&bytes));
+    ilk__buf_free(&bytes);
+    l->task = t;
+    l->number = t ? t->awaited : 0;
+    l->survives = chance(50);
+    w->there = w->there > world_now ? w->there : world_now;
+    w->there += travel_ms();
+    at(w->there, arrive_at_server, NULL, l);
+}
+
+void wire_cut(wire *w)
+{
+    w->life++;
+    w->up = 0;
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+/* The server may find out late that nobody listens any more. */
+static void unsubscribe(node *n, void *data)
+{
+    letter *l = data;
+
+    (void)n;
+    if (l->node->subscription == l->life)
+        l->node->subscribed = 0;
+    free(l);
+}
+
+void wire_unsubscribe(node *n)
+{
+    letter *l = write_letter(n, &n->inbox, "", 0);
+
+    l->life = n->subscription;
+    at(world_now + (chance(50) ? 0 : dice(3000)), unsubscribe, NULL, l);
+}
+
+int publish(const char *channel, const char *message, size_t len)
+{
+    int receivers = 0;
+
+    for (int i = 0; i < NODES; i++) {
+        node *n = &nodes[i];
+        const char *id = channel + strlen("ilk:inbox:");
+        char text[512];
+
+        if (!n->subscribed || strcmp(id, n->desk.client_id) != 0)
+            continue;
+        receivers++;
+        if (n->subscription != n->inbox.life || chance(loss))
+            continue;
+        snprintf(text, sizeof text,
+                 ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%.*s\r\n",
+                 strlen(channel), channel, len, (int)len, message);
+        send_to_node(write_letter(n, &n->inbox, text, strlen(text)));
+    }
+    return receivers;
+}
