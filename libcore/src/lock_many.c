@@ -199,8 +199,9 @@ static ilk_status release(ilk_lock_many *many, ilk_error *err)
     many->depth = 0;
     ilk__lease_end(&many->lease);
     st = ilk__lock_give(many->client, &ilk__many_release_op, &giving, err);
-    return st == ILK_OK && was ? ilk__fail(err, was, "the lock was lost before")
-                               : st;
+    if (was && (st == ILK_OK || st == ILK_EUNKNOWN))
+        st = ilk__fail(err, was, "the lock was lost before");
+    return st;
 }
 
 /* Every verb but acquire ends one that a signal left parked. */

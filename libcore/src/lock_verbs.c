@@ -116,9 +116,9 @@ static ilk_status release(ilk_lock *lock, ilk_error *err)
     ilk__lease_end(&lock->lease);
     /* A lost lease may be there still, when only its renewal failed. */
     st = ilk__lock_give(lock->client, lock->kind->release, &giving, err);
-    return lost && st == ILK_OK
-               ? ilk__fail(err, ILK_ELOST, "the lock was lost before")
-               : st;
+    if (lost && (st == ILK_OK || st == ILK_EUNKNOWN))
+        st = ilk__fail(err, ILK_ELOST, "the lock was lost before");
+    return st;
 }
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
