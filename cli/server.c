@@ -2,6 +2,7 @@
 /* server.c -- `interlock server`: look at the embedded server, or stop it. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_TIMEOUT = CLI_KEY, DEFAULT_TIMEOUT_MS = 10000 };
@@ -47,6 +48,16 @@ static void print_text(const ilk_server_info *info)
     print_field("program", info->program);
 }
 
+/* As a client would choose: INTERLOCK_URL, if it names an embedded one. */
+static const char *chosen_url(const struct cli_args *args)
+{
+    const char *named = getenv("INTERLOCK_URL");
+
+    if (args->url)
+        return args->url;
+    return named && strncmp(named, "embedded:", 9) == 0 ? named : NULL;
+}
+
 static int server_status(const struct cli_args *args)
 {
     ilk_server_info info;
@@ -55,7 +66,7 @@ static int server_status(const struct cli_args *args)
 
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    st = ilk_server_status(args->url, &info, &err);
+    st = ilk_server_status(chosen_url(args), &info, &err);
     if (st != ILK_OK)
         return cli_fail(st, &err);
     if (args->json)
@@ -68,7 +79,7 @@ static int server_status(const struct cli_args *args)
 static int server_stop(const struct cli_args *args, int64_t timeout_ms)
 {
     ilk_error err = {0, ""};
-    ilk_status st = ilk_server_stop(args->url, timeout_ms, &err);
+    ilk_status st = ilk_server_stop(chosen_url(args), timeout_ms, &err);
     struct cli_json json;
 
     if (st != ILK_OK)
