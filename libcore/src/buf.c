@@ -35,7 +35,8 @@ char *ilk__buf_reserve(ilk__buf *buf, size_t len)
         return NULL;
     if (buf->data != NULL && buf->room - buf->end >= len)
         return buf->data + buf->end;
-    if (buf->start > 0) { /* what was taken makes room again */
+    /* What was taken makes room again. */
+    if (buf->data != NULL && buf->start > 0) {
         memmove(buf->data, buf->data + buf->start, content);
         buf->start = 0;
         buf->end = content;

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "opts.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 16 };
@@ -32,6 +33,7 @@ void ilk__events_destroy(ilk__events *events)
 
 static ilk_event *at(const ilk__events *events, size_t i)
 {
+    assert(events->room > 0);
     return &events->ring[(events->first + i) % events->room];
 }
 

@@ -61,15 +61,12 @@ static char *copy(const ilk__reply *reply)
 /* The n-th word of an entry, `1 kind client waiter token lease permits who`. */
 static char *entry_word(const ilk__reply *entry, int n)
 {
-    const char *at = entry->str, *end = entry->str + entry->len, *space;
+    const char *at = entry->str, *end = at + entry->len, *space;
 
-    for (; n > 0 && at; n--) {
-        at = memchr(at, ' ', (size_t)(end - at));
-        if (at)
-            at++;
+    while (n-- > 0) {
+        space = memchr(at, ' ', (size_t)(end - at));
+        at = space ? space + 1 : end;
     }
-    if (!at)
-        at = end;
     space = memchr(at, ' ', (size_t)(end - at));
     return ilk__memdup(at, (size_t)((space ? space : end) - at));
 }

@@ -37,7 +37,7 @@ ilk_status ilk_server_status(const char *url, ilk_server_info *info,
 {
     ilk_server_info ours = {.size = sizeof ours};
     char program[ILK__PROGRAM_MAX];
-    ilk__home home;
+    ilk__home home = {.fd = -1};
     ilk_status st;
 
     ilk__error_clear(err);
@@ -59,7 +59,7 @@ ilk_status ilk_server_status(const char *url, ilk_server_info *info,
 ilk_status ilk_server_stop(const char *url, int64_t timeout_ms, ilk_error *err)
 {
     int64_t deadline = ilk__deadline(timeout_ms);
-    ilk__home home;
+    ilk__home home = {.fd = -1};
     ilk_status st;
     int lock;
 
