@@ -280,18 +280,20 @@ static void operator_breaks_a_lock_and_the_first_waiter_holds_it(void **state)
 /* The first waiter is frozen, so whoever barges finds the lock free. */
 static void assert_newcomer(const char *name, uint32_t flags, ilk_status got)
 {
-    ilk_client *client = open_client();
-    ilk_lock *holder = open_lock_with(client, name, 0, ILK_LOCK_BARGE);
-    ilk_lock *newcomer = open_lock_with(client, name, 0, flags);
+    child holder = start_child(name, 0, 0, ILK_LOCK_BARGE), waiter;
     ilk_error err = {0};
-    child waiter;
+    ilk_client *client;
+    ilk_lock *newcomer;
 
-    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    assert_int_equal('h', next_report(&holder, 5000, NULL));
     waiter = start_child(name, 0, -1, 0);
     await_waiters(name, 1);
     kill(waiter.pid, SIGSTOP);
-    assert_status(ILK_OK, ilk_lock_release(holder, &err));
+    order(&holder, 'r');
+    assert_int_equal('r', next_report(&holder, 5000, NULL));
 
+    client = open_client();
+    newcomer = open_lock_with(client, name, 0, flags);
     assert_status(got, ilk_lock_acquire(newcomer, 0, &err));
 
     kill(waiter.pid, SIGCONT);
@@ -299,7 +301,7 @@ static void assert_newcomer(const char *name, uint32_t flags, ilk_status got)
         assert_status(ILK_OK, ilk_lock_release(newcomer, &err));
     assert_int_equal('h', next_report(&waiter, 5000, NULL));
     end_child(&waiter);
-    ilk_lock_free(holder);
+    end_child(&holder);
     ilk_lock_free(newcomer);
     ilk_client_free(client);
 }
