@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_script.c -- calls of scripts, and the shapes of their answers. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "op_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* An answer of this shape: 'i' a number, 's' bytes, 'n' nil, 'a' an array. */
+static const ilk__reply *answer(int code, const char *types)
+{
+    char text[512];
+    size_t used = (size_t)snprintf(text, sizeof text, "*%zu\r\n:%d\r\n",
+                                   strlen(types) + 1, code);
+
+    for (; *types; types++) {
+        const char *item = *types == 'i'   ? ":7\r\n"
+                           : *types == 's' ? "$1\r\nx\r\n"
+                           : *types == 'n' ? "$-1\r\n"
+                                           : "*1\r\n:7\r\n";
+
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", item);
+    }
+    return op_case_reply(text);
+}
+
+/* What the declaration stands for, with some more where it is open. */
+static void expand(char *out, const char *types)
+{
+    size_t len = strcspn(types, "*");
+
+    memcpy(out, types, len);
+    snprintf(out + len, 8, "%s", types[len] ? "sia" : "");
+}
+
+static void assert_refused(int script, const ilk__reply *reply)
+{
+    ilk_error err = {0};
+
+    assert_int_equal(ilk__script_check(script, reply, &err), ILK_EREPLY);
+    assert_int_equal(err.code, ILK_EREPLY);
+    assert_non_null(strstr(err.msg, ilk__scripts[script].name));
+}
+
+/* Each element of another type, one element less, one more. */
+static void assert_mutations_refused(int script, const ilk__shape *shape)
+{
+    size_t fixed = strcspn(shape->types, "*");
+    int open = shape->types[fixed] != '\0';
+    char types[64];
+
+    for (size_t i = 0; i < fixed; i++)
+        for (const char *other = "isna"; *other; other++) {
+            expand(types, shape->types);
+            if (types[i] == *other)
+                continue;
+            types[i] = *other;
+            assert_refused(script, answer(shape->code, types));
+        }
+    expand(types, shape->types);
+    for (size_t len = 0; len < fixed; len++) {
+        types[len] = '\0';
+        assert_refused(script, answer(shape->code, types));
+        expand(types, shape->types);
+    }
+    if (!open) {
+        types[fixed] = 'i';
+        types[fixed + 1] = '\0';
+        assert_refused(script, answer(shape->code, types));
+    }
+}
+
+static void every_declared_answer_is_accepted(void **state)
+{
+    char types[64];
+
+    (void)state;
+    for (int script = 0; script < ILK__SCRIPT_COUNT; script++) {
+        const ilk__script *declared = &ilk__scripts[script];
+
+        assert_true(declared->shape_count > 0);
+        for (size_t i = 0; i < declared->shape_count; i++) {
+            const ilk__reply *reply;
+
+            expand(types, declared->shapes[i].types);
+            reply = answer(declared->shapes[i].code, types);
+            assert_int_equal(ilk__script_check(script, reply, NULL), ILK_OK);
+            assert_int_equal(ilk__script_code(reply), declared->shapes[i].code);
+        }
+    }
+}
+
+static void every_mutation_of_them_is_refused(void **state)
+{
+    (void)state;
+    for (int script = 0; script < ILK__SCRIPT_COUNT; script++)
+        for (size_t i = 0; i < ilk__scripts[script].shape_count; i++) {
+            assert_mutations_refused(script, &ilk__scripts[script].shapes[i]);
+            (void)op_case_teardown(state);
+        }
+}
+
+static int is_declared(int script, int code)
+{
+    for (size_t i = 0; i < ilk__scripts[script].shape_count; i++)
+        if (ilk__scripts[script].shapes[i].code == code)
+            return 1;
+    return 0;
+}
+
+static void other_codes_and_other_things_are_refused(void **state)
+{
+    static const char *const others[] = {
+        "+OK\r\n", ":1\r\n",      "$-1\r\n",           "*0\r\n",
+        "*-1\r\n", "$1\r\n1\r\n", "*1\r\n$1\r\n1\r\n", "*1\r\n*1\r\n:1\r\n",
+        "_\r\n"};
+
+    (void)state;
+    for (int script = 0; script < ILK__SCRIPT_COUNT; script++) {
+        for (int code = -1; code < 20; code++)
+            if (!is_declared(script, code))
+                assert_refused(script, answer(code, ""));
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            assert_refused(script, op_case_reply(others[i]));
+    }
+}
+
+static void elements_are_counted_behind_the_code(void **state)
+{
+    const ilk__reply *reply;
+
+    (void)state;
+    reply = op_case_reply("*3\r\n:1\r\n:42\r\n$3\r\nabc\r\n");
+
+    assert_int_equal(ilk__script_code(reply), 1);
+    assert_int_equal(ilk__script_int(reply, 0), 42);
+    assert_string_equal(ilk__script_item(reply, 1)->str, "abc");
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+static void a_call_names_the_script_and_in_full_shows_it(void **state)
+{
+    const ilk__script *script = &ilk__scripts[ILK__SCRIPT_LOCK_EXTEND];
+    static char lock[] = "orders", fence[] = "f\0nce";
+    const ilk__bytes keys[] = {{.data = lock, .len = 6},
+                               {.data = fence, .len = 5}};
+    ilk__command command;
+
+    (void)state;
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_LOCK_EXTEND, keys, 2);
+
+    assert_string_equal(command.argv[0], "EVALSHA");
+    assert_string_equal(command.argv[1], script->sha1);
+    assert_string_equal(command.argv[2], "2");
+    assert_int_equal(ilk__script_use_source(&command, ILK__SCRIPT_LOCK_EXTEND),
+                     1);
+    assert_int_equal(command.argc, 5);
+    assert_int_equal(command.lens[0], 4);
+    assert_string_equal(command.argv[0], "EVAL");
+    assert_int_equal(command.lens[1], script->text_len);
+    assert_ptr_equal(command.argv[1], script->text);
+    assert_int_equal(command.lens[3], 6);
+    assert_memory_equal(command.argv[3], "orders", 6);
+    assert_int_equal(command.lens[4], 5);
+    assert_memory_equal(command.argv[4], "f\0nce", 5);
+    assert_int_equal(ilk__script_use_source(&command, ILK__SCRIPT_LOCK_EXTEND),
+                     0);
+    ilk__command_free(&command);
+}
+
+static void every_script_has_a_digest_of_its_own(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ILK__SCRIPT_COUNT; i++) {
+        assert_int_equal(strlen(ilk__scripts[i].sha1), 40);
+        assert_int_equal(strlen(ilk__scripts[i].text),
+                         ilk__scripts[i].text_len);
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(ilk__scripts[i].sha1, ilk__scripts[k].sha1);
+    }
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, op_case_setup, op_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_declared_answer_is_accepted),
+        TEST(every_mutation_of_them_is_refused),
+        TEST(other_codes_and_other_things_are_refused),
+        TEST(elements_are_counted_behind_the_code),
+        TEST(a_call_names_the_script_and_in_full_shows_it),
+        TEST(every_script_has_a_digest_of_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

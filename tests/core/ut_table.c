@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ut_table.c -- a hash table against a list that is searched from end to end.
+ * The seed is printed; ILK_TEST_SEED sets it.
+ */
+#include "table.h"
+
+#include "alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { COUNT = 500, STEPS = 200000 };
+
+static ilk__table table;
+static ilk__node nodes[COUNT];
+static char keys[COUNT][12];
+static size_t lens[COUNT];
+static int inside[COUNT];
+
+static uint64_t seed;
+
+/* xorshift64*: any seed but 0 */
+static uint32_t dice(uint32_t sides)
+{
+    seed ^= seed >> 12;
+    seed ^= seed << 25;
+    seed ^= seed >> 27;
+    return (uint32_t)((seed * 2685821657736338717u) >> 33) % sides;
+}
+
+/* Keys that differ in their length, in a NUL, in their last byte. */
+static int setup(void **state)
+{
+    (void)state;
+    memset(&table, 0, sizeof table);
+    memset(inside, 0, sizeof inside);
+    for (int i = 0; i < COUNT; i++) {
+        memset(keys[i], 0, sizeof keys[i]);
+        if (i > 0 && i % 3 == 0) { /* the key before, and a NUL more */
+            memcpy(keys[i], keys[i - 1], sizeof keys[i]);
+            lens[i] = lens[i - 1] + 1;
+        } else {
+            lens[i] = (size_t)snprintf(keys[i], sizeof keys[i], "%d", i);
+        }
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ilk__table_free(&table);
+    return 0;
+}
+
+static void add(int i)
+{
+    assert_int_equal(ilk__table_add(&table, &nodes[i], keys[i], lens[i]),
+                     ILK_OK);
+    inside[i] = 1;
+}
+
+static void an_empty_table_finds_nothing(void **state)
+{
+    size_t cursor = 0;
+
+    (void)state;
+    assert_null(ilk__table_find(&table, "key", 3));
+    assert_null(ilk__table_bucket(&table, &cursor));
+}
+
+static void keys_are_found_by_all_their_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT; i++)
+        add(i);
+
+    for (int i = 0; i < COUNT; i++)
+        assert_ptr_equal(ilk__table_find(&table, keys[i], lens[i]), &nodes[i]);
+    assert_null(ilk__table_find(&table, keys[10], lens[10] + 1));
+    assert_null(ilk__table_find(&table, "", 0));
+}
+
+static void a_walk_meets_each_node_once(void **state)
+{
+    int met[COUNT] = {0};
+    size_t cursor = 0;
+    ilk__node *node;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i += 2)
+        add(i);
+    while ((node = ilk__table_bucket(&table, &cursor)))
+        for (; node; node = node->next)
+            met[node - nodes]++;
+
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(met[i], inside[i]);
+}
+
+static void without_any_memory_nothing_is_added(void **state)
+{
+    (void)state;
+    ilk__alloc_fail_at(1);
+    assert_int_equal(ilk__table_add(&table, &nodes[0], keys[0], lens[0]),
+                     ILK_ENOMEM);
+    ilk__alloc_fail_at(0);
+
+    assert_int_equal(table.count, 0);
+    assert_null(ilk__table_find(&table, keys[0], lens[0]));
+}
+
+static void without_memory_to_grow_it_goes_on(void **state)
+{
+    (void)state;
+    add(0);
+    ilk__alloc_fail_at(1);
+    for (int i = 1; i < COUNT; i++)
+        add(i);
+    ilk__alloc_fail_at(0);
+
+    assert_int_equal(table.bucket_count, 16);
+    for (int i = 0; i < COUNT; i++)
+        assert_ptr_equal(ilk__table_find(&table, keys[i], lens[i]), &nodes[i]);
+}
+
+static void random_use_agrees_with_a_list(void **state)
+{
+    size_t count = 0;
+
+    (void)state;
+    for (int step = 0; step < STEPS; step++) {
+        int i = (int)dice(COUNT);
+        int wanted = dice(step / 1000 % 2 ? 4 : 2) == 0;
+
+        if (wanted && !inside[i]) {
+            add(i);
+            count++;
+        } else if (!wanted && inside[i]) {
+            ilk__table_remove(&table, &nodes[i]);
+            inside[i] = 0;
+            count--;
+        }
+        i = (int)dice(COUNT);
+        assert_ptr_equal(ilk__table_find(&table, keys[i], lens[i]),
+                         inside[i] ? &nodes[i] : NULL);
+        assert_int_equal(table.count, count);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_empty_table_finds_nothing),
+        TEST(keys_are_found_by_all_their_bytes),
+        TEST(a_walk_meets_each_node_once),
+        TEST(without_any_memory_nothing_is_added),
+        TEST(without_memory_to_grow_it_goes_on),
+        TEST(random_use_agrees_with_a_list),
+    };
+    const char *wish = getenv("ILK_TEST_SEED");
+
+    seed = wish ? strtoull(wish, NULL, 10) : (uint64_t)getpid() * 7919 + 1;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
