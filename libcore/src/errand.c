@@ -157,6 +157,6 @@ void ilk__errands_end(ilk__keeper *keeper)
     /* What is left are errands asleep between two tries, in no list. */
     while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
         if (timer->fire == wake_errand)
-            end(keeper, (ilk__errand *)((char *)timer
-                                        - offsetof(ilk__errand, timer)));
+            end(keeper,
+                (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer)));
 }
