@@ -101,7 +101,7 @@ def test_manual_has_this_version(shell):
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
 def test_manual_renders_without_a_warning():
     done = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-ww", CLI / "interlock.1"],
+        ["groff", "-man", "-Tutf8", "-P-cbou", "-ww", CLI / "interlock.1"],
         capture_output=True,
         check=True,
     )
