@@ -155,7 +155,8 @@ static void a_call_names_the_script_and_in_full_shows_it(void **state)
 
     assert_string_equal(command.argv[0], "EVALSHA");
     assert_string_equal(command.argv[1], script->sha1);
-    assert_string_equal(command.argv[2], "2");
+    assert_int_equal(command.lens[2], 1);
+    assert_int_equal(*command.argv[2], '2');
     assert_int_equal(ilk__script_use_source(&command, ILK__SCRIPT_LOCK_EXTEND),
                      1);
     assert_int_equal(command.argc, 5);

@@ -311,6 +311,18 @@ static void who_stands_in_line_waits_for_a_server_that_is_away(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ECONN, 0), ILK_ECONN);
 }
 
+static void replies_lost_to_the_end_leave_nothing_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
+    local_ms = me.op.deadline;
+
+    assert_leaves(op_no_answer(&me.op, ILK_ECONN, 1), ILK_ECONN);
+}
+
 static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
 {
     (void)state;
@@ -355,6 +367,7 @@ int main(void)
         TEST(a_try_that_may_have_run_is_taken_back),
         TEST(silence_until_the_deadline_is_a_timeout_never_unknown),
         TEST(who_stands_in_line_waits_for_a_server_that_is_away),
+        TEST(replies_lost_to_the_end_leave_nothing_unknown),
         TEST(a_wrong_type_is_told_and_leaves_no_waiter),
         TEST(a_busy_server_is_waited_for_in_line),
     };

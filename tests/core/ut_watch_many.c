@@ -171,6 +171,29 @@ static void who_left_meanwhile_is_not_told(void **state)
     assert_int_equal(takers[1].waiter.news, ILK__NEWS_GONE);
 }
 
+/* A stranger under the number of one who was asked about. */
+static void who_waits_for_another_name_by_now_is_not_told(void **state)
+{
+    ilk__errand *errand;
+    taker other;
+
+    (void)state;
+    queue_all(2);
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+    ilk__waiter_leave(&takers[0].waiter);
+    taker_open(&other, "bills", &ilk__lock_plain);
+    desk.last_id = 0; /* as if all numbers had been used */
+    taker_queue(&other, -1);
+
+    (void)errand_answer(errand, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
+                        ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_QUEUED);
+
+    assert_int_equal(other.waiter.news, ILK__NEWS_NONE);
+    taker_close(&other);
+    desk.last_id = 2;
+}
+
 static void a_name_nobody_waits_for_is_forgotten(void **state)
 {
     (void)state;
@@ -261,8 +284,8 @@ static void names_are_asked_for_one_by_one(void **state)
     assert_non_null(second);
     assert_int_equal(first->op.command.argc, 14);
     assert_int_equal(second->op.command.argc, 14);
-    assert_string_not_equal(first->op.command.argv[3],
-                            second->op.command.argv[3]);
+    assert_int_not_equal(*first->op.command.argv[3],
+                         *second->op.command.argv[3]);
     errand_end(first, ILK_ECLOSED);
     errand_end(second, ILK_ECLOSED);
     taker_close(&other);
@@ -280,6 +303,7 @@ int main(void)
         TEST(what_the_inbox_told_of_a_grant_counts_more),
         TEST(a_grant_told_by_refresh_and_inbox_is_not_given_back),
         TEST(who_left_meanwhile_is_not_told),
+        TEST(who_waits_for_another_name_by_now_is_not_told),
         TEST(a_name_nobody_waits_for_is_forgotten),
         TEST(with_its_question_under_way_it_is_forgotten_later),
         TEST(a_wait_parked_for_too_long_leaves),
