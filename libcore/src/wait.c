@@ -102,17 +102,20 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
 static ilk__act look(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
+    int64_t fence, began, lease;
     ilk__wait_news news;
     ilk_status over;
 
     ilk__desk_lock(waiter->desk);
     news = waiter->news;
+    fence = waiter->news_fence;
+    began = ilk__waiter_began(waiter);
+    lease = waiter->news_lease_ms;
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
     ilk__desk_unlock(waiter->desk);
     if (news == ILK__NEWS_GRANTED)
-        return held(op, waiter->news_fence, ilk__waiter_began(waiter),
-                    waiter->news_lease_ms);
+        return held(op, fence, began, lease);
     over = news == ILK__NEWS_NO_CONTACT ? ILK_ECONN : ended(op, waiter);
     if (over)
         return withdraw(op, over, 0);
@@ -198,13 +201,25 @@ static ilk__act park(ilk__op *op)
     return ilk__op_fail(op, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
 }
 
+/* A parked wait is ours again, unless it has left the line meanwhile. */
+static int take_up(ilk__waiter *waiter)
+{
+    int in_line;
+
+    ilk__desk_lock(waiter->desk);
+    waiter->parked_since = 0;
+    in_line = waiter->watch != NULL;
+    ilk__desk_unlock(waiter->desk);
+    return in_line;
+}
+
 ilk__act ilk__wait_start(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
     ilk_status st;
 
     atomic_store(&waiter->cancelled, 0);
-    if (waiter->watch) /* a parked wait */
+    if (waiter->stage == ILK__STAGE_QUEUED && take_up(waiter))
         return look(op);
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
