@@ -160,8 +160,8 @@ def test_command_is_ended_when_its_time_is_over(shell, name, options):
     assert 0.2 < time.monotonic() - began < 5
 
 
-def pid_of_command(shell, name, script="echo held $$; exec sleep 60"):
-    holder = shell.start("lock", name, "--", "sh", "-c", script)
+def pid_of_command(shell, name, script="echo held $$; exec sleep 60", **more):
+    holder = shell.start("lock", name, "--", "sh", "-c", script, **more)
     return holder, int(holder.stdout.readline().split()[1])
 
 
@@ -186,7 +186,9 @@ def test_lock_of_a_killed_holder_passes_on_with_its_lease(shell, name):
 
 
 def test_stop_and_continue_reach_the_command(shell, name):
-    holder, pid = pid_of_command(shell, name)
+    # A job of ours, as a shell would make it: in a group that nobody looks
+    # after, such as that of a run in the background, SIGTSTP is ignored.
+    holder, pid = pid_of_command(shell, name, preexec_fn=os.setpgrp)
 
     holder.send_signal(signal.SIGTSTP)
     wait_until(lambda: state(pid) == "T" and state(holder.pid) == "T", "the stop")
