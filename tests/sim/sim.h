@@ -129,7 +129,7 @@ int publish(const char *channel, const char *message, size_t len);
 
 /* ---- task.c: one who takes and gives a lock ----------------------------- */
 
-void task_open(task *t, node *n, const char *name, int rounds);
+void task_open(task *t, node *n, const char *name);
 void task_close(task *t);
 int64_t task_due(const task *t); /* local */
 void task_turn(task *t);

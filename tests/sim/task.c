@@ -19,13 +19,13 @@ static int number(const task *t)
     return (int)(t->node - nodes) * 10 + (int)(t - t->node->tasks);
 }
 
-void task_open(task *t, node *n, const char *name, int rounds)
+void task_open(task *t, node *n, const char *name)
 {
     const ilk__lock_kind *kind = &ilk__lock_plain;
 
     current = n;
     t->node = n;
-    t->rounds = rounds;
+    t->rounds = 1 + (int)dice(3);
     t->until = local_now(t) + dice(500);
     snprintf(t->name, sizeof t->name, "%s", name);
     if (ilk__lock_keys(t->keys, name, strlen(name), NULL))
