@@ -97,7 +97,7 @@ tier_build()
 
 tier_core()
 {
-    run_ctest release 'ut|ct'
+    ILK_TEST_PATIENCE=2 run_ctest release 'ut|ct'
 }
 
 tier_asan()
@@ -105,7 +105,7 @@ tier_asan()
     build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
         -DILK_LUA=OFF -DILK_SANITIZE=address,undefined || return 1
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 run_ctest asan 'ut|ct'
+        UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=6 run_ctest asan 'ut|ct'
 }
 
 # Kernels that randomise more address bits than TSan expects need setarch.
@@ -119,7 +119,7 @@ tier_tsan()
         -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
     # Tests fork on purpose, and a child may open a client of its own.
     options=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
-    TSAN_OPTIONS=$options run_ctest tsan 'ut|ct'
+    TSAN_OPTIONS=$options ILK_TEST_PATIENCE=6 run_ctest tsan 'ut|ct'
 }
 
 # Strings of hiredis and threads' stacks are held by inner pointers only, which

@@ -59,7 +59,7 @@ static void killed_holder_is_followed_within_its_lease(void **state)
 
     assert_int_equal('h', next_report(&waiter, 5000, &second));
 
-    assert_true(fixture_now_ms() - killed_at <= left + 150);
+    assert_true(fixture_now_ms() - killed_at <= left + patience(150));
     assert_true(second > first);
     end_child(&waiter);
 }
@@ -82,7 +82,7 @@ static void killed_first_waiter_holds_nobody_up(void **state)
     order(&holder, 'r');
     assert_int_equal('h', next_report(&next, 5000, NULL));
 
-    assert_true(fixture_now_ms() - released_at <= SLACK);
+    assert_true(fixture_now_ms() - released_at <= patience(SLACK));
     end_child(&holder);
     end_child(&next);
 }
