@@ -250,9 +250,8 @@ static void foreign_holder_with_expiry_is_followed(void **state)
     ilk_client_free(client);
 }
 
-/* Nobody tells when a foreign holder goes: it is looked after. Answers how
- * late its end was noticed. */
-static int64_t follow_foreign(int64_t poll_ms)
+/* Nobody tells when a foreign holder goes: it is looked after. */
+static void assert_follows_foreign(int64_t poll_ms, int64_t within_ms)
 {
     ilk_client *client = open_client();
     ilk_lock_opts opts;
