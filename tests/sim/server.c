@@ -181,6 +181,24 @@ static void set_list(const char *name, const ilk__reply *command, size_t from,
     lua_setglobal(lua, name);
 }
 
+/* The question without what all of them have, and its answer. */
+static void tell(const ilk__reply *command, int script)
+{
+    char line[160], answer[80];
+    size_t used = 0;
+
+    for (size_t i = 8; i < command->count && used < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, " %s",
+                                 command->items[i]->str);
+    snprintf(answer, sizeof answer, "%s", ilk__buf_data(&out));
+    for (char *c = answer; *c; c++)
+        if (*c == '\r' || *c == '\n')
+            *c = ' ';
+    trace("    %s %s%s -> %s",
+          script < 0 ? "unknown script" : ilk__scripts[script].name,
+          command->items[3]->str, line, answer);
+}
+
 const char *server_run(const ilk__reply *command)
 {
     size_t keys = (size_t)atoi(command->items[2]->str);
@@ -202,6 +220,8 @@ const char *server_run(const ilk__reply *command)
     }
     if (ilk__buf_add(&out, "", 1))
         abort();
+    if (tracing)
+        tell(command, script);
     return ilk__buf_data(&out);
 }
 

@@ -86,8 +86,8 @@ struct task {
     ilk_error err;
     char name[NAME_MAX_BYTES];
     enum { IDLE, ACQUIRING, PARKED, HOLDING, RELEASING, FINISHED } state;
-    unsigned awaited; /* number of the call under way; 0: none */
-    unsigned calls;
+    unsigned awaited;     /* number of the call under way; 0: none */
+    unsigned calls, life; /* made so far; of the lane, for the last one */
     int asleep, rounds;
     uint32_t wakes;     /* of the desk, seen */
     int64_t until;      /* IDLE, PARKED, HOLDING: local time */
@@ -134,7 +134,7 @@ void task_close(task *t);
 int64_t task_due(const task *t); /* local */
 void task_turn(task *t);
 void task_answer(task *t, unsigned number, const ilk__reply *reply);
-void task_no_answer(task *t); /* its connection broke */
+void task_no_answer(task *t); /* a connection broke: was it its? */
 void task_signal(task *t);    /* an interrupt */
 int task_holds(const task *t, int64_t when);
 

@@ -87,6 +87,7 @@ static void obey(task *t, ilk__act act)
     if (act == ILK__ACT_SEND) {
         lane->up = 1;
         t->awaited = ++t->calls;
+        t->life = lane->life;
         wire_send(t->node, lane, &t->op.command, t);
     } else if (act == ILK__ACT_SLEEP) {
         t->asleep = 1;
@@ -137,7 +138,7 @@ static void go_without(task *t, ilk_status status)
 
 void task_no_answer(task *t)
 {
-    if (t->awaited)
+    if (t->awaited && t->life != t->node->lane.life)
         go_without(t, ILK_ECONN);
 }
 

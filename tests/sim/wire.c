@@ -136,6 +136,8 @@ void wire_send(node *n, wire *w, const ilk__command *command, task *t)
     ilk__buf bytes = {0};
     letter *l;
 
+    if (!w->up)
+        return; /* broken, and the sender has yet to find out */
     if (ilk__command_format(command, &bytes, NULL))
         abort();
     l = write_letter(n, w, ilk__buf_data(&bytes), ilk__buf_len(&bytes));
