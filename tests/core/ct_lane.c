@@ -142,7 +142,7 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_int_equal(hasty.status, ILK_ETIMEOUT);
     assert_int_equal(hasty.err.code, ILK_ETIMEOUT);
     assert_int_equal(hasty.may_have_run, 1);
-    assert_in_range(hasty.took_ms, 100, 160);
+    assert_in_range(hasty.took_ms, 100, 100 + patience(60));
     assert_int_equal(patient.status, ILK_OK);
     assert_string_equal(patient.answer, "3"); /* the hasty one's was 2 */
     assert_in_range(patient.took_ms, 0, 1000);
@@ -166,7 +166,7 @@ static void a_server_that_is_silent_for_too_long_is_left(void **state)
     fixture_resume(&fx);
 
     assert_int_equal(first.status, ILK_ETIMEOUT);
-    assert_in_range(first.took_ms, 150, 210);
+    assert_in_range(first.took_ms, 150, 150 + patience(60));
     assert_int_equal(second.status, ILK_ECONN);
     assert_int_equal(second.may_have_run, 1);
     assert_string_equal(lane_ask("PING"), "PONG");

@@ -76,6 +76,13 @@ int fixture_await(fixture *fx, const char *expected, int timeout_ms,
 
 void fixture_hang_up(fixture *fx); /* the next command dials again */
 
+/*
+ * Upper bounds on times are said in milliseconds of a machine that has nothing
+ * else to do, and are stretched by $ILK_TEST_PATIENCE, for sanitizers and for
+ * programs that run side by side.
+ */
+int64_t patience(int64_t ms);
+
 int64_t fixture_now_ms(void);  /* monotonic */
 void fixture_sleep_ms(int ms); /* goes on after signals */
 

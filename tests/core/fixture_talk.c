@@ -16,6 +16,13 @@
 
 enum { WORDS = 64 };
 
+int64_t patience(int64_t ms)
+{
+    const char *factor = getenv("ILK_TEST_PATIENCE");
+
+    return ms * (factor ? strtol(factor, NULL, 10) : 1);
+}
+
 int64_t fixture_now_ms(void)
 {
     struct timespec now;

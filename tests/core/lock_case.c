@@ -57,13 +57,6 @@ ilk_lock *open_lock(ilk_client *client, const char *name)
     return open_lock_with(client, name, 0, 0);
 }
 
-int64_t patience(int64_t ms)
-{
-    const char *factor = getenv("ILK_TEST_PATIENCE");
-
-    return ms * (factor ? strtol(factor, NULL, 10) : 1);
-}
-
 void assert_on_time(int64_t took_ms, int64_t timeout_ms)
 {
     int64_t slack = timeout_ms / 20 > 20 ? timeout_ms / 20 : 20;

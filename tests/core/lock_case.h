@@ -28,13 +28,6 @@ ilk_lock *open_lock_with(ilk_client *client, const char *name, int64_t ttl_ms,
 void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
                       const char *what, const char *file, int line);
 
-/*
- * Upper bounds on times are said in milliseconds of a machine that has nothing
- * else to do, and are stretched by $ILK_TEST_PATIENCE, for sanitizers and for
- * programs that run side by side.
- */
-int64_t patience(int64_t ms);
-
 /* took must be at most `limit` ms and the larger of 20 ms and 5 % late. */
 void assert_on_time(int64_t took_ms, int64_t timeout_ms);
 

@@ -64,7 +64,7 @@ static void signals_do_not_end_it(void **state)
     spent = fixture_now_ms() - before;
     rain(0);
     assert_int_equal(status, ILK_ETIMEOUT);
-    assert_in_range(spent, 99, 100 + SLACK_MS);
+    assert_in_range(spent, 99, 100 + patience(SLACK_MS));
 }
 
 static void descriptors_that_ran_out_are_told(void **state)
@@ -116,7 +116,7 @@ static void a_full_unix_queue_is_waited_for(void **state)
     assert_in_range(count, 1, 7); /* the queue is full */
     assert_int_equal(conn_case_open_url(url, 60), ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
-    assert_in_range(spent, 59, 60 + SLACK_MS);
+    assert_in_range(spent, 59, 60 + patience(SLACK_MS));
     while (count > 0) {
         close(accept(far_end.listener, NULL, NULL));
         close(fds[--count]);
