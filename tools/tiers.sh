@@ -95,9 +95,11 @@ tier_build()
     tr -s '\n ' ' ' <"$old/log" | grep -o 'hiredis 0.14.1 .* fetches one'
 }
 
+# ILK_TEST_PATIENCE stretches the tests' bounds on lateness: programs run side
+# by side here, and slower the more they are watched.
 tier_core()
 {
-    ILK_TEST_PATIENCE=2 run_ctest release 'ut|ct'
+    ILK_TEST_PATIENCE=3 run_ctest release 'ut|ct'
 }
 
 tier_asan()
@@ -105,7 +107,8 @@ tier_asan()
     build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
         -DILK_LUA=OFF -DILK_SANITIZE=address,undefined || return 1
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=6 run_ctest asan 'ut|ct'
+        UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=6 \
+        run_ctest asan 'ut|ct'
 }
 
 # Kernels that randomise more address bits than TSan expects need setarch.
@@ -130,7 +133,7 @@ tier_valgrind()
     launcher="$launcher;--errors-for-leak-kinds=definite,indirect"
     build_tree valgrind all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_CLI=OFF "-DILK_TEST_LAUNCHER=$launcher" || return 1
-    run_ctest valgrind ut
+    ILK_TEST_PATIENCE=10 run_ctest valgrind ut
 }
 
 tier_clang()
@@ -138,7 +141,7 @@ tier_clang()
     build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_WERROR=ON \
         -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
         -DCMAKE_CXX_COMPILER=clang++ || return 1
-    run_ctest clang ut
+    ILK_TEST_PATIENCE=3 run_ctest clang ut
 }
 
 # --- Everything above C.
