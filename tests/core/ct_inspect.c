@@ -35,7 +35,7 @@ static ilk_client *open_labelled(const char *label)
 }
 
 static ilk_lock *open_in_layout(ilk_client *client, const char *name,
-                                ilk_lock_layout layout)
+                                int32_t layout)
 {
     ilk_lock_opts opts = {.size = sizeof opts, .layout = layout};
     ilk_lock *lock = NULL;
