@@ -42,10 +42,15 @@ static void break_something(node *n)
     }
 }
 
+/* Who is frozen stays so: letters that wait for the thaw keep their order. */
 static void freeze(node *n)
 {
-    n->frozen_until = world_now + 50 + dice(chance(50) ? 500 : 8000);
-    trace("node %d: frozen until %" PRId64, (int)(n - nodes), n->frozen_until);
+    int64_t until = world_now + 50 + dice(chance(50) ? 500 : 8000);
+
+    if (until <= n->frozen_until)
+        return;
+    n->frozen_until = until;
+    trace("node %d: frozen until %" PRId64, (int)(n - nodes), until);
 }
 
 static void lose_data(void)
