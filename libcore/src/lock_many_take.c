@@ -173,8 +173,11 @@ static ilk_status take_all(ilk_lock_many *many, int64_t timeout_ms,
     int64_t patience = many->client->opts.reply_timeout_ms;
     int64_t asked_at = ilk__now_ms();
     taking all = {.many = many, .ttl_ms = many->opts.ttl_ms};
-    ilk_status st = ilk__token(many->token, ILK__TOKEN_LEN, err);
+    ilk_status st;
 
+    for (size_t i = 0; i < many->count; i++)
+        ilk__waiter_forget(&many->locks[i]->waiter);
+    st = ilk__token(many->token, ILK__TOKEN_LEN, err);
     if (st)
         return st;
     many->taken = 0;

@@ -88,6 +88,9 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err);
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err);
 void ilk__waiter_leave(ilk__waiter *waiter);
 void ilk__waiter_settle(ilk__waiter *waiter); /* leaves, because it holds */
+/* No longer known by its id: before its token changes, which the keeper reads
+   of all who are. */
+void ilk__waiter_forget(ilk__waiter *waiter);
 
 /*
  * When the granted lease began. The grant carries the server's time G, an

@@ -23,8 +23,19 @@ const char *ilk__waiter_token(const ilk__waiter *waiter)
 
 /* ---- in and out of line ------------------------------------------------- */
 
+/* Only its own operation settles a waiter, so it may ask without the mutex. */
+void ilk__waiter_forget(ilk__waiter *waiter)
+{
+    if (!waiter->settled)
+        return;
+    ilk__desk_lock(waiter->desk);
+    ilk__watch_forget(waiter);
+    ilk__desk_unlock(waiter->desk);
+}
+
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
 {
+    ilk__waiter_forget(waiter);
     if (waiter->fixed_token)
         return ILK_OK;
     if (waiter->prefix) {
