@@ -201,7 +201,7 @@ static void tell(const ilk__reply *command, int script)
 
 const char *server_run(const ilk__reply *command)
 {
-    size_t keys = (size_t)atoi(command->items[2]->str);
+    size_t keys = strtoul(command->items[2]->str, NULL, 10);
     int script = find_script(command);
 
     ilk__buf_take(&out, ilk__buf_len(&out));

@@ -226,16 +226,15 @@ static void finished(task *t)
     ilk_status status = t->op.status;
 
     trace("task %d: %s", number(t), ilk_status_name(status));
-    if (t->state == RELEASING)
-        rest(t);
-    else if (status == ILK_OK)
+    if (t->state == ACQUIRING && status == ILK_OK) {
         hold(t);
-    else if (status == ILK_EINTR)
+    } else if (t->state == ACQUIRING && status == ILK_EINTR) {
         park(t);
-    else if (status == ILK_ECONN) /* it did not get to ask: not counted */
-        t->rounds++, rest(t);
-    else
+    } else {
+        if (t->state == ACQUIRING && status == ILK_ECONN)
+            t->rounds++; /* it did not get to ask: not counted */
         rest(t);
+    }
 }
 
 int64_t task_due(const task *t)

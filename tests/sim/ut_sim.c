@@ -78,21 +78,23 @@ static void signal_somebody(node *n)
 /* One fault of those that this seed knows, then the next one's time. */
 static void storm(node *nobody, void *data)
 {
-    uint32_t all = freezes + breaks + kills + losses + signals;
+    const uint32_t to_break = freezes, to_signal = to_break + breaks;
+    const uint32_t to_lose = to_signal + signals, to_kill = to_lose + losses;
+    const uint32_t all = to_kill + kills;
     uint32_t lot = dice(all ? all : 1);
     node *n = any_node();
 
     (void)nobody;
     (void)data;
-    if (lot < freezes)
+    if (lot < to_break)
         freeze(n);
-    else if ((lot -= freezes) < breaks)
+    else if (lot < to_signal)
         break_something(n);
-    else if ((lot -= breaks) < signals)
+    else if (lot < to_lose)
         signal_somebody(n);
-    else if ((lot -= signals) < losses)
+    else if (lot < to_kill)
         lose_data();
-    else if ((lot -= losses) < kills && n != &nodes[0] && !n->dead)
+    else if (lot < all && n != &nodes[0] && !n->dead)
         node_kill(n);
     if (world_now < STORM_MS)
         at(world_now + 20 + dice(400), storm, NULL, NULL);
