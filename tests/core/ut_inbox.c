@@ -300,7 +300,8 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     ilk__errand *errand;
 
     (void)state;
-    memcpy(text + begin, name, name_len);
+    for (size_t i = 0; i < name_len; i++)
+        text[begin + i] = name[i];
 
     inbox_hears_bytes(text, begin + name_len);
 

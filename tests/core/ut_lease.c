@@ -46,7 +46,7 @@ static void an_unwatched_hold_runs_out_in_silence(void **state)
     (void)state;
     ilk__lease_begin(&lease, 17, ilk__lease_deadline(local_ms, TTL_MS), TTL_MS);
 
-    desk_tick(2 * TTL_MS);
+    desk_tick(INT64_C(2) * TTL_MS);
 
     assert_null(desk_errand());
     assert_no_event();
@@ -75,7 +75,7 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
 
     ilk__lease_lose(&lease);
     ilk__lease_lose(&lease);
-    desk_tick(2 * TTL_MS);
+    desk_tick(INT64_C(2) * TTL_MS);
 
     assert_lost(ILK_ELOST);
 }
@@ -148,7 +148,7 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
     (void)errand_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
 
     assert_lost(ILK_ELOST);
-    desk_tick(2 * TTL_MS);
+    desk_tick(INT64_C(2) * TTL_MS);
     assert_null(desk_errand());
     assert_no_event();
 }
@@ -208,7 +208,7 @@ static void a_frozen_process_finds_its_hold_lost(void **state)
     (void)state;
     hold(1, 0);
 
-    desk_tick(5 * TTL_MS);
+    desk_tick(INT64_C(5) * TTL_MS);
 
     assert_null(desk_errand());
     assert_lost(ILK_EUNKNOWN);
