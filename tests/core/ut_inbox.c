@@ -318,14 +318,15 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
 
 static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
 {
-    char text[2048];
+    char text[ILK_NAME_MAX + 64];
+    int len =
+        snprintf(text, sizeof text, "1 grant x99 tok 18 5000 1000000 %0*d",
+                 ILK_NAME_MAX + 1, 0);
 
     (void)state;
     assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
-    memset(text, 'n', sizeof text);
-    memcpy(text, "1 grant x99 tok 18 5000 1000000 ", 32);
-    assert_no_sense(text, sizeof text);
+    assert_no_sense(text, (size_t)len);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ilk:lock:x", 42);
 }
 
