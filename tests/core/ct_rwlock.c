@@ -89,7 +89,6 @@ static void readers_exclude_every_other_locker(void **state)
     assert_status(ILK_EBUSY, ilk_lock_acquire(reader, 0, &err));
     assert_status(ILK_OK, ilk_lock_release(plain, &err));
     fixture_command(&fx, "SET plain somebody PX 200");
-    assert_status(ILK_EBUSY, ilk_lock_acquire(reader, 0, &err));
     assert_status(ILK_OK, ilk_lock_acquire(reader, 2000, &err));
     ilk_lock_free(reader);
     ilk_lock_free(plain);
@@ -132,6 +131,7 @@ static void readers_and_writers_enter_in_their_order(void **state)
     ilk_client *clients[] = {open_client(), open_client()};
     ilk_lock *first = open_reader(clients[0], "line"), *locks[5];
     ilk_error err = {0};
+    int64_t at;
     taker t[5];
 
     (void)state;
@@ -147,9 +147,11 @@ static void readers_and_writers_enter_in_their_order(void **state)
     assert_status(ILK_OK, ilk_lock_release(first, &err));
     assert_took(ILK_OK, &t[0]);
     assert_waiting(t + 1, 4);
+    at = fixture_now_ms();
     assert_status(ILK_OK, ilk_lock_release(locks[0], &err));
     assert_took(ILK_OK, &t[1]); /* the two readers together */
     assert_took(ILK_OK, &t[2]);
+    assert_on_time(t[2].ended_at - at, 0);
     assert_waiting(t + 3, 2);
     assert_status(ILK_OK, ilk_lock_release(locks[2], &err));
     assert_waiting(t + 3, 2);
@@ -217,10 +219,8 @@ static void each_reader_has_a_lease_of_its_own(void **state)
     assert_int_equal(0, ilk_lock_held(brief));
     assert_int_equal(1, ilk_lock_held(longer));
     assert_status(ILK_ELOST, ilk_lock_release(brief, &err));
-    assert_status(ILK_OK, ilk_lock_check(longer, &err));
     assert_took(ILK_OK, &t);
     assert_in_range(t.ended_at, ends - 2, ends + 100);
-    assert_status(ILK_ELOST, ilk_lock_check(longer, &err));
     assert_status(ILK_ELOST, ilk_lock_release(longer, &err));
     ilk_lock_free(brief);
     ilk_lock_free(longer);
