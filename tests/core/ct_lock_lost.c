@@ -326,6 +326,7 @@ static void barging_waiters_are_all_served(void **state)
     ilk_client *client = open_client();
     ilk_lock *locks[6];
     ilk_error err = {0};
+    int64_t at;
     taker t[5];
 
     (void)state;
@@ -335,6 +336,7 @@ static void barging_waiters_are_all_served(void **state)
     for (int i = 0; i < 5; i++)
         start_taker(&t[i], locks[i], -1);
     await_waiters("crowd", 5);
+    at = fixture_now_ms();
     assert_status(ILK_OK, ilk_lock_release(locks[5], &err));
     for (int served = 0; served < 5; fixture_sleep_ms(1))
         for (int i = 0; i < 5; i++)
@@ -342,6 +344,7 @@ static void barging_waiters_are_all_served(void **state)
                 served++;
                 assert_status(ILK_OK, ilk_lock_release(locks[i], &err));
             }
+    assert_true(fixture_now_ms() - at < 1000); /* each was woken */
     for (int i = 0; i < 5; i++)
         assert_took(ILK_OK, &t[i]);
     for (int i = 0; i < 6; i++)

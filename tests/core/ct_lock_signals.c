@@ -265,15 +265,20 @@ static void another_verb_ends_a_parked_wait(void **state)
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "verb"), *b = open_lock(client, "verb");
     ilk_error err = {0};
+    int64_t at;
 
     (void)state;
     park_one("verb", a, b);
+    at = fixture_now_ms();
     assert_status(ILK_ENOTOWNER, ilk_lock_release(b, &err));
     await_waiters("verb", 0);
+    assert_true(fixture_now_ms() - at < 1000);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
     park_one("verb", a, b);
+    at = fixture_now_ms();
     ilk_lock_free(b); /* so does freeing the handle */
     await_waiters("verb", 0);
+    assert_true(fixture_now_ms() - at < 1000);
     ilk_lock_free(a);
     ilk_client_free(client);
 }

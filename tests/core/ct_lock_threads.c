@@ -162,15 +162,16 @@ static void interrupted_wait_keeps_its_place(void **state)
 static void interrupt_of_a_client_that_does_not_wait_is_no_trap(void **state)
 {
     ilk_client *client = open_client();
-    ilk_lock *lock = open_lock(client, "calm");
+    ilk_lock *a = open_lock(client, "calm"), *b = open_lock(client, "calm");
     ilk_error err = {0};
 
     (void)state;
     ilk_client_interrupt(NULL);
     ilk_client_interrupt(client);
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
-    assert_status(ILK_OK, ilk_lock_release(lock, &err));
-    ilk_lock_free(lock);
+    assert_status(ILK_OK, ilk_lock_acquire(a, 1000, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(b, 50, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
     ilk_client_free(client);
 }
 
@@ -234,7 +235,6 @@ static void client_may_be_freed_before_its_handles(void **state)
     assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
     ilk_lock_free(a);
     ilk_lock_free(b);
-    ilk_lock_free(NULL);
     ilk_client_free(NULL);
 }
 
