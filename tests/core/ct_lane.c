@@ -130,9 +130,8 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     (void)state;
     assert_string_equal(lane_ask("INCR key"), "1");
     fixture_pause(&fx);
-    asker_start(&hasty);
-    fixture_sleep_ms(20);
-    asker_start(&patient);
+    asker_start_in_turn(&hasty);
+    asker_start_in_turn(&patient);
     asker_join(&hasty); /* it read for both; now the other must */
     fixture_resume(&fx);
     asker_join(&patient);
@@ -158,9 +157,8 @@ static void a_server_that_is_silent_for_too_long_is_left(void **state)
     (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
-    asker_start(&first);
-    fixture_sleep_ms(20);
-    asker_start(&second);
+    asker_start_in_turn(&first);
+    asker_start_in_turn(&second);
     asker_join(&first);
     asker_join(&second);
     fixture_resume(&fx);
@@ -185,9 +183,8 @@ static void a_broken_connection_fails_all_and_the_next_call_opens_another(
     fixture_pause(&fx);
     for (int i = 0; i < 8; i++) {
         waiting[i] = (asker){.words = "PING", .timeout_ms = 10000};
-        asker_start(&waiting[i]);
+        asker_start_in_turn(&waiting[i]);
     }
-    fixture_sleep_ms(50);
     fixture_kill(&fx);
     for (int i = 0; i < 8; i++) {
         asker_join(&waiting[i]);
@@ -228,9 +225,8 @@ static void shutting_ends_calls_for_ever(void **state)
     fixture_pause(&fx);
     for (int i = 0; i < 4; i++) {
         waiting[i] = (asker){.words = "PING", .timeout_ms = 10000};
-        asker_start(&waiting[i]);
+        asker_start_in_turn(&waiting[i]);
     }
-    fixture_sleep_ms(50);
     begin = ilk__now_ms();
     ilk__lane_shut(lane);
     for (int i = 0; i < 4; i++) {

@@ -83,9 +83,8 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     (void)state;
     assert_string_equal(lane_ask("PING"), "PONG");
     fixture_pause(&fx);
-    asker_start(&hasty);
-    fixture_sleep_ms(20);
-    asker_start(&patient);
+    asker_start_in_turn(&hasty);
+    asker_start_in_turn(&patient);
     asker_join(&hasty);
     fixture_resume(&fx);
     asker_join(&patient);

@@ -98,6 +98,18 @@ void asker_start(asker *self)
     assert_int_equal(pthread_create(&self->thread, NULL, run, self), 0);
 }
 
+void asker_start_in_turn(asker *self)
+{
+    int64_t before = lane_case_counts().commands;
+    int64_t limit = fixture_now_ms() + 5000;
+
+    asker_start(self);
+    while (lane_case_counts().commands == before) {
+        assert_true(fixture_now_ms() < limit);
+        fixture_sleep_ms(1);
+    }
+}
+
 void asker_join(asker *self)
 {
     assert_int_equal(pthread_join(self->thread, NULL), 0);

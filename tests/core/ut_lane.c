@@ -127,8 +127,7 @@ static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
 
-    asker_start(&large);
-    fixture_sleep_ms(500); /* it is copied once, with sanitizers slowly */
+    asker_start_in_turn(&large); /* copied once, with sanitizers slowly */
     asker_start(&small);
     asker_join(&small);
     asker_join(&large);
