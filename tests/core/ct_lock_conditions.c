@@ -10,8 +10,9 @@ static int setup(void **state)
 {
     (void)state;
     /* Loading takes 0.2 ms a key, and commands are looked at meanwhile. */
-    return fixture_start(&fx, "--lua-time-limit 50 --key-load-delay 200 "
-                              "--loading-process-events-interval-bytes 1024");
+    return fixture_start(&fx, "--lua-time-limit 50 --key-load-delay 4000 "
+                              "--loading-process-events-interval-bytes 1024 "
+                              "--rdbcompression no");
 }
 
 static int teardown(void **state)
@@ -239,7 +240,7 @@ static void *visit(void *arg)
     int64_t deadline = fixture_now_ms() + 5000;
 
     do
-        v->probed = ilk_lock_acquire(v->new, 500, &v->err);
+        v->probed = ilk_lock_acquire(v->new, 0, &v->err);
     while ((v->probed == ILK_ECONN || v->probed == ILK_ETIMEOUT)
            && fixture_now_ms() < deadline);
     v->released = ilk_lock_release(v->held, NULL);
@@ -256,9 +257,11 @@ static void server_that_loads_its_data(void **state)
     taker t;
 
     (void)state;
+    /* It sleeps 4 ms for each key, and answers after each KiB. */
     fixture_call(&fx, "EVAL",
-                 "for i = 1, 5000 do redis.call('SET', 'k' .. i, i) end", "0",
-                 (char *)NULL);
+                 "local kib = string.rep('x', 1024) "
+                 "for i = 1, 250 do redis.call('SET', 'k' .. i, kib) end",
+                 "0", (char *)NULL);
     assert_status(ILK_OK, ilk_lock_acquire(v.held, 0, &err));
     start_taker(&t, waits, -1);
     await_waiters("kept", 1);
