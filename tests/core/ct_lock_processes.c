@@ -30,6 +30,8 @@ static void waiters_enter_in_the_order_of_their_arrival(void **state)
         c[i] = start_child("order", 5000, 20000, 0);
         if (i)
             await_waiters("order", i);
+        else /* it holds before anybody else asks */
+            assert_int_equal(0, fixture_await(&fx, "1", 10000, "EXISTS order"));
     }
 
     for (int i = 0; i < 5; i++) {
