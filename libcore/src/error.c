@@ -52,6 +52,7 @@ static const struct {
     [-ILK_ESERVER] = {"ILK_ESERVER", "the server answered an error"},
     [-ILK_ECLUSTER] = {"ILK_ECLUSTER",
                        "the server is part of a cluster: unsupported"},
+    [-ILK_EDIFFERS] = {"ILK_EDIFFERS", "it exists, set up in another way"},
 };
 
 static int is_status(int32_t status)

@@ -191,6 +191,12 @@ class ClusterError(ServerError):
     default_code = lib.ILK_ECLUSTER
 
 
+class DiffersError(Error):
+    """It exists, set up in another way: another limit, order or number."""
+
+    default_code = lib.ILK_EDIFFERS
+
+
 def _table() -> dict[int, type[Error]]:
     """The class of each status: the one whose default code it is."""
     table: dict[int, type[Error]] = {}

@@ -65,7 +65,8 @@ typedef enum ilk_status {
     ILK_ESERVERREADONLY = -23, /**< the server takes no writes */
     ILK_ESERVERMEMORY = -24,   /**< the server is out of memory */
     ILK_ESERVER = -25,         /**< the server answered another error */
-    ILK_ECLUSTER = -26 /**< the server is part of a cluster: unsupported */
+    ILK_ECLUSTER = -26, /**< the server is part of a cluster: unsupported */
+    ILK_EDIFFERS = -27  /**< it exists, set up in another way */
 } ilk_status;
 
 /** Where a failing call leaves its code and one line of text. */
