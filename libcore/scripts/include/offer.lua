@@ -5,32 +5,10 @@
 -- `walk` is grant.lua's.
 --@include fence
 --@include readers
-
--- What becomes of an entry: odd, it leaves the line; 2 or 3, the walk ends.
-local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
-
--- The number of those who got the message; nil when it was refused. Where
--- nobody listens, the client's other entries are not tried.
-local function publish(walk, client, message)
-  walk.tries = walk.tries + 1
-  local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
-  if type(receivers) ~= "number" then
-    walk.denied = 1
-    return nil
-  end
-  if receivers == 0 then
-    walk.life[client] = "deaf"
-  end
-  return receivers
-end
-
-local function announce(walk, e, fence, lease)
-  return publish(walk, e.client, string.format("1 grant %s %s %.0f %.0f %.0f ",
-    e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
-end
+--@include reach
 
 local function wake(walk, e)
-  local receivers = publish(walk, e.client, "1 wake " .. e.waiter .. " " .. walk.lock)
+  local receivers = rouse(walk, e)
   if receivers == 0 then
     return PASS
   end

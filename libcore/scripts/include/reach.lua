@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- Walking a line: who lives, who listens, who is served.
+-- `walk` is the caller's table: lock, wait and live (keys), now (us), ms (the
+-- same in ms), liveness, life (what was found of each client, {}), tries and
+-- denied (0).
+--@include entry
+
+-- What becomes of an entry: odd, it leaves the line; 2 or 3, the walk ends.
+local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
+
+-- A deadline far ahead is from a clock that was set back since: such an
+-- entry is passed over until its client says again that it lives.
+local function life(walk, client)
+  if not walk.life[client] then
+    local deadline = tonumber(redis.call("ZSCORE", walk.live, client) or -1)
+    walk.life[client] = deadline < walk.ms and "dead" or
+      deadline > walk.ms + walk.liveness * 10 and "unsure" or "alive"
+  end
+  return walk.life[client]
+end
+
+-- The number of those who got the message; nil when it was refused. Where
+-- nobody listens, the client's other entries are not tried.
+local function publish(walk, client, message)
+  walk.tries = walk.tries + 1
+  local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
+  if type(receivers) ~= "number" then
+    walk.denied = 1
+    return nil
+  end
+  if receivers == 0 then
+    walk.life[client] = "deaf"
+  end
+  return receivers
+end
+
+local function announce(walk, e, fence, lease)
+  return publish(walk, e.client, string.format("1 grant %s %s %.0f %.0f %.0f ",
+    e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
+end
+
+local function rouse(walk, e)
+  return publish(walk, e.client, "1 wake " .. e.waiter .. " " .. walk.lock)
+end
+
+local function serve(walk, entries, visit)
+  local fate = PASS
+  for _, text in ipairs(entries) do
+    local e = parse_entry(text)
+    fate = e and visit(walk, e) or PASS
+    if fate % 2 == 1 then
+      redis.call("ZREM", walk.wait, text)
+      walk.gone = walk.gone + 1
+    else
+      walk.kept = walk.kept + 1
+    end
+    if fate >= STOP then
+      break
+    end
+  end
+  return fate
+end
+
+-- entries: the first `limit` of the line. Looks at them; at up to 16 times as
+-- many while all it does is pass over those of clients it has tried, so that
+-- they block nobody. Returns the last fate, and more: 1 when entries went,
+-- none ended the walk and others stand behind the limit.
+local function walk_line(walk, entries, limit, visit)
+  walk.gone, walk.kept = 0, 0
+  local fate = serve(walk, entries, visit)
+  while fate < STOP and #entries == limit and walk.gone == 0 and
+    walk.tries < limit and walk.kept < limit * 16 do
+    entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + limit - 1)
+    fate = serve(walk, entries, visit)
+  end
+  local more = fate < STOP and walk.gone > 0 and #entries == limit and
+    redis.call("ZCARD", walk.wait) > walk.kept
+  return fate, more and 1 or 0
+end
