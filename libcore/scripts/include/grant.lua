@@ -46,17 +46,12 @@ end
 -- Returns more (see walk_line), denied, for `own` the fence and the lease, and
 -- whether one was served alone.
 local function grant(at, grant_ms, limit, liveness, mode, own)
-  local wait = KEYS[at + 2]
-  local entries = redis.call("ZRANGE", wait, 0, limit - 1)
-  if #entries == 0 then
-    return 0, 0
-  end
   local now = now_us()
-  local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = wait, live = KEYS[at + 3],
+  local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],
     readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
     liveness = liveness, mode = mode, own = own, reading = mode == "join",
     fence = read_record(KEYS[at + 1]), life = {}, tries = 0, denied = 0 }
-  local fate, more = walk_line(walk, entries, limit, visit)
+  local fate, more = walk_line(walk, limit, visit)
   settle(walk)
   return more, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED
 end

@@ -61,19 +61,25 @@ local function serve(walk, entries, visit)
   return fate
 end
 
--- entries: the first `limit` of the line. Looks at them; at up to 16 times as
--- many while all it does is pass over those of clients it has tried, so that
--- they block nobody. Returns the last fate, and more: 1 when entries went,
--- none ended the walk and others stand behind the limit.
-local function walk_line(walk, entries, limit, visit)
+-- Mostly the first in line is served, and a long line is dear to fetch.
+local FEW = 2
+
+-- Looks at `limit` entries; at up to 16 times as many while all it does is
+-- pass over those of clients it has tried, so that they block nobody. Returns
+-- the last fate, and more: 1 when entries went, none ended the walk and others
+-- stand behind the limit.
+local function walk_line(walk, limit, visit)
+  local looked, asked = 0, math.min(FEW, limit)
+  local full, fate
   walk.gone, walk.kept = 0, 0
-  local fate = serve(walk, entries, visit)
-  while fate < STOP and #entries == limit and walk.gone == 0 and
-    walk.tries < limit and walk.kept < limit * 16 do
-    entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + limit - 1)
+  repeat
+    local entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + asked - 1)
     fate = serve(walk, entries, visit)
-  end
-  local more = fate < STOP and walk.gone > 0 and #entries == limit and
+    full, looked = #entries == asked, looked + #entries
+    asked = looked < limit and limit - looked or limit
+  until fate >= STOP or not full or looked >= limit and
+    (walk.gone > 0 or walk.tries >= limit or walk.kept >= limit * 16)
+  local more = fate < STOP and walk.gone > 0 and full and
     redis.call("ZCARD", walk.wait) > walk.kept
   return fate, more and 1 or 0
 end

@@ -14,11 +14,20 @@ local function check_entry(text, kinds, client, token)
   end
 end
 
+-- Whether the client said a moment ago that it lives, and the line expires.
+local function is_fresh(live, client, now, liveness)
+  local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
+  return left > liveness * 5 / 6 and left <= liveness
+end
+
 -- A retry keeps its place. Clients that came, left and died are forgotten
 -- here, or a busy name would remember all of them.
 local function enqueue(wait, live, text, client, now, liveness)
   local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
   redis.call("ZADD", wait, "NX", tonumber(last[2] or 0) + 1, text)
+  if last[2] and is_fresh(live, client, now, liveness) then
+    return
+  end
   redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
   stay_alive(wait, live, client, now, liveness)
 end
