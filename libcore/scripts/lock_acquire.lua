@@ -46,6 +46,7 @@ if value == token then
 end
 
 --@include wait
+--@include raise
 --@include grant
 --@include ours
 if entry ~= "" then

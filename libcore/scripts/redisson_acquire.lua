@@ -44,6 +44,7 @@ if entry == "" then
   return { BUSY, left, now, ours }
 end
 --@include wait
+--@include raise
 check_entry(entry, "w", client, owner)
 if misuse then
   return misuse

@@ -53,6 +53,7 @@ if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
 end
 
 --@include wait
+--@include raise
 --@include grant
 --@include ours
 if entry ~= "" then

@@ -106,9 +106,8 @@ ILK_API ilk_status ilk_election_open(ilk_election **out, ilk_client *client,
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, another leads); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (a verb is at work); ILK_ECONN,
- *         ILK_EAUTH, ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's
- *         conditions
+ *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (a verb is at work); ILK_ECONN
+ *         and the server's conditions
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_election_cancel() and ilk_client_close(). Since: 0.1
@@ -203,8 +202,7 @@ ILK_API int32_t ilk_election_is_leader(const ilk_election *election);
 ILK_API int64_t ilk_election_remaining_ms(const ilk_election *election);
 
 /**
- * The term of the current or last leadership of this handle: greater than
- * any before it for this name, below 2^53. It is a fence.
+ * The term of the current or last leadership of this handle, below 2^53.
  *
  * @param election  the handle; NULL answers 0
  * @return the term; 0 before the first
@@ -368,8 +366,7 @@ ILK_API ilk_status ilk_election_observe(ilk_observer **out,
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing new); ILK_ETIMEOUT;
  *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (another thread is in here);
- *         ILK_ECONN, ILK_EAUTH, ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the
- *         server's conditions
+ *         ILK_ECONN and the server's conditions
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_observer_cancel() and ilk_client_close(). Since: 0.1
@@ -388,8 +385,7 @@ ILK_API ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
 ILK_API ilk_status ilk_observer_cancel(ilk_observer *observer, ilk_error *err);
 
 /**
- * Free an observer. Nothing is sent by this call.
- *
+ * Free an observer.
  * @param observer  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */

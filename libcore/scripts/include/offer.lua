@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- Offer a free lock to one who waits: write, then tell; a message that
--- reaches nobody takes the write back. Writes go through pcall: on a server
--- out of memory a release gives up the hand-over and still releases.
--- `walk` is grant.lua's.
---@include fence
+-- Offer a free lock to one who is to be woken, or to a reader, in the manner
+-- of exclusive.lua. `walk` is grant.lua's.
 --@include readers
---@include reach
+--@include rouse
+--@include exclusive
 
 local function wake(walk, e)
   local receivers = rouse(walk, e)
@@ -13,29 +11,6 @@ local function wake(walk, e)
     return PASS
   end
   return receivers and e.kind == "w" and SERVED or STOP
-end
-
--- The write of a grant; false when the server refuses it.
-local function write_grant(walk, token, who, lease)
-  walk.fence = next_fence(walk.fence, walk.now, 0)
-  walk.undo = true
-  return pcall(write_record, walk.record, walk.fence, token, walk.now, who, lease)
-end
-
-local function serve_exclusive(walk, e)
-  local own = e.token == walk.own
-  local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
-  if not write_grant(walk, e.token, e.who, lease) or
-    not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
-    return STOP
-  end
-  local receivers = own or announce(walk, e, walk.fence, lease)
-  if receivers == 0 then
-    return PASS
-  end
-  walk.undo = not receivers
-  walk.own_fence, walk.own_lease = own and walk.fence, lease
-  return receivers and SERVED or STOP
 end
 
 -- Write that a reader is in; marker and record with the first of them, to

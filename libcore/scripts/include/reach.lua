@@ -39,10 +39,6 @@ local function announce(walk, e, fence, lease)
     e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
 end
 
-local function rouse(walk, e)
-  return publish(walk, e.client, "1 wake " .. e.waiter .. " " .. walk.lock)
-end
-
 local function serve(walk, entries, visit)
   local fate = PASS
   for _, text in ipairs(entries) do

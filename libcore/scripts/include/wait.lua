@@ -2,7 +2,6 @@
 -- Standing in line: wait is a zset ticket -> entry.
 --@include number
 --@include entry
---@include record
 --@include alive
 
 -- Say ILKARG for an entry that is not the caller's own.
@@ -30,15 +29,4 @@ local function enqueue(wait, live, text, client, now, liveness)
   end
   redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
   stay_alive(wait, live, client, now, liveness)
-end
-
--- Whoever hands the lock to this waiter later does not know its floor. A
--- record that exists keeps its expiry: it is that of the holder.
-local function raise_record(key, last, floor, lease)
-  if floor > last then
-    redis.call("HSET", key, "fence", string.format("%.0f", floor + 1))
-  end
-  if floor > last and last == 0 then
-    keep_record(key, lease)
-  end
 end
