@@ -149,7 +149,7 @@ tier_clang()
 run_pytest()
 {
     run '(passed|failed|error|no tests ran).* in ' \
-        "$venv/bin/python" -m pytest -q --timeout=120 "$@"
+        "$venv/bin/python" -m pytest -q -rs --timeout=120 "$@"
 }
 
 tier_scripts()
@@ -231,7 +231,7 @@ tier_second()
 tier_interop()
 {
     python_package || return 1
-    run_pytest -rs tests/interop || return 1
+    run_pytest tests/interop || return 1
     sed -n 's/^SKIPPED .*SKIPPED PEER: //p' "$tier_log" | sort -u \
         >"$tier_result.peers"
     while read -r reason; do

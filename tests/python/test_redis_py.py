@@ -8,13 +8,11 @@ import time
 
 import interlock
 import pytest
+import redis
+from interlock.compat.redis_py import Lock as Ours
+from redis.exceptions import LockError, LockNotOwnedError
+from redis.lock import Lock as Stock
 from support import free_port, wait_until
-
-redis = pytest.importorskip("redis")
-
-from interlock.compat.redis_py import Lock as Ours  # noqa: E402
-from redis.exceptions import LockError, LockNotOwnedError  # noqa: E402
-from redis.lock import Lock as Stock  # noqa: E402
 
 
 @pytest.fixture
