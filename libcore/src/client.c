@@ -64,7 +64,7 @@ ilk_status ilk__client_enter_handle(const ilk_client *client,
     if (st || atomic_compare_exchange_strong(busy, &idle, 1))
         return st;
     if (era != client->era)
-        return ilk__fail(err, ILK_EFORKED, "the lock is the parent process'");
+        return ilk__fail(err, ILK_EFORKED, "the handle is the parent process'");
     return ilk__fail(err, ILK_EHELD, "the handle is in use by another thread");
 }
 

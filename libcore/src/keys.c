@@ -77,6 +77,35 @@ ilk_status ilk__side_key(ilk__bytes *out, const char *kind, const void *name,
     return ILK_OK;
 }
 
+static ilk_status name_key(ilk__bytes *out, const void *name, size_t len,
+                           ilk_error *err)
+{
+    out->data = ilk__memdup(name, len);
+    out->len = len;
+    return out->data ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
+}
+
+ilk_status ilk__keys_make(ilk__bytes *keys, const char *const *kinds,
+                          size_t count, const void *name, size_t len,
+                          ilk_error *err)
+{
+    ilk_status st = ilk__name_check(name, len, "name", err);
+
+    memset(keys, 0, count * sizeof *keys);
+    for (size_t i = 0; i < count && st == ILK_OK; i++)
+        st = kinds[i] ? ilk__side_key(&keys[i], kinds[i], name, len, err)
+                      : name_key(&keys[i], name, len, err);
+    return st;
+}
+
+void ilk__keys_free(ilk__bytes *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ilk__free(keys[i].data);
+        keys[i].data = NULL;
+    }
+}
+
 /* Step over text when rest begins with it. */
 static int skip(const char **rest, size_t *len, const char *text)
 {

@@ -28,6 +28,16 @@ ilk_status ilk__name_check(const void *name, size_t len, const char *what,
 ilk_status ilk__side_key(ilk__bytes *out, const char *kind, const void *name,
                          size_t len, ilk_error *err);
 
+/*
+ * All keys of a thing: each kind's side key, or the name itself where the
+ * kind is NULL. The name is checked. Freed with ilk__keys_free(), also after
+ * a failure.
+ */
+ilk_status ilk__keys_make(ilk__bytes *keys, const char *const *kinds,
+                          size_t count, const void *name, size_t len,
+                          ilk_error *err);
+void ilk__keys_free(ilk__bytes *keys, size_t count);
+
 /* The name inside a side key of this kind; 0 when it is no such key. */
 int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
                        const char **out_name, size_t *out_len);

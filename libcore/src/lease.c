@@ -34,13 +34,13 @@ int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms)
 }
 
 ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
-                           const ilk__op_type *extend, const ilk__bytes *keys,
+                           const ilk__lease_kind *kind, const ilk__bytes *keys,
                            size_t key_count, int64_t id, ilk_error *err)
 {
     ilk_status st;
 
     lease->desk = desk;
-    lease->extend = extend;
+    lease->kind = kind;
     lease->keys = keys;
     lease->key_count = key_count;
     lease->id = id;
@@ -138,9 +138,10 @@ static void lose(ilk__lease *lease, ilk_status why)
 {
     leave(lease, ILK__LEASE_LOST);
     lease->desk->stats.losses++;
-    ilk__events_push(&lease->desk->events, ILK_EVENT_LOCK_LOST, lease->id, why);
-    ilk__log(ILK__LOG_WARN, "lock %lld is lost: %s", (long long)lease->id,
-             ilk_strerror(why));
+    ilk__events_push(&lease->desk->events, lease->kind->lost_event, lease->id,
+                     why);
+    ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
+             (long long)lease->id, ilk_strerror(why));
 }
 
 void ilk__lease_lose(ilk__lease *lease)
@@ -155,7 +156,8 @@ ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err)
 {
     switch (atomic_load(&lease->state)) {
     case ILK__LEASE_HELD: return ILK_OK;
-    case ILK__LEASE_LOST: return ilk__fail(err, ILK_ELOST, "the lock was lost");
+    case ILK__LEASE_LOST:
+        return ilk__fail(err, ILK_ELOST, "the %s was lost", lease->kind->noun);
     default: return ilk__fail(err, ILK_ENOTOWNER, "the handle holds nothing");
     }
 }
@@ -175,12 +177,12 @@ int64_t ilk__lease_remaining(const ilk__lease *lease)
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
                           int64_t ttl_ms)
 {
+    out->kind = lease->kind;
     out->keys = lease->keys;
     out->key_count = lease->key_count;
     out->token = lease->token;
     out->token_len = lease->token_len;
     out->ttl_ms = ttl_ms;
-    out->tells_fence = lease->tells_fence;
     out->fence = 0;
 }
 
@@ -192,7 +194,7 @@ void ilk__lease_ask(ilk__op *op)
                       extension->key_count);
     ilk__command_add(&op->command, extension->token, extension->token_len);
     ilk__command_add_int(&op->command, extension->ttl_ms);
-    if (extension->tells_fence)
+    if (extension->kind->tells_fence)
         ilk__command_add_int(&op->command, extension->fence);
 }
 
@@ -201,7 +203,8 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
     ilk__extension *extension = op->subject;
 
     if (ilk__script_code(reply) != ILK__CODE_HELD)
-        return ilk__op_fail(op, ILK_ELOST, "the lock is no longer ours");
+        return ilk__op_fail(op, ILK_ELOST, "the %s is no longer ours",
+                            extension->kind->noun);
     extension->ttl_ms = ilk__script_int(reply, 0);
     extension->fence = ilk__script_int(reply, 1);
     return ilk__op_done(op, ILK_OK);
@@ -286,7 +289,7 @@ static void renew(ilk__lease *lease, int64_t now)
     }
     if (lease->hold_end - now < renewal->extension.ttl_ms)
         renewal->extension.ttl_ms = lease->hold_end - now;
-    ilk__errand_init(&renewal->errand, lease->desk, lease->extend,
+    ilk__errand_init(&renewal->errand, lease->desk, lease->kind->extend,
                      &renewal->extension);
     renewal->errand.op.deadline = atomic_load(&lease->deadline);
     renewal->errand.op.patient = 1;

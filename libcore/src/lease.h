@@ -32,15 +32,23 @@ typedef enum ilk__lease_state {
 
 typedef struct ilk__lease ilk__lease;
 
+/* What a column tells about its leases. Constant. */
+typedef struct ilk__lease_kind {
+    const char *noun;           /* "lock": in texts */
+    ilk_event_kind lost_event;  /* that tells of a loss */
+    const ilk__op_type *extend; /* see ilk__lease_ask() */
+    int tells_fence;            /* that takes a fence as last argument */
+} ilk__lease_kind;
+
 /* A question about a lease: the subject of operations that extend it. */
 typedef struct ilk__extension {
+    const ilk__lease_kind *kind;
     const ilk__bytes *keys;
     size_t key_count;
     const char *token;
     size_t token_len;
-    int64_t ttl_ms;  /* asked for; then what the server granted */
-    int tells_fence; /* the script takes a fence as last argument */
-    int64_t fence;   /* raise the records to this; then the fence on record */
+    int64_t ttl_ms; /* asked for; then what the server granted */
+    int64_t fence;  /* raise the records to this; then the fence on record */
 } ilk__extension;
 
 typedef struct ilk__renewal ilk__renewal;
@@ -53,10 +61,9 @@ struct ilk__lease {
     size_t token_len;
 
     ilk__desk *desk;
+    const ilk__lease_kind *kind;
     const ilk__bytes *keys; /* for the extending script */
     size_t key_count;
-    const ilk__op_type *extend; /* the column's, see ilk__lease_ask() */
-    int tells_fence;
     int64_t id; /* the handle's, for events */
 
     int64_t ttl_ms;        /* what renewals ask for */
@@ -72,7 +79,7 @@ struct ilk__lease {
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms);
 
 ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
-                           const ilk__op_type *extend, const ilk__bytes *keys,
+                           const ilk__lease_kind *kind, const ilk__bytes *keys,
                            size_t key_count, int64_t id, ilk_error *err);
 
 /* The handle is freed: the hold is forgotten, a late answer finds nobody. */

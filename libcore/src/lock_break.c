@@ -20,14 +20,15 @@ static ilk_status break_plain(ilk_client *client, const void *name,
     ilk__line line = {.keys = keys,
                       .key_count = ILK__LOCK_KEYS,
                       .refresh = ilk__lock_plain.refresh};
-    ilk__giving giving = {.line = &line,
+    ilk__giving giving = {.kind = &ilk__lock_plain,
+                          .line = &line,
                           .token = token ? token : "",
                           .token_len = token ? token_len : 0};
     ilk_status st = ilk__lock_keys(keys, name, name_len, err);
 
     if (st)
         return st;
-    st = ilk__lock_give(client, &ilk__lock_break_op, &giving, err);
+    st = ilk__hold_give(client, &ilk__lock_break_op, &giving, err);
     ilk__lock_keys_free(keys);
     return st == ILK_ELOST ? nobody(token, err) : st;
 }
@@ -40,14 +41,14 @@ static ilk_status break_redisson(ilk_client *client, const void *name,
     ilk_lock_opts opts = {.size = sizeof opts, .layout = ILK_LAYOUT_REDISSON};
     ilk_lock *lock = NULL;
     ilk_info *info = NULL;
-    ilk__giving giving = {0};
+    ilk__giving giving = {.kind = &ilk__lock_redisson};
     ilk_status st = ilk_inspect(&info, client, name, name_len, err);
 
     if (st == ILK_OK)
         st = ilk_lock_open(&lock, client, name, name_len, &opts, err);
     if (st)
         goto out;
-    giving.line = &lock->line;
+    giving.line = &lock->hold.line;
     giving.token = ilk_info_holder(info, &giving.token_len);
     if (ilk_info_get_state(info) != ILK_INFO_REDISSON
         || (token
@@ -55,7 +56,7 @@ static ilk_status break_redisson(ilk_client *client, const void *name,
                 || memcmp(token, giving.token, token_len) != 0)))
         st = nobody(token, err);
     else
-        st = ilk__lock_give(client, lock->kind->release, &giving, err);
+        st = ilk__hold_give(client, lock->hold.kind->release, &giving, err);
     if (st == ILK_ELOST)
         st = nobody(token, err);
 out:

@@ -16,7 +16,6 @@
 
 typedef struct taking {
     ilk_lock_many *many;
-    int64_t ttl_ms;
     int64_t lease_ms, fence; /* when all were free */
     size_t busy;             /* which was not */
 } taking;
@@ -26,12 +25,12 @@ static void ask_all(ilk__op *op)
     const taking *self = op->subject;
     const ilk_lock_many *many = self->many;
 
-    ilk__script_begin(&op->command, op->type->script, many->keys,
-                      many->line.key_count);
+    ilk__script_begin(&op->command, op->type->script, many->hold.keys,
+                      many->hold.key_count);
     ilk__command_add_str(&op->command, many->token);
-    ilk__command_add_int(&op->command, self->ttl_ms);
-    ilk__command_add_str(&op->command, many->client->desk->label);
-    ilk__command_add_int(&op->command, many->lease.fence);
+    ilk__command_add_int(&op->command, many->hold.opts.ttl_ms);
+    ilk__command_add_str(&op->command, many->hold.client->desk->label);
+    ilk__command_add_int(&op->command, many->hold.lease.fence);
 }
 
 static ilk__act took_all(ilk__op *op, const ilk__reply *reply)
@@ -47,7 +46,7 @@ static ilk__act took_all(ilk__op *op, const ilk__reply *reply)
     if (self->busy >= self->many->count)
         return ilk__op_fail(op, ILK_EREPLY, "many_acquire: no such name");
     return ilk__op_fail(op, ILK_EBUSY, "held elsewhere: \"%.*s\"", 64,
-                        self->many->locks[self->busy]->keys[0].data);
+                        self->many->locks[self->busy]->hold.keys[0].data);
 }
 
 static const ilk__op_type many_acquire = {
@@ -57,23 +56,48 @@ static const ilk__op_type many_acquire = {
     .reply = took_all,
 };
 
-static void hold(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
-                 int64_t fence)
+static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
+                  int64_t fence)
 {
-    snprintf(many->lease.token, sizeof many->lease.token, "%s", many->token);
-    many->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_begin(&many->lease, fence,
-                     ilk__lease_deadline(asked_at, lease_ms), lease_ms);
+    ilk__lease *lease = &many->hold.lease;
+
+    memcpy(lease->token, many->token, sizeof many->token);
+    lease->token_len = ILK__TOKEN_LEN;
+    ilk__lease_begin(lease, fence, ilk__lease_deadline(asked_at, lease_ms),
+                     lease_ms);
 }
+
+/* ---- giving back -------------------------------------------------------- */
+
+/* With its source: nobody reads whether the server knew it. */
+static void ask_give_back(ilk__op *op)
+{
+    ilk__hold_ask_release(op);
+    ilk__script_use_source(&op->command, op->type->script);
+}
+
+static ilk__act gave_back(ilk__op *op, ilk_status status)
+{
+    return ilk__op_done(op, status);
+}
+
+static const ilk__op_type many_give_back = {
+    .name = "many_give_back",
+    .script = ILK__SCRIPT_MANY_RELEASE,
+    .ask = ask_give_back,
+    .start = ilk__op_tell,
+    .told = gave_back,
+};
 
 /* The lane is down: the keeper sees to each. */
 static void give_back_later(ilk_lock_many *many)
 {
-    ilk__desk *desk = many->client->desk;
+    ilk__desk *desk = many->hold.client->desk;
 
     ilk__desk_lock(desk);
     for (size_t i = 0; i < many->count; i++)
-        ilk__give_back_orphan(desk, &many->locks[i]->line, "", 0, many->token);
+        ilk__give_back_orphan(desk, &many->locks[i]->hold.line, "", 0,
+                              many->token);
     ilk__desk_unlock(desk);
 }
 
@@ -81,66 +105,76 @@ static void give_back_later(ilk_lock_many *many)
  * Told, not asked: the caller's time may be over, and what is not undone here
  * is not renewed any more.
  */
-void ilk__lock_many_give_back(ilk_lock_many *many)
+void ilk__lock_many_give_back(ilk__hold *hold)
 {
-    ilk__giving giving = {
-        .line = &many->line, .token = many->token, .token_len = ILK__TOKEN_LEN};
+    ilk_lock_many *many = (ilk_lock_many *)hold;
+    ilk__giving giving = {.kind = hold->kind,
+                          .hold = hold,
+                          .line = &hold->line,
+                          .token = many->token,
+                          .token_len = ILK__TOKEN_LEN};
 
     for (size_t i = 0; i < many->count; i++) {
-        ilk__waiter_cancel(&many->locks[i]->waiter);
-        ilk__lease_end(&many->locks[i]->lease);
+        ilk__waiter_cancel(&many->locks[i]->hold.waiter);
+        ilk__lease_end(&many->locks[i]->hold.lease);
     }
-    many->parked = 0;
-    if (ilk__ask(many->client, &ilk__many_give_back_op, &giving, 0, NULL))
+    hold->parked = 0;
+    if (ilk__ask(hold->client, &many_give_back, &giving, 0, NULL))
         give_back_later(many);
 }
+
+/* ---- one after the other ------------------------------------------------ */
 
 /* Renew what is taken while the rest is waited for, or until hold_end. */
 static void keep_taken(ilk_lock_many *many, int64_t hold_end)
 {
-    for (size_t i = 0; i < many->taken; i++)
-        if (many->locks[i]->lease.state == ILK__LEASE_HELD)
-            ilk__lease_watch(&many->locks[i]->lease, many->opts.ttl_ms, 1,
-                             hold_end);
+    for (size_t i = 0; i < many->taken; i++) {
+        ilk__lease *lease = &many->locks[i]->hold.lease;
+
+        if (lease->state == ILK__LEASE_HELD)
+            ilk__lease_watch(lease, many->hold.opts.ttl_ms, 1, hold_end);
+    }
 }
 
 static ilk_status take_next(ilk_lock_many *many, int64_t deadline,
                             ilk_error *err)
 {
-    ilk_lock *lock = many->locks[many->taken];
+    ilk__hold *next = &many->locks[many->taken]->hold;
+    int64_t ttl_ms = many->hold.opts.ttl_ms;
     ilk_status st;
 
     if (atomic_load(&many->cancelled))
         return ilk__fail(err, ILK_ECANCELLED, "the wait was cancelled");
-    lock->waiter.fixed_token = many->token;
-    st = ilk__lock_take(lock, deadline, 0, many->opts.ttl_ms, err);
+    next->waiter.fixed_token = many->token;
+    st = ilk__hold_take(next, deadline, 0, ttl_ms, err);
     if (st)
         return st;
     many->taken++;
-    ilk__lease_watch(&lock->lease, many->opts.ttl_ms, 1, ILK__FOREVER);
+    ilk__lease_watch(&next->lease, ttl_ms, 1, ILK__FOREVER);
     return ILK_OK;
 }
 
 /* All are held, under leases of their own: now under one. */
 static ilk_status unite(ilk_lock_many *many, ilk_error *err)
 {
+    ilk__hold *hold = &many->hold;
     int64_t asked_at = ilk__now_ms();
     ilk__extension extension;
     ilk_status st;
 
-    memcpy(many->lease.token, many->token, sizeof many->token);
-    many->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_extension(&many->lease, &extension, many->opts.ttl_ms);
+    memcpy(hold->lease.token, many->token, sizeof many->token);
+    hold->lease.token_len = ILK__TOKEN_LEN;
+    ilk__lease_extension(&hold->lease, &extension, hold->opts.ttl_ms);
     for (size_t i = 0; i < many->count; i++)
-        if (many->locks[i]->lease.fence > extension.fence)
-            extension.fence = many->locks[i]->lease.fence;
-    st = ilk__ask(many->client, &ilk__many_extend_op, &extension,
-                  many->client->opts.reply_timeout_ms, err);
+        if (many->locks[i]->hold.lease.fence > extension.fence)
+            extension.fence = many->locks[i]->hold.lease.fence;
+    st = ilk__ask(hold->client, hold->kind->lease.extend, &extension,
+                  hold->client->opts.reply_timeout_ms, err);
     if (st)
         return st;
     for (size_t i = 0; i < many->count; i++)
-        ilk__lease_end(&many->locks[i]->lease);
-    hold(many, asked_at, extension.ttl_ms, extension.fence);
+        ilk__lease_end(&many->locks[i]->hold.lease);
+    begin(many, asked_at, extension.ttl_ms, extension.fence);
     return ILK_OK;
 }
 
@@ -148,84 +182,79 @@ static ilk_status unite(ilk_lock_many *many, ilk_error *err)
 static ilk_status take_each(ilk_lock_many *many, int64_t deadline,
                             ilk_error *err)
 {
-    ilk_status st = ilk__keeper_start(many->client->keeper, err);
+    ilk__hold *hold = &many->hold;
+    ilk_status st = ilk__keeper_start(hold->client->keeper, err);
 
-    if (many->parked)
+    if (hold->parked)
         keep_taken(many, ILK__FOREVER);
-    many->parked = 0;
+    hold->parked = 0;
     while (many->taken < many->count && st == ILK_OK)
         st = take_next(many, deadline, err);
     if (st == ILK_OK)
         st = unite(many, err);
     if (st == ILK_EINTR) {
-        many->parked = 1;
+        hold->parked = 1;
         keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
     } else if (st) {
-        ilk__lock_many_give_back(many);
+        ilk__lock_many_give_back(hold);
     }
     return st;
 }
 
-/* All at once, when nobody holds or awaits any. */
-static ilk_status take_all(ilk_lock_many *many, int64_t timeout_ms,
+/* ---- all at once, when nobody holds or awaits any ----------------------- */
+
+static ilk_status take_all(ilk_lock_many *many, int64_t patience,
                            ilk_error *err)
 {
-    int64_t patience = many->client->opts.reply_timeout_ms;
+    ilk__hold *hold = &many->hold;
     int64_t asked_at = ilk__now_ms();
-    taking all = {.many = many, .ttl_ms = many->opts.ttl_ms};
+    taking all = {.many = many};
     ilk_status st;
 
     for (size_t i = 0; i < many->count; i++)
-        ilk__waiter_forget(&many->locks[i]->waiter);
+        ilk__waiter_forget(&many->locks[i]->hold.waiter);
     st = ilk__token(many->token, ILK__TOKEN_LEN, err);
     if (st)
         return st;
     many->taken = 0;
-    if (timeout_ms > 0)
-        patience = ilk__sooner(patience, timeout_ms);
-    st = ilk__ask(many->client, &many_acquire, &all, patience, err);
+    st = ilk__ask(hold->client, &many_acquire, &all, patience, err);
     if (st == ILK_OK) {
-        hold(many, asked_at, all.lease_ms, all.fence);
-        if (ilk_lock_many_held(many))
+        begin(many, asked_at, all.lease_ms, all.fence);
+        if (ilk__hold_held(hold))
             return ILK_OK;
         st = ilk__fail(err, ILK_ETIMEOUT, "the reply came after the lease");
     }
     if (st != ILK_EBUSY)
-        ilk__lock_many_give_back(many);
+        ilk__lock_many_give_back(hold);
     return st == ILK_EUNKNOWN ? ILK_ECONN : st;
 }
 
-static void keep(ilk_lock_many *many)
+/* How long the first answer may take. */
+static int64_t patience_until(const ilk__hold *hold, int64_t deadline, int once)
 {
-    int renews = !(many->opts.flags & ILK_LOCK_NO_RENEW);
+    int64_t most = hold->client->opts.reply_timeout_ms;
+    int64_t left = deadline - ilk__now_ms();
 
-    many->depth = 1;
-    if (renews || many->client->desk->events_wanted)
-        ilk__lease_watch(&many->lease, many->opts.ttl_ms, renews,
-                         many->opts.max_hold_ms
-                             ? ilk__deadline(many->opts.max_hold_ms)
-                             : ILK__FOREVER);
+    if (once)
+        return most;
+    return left > 1 ? ilk__sooner(most, left) : 1;
 }
 
-ilk_status ilk__lock_many_take(ilk_lock_many *many, int64_t timeout_ms,
-                               ilk_error *err)
+ilk_status ilk__lock_many_take(ilk__hold *hold, int64_t deadline, int once,
+                               int64_t ttl_ms, ilk_error *err)
 {
-    int64_t deadline = ilk__deadline(timeout_ms);
+    ilk_lock_many *many = (ilk_lock_many *)hold;
     ilk_status st = ILK_EBUSY;
 
+    (void)ttl_ms; /* always that of the options */
     atomic_store(&many->cancelled, 0);
-    if (!(many->opts.flags & ILK_LOCK_NO_RENEW)
-        && ilk__keeper_start(many->client->keeper, err))
-        return ILK_ESYSTEM;
-    if (!many->parked)
-        st = take_all(many, timeout_ms, err);
-    if (st == ILK_EBUSY && timeout_ms != 0) {
+    if (!hold->parked)
+        st = take_all(many, patience_until(hold, deadline, once), err);
+    if (st == ILK_EBUSY && !once) {
         st = take_each(many, deadline, err);
-    } else if (many->parked) { /* taken up to look once */
-        ilk__lock_many_give_back(many);
+    } else if (hold->parked) { /* taken up to look once */
+        ilk__lock_many_give_back(hold);
         ilk__fail(err, st, "%s", ilk_strerror(st));
     }
-    if (st == ILK_OK)
-        keep(many);
     return st;
 }

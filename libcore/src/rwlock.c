@@ -6,7 +6,7 @@
 
 /* Both sides keep to one line, so neither passes it nor lies elsewhere. */
 static ilk_status open_side(ilk_lock **out, ilk_client *client,
-                            const ilk__lock_kind *kind, const void *name,
+                            const ilk__hold_kind *kind, const void *name,
                             size_t name_len, const ilk_lock_opts *opts,
                             ilk_error *err)
 {

@@ -44,8 +44,9 @@ typedef struct ilk__waiter {
     const ilk__line *line;
     ilk__desk *desk;
     int64_t lease_ms;
-    int64_t floor; /* the greatest fence seen for this name */
-    int once;      /* do not stand in line */
+    int64_t floor;   /* the greatest fence seen for this name */
+    int64_t permits; /* in its entry; 0 counts as 1 */
+    int once;        /* do not stand in line */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;

@@ -50,11 +50,11 @@ static void compose_entry(ilk__waiter *waiter)
 {
     const ilk__desk *desk = waiter->desk;
     char kind = waiter->line->kind;
-    int len =
-        snprintf(waiter->entry, sizeof waiter->entry,
-                 "1 %c %s %c%" PRId64 " %s %" PRId64 " 1 %s", kind,
-                 desk->client_id, kind, waiter->id, ilk__waiter_token(waiter),
-                 waiter->lease_ms, desk->label);
+    int len = snprintf(waiter->entry, sizeof waiter->entry,
+                       "1 %c %s %c%" PRId64 " %s %" PRId64 " %" PRId64 " %s",
+                       kind, desk->client_id, kind, waiter->id,
+                       ilk__waiter_token(waiter), waiter->lease_ms,
+                       waiter->permits ? waiter->permits : 1, desk->label);
 
     waiter->entry_len = (size_t)len;
 }

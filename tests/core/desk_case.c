@@ -46,7 +46,7 @@ int desk_case_teardown(void **state)
 
 /* ---- takers ------------------------------------------------------------- */
 
-void taker_open(taker *t, const char *name, const ilk__lock_kind *kind)
+void taker_open(taker *t, const char *name, const ilk__hold_kind *kind)
 {
     memset(t, 0, sizeof *t);
     snprintf(t->name, sizeof t->name, "%s", name);

@@ -27,7 +27,7 @@ typedef struct taker {
     ilk_error err;
 } taker;
 
-void taker_open(taker *t, const char *name, const ilk__lock_kind *kind);
+void taker_open(taker *t, const char *name, const ilk__hold_kind *kind);
 void taker_close(taker *t);
 
 /* Begin to acquire a lease of 30 s; 0 tries once, -1 has no deadline. */

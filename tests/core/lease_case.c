@@ -17,7 +17,7 @@ static ilk__bytes keys[2] = {{.data = lock_key, .len = 6},
 void lease_case_init(void)
 {
     memset(&lease, 0, sizeof lease);
-    assert_int_equal(ilk__lease_init(&lease, &desk, ilk__lock_plain.extend,
+    assert_int_equal(ilk__lease_init(&lease, &desk, &ilk__lock_plain.lease,
                                      keys, 2, ID, NULL),
                      ILK_OK);
     memcpy(lease.token, "token", lease.token_len = 5);

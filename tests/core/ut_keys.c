@@ -129,6 +129,32 @@ static void no_memory_is_a_status(void **state)
     assert_int_equal(key.len, 0);
 }
 
+static void a_thing_has_a_key_for_each_kind(void **state)
+{
+    const char *const kinds[] = {NULL, "lock:fence"};
+    ilk__bytes keys[2];
+
+    (void)state;
+    assert_int_equal(ilk__keys_make(keys, kinds, 2, "orders", 6, NULL), ILK_OK);
+    assert_int_equal(keys[0].len, 6);
+    assert_string_equal(keys[0].data, "orders");
+    assert_string_equal(keys[1].data, "ilk:lock:fence:{orders}");
+    ilk__keys_free(keys, 2);
+    assert_null(keys[0].data);
+
+    assert_int_equal(ilk__keys_make(keys, kinds, 2, "ilk:", 4, NULL),
+                     ILK_EINVAL);
+    ilk__keys_free(keys, 2);
+
+    for (long nth = 1; nth <= 2; nth++) {
+        ilk__alloc_fail_at(nth);
+        assert_int_equal(ilk__keys_make(keys, kinds, 2, "orders", 6, NULL),
+                         ILK_ENOMEM);
+        ilk__alloc_fail_at(0);
+        ilk__keys_free(keys, 2);
+    }
+}
+
 static void keys_that_are_no_side_key_of_the_kind_have_no_name(void **state)
 {
     static const char *const foreign[] = {
@@ -270,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_key_may_hold_any_bytes),
         cmocka_unit_test(names_that_are_not_acceptable_are_refused),
         cmocka_unit_test(no_memory_is_a_status),
+        cmocka_unit_test(a_thing_has_a_key_for_each_kind),
         cmocka_unit_test(keys_that_are_no_side_key_of_the_kind_have_no_name),
         cmocka_unit_test(short_names_have_keys_of_their_own_in_their_slot),
         cmocka_unit_test(random_names_are_equal_exactly_when_their_keys_are),

@@ -80,6 +80,26 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
     assert_lost(ILK_ELOST);
 }
 
+static void a_column_has_its_own_word_and_event(void **state)
+{
+    const ilk__lease_kind permits = {.noun = "permit",
+                                     .lost_event = (ilk_event_kind)7,
+                                     .extend = lease.kind->extend};
+    ilk_event event = {.size = sizeof event};
+    ilk_error err;
+
+    (void)state;
+    lease.kind = &permits;
+    hold(1, 0);
+
+    ilk__lease_lose(&lease);
+
+    assert_int_equal(ilk__lease_check(&lease, &err), ILK_ELOST);
+    assert_string_equal(err.msg, "the permit was lost");
+    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_OK);
+    assert_int_equal(event.kind, 7);
+}
+
 static void what_is_not_held_cannot_be_lost(void **state)
 {
     (void)state;
@@ -225,6 +245,7 @@ int main(void)
         TEST(an_unwatched_hold_runs_out_in_silence),
         TEST(a_watched_hold_without_renewal_tells_of_its_end),
         TEST(a_loss_found_by_the_caller_is_told_once),
+        TEST(a_column_has_its_own_word_and_event),
         TEST(what_is_not_held_cannot_be_lost),
         TEST(a_hold_is_renewed_at_a_third_of_its_lease),
         TEST(a_renewal_counts_from_its_question),

@@ -105,6 +105,16 @@ static void with_an_inbox_the_first_question_enqueues(void **state)
     assert_int_equal(me.op.patient, 1);
 }
 
+static void an_entry_says_how_many_permits_it_wants(void **state)
+{
+    (void)state;
+    me.waiter.permits = 3;
+
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_non_null(strstr(me.waiter.entry, " 30000 3 me"));
+}
+
 static void an_enqueuing_question_may_find_it_free(void **state)
 {
     (void)state;
@@ -282,6 +292,7 @@ int main(void)
         TEST(who_tries_once_stands_in_no_line),
         TEST(the_first_wait_of_a_client_opens_its_inbox),
         TEST(with_an_inbox_the_first_question_enqueues),
+        TEST(an_entry_says_how_many_permits_it_wants),
         TEST(an_enqueuing_question_may_find_it_free),
         TEST(each_acquire_has_a_token_and_a_place_of_its_own),
         TEST(a_fixed_token_stays),

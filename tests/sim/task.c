@@ -21,7 +21,7 @@ static int number(const task *t)
 
 void task_open(task *t, node *n, const char *name)
 {
-    const ilk__lock_kind *kind = &ilk__lock_plain;
+    const ilk__hold_kind *kind = &ilk__lock_plain;
 
     current = n;
     t->node = n;
@@ -40,7 +40,7 @@ void task_open(task *t, node *n, const char *name)
     t->extend_keys[0] = t->keys[0];
     t->extend_keys[1] = t->keys[1];
     if (ilk__waiter_init(&t->waiter, &n->desk, &t->line, NULL)
-        || ilk__lease_init(&t->lease, &n->desk, kind->extend, t->extend_keys, 2,
+        || ilk__lease_init(&t->lease, &n->desk, &kind->lease, t->extend_keys, 2,
                            ilk__desk_new_id(&n->desk), NULL))
         abort();
     ilk__op_init(&t->op, kind->acquire, &t->waiter, 0, &t->err);
@@ -210,7 +210,8 @@ static void park(task *t)
 
 static void release(task *t)
 {
-    t->giving = (ilk__giving){.line = &t->line,
+    t->giving = (ilk__giving){.kind = &ilk__lock_plain,
+                              .line = &t->line,
                               .token = t->lease.token,
                               .token_len = t->lease.token_len,
                               .sure_until = t->lease.deadline};

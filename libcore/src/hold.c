@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* hold.c -- a hold's handle: its keys, its options, its parts. */
+#include "hold.h"
+
+#include "alloc.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- options ------------------------------------------------------------ */
+
+ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err)
+{
+    if (ttl_ms > 0 && ttl_ms <= ILK__LEASE_MAX_MS)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "ttl_ms must be 1 to %lld (0: the default), got %lld",
+                     (long long)ILK__LEASE_MAX_MS, (long long)ttl_ms);
+}
+
+ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
+{
+    if (opts->ttl_ms == 0)
+        opts->ttl_ms = ILK__LEASE_DEFAULT_MS;
+    if (opts->max_hold_ms < 0 || opts->max_hold_ms > ILK__LEASE_MAX_MS)
+        return ilk__fail(
+            err, ILK_EINVAL, "max_hold_ms must be 0 to %lld, got %lld",
+            (long long)ILK__LEASE_MAX_MS, (long long)opts->max_hold_ms);
+    return ilk__hold_check_ttl(opts->ttl_ms, err);
+}
+
+/* ---- what belongs to the desk ------------------------------------------- */
+
+static ilk_status set_up(ilk__hold *hold, ilk_error *err)
+{
+    ilk__desk *desk = hold->client->desk;
+    size_t count = hold->kind->extend_key_count;
+    ilk_status st = ILK_OK;
+
+    if (hold->kind->acquire)
+        st = ilk__waiter_init(&hold->waiter, desk, &hold->line, err);
+    if (st)
+        return st;
+    st = ilk__lease_init(&hold->lease, desk, &hold->kind->lease,
+                         count ? hold->extend_keys : hold->keys,
+                         count ? count : hold->key_count, hold->id, err);
+    if (st && hold->kind->acquire)
+        ilk__parker_destroy(&hold->waiter.parker);
+    return st;
+}
+
+static void tear_down(ilk__hold *hold)
+{
+    if (hold->kind->acquire)
+        ilk__waiter_destroy(&hold->waiter);
+    ilk__lease_destroy(&hold->lease);
+}
+
+ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st;
+
+    if (hold->era == hold->client->era)
+        return ILK_OK;
+    memset(&hold->waiter, 0, sizeof hold->waiter);
+    memset(&hold->lease, 0, sizeof hold->lease);
+    hold->id = ilk__desk_new_id(hold->client->desk);
+    hold->depth = 0;
+    hold->parked = 0;
+    st = set_up(hold, err);
+    if (st)
+        return st;
+    if (hold->kind->bind)
+        st = hold->kind->bind(hold, err);
+    if (st)
+        tear_down(hold);
+    else
+        hold->era = hold->client->era;
+    return st;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static void set_line(ilk__hold *hold)
+{
+    const ilk__hold_kind *kind = hold->kind;
+
+    hold->line = (ilk__line){
+        .keys = hold->keys,
+        .key_count = hold->key_count,
+        .acquire = kind->acquire,
+        .refresh = kind->refresh,
+        .cancel = kind->cancel,
+        .kind = kind->waits_as,
+        .barge = kind->barges,
+        .foreign_poll_ms = ILK__FOREIGN_POLL_MS,
+    };
+    for (size_t i = 0; i < kind->extend_key_count; i++)
+        hold->extend_keys[i] = hold->keys[kind->extend_keys[i]];
+}
+
+static ilk_status make_keys(ilk__hold *hold, const void *name, size_t name_len,
+                            ilk_error *err)
+{
+    const ilk__hold_kind *kind = hold->kind;
+
+    if (!kind->key_count)
+        return ILK_OK; /* the column's own are there */
+    hold->keys = ilk__calloc(kind->key_count, sizeof *hold->keys);
+    if (!hold->keys)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    hold->key_count = kind->key_count;
+    return ilk__keys_make(hold->keys, kind->key_kinds, kind->key_count, name,
+                          name_len, err);
+}
+
+static void dispose(ilk__hold *hold)
+{
+    if (hold->kind->key_count && hold->keys) {
+        ilk__keys_free(hold->keys, hold->key_count);
+        ilk__free(hold->keys);
+    }
+    hold->keys = NULL;
+    ilk__client_unref(hold->client);
+}
+
+ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
+                          const ilk__hold_kind *kind,
+                          const ilk__hold_opts *opts, const void *name,
+                          size_t name_len, ilk_error *err)
+{
+    ilk_status st;
+
+    hold->client = ilk__client_ref(client);
+    hold->kind = kind;
+    hold->opts = *opts;
+    hold->era = client->era - 1; /* in none yet */
+    st = make_keys(hold, name, name_len, err);
+    if (st == ILK_OK) {
+        set_line(hold);
+        st = ilk__hold_bind(hold, err);
+    }
+    if (st)
+        dispose(hold);
+    return st;
+}
+
+static int is_mine(const ilk__hold *hold)
+{
+    return !ilk__client_is_forked(hold->client)
+           && hold->era == hold->client->era;
+}
+
+void ilk__hold_close(ilk__hold *hold)
+{
+    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    if (is_mine(hold))
+        tear_down(hold);
+    dispose(hold);
+}
+
+/* ---- verbs: in and out -------------------------------------------------- */
+
+static int is_parked(const ilk__hold *hold)
+{
+    return hold->waiter.watch || hold->parked;
+}
+
+/* The client was reopened after a fork: what was held is the parent's. */
+static ilk_status bind_again(ilk__hold *hold, ilk_error *err)
+{
+    int was_free = hold->lease.state == ILK__LEASE_FREE && !is_parked(hold);
+    ilk_status st = ilk__hold_bind(hold, err);
+
+    if (st == ILK_OK && !was_free)
+        st = ilk__fail(err, ILK_EFORKED, "the %s is the parent process'",
+                       hold->kind->lease.noun);
+    return st;
+}
+
+ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st =
+        ilk__client_enter_handle(hold->client, &hold->busy, hold->era, err);
+
+    if (st || hold->era == hold->client->era)
+        return st;
+    st = bind_again(hold, err);
+    if (st)
+        ilk__hold_leave(hold);
+    return st;
+}
+
+ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st = ilk__hold_enter(hold, err);
+
+    if (st || !is_parked(hold))
+        return st;
+    if (hold->kind->unpark)
+        hold->kind->unpark(hold);
+    else
+        ilk__waiter_cancel(&hold->waiter);
+    return ILK_OK;
+}
+
+void ilk__hold_leave(ilk__hold *hold)
+{
+    atomic_store(&hold->busy, 0);
+}
+
+ilk__hold *ilk__hold_of(const ilk__waiter *waiter)
+{
+    return (ilk__hold *)((char *)waiter - offsetof(ilk__hold, waiter));
+}
+
+/* ---- getters ------------------------------------------------------------ */
+
+int64_t ilk__hold_remaining_ms(const ilk__hold *hold)
+{
+    return is_mine(hold) ? ilk__lease_remaining(&hold->lease) : 0;
+}
+
+int32_t ilk__hold_held(const ilk__hold *hold)
+{
+    return ilk__hold_remaining_ms(hold) > 0;
+}

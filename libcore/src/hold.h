@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.h -- a handle that stands in line for a thing and holds it on lease.
+ *
+ *   your column          this floor                       floors below
+ *
+ *   ilk_noun             ilk__hold                        ilk_client, counted
+ *     hold  ------------>  keys, line, waiter ----------> wait.h, watch.h
+ *     options, checks      lease -----------------------> lease.h, the keeper
+ *   ilk__hold_kind ----->  which scripts, which keys, which words
+ *
+ *   acquire:  enter > take -------> lengthen > keep > leave
+ *                      |  EINTR: parked, it keeps its place; the next acquire
+ *                      |         takes it up, any other verb ends it
+ *                      +- lost before it was ours: again
+ *   release:  enter > give > settle > leave      also a lease that is LOST:
+ *                      |       |                 it may be there still
+ *                      |       +- claim until nobody is left behind
+ *                      +- repeated under the token until it is answered
+ *
+ * A column embeds an ilk__hold as its first member, so that one is the other;
+ * fills in its options; calls ilk__hold_open(); and offers the verbs below
+ * under its own name after it has checked for NULL. A verb of its own begins
+ * with ilk__hold_enter_verb() and ends with ilk__hold_leave().
+ *
+ * What a column has more than a lock goes into its `ask` and `reply`:
+ *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose.
+ *             Begin with ilk__wait_ask(), end with ilk__wait_reply().
+ *   release   op->subject is an ilk__giving. Begin with
+ *             ilk__hold_ask_release(), end with ilk__hold_released().
+ *   extend    op->subject is an ilk__extension, which may outlive the handle:
+ *             all it needs is keys and token. ilk__lease_ask().
+ *   refresh   the arguments are those of lock_refresh, for every column: the
+ *             floors ask it themselves, for waiters, to claim and to check.
+ * Arguments of a column's own stand behind the common ones.
+ */
+#ifndef ILK__HOLD_H
+#define ILK__HOLD_H
+
+#include "client.h"
+#include "lease.h"
+#include "watch.h"
+
+enum { ILK__HOLD_EXTEND_KEYS = 6 };
+
+typedef struct ilk__hold ilk__hold;
+
+/* What a column tells about its handles. Constant, one for each kind. */
+typedef struct ilk__hold_kind {
+    ilk__lease_kind lease; /* noun, event of a loss, how to extend */
+    char waits_as;         /* kind of its entries in the waiting list */
+    int barges;            /* has no order to keep */
+
+    /* The thing's keys: kinds of side keys, NULL being the name itself.
+       None: the column sets hold->keys before it opens. */
+    const char *const *key_kinds;
+    size_t key_count;
+    size_t extend_keys[ILK__HOLD_EXTEND_KEYS]; /* which, to extend */
+    size_t extend_key_count;                   /* 0: all of them */
+    const ilk__op_type *acquire, *refresh, *cancel, *release;
+
+    /*
+     * For what is special; NULL: this floor's own.
+     * bind    waiter and lease were set up, first or after a fork: what the
+     *         column adds to them (permits, fixed_token, prefix)
+     * take    ilk__hold_take(), or more steps around it. Who keeps something
+     *         after ILK_EINTR sets hold->parked, and has `unpark`
+     * unpark  gives that up
+     * look    ilk__hold_look()
+     */
+    ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
+    ilk_status (*take)(ilk__hold *hold, int64_t deadline, int once,
+                       int64_t ttl_ms, ilk_error *err);
+    void (*unpark)(ilk__hold *hold);
+    ilk_status (*look)(const ilk__hold *hold, const char *token,
+                       int64_t *out_lease_ms, ilk_error *err);
+} ilk__hold_kind;
+
+typedef struct ilk__hold_opts {
+    int64_t ttl_ms;      /* of each hold; 0: the default */
+    int64_t max_hold_ms; /* no renewal beyond; 0: no end */
+    int no_renew;
+    int reentrant; /* acquires may nest */
+} ilk__hold_opts;
+
+struct ilk__hold {
+    ilk_client *client;
+    const ilk__hold_kind *kind;
+    ilk__hold_opts opts;
+    uint32_t era;         /* the client's, when desk-bound parts were set up */
+    _Atomic int32_t busy; /* a verb is at work */
+    int depth;            /* nested acquires */
+    int parked;           /* the kind's own `take` kept something */
+    ilk__bytes *keys;
+    size_t key_count;
+    ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
+    ilk__line line;     /* a column may change it once it is open */
+    ilk__waiter waiter; /* none if the kind has no `acquire` */
+    ilk__lease lease;
+    int64_t id;
+};
+
+/* ---- handles: hold.c ---------------------------------------------------- */
+
+/* Fill in what the options leave open, and check them. */
+ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err);
+ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err);
+
+/*
+ * Begin and end of a handle's life. The hold is zeroed memory, the options
+ * are checked already. A failed open leaves nothing to close.
+ */
+ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
+                          const ilk__hold_kind *kind,
+                          const ilk__hold_opts *opts, const void *name,
+                          size_t name_len, ilk_error *err);
+void ilk__hold_close(ilk__hold *hold);
+
+/* Set up what belongs to the client's desk, unless that was done. */
+ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err);
+
+/*
+ * Begin and end of every verb: the handle is the caller's alone between them.
+ * The second also ends a wait that a signal left parked, as every verb but
+ * acquire does.
+ */
+ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err);
+void ilk__hold_leave(ilk__hold *hold);
+
+/* Whose waiter this is. */
+ilk__hold *ilk__hold_of(const ilk__waiter *waiter);
+
+/* Known without asking; 0 in a forked child. Any thread. */
+int64_t ilk__hold_remaining_ms(const ilk__hold *hold);
+int32_t ilk__hold_held(const ilk__hold *hold);
+
+/* ---- acquiring: hold_take.c --------------------------------------------- */
+
+/* The verb. ttl_ms 0: that of the options. */
+ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
+                             int64_t ttl_ms, ilk_error *err);
+
+/* End a wait from outside, or a parked one. Any thread. */
+ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
+
+/* Inside a verb: stand in line until it holds, without watching the lease. */
+ilk_status ilk__hold_take(ilk__hold *hold, int64_t deadline, int once,
+                          int64_t ttl_ms, ilk_error *err);
+/* Hold from now on: renewed, or watched when somebody listens. */
+void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
+
+/* ---- held: hold_verbs.c ------------------------------------------------- */
+
+ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err);
+ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err);
+
+/* Hand over to another process, under the token. */
+ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
+                           ilk_error *err);
+
+/* ---- questions: hold_ask.c ---------------------------------------------- */
+
+/* Subject of releasing and breaking operations. */
+typedef struct ilk__giving {
+    const ilk__hold_kind *kind;
+    const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
+    const ilk__line *line;
+    const char *token;
+    size_t token_len;
+    int64_t sure_until; /* the local deadline when it was first asked */
+    int more, denied;
+} ilk__giving;
+
+/* Ask a releasing or breaking question, and see the next served. */
+ilk_status ilk__hold_give(ilk_client *client, const ilk__op_type *type,
+                          ilk__giving *giving, ilk_error *err);
+
+/* Ask the server whether this token holds: ILK_OK and the lease, ILK_ELOST. */
+ilk_status ilk__hold_look(const ilk__hold *hold, const char *token,
+                          int64_t *out_lease_ms, ilk_error *err);
+
+/* For releasing op types: token, grant_ms, limit, liveness; the answer. */
+void ilk__hold_ask_release(ilk__op *op);
+ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
+
+/* ---- the op types of a column without arguments of its own -------------- */
+
+#define ILK__HOLD_ACQUIRE(what)                                                \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__wait_ask,     \
+        .reply = ilk__wait_reply, .start = ilk__wait_start,                    \
+        .wake = ilk__wait_wake, .failed = ilk__wait_failed,                    \
+        .told = ilk__wait_told                                                 \
+    }
+#define ILK__HOLD_REFRESH(what)                                                \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
+        .ask = ilk__watch_ask, .reply = ilk__watch_reply                       \
+    }
+#define ILK__HOLD_CANCEL(what)                                                 \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what,                           \
+        .ask = ilk__give_back_ask, .reply = ilk__give_back_done,               \
+        .wake = ilk__give_back_wake                                            \
+    }
+#define ILK__HOLD_RELEASE(what)                                                \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what,                           \
+        .ask = ilk__hold_ask_release, .reply = ilk__hold_released              \
+    }
+#define ILK__HOLD_EXTEND(what)                                                 \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__lease_ask,    \
+        .reply = ilk__lease_extended                                           \
+    }
+
+#endif
