@@ -11,10 +11,10 @@
 
 #include "alloc.h"
 #include "clock.h"
-#include "lock.h"
 #include "log.h"
 #include "opts.h"
 #include "run.h"
+#include "unclaimed.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -198,7 +198,7 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         client->desk = NULL;
         return st;
     }
-    client->desk->unclaimed = ilk__lock_unclaimed;
+    client->desk->unclaimed = ilk__unclaimed;
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->desk->client_id);
     client->target =

@@ -53,6 +53,9 @@ void ilk__desk_close(ilk__desk *desk)
     ilk__timers_free(&desk->timers);
     ilk__table_free(&desk->waiters);
     ilk__table_free(&desk->watches);
+    ilk__table_free(&desk->lists);
+    ilk__buf_free(&desk->scratch);
+    ilk__recent_free(&desk->recent);
     ilk__events_destroy(&desk->events);
     ilk__pollable_close(&desk->bell);
     pthread_mutex_destroy(&desk->mutex);

@@ -10,6 +10,7 @@
 #include "keys.h"
 #include "op.h"
 #include "park.h"
+#include "recent.h"
 #include "table.h"
 #include "timer.h"
 #include "token.h"
@@ -19,6 +20,7 @@
 /* An operation that the keeper runs for somebody. */
 typedef struct ilk__errand ilk__errand;
 typedef struct ilk__desk ilk__desk;
+typedef struct ilk__letter ilk__letter;
 struct ilk__errand {
     ilk__op op;
     ilk__timer timer;  /* the operation's sleeps */
@@ -51,7 +53,10 @@ struct ilk__desk {
     char label[128];
     ilk__timers timers;
     ilk__table waiters; /* by id */
-    ilk__table watches; /* by key of the waiting list */
+    ilk__table watches; /* by their keys and how they refresh */
+    ilk__table lists;   /* the watches' lists that take signals, by name */
+    ilk__buf scratch;   /* for a watch's key */
+    ilk__recent recent; /* signals */
     ilk__errand *posted, **posted_end;
     ilk__sleeper *sleepers;
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
@@ -59,9 +64,8 @@ struct ilk__desk {
     ilk_error inbox_error;
     int channels_changed;          /* watches with a channel came or went */
     _Atomic int32_t events_wanted; /* somebody polls for news */
-    /* A grant came for somebody who does not wait any more; mutex held. */
-    void (*unclaimed)(ilk__desk *desk, char kind, const char *token,
-                      const char *name, size_t name_len);
+    /* It came for somebody who does not wait for it any more; mutex held. */
+    void (*unclaimed)(ilk__desk *desk, const ilk__letter *letter);
     int64_t last_id;
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
     ilk__events events;

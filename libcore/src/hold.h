@@ -24,8 +24,9 @@
  * with ilk__hold_enter_verb() and ends with ilk__hold_leave().
  *
  * What a column has more than a lock goes into its `ask` and `reply`:
- *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose.
- *             Begin with ilk__wait_ask(), end with ilk__wait_reply().
+ *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
+ *             nothing more once ilk__wait_ask_to_go() has asked; else begin
+ *             with ilk__wait_ask(), end with ilk__wait_reply().
  *   release   op->subject is an ilk__giving. Begin with
  *             ilk__hold_ask_release(), end with ilk__hold_released().
  *   extend    op->subject is an ilk__extension, which may outlive the handle:

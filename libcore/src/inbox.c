@@ -4,12 +4,11 @@
 
 #include "clock.h"
 #include "log.h"
+#include "parcel.h"
 #include "watch.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char prefix[] = "ilk:inbox:";
@@ -97,105 +96,59 @@ void ilk__inbox_lost(ilk__desk *desk, const ilk__link *link)
 
 /* ---- messages ----------------------------------------------------------- */
 
-/* The next space-parted word of a message; NULL when there is none. */
-static char *word(char **rest)
+static void on_grant(ilk__desk *desk, const ilk__letter *letter)
 {
-    char *begin = *rest;
-    char *end = begin ? strchr(begin, ' ') : NULL;
+    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
 
-    if (!begin)
-        return NULL;
-    if (end)
-        *end++ = '\0';
-    *rest = end;
-    return begin;
-}
-
-typedef struct letter {
-    char kind; /* of the waiter: x, r, w */
-    int64_t waiter;
-    const char *token;
-    int64_t fence, lease_ms, server_us;
-    const char *name;
-    size_t name_len;
-} letter;
-
-static int parse_number(char **rest, int64_t *out)
-{
-    char *text = word(rest), *end = NULL;
-
-    if (!text || !*text)
-        return 0;
-    *out = strtoll(text, &end, 10);
-    return *end == '\0' && *out >= 0;
-}
-
-static int parse_waiter(char **rest, letter *out)
-{
-    char *text = word(rest), *end = NULL;
-
-    if (!text || !text[0] || !text[1])
-        return 0;
-    out->kind = text[0];
-    out->waiter = strtoll(text + 1, &end, 10);
-    return *end == '\0';
-}
-
-static int parse_grant(char **rest, letter *out)
-{
-    return parse_waiter(rest, out) && (out->token = word(rest)) != NULL
-           && parse_number(rest, &out->fence)
-           && parse_number(rest, &out->lease_ms)
-           && parse_number(rest, &out->server_us);
-}
-
-static void on_grant(ilk__desk *desk, const letter *news)
-{
-    ilk__waiter *waiter = ilk__wait_find(desk, news->waiter);
-
-    if (!waiter || strcmp(ilk__waiter_token(waiter), news->token) != 0) {
-        desk->unclaimed(desk, news->kind, news->token, news->name,
-                        news->name_len);
+    if (!waiter || strcmp(ilk__waiter_token(waiter), letter->token) != 0) {
+        desk->unclaimed(desk, letter);
         return;
     }
     if (!waiter->watch)
         return; /* a refresh was faster, and it holds already */
-    waiter->news_fence = news->fence;
-    waiter->news_lease_ms = news->lease_ms;
-    waiter->news_us = news->server_us;
+    waiter->news_fence = letter->fence;
+    waiter->news_lease_ms = letter->lease_ms;
+    waiter->news_us = letter->server_us;
     waiter->news_at = ilk__now_ms();
     ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
 }
 
-static void on_wake(ilk__desk *desk, const letter *news)
+static void on_wake(ilk__desk *desk, const ilk__letter *letter)
 {
-    ilk__waiter *waiter = ilk__wait_find(desk, news->waiter);
+    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
 
-    if (waiter && waiter->watch && waiter->news == ILK__NEWS_NONE)
+    if (!waiter || !waiter->watch)
+        desk->unclaimed(desk, letter);
+    else if (waiter->news == ILK__NEWS_NONE)
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+}
+
+static void on_signal(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
+
+    if (!waiter || !ilk__parcel_take(waiter, letter))
+        desk->unclaimed(desk, letter);
 }
 
 /* The text is the reply's own copy and is cut up in place. */
 static void on_message(ilk__desk *desk, const ilk__reply *payload)
 {
-    char *rest = payload->str;
-    const char *version = word(&rest);
-    const char *verb = word(&rest);
-    letter news = {0};
-    int known = version && verb && strcmp(version, "1") == 0;
-    int grants = known && strcmp(verb, "grant") == 0;
+    ilk__letter letter;
 
-    if (grants ? !parse_grant(&rest, &news)
-               : !known || !parse_waiter(&rest, &news)) {
+    if (!ilk__letter_read(&letter, payload->str, payload->len)) {
         ilk__log(ILK__LOG_WARN, "inbox: a message that makes no sense");
         return;
     }
-    news.name = rest ? rest : "";
-    news.name_len = rest ? payload->len - (size_t)(rest - payload->str) : 0;
-    if (grants)
-        on_grant(desk, &news);
-    else
-        on_wake(desk, &news);
+    if (letter.signal
+        && ilk__recent_seen(&desk->recent, ilk__letter_mark(&letter)))
+        return;
+    switch (letter.verb) {
+    case ILK__LETTER_GRANT: on_grant(desk, &letter); return;
+    case ILK__LETTER_WAKE: on_wake(desk, &letter); return;
+    case ILK__LETTER_SIGNAL: on_signal(desk, &letter); return;
+    case ILK__LETTER_NOTIFY: ilk__parcel_notify(desk, &letter); return;
+    }
 }
 
 /* Somebody else's release, on a channel that a watch listens to. */

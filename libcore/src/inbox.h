@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inbox.h -- the client's subscription: where grants and wake-ups arrive.
+ * inbox.h -- the client's subscription: where its waiters' news arrive.
  *
- *     ilk:inbox:<client id>      1 grant <waiter> <token> <fence> <lease ms>
- *                                        <server us> <name>
- *                                1 wake <waiter> <name>
+ *     ilk:inbox:<client id>      grants, wake-ups, signals: letter.h
+ *
+ * A signal's second copy is dropped before anything is done about the first.
  *
  * The keeper drives the link; this tells what to send on it and what its
  * replies mean. All with the desk's mutex held.

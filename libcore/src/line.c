@@ -9,28 +9,31 @@
 
 enum {
     TRY_FOR_MS = 30 * 1000, /* a lease that was given rarely lasts longer */
-    STRAGGLER_MS = 100,     /* what a dead connection still carries is in */
-    LINE_KEYS = 5
+    STRAGGLER_MS = 100      /* what a dead connection still carries is in */
 };
 
 typedef struct give_back {
     ilk__errand errand;
     ilk__line line;
-    ilk__bytes keys[LINE_KEYS];
+    ilk__bytes *keys;
     const char *entry, *token;
     size_t entry_len;
     int again; /* once more, for what may have come in behind the first */
-    char bytes[];
+    ilk__bytes room[]; /* of the keys; their bytes are behind */
 } give_back;
 
-void ilk__line_cancel(ilk__command *command, const ilk__line *line,
-                      const char *entry, size_t entry_len, const char *token)
+void ilk__line_cancel(ilk__command *command, const ilk__leaving *leaving)
 {
+    const ilk__line *line = leaving->line;
     int script = line->cancel->script;
 
     ilk__script_begin(command, script, line->keys, line->key_count);
-    ilk__command_add(command, entry, entry_len);
-    ilk__command_add_str(command, token);
+    if (line->leave_args) {
+        line->leave_args(command, leaving);
+        return;
+    }
+    ilk__command_add(command, leaving->entry, leaving->entry_len);
+    ilk__command_add_str(command, leaving->token);
     if (line->channel.len)
         ilk__command_add(command, line->channel.data, line->channel.len);
     ilk__command_add_int(command, ILK__GRANT_MS);
@@ -60,9 +63,13 @@ ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
+    const ilk__leaving leaving = {.desk = self->errand.desk,
+                                  .line = &self->line,
+                                  .entry = self->entry,
+                                  .entry_len = self->entry_len,
+                                  .token = self->token};
 
-    ilk__line_cancel(&op->command, &self->line, self->entry, self->entry_len,
-                     self->token);
+    ilk__line_cancel(&op->command, &leaving);
 }
 
 static void finished(ilk__errand *errand)
@@ -91,13 +98,16 @@ static give_back *copy_of(const ilk__line *line, const char *entry,
     char *to;
 
     for (size_t i = 0; i < line->key_count; i++)
-        room += line->keys[i].len + 1;
+        room += sizeof *line->keys + line->keys[i].len + 1;
     self = ilk__calloc(1, sizeof *self + room);
     if (!self)
         return NULL;
-    to = self->bytes;
+    self->keys = self->room;
+    to = (char *)(self->room + line->key_count);
     self->line = *line;
     self->line.keys = self->keys;
+    self->line.names = NULL;
+    self->line.name_count = 0;
     for (size_t i = 0; i < line->key_count; i++) {
         self->keys[i].len = line->keys[i].len;
         self->keys[i].data = put(&to, line->keys[i].data, line->keys[i].len);

@@ -14,22 +14,43 @@ enum {
     ILK__ENTRY_MAX = 512
 };
 
+typedef struct ilk__line ilk__line;
+
+/* What is taken back: an entry, a grant or a hold of this token. */
+typedef struct ilk__leaving {
+    const ilk__desk *desk;
+    const ilk__line *line; /* names: only when a waiter asks itself */
+    const char *entry;
+    size_t entry_len;
+    const char *token;
+} ilk__leaving;
+
 /* What a column tells about a thing that can be waited for. */
-typedef struct ilk__line {
-    const ilk__bytes *keys; /* lock, fence, wait, live, readers */
+struct ilk__line {
+    /* The lock's: lock, fence, wait, live, readers. Others bring theirs, and
+     * a wait in several lists the keys of each in turn. */
+    const ilk__bytes *keys;
     size_t key_count;
     const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
     const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
     const ilk__op_type *cancel;  /* with ilk__give_back_* */
-    char kind;          /* of our entries: x exclusive, r reader, w wake */
+    char kind;          /* of our entries, by which the column is known */
     int barge;          /* take it past those who wait */
     ilk__bytes channel; /* where others publish a release; may be empty */
     int64_t foreign_poll_ms;
-} ilk__line;
+    /* Where it stands, when signals by name are what is waited for. */
+    const ilk__bytes *names;
+    size_t name_count;
+    /* A wait that ends early asks to be let go and hears whether something
+     * was on its way to it; else it tells so and is gone. */
+    int asks_to_leave;
+    /* The cancel's arguments, where they are not entry, token, grant_ms,
+     * limit, liveness. */
+    void (*leave_args)(ilk__command *command, const ilk__leaving *leaving);
+};
 
-/* The question that takes an entry, a grant or a hold of this token back. */
-void ilk__line_cancel(ilk__command *command, const ilk__line *line,
-                      const char *entry, size_t entry_len, const char *token);
+/* The question that takes it back. */
+void ilk__line_cancel(ilk__command *command, const ilk__leaving *leaving);
 
 /*
  * The keeper takes it back, for a waiter that is gone or a grant that nobody

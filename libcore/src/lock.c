@@ -2,6 +2,8 @@
 /* lock.c -- the lock's verbs, and what an unclaimed grant means. */
 #include "lock.h"
 
+#include "letter.h"
+
 static ilk_status no_lock(ilk_error *err)
 {
     return ilk__fail(err, ILK_EINVAL, "lock must not be NULL");
@@ -25,6 +27,8 @@ ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err)
 {
     return lock ? ilk__hold_cancel(&lock->hold, err) : no_lock(err);
 }
+
+#include "letter.h"
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
 {
@@ -82,17 +86,17 @@ int64_t ilk_lock_id(const ilk_lock *lock)
 
 /* ---- news --------------------------------------------------------------- */
 
-void ilk__lock_unclaimed(ilk__desk *desk, char kind, const char *token,
-                         const char *name, size_t name_len)
+void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter)
 {
     const ilk__hold_kind *of =
-        kind == 'r' ? &ilk__lock_reader : &ilk__lock_plain;
+        letter->kind == 'r' ? &ilk__lock_reader : &ilk__lock_plain;
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk__line line = {
         .keys = keys, .key_count = ILK__LOCK_KEYS, .cancel = of->cancel};
 
-    if (ilk__lock_keys(keys, name, name_len, NULL))
+    if (letter->verb != ILK__LETTER_GRANT
+        || ilk__lock_keys(keys, letter->name, letter->name_len, NULL))
         return;
-    ilk__give_back(desk, &line, "", 0, token);
+    ilk__give_back(desk, &line, "", 0, letter->token);
     ilk__lock_keys_free(keys);
 }

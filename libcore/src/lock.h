@@ -44,7 +44,6 @@ ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 
 /* desk->unclaimed: a grant that nobody waits for goes to the next. */
-void ilk__lock_unclaimed(ilk__desk *desk, char kind, const char *token,
-                         const char *name, size_t name_len);
+void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter);
 
 #endif

@@ -55,6 +55,7 @@ ilk__act ilk__op_sleep(ilk__op *op, int64_t until)
 static ilk__act compose(ilk__op *op, ilk__act act)
 {
     ilk__command_free(&op->command);
+    op->script = op->type->script;
     op->type->ask(op);
     op->retried = 0;
     op->backoff_ms = 0;
@@ -169,9 +170,8 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 {
     ilk_status status;
 
-    if (op->type->script != ILK__SCRIPT_NONE
-        && ilk__reply_is_error(reply, "NOSCRIPT")
-        && ilk__script_use_source(&op->command, op->type->script))
+    if (op->script != ILK__SCRIPT_NONE && ilk__reply_is_error(reply, "NOSCRIPT")
+        && ilk__script_use_source(&op->command, op->script))
         return send_copy(op);
     status = ilk__reply_error(reply, op->err);
     if (is_passing(status) && op->patient)
@@ -184,8 +184,8 @@ static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
     op->contact_at = op->now;
     if (reply->type == ILK__REPLY_ERROR)
         return on_error_reply(op, reply);
-    if (op->type->script != ILK__SCRIPT_NONE) {
-        ilk_status status = ilk__script_check(op->type->script, reply, op->err);
+    if (op->script != ILK__SCRIPT_NONE) {
+        ilk_status status = ilk__script_check(op->script, reply, op->err);
         if (status)
             return give_up(op, status);
     }

@@ -69,6 +69,7 @@ typedef struct ilk__op_type {
 struct ilk__op {
     const ilk__op_type *type;
     void *subject;         /* what the type's functions work on */
+    int script;            /* of this question: the type's, or set by ask */
     ilk__command command;  /* SEND, TELL */
     int64_t deadline;      /* the whole operation's; failing ends there */
     int64_t wake_at;       /* SLEEP */

@@ -4,43 +4,33 @@
 
 #include "clock.h"
 #include "lease.h"
+#include "parcel.h"
 #include "watch.h"
 
-/* ---- asking ------------------------------------------------------------- */
-
-void ilk__wait_ask(ilk__op *op)
-{
-    const ilk__waiter *waiter = op->subject;
-    const ilk__line *line = waiter->line;
-    ilk__command *command = &op->command;
-    int queues = waiter->stage == ILK__STAGE_ENQUEUE;
-
-    if (waiter->stage == ILK__STAGE_CANCEL) {
-        ilk__line_cancel(command, line, waiter->entry, waiter->entry_len,
-                         ilk__waiter_token(waiter));
-        ilk__script_use_source(command, line->cancel->script);
-        return;
-    }
-    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
-    ilk__command_add_str(command, ilk__waiter_token(waiter));
-    ilk__command_add_int(command, waiter->lease_ms);
-    ilk__command_add_str(command, waiter->desk->label);
-    ilk__command_add_int(command, waiter->floor);
-    ilk__command_add(command, waiter->entry, queues ? waiter->entry_len : 0);
-    ilk__command_add_str(command, waiter->desk->client_id);
-    ilk__command_add_int(command, ILK__LIVENESS_MS);
-    ilk__command_add_int(command, line->barge);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
-}
+enum {
+    LEAVE_MS = 1000, /* the server's time to answer one who leaves */
+    LINGER_MS = 1000 /* and a message's to arrive; after that it is lost */
+};
 
 /* ---- the machine -------------------------------------------------------- */
+
+/* The signals of a wait that ends without all it wanted. */
+static void pass_on(ilk__waiter *waiter)
+{
+    ilk__desk_lock(waiter->desk);
+    ilk__parcel_pass_on(waiter);
+    ilk__desk_unlock(waiter->desk);
+}
 
 static ilk__act finish(ilk__op *op, ilk_status status)
 {
     ilk__waiter *waiter = op->subject;
 
     waiter->stage = ILK__STAGE_IDLE;
+    if (!status)
+        return ilk__op_done(op, ILK_OK);
+    if (waiter->parcels)
+        pass_on(waiter);
     return ilk__op_end(op, status);
 }
 
@@ -52,6 +42,7 @@ static ilk__act enqueue(ilk__op *op)
     if (st)
         return finish(op, st);
     waiter->stage = ILK__STAGE_ENQUEUE;
+    waiter->asked++;
     op->patient = 1;
     op->hasty = 0;
     return ilk__op_ask(op);
@@ -73,20 +64,39 @@ static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
 }
 
 /* Ours, unless it is too late to be sure: a frozen process wakes up here. */
-static ilk__act held(ilk__op *op, int64_t fence, int64_t began, int64_t lease)
+ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
+                        int64_t lease_ms)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (op->now >= ilk__lease_deadline(began, lease))
+    if (op->now >= ilk__lease_deadline(began, lease_ms))
         return withdraw(op, ILK_ETIMEOUT,
                         !waiter->once && op->now < op->deadline);
+    waiter->fence = fence;
+    waiter->began = began;
+    waiter->granted_ms = lease_ms;
+    return ilk__wait_got(op);
+}
+
+ilk__act ilk__wait_got(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+
     if (waiter->watch)
         ilk__waiter_settle(waiter);
     waiter->stage = ILK__STAGE_IDLE;
-    waiter->fence = fence;
-    waiter->began = began;
-    waiter->granted_ms = lease;
     return ilk__op_done(op, ILK_OK);
+}
+
+/* The list that sent it has forgotten us; others, or a second entry, not. */
+static ilk__act signalled(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    if (waiter->stage != ILK__STAGE_LINGER
+        && (waiter->asked > 1 || waiter->line->name_count > 1))
+        return withdraw(op, ILK_OK, 0);
+    return ilk__wait_got(op);
 }
 
 static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
@@ -96,6 +106,48 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
     if (waiter->once) /* a parked wait is taken up for one look only */
         return ILK_EBUSY;
     return op->now >= op->deadline ? ILK_ETIMEOUT : ILK_OK;
+}
+
+/* The wait is over without what it was for. */
+static ilk__act leave(ilk__op *op, ilk_status ending)
+{
+    ilk__waiter *waiter = op->subject;
+
+    if (!waiter->line->asks_to_leave || !waiter->watch)
+        return withdraw(op, ending, 0);
+    waiter->stage = ILK__STAGE_LEAVE;
+    waiter->ending = ending;
+    op->deadline = op->now + LEAVE_MS;
+    op->patient = 0;
+    op->hasty = 1;
+    return ilk__op_ask(op);
+}
+
+/* Out of line on the server. A message may be on its way, or a wake-up that
+ * was sent behind all that were. */
+static ilk__act linger(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+    ilk__wait_news news;
+
+    ilk__desk_lock(waiter->desk);
+    news = waiter->news;
+    ilk__desk_unlock(waiter->desk);
+    if (news == ILK__NEWS_SIGNAL)
+        return signalled(op);
+    if (op->now < waiter->linger_until && news != ILK__NEWS_WOKEN)
+        return ilk__op_sleep(op, waiter->linger_until);
+    ilk__waiter_leave(waiter);
+    return finish(op, waiter->ending);
+}
+
+ilk__act ilk__wait_left(ilk__op *op, int under_way)
+{
+    ilk__waiter *waiter = op->subject;
+
+    waiter->stage = ILK__STAGE_LINGER;
+    waiter->linger_until = op->now + (under_way ? LINGER_MS : 0);
+    return linger(op);
 }
 
 /* In line: is there news, is it over, or sleep on? */
@@ -115,10 +167,14 @@ static ilk__act look(ilk__op *op)
     waiter->parked_since = 0;
     ilk__desk_unlock(waiter->desk);
     if (news == ILK__NEWS_GRANTED)
-        return held(op, fence, began, lease);
-    over = news == ILK__NEWS_NO_CONTACT ? ILK_ECONN : ended(op, waiter);
+        return ilk__wait_held(op, fence, began, lease);
+    if (news == ILK__NEWS_SIGNAL)
+        return signalled(op);
+    if (news == ILK__NEWS_NO_CONTACT)
+        return withdraw(op, ILK_ECONN, 0);
+    over = ended(op, waiter);
     if (over)
-        return withdraw(op, over, 0);
+        return leave(op, over);
     if (news != ILK__NEWS_NONE || !waiter->watch)
         return enqueue(op);
     waiter->stage = ILK__STAGE_QUEUED;
@@ -219,11 +275,14 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk_status st;
 
     atomic_store(&waiter->cancelled, 0);
+    if (waiter->stage == ILK__STAGE_LINGER && take_up(waiter))
+        return linger(op);
     if (waiter->stage == ILK__STAGE_QUEUED && take_up(waiter))
         return look(op);
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
+    ilk__parcel_drop(waiter); /* it is in no line: nobody adds to them */
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->desk->inbox == ILK__INBOX_READY)
@@ -231,29 +290,39 @@ ilk__act ilk__wait_start(ilk__op *op)
     return ilk__op_ask(op);
 }
 
-ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
+ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
+                          int ours)
 {
     ilk__waiter *waiter = op->subject;
 
     waiter->sample_at = op->sent_at;
-    waiter->sample_us = ilk__script_int(
-        reply, ilk__script_code(reply) == ILK__CODE_HELD ? 2 : 1);
-    if (waiter->sample_us < 0)
-        waiter->sample_us = 0; /* no time, and no number to count with */
+    waiter->sample_us = now_us > 0 ? now_us : 0; /* a number to count with */
+    ilk__desk_lock(waiter->desk);
+    waiter->desk->stats.waits++;
+    if (waiter->watch)
+        ilk__watch_heard(waiter->watch, op->sent_at, holder_ms, ours);
+    ilk__desk_unlock(waiter->desk);
+    return look(op);
+}
+
+ilk__act ilk__wait_busy(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
+}
+
+ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
+{
     switch (ilk__script_code(reply)) {
     case ILK__CODE_HELD:
-        return held(op, ilk__script_int(reply, 1), op->sent_at,
-                    ilk__script_int(reply, 0));
+        return ilk__wait_held(op, ilk__script_int(reply, 1), op->sent_at,
+                              ilk__script_int(reply, 0));
     case ILK__CODE_QUEUED:
-        ilk__desk_lock(waiter->desk);
-        waiter->desk->stats.waits++;
-        if (waiter->watch)
-            ilk__watch_heard(waiter->watch, op->sent_at,
-                             ilk__script_int(reply, 0),
-                             (int)ilk__script_int(reply, 2));
-        ilk__desk_unlock(waiter->desk);
-        return look(op);
-    default: return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
+        return ilk__wait_queued(op, ilk__script_int(reply, 0),
+                                ilk__script_int(reply, 1),
+                                (int)ilk__script_int(reply, 2));
+    default: return ilk__wait_busy(op);
     }
 }
 
@@ -267,6 +336,8 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
     }
     if (cause == ILK__CAUSE_INTERRUPT)
         return park(op);
+    if (waiter->stage == ILK__STAGE_LINGER)
+        return linger(op);
     return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op) : look(op);
 }
 
@@ -282,6 +353,8 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 {
     const ilk__waiter *waiter = op->subject;
 
+    if (waiter->stage == ILK__STAGE_LEAVE)
+        return withdraw(op, waiter->ending, 0);
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
     if (waiter->watch || is_open(op, status))

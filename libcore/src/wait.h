@@ -7,13 +7,27 @@
  *                    |  busy once?    |  \__ woken, gone: enqueue again
  *                    +-> INBOX -------+      too late: pass it on, enqueue
  *                                     +-- time, cancel ----> tell: cancel
+ *                                     |               or LEAVE: ask to go
+ *                                     |                 \_ LINGER: it was
+ *                                     |                    on its way
+ *                                     +-- signal ----------> got
  *
  * The acquiring operation runs in its caller's driver. News for it (granted,
  * woken, gone) are written by the keeper, from the inbox and from refreshes
  * (watch.h), under the desk's mutex. A wait that a signal ended stays in line
  * and is taken up by the next acquire.
  *
- * A column tells what is special about its thing in an ilk__line.
+ * A column tells what is special about its thing in an ilk__line. One whose
+ * question or answers differ from the lock's has an ask and a reply of its
+ * own, made of the parts below, and the other four functions from here:
+ *
+ *     ask     if (ilk__wait_ask_to_go(op)) return; else its own arguments,
+ *             then ilk__wait_add_place()
+ *     reply   stage LEAVE: ilk__wait_left(); else one of ilk__wait_held(),
+ *             ilk__wait_got(), ilk__wait_queued(), ilk__wait_busy()
+ *
+ * Woken, it asks again, in line with the same entry. tests/core/gate_case.c
+ * has the smallest such column.
  */
 #ifndef ILK__WAIT_H
 #define ILK__WAIT_H
@@ -23,9 +37,10 @@
 typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
     ILK__NEWS_GRANTED,
-    ILK__NEWS_WOKEN,     /* try again: the name may be free */
-    ILK__NEWS_GONE,      /* the server knows us no more: enqueue again */
-    ILK__NEWS_NO_CONTACT /* the server has been away for too long */
+    ILK__NEWS_WOKEN,      /* try again: the name may be free */
+    ILK__NEWS_GONE,       /* the server knows us no more: enqueue again */
+    ILK__NEWS_NO_CONTACT, /* the server has been away for too long */
+    ILK__NEWS_SIGNAL      /* the parcels are complete */
 } ilk__wait_news;
 
 typedef enum ilk__wait_stage {
@@ -34,6 +49,8 @@ typedef enum ilk__wait_stage {
     ILK__STAGE_INBOX,
     ILK__STAGE_ENQUEUE,
     ILK__STAGE_QUEUED,
+    ILK__STAGE_LEAVE,  /* asks to be let go */
+    ILK__STAGE_LINGER, /* what was on its way will be here soon */
     ILK__STAGE_CANCEL
 } ilk__wait_stage;
 
@@ -44,9 +61,11 @@ typedef struct ilk__waiter {
     const ilk__line *line;
     ilk__desk *desk;
     int64_t lease_ms;
-    int64_t floor;   /* the greatest fence seen for this name */
-    int64_t permits; /* in its entry; 0 counts as 1 */
-    int once;        /* do not stand in line */
+    int64_t floor;    /* the greatest fence seen for this name */
+    int64_t permits;  /* in its entry; 0 counts as 1 */
+    int once;         /* do not stand in line */
+    int wants_all;    /* a signal of every name, not of any one */
+    int64_t *tickets; /* in its lists, one per name; the column's */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
@@ -58,8 +77,10 @@ typedef struct ilk__waiter {
     ilk_status ending;   /* what a cancel under way will answer */
     int rejoin;          /* or enqueue again under a fresh token */
     int64_t inbox_since; /* when it began to wait for the inbox */
-    int64_t sample_at;   /* local time before a question ... */
-    int64_t sample_us;   /* ... that the server answered at this time of its */
+    int64_t linger_until;
+    int asked;         /* how often it asked to stand in line */
+    int64_t sample_at; /* local time before a question ... */
+    int64_t sample_us; /* ... that the server answered at this time of its */
     ilk__parker parker;
     _Atomic int cancelled;
 
@@ -77,6 +98,8 @@ typedef struct ilk__waiter {
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
     int64_t news_at; /* local: receipt of a grant, or when it began for sure */
     int64_t parked_since; /* a signal ended the wait; 0: somebody waits */
+    struct ilk__parcel *parcels; /* signals, see parcel.h */
+    size_t parcel_count;         /* of those that are not aside */
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
@@ -110,6 +133,9 @@ const char *ilk__waiter_token(const ilk__waiter *waiter);
  */
 void ilk__waiter_cancel(ilk__waiter *waiter);
 
+/* With the mutex held: out of line, and what it may have got is passed on. */
+void ilk__wait_give_up(ilk__waiter *waiter);
+
 /* For the columns' acquiring op types; op->subject is an ilk__waiter. */
 void ilk__wait_ask(ilk__op *op);
 ilk__act ilk__wait_start(ilk__op *op);
@@ -117,6 +143,32 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
 ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
+
+/* ---- parts of a column's own ask and reply ------------------------------ */
+
+/* 1: it is about leaving the line, and has been asked. */
+int ilk__wait_ask_to_go(ilk__op *op);
+/* The place in line: entry or '', client id, liveness, limit. */
+void ilk__wait_add_place(ilk__op *op);
+
+/* It has what it waited for: a lease, unless that is too late to be sure; or
+ * what needs none. The server knows it no more as one who waits. */
+ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
+                        int64_t lease_ms);
+ilk__act ilk__wait_got(ilk__op *op);
+/*
+ * It stands in line. holder_ms: what is left of the holder's lease, -1 when
+ * nothing ends by itself; ours: whoever holds will tell us. Times in column
+ * replies that are not known: now_us 0.
+ */
+ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
+                          int ours);
+/* Its ticket in the list of the line's index-th name; before queued(). */
+void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
+/* It was not put in line: that was all, or it needs the inbox first. */
+ilk__act ilk__wait_busy(ilk__op *op);
+/* The answer in stage LEAVE: is something on its way to us? */
+ilk__act ilk__wait_left(ilk__op *op, int under_way);
 
 /* With the mutex held: who has this id, in line or settled; and its news. */
 ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);

@@ -3,10 +3,12 @@
 #include "wait.h"
 
 #include "clock.h"
+#include "parcel.h"
 #include "watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
                             const ilk__line *line, ilk_error *err)
@@ -67,6 +69,10 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     ilk__desk_lock(desk);
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
+    waiter->asked = 0;
+    if (waiter->tickets)
+        memset(waiter->tickets, 0,
+               waiter->line->name_count * sizeof *waiter->tickets);
     st = ilk__watch_join(waiter);
     if (st == ILK_OK)
         compose_entry(waiter);
@@ -74,6 +80,13 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     if (st)
         return ilk__fail(err, st, "out of memory");
     return ILK_OK;
+}
+
+void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
+{
+    ilk__desk_lock(waiter->desk);
+    ilk__parcel_placed(waiter, index, ticket);
+    ilk__desk_unlock(waiter->desk);
 }
 
 void ilk__waiter_settle(ilk__waiter *waiter)
@@ -91,17 +104,23 @@ void ilk__waiter_leave(ilk__waiter *waiter)
     ilk__desk_unlock(waiter->desk);
 }
 
+void ilk__wait_give_up(ilk__waiter *waiter)
+{
+    ilk__give_back(waiter->desk, waiter->line, waiter->entry, waiter->entry_len,
+                   ilk__waiter_token(waiter));
+    ilk__watch_leave(waiter);
+    ilk__parcel_pass_on(waiter);
+}
+
 void ilk__waiter_destroy(ilk__waiter *waiter)
 {
     ilk__desk *desk = waiter->desk;
 
     ilk__desk_lock(desk);
-    if (waiter->watch) {
-        ilk__give_back(desk, waiter->line, waiter->entry, waiter->entry_len,
-                       ilk__waiter_token(waiter));
-        ilk__watch_leave(waiter);
-    }
+    if (waiter->watch)
+        ilk__wait_give_up(waiter);
     ilk__watch_forget(waiter);
+    ilk__parcel_drop(waiter);
     ilk__desk_unlock(desk);
     ilk__parker_destroy(&waiter->parker);
 }
@@ -112,9 +131,7 @@ void ilk__waiter_cancel(ilk__waiter *waiter)
 
     ilk__desk_lock(desk);
     if (waiter->watch && waiter->parked_since) {
-        ilk__give_back(desk, waiter->line, waiter->entry, waiter->entry_len,
-                       ilk__waiter_token(waiter));
-        ilk__watch_leave(waiter);
+        ilk__wait_give_up(waiter);
     } else {
         atomic_store(&waiter->cancelled, 1);
         ilk__unpark(&waiter->parker);

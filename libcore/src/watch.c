@@ -14,31 +14,77 @@ static ilk__watch *watch_of(ilk__node *node)
     return (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 }
 
-/* ---- making, joining, leaving ------------------------------------------- */
+/* ---- making, finding ---------------------------------------------------- */
 
-static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
+/* What two watches differ in, into the desk's scratch. */
+static ilk_status identify(ilk__desk *desk, const ilk__line *line)
 {
-    size_t room = line->channel.len;
-    ilk__watch *watch;
-    char *to;
+    ilk__buf *out = &desk->scratch;
+    ilk_status st;
+
+    ilk__buf_take(out, ilk__buf_len(out));
+    st = ilk__buf_add(out, &line->refresh, sizeof line->refresh);
+    for (size_t i = 0; i < line->key_count && st == ILK_OK; i++) {
+        const ilk__bytes *key = &line->keys[i];
+
+        st = ilk__buf_add(out, &key->len, sizeof key->len);
+        if (st == ILK_OK)
+            st = ilk__buf_add(out, key->data, key->len);
+    }
+    return st;
+}
+
+static ilk__bytes put(char **to, const void *data, size_t len)
+{
+    ilk__bytes here = {.data = *to, .len = len};
+
+    if (len)
+        memcpy(here.data, data, len);
+    *to += len;
+    return here;
+}
+
+static size_t size_of(const ilk__line *line, size_t ident_len)
+{
+    size_t size = sizeof(ilk__watch) + line->channel.len + ident_len
+                  + line->key_count * sizeof(ilk__bytes)
+                  + line->name_count * sizeof(ilk__listing);
 
     for (size_t i = 0; i < line->key_count; i++)
-        room += line->keys[i].len;
-    watch = ilk__calloc(1, sizeof *watch + room);
+        size += line->keys[i].len;
+    for (size_t i = 0; i < line->name_count; i++)
+        size += line->names[i].len;
+    return size;
+}
+
+/* Of what is in the desk's scratch; all bytes lie behind the struct. */
+static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
+{
+    size_t ident_len = ilk__buf_len(&desk->scratch);
+    ilk__watch *watch = ilk__calloc(1, size_of(line, ident_len));
+    char *to;
+
     if (!watch)
         return NULL;
-    to = (char *)(watch + 1);
     watch->desk = desk;
     watch->line = *line;
-    watch->line.keys = watch->keys;
-    for (size_t i = 0; i < line->key_count; i++) {
-        watch->keys[i] = (ilk__bytes){.data = to, .len = line->keys[i].len};
-        memcpy(to, line->keys[i].data, line->keys[i].len);
-        to += line->keys[i].len;
+    watch->line.names = NULL;
+    watch->listings = (ilk__listing *)(watch + 1);
+    watch->line.keys = watch->keys =
+        (ilk__bytes *)(watch->listings + line->name_count);
+    to = (char *)(watch->keys + line->key_count);
+    for (size_t i = 0; i < line->key_count; i++)
+        watch->keys[i] = put(&to, line->keys[i].data, line->keys[i].len);
+    for (size_t i = 0; i < line->name_count; i++) {
+        ilk__bytes name = put(&to, line->names[i].data, line->names[i].len);
+
+        watch->listings[i] =
+            (ilk__listing){.watch = watch,
+                           .index = i,
+                           .node = {.key = name.data, .key_len = name.len}};
     }
-    watch->line.channel.data = to;
-    if (line->channel.len)
-        memcpy(to, line->channel.data, line->channel.len);
+    watch->line.channel = put(&to, line->channel.data, line->channel.len);
+    watch->ident = put(&to, ilk__buf_data(&desk->scratch), ident_len);
     watch->timer.fire = ilk__watch_fire;
     watch->claim_at = ILK__FOREVER;
     watch->shortest_ms = ILK__REFRESH_MS;
@@ -46,22 +92,62 @@ static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
     return watch;
 }
 
-/* Two timers: the watch's and its errand's. */
-static ilk_status enter(ilk__desk *desk, ilk__watch *watch)
+/* ---- known to the desk -------------------------------------------------- */
+
+static void unlist(ilk__watch *watch, size_t count)
 {
-    const ilk__bytes *key = &watch->keys[2];
-    ilk_status st = ilk__timers_reserve(&desk->timers, NULL);
+    while (count-- > 0)
+        ilk__table_remove(&watch->desk->lists, &watch->listings[count].node);
+}
+
+static ilk_status list(ilk__watch *watch)
+{
+    for (size_t i = 0; i < watch->line.name_count; i++) {
+        ilk__node *node = &watch->listings[i].node;
+
+        if (ilk__table_add(&watch->desk->lists, node, node->key,
+                           node->key_len)) {
+            unlist(watch, i);
+            return ILK_ENOMEM;
+        }
+    }
+    return ILK_OK;
+}
+
+/* Two timers: the watch's and its errand's. */
+static ilk_status reserve_timers(ilk__timers *timers)
+{
+    ilk_status st = ilk__timers_reserve(timers, NULL);
 
     if (st)
         return st;
-    st = ilk__timers_reserve(&desk->timers, NULL);
+    st = ilk__timers_reserve(timers, NULL);
+    if (st)
+        ilk__timers_unreserve(timers);
+    return st;
+}
+
+static void unreserve_timers(ilk__timers *timers)
+{
+    ilk__timers_unreserve(timers);
+    ilk__timers_unreserve(timers);
+}
+
+static ilk_status enter(ilk__desk *desk, ilk__watch *watch)
+{
+    ilk_status st = reserve_timers(&desk->timers);
+
+    if (st)
+        return st;
+    st = list(watch);
     if (st == ILK_OK) {
-        st = ilk__table_add(&desk->watches, &watch->node, key->data, key->len);
+        st = ilk__table_add(&desk->watches, &watch->node, watch->ident.data,
+                            watch->ident.len);
         if (st)
-            ilk__timers_unreserve(&desk->timers);
+            unlist(watch, watch->line.name_count);
     }
     if (st)
-        ilk__timers_unreserve(&desk->timers);
+        unreserve_timers(&desk->timers);
     else if (watch->line.channel.len)
         desk->channels_changed = 1;
     return st;
@@ -69,11 +155,14 @@ static ilk_status enter(ilk__desk *desk, ilk__watch *watch)
 
 static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
 {
-    const ilk__bytes *key = &waiter->line->keys[2];
     ilk__desk *desk = waiter->desk;
-    ilk__node *node = ilk__table_find(&desk->watches, key->data, key->len);
-    ilk_status st;
+    ilk_status st = identify(desk, waiter->line);
+    ilk__node *node;
 
+    if (st)
+        return st;
+    node = ilk__table_find(&desk->watches, ilk__buf_data(&desk->scratch),
+                           ilk__buf_len(&desk->scratch));
     if (node) {
         *out = watch_of(node);
         return ILK_OK;
@@ -95,8 +184,8 @@ void ilk__watch_drop_if_empty(ilk__watch *watch)
         return;
     ilk__timer_clear(&desk->timers, &watch->timer);
     ilk__table_remove(&desk->watches, &watch->node);
-    ilk__timers_unreserve(&desk->timers);
-    ilk__timers_unreserve(&desk->timers);
+    unlist(watch, watch->line.name_count);
+    unreserve_timers(&desk->timers);
     if (watch->line.channel.len)
         desk->channels_changed = 1;
     ilk__buf_free(&watch->entries);
@@ -108,6 +197,8 @@ void ilk__watch_schedule(ilk__watch *watch)
     ilk__desk_set_timer(watch->desk, &watch->timer,
                         ilk__sooner(watch->refresh_at, watch->claim_at));
 }
+
+/* ---- joining, leaving --------------------------------------------------- */
 
 ilk_status ilk__watch_join(ilk__waiter *waiter)
 {

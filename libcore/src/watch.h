@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.h -- one name that this client waits for, however many waiters.
+ * watch.h -- one thing that this client waits for, however many waiters: a
+ * name, or several at once. It is found by all its keys and its refresh.
  *
  * The keeper runs one question per watch at a time: every ILK__REFRESH_MS a
  * refresh that says for all waiters that they live and hears how each stands,
@@ -15,12 +16,21 @@
 
 enum { ILK__WATCH_BATCH = 100 }; /* waiters in one refresh */
 
+/* One of a watch's lists that take signals. */
+typedef struct ilk__listing {
+    ilk__node node; /* in desk->lists */
+    ilk__watch *watch;
+    size_t index;
+} ilk__listing;
+
 struct ilk__watch {
     ilk__errand errand; /* the refresh; op's subject is the watch */
     ilk__node node;     /* in desk->watches */
+    ilk__bytes ident;   /* its key there */
     ilk__desk *desk;
     ilk__line line; /* a copy; keys and channel are our own */
-    ilk__bytes keys[5];
+    ilk__bytes *keys;
+    ilk__listing *listings; /* as many as the line has names */
     ilk__waiter *first, *last;
     size_t count;
     ilk__timer timer;
@@ -55,6 +65,7 @@ void ilk__watch_drop_if_empty(ilk__watch *watch);
 
 /* For the columns' refreshing op types; op->subject is an ilk__watch. */
 void ilk__watch_ask(ilk__op *op);
+void ilk__watch_add_entries(ilk__op *op); /* for an ask of one's own */
 ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply);
 
 #endif

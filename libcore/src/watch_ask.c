@@ -53,6 +53,14 @@ void ilk__watch_ask(ilk__op *op)
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    ilk__watch_add_entries(op);
+}
+
+void ilk__watch_add_entries(ilk__op *op)
+{
+    const ilk__watch *watch = op->subject;
+    ilk__command *command = &op->command;
+
     ilk__command_add_int(command, (int64_t)watch->asked_count);
     for (size_t i = 0, from = 0; i < watch->asked_count; i++) {
         ilk__command_add(command, ilk__buf_data(&watch->entries) + from,
@@ -68,10 +76,8 @@ static void drop_parked(ilk__watch *watch, int64_t now)
         next = w->next;
         if (!w->parked_since || now - w->parked_since < PARKED_MS)
             continue;
-        ilk__give_back(watch->desk, w->line, w->entry, w->entry_len,
-                       ilk__waiter_token(w));
         watch->in_flight++; /* stay while walking */
-        ilk__watch_leave(w);
+        ilk__wait_give_up(w);
         watch->in_flight--;
     }
 }
@@ -164,7 +170,7 @@ static int is_final(ilk_status status)
 static void tell_all(ilk__watch *watch, ilk__wait_news news)
 {
     for (ilk__waiter *w = watch->first; w; w = w->next)
-        if (w->news != ILK__NEWS_GRANTED)
+        if (w->news != ILK__NEWS_GRANTED && w->news != ILK__NEWS_SIGNAL)
             ilk__wait_tell_news(w, news);
 }
 

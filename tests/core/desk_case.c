@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "unclaimed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ int desk_case_setup(void **state)
     if (op_case_setup(state) || ilk__desk_open(&desk, "me", NULL))
         return -1;
     memset(&inbox_link, 0, sizeof inbox_link);
-    desk.unclaimed = ilk__lock_unclaimed;
+    desk.unclaimed = ilk__unclaimed;
     desk.inbox = ILK__INBOX_READY;
     return 0;
 }

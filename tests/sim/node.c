@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "inbox.h"
+#include "unclaimed.h"
 #include "watch.h"
 
 #include <math.h>
@@ -212,7 +213,7 @@ void node_open(node *n)
     memset(n, 0, sizeof *n);
     if (ilk__desk_open(&n->desk, "me", NULL))
         abort();
-    n->desk.unclaimed = ilk__lock_unclaimed;
+    n->desk.unclaimed = ilk__unclaimed;
     n->keeper.desk = &n->desk;
     n->keeper.reply_timeout_ms = -1;
     n->keeper.end = &n->keeper.first;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* letter.c -- a message on a client's own channel, taken apart. */
+#include "letter.h"
+
+#include <interlock/base.h>
+
+#include <string.h>
+
+/* The next space-parted word; NULL when none is left before the end. */
+static char *word(char **rest)
+{
+    char *begin = *rest;
+    char *end = begin ? strchr(begin, ' ') : NULL;
+
+    if (!begin)
+        return NULL;
+    if (end)
+        *end++ = '\0';
+    *rest = end;
+    return begin;
+}
+
+/* Digits and nothing else, below 2^63. */
+static int number_of(const char *text, int64_t *out)
+{
+    uint64_t value = 0;
+
+    if (!text || !*text)
+        return 0;
+    for (; *text; text++) {
+        uint64_t digit = (uint64_t)((unsigned char)*text - '0');
+
+        if (digit > 9 || value > ((uint64_t)INT64_MAX - digit) / 10)
+            return 0;
+        value = value * 10 + digit;
+    }
+    *out = (int64_t)value;
+    return 1;
+}
+
+static int read_number(char **rest, int64_t *out)
+{
+    return number_of(word(rest), out);
+}
+
+static int read_waiter(char **rest, ilk__letter *out)
+{
+    const char *text = word(rest);
+
+    if (!text || !text[0] || !number_of(text + 1, &out->waiter))
+        return 0;
+    out->kind = text[0];
+    return 1;
+}
+
+static int read_grant(char **rest, ilk__letter *out)
+{
+    return read_waiter(rest, out) && (out->token = word(rest)) != NULL
+           && read_number(rest, &out->fence)
+           && read_number(rest, &out->lease_ms)
+           && read_number(rest, &out->server_us);
+}
+
+/* A name of the length that is told, and the rest is data. */
+static int read_payload(char *rest, const char *end, ilk__letter *out)
+{
+    int64_t name_len;
+
+    out->signal = word(&rest);
+    if (!out->signal || !*out->signal || !read_number(&rest, &name_len) || !rest
+        || name_len < 1 || name_len > ILK_NAME_MAX || name_len > end - rest
+        || end - rest - name_len > (int64_t)ILK__DATA_MAX)
+        return 0;
+    out->name = rest;
+    out->name_len = (size_t)name_len;
+    out->data = rest + name_len;
+    out->data_len = (size_t)(end - out->data);
+    return 1;
+}
+
+/* The name is all that is left. */
+static int read_name(char *rest, const char *end, ilk__letter *out)
+{
+    out->name = rest ? rest : "";
+    out->name_len = rest ? (size_t)(end - rest) : 0;
+    return 1;
+}
+
+static int is(const char *word, const char *text)
+{
+    return word && strcmp(word, text) == 0;
+}
+
+int ilk__letter_read(ilk__letter *out, char *text, size_t len)
+{
+    const char *end = text + len;
+    char *rest = text;
+    const char *version = word(&rest);
+    const char *verb = word(&rest);
+
+    memset(out, 0, sizeof *out);
+    if (!is(version, "1"))
+        return 0;
+    if (is(verb, "grant")) {
+        out->verb = ILK__LETTER_GRANT;
+        return read_grant(&rest, out) && read_name(rest, end, out);
+    }
+    if (is(verb, "wake")) {
+        out->verb = ILK__LETTER_WAKE;
+        return read_waiter(&rest, out) && read_name(rest, end, out);
+    }
+    if (is(verb, "signal")) {
+        out->verb = ILK__LETTER_SIGNAL;
+        return read_waiter(&rest, out) && read_payload(rest, end, out);
+    }
+    out->verb = ILK__LETTER_NOTIFY;
+    return is(verb, "notify") && read_number(&rest, &out->ticket)
+           && read_payload(rest, end, out);
+}
+
+/* FNV-1a, of which the last step mixes the lower bits well enough. */
+static uint64_t mix(uint64_t hash, const void *data, size_t len)
+{
+    const unsigned char *byte = data;
+
+    while (len--)
+        hash = (hash ^ *byte++) * 1099511628211u;
+    return hash;
+}
+
+uint64_t ilk__letter_mark(const ilk__letter *letter)
+{
+    const int64_t whom[] = {letter->verb, letter->waiter, letter->ticket};
+    uint64_t hash = mix(14695981039346656037u, whom, sizeof whom);
+
+    hash = mix(hash, letter->signal, strlen(letter->signal));
+    return mix(hash, letter->name, letter->name_len);
+}

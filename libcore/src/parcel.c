@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* parcel.c -- the signals that a waiter has been sent. */
+#include "parcel.h"
+
+#include "alloc.h"
+#include "log.h"
+#include "watch.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { ASIDE_MAX = 16 }; /* more wait for a ticket: the oldest goes */
+
+/* ---- copies ------------------------------------------------------------- */
+
+static const char *put(char **to, const void *data, size_t len)
+{
+    char *here = *to;
+
+    if (len)
+        memcpy(here, data, len);
+    here[len] = '\0';
+    *to += len + 1;
+    return here;
+}
+
+static ilk__parcel *copy_of(const ilk__letter *letter)
+{
+    size_t signal_len = strlen(letter->signal);
+    ilk__parcel *parcel = ilk__malloc(
+        sizeof *parcel + signal_len + letter->name_len + letter->data_len + 3);
+    char *to;
+
+    if (!parcel)
+        return NULL;
+    memset(parcel, 0, sizeof *parcel);
+    to = parcel->bytes;
+    parcel->letter = *letter;
+    parcel->letter.signal = put(&to, letter->signal, signal_len);
+    parcel->letter.name = put(&to, letter->name, letter->name_len);
+    parcel->letter.data = put(&to, letter->data, letter->data_len);
+    return parcel;
+}
+
+static void remove_at(ilk__waiter *waiter, ilk__parcel **link)
+{
+    ilk__parcel *parcel = *link;
+
+    if (!parcel->aside)
+        waiter->parcel_count--;
+    *link = parcel->next;
+    ilk__free(parcel);
+}
+
+/* ---- taking ------------------------------------------------------------- */
+
+static int index_of(const ilk__line *line, const ilk__letter *letter,
+                    size_t *out)
+{
+    for (size_t i = 0; i < line->name_count; i++)
+        if (line->names[i].len == letter->name_len
+            && memcmp(line->names[i].data, letter->name, letter->name_len)
+                   == 0) {
+            *out = i;
+            return 1;
+        }
+    return 0;
+}
+
+static int wants(const ilk__waiter *waiter, size_t index)
+{
+    if (!waiter->wants_all)
+        return waiter->parcel_count == 0;
+    for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
+        if (!p->aside && p->index == index)
+            return 0;
+    return 1;
+}
+
+static void tell_if_complete(ilk__waiter *waiter)
+{
+    size_t all = waiter->wants_all ? waiter->line->name_count : 1;
+
+    if (waiter->parcel_count >= all)
+        ilk__wait_tell_news(waiter, ILK__NEWS_SIGNAL);
+}
+
+static void append(ilk__waiter *waiter, ilk__parcel *parcel)
+{
+    ilk__parcel **link = &waiter->parcels, **oldest = NULL;
+    int aside = 0;
+
+    for (; *link; link = &(*link)->next)
+        if ((*link)->aside && aside++ == 0)
+            oldest = link;
+    *link = parcel;
+    if (parcel->aside && aside >= ASIDE_MAX)
+        remove_at(waiter, oldest);
+}
+
+static int keep(ilk__waiter *waiter, const ilk__letter *letter, size_t index,
+                int aside)
+{
+    ilk__parcel *parcel;
+
+    if (!wants(waiter, index))
+        return 0;
+    parcel = copy_of(letter);
+    if (!parcel) {
+        ilk__log(ILK__LOG_WARN, "no memory for a signal of %zu bytes",
+                 letter->data_len);
+        return 0;
+    }
+    parcel->index = index;
+    parcel->aside = aside;
+    append(waiter, parcel);
+    if (!aside)
+        waiter->parcel_count++;
+    tell_if_complete(waiter);
+    return 1;
+}
+
+int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter)
+{
+    size_t index;
+
+    return waiter->watch && index_of(waiter->line, letter, &index)
+           && keep(waiter, letter, index, 0);
+}
+
+static void notify_watch(ilk__watch *watch, size_t index,
+                         const ilk__letter *letter)
+{
+    for (ilk__waiter *w = watch->first; w; w = w->next) {
+        int64_t ticket = w->tickets ? w->tickets[index] : 0;
+
+        if (ticket <= letter->ticket)
+            (void)keep(w, letter, index, ticket == 0);
+    }
+}
+
+void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__node *node =
+        ilk__table_find(&desk->lists, letter->name, letter->name_len);
+
+    for (; node; node = node->next) { /* others share its bucket */
+        const ilk__listing *listing =
+            (ilk__listing *)((char *)node - offsetof(ilk__listing, node));
+
+        if (node->key_len == letter->name_len
+            && memcmp(node->key, letter->name, node->key_len) == 0)
+            notify_watch(listing->watch, listing->index, letter);
+    }
+}
+
+/* ---- the ticket --------------------------------------------------------- */
+
+void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
+{
+    ilk__parcel **link = &waiter->parcels;
+
+    waiter->tickets[index] = ticket;
+    while (*link) {
+        ilk__parcel *parcel = *link;
+
+        if (!parcel->aside || parcel->index != index) {
+            link = &parcel->next;
+        } else if (ticket <= parcel->letter.ticket && wants(waiter, index)) {
+            parcel->aside = 0;
+            waiter->parcel_count++;
+            link = &parcel->next;
+        } else {
+            remove_at(waiter, link);
+        }
+    }
+    tell_if_complete(waiter);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void ilk__parcel_drop(ilk__waiter *waiter)
+{
+    while (waiter->parcels)
+        remove_at(waiter, &waiter->parcels);
+}
+
+void ilk__parcel_pass_on(ilk__waiter *waiter)
+{
+    ilk__desk *desk = waiter->desk;
+
+    for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
+        if (p->letter.verb == ILK__LETTER_SIGNAL)
+            desk->unclaimed(desk, &p->letter);
+    ilk__parcel_drop(waiter);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parcel.h -- the signals that a waiter has been sent: copies, kept until the
+ * wait's caller takes them.
+ *
+ * A wait takes one signal, or one of every name (waiter->wants_all). What it
+ * does not want, and was sent to it alone, is for somebody else: the caller
+ * hands it to desk->unclaimed.
+ *
+ * What was told to a whole list counts for those who stood in it then, that
+ * is, whose ticket is not above the message's. A waiter whose own ticket is
+ * still on its way keeps the message aside until that comes. One that lost
+ * its place and takes it anew has been waiting since its first ticket.
+ */
+#ifndef ILK__PARCEL_H
+#define ILK__PARCEL_H
+
+#include "letter.h"
+#include "wait.h"
+
+typedef struct ilk__parcel ilk__parcel;
+struct ilk__parcel {
+    ilk__parcel *next;
+    size_t index;       /* of the name, in the waiter's line */
+    int aside;          /* is it ours? our ticket will tell */
+    ilk__letter letter; /* points into bytes */
+    char bytes[];
+};
+
+/* With the mutex held. 1: taken, or aside. Without memory it is not. */
+int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter);
+/* To all of this client who stand in the list of that name. */
+void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter);
+/* The waiter's ticket in one of its lists has come. */
+void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
+/* Forget all; what was for this waiter alone goes to desk->unclaimed. */
+void ilk__parcel_pass_on(ilk__waiter *waiter);
+void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* wait_ask.c -- standing in line: what the acquiring operation asks. */
+#include "wait.h"
+
+/* Told, it goes with its source: nobody reads whether the server knew it. */
+int ilk__wait_ask_to_go(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    const ilk__leaving leaving = {.desk = waiter->desk,
+                                  .line = waiter->line,
+                                  .entry = waiter->entry,
+                                  .entry_len = waiter->entry_len,
+                                  .token = ilk__waiter_token(waiter)};
+
+    if (waiter->stage != ILK__STAGE_CANCEL && waiter->stage != ILK__STAGE_LEAVE)
+        return 0;
+    ilk__line_cancel(&op->command, &leaving);
+    op->script = waiter->line->cancel->script;
+    if (waiter->stage == ILK__STAGE_CANCEL)
+        ilk__script_use_source(&op->command, op->script);
+    return 1;
+}
+
+/* Without an entry it is a try that leaves nothing behind. */
+static void add_entry(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    int queues = waiter->stage == ILK__STAGE_ENQUEUE;
+
+    ilk__command_add(&op->command, waiter->entry,
+                     queues ? waiter->entry_len : 0);
+    ilk__command_add_str(&op->command, waiter->desk->client_id);
+    ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
+}
+
+void ilk__wait_add_place(ilk__op *op)
+{
+    add_entry(op);
+    ilk__command_add_int(&op->command, ILK__GRANT_LIMIT);
+}
+
+void ilk__wait_ask(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    const ilk__line *line = waiter->line;
+    ilk__command *command = &op->command;
+
+    if (ilk__wait_ask_to_go(op))
+        return;
+    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
+    ilk__command_add_str(command, ilk__waiter_token(waiter));
+    ilk__command_add_int(command, waiter->lease_ms);
+    ilk__command_add_str(command, waiter->desk->label);
+    ilk__command_add_int(command, waiter->floor);
+    add_entry(op);
+    ilk__command_add_int(command, line->barge);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+}

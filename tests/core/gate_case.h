@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gate_case.h -- the smallest column that waits without a lock: a wait for
+ * gates, each with the keys wait and live. It borrows the shapes of the
+ * lock's answers: HELD is "open", the numbers behind it say nothing; QUEUED
+ * brings the tickets in the first two lists.
+ */
+#ifndef ILK__GATE_CASE_H
+#define ILK__GATE_CASE_H
+
+#include "desk_case.h"
+#include "parcel.h"
+
+enum { GATES = 2 };
+
+typedef struct gate {
+    ilk__bytes keys[2 * GATES];
+    ilk__bytes names[GATES];
+    int64_t tickets[GATES];
+    ilk__line line;
+    ilk__waiter waiter;
+    ilk__op op;
+    ilk_error err;
+} gate;
+
+extern gate me; /* waits for "red" and "blue" */
+
+/* What came for nobody: "<kind><waiter> <id> <name>=<data>;" for each. */
+extern char unclaimed[1024];
+
+int gate_setup(void **state);
+int gate_teardown(void **state);
+
+void gate_open(gate *g, size_t names);
+void gate_close(gate *g);
+ilk__act gate_wait(gate *g, int64_t timeout_ms); /* begin */
+void gate_queue(gate *g, int64_t timeout_ms);    /* tickets 10 and 20 */
+void assert_gate_asks(const gate *g, const char *entry);
+/* The signals it has: "<index> <id> <name>=<data>;" for each. */
+const char *gate_signals(const gate *g);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_letter.c -- messages on a client's own channel, taken apart. */
+#include "letter.h"
+
+#include <interlock/base.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* Room behind the text is not touched: a reader past its end shows under a
+ * sanitizer, since the copy is exactly as long. */
+static ilk__letter letter;
+static char *copy;
+
+static int reads(const char *text, size_t len)
+{
+    free(copy);
+    copy = malloc(len + 1);
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return ilk__letter_read(&letter, copy, len);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(copy);
+    copy = NULL;
+    return 0;
+}
+
+#define READS(text) reads(text, sizeof text - 1)
+
+static void a_grant_has_its_numbers_and_the_name(void **state)
+{
+    (void)state;
+    assert_true(READS("1 grant x12 tok 18 5000 1000000 or ders\0x"));
+
+    assert_int_equal(letter.verb, ILK__LETTER_GRANT);
+    assert_int_equal(letter.kind, 'x');
+    assert_int_equal(letter.waiter, 12);
+    assert_string_equal(letter.token, "tok");
+    assert_int_equal(letter.fence, 18);
+    assert_int_equal(letter.lease_ms, 5000);
+    assert_int_equal(letter.server_us, 1000000);
+    assert_int_equal(letter.name_len, 9);
+    assert_memory_equal(letter.name, "or ders\0x", 9);
+    assert_null(letter.signal);
+}
+
+static void a_wake_up_has_a_waiter_and_maybe_a_name(void **state)
+{
+    (void)state;
+    assert_true(READS("1 wake q7 jobs"));
+    assert_int_equal(letter.verb, ILK__LETTER_WAKE);
+    assert_int_equal(letter.kind, 'q');
+    assert_int_equal(letter.waiter, 7);
+    assert_memory_equal(letter.name, "jobs", 4);
+
+    assert_true(READS("1 wake s7"));
+    assert_int_equal(letter.name_len, 0);
+}
+
+static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
+{
+    (void)state;
+    assert_true(READS("1 signal s5 c.9 4 a\0 b1 \0\n"));
+
+    assert_int_equal(letter.verb, ILK__LETTER_SIGNAL);
+    assert_int_equal(letter.kind, 's');
+    assert_int_equal(letter.waiter, 5);
+    assert_string_equal(letter.signal, "c.9");
+    assert_int_equal(letter.name_len, 4);
+    assert_memory_equal(letter.name, "a\0 b", 4);
+    assert_int_equal(letter.data_len, 4);
+    assert_memory_equal(letter.data, "1 \0\n", 4);
+}
+
+static void a_signal_may_be_without_data(void **state)
+{
+    (void)state;
+    assert_true(READS("1 signal s5 c.9 3 red"));
+    assert_int_equal(letter.data_len, 0);
+}
+
+static void a_notify_goes_by_ticket(void **state)
+{
+    (void)state;
+    assert_true(READS("1 notify 1700000000000000 c.9 3 redgo"));
+
+    assert_int_equal(letter.verb, ILK__LETTER_NOTIFY);
+    assert_int_equal(letter.ticket, 1700000000000000);
+    assert_int_equal(letter.waiter, 0);
+    assert_memory_equal(letter.data, "go", 2);
+}
+
+static void what_is_not_exactly_so_is_no_letter(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        " ",
+        "1",
+        "1 ",
+        "2 wake s1 x",
+        "1 shout s1 x",
+        "1 wake ",
+        "1 wake s",
+        "1 wake s-1 x",
+        "1 wake s+1 x",
+        "1 wake s1x y",
+        "1 wake s9223372036854775808 x",
+        "1 wake s99999999999999999999 x",
+        "1 grant x1 tok 1 2",
+        "1 grant x1 tok 1 -2 3 name",
+        "1 signal s1",
+        "1 signal s1 id",
+        "1 signal s1 id 3",
+        "1 signal s1 id 0 ",
+        "1 signal s1 id 4 red",
+        "1 signal s1 id -1 red",
+        "1 signal s1 id 9223372036854775807 red",
+        "1 signal s1 id 18446744073709551619 red",
+        "1 signal s1 id  3 red",
+        "1 signal s1  3 red",
+        "1 notify s1 id 3 red",
+        "1 notify -1 id 3 red",
+        "1 notify 9223372036854775808 id 3 red",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (reads(bad[i], strlen(bad[i])))
+            fail_msg("a letter: \"%s\"", bad[i]);
+    assert_false(READS("1 sig\0nal s1 id 3 red"));
+    assert_false(READS("1 signal s1 i\0d 3 red"));
+    assert_false(READS("1 signal s1 id 3\0 red"));
+}
+
+static void every_cut_of_a_signal_is_shorter_or_none(void **state)
+{
+    static const char whole[] = "1 signal s5 id 3 redlight";
+
+    (void)state;
+    for (size_t len = 0; len < sizeof whole; len++)
+        if (reads(whole, len))
+            assert_int_equal(letter.name_len + letter.data_len, len - 17);
+        else
+            assert_true(len < 20);
+}
+
+static void the_lengths_have_limits(void **state)
+{
+    size_t size = ILK__DATA_MAX + 2 * ILK_NAME_MAX;
+    char *text = malloc(size);
+    int head = snprintf(text, size, "1 signal s1 id %d ", ILK_NAME_MAX);
+
+    (void)state;
+    memset(text + head, 'n', size - (size_t)head);
+    assert_true(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX));
+    assert_int_equal(letter.data_len, ILK__DATA_MAX);
+    assert_false(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX + 1));
+
+    snprintf(text, size, "1 signal s1 id %d n", ILK_NAME_MAX + 1);
+    assert_false(reads(text, (size_t)head + ILK_NAME_MAX + 1));
+    free(text);
+}
+
+static void a_copy_has_the_same_mark_and_others_do_not(void **state)
+{
+    static const char *const all[] = {
+        "1 signal s5 id 3 red",  "1 signal s6 id 3 red",
+        "1 signal s5 id2 3 red", "1 signal s5 id 4 reds",
+        "1 notify 5 id 3 red",   "1 notify 6 id 3 red"};
+    uint64_t marks[6];
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        assert_true(reads(all[i], strlen(all[i])));
+        marks[i] = ilk__letter_mark(&letter);
+        assert_true(reads(all[i], strlen(all[i])));
+        assert_true(marks[i] == ilk__letter_mark(&letter));
+        for (size_t j = 0; j < i; j++)
+            assert_true(marks[i] != marks[j]);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_grant_has_its_numbers_and_the_name),
+        TEST(a_wake_up_has_a_waiter_and_maybe_a_name),
+        TEST(a_signal_has_a_name_and_data_of_any_bytes),
+        TEST(a_signal_may_be_without_data),
+        TEST(a_notify_goes_by_ticket),
+        TEST(what_is_not_exactly_so_is_no_letter),
+        TEST(every_cut_of_a_signal_is_shorter_or_none),
+        TEST(the_lengths_have_limits),
+        TEST(a_copy_has_the_same_mark_and_others_do_not),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

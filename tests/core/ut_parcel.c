@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_parcel.c -- signals find those who wait for them, with their data. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "gate_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static void assert_got(gate *g, const char *signals)
+{
+    ilk__act act = op_wake(&g->op, ILK__CAUSE_NEWS);
+
+    if (act == ILK__ACT_TELL) /* its places in other lists */
+        act = op_sent(&g->op, ILK_OK);
+    assert_int_equal(act, ILK__ACT_DONE);
+    assert_int_equal(g->op.status, ILK_OK);
+    assert_string_equal(gate_signals(g), signals);
+    assert_null(g->waiter.watch);
+}
+
+static void assert_waits(gate *g)
+{
+    assert_int_equal(op_wake(&g->op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+}
+
+static void a_signal_ends_the_wait_and_its_other_places(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+
+    inbox_hears("1 signal s1 id1 4 blueone");
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+
+    assert_non_null(strstr(op_says(&me.op), "lock_cancel! 4 w:red"));
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_string_equal(gate_signals(&me), "1 id1 blue=one;");
+}
+
+static void with_one_list_nothing_is_left_to_cancel(void **state)
+{
+    gate red;
+
+    (void)state;
+    gate_open(&red, 1);
+    gate_queue(&red, -1);
+
+    inbox_hears("1 signal s1 id1 3 red");
+    assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_string_equal(gate_signals(&red), "0 id1 red=;");
+    gate_close(&red);
+}
+
+static void data_are_any_bytes(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+
+    inbox_hears_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
+
+    assert_int_equal(me.waiter.parcel_count, 1);
+    assert_int_equal(me.waiter.parcels->letter.data_len, 4);
+    assert_memory_equal(me.waiter.parcels->letter.data, "\0 \n\xff", 4);
+}
+
+static void a_wait_for_all_takes_one_of_each(void **state)
+{
+    (void)state;
+    me.waiter.wants_all = 1;
+    gate_queue(&me, -1);
+
+    inbox_hears("1 signal s1 id1 4 blueone");
+    assert_waits(&me);
+    inbox_hears("1 signal s1 id2 4 bluetwo");
+    assert_string_equal(unclaimed, "s1 id2 blue=two;");
+    inbox_hears("1 notify 99 id3 3 redall");
+
+    assert_got(&me, "1 id1 blue=one;0 id3 red=all;");
+}
+
+static void what_a_wait_for_any_does_not_want_is_unclaimed(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+
+    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_hears("1 signal s1 id2 4 bluetwo");
+    inbox_hears("1 notify 99 id3 3 redall"); /* others had their copy */
+
+    assert_got(&me, "0 id1 red=one;");
+    inbox_hears("1 signal s1 id4 3 redlate");
+    assert_string_equal(unclaimed, "s1 id2 blue=two;s1 id4 red=late;");
+}
+
+static void a_signal_for_nobody_is_unclaimed_with_its_data(void **state)
+{
+    (void)state;
+    inbox_hears("1 signal s77 id1 3 reddata");
+    gate_queue(&me, -1);
+    inbox_hears("1 signal s1 id2 5 greendata"); /* not what it waits for */
+
+    assert_string_equal(unclaimed, "s77 id1 red=data;s1 id2 green=data;");
+    assert_waits(&me);
+}
+
+static void a_wake_up_of_nobody_is_unclaimed(void **state)
+{
+    (void)state;
+    inbox_hears("1 wake q77 jobs");
+
+    assert_string_equal(unclaimed, "q77 - jobs=;");
+}
+
+static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
+{
+    (void)state;
+    me.waiter.wants_all = 1;
+    gate_queue(&me, 8000);
+    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_hears("1 notify 99 id2 3 redall");
+
+    local_ms = me.op.deadline;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 0 0", ILK__CODE_RELEASED),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ETIMEOUT);
+    assert_string_equal(unclaimed, "s1 id1 red=one;");
+    assert_null(me.waiter.parcels);
+}
+
+static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    inbox_hears("1 signal s1 id1 3 redone");
+
+    ilk__waiter_cancel(&me.waiter);
+
+    assert_string_equal(unclaimed, "s1 id1 red=one;");
+    assert_null(me.waiter.parcels);
+}
+
+static void a_parked_wait_is_taken_up_with_its_signal(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    inbox_hears("1 signal s1 id1 3 redone");
+
+    assert_int_equal(gate_wait(&me, -1), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&me), "0 id1 red=one;");
+}
+
+static void the_next_wait_begins_without_the_last_ones_signals(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+    inbox_hears("1 signal s1 id1 3 redone");
+    assert_got(&me, "0 id1 red=one;");
+
+    gate_queue(&me, -1);
+
+    assert_string_equal(gate_signals(&me), "");
+    assert_string_equal(unclaimed, "");
+    assert_waits(&me);
+}
+
+static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_hears("1 signal s1 id1 3 redone");
+    assert_got(&me, "0 id1 red=one;");
+    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_hears("1 notify 99 id2 3 redall");
+
+    gate_queue(&me, -1); /* stands at 10, so the copy would meet it */
+    inbox_hears("1 notify 99 id2 3 redall");
+
+    assert_waits(&me);
+    assert_string_equal(unclaimed, "");
+}
+
+/* ---- tickets ------------------------------------------------------------ */
+
+static void a_notify_is_for_all_who_stood_there(void **state)
+{
+    gate red;
+
+    (void)state;
+    gate_open(&red, 1);
+    gate_queue(&me, -1);
+    gate_queue(&red, -1);
+
+    inbox_hears("1 notify 9 id1 3 redearly"); /* both stand at 10 */
+    assert_waits(&me);
+    inbox_hears("1 notify 19 id2 4 blueearly"); /* it stands at 20 there */
+    assert_waits(&me);
+    inbox_hears("1 notify 10 id3 3 redall");
+
+    assert_got(&me, "0 id3 red=all;");
+    assert_got(&red, "0 id3 red=all;");
+    gate_close(&red);
+}
+
+static void what_overtakes_the_ticket_is_put_aside(void **state)
+{
+    (void)state;
+    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    inbox_hears("1 notify 9 id1 3 redbefore");
+    inbox_hears("1 notify 10 id2 3 redours");
+    inbox_hears("1 notify 11 id3 3 redmore");
+    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+
+    assert_int_equal(op_answer(&me.op, "%d 10 20 0", ILK__CODE_QUEUED),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_string_equal(gate_signals(&me), "0 id2 red=ours;");
+}
+
+static void what_came_before_us_is_not_ours(void **state)
+{
+    (void)state;
+    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    inbox_hears("1 notify 9 id1 3 redbefore");
+    inbox_hears("1 notify 19 id2 4 bluebefore");
+
+    assert_int_equal(op_answer(&me.op, "%d 10 20 0", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+
+    assert_string_equal(gate_signals(&me), "");
+}
+
+static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
+{
+    (void)state;
+    gate_queue(&me, -1);
+    inbox_hears("1 wake s1 red");
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+
+    inbox_hears("1 notify 9 id1 3 redbefore");
+    inbox_hears("1 notify 15 id2 3 redours");
+    assert_int_equal(op_answer(&me.op, "%d 30 40 0", ILK__CODE_QUEUED),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_string_equal(gate_signals(&me), "0 id2 red=ours;");
+}
+
+static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    for (int i = 1; i <= 40; i++)
+        inbox_hears("1 notify %d id%d 3 red", i, i);
+
+    assert_int_equal(op_answer(&me.op, "%d 40 50 0", ILK__CODE_QUEUED),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_string_equal(gate_signals(&me), "0 id40 red=;");
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_signal_ends_the_wait_and_its_other_places),
+        TEST(with_one_list_nothing_is_left_to_cancel),
+        TEST(data_are_any_bytes),
+        TEST(a_wait_for_all_takes_one_of_each),
+        TEST(what_a_wait_for_any_does_not_want_is_unclaimed),
+        TEST(a_signal_for_nobody_is_unclaimed_with_its_data),
+        TEST(a_wake_up_of_nobody_is_unclaimed),
+        TEST(a_wait_for_all_that_ends_passes_on_what_it_had),
+        TEST(a_parked_wait_that_is_dropped_passes_on_what_it_had),
+        TEST(a_parked_wait_is_taken_up_with_its_signal),
+        TEST(the_next_wait_begins_without_the_last_ones_signals),
+        TEST(a_second_copy_is_dropped_also_when_nobody_waits_now),
+        TEST(a_notify_is_for_all_who_stood_there),
+        TEST(what_overtakes_the_ticket_is_put_aside),
+        TEST(what_came_before_us_is_not_ours),
+        TEST(a_place_taken_anew_counts_from_the_first_ticket),
+        TEST(what_is_put_aside_is_bounded_and_the_newest_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
