@@ -172,11 +172,6 @@ int ilk__conn_protocol(const ilk__conn *conn)
     return conn->login.protocol;
 }
 
-int ilk__conn_cluster(const ilk__conn *conn)
-{
-    return conn->login.cluster;
-}
-
 /* Another thread may have been inside when the process forked, so the child
  * closes the descriptor and leaves the rest as it is. */
 static void leave_alone(ilk__conn *conn)

@@ -74,9 +74,6 @@ ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err);
 
 int ilk__conn_protocol(const ilk__conn *conn); /* 2 or 3 */
 
-/* 1 when the login showed a server in cluster mode. */
-int ilk__conn_cluster(const ilk__conn *conn);
-
 /* Close the descriptor and free all; sends nothing. NULL is fine. In a
  * fork's child only the descriptor is closed. */
 void ilk__conn_close(ilk__conn *conn);

@@ -106,11 +106,9 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 
 static void not_connected(ilk__lane *lane)
 {
-    lane->retry_ms = lane->retry_ms ? lane->retry_ms * 2 : RETRY_FIRST_MS;
-    if (lane->retry_ms > RETRY_MOST_MS)
-        lane->retry_ms = RETRY_MOST_MS;
-    lane->retry_at = ilk__now_ms() + lane->retry_ms / 2
-                     + (int64_t)ilk__jitter((uint32_t)lane->retry_ms / 2 + 1);
+    lane->retry_at =
+        ilk__now_ms()
+        + ilk__pause_ms(&lane->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
 }
 
 /* Called and returns with the mutex held. */

@@ -41,11 +41,9 @@ void ilk__link_abandon(ilk__link *link)
 static ilk__link_event lost(ilk__link *link)
 {
     drop(link);
-    link->retry_ms = link->retry_ms ? link->retry_ms * 2 : RETRY_FIRST_MS;
-    if (link->retry_ms > RETRY_MOST_MS)
-        link->retry_ms = RETRY_MOST_MS;
-    link->retry_at = ilk__now_ms() + link->retry_ms / 2
-                     + (int64_t)ilk__jitter((uint32_t)link->retry_ms / 2 + 1);
+    link->retry_at =
+        ilk__now_ms()
+        + ilk__pause_ms(&link->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
     return ILK__LINK_LOST;
 }
 

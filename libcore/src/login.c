@@ -120,7 +120,7 @@ static int is_text(const ilk__reply *reply, const char *text)
            && memcmp(reply->str, text, reply->len) == 0;
 }
 
-/* HELLO's pairs: we look for the mode and for the protocol in force. */
+/* HELLO's pairs: we look for the protocol in force. */
 static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
                              ilk_error *err)
 {
@@ -132,10 +132,7 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
                          (int)reply->type);
     for (i = 0; i + 1 < reply->count; i += 2) {
         value = reply->items[i + 1];
-        if (is_text(reply->items[i], "mode"))
-            login->cluster = is_text(value, "cluster");
-        else if (is_text(reply->items[i], "proto")
-                 && value->type == ILK__REPLY_INT)
+        if (is_text(reply->items[i], "proto") && value->type == ILK__REPLY_INT)
             login->protocol = value->num == 3 ? 3 : 2;
     }
     return ILK_OK;

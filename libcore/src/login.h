@@ -24,7 +24,6 @@ typedef struct ilk__login {
     int asked_count, answered;
     int fall_back; /* HELLO was refused: ask in the old words */
     int protocol;  /* 2 or 3 */
-    int cluster;   /* 1: the server said that its mode is cluster */
 } ilk__login;
 
 /* Append the first round to out. ILK_ENOMEM. */

@@ -123,11 +123,7 @@ static ilk__act ask_again_later(ilk__op *op, ilk_status status)
 
     if (op->now >= limit_of(op))
         return give_up(op, status);
-    op->backoff_ms = op->backoff_ms ? op->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    if (op->backoff_ms > BACKOFF_MOST_MS)
-        op->backoff_ms = BACKOFF_MOST_MS;
-    pause = op->backoff_ms / 2
-            + (int64_t)ilk__jitter((uint32_t)op->backoff_ms / 2 + 1);
+    pause = ilk__pause_ms(&op->backoff_ms, BACKOFF_FIRST_MS, BACKOFF_MOST_MS);
     op->resend = 1;
     return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
 }

@@ -95,7 +95,6 @@ static void resp3_by_tcp(void **state)
     (void)state;
     assert_int_equal(open_tcp("", ""), ILK_OK);
     assert_int_equal(ilk__conn_protocol(conn), 3);
-    assert_int_equal(ilk__conn_cluster(conn), 0);
     assert_known_as(" name=ilk:test ");
     assert_known_as(" db=0 ");
     assert_known_as(" resp=3");
@@ -286,14 +285,6 @@ static void a_server_without_hello(void **state)
     assert_refused(open_tcp("", ""), ILK_EAUTH, "NOAUTH");
 }
 
-static void a_cluster_is_noticed(void **state)
-{
-    (void)state;
-    restart_with("--cluster-enabled yes");
-    assert_int_equal(open_tcp("", ""), ILK_OK);
-    assert_int_equal(ilk__conn_cluster(conn), 1);
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -324,7 +315,6 @@ int main(void)
         TEST(a_frozen_server_costs_no_more_than_the_deadline),
         TEST(a_server_that_dies_is_told),
         TEST(a_server_without_hello),
-        TEST(a_cluster_is_noticed),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

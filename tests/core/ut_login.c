@@ -92,7 +92,6 @@ static void one_round_says_everything(void **state)
         ILK_EAGAIN);
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.protocol, 3);
-    assert_int_equal(t->login.cluster, 0);
     assert_string_equal(said(t), "");
 }
 
@@ -108,7 +107,7 @@ static void names_are_made_acceptable(void **state)
     assert_string_equal(said(*state), "HELLO 3 SETNAME my-host---!;");
 }
 
-static void the_mode_is_learnt(void **state)
+static void the_protocol_is_learnt(void **state)
 {
     talk *t = *state;
 
@@ -119,7 +118,6 @@ static void the_mode_is_learnt(void **state)
                             NULL),
                      ILK_OK);
     assert_int_equal(t->login.protocol, 2);
-    assert_int_equal(t->login.cluster, 1);
 }
 
 static void old_servers_are_asked_in_old_words(void **state)
@@ -234,7 +232,7 @@ int main(void)
         TEST(one_round_says_everything),
         TEST(a_password_alone_is_the_default_users),
         TEST(names_are_made_acceptable),
-        TEST(the_mode_is_learnt),
+        TEST(the_protocol_is_learnt),
         TEST(old_servers_are_asked_in_old_words),
         TEST(resp2_is_spoken_when_asked_for),
         TEST(pushes_are_passed_over),
