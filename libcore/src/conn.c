@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/socket.h>
+
 /* Login's words are not copied about by growing. */
 enum { WORDS_ROOM = 1024 };
 
@@ -170,6 +172,13 @@ int64_t ilk__conn_until(const ilk__conn *conn)
 int ilk__conn_protocol(const ilk__conn *conn)
 {
     return conn->login.protocol;
+}
+
+void ilk__conn_drop_unsent(const ilk__conn *conn)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 /* Another thread may have been inside when the process forked, so the child

@@ -74,6 +74,9 @@ ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err);
 
 int ilk__conn_protocol(const ilk__conn *conn); /* 2 or 3 */
 
+/* Before a close: what the system has not sent yet is never sent. */
+void ilk__conn_drop_unsent(const ilk__conn *conn);
+
 /* Close the descriptor and free all; sends nothing. NULL is fine. In a
  * fork's child only the descriptor is closed. */
 void ilk__conn_close(ilk__conn *conn);

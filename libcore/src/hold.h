@@ -63,7 +63,8 @@ typedef struct ilk__hold_kind {
     /*
      * For what is special; NULL: this floor's own.
      * bind    waiter and lease were set up, first or after a fork: what the
-     *         column adds to them (permits, fixed_token, prefix)
+     *         column adds to them (permits, a prefix of the token). Tokens
+     *         are fresh for each take: what comes late is given back by them
      * take    ilk__hold_take(), or more steps around it. Who keeps something
      *         after ILK_EINTR sets hold->parked, and has `unpark`
      * unpark  gives that up

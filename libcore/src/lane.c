@@ -154,15 +154,20 @@ static void drain(ilk__lane *lane)
     ilk__lane_resign(lane);
 }
 
-ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command)
+ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
+                          ilk__promise *promise)
 {
     ilk__place *ghost = ilk__calloc(1, sizeof *ghost);
     ilk_status st = ILK_ECONN;
     int64_t connects;
 
-    if (!ghost)
+    if (!ghost) {
+        if (promise)
+            promise->ended(promise, ILK_ENOMEM);
         return ILK_ENOMEM;
+    }
     ghost->ghost = 1;
+    ghost->promise = promise;
     pthread_mutex_lock(&lane->mutex);
     connects = lane->counts.connects;
     if (lane->state == ILK__LANE_UP)
@@ -173,7 +178,8 @@ ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command)
         if (lane->state != ILK__LANE_UP || lane->counts.connects != connects)
             st = ILK_ECONN; /* it was dead before */
     } else {
-        ilk__free(ghost);
+        ilk__lane_finish(lane, ghost,
+                         lane->state == ILK__LANE_SHUT ? ILK_ECLOSED : st);
     }
     ilk__lane_unlock(lane);
     return st;
@@ -213,6 +219,7 @@ void ilk__lane_free(ilk__lane *lane)
         return;
     ilk__conn_close(lane->conn);
     ilk__lane_finish_all(lane, ILK_ECLOSED);
+    ilk__lane_end_promises(lane->ended);
     ilk__buf_free(&lane->pending);
     ilk__buf_free(&lane->writing);
     pthread_mutex_destroy(&lane->mutex);

@@ -12,6 +12,21 @@ enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 
 /* ---- the end of a connection -------------------------------------------- */
 
+static void finish_ghost(ilk__lane *lane, ilk__place *ghost, ilk_status status)
+{
+    ilk__promise *promise = ghost->promise;
+
+    if (promise) {
+        if (ghost->reply && ghost->reply->type == ILK__REPLY_ERROR)
+            status = ILK_ESERVER;
+        promise->status = status;
+        promise->next = lane->ended;
+        lane->ended = promise;
+    }
+    ilk__reply_free(ghost->reply);
+    ilk__free(ghost);
+}
+
 /*
  * A sleeper that is done returns without the mutex, and not before it is
  * woken: waking it is the last touch of its place.
@@ -19,8 +34,7 @@ enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status)
 {
     if (place->ghost) {
-        ilk__reply_free(place->reply);
-        ilk__free(place);
+        finish_ghost(lane, place, status);
         return;
     }
     place->status = status;
@@ -35,13 +49,24 @@ void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status)
 void ilk__lane_unlock(ilk__lane *lane)
 {
     ilk__place *owed = lane->owed, *next;
+    ilk__promise *ended = lane->ended;
 
+    lane->ended = NULL;
     lane->owed = NULL;
     lane->owed_end = &lane->owed;
     pthread_mutex_unlock(&lane->mutex);
     for (; owed; owed = next) {
         next = owed->next;
         ilk__unpark(&owed->parker);
+    }
+    ilk__lane_end_promises(ended);
+}
+
+void ilk__lane_end_promises(ilk__promise *ended)
+{
+    for (ilk__promise *next; ended; ended = next) {
+        next = ended->next;
+        ended->ended(ended, ended->status);
     }
 }
 
@@ -85,6 +110,8 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
 {
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
+        if (state == ILK__LANE_BROKEN) /* what is unsent never arrives late */
+            ilk__conn_drop_unsent(lane->conn);
         /* Whoever polls or sends on it finds out at once. */
         shutdown(ilk__conn_fd(lane->conn), SHUT_RDWR);
         ilk__lane_finish_all(lane, status);

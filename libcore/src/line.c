@@ -5,6 +5,7 @@
 #include "alloc.h"
 #include "clock.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -14,6 +15,8 @@ enum {
 
 typedef struct give_back {
     ilk__errand errand;
+    ilk__promise promise;
+    ilk__promise *also;
     ilk__line line;
     ilk__bytes *keys;
     const char *entry, *token;
@@ -119,35 +122,71 @@ static give_back *copy_of(const ilk__line *line, const char *entry,
     return self;
 }
 
-static void post(ilk__desk *desk, const ilk__line *line, const char *entry,
-                 size_t entry_len, const char *token, int again)
+/* The mutex is held. */
+static void post(give_back *self)
 {
-    give_back *self = copy_of(line, entry, entry_len, token);
+    ilk__desk *desk = self->errand.desk;
 
-    if (!self)
-        return;
     if (ilk__timers_reserve(&desk->timers, NULL)) {
         ilk__free(self);
         return;
     }
-    self->again = again;
-    ilk__errand_init(&self->errand, desk, line->cancel, self);
     self->errand.op.deadline = ilk__deadline(TRY_FOR_MS);
-    self->errand.op.patient = 1;
-    self->errand.finished = finished;
     desk->stats.passed_on++;
     ilk__desk_post(desk, &self->errand);
+}
+
+static give_back *prepare(ilk__desk *desk, const ilk__line *line,
+                          const char *entry, size_t entry_len,
+                          const char *token)
+{
+    give_back *self = copy_of(line, entry, entry_len, token);
+
+    if (!self)
+        return NULL;
+    ilk__errand_init(&self->errand, desk, line->cancel, self);
+    self->errand.op.patient = 1;
+    self->errand.finished = finished;
+    return self;
 }
 
 void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
                     size_t entry_len, const char *token)
 {
-    post(desk, line, entry, entry_len, token, 0);
+    give_back *self = prepare(desk, line, entry, entry_len, token);
+
+    if (self)
+        post(self);
 }
 
-void ilk__give_back_orphan(ilk__desk *desk, const ilk__line *line,
-                           const char *entry, size_t entry_len,
-                           const char *token)
+static void promise_ended(ilk__promise *promise, ilk_status status)
 {
-    post(desk, line, entry, entry_len, token, 1);
+    give_back *self =
+        (give_back *)((char *)promise - offsetof(give_back, promise));
+    ilk__promise *also = self->also;
+    ilk__desk *desk = self->errand.desk;
+
+    if (status == ILK_OK || status == ILK_ECLOSED) {
+        ilk__free(self);
+    } else {
+        self->again = 1;
+        ilk__desk_lock(desk);
+        post(self);
+        ilk__desk_unlock(desk);
+    }
+    if (also)
+        also->ended(also, status);
+}
+
+ilk__promise *ilk__give_back_promise(ilk__desk *desk, const ilk__line *line,
+                                     const char *entry, size_t entry_len,
+                                     const char *token, ilk__promise *also)
+{
+    give_back *self = prepare(desk, line, entry, entry_len, token);
+
+    if (!self)
+        return also;
+    self->promise.ended = promise_ended;
+    self->also = also;
+    return &self->promise;
 }

@@ -61,13 +61,15 @@ void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
                     size_t entry_len, const char *token);
 
 /*
- * The same for what may still be on its way over a connection that broke: the
- * server may read that after the first copy of this question, so there is a
- * second one.
+ * For one who tells the server to take it back: should the connection break
+ * before the answer, the keeper asks over its own. The server may read what
+ * the old one still carries after the first copy of that question, so there
+ * is a second one. `also`, or NULL, ends with it, and is all that is returned
+ * when there is no memory.
  */
-void ilk__give_back_orphan(ilk__desk *desk, const ilk__line *line,
-                           const char *entry, size_t entry_len,
-                           const char *token);
+ilk__promise *ilk__give_back_promise(ilk__desk *desk, const ilk__line *line,
+                                     const char *entry, size_t entry_len,
+                                     const char *token, ilk__promise *also);
 
 /* For the columns' cancelling op types. */
 void ilk__give_back_ask(ilk__op *op);

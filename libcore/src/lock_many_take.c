@@ -69,6 +69,20 @@ static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
 
 /* ---- giving back -------------------------------------------------------- */
 
+/* One question for all names; if it is lost, the keeper asks for each. */
+static ilk__act tell_give_back(ilk__op *op)
+{
+    const ilk__giving *giving = op->subject;
+    const ilk_lock_many *many = (const ilk_lock_many *)giving->hold;
+    ilk__desk *desk = many->hold.client->desk;
+    ilk__promise *promise = NULL;
+
+    for (size_t i = 0; i < many->count; i++)
+        promise = ilk__give_back_promise(desk, &many->locks[i]->hold.line, "",
+                                         0, many->token, promise);
+    return ilk__op_tell(op, promise);
+}
+
 /* With its source: nobody reads whether the server knew it. */
 static void ask_give_back(ilk__op *op)
 {
@@ -85,21 +99,9 @@ static const ilk__op_type many_give_back = {
     .name = "many_give_back",
     .script = ILK__SCRIPT_MANY_RELEASE,
     .ask = ask_give_back,
-    .start = ilk__op_tell,
+    .start = tell_give_back,
     .told = gave_back,
 };
-
-/* The lane is down: the keeper sees to each. */
-static void give_back_later(ilk_lock_many *many)
-{
-    ilk__desk *desk = many->hold.client->desk;
-
-    ilk__desk_lock(desk);
-    for (size_t i = 0; i < many->count; i++)
-        ilk__give_back_orphan(desk, &many->locks[i]->hold.line, "", 0,
-                              many->token);
-    ilk__desk_unlock(desk);
-}
 
 /*
  * Told, not asked: the caller's time may be over, and what is not undone here
@@ -119,8 +121,7 @@ void ilk__lock_many_give_back(ilk__hold *hold)
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
     hold->parked = 0;
-    if (ilk__ask(hold->client, &many_give_back, &giving, 0, NULL))
-        give_back_later(many);
+    (void)ilk__ask(hold->client, &many_give_back, &giving, 0, NULL);
 }
 
 /* ---- one after the other ------------------------------------------------ */

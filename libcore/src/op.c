@@ -24,8 +24,18 @@ void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
     ilk__command_init(&op->command);
 }
 
+static void end_promise(ilk__op *op, ilk_status status)
+{
+    ilk__promise *promise = op->promise;
+
+    op->promise = NULL;
+    if (promise)
+        promise->ended(promise, status);
+}
+
 void ilk__op_free(ilk__op *op)
 {
+    end_promise(op, ILK_ECLOSED);
     ilk__command_free(&op->command);
 }
 
@@ -71,9 +81,14 @@ ilk__act ilk__op_ask(ilk__op *op)
     return compose(op, ILK__ACT_SEND);
 }
 
-ilk__act ilk__op_tell(ilk__op *op)
+ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise)
 {
-    return compose(op, ILK__ACT_TELL);
+    ilk__act act = compose(op, ILK__ACT_TELL);
+
+    op->promise = promise;
+    if (act != ILK__ACT_TELL)
+        end_promise(op, ILK_ENOMEM);
+    return act;
 }
 
 /* What a silence means to those who only asked, and to those who acted. */
@@ -213,6 +228,7 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     case ILK__INPUT_NO_REPLY: return on_no_reply(op, input);
     case ILK__INPUT_WAKE: return on_wake(op, input->cause);
     case ILK__INPUT_SENT:
+        end_promise(op, input->status);
         if (op->type->told)
             return op->type->told(op, input->status);
         break;

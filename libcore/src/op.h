@@ -15,6 +15,7 @@
 #ifndef ILK__OP_H
 #define ILK__OP_H
 
+#include "promise.h"
 #include "script.h"
 
 /* A wait without a deadline ends when the server is away for so long. */
@@ -82,8 +83,9 @@ struct ilk__op {
     int64_t contact_at;    /* when the server was last heard of */
     int resend;            /* asleep between two copies of a question */
     int backoff_ms;
-    ilk_status status; /* DONE */
-    ilk_error *err;    /* where failures are told; may be NULL */
+    ilk__promise *promise; /* TELL: who sees to it; or NULL */
+    ilk_status status;     /* DONE */
+    ilk_error *err;        /* where failures are told; may be NULL */
 };
 
 void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
@@ -93,8 +95,12 @@ void ilk__op_free(ilk__op *op); /* what it holds, not itself */
 ilk__act ilk__op_step(ilk__op *op, const ilk__input *input);
 
 /* For the types' functions: what to answer. */
-ilk__act ilk__op_ask(ilk__op *op);  /* a new question, by type->ask */
-ilk__act ilk__op_tell(ilk__op *op); /* the same, nobody reads the reply */
+ilk__act ilk__op_ask(ilk__op *op); /* a new question, by type->ask */
+/*
+ * The same, nobody reads the reply. A driver may take the promise along with
+ * the command and clear it; else SENT ends it.
+ */
+ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise);
 ilk__act ilk__op_sleep(ilk__op *op, int64_t until);
 ilk__act ilk__op_done(ilk__op *op, ilk_status status);
 /* The same; the lower floor's text stays behind that of the status. */

@@ -104,6 +104,17 @@ static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
     return ILK_OK;
 }
 
+/* Who sees to what is told is the keeper, so it must be there. */
+static ilk_status tell(ilk_client *client, ilk__op *op)
+{
+    ilk__promise *promise = op->promise;
+
+    op->promise = NULL;
+    if (promise)
+        (void)ilk__keeper_start(client->keeper, NULL);
+    return ilk__lane_tell(client->lane, &op->command, promise);
+}
+
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
 {
     ilk__desk *desk = client->desk;
@@ -127,7 +138,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
             send(client, op, &input, &reply);
         } else if (act == ILK__ACT_TELL) {
             input.kind = ILK__INPUT_SENT;
-            input.status = ilk__lane_tell(client->lane, &op->command);
+            input.status = tell(client, op);
         } else {
             ilk_status st = sleep_on(client, op, parker, &seen, &input);
 

@@ -50,17 +50,24 @@ static ilk__act enqueue(ilk__op *op)
 
 /*
  * Take back what the server may know of us. Nobody reads the answer: it
- * follows our other commands on the same connection, so it undoes them.
+ * follows our other commands on the same connection, so it undoes them. Should
+ * that break, the keeper sees to it, unless we are back in line under the same
+ * token: then what is there is ours.
  */
 static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
 {
     ilk__waiter *waiter = op->subject;
+    ilk__promise *promise = NULL;
 
     ilk__waiter_leave(waiter);
     waiter->stage = ILK__STAGE_CANCEL;
     waiter->ending = ending;
     waiter->rejoin = rejoin;
-    return ilk__op_tell(op);
+    if (!rejoin || !waiter->fixed_token)
+        promise = ilk__give_back_promise(waiter->desk, waiter->line,
+                                         waiter->entry, waiter->entry_len,
+                                         ilk__waiter_token(waiter), NULL);
+    return ilk__op_tell(op, promise);
 }
 
 /* Ours, unless it is too late to be sure: a frozen process wakes up here. */
@@ -231,12 +238,7 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
     ilk__waiter *waiter = op->subject;
     ilk_status st;
 
-    if (status) { /* the lane is down: the keeper will see to it */
-        ilk__desk_lock(waiter->desk);
-        ilk__give_back_orphan(waiter->desk, waiter->line, waiter->entry,
-                              waiter->entry_len, ilk__waiter_token(waiter));
-        ilk__desk_unlock(waiter->desk);
-    }
+    (void)status; /* if it was lost, the keeper sees to it */
     if (!waiter->rejoin)
         return finish(op, waiter->ending);
     st = ilk__waiter_renew_token(waiter, op->err);

@@ -209,7 +209,7 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
 static ilk__act on_failure(ilk__op *op, ilk_status status)
 {
     op_case_seen.failure = status;
-    return ilk__op_tell(op);
+    return ilk__op_tell(op, NULL);
 }
 
 static ilk__act on_told(ilk__op *op, ilk_status status)

@@ -5,9 +5,12 @@
 #include "clock.h"
 #include "peer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sys/socket.h>
 
 #include "cmocka_all.h"
 
@@ -139,6 +142,138 @@ static void a_full_socket_keeps_nobody_beyond_the_deadline(void **state)
     free(much);
 }
 
+/* What the system had not sent when the connection was given up is gone. */
+static void nothing_arrives_after_a_connection_was_given_up(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", NULL};
+    enum { MUCH = 8 * 1024 * 1024 };
+    char *much = calloc(1, MUCH);
+    asker large = {.words = "SET key",
+                   .much = much,
+                   .much_len = MUCH,
+                   .timeout_ms = 900,
+                   .patience_ms = 300};
+    ssize_t got;
+
+    (void)state;
+    assert_non_null(much);
+    far_end.deaf = 1;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+
+    asker_run(&large);
+    assert_int_equal(large.status, ILK_ETIMEOUT);
+    assert_int_equal(lane_case_counts().connected, 0);
+
+    peer_wait(&far_end);
+    while ((got = recv(far_end.fd, much, MUCH, 0)) > 0)
+        continue;
+    assert_int_equal(got, -1);
+    assert_int_equal(errno, ECONNRESET);
+    free(much);
+}
+
+/* ---- promises ----------------------------------------------------------- */
+
+static ilk_status promised;
+static int promises_ended;
+
+static void promise_ended(ilk__promise *promise, ilk_status status)
+{
+    promised = status;
+    promises_ended++;
+    free(promise);
+}
+
+static ilk_status tell(const char *name)
+{
+    ilk__promise *promise = calloc(1, sizeof *promise);
+    ilk__command command;
+    ilk_status st;
+
+    assert_non_null(promise);
+    promise->ended = promise_ended;
+    promises_ended = 0;
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, name);
+    st = ilk__lane_tell(lane, &command, promise);
+    ilk__command_free(&command);
+    return st;
+}
+
+static void a_promise_is_kept_by_an_answer(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", "!+OK\r\n", ":2\r\n",
+                                       NULL};
+
+    (void)state;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+    assert_int_equal(tell("PING"), ILK_OK);
+
+    assert_string_equal(lane_ask("INCR key"), "2");
+
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_OK);
+}
+
+static void a_promise_is_broken_by_a_refusal(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", "!-BUSY script\r\n",
+                                       ":2\r\n", NULL};
+
+    (void)state;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+    assert_int_equal(tell("PING"), ILK_OK);
+
+    assert_string_equal(lane_ask("INCR key"), "2");
+
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_ESERVER);
+}
+
+static void a_promise_is_broken_with_its_connection(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", NULL};
+    asker one = {.words = "PING", .timeout_ms = 900, .patience_ms = 100};
+
+    (void)state;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+    assert_int_equal(tell("PING"), ILK_OK);
+    assert_int_equal(promises_ended, 0);
+
+    asker_run(&one);
+
+    assert_int_equal(one.status, ILK_ETIMEOUT);
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_ECONN);
+
+    assert_int_equal(tell("PING"), ILK_ECONN); /* the lane is down */
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_ECONN);
+}
+
+static void a_promise_ends_with_its_lane(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\n", NULL};
+
+    (void)state;
+    serve(says);
+    assert_string_equal(lane_ask("INCR key"), "1");
+    assert_int_equal(tell("PING"), ILK_OK);
+    ilk__lane_shut(lane);
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_ECLOSED);
+
+    assert_int_equal(tell("PING"), ILK_ECONN);
+    assert_int_equal(promises_ended, 1);
+    assert_int_equal(promised, ILK_ECLOSED);
+}
+
+/* ---- connecting --------------------------------------------------------- */
+
 static void nobody_answering_at_all_is_no_connection(void **state)
 {
     asker one = {.words = "PING", .timeout_ms = 150};
@@ -191,6 +326,11 @@ int main(void)
         TEST(half_an_answer_is_none),
         TEST(the_end_of_the_connection_fails_all_that_wait),
         TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
+        TEST(nothing_arrives_after_a_connection_was_given_up),
+        TEST(a_promise_is_kept_by_an_answer),
+        TEST(a_promise_is_broken_by_a_refusal),
+        TEST(a_promise_is_broken_with_its_connection),
+        TEST(a_promise_ends_with_its_lane),
         TEST(nobody_answering_at_all_is_no_connection),
         TEST(shutting_while_connecting_ends_it),
     };
