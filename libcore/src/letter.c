@@ -119,20 +119,23 @@ int ilk__letter_read(ilk__letter *out, char *text, size_t len)
 }
 
 /* FNV-1a, of which the last step mixes the lower bits well enough. */
-static uint64_t mix(uint64_t hash, const void *data, size_t len)
-{
-    const unsigned char *byte = data;
+static const uint64_t fnv_start = 14695981039346656037u,
+                      fnv_prime = 1099511628211u;
 
+static uint64_t mix(uint64_t hash, const char *data, size_t len)
+{
     while (len--)
-        hash = (hash ^ *byte++) * 1099511628211u;
+        hash = (hash ^ (unsigned char)*data++) * fnv_prime;
     return hash;
 }
 
 uint64_t ilk__letter_mark(const ilk__letter *letter)
 {
     const int64_t whom[] = {letter->verb, letter->waiter, letter->ticket};
-    uint64_t hash = mix(14695981039346656037u, whom, sizeof whom);
+    uint64_t hash = fnv_start;
 
+    for (size_t i = 0; i < sizeof whom / sizeof whom[0]; i++)
+        hash = (hash ^ (uint64_t)whom[i]) * fnv_prime;
     hash = mix(hash, letter->signal, strlen(letter->signal));
     return mix(hash, letter->name, letter->name_len);
 }
