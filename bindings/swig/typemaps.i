@@ -92,7 +92,8 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     %{ ilk_lua_push_integer(L, (int64_t)$1); SWIG_arg++; %}
 
 /* A setter keeps the string's address: the caller keeps the string. */
-%typemap(memberin) const char *label %{ $1 = (char *)$input; %}
+%typemap(memberin) const char *label, const char *listen
+    %{ $1 = (char *)$input; %}
 
 /* Bytes. */
 %typemap(in, checkfn="ilk_lua_is_bytes")

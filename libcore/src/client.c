@@ -212,6 +212,7 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         ilk__keeper_new(client->desk, &client->target, opts->reply_timeout_ms);
     if (!client->lane || !client->keeper)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    ilk__client_listen(client);
     return ILK_OK;
 }
 
@@ -226,8 +227,21 @@ static void destroy(ilk_client *client)
     ilk__embedded_detach(client->embedded);
     ilk__free(client->embedded_dir);
     pthread_mutex_destroy(&client->revival);
+    ilk__client_forget_replicas(client);
     ilk__url_free(&client->url);
     ilk__free(client);
+}
+
+/* The options' texts are the caller's; the URL's win over them. */
+static ilk_status take_text(char **field, const char **option, ilk_error *err)
+{
+    const char *text = *option;
+
+    *option = NULL;
+    if (*field || !text)
+        return ILK_OK;
+    *field = ilk__strdup(text);
+    return *field ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
 static ilk_status set_up(ilk_client *client, const char *text,
@@ -241,12 +255,12 @@ static ilk_status set_up(ilk_client *client, const char *text,
         st = ilk__url_parse(&client->url, choose_url(text, &implicit), err);
     if (st == ILK_OK)
         st = check_opts(client, err);
-    if (st == ILK_OK && !client->url.label && client->opts.label) {
-        client->url.label = ilk__strdup(client->opts.label);
-        if (!client->url.label)
-            st = ilk__fail(err, ILK_ENOMEM, "out of memory");
-    }
-    client->opts.label = NULL; /* the caller's */
+    if (st == ILK_OK)
+        st = take_text(&client->url.label, &client->opts.label, err);
+    if (st == ILK_OK)
+        st = take_text(&client->url.listen, &client->opts.listen, err);
+    if (st == ILK_OK)
+        st = ilk__client_find_replicas(client, err);
     if (st == ILK_OK && client->url.scheme == ILK__SCHEME_EMBEDDED)
         st = attach_embedded(client, implicit, err);
     if (st == ILK_OK)

@@ -4,12 +4,19 @@
 #define ILK__CLIENT_H
 
 #include "desk.h"
+#include "ear.h"
 #include "embedded.h"
 #include "keeper.h"
 #include "lane.h"
 #include "url.h"
 
 #include <interlock/client.h>
+
+/* A replica to listen to; host aside, the URL's texts are the client's. */
+typedef struct ilk__replica {
+    ilk__url url;
+    ilk__target target;
+} ilk__replica;
 
 struct ilk_client {
     _Atomic int32_t refs;
@@ -20,6 +27,8 @@ struct ilk_client {
     ilk__url url;
     char name[64]; /* of its connections */
     ilk__target target;
+    ilk__replica replicas[ILK__EARS_MAX - 1];
+    size_t replica_count;
     char *embedded_dir; /* NULL: the user's default */
     ilk__embedded *embedded;
     pthread_mutex_t revival; /* guards `embedded` */
@@ -43,6 +52,12 @@ int ilk__client_is_forked(const ilk_client *client);
 ilk_status ilk__client_enter_handle(const ilk_client *client,
                                     _Atomic int32_t *busy, uint32_t era,
                                     ilk_error *err);
+
+/* client_listen.c: the replicas that url.listen names, after all else of the
+ * URL is known; have the keeper listen to them. */
+ilk_status ilk__client_find_replicas(ilk_client *client, ilk_error *err);
+void ilk__client_listen(ilk_client *client);
+void ilk__client_forget_replicas(ilk_client *client);
 
 ilk_client *ilk__client_ref(ilk_client *client);
 void ilk__client_unref(ilk_client *client); /* the last one closes it */

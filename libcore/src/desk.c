@@ -2,6 +2,7 @@
 /* desk.c -- what the callers' threads and the keeper share. */
 #include "desk.h"
 
+#include "channel.h"
 #include "clock.h"
 
 #include <stdio.h>
@@ -54,6 +55,7 @@ void ilk__desk_close(ilk__desk *desk)
     ilk__table_free(&desk->waiters);
     ilk__table_free(&desk->watches);
     ilk__table_free(&desk->lists);
+    ilk__channels_free(desk);
     ilk__buf_free(&desk->scratch);
     ilk__recent_free(&desk->recent);
     ilk__events_destroy(&desk->events);
@@ -79,6 +81,22 @@ int64_t ilk__desk_new_id(ilk__desk *desk)
     id = ++desk->last_id;
     ilk__desk_unlock(desk);
     return id;
+}
+
+int32_t ilk__desk_want_inbox(ilk__desk *desk, int again, ilk_error *why)
+{
+    int32_t inbox;
+
+    ilk__desk_lock(desk);
+    if (desk->inbox == ILK__INBOX_NONE
+        || (desk->inbox == ILK__INBOX_REFUSED && again)) {
+        desk->inbox = ILK__INBOX_WANTED;
+        ilk__desk_ring(desk, 0);
+    }
+    inbox = desk->inbox;
+    *why = desk->inbox_error;
+    ilk__desk_unlock(desk);
+    return inbox;
 }
 
 void ilk__desk_ring(ilk__desk *desk, int64_t due)

@@ -55,14 +55,18 @@ struct ilk__desk {
     ilk__table waiters; /* by id */
     ilk__table watches; /* by their keys and how they refresh */
     ilk__table lists;   /* the watches' lists that take signals, by name */
-    ilk__buf scratch;   /* for a watch's key */
+    ilk__buf scratch;   /* for a key of watches or channels */
     ilk__recent recent; /* signals */
     ilk__errand *posted, **posted_end;
     ilk__sleeper *sleepers;
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
-    int channels_changed;          /* watches with a channel came or went */
+    unsigned hearing;              /* connections that hear our channel */
+    int own_lost;                  /* the server's own is not among them */
+    ilk__table channels;           /* that somebody listens to */
+    int watch_channels;            /* watches with a channel */
+    int channels_changed;          /* one of these came or went */
     _Atomic int32_t events_wanted; /* somebody polls for news */
     /* It came for somebody who does not wait for it any more; mutex held. */
     void (*unclaimed)(ilk__desk *desk, const ilk__letter *letter);
@@ -78,7 +82,11 @@ void ilk__desk_close(ilk__desk *desk); /* nobody else may be at it */
 void ilk__desk_lock(ilk__desk *desk);
 void ilk__desk_unlock(ilk__desk *desk);
 
-int64_t ilk__desk_new_id(ilk__desk *desk); /* takes the mutex itself */
+/* These take the mutex themselves. */
+int64_t ilk__desk_new_id(ilk__desk *desk);
+/* Ask for the inbox; again: also if it was refused to somebody before. The
+ * state it is in, and why it is not ready. */
+int32_t ilk__desk_want_inbox(ilk__desk *desk, int again, ilk_error *why);
 
 /* With the mutex held. */
 void ilk__desk_ring(ilk__desk *desk, int64_t due); /* keeper, look by then */

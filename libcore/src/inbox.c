@@ -2,6 +2,7 @@
 /* inbox.c -- the client's subscription: where grants and wake-ups arrive. */
 #include "inbox.h"
 
+#include "channel.h"
 #include "clock.h"
 #include "log.h"
 #include "parcel.h"
@@ -31,75 +32,109 @@ static int is_own_channel(const ilk__desk *desk, const ilk__reply *channel)
 
 /* ---- subscribing -------------------------------------------------------- */
 
-static void subscribe(ilk__link *link, const void *channel, size_t len)
-{
-    ilk__command command;
-
-    ilk__command_init(&command);
-    ilk__command_add_str(&command, "SUBSCRIBE");
-    ilk__command_add(&command, channel, len);
-    if (ilk__link_send(link, &command))
-        ilk__link_break(link, "out of memory");
-    ilk__command_free(&command);
-}
-
 /* A subscription too many does no harm and goes with the connection. */
-void ilk__inbox_channels(ilk__desk *desk, ilk__link *link)
+static void ask_for_watches(ilk__desk *desk, ilk__ear *ear)
 {
+    const ilk__asked asked = {ILK__ASKED_WATCH, NULL};
     size_t cursor = 0;
     ilk__node *node;
 
-    desk->channels_changed = 0;
-    while ((node = ilk__table_bucket(&desk->watches, &cursor)))
-        for (; node && link->up; node = node->next) {
+    while (desk->watch_channels > 0
+           && (node = ilk__table_bucket(&desk->watches, &cursor)))
+        for (; node && ear->link.up; node = node->next) {
             const ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 
             if (watch->line.channel.len)
-                subscribe(link, watch->line.channel.data,
-                          watch->line.channel.len);
+                ilk__ear_ask(ear, "SUBSCRIBE", watch->line.channel.data,
+                             watch->line.channel.len, asked);
         }
 }
 
-void ilk__inbox_came_up(ilk__desk *desk, ilk__link *link)
+void ilk__inbox_channels(ilk__desk *desk, ilk__ear *ear)
 {
+    ask_for_watches(desk, ear);
+    ilk__channels_ask(desk, ear);
+}
+
+/* What it had asked and what it heard is over. */
+static void forget(ilk__desk *desk, ilk__ear *ear)
+{
+    desk->hearing -= ear->hears != 0;
+    ear->hears = 0;
+    ilk__buf_take(&ear->asked, ilk__buf_len(&ear->asked));
+    ilk__channels_lost(desk, ear);
+    if (!desk->hearing && desk->inbox == ILK__INBOX_READY)
+        desk->inbox = ILK__INBOX_WANTED;
+}
+
+void ilk__inbox_came_up(ilk__desk *desk, ilk__ear *ear)
+{
+    const ilk__asked asked = {ILK__ASKED_OWN, NULL};
     char channel[sizeof prefix + ILK__CLIENT_ID_LEN];
     int len =
         snprintf(channel, sizeof channel, "%s%s", prefix, desk->client_id);
 
-    subscribe(link, channel, (size_t)len);
-    if (link->up)
-        ilk__inbox_channels(desk, link);
+    forget(desk, ear);
+    ilk__ear_ask(ear, "SUBSCRIBE", channel, (size_t)len, asked);
+    if (ear->link.up)
+        ilk__inbox_channels(desk, ear);
 }
 
-/* Those who cannot wait without it hear why; the rest is op.c's patience. */
-static void refuse(ilk__desk *desk, ilk__link *link, const ilk_error *why)
+/* Those who cannot wait without it hear why; the rest is op.c's patience. A
+ * replica that refuses is done without. */
+static void refuse(ilk__desk *desk, ilk__ear *ear, const ilk_error *why)
 {
+    ilk__log(ILK__LOG_ERROR, "no wake-ups%s: %s",
+             ear->number ? " by a replica" : "", why->msg);
+    ear->link.wanted = 0;
+    ilk__link_break(&ear->link, why->msg);
+    forget(desk, ear);
+    if (ear->number) {
+        ear->refused = 1;
+        return;
+    }
     desk->inbox_error = *why;
     desk->inbox = ILK__INBOX_REFUSED;
-    link->wanted = 0;
-    ilk__log(ILK__LOG_ERROR, "no wake-ups: %s", why->msg);
     ilk__desk_wake_sleepers(desk);
 }
 
-void ilk__inbox_lost(ilk__desk *desk, const ilk__link *link)
+void ilk__inbox_lost(ilk__desk *desk, ilk__ear *ear)
 {
-    ilk__log(ILK__LOG_INFO, "inbox: %s", link->error.msg);
-    if (desk->inbox == ILK__INBOX_READY)
-        desk->inbox = ILK__INBOX_WANTED;
-    desk->inbox_error = link->error;
-    if (link->error.code == ILK_EAUTH) {
+    const ilk_error *why = &ear->link.error;
+
+    ilk__log(ILK__LOG_INFO, "inbox: %s", why->msg);
+    forget(desk, ear);
+    if (ear->number)
+        return;
+    desk->inbox_error = *why;
+    desk->own_lost = 1;
+    if (desk->hearing && desk->inbox == ILK__INBOX_WANTED)
+        desk->inbox = ILK__INBOX_READY;
+    if (why->code == ILK_EAUTH)
         desk->inbox = ILK__INBOX_REFUSED;
+    if (desk->inbox != ILK__INBOX_WANTED)
         ilk__desk_wake_sleepers(desk);
-    }
 }
 
 /* ---- messages ----------------------------------------------------------- */
+
+/* A replica's copy that is faster than the server's own, or the only one: the
+ * server knows whether it still counts. */
+static void on_second_hand(ilk__waiter *waiter)
+{
+    if (waiter && waiter->watch && waiter->news == ILK__NEWS_NONE)
+        ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+}
 
 static void on_grant(ilk__desk *desk, const ilk__letter *letter)
 {
     ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
 
+    if (letter->second_hand) {
+        on_second_hand(waiter);
+        return;
+    }
     if (!waiter || strcmp(ilk__waiter_token(waiter), letter->token) != 0) {
         desk->unclaimed(desk, letter);
         return;
@@ -117,22 +152,39 @@ static void on_wake(ilk__desk *desk, const ilk__letter *letter)
 {
     ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
 
-    if (!waiter || !waiter->watch)
+    if (waiter && waiter->watch) {
+        ilk__parcel_confirm(waiter, letter->name, letter->name_len);
+        if (waiter->news == ILK__NEWS_NONE)
+            ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+    } else if (!letter->second_hand) {
         desk->unclaimed(desk, letter);
-    else if (waiter->news == ILK__NEWS_NONE)
-        ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+    }
 }
 
 static void on_signal(ilk__desk *desk, const ilk__letter *letter)
 {
     ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
+    int taken = waiter && ilk__parcel_take(waiter, letter);
 
-    if (!waiter || !ilk__parcel_take(waiter, letter))
+    if (!taken && !letter->second_hand)
         desk->unclaimed(desk, letter);
 }
 
+/* A second copy; of what is meant for one waiter, the server's own copy is
+ * worth more than a replica's that came before it. */
+static int is_copy(ilk__desk *desk, const ilk__letter *letter)
+{
+    uint64_t mark = ilk__letter_mark(letter);
+
+    if (letter->verb != ILK__LETTER_SIGNAL || !letter->second_hand)
+        return ilk__recent_seen(&desk->recent, mark);
+    return ilk__recent_has(&desk->recent, mark)
+           || ilk__recent_seen(&desk->recent, ~mark);
+}
+
 /* The text is the reply's own copy and is cut up in place. */
-static void on_message(ilk__desk *desk, const ilk__reply *payload)
+static void on_message(ilk__desk *desk, const ilk__ear *ear,
+                       const ilk__reply *payload)
 {
     ilk__letter letter;
 
@@ -140,8 +192,8 @@ static void on_message(ilk__desk *desk, const ilk__reply *payload)
         ilk__log(ILK__LOG_WARN, "inbox: a message that makes no sense");
         return;
     }
-    if (letter.signal
-        && ilk__recent_seen(&desk->recent, ilk__letter_mark(&letter)))
+    letter.second_hand = ear->number != 0;
+    if (letter.signal && is_copy(desk, &letter))
         return;
     switch (letter.verb) {
     case ILK__LETTER_GRANT: on_grant(desk, &letter); return;
@@ -157,7 +209,8 @@ static void on_channel(ilk__desk *desk, const ilk__reply *channel)
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->watches, &cursor)))
+    while (desk->watch_channels > 0
+           && (node = ilk__table_bucket(&desk->watches, &cursor)))
         for (; node; node = node->next) {
             ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
@@ -169,36 +222,83 @@ static void on_channel(ilk__desk *desk, const ilk__reply *channel)
         }
 }
 
-static void confirmed(ilk__desk *desk)
+/* ---- replies ------------------------------------------------------------ */
+
+static void confirmed(ilk__desk *desk, ilk__ear *ear)
 {
+    desk->hearing += !ear->hears;
+    ear->hears = 1;
+    if (ear->number == 0)
+        desk->own_lost = 0;
+    else if (!desk->own_lost)
+        return; /* the server's own, which is better, is on its way */
     desk->inbox = ILK__INBOX_READY;
     ilk__desk_wake_sleepers(desk);
     ilk__watch_hurry_all(desk);
 }
 
-void ilk__inbox_reply(ilk__desk *desk, ilk__link *link, const ilk__reply *reply)
+static void on_error(ilk__desk *desk, ilk__ear *ear, const ilk__reply *reply)
 {
     ilk_error error = {0}, said = {0};
+    ilk_status st = ilk__reply_error(reply, &said);
+    ilk__asked asked = {ILK__ASKED_OWN, NULL};
+
+    (void)ilk__ear_answered(ear, &asked);
+    if (asked.what == ILK__ASKED_CHANNEL) {
+        ilk__fail(&error, st, "cannot listen to a channel: %.200s", said.msg);
+        ilk__channel_answered(asked.channel, ear, &error);
+    } else if (asked.what != ILK__ASKED_END) {
+        ilk__fail(&error, st, "cannot SUBSCRIBE to %s*: %.200s", prefix,
+                  said.msg);
+        refuse(desk, ear, &error);
+    }
+}
+
+static void on_confirmation(ilk__desk *desk, ilk__ear *ear,
+                            const ilk__reply *channel)
+{
+    ilk__asked asked = {ILK__ASKED_OWN, NULL};
+
+    (void)ilk__ear_answered(ear, &asked);
+    if (asked.what == ILK__ASKED_CHANNEL)
+        ilk__channel_answered(asked.channel, ear, NULL);
+    else if (asked.what == ILK__ASKED_OWN && is_own_channel(desk, channel))
+        confirmed(desk, ear);
+}
+
+/* An array that begins with this word, and texts behind it. */
+static int is_of(const ilk__reply *reply, const char *word, size_t texts)
+{
+    if (!is_text(reply->items[0], word) || reply->count < texts + 1)
+        return 0;
+    for (size_t i = 1; i <= texts; i++)
+        if (reply->items[i]->type != ILK__REPLY_STR)
+            return 0;
+    return 1;
+}
+
+void ilk__inbox_reply(ilk__desk *desk, ilk__ear *ear, const ilk__reply *reply)
+{
+    ilk__reply *const *items = reply->items;
 
     if (reply->type == ILK__REPLY_ERROR) {
-        ilk__fail(&error, ilk__reply_error(reply, &said),
-                  "cannot SUBSCRIBE to %s*: %.200s", prefix, said.msg);
-        refuse(desk, link, &error);
-        ilk__link_break(link, error.msg);
-        return;
-    }
-    if ((reply->type != ILK__REPLY_ARRAY && reply->type != ILK__REPLY_PUSH)
-        || reply->count < 3)
+        on_error(desk, ear, reply);
+    } else if ((reply->type != ILK__REPLY_ARRAY
+                && reply->type != ILK__REPLY_PUSH)
+               || reply->count < 3) {
         return; /* a pong */
-    if (is_text(reply->items[0], "subscribe")) {
-        if (is_own_channel(desk, reply->items[1]))
-            confirmed(desk);
-    } else if (is_text(reply->items[0], "message")
-               && reply->items[1]->type == ILK__REPLY_STR
-               && reply->items[2]->type == ILK__REPLY_STR) {
-        if (is_own_channel(desk, reply->items[1]))
-            on_message(desk, reply->items[2]);
-        else
-            on_channel(desk, reply->items[1]);
+    } else if (is_of(reply, "message", 2)) {
+        if (is_own_channel(desk, items[1])) {
+            on_message(desk, ear, items[2]);
+            return;
+        }
+        ilk__channel_hears(desk, ear, NULL, items[1], items[2]);
+        on_channel(desk, items[1]);
+    } else if (is_of(reply, "pmessage", 3)) {
+        ilk__channel_hears(desk, ear, items[1], items[2], items[3]);
+    } else if (is_of(reply, "subscribe", 1) || is_of(reply, "psubscribe", 1)
+               || is_of(reply, "unsubscribe", 1)
+               || is_of(reply, "punsubscribe", 1)) {
+        on_confirmation(desk, ear, items[1]);
     }
 }

@@ -9,6 +9,7 @@
 #include "keeper_inside.h"
 
 #include "alloc.h"
+#include "channel.h"
 #include "clock.h"
 #include "inbox.h"
 #include "log.h"
@@ -33,8 +34,15 @@ ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
     keeper->end = &keeper->first;
     keeper->held_end = &keeper->held;
     ilk__link_init(&keeper->calls, target);
-    ilk__link_init(&keeper->inbox, target);
+    ilk__keeper_listen(keeper, target);
     return keeper;
+}
+
+void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
+{
+    size_t number = keeper->ear_count++;
+
+    ilk__ear_init(&keeper->ears[number], (unsigned)number, target);
 }
 
 /* ---- links -------------------------------------------------------------- */
@@ -64,19 +72,19 @@ static void run_calls(ilk__keeper *keeper)
     }
 }
 
-static void run_inbox(ilk__keeper *keeper)
+static void run_ear(ilk__keeper *keeper, ilk__ear *ear)
 {
     ilk__reply *reply = NULL;
     ilk__link_event event;
 
-    while ((event = ilk__link_next(&keeper->inbox, &reply))) {
+    while ((event = ilk__link_next(&ear->link, &reply))) {
         ilk__desk_lock(keeper->desk);
         if (event == ILK__LINK_CAME_UP)
-            ilk__inbox_came_up(keeper->desk, &keeper->inbox);
+            ilk__inbox_came_up(keeper->desk, ear);
         else if (event == ILK__LINK_LOST)
-            ilk__inbox_lost(keeper->desk, &keeper->inbox);
+            ilk__inbox_lost(keeper->desk, ear);
         else
-            ilk__inbox_reply(keeper->desk, &keeper->inbox, reply);
+            ilk__inbox_reply(keeper->desk, ear, reply);
         ilk__desk_unlock(keeper->desk);
         ilk__reply_free(reply);
         reply = NULL;
@@ -96,18 +104,45 @@ static void check_patience(ilk__keeper *keeper, int64_t now)
 
 /* ---- the loop ----------------------------------------------------------- */
 
+static void add_counts(ilk__keeper_counts *sum, const ilk__link *link)
+{
+    sum->commands += link->commands;
+    sum->writes += link->writes;
+    sum->bytes_out += link->bytes_out;
+    sum->bytes_in += link->bytes_in;
+    sum->connects += link->connects;
+    sum->connected += link->up != 0;
+}
+
 static void count(ilk__keeper *keeper)
 {
-    const ilk__link *a = &keeper->calls, *b = &keeper->inbox;
+    ilk__keeper_counts sum = {0};
 
-    keeper->counts = (ilk__keeper_counts){
-        .commands = a->commands + b->commands,
-        .writes = a->writes + b->writes,
-        .bytes_out = a->bytes_out + b->bytes_out,
-        .bytes_in = a->bytes_in + b->bytes_in,
-        .connects = a->connects + b->connects,
-        .connected = (a->up != 0) + (b->up != 0),
-    };
+    add_counts(&sum, &keeper->calls);
+    for (size_t i = 0; i < keeper->ear_count; i++)
+        add_counts(&sum, &keeper->ears[i].link);
+    keeper->counts = sum;
+}
+
+/* Open those that are wanted; see that they listen to what is. */
+static void tend_ears(ilk__keeper *keeper)
+{
+    ilk__desk *desk = keeper->desk;
+    int wanted =
+        desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY;
+    int changed = desk->channels_changed;
+
+    desk->channels_changed = 0;
+    for (size_t i = 0; i < keeper->ear_count; i++) {
+        ilk__ear *ear = &keeper->ears[i];
+
+        if (wanted && !ear->refused)
+            ear->link.wanted = 1;
+        if (changed && ear->link.up)
+            ilk__inbox_channels(desk, ear);
+    }
+    if (changed)
+        ilk__channels_sweep(desk);
 }
 
 /* The part of a turn that needs the mutex. 0 when it is time to end. */
@@ -126,10 +161,7 @@ static int keep(ilk__keeper *keeper)
     if (interrupts != keeper->interrupts || desk->closed)
         ilk__desk_wake_sleepers(desk);
     keeper->interrupts = interrupts;
-    if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
-        keeper->inbox.wanted = 1;
-    if (desk->channels_changed && keeper->inbox.up)
-        ilk__inbox_channels(desk, &keeper->inbox);
+    tend_ears(keeper);
     count(keeper);
     return !keeper->stopping
            || ((keeper->first || keeper->held) && now < keeper->stop_by);
@@ -138,17 +170,21 @@ static int keep(ilk__keeper *keeper)
 /* Sleep until a link, the bell or a timer wants something. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
-    struct pollfd fds[3];
+    struct pollfd fds[2 + ILK__EARS_MAX];
+    size_t ears = keeper->ear_count;
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->desk->bell),
                              .events = POLLIN};
     due = ilk__sooner(due, ilk__link_prepare(&keeper->calls, &fds[1]));
-    due = ilk__sooner(due, ilk__link_prepare(&keeper->inbox, &fds[2]));
-    if (poll(fds, 3, ilk__poll_timeout(due)) > 0) {
+    for (size_t i = 0; i < ears; i++)
+        due = ilk__sooner(
+            due, ilk__link_prepare(&keeper->ears[i].link, &fds[2 + i]));
+    if (poll(fds, 2 + ears, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
             ilk__pollable_clear(&keeper->desk->bell);
         ilk__link_polled(&keeper->calls, &fds[1]);
-        ilk__link_polled(&keeper->inbox, &fds[2]);
+        for (size_t i = 0; i < ears; i++)
+            ilk__link_polled(&keeper->ears[i].link, &fds[2 + i]);
     }
 }
 
@@ -174,10 +210,12 @@ static void *keeper_main(void *context)
         if (!going)
             break;
         ilk__link_flush(&keeper->calls);
-        ilk__link_flush(&keeper->inbox);
+        for (size_t i = 0; i < keeper->ear_count; i++)
+            ilk__link_flush(&keeper->ears[i].link);
         sleep_on(keeper, due);
         run_calls(keeper);
-        run_inbox(keeper);
+        for (size_t i = 0; i < keeper->ear_count; i++)
+            run_ear(keeper, &keeper->ears[i]);
     }
     return NULL;
 }
@@ -226,7 +264,8 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     if (running)
         pthread_join(keeper->thread, NULL);
     ilk__link_close(&keeper->calls);
-    ilk__link_close(&keeper->inbox);
+    for (size_t i = 0; i < keeper->ear_count; i++)
+        ilk__ear_close(&keeper->ears[i]);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
@@ -238,7 +277,8 @@ void ilk__keeper_free(ilk__keeper *keeper)
 void ilk__keeper_abandon(ilk__keeper *keeper)
 {
     ilk__link_abandon(&keeper->calls);
-    ilk__link_abandon(&keeper->inbox);
+    for (size_t i = 0; i < keeper->ear_count; i++)
+        ilk__link_abandon(&keeper->ears[i].link);
 }
 
 void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)

@@ -20,6 +20,9 @@ typedef struct ilk__keeper_counts {
 /* The target is borrowed for the keeper's life. NULL: no memory. */
 ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
                              int64_t reply_timeout_ms);
+/* Before it is started: listen there, too. Borrowed as well. At most
+ * ILK__EARS_MAX - 1. */
+void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 
 /* Start the thread unless it runs. ILK_ESYSTEM. Any thread. */
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);

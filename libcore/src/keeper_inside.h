@@ -3,6 +3,7 @@
 #ifndef ILK__KEEPER_INSIDE_H
 #define ILK__KEEPER_INSIDE_H
 
+#include "ear.h"
 #include "keeper.h"
 
 struct ilk__keeper {
@@ -11,7 +12,9 @@ struct ilk__keeper {
     pthread_t thread;
     int started, stopping; /* under the desk's mutex */
     int64_t stop_by;
-    ilk__link calls, inbox;
+    ilk__link calls;
+    ilk__ear ears[ILK__EARS_MAX]; /* the inbox listens on these */
+    size_t ear_count;
     ilk__errand *first, **end;     /* on the wire of the calls link */
     ilk__errand *held, **held_end; /* to be sent when it is up */
     uint32_t interrupts;           /* seen so far */

@@ -124,8 +124,30 @@ int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter)
 {
     size_t index;
 
-    return waiter->watch && index_of(waiter->line, letter, &index)
-           && keep(waiter, letter, index, 0);
+    if (!waiter->watch || !index_of(waiter->line, letter, &index)
+        || !keep(waiter, letter, index, letter->second_hand))
+        return 0;
+    if (letter->second_hand)
+        ilk__watch_refresh(waiter->watch);
+    return 1;
+}
+
+/* The latest: those before it had not taken the place. */
+void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len)
+{
+    ilk__parcel *latest = NULL;
+
+    for (ilk__parcel *p = waiter->parcels; p; p = p->next)
+        if (p->aside && p->letter.verb == ILK__LETTER_SIGNAL
+            && (!len
+                || (p->letter.name_len == len
+                    && memcmp(p->letter.name, name, len) == 0)))
+            latest = p;
+    if (!latest || !wants(waiter, latest->index))
+        return;
+    latest->aside = 0;
+    waiter->parcel_count++;
+    tell_if_complete(waiter);
 }
 
 static void notify_watch(ilk__watch *watch, size_t index,
@@ -164,7 +186,8 @@ void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
     while (*link) {
         ilk__parcel *parcel = *link;
 
-        if (!parcel->aside || parcel->index != index) {
+        if (!parcel->aside || parcel->index != index
+            || parcel->letter.verb == ILK__LETTER_SIGNAL) {
             link = &parcel->next;
         } else if (ticket <= parcel->letter.ticket && wants(waiter, index)) {
             parcel->aside = 0;
@@ -190,7 +213,7 @@ void ilk__parcel_pass_on(ilk__waiter *waiter)
     ilk__desk *desk = waiter->desk;
 
     for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
-        if (p->letter.verb == ILK__LETTER_SIGNAL)
+        if (p->letter.verb == ILK__LETTER_SIGNAL && !p->aside)
             desk->unclaimed(desk, &p->letter);
     ilk__parcel_drop(waiter);
 }

@@ -11,6 +11,11 @@
  * is, whose ticket is not above the message's. A waiter whose own ticket is
  * still on its way keeps the message aside until that comes. One that lost
  * its place and takes it anew has been waiting since its first ticket.
+ *
+ * What was sent to one waiter, but heard second hand, is put aside as well:
+ * if the server found nobody listening, it has sent it to another one. The
+ * watch refreshes at once; the entry's place was given up for this signal if
+ * it is gone.
  */
 #ifndef ILK__PARCEL_H
 #define ILK__PARCEL_H
@@ -22,7 +27,7 @@ typedef struct ilk__parcel ilk__parcel;
 struct ilk__parcel {
     ilk__parcel *next;
     size_t index;       /* of the name, in the waiter's line */
-    int aside;          /* is it ours? our ticket will tell */
+    int aside;          /* is it ours? our ticket will tell, or a refresh */
     ilk__letter letter; /* points into bytes */
     char bytes[];
 };
@@ -33,6 +38,8 @@ int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter);
 void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter);
 /* The waiter's ticket in one of its lists has come. */
 void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
+/* The waiter's entry is in this list no more (of no name: in none). */
+void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len);
 /* Forget all; what was for this waiter alone goes to desk->unclaimed. */
 void ilk__parcel_pass_on(ilk__waiter *waiter);
 void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */

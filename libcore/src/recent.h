@@ -22,6 +22,7 @@ typedef struct ilk__recent {
 
 /* 1 when this mark was seen before; remembers it. */
 int ilk__recent_seen(ilk__recent *recent, uint64_t mark);
+int ilk__recent_has(const ilk__recent *recent, uint64_t mark); /* only asks */
 void ilk__recent_free(ilk__recent *recent);
 
 #endif

@@ -130,7 +130,8 @@ static int is_ipv6(const char *host)
            && (host[len] == '\0' || is_host(host + len + 1));
 }
 
-static ilk_status parse_host(ilk__url *url, ilk__span rest, ilk_error *err)
+ilk_status ilk__url_parse_host(ilk__url *url, ilk__span rest, const char *what,
+                               ilk_error *err)
 {
     int bracket = rest.len != 0 && rest.at[0] == '[', has_port, closed = 1;
     ilk_status st;
@@ -143,27 +144,28 @@ static ilk_status parse_host(ilk__url *url, ilk__span rest, ilk_error *err)
         has_port = rest.len != 0;
         if (!closed || (has_port && rest.at[0] != ':'))
             return ilk__fail(err, ILK_EINVAL,
-                             "URL: the host's bracket is not closed");
+                             "%s: the host's bracket is not closed", what);
         ilk__text_cut(&rest, ':', NULL);
     } else {
         host = ilk__text_cut(&rest, ':', &has_port);
         if (memchr(rest.at, ':', rest.len) != NULL)
             return ilk__fail(err, ILK_EINVAL,
-                             "URL: an IPv6 address stands in brackets");
+                             "%s: an IPv6 address stands in brackets", what);
     }
     port = has_port ? ilk__text_number(rest, 65535) : PORT_DEFAULT;
     if (port < 1)
         return ilk__fail(err, ILK_EINVAL,
-                         "URL: the port must be a number from 1 to 65535");
+                         "%s: the port must be a number from 1 to 65535", what);
     url->port = (int)port;
     if ((st = ilk__text_decode(&url->host, host, "host", err)) != ILK_OK)
         return st;
     if (bracket ? is_ipv6(url->host) : is_host(url->host))
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
-                     host.len == 0 ? "URL: there is no host"
-                                   : "URL: the host is neither a name nor an "
-                                     "address");
+                     host.len == 0 ? "%s: there is no host"
+                                   : "%s: the host is neither a name nor an "
+                                     "address",
+                     what);
 }
 
 static ilk_status bad_db(ilk__span s, ilk_error *err)
@@ -213,6 +215,8 @@ static char **text_field(ilk__url *url, ilk__span key)
 
     if (ilk__text_equals(key, "label"))
         return &url->label;
+    if (url->scheme != ILK__SCHEME_EMBEDDED && ilk__text_equals(key, "listen"))
+        return &url->listen;
     if (tls && ilk__text_equals(key, "ca"))
         return &url->ca;
     if (tls && ilk__text_equals(key, "cert"))
@@ -343,7 +347,7 @@ ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
         || (st = parse_user(out, &p, err)) != ILK_OK)
         goto out;
     if (out->scheme == ILK__SCHEME_TCP || out->scheme == ILK__SCHEME_TLS)
-        if ((st = parse_host(out, p.host, err)) != ILK_OK)
+        if ((st = ilk__url_parse_host(out, p.host, "URL", err)) != ILK_OK)
             goto out;
     if ((st = parse_path(out, &p, err)) == ILK_OK
         && (st = parse_query(out, &p, err)) == ILK_OK)
@@ -356,8 +360,8 @@ out:
 
 void ilk__url_free(ilk__url *url)
 {
-    char *texts[] = {url->host, url->path, url->user, url->label,
-                     url->ca,   url->cert, url->key,  url->shown};
+    char *texts[] = {url->host, url->path, url->user,   url->label, url->ca,
+                     url->cert, url->key,  url->listen, url->shown};
 
     if (url->password != NULL)
         ilk__wipe(url->password, strlen(url->password));

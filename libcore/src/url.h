@@ -3,7 +3,7 @@
 #ifndef ILK__URL_H
 #define ILK__URL_H
 
-#include "error.h"
+#include "url_text.h"
 
 typedef enum ilk__scheme {
     ILK__SCHEME_TCP,     /* redis://  */
@@ -25,7 +25,8 @@ typedef struct ilk__url {
     int64_t connect_timeout_ms; /* query: 0 when not given */
     int64_t reply_timeout_ms;   /* query: 0 when not given */
     int protocol;               /* query: 0, 2 or 3 */
-    char *shown;                /* the URL without its password */
+    char *listen; /* query: replicas to listen to as well, or NULL */
+    char *shown;  /* the URL without its password */
 } ilk__url;
 
 /*
@@ -34,6 +35,9 @@ typedef struct ilk__url {
  * On failure *out is empty; on success free it with ilk__url_free().
  */
 ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err);
+/* `host[:port]` into url->host and url->port; `what` begins the message. */
+ilk_status ilk__url_parse_host(ilk__url *url, ilk__span text, const char *what,
+                               ilk_error *err);
 void ilk__url_free(ilk__url *url); /* leaves it empty */
 
 #endif

@@ -101,7 +101,8 @@ static ilk__act signalled(ilk__op *op)
     const ilk__waiter *waiter = op->subject;
 
     if (waiter->stage != ILK__STAGE_LINGER
-        && (waiter->asked > 1 || waiter->line->name_count > 1))
+        && (waiter->asked > 1 || waiter->line->name_count > 1
+            || waiter->parcels->letter.second_hand))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
 }
@@ -188,32 +189,14 @@ static ilk__act look(ilk__op *op)
     return ilk__op_sleep(op, op->deadline);
 }
 
-/* Ask for the inbox, again if it was refused to somebody before us. */
-static int32_t want_inbox(ilk__waiter *waiter, ilk_error *why)
-{
-    ilk__desk *desk = waiter->desk;
-    int32_t inbox;
-
-    ilk__desk_lock(desk);
-    if (desk->inbox == ILK__INBOX_NONE
-        || (desk->inbox == ILK__INBOX_REFUSED
-            && waiter->stage != ILK__STAGE_INBOX)) {
-        desk->inbox = ILK__INBOX_WANTED;
-        ilk__desk_ring(desk, 0);
-    }
-    inbox = desk->inbox;
-    *why = desk->inbox_error;
-    ilk__desk_unlock(desk);
-    return inbox;
-}
-
 /* The first wait of a client: sleep until its inbox is open. */
 static ilk__act await_inbox(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
     ilk_status over = ended(op, waiter);
     ilk_error why;
-    int32_t inbox = want_inbox(waiter, &why);
+    int32_t inbox = ilk__desk_want_inbox(
+        waiter->desk, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
     if (inbox == ILK__INBOX_READY)

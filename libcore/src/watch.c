@@ -146,10 +146,12 @@ static ilk_status enter(ilk__desk *desk, ilk__watch *watch)
         if (st)
             unlist(watch, watch->line.name_count);
     }
-    if (st)
+    if (st) {
         unreserve_timers(&desk->timers);
-    else if (watch->line.channel.len)
+    } else if (watch->line.channel.len) {
         desk->channels_changed = 1;
+        desk->watch_channels++;
+    }
     return st;
 }
 
@@ -187,7 +189,7 @@ void ilk__watch_drop_if_empty(ilk__watch *watch)
     unlist(watch, watch->line.name_count);
     unreserve_timers(&desk->timers);
     if (watch->line.channel.len)
-        desk->channels_changed = 1;
+        desk->watch_channels--;
     ilk__buf_free(&watch->entries);
     ilk__free(watch);
 }
@@ -291,15 +293,19 @@ void ilk__watch_hurry(ilk__watch *watch)
     ilk__watch_schedule(watch);
 }
 
+void ilk__watch_refresh(ilk__watch *watch)
+{
+    watch->refresh_at = ilk__now_ms();
+    watch->asked_up_to = 0;
+    ilk__watch_schedule(watch);
+}
+
 void ilk__watch_hurry_all(ilk__desk *desk)
 {
     size_t cursor = 0;
     ilk__node *node;
 
     while ((node = ilk__table_bucket(&desk->watches, &cursor)))
-        for (; node; node = node->next) {
-            watch_of(node)->refresh_at = ilk__now_ms();
-            watch_of(node)->asked_up_to = 0;
-            ilk__watch_schedule(watch_of(node));
-        }
+        for (; node; node = node->next)
+            ilk__watch_refresh(watch_of(node));
 }

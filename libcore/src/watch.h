@@ -55,7 +55,8 @@ void ilk__watch_forget(ilk__waiter *waiter); /* no longer settled */
 /* What a reply told about the holder: its lease left, and is it ours. */
 void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
                       int ours);
-void ilk__watch_hurry(ilk__watch *watch);   /* look now */
+void ilk__watch_hurry(ilk__watch *watch);   /* claim now */
+void ilk__watch_refresh(ilk__watch *watch); /* how do all stand? */
 void ilk__watch_hurry_all(ilk__desk *desk); /* after a reconnect: refresh */
 
 void ilk__watch_schedule(ilk__watch *watch); /* by what is due next */

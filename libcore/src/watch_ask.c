@@ -3,6 +3,7 @@
 #include "watch.h"
 
 #include "clock.h"
+#include "parcel.h"
 
 #include <stddef.h>
 
@@ -124,6 +125,7 @@ static void tell(ilk__waiter *waiter, int64_t asked_at, const ilk__reply *reply,
         ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
         return;
     case ILK__CODE_GONE:
+        ilk__parcel_confirm(waiter, NULL, 0);
         if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_GONE);
         return;

@@ -38,6 +38,7 @@ local Client = {
 ---@field connect_timeout_ms number? to connect and log in; default 2000
 ---@field reply_timeout_ms number? to wait for one reply; default 5000
 ---@field label string? shown by inspection; default host:pid
+---@field listen string? replicas to hear wake-ups from as well, "host:port,..."
 ---@field lazy boolean? connect at the first call; default false
 ---@field embedded boolean? false never starts an embedded server
 ---@field protocol integer? RESP 2 or 3; default 3, falling back
@@ -46,6 +47,7 @@ local rules = {
   connect_timeout_ms = { "duration" },
   reply_timeout_ms = { "duration" },
   label = { "string" },
+  listen = { "string" },
   lazy = { "flag", core.ILK_CLIENT_LAZY, when = true },
   embedded = { "flag", core.ILK_CLIENT_NO_EMBEDDED, when = false },
   protocol = { "number" },

@@ -32,6 +32,7 @@ def connect(
     url: str | None = None,
     *,
     label: str | None = None,
+    listen: str | None = None,
     connect_timeout: float | None = None,
     reply_timeout: float | None = None,
     protocol: int | None = None,
@@ -46,6 +47,8 @@ def connect(
     that is started when needed and shared by the user's processes;
     ``embedded=False`` forbids that. ``lazy=True`` postpones connecting to the
     first call. ``label`` is what inspection shows, host:pid by default.
+    ``listen`` names replicas, ``"host:port,..."``: wake-ups and signals are
+    heard from them, too, so that none is missed when a connection breaks.
 
     >>> with connect(url) as client:
     ...     client.ping()
@@ -58,6 +61,7 @@ def connect(
     return Client(
         url,
         label=label,
+        listen=listen,
         connect_timeout=connect_timeout,
         reply_timeout=reply_timeout,
         protocol=protocol,
@@ -79,6 +83,7 @@ class Client:
         url: str | None = None,
         *,
         label: str | None = None,
+        listen: str | None = None,
         connect_timeout: float | None = None,
         reply_timeout: float | None = None,
         protocol: int | None = None,
@@ -86,11 +91,13 @@ class Client:
         lazy: bool = False,
     ) -> None:
         shown = _ffi.c_string(label, "label")
+        replicas = _ffi.c_string(listen, "listen")
         opts = ffi.new("ilk_client_opts *")
         lib.ilk_client_opts_init(opts, ffi.sizeof(opts[0]))
         opts.connect_timeout_ms = _ffi.lease_ms(connect_timeout, "connect_timeout")
         opts.reply_timeout_ms = _ffi.lease_ms(reply_timeout, "reply_timeout")
         opts.label = shown
+        opts.listen = replicas
         if protocol not in (None, 2, 3):
             raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
         opts.protocol = protocol or 0

@@ -15,13 +15,16 @@
 enum { TEXT = 2048 };
 
 ilk__desk desk;
-ilk__link inbox_link;
+ilk__ear inbox_ear, replica_ear;
+ilk__ear *hears;
 
 int desk_case_setup(void **state)
 {
     if (op_case_setup(state) || ilk__desk_open(&desk, "me", NULL))
         return -1;
-    memset(&inbox_link, 0, sizeof inbox_link);
+    ilk__ear_init(&inbox_ear, 0, NULL);
+    ilk__ear_init(&replica_ear, 1, NULL);
+    hears = &inbox_ear;
     desk.unclaimed = ilk__unclaimed;
     desk.inbox = ILK__INBOX_READY;
     return 0;
@@ -41,7 +44,8 @@ int desk_case_teardown(void **state)
     assert_int_equal(desk.stats.waiting, 0);
     assert_int_equal(desk.stats.held, 0);
     ilk__desk_close(&desk);
-    ilk__buf_free(&inbox_link.out);
+    ilk__ear_close(&inbox_ear);
+    ilk__ear_close(&replica_ear);
     return op_case_teardown(state);
 }
 
@@ -241,7 +245,7 @@ void inbox_hears_raw(const char *resp)
     const ilk__reply *reply = op_case_reply(resp);
 
     ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, &inbox_link, reply);
+    ilk__inbox_reply(&desk, hears, reply);
     ilk__desk_unlock(&desk);
 }
 
@@ -259,7 +263,7 @@ void inbox_hears_bytes(const char *payload, size_t len)
     if (len)
         memcpy(reply->items[2]->str, payload, len);
     ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, &inbox_link, reply);
+    ilk__inbox_reply(&desk, hears, reply);
     ilk__desk_unlock(&desk);
 }
 

@@ -60,7 +60,7 @@ static void link_came_up(node *n, ilk__link *link)
         ilk__errands_link_up(&n->keeper);
         ilk__watch_hurry_all(&n->desk);
     } else {
-        ilk__inbox_came_up(&n->desk, link);
+        ilk__inbox_came_up(&n->desk, &n->keeper.ears[0]);
     }
     ilk__desk_unlock(&n->desk);
 }
@@ -82,7 +82,7 @@ static void connect_calls(node *n, void *data)
 static void connect_inbox(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->keeper.inbox);
+    connect_link(n, &n->keeper.ears[0].link);
 }
 
 static void open_if_wanted(node *n, ilk__link *link, event_fn *connects)
@@ -114,7 +114,7 @@ static void link_is_lost(node *n, ilk__link *link)
     if (link == &n->keeper.calls)
         ilk__errands_link_lost(&n->keeper);
     else
-        ilk__inbox_lost(&n->desk, link);
+        ilk__inbox_lost(&n->desk, &n->keeper.ears[0]);
     ilk__desk_unlock(&n->desk);
     node_turn(n);
 }
@@ -128,7 +128,7 @@ static void calls_are_lost(node *n, void *data)
 static void inbox_is_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->keeper.inbox);
+    link_is_lost(n, &n->keeper.ears[0].link);
 }
 
 void node_break(node *n, wire *w)
@@ -163,10 +163,10 @@ static void keep(node *n)
         timer->fire(timer, &n->keeper);
     ilk__errands_start(&n->keeper);
     if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
-        n->keeper.inbox.wanted = 1;
+        n->keeper.ears[0].link.wanted = 1;
     ilk__desk_unlock(desk);
     open_if_wanted(n, &n->keeper.calls, connect_calls);
-    open_if_wanted(n, &n->keeper.inbox, connect_inbox);
+    open_if_wanted(n, &n->keeper.ears[0].link, connect_inbox);
 }
 
 static void planned_turn(node *n, void *data)

@@ -62,7 +62,7 @@ static void deliver(node *n, const letter *l, const ilk__reply *reply)
     if (l->wire == &n->calls)
         ilk__errands_reply(&n->keeper, reply);
     else
-        ilk__inbox_reply(&n->desk, &n->keeper.inbox, reply);
+        ilk__inbox_reply(&n->desk, &n->keeper.ears[0], reply);
     ilk__desk_unlock(&n->desk);
 }
 

@@ -5,8 +5,8 @@
  * threads.
  *
  * The connections are opened when they are needed: one for calls, shared by
- * all threads; one for wake-ups, at the first wait; one for renewals, at the
- * first renewal. A background thread, the keeper, is started with the first
+ * all threads; one for wake-ups, at the first wait, and one more for each
+ * replica that is listened to; one for renewals, at the first renewal. A background thread, the keeper, is started with the first
  * wait or the first renewing lock.
  *
  * After fork() the child's handles answer ILK_EFORKED and send nothing;
@@ -43,6 +43,7 @@ typedef struct ilk_client_opts {
     const char *label;          /**< shown by inspection; default host:pid */
     uint32_t flags;             /**< ILK_CLIENT_… */
     uint32_t protocol;          /**< RESP 2 or 3; default 3, falling back */
+    const char *listen;         /**< replicas, see ilk_client_open() */
 } ilk_client_opts;
 
 /** Counters of a client since it was opened. */
@@ -83,7 +84,12 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * processes of one user share. NULL means $INTERLOCK_URL, and where that is
  * unset the embedded server, unless INTERLOCK_EMBEDDED=0 forbids it. The
  * query may set `connect_timeout_ms`, `reply_timeout_ms`, `label`,
- * `protocol`, and for TLS `ca`, `cert` and `key`.
+ * `protocol`, `listen`, and for TLS `ca`, `cert` and `key`.
+ *
+ * `listen` is `host[:port],...`, up to 7 replicas of the server, reached with
+ * the same login and, with `rediss://`, over TLS. Wake-ups and signals are
+ * then heard from the server and from each of them, so that a connection for
+ * wake-ups may break without one being missed. All else goes to the server.
  *
  * @param[out] out  the client, to be freed; NULL when the call fails
  * @param url       see above; may be NULL

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* channel.c -- subscriptions to channels: asked for, confirmed, taken back. */
+#include "channel_inside.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "log.h"
+
+#include <stddef.h>
+#include <string.h>
+
+ilk__channel *ilk__channel_of_node(ilk__node *node)
+{
+    return (ilk__channel *)((char *)node - offsetof(ilk__channel, node));
+}
+
+int ilk__channel_is_heard(const ilk__channel *channel)
+{
+    for (size_t i = 0; i < ILK__EARS_MAX; i++)
+        if (channel->at[i].asked && !channel->at[i].unanswered)
+            return 1;
+    return 0;
+}
+
+static void wake_all(ilk__channel *channel)
+{
+    for (ilk__listener *l = channel->listeners; l; l = l->next)
+        ilk__unpark(&l->parker);
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+static void ask(ilk__channel *channel, ilk__ear *ear)
+{
+    const ilk__asked asked = {ILK__ASKED_CHANNEL, channel};
+
+    channel->at[ear->number].asked = 1;
+    channel->at[ear->number].unanswered++;
+    ilk__ear_ask(ear, channel->ident[0] == 'p' ? "PSUBSCRIBE" : "SUBSCRIBE",
+                 channel->ident + 1, channel->node.key_len - 1, asked);
+}
+
+static void take_back(ilk__channel *channel, ilk__ear *ear)
+{
+    const ilk__asked asked = {ILK__ASKED_END, NULL};
+
+    channel->at[ear->number].asked = 0;
+    ilk__ear_ask(ear, channel->ident[0] == 'p' ? "PUNSUBSCRIBE" : "UNSUBSCRIBE",
+                 channel->ident + 1, channel->node.key_len - 1, asked);
+}
+
+void ilk__channels_ask(ilk__desk *desk, ilk__ear *ear)
+{
+    size_t cursor = 0;
+    ilk__node *node;
+
+    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+        for (; node && ear->link.up; node = node->next) {
+            ilk__channel *channel = ilk__channel_of_node(node);
+            int wanted = channel->listeners && !channel->why.code
+                         && (ear->number == 0 || channel->letters);
+
+            if (wanted && !channel->at[ear->number].asked)
+                ask(channel, ear);
+            else if (!wanted && channel->at[ear->number].asked)
+                take_back(channel, ear);
+        }
+}
+
+static int is_needed(const ilk__channel *channel)
+{
+    int needed = channel->listeners != NULL;
+
+    for (size_t i = 0; i < ILK__EARS_MAX; i++)
+        needed |= channel->at[i].asked || channel->at[i].unanswered;
+    return needed;
+}
+
+static void drop_unless(ilk__desk *desk, int (*keep)(const ilk__channel *))
+{
+    size_t cursor = 0;
+    ilk__node *node;
+
+    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+        for (ilk__node *next; node; node = next) {
+            ilk__channel *channel = ilk__channel_of_node(node);
+
+            next = node->next;
+            if (keep && keep(channel))
+                continue;
+            ilk__table_remove(&desk->channels, node);
+            ilk__free(channel);
+        }
+}
+
+void ilk__channels_sweep(ilk__desk *desk)
+{
+    drop_unless(desk, is_needed);
+}
+
+void ilk__channels_free(ilk__desk *desk)
+{
+    drop_unless(desk, NULL);
+    ilk__table_free(&desk->channels);
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
+                           const ilk_error *why)
+{
+    channel->at[ear->number].unanswered--;
+    channel->desk->channels_changed = 1; /* it may be needed no more */
+    if (why) {
+        channel->at[ear->number].asked = 0;
+        if (ear->number == 0)
+            channel->why = *why;
+        ilk__log(ILK__LOG_WARN, "%s", why->msg);
+    } else {
+        channel->deaf_since = 0;
+    }
+    wake_all(channel);
+}
+
+/* What it had asked for, is asked for anew when it is back. */
+void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear)
+{
+    size_t cursor = 0;
+    ilk__node *node;
+
+    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+        for (; node; node = node->next) {
+            ilk__channel *channel = ilk__channel_of_node(node);
+            int heard = ilk__channel_is_heard(channel);
+
+            channel->at[ear->number].asked = 0;
+            channel->at[ear->number].unanswered = 0;
+            if (!heard || ilk__channel_is_heard(channel))
+                continue;
+            channel->deaf_since = ilk__now_ms();
+            for (ilk__listener *l = channel->listeners; l; l = l->next)
+                l->gaps++;
+            wake_all(channel);
+        }
+    desk->channels_changed = 1;
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+static ilk__heard *copy_of(const ilk__reply *channel, const ilk__reply *payload,
+                           int letters)
+{
+    /* a letter is cut up in place, so it has bytes of its own */
+    size_t room =
+        channel->len + payload->len + 2 + (letters ? payload->len + 1 : 0);
+    ilk__heard *heard = ilk__calloc(1, sizeof *heard + room);
+    char *to;
+
+    if (!heard)
+        return NULL;
+    to = heard->bytes;
+    memcpy(to, channel->str, channel->len);
+    heard->channel = to;
+    heard->channel_len = channel->len;
+    to += channel->len + 1;
+    memcpy(to, payload->str, payload->len);
+    heard->data = to;
+    heard->data_len = payload->len;
+    to += payload->len + 1;
+    if (letters) {
+        memcpy(to, payload->str, payload->len);
+        (void)ilk__letter_read(&heard->letter, to, payload->len);
+    }
+    return heard;
+}
+
+static void keep(ilk__listener *listener, const ilk__reply *channel,
+                 const ilk__reply *payload)
+{
+    ilk__heard *heard = copy_of(channel, payload, listener->letters);
+
+    if (heard) {
+        *listener->end = heard;
+        listener->end = &heard->next;
+        listener->count++;
+    }
+    if (!heard || listener->count > ILK__HEARD_MAX) {
+        listener->lost++;
+        if (heard)
+            ilk__heard_free(ilk__listener_take(listener));
+    }
+    ilk__unpark(&listener->parker);
+}
+
+/* 0: the message is a copy, or a replica's that has no id. */
+static int is_new(ilk__channel *channel, const ilk__ear *ear,
+                  const ilk__reply *payload, int *is_letter)
+{
+    char *text =
+        channel->letters ? ilk__memdup(payload->str, payload->len) : NULL;
+    ilk__letter letter;
+    int is_first = ear->number == 0;
+
+    *is_letter =
+        text && ilk__letter_read(&letter, text, payload->len) && letter.signal;
+    if (*is_letter)
+        is_first =
+            !ilk__recent_seen(&channel->desk->recent,
+                              ilk__letter_mark(&letter) + channel->node.hash);
+    ilk__free(text);
+    return is_first;
+}
+
+void ilk__channel_hears(ilk__desk *desk, const ilk__ear *ear,
+                        const ilk__reply *pattern, const ilk__reply *channel,
+                        const ilk__reply *payload)
+{
+    const ilk__reply *of = pattern ? pattern : channel;
+    ilk__channel *found =
+        ilk__channel_find(desk, pattern ? 'p' : 'c', of->str, of->len);
+    int is_letter;
+
+    if (!found || !is_new(found, ear, payload, &is_letter))
+        return;
+    for (ilk__listener *l = found->listeners; l; l = l->next)
+        if (is_letter || !l->letters)
+            keep(l, channel, payload);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * channel.h -- listening to a channel, or to all that match a glob pattern.
+ *
+ *     begin --> SUBSCRIBE --> confirmed --> next, next ... --> end
+ *
+ * One subscription of the client serves all its listeners to the same
+ * channel. It is asked for anew after a reconnect, and taken back behind the
+ * last listener. From the moment begin() has answered ILK_OK, a message is
+ * kept for next(), up to ILK__HEARD_MAX of them; then the oldest goes and
+ * `lost` counts it. What is published while the connection is down is not
+ * heard at all: `gaps` counts how often that may have happened, and who waits
+ * for a change looks at the thing itself when it has grown.
+ *
+ * A listener of letters (letter.h) hears them on all the client's ears, each
+ * once. Others hear what the server itself sends, since copies of a message
+ * without an id cannot be told from a second message.
+ */
+#ifndef ILK__CHANNEL_H
+#define ILK__CHANNEL_H
+
+#include "desk.h"
+#include "ear.h"
+#include "letter.h"
+
+#include <interlock/client.h>
+
+enum { ILK__HEARD_MAX = 1024 };
+
+/* A message, to be freed with ilk__heard_free(). */
+typedef struct ilk__heard ilk__heard;
+struct ilk__heard {
+    ilk__heard *next;
+    const char *channel;
+    size_t channel_len;
+    const char *data; /* the message as it came */
+    size_t data_len;
+    ilk__letter letter; /* for those who listen to letters */
+    char bytes[];
+};
+
+typedef struct ilk__listener ilk__listener;
+struct ilk__listener {
+    ilk__desk *desk;
+    ilk__parker parker;
+    _Atomic int cancelled;
+    int letters;
+    int awaits_message; /* else that it is confirmed */
+
+    /* under the desk's mutex */
+    ilk__channel *channel; /* NULL: it does not listen */
+    ilk__listener *next;
+    ilk__heard *first, **end;
+    size_t count;
+    int64_t lost, gaps;
+};
+
+/* A channel's or a pattern's name, and what is expected there. */
+typedef struct ilk__channel_of {
+    const void *name;
+    size_t len;
+    int is_pattern, letters;
+} ilk__channel_of;
+
+ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
+                              ilk_error *err);
+/* Not in a forked child: there it is forgotten. */
+void ilk__listener_destroy(ilk__listener *listener);
+
+/*
+ * Listen, from when this answers ILK_OK. After ILK_EINTR call it again with
+ * the same channel. Whatever else it answers, the listener does not listen:
+ * ILK_ETIMEOUT, ILK_ECANCELLED, ILK_ECLOSED, ILK_ECONN, ILK_EAUTH, ILK_ENOMEM.
+ */
+ilk_status ilk__listen_begin(ilk_client *client, ilk__listener *listener,
+                             const ilk__channel_of *to, int64_t deadline,
+                             ilk_error *err);
+/* The next message. It goes on listening, also after ILK_ETIMEOUT, ILK_EINTR
+ * and ILK_ECANCELLED; ILK_ECONN: nothing was heard from the server for a
+ * minute. One at a time for each listener. */
+ilk_status ilk__listen_next(ilk_client *client, ilk__listener *listener,
+                            ilk__heard **out, int64_t deadline, ilk_error *err);
+void ilk__listen_end(ilk__listener *listener);
+/* Ends a wait of the listener's with ILK_ECANCELLED. Any thread. */
+void ilk__listen_cancel(ilk__listener *listener);
+void ilk__heard_free(ilk__heard *heard);
+
+/* ---- for the inbox; the mutex is held ----------------------------------- */
+
+/* Ask this ear for what is wanted and not asked for, and the reverse. */
+void ilk__channels_ask(ilk__desk *desk, ilk__ear *ear);
+void ilk__channels_sweep(ilk__desk *desk); /* those that nobody needs */
+/* The answer to what was asked for this channel; why: it was refused. */
+void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
+                           const ilk_error *why);
+/* The ear is deaf; what it had asked will not be answered. */
+void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear);
+/* A message; pattern: the one that it matched, or NULL. */
+void ilk__channel_hears(ilk__desk *desk, const ilk__ear *ear,
+                        const ilk__reply *pattern, const ilk__reply *channel,
+                        const ilk__reply *payload);
+void ilk__channels_free(ilk__desk *desk); /* there are no listeners */
+
+#endif

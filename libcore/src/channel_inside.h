@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* channel_inside.h -- what the subscriptions and their listeners share. */
+#ifndef ILK__CHANNEL_INSIDE_H
+#define ILK__CHANNEL_INSIDE_H
+
+#include "channel.h"
+
+/* A channel or pattern that somebody listens to, or did until now. */
+struct ilk__channel {
+    ilk__node node; /* in desk->channels, by ident */
+    ilk__desk *desk;
+    int letters; /* some listeners expect them: all ears listen */
+    ilk__listener *listeners;
+    struct {
+        int asked;      /* subscribed, or about to be */
+        int unanswered; /* subscribing commands */
+    } at[ILK__EARS_MAX];
+    int64_t deaf_since; /* local; 0: it is heard */
+    ilk_error why;      /* the server refused it; code 0: it did not */
+    char ident[];       /* 'c' or 'p', and the name */
+};
+
+ilk__channel *ilk__channel_of_node(ilk__node *node);
+ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
+                                size_t len);
+int ilk__channel_is_heard(const ilk__channel *channel);
+/* The mutex is held. */
+ilk_status ilk__listener_join(ilk__listener *listener,
+                              const ilk__channel_of *to);
+extern const ilk__op_type ilk__listen_op; /* op->subject: an ilk__listener */
+ilk__heard *ilk__listener_take(ilk__listener *listener); /* NULL: none */
+
+#endif

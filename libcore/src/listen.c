@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* listen.c -- one who listens to a channel: joins, waits, leaves. */
+#include "channel_inside.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "run.h"
+
+#include <string.h>
+
+ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
+                              ilk_error *err)
+{
+    memset(listener, 0, sizeof *listener);
+    listener->desk = desk;
+    listener->end = &listener->first;
+    return ilk__parker_init(&listener->parker, err);
+}
+
+void ilk__heard_free(ilk__heard *heard)
+{
+    ilk__free(heard);
+}
+
+ilk__heard *ilk__listener_take(ilk__listener *listener)
+{
+    ilk__heard *heard = listener->first;
+
+    if (!heard)
+        return NULL;
+    listener->first = heard->next;
+    if (!listener->first)
+        listener->end = &listener->first;
+    listener->count--;
+    return heard;
+}
+
+/* ---- joining and leaving ------------------------------------------------ */
+
+ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
+                                size_t len)
+{
+    ilk__buf *ident = &desk->scratch;
+    ilk__node *node;
+
+    ilk__buf_take(ident, ilk__buf_len(ident));
+    if (ilk__buf_add(ident, &kind, 1) || ilk__buf_add(ident, name, len))
+        return NULL;
+    node = ilk__table_find(&desk->channels, ilk__buf_data(ident), len + 1);
+    return node ? ilk__channel_of_node(node) : NULL;
+}
+
+static ilk__channel *make(ilk__desk *desk, const ilk__channel_of *to)
+{
+    ilk__channel *channel = ilk__calloc(1, sizeof *channel + to->len + 1);
+
+    if (!channel)
+        return NULL;
+    channel->desk = desk;
+    channel->deaf_since = ilk__now_ms();
+    channel->ident[0] = to->is_pattern ? 'p' : 'c';
+    memcpy(channel->ident + 1, to->name, to->len);
+    if (ilk__table_add(&desk->channels, &channel->node, channel->ident,
+                       to->len + 1)) {
+        ilk__free(channel);
+        return NULL;
+    }
+    return channel;
+}
+
+ilk_status ilk__listener_join(ilk__listener *listener,
+                              const ilk__channel_of *to)
+{
+    ilk__desk *desk = listener->desk;
+    ilk__channel *channel =
+        ilk__channel_find(desk, to->is_pattern ? 'p' : 'c', to->name, to->len);
+
+    if (!channel)
+        channel = make(desk, to);
+    if (!channel)
+        return ILK_ENOMEM;
+    channel->letters |= to->letters;
+    if (!channel->listeners)
+        channel->why.code = 0;
+    listener->letters = to->letters;
+    listener->lost = listener->gaps = 0;
+    listener->channel = channel;
+    listener->next = channel->listeners;
+    channel->listeners = listener;
+    desk->channels_changed = 1;
+    ilk__desk_ring(desk, 0);
+    return ILK_OK;
+}
+
+void ilk__listen_end(ilk__listener *listener)
+{
+    ilk__desk *desk = listener->desk;
+    ilk__heard *heard;
+
+    ilk__desk_lock(desk);
+    if (listener->channel) {
+        ilk__listener **link = &listener->channel->listeners;
+
+        while (*link != listener)
+            link = &(*link)->next;
+        *link = listener->next;
+        listener->channel = NULL;
+        desk->channels_changed = 1;
+        ilk__desk_ring(desk, 0);
+    }
+    while ((heard = ilk__listener_take(listener)))
+        ilk__heard_free(heard);
+    ilk__desk_unlock(desk);
+}
+
+void ilk__listener_destroy(ilk__listener *listener)
+{
+    ilk__listen_end(listener);
+    ilk__parker_destroy(&listener->parker);
+}
+
+void ilk__listen_cancel(ilk__listener *listener)
+{
+    atomic_store(&listener->cancelled, 1);
+    ilk__unpark(&listener->parker);
+}
+
+/* ---- waiting: an operation that asks nothing ---------------------------- */
+
+typedef struct outlook {
+    int done;
+    int64_t deaf_since;
+    ilk_error why;
+} outlook;
+
+static outlook look_around(ilk__listener *listener)
+{
+    ilk__desk *desk = listener->desk;
+    const ilk__channel *channel = listener->channel;
+    outlook out;
+
+    ilk__desk_lock(desk);
+    out.done = listener->awaits_message ? listener->first != NULL
+                                        : ilk__channel_is_heard(channel);
+    out.deaf_since = channel->deaf_since;
+    out.why = channel->why;
+    ilk__desk_unlock(desk);
+    return out;
+}
+
+static ilk__act look(ilk__op *op, int again)
+{
+    ilk__listener *listener = op->subject;
+    outlook seen = look_around(listener);
+    int64_t limit = ILK__FOREVER;
+    ilk_error why;
+
+    if (seen.done)
+        return ilk__op_done(op, ILK_OK);
+    if (atomic_exchange(&listener->cancelled, 0))
+        return ilk__op_end(op, ILK_ECANCELLED);
+    if (seen.why.code)
+        return ilk__op_fail(op, (ilk_status)seen.why.code, "%s", seen.why.msg);
+    if (ilk__desk_want_inbox(listener->desk, again, &why) == ILK__INBOX_REFUSED)
+        return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
+    if (op->now >= op->deadline)
+        return ilk__op_end(op, ILK_ETIMEOUT);
+    if (seen.deaf_since)
+        limit = seen.deaf_since + ILK__CONTACT_LOST_MS;
+    if (op->now >= limit)
+        return ilk__op_fail(op, ILK_ECONN, "no connection for messages: %s",
+                            why.msg);
+    return ilk__op_sleep(op, ilk__sooner(op->deadline, limit));
+}
+
+static ilk__act wake(ilk__op *op, ilk__cause cause)
+{
+    if (cause == ILK__CAUSE_CLOSED)
+        return ilk__op_end(op, ILK_ECLOSED);
+    if (cause == ILK__CAUSE_INTERRUPT)
+        return ilk__op_end(op, ILK_EINTR);
+    return look(op, 0);
+}
+
+static ilk__act start(ilk__op *op)
+{
+    return look(op, 1);
+}
+
+const ilk__op_type ilk__listen_op = {.name = "listen",
+                                     .script = ILK__SCRIPT_NONE,
+                                     .reads = 1,
+                                     .start = start,
+                                     .wake = wake};
+
+static ilk_status run(ilk_client *client, ilk__listener *listener,
+                      int awaits_message, int64_t deadline, ilk_error *err)
+{
+    ilk_error own = {0};
+    ilk__op op;
+    ilk_status st;
+
+    listener->awaits_message = awaits_message;
+    ilk__op_init(&op, &ilk__listen_op, listener, deadline, err ? err : &own);
+    st = ilk__run(client, &op, &listener->parker);
+    ilk__op_free(&op);
+    return st;
+}
+
+ilk_status ilk__listen_begin(ilk_client *client, ilk__listener *listener,
+                             const ilk__channel_of *to, int64_t deadline,
+                             ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    ilk__desk_lock(listener->desk);
+    if (!listener->channel) {
+        atomic_store(&listener->cancelled, 0);
+        st = ilk__listener_join(listener, to);
+    }
+    ilk__desk_unlock(listener->desk);
+    if (st)
+        return ilk__fail(err, st, "out of memory");
+    st = run(client, listener, 0, deadline, err);
+    if (st && st != ILK_EINTR)
+        ilk__listen_end(listener);
+    return st;
+}
+
+ilk_status ilk__listen_next(ilk_client *client, ilk__listener *listener,
+                            ilk__heard **out, int64_t deadline, ilk_error *err)
+{
+    ilk_status st;
+
+    *out = NULL;
+    if (!listener->channel)
+        return ilk__fail(err, ILK_EINVAL, "it does not listen");
+    st = run(client, listener, 1, deadline, err);
+    if (st)
+        return st;
+    ilk__desk_lock(listener->desk);
+    *out = ilk__listener_take(listener);
+    ilk__desk_unlock(listener->desk);
+    return ILK_OK;
+}
