@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_channel.c -- listening to channels and patterns of a real server. */
+#include "channel.h"
+#include "client.h"
+#include "clock.h"
+#include "lock_thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct ear_of {
+    ilk_client *client;
+    ilk__listener listener;
+} ear_of;
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+static void listener_open(ear_of *e, const char *url)
+{
+    ilk_error err = {0};
+
+    e->client = open_client_at(url);
+    assert_status(ILK_OK,
+                  ilk__listener_init(&e->listener, e->client->desk, &err));
+}
+
+static void listener_close(ear_of *e)
+{
+    ilk__listener_destroy(&e->listener);
+    ilk_client_free(e->client);
+}
+
+static ilk_status begin(ear_of *e, const char *name, int is_pattern,
+                        ilk_error *err)
+{
+    const ilk__channel_of to = {
+        .name = name, .len = strlen(name), .is_pattern = is_pattern};
+
+    return ilk__listen_begin(e->client, &e->listener, &to,
+                             ilk__deadline(patience(2000)), err);
+}
+
+static ilk_status next(ear_of *e, int64_t timeout_ms, ilk__heard **out,
+                       ilk_error *err)
+{
+    return ilk__listen_next(e->client, &e->listener, out,
+                            ilk__deadline(timeout_ms), err);
+}
+
+static void assert_hears(ear_of *e, const char *channel, const char *data)
+{
+    ilk_error err = {0};
+    ilk__heard *heard;
+
+    assert_status(ILK_OK, next(e, patience(2000), &heard, &err));
+    assert_int_equal(heard->channel_len, strlen(channel));
+    assert_memory_equal(heard->channel, channel, strlen(channel));
+    assert_int_equal(heard->data_len, strlen(data));
+    assert_memory_equal(heard->data, data, strlen(data));
+    ilk__heard_free(heard);
+}
+
+/* ---- hearing ------------------------------------------------------------ */
+
+static void what_is_published_after_begin_is_heard(void **state)
+{
+    ilk_error err = {0};
+    ear_of e;
+
+    (void)state;
+    listener_open(&e, fx.unix_url);
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+
+    assert_int_equal(fixture_int(&fx, "PUBLISH news one"), 1);
+    assert_int_equal(fixture_int(&fx, "PUBLISH news two"), 1);
+
+    assert_hears(&e, "news", "one");
+    assert_hears(&e, "news", "two");
+    listener_close(&e);
+}
+
+static void a_pattern_hears_all_that_match(void **state)
+{
+    ilk_error err = {0};
+    ear_of e;
+
+    (void)state;
+    listener_open(&e, fx.unix_url);
+    assert_status(ILK_OK, begin(&e, "jobs.*", 1, &err));
+
+    assert_int_equal(fixture_int(&fx, "PUBLISH jobs.red 1"), 1);
+    assert_int_equal(fixture_int(&fx, "PUBLISH work.red 1"), 0);
+    assert_int_equal(fixture_int(&fx, "PUBLISH jobs.blue 2"), 1);
+
+    assert_hears(&e, "jobs.red", "1");
+    assert_hears(&e, "jobs.blue", "2");
+    listener_close(&e);
+}
+
+static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
+{
+    ilk_error err = {0};
+    ear_of e;
+    ilk__listener second;
+    const ilk__channel_of news = {.name = "news", .len = 4};
+
+    (void)state;
+    listener_open(&e, fx.unix_url);
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+    assert_status(ILK_OK, ilk__listener_init(&second, e.client->desk, &err));
+    assert_status(ILK_OK, ilk__listen_begin(e.client, &second, &news,
+                                            ilk__deadline(2000), &err));
+    ilk__listen_end(&e.listener);
+    assert_int_equal(fixture_int(&fx, "PUBLISH news one"), 1);
+
+    ilk__listener_destroy(&second);
+
+    assert_int_equal(fixture_await(&fx, "news\n0", (int)patience(2000),
+                                   "PUBSUB NUMSUB news"),
+                     0);
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+    assert_int_equal(fixture_int(&fx, "PUBLISH news two"), 1);
+    assert_hears(&e, "news", "two");
+    listener_close(&e);
+}
+
+static void after_a_broken_connection_it_listens_again(void **state)
+{
+    ilk_error err = {0};
+    ear_of e;
+
+    (void)state;
+    listener_open(&e, fx.unix_url);
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+
+    assert_true(fixture_int(&fx, "CLIENT KILL TYPE pubsub") >= 1);
+    assert_int_equal(
+        fixture_await(&fx, "1", (int)patience(2000), "PUBLISH news back"), 0);
+
+    assert_hears(&e, "news", "back");
+    assert_int_equal(e.listener.gaps, 1);
+    listener_close(&e);
+}
+
+/* ---- the end of a wait -------------------------------------------------- */
+
+static void silence_lasts_as_long_as_was_asked(void **state)
+{
+    ilk_error err = {0};
+    ilk__heard *heard;
+    int64_t began;
+    ear_of e;
+
+    (void)state;
+    listener_open(&e, fx.unix_url);
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+
+    began = fixture_now_ms();
+    assert_status(ILK_ETIMEOUT, next(&e, 0, &heard, &err));
+    assert_on_time(fixture_now_ms() - began, 0);
+    began = fixture_now_ms();
+    assert_status(ILK_ETIMEOUT, next(&e, 200, &heard, &err));
+    assert_on_time(fixture_now_ms() - began, 200);
+
+    assert_null(heard);
+    listener_close(&e);
+}
+
+static ear_of disturbed;
+
+static void *listen_for_ever(void *context)
+{
+    ilk_error err = {0};
+    ilk__heard *heard;
+
+    return (void *)(intptr_t)next(context, -1, &heard, &err);
+}
+
+static ilk_status end_by(void (*disturb)(void))
+{
+    ilk_error err = {0};
+    pthread_t thread;
+    void *status;
+
+    listener_open(&disturbed, fx.unix_url);
+    assert_status(ILK_OK, begin(&disturbed, "news", 0, &err));
+    assert_int_equal(pthread_create(&thread, NULL, listen_for_ever, &disturbed),
+                     0);
+    fixture_sleep_ms(50);
+    disturb();
+    assert_int_equal(pthread_join(thread, &status), 0);
+    listener_close(&disturbed);
+    return (ilk_status)(intptr_t)status;
+}
+
+static void interrupt(void)
+{
+    (void)ilk_client_interrupt(disturbed.client);
+}
+
+static void cancel(void)
+{
+    ilk__listen_cancel(&disturbed.listener);
+}
+
+static void shut(void)
+{
+    (void)ilk_client_close(disturbed.client, NULL);
+}
+
+static void interrupt_cancel_and_close_end_a_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(end_by(interrupt), ILK_EINTR);
+    assert_int_equal(end_by(cancel), ILK_ECANCELLED);
+    assert_int_equal(end_by(shut), ILK_ECLOSED);
+}
+
+/* ---- refused ------------------------------------------------------------ */
+
+static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
+{
+    ilk_client *other = open_client();
+    ilk_lock *held = open_lock(other, "pier"), *lock;
+    ilk_error err = {0};
+    char url[256];
+    ear_of e;
+
+    (void)state;
+    assert_string_equal(
+        fixture_command(&fx, "ACL SETUSER bob on >pw ~* +@all resetchannels "
+                             "&ilk:inbox:* &news"),
+        "OK");
+    snprintf(url, sizeof url, "redis://bob:pw@127.0.0.1:%d", fx.port);
+    listener_open(&e, url);
+
+    assert_status(ILK_EAUTH, begin(&e, "secret", 0, &err));
+    assert_non_null(strstr(err.msg, "NOPERM"));
+
+    assert_status(ILK_OK, begin(&e, "news", 0, &err));
+    assert_int_equal(fixture_int(&fx, "PUBLISH news one"), 1);
+    assert_hears(&e, "news", "one");
+    lock = open_lock(e.client, "pier");
+    assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err));
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 2000, &err));
+    ilk_lock_free(lock);
+    ilk_lock_free(held);
+    listener_close(&e);
+    ilk_client_free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_published_after_begin_is_heard),
+        cmocka_unit_test(a_pattern_hears_all_that_match),
+        cmocka_unit_test(a_subscription_lasts_as_long_as_somebody_listens),
+        cmocka_unit_test(after_a_broken_connection_it_listens_again),
+        cmocka_unit_test(silence_lasts_as_long_as_was_asked),
+        cmocka_unit_test(interrupt_cancel_and_close_end_a_wait),
+        cmocka_unit_test(a_channel_without_a_right_is_told_and_waits_go_on),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

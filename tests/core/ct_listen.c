@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_listen.c -- a client that listens to a replica as well: either
+ * connection is killed in turn, and nothing is lost or comes twice. */
+#include "channel.h"
+#include "client.h"
+#include "clock.h"
+#include "lock_thread.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fixture replica;
+
+static int setup(void **state)
+{
+    char args[64];
+
+    (void)state;
+    if (fixture_start(&fx, "--repl-diskless-sync-delay 0"))
+        return -1;
+    snprintf(args, sizeof args, "--replicaof 127.0.0.1 %d", fx.port);
+    if (fixture_start(&replica, args))
+        return -1;
+    return fixture_await(&fx, "1", 10000, "WAIT 1 100");
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&replica) | fixture_stop(&fx);
+}
+
+static ilk_client *open_listening(void)
+{
+    char url[256];
+
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d?listen=127.0.0.1:%d",
+             fx.port, replica.port);
+    return open_client_at(url);
+}
+
+/* The client's own channel has so many listeners there. */
+static void await_ears(fixture *at, const ilk_client *client, int count)
+{
+    char expected[128], channel[96];
+
+    snprintf(channel, sizeof channel, "ilk:inbox:%s", ilk_client_id(client));
+    snprintf(expected, sizeof expected, "%s\n%d", channel, count);
+    assert_int_equal(fixture_await(at, expected, (int)patience(5000),
+                                   "PUBSUB NUMSUB %s", channel),
+                     0);
+}
+
+/* The replica has sent on what it was told, so that only one is deaf now. */
+static void kill_ears(fixture *at)
+{
+    assert_int_equal(fixture_await(&fx, "1", 10000, "WAIT 1 1000"), 0);
+    (void)fixture_int(at, "CLIENT KILL TYPE pubsub");
+}
+
+/* A first wait, so that the inbox is open on both. */
+static void open_inbox(ilk_client *client)
+{
+    ilk_client *other = open_client();
+    ilk_lock *held = open_lock(other, "door"),
+             *lock = open_lock(client, "door");
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 20, &err));
+    ilk_lock_free(lock);
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    ilk_lock_free(held);
+    ilk_client_free(other);
+    await_ears(&fx, client, 1);
+    await_ears(&replica, client, 1);
+}
+
+/* ---- letters ------------------------------------------------------------ */
+
+enum { LETTERS = 400 };
+
+typedef struct audience {
+    ilk_client *client;
+    ilk__listener listener;
+    int heard[LETTERS]; /* how often each */
+    ilk_status ended;
+} audience;
+
+static void *listen_to_all(void *context)
+{
+    audience *a = context;
+    ilk_error err = {0};
+    ilk__heard *heard;
+    int number = 0;
+
+    while (number < LETTERS - 1) {
+        a->ended = ilk__listen_next(a->client, &a->listener, &heard,
+                                    ilk__deadline(patience(5000)), &err);
+        if (a->ended)
+            return NULL;
+        number = atoi(heard->letter.data);
+        if (number >= 0 && number < LETTERS)
+            a->heard[number]++;
+        ilk__heard_free(heard);
+    }
+    return NULL;
+}
+
+static void publish_letter(int number)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "1 notify 0 id%d 3 red%d", number, number);
+    (void)fixture_call(&fx, "PUBLISH", "jobs.red", text, (char *)NULL);
+}
+
+static void each_letter_is_heard_once_whichever_connection_dies(void **state)
+{
+    const ilk__channel_of jobs = {
+        .name = "jobs.*", .len = 6, .is_pattern = 1, .letters = 1};
+    static audience a;
+    ilk_error err = {0};
+    pthread_t thread;
+
+    (void)state;
+    memset(&a, 0, sizeof a);
+    a.client = open_listening();
+    open_inbox(a.client);
+    assert_status(ILK_OK,
+                  ilk__listener_init(&a.listener, a.client->desk, &err));
+    assert_status(ILK_OK, ilk__listen_begin(a.client, &a.listener, &jobs,
+                                            ilk__deadline(5000), &err));
+    assert_int_equal(
+        fixture_await(&replica, "1", (int)patience(5000), "PUBSUB NUMPAT"), 0);
+    assert_int_equal(pthread_create(&thread, NULL, listen_to_all, &a), 0);
+
+    for (int i = 0; i < LETTERS; i++) {
+        fixture *victim = i / 20 % 2 ? &replica : &fx;
+
+        publish_letter(i);
+        if (i % 20 != 10)
+            continue;
+        kill_ears(victim); /* one dies, the other hears what follows */
+        for (int more = 0; more < 5 && i < LETTERS - 2; more++)
+            publish_letter(++i);
+        assert_int_equal(
+            fixture_await(victim, "1", (int)patience(5000), "PUBSUB NUMPAT"),
+            0);
+    }
+
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(a.ended, ILK_OK);
+    for (int i = 0; i < LETTERS; i++)
+        if (a.heard[i] != 1)
+            fail_msg("letter %d was heard %d times", i, a.heard[i]);
+    assert_int_equal(a.listener.gaps, 0);
+    ilk__listener_destroy(&a.listener);
+    ilk_client_free(a.client);
+}
+
+/* ---- grants ------------------------------------------------------------- */
+
+enum { TAKERS = 4, TURNS = 60 };
+
+static _Atomic int inside, clashes, turns;
+static _Atomic int64_t longest_ms;
+
+static void take_a_turn(ilk_lock *lock)
+{
+    int64_t began = fixture_now_ms(), took;
+    ilk_error err = {0};
+
+    if (ilk_lock_acquire(lock, patience(20000), &err))
+        return;
+    took = fixture_now_ms() - began;
+    if (took > longest_ms)
+        longest_ms = took;
+    clashes += atomic_fetch_add(&inside, 1) != 0;
+    turns++;
+    fixture_sleep_ms(2);
+    atomic_fetch_sub(&inside, 1);
+    if (ilk_lock_release(lock, &err))
+        clashes++;
+}
+
+static void *take_turns(void *client)
+{
+    ilk_lock *lock = open_lock(client, "turns");
+
+    for (int i = 0; i < TURNS; i++)
+        take_a_turn(lock);
+    ilk_lock_free(lock);
+    return NULL;
+}
+
+static void grants_go_on_whichever_connection_dies(void **state)
+{
+    ilk_client *clients[TAKERS];
+    pthread_t threads[TAKERS];
+
+    (void)state;
+    for (int i = 0; i < TAKERS; i++) {
+        clients[i] = open_listening();
+        open_inbox(clients[i]);
+    }
+    for (int i = 0; i < TAKERS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, take_turns, clients[i]), 0);
+    for (int i = 0; turns < TAKERS * TURNS && i < 500; i++) {
+        kill_ears(i % 2 ? &replica : &fx);
+        fixture_sleep_ms(40);
+    }
+    for (int i = 0; i < TAKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    assert_int_equal(turns, TAKERS * TURNS);
+    assert_int_equal(clashes, 0);
+    assert_true(longest_ms < patience(5000));
+    for (int i = 0; i < TAKERS; i++)
+        ilk_client_free(clients[i]);
+}
+
+/* ---- a replica that dies ------------------------------------------------ */
+
+static void hand_over(ilk_lock *from, ilk_lock *to)
+{
+    taker waiting;
+    ilk_error err = {0};
+    int64_t began;
+
+    assert_status(ILK_OK, ilk_lock_acquire(from, 5000, &err));
+    start_taker(&waiting, to, 10000);
+    await_waiters("pier", 1);
+    began = fixture_now_ms();
+    assert_status(ILK_OK, ilk_lock_release(from, &err));
+    assert_took(ILK_OK, &waiting);
+    assert_on_time(fixture_now_ms() - began, 0);
+    assert_status(ILK_OK, ilk_lock_release(to, &err));
+}
+
+static void a_replica_may_die_and_come_back(void **state)
+{
+    ilk_client *client = open_listening(), *other = open_client();
+    ilk_lock *a = open_lock(other, "pier"), *b = open_lock(client, "pier");
+
+    (void)state;
+    open_inbox(client);
+    hand_over(a, b);
+    assert_int_equal(fixture_kill(&replica), 0);
+    hand_over(a, b);
+    hand_over(a, b);
+    assert_int_equal(fixture_restart(&replica), 0);
+
+    await_ears(&replica, client, 1);
+    hand_over(a, b);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(other);
+    ilk_client_free(client);
+}
+
+static void a_replica_that_is_not_there_is_no_hindrance(void **state)
+{
+    ilk_client *client, *other = open_client();
+    ilk_lock *a = open_lock(other, "pier"), *b;
+    char url[256];
+
+    (void)state;
+    snprintf(url, sizeof url, "%s?listen=127.0.0.1:1,127.0.0.1:%d", fx.tcp_url,
+             replica.port);
+    client = open_client_at(url);
+    b = open_lock(client, "pier");
+
+    hand_over(a, b);
+
+    await_ears(&replica, client, 1);
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(other);
+    ilk_client_free(client);
+}
+
+/* ---- the option --------------------------------------------------------- */
+
+static void a_list_that_makes_no_sense_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        ",", "a,", "a b", "a:0", "a:x", "[::1", "1,2,3,4,5,6,7,8"};
+    ilk_client_opts opts;
+    ilk_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ilk_client *client = NULL;
+
+        ilk_client_opts_init(&opts, sizeof opts);
+        opts.listen = bad[i];
+        assert_status(ILK_EINVAL,
+                      ilk_client_open(&client, fx.unix_url, &opts, &err));
+        assert_memory_equal(err.msg, "listen: ", 8);
+        assert_null(client);
+    }
+}
+
+static void the_option_listens_over_a_unix_socket_too(void **state)
+{
+    ilk_client *client = NULL;
+    ilk_client_opts opts;
+    ilk_error err = {0};
+    char list[64];
+
+    (void)state;
+    snprintf(list, sizeof list, "localhost:%d", replica.port);
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.listen = list;
+    assert_status(ILK_OK, ilk_client_open(&client, fx.unix_url, &opts, &err));
+    memset(list, 'x', sizeof list - 1); /* it was copied */
+
+    open_inbox(client);
+
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_letter_is_heard_once_whichever_connection_dies),
+        cmocka_unit_test(grants_go_on_whichever_connection_dies),
+        cmocka_unit_test(a_replica_may_die_and_come_back),
+        cmocka_unit_test(a_replica_that_is_not_there_is_no_hindrance),
+        cmocka_unit_test(a_list_that_makes_no_sense_is_refused),
+        cmocka_unit_test(the_option_listens_over_a_unix_socket_too),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
