@@ -57,6 +57,9 @@ ILK_HANDLE(ilk_lock_many)
 ILK_HANDLE(ilk_info)
 ILK_HANDLE(ilk_list)
 ILK_HANDLE(ilk_value)
+ILK_HANDLE(ilk_items)
+ILK_HANDLE(ilk_consumer)
+ILK_HANDLE(ilk_listener)
 
 /* Records, options among them: made by a call (see typemaps.i), which fills
  * them; options are then set field by field. */

@@ -28,6 +28,7 @@
 #include "interlock/inspect.h"
 #include "interlock/lock.h"
 #include "interlock/lock_many.h"
+#include "interlock/recipes.h"
 #include "interlock/rwlock.h"
 #include "interlock/server.h"
 

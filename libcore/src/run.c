@@ -16,7 +16,7 @@
  */
 enum { TICK_MS = 250 };
 
-static int ticks(const ilk_client *client)
+int ilk__run_ticks(const ilk_client *client)
 {
     if (!(client->opts.flags & ILK_CLIENT_TICK))
         return 0;
@@ -70,7 +70,7 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
                               ilk__parker *parker, const outlook *seen)
 {
     ilk__desk *desk = client->desk;
-    int ticking = ticks(client);
+    int ticking = ilk__run_ticks(client);
     int64_t limit = until;
     ilk_status st;
 

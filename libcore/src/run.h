@@ -15,6 +15,12 @@
  */
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker);
 
+/*
+ * 1 when the calling thread must come back with ILK_EINTR every now and then:
+ * an interpreter's handlers run on its main thread only.
+ */
+int ilk__run_ticks(const ilk_client *client);
+
 /* One question, one answer: what most verbs are. */
 ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
                     int64_t timeout_ms, ilk_error *err);

@@ -20,9 +20,7 @@ PACKAGE = Path(interlock.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 
 # Functions of the core that Python does without, and why.
-UNUSED = {
-    "ilk_client_interrupt": "signals end waits by themselves; cancel() ends one",
-}
+UNUSED: dict[str, str] = {}
 
 
 def modules():

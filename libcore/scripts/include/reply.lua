@@ -10,5 +10,6 @@ local GONE = 7
 local MORE = 8
 local STALE = 9
 local WRITTEN = 10
+local EMPTY = 12
 -- What the key holds while readers hold; no token may be this.
 local READERS = "ilk:readers"

@@ -1,0 +1,45 @@
+--@script recipes_master keys=2 args=4
+--@reply HELD i
+--@reply BUSY
+-- SPDX-License-Identifier: MIT
+-- Become or stay the master: the counter counts the tenures, as in the
+-- document, and always has an expiry; the record says whose it is.
+-- KEYS counter, record    ARGV identity, token, the caller's selector (0: not
+--                         the master before), tenure in ms
+-- returns {HELD, selector} | {BUSY}
+-- The record ends MARGIN_MS before the counter. Another distance means that
+-- somebody else has set the counter's expiry, as only a master does.
+-- A retry finds its token in the record.
+--@include reply
+--@include number
+
+local counter, record = KEYS[1], KEYS[2]
+local identity, token = ARGV[1], ARGV[2]
+local selector, tenure = number_at(3, 0), number_at(4, 1000)
+local MARGIN_MS = 100
+if misuse then
+  return misuse
+end
+
+local value = tonumber(redis.call("GET", counter) or 0)
+local owned = redis.call("GET", record)
+if owned and owned == identity .. token then
+  return { HELD, value }
+end
+if value ~= 0 then
+  local left = redis.call("PTTL", counter)
+  local apart = left - redis.call("PTTL", record)
+  local ours = owned and owned:sub(1, #identity) == identity and selector > 0
+  if left == -1 then
+    -- Who was to set it died in between.
+    redis.call("PEXPIRE", counter, tenure)
+    ours = false
+  end
+  if not ours or selector > value or math.abs(apart - MARGIN_MS) > 1 then
+    return { BUSY }
+  end
+end
+value = redis.call("INCR", counter)
+redis.call("PEXPIRE", counter, tenure)
+redis.call("SET", record, identity .. token, "PX", tenure - MARGIN_MS)
+return { HELD, value }

@@ -1,0 +1,34 @@
+--@script recipes_pop keys=2 args=3
+--@reply HELD s
+--@reply EMPTY
+-- SPDX-License-Identifier: MIT
+-- Take a value from a raw list.
+-- KEYS list, once    ARGV token, end (L or R), longest value that can be read
+-- returns {HELD, value} | {EMPTY}
+-- A retry is answered with the value that its first copy took.
+--@include reply
+--@include once
+--@include end
+--@include fitting
+
+local list, once = KEYS[1], KEYS[2]
+local token, at, most = ARGV[1], end_at(2), number_at(3, 1)
+if misuse then
+  return misuse
+end
+
+local done = answered(once, token)
+if done then
+  return { HELD, done }
+end
+local value = redis.call("LINDEX", list, at == "L" and 0 or -1)
+if not value then
+  return { EMPTY }
+end
+local refused = too_long(list, value, most)
+if refused then
+  return refused
+end
+redis.call(at .. "POP", list)
+remember(once, token, value)
+return { HELD, value }

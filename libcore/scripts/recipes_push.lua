@@ -1,0 +1,24 @@
+--@script recipes_push keys=2 args=3
+--@reply WRITTEN i
+-- SPDX-License-Identifier: MIT
+-- Put a value on a raw list.
+-- KEYS list, once    ARGV token, end (L or R), value
+-- returns {WRITTEN, length of the list}
+-- A retry finds its own answer and puts nothing.
+--@include reply
+--@include once
+--@include end
+
+local list, once = KEYS[1], KEYS[2]
+local token, at, value = ARGV[1], end_at(2), ARGV[3]
+if misuse then
+  return misuse
+end
+
+local done = answered(once, token)
+if done then
+  return { WRITTEN, tonumber(done) }
+end
+local length = redis.call(at .. "PUSH", list, value)
+remember(once, token, length)
+return { WRITTEN, length }

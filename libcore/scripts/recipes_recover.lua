@@ -1,0 +1,36 @@
+--@script recipes_recover keys=3 args=3
+--@reply RELEASED i
+--@reply MORE i
+--@reply BUSY
+-- SPDX-License-Identifier: MIT
+-- What a consumer has parked goes back to its queue, as the next to be taken,
+-- in the old order: because it died, or because it leaves.
+-- KEYS queue, that consumer's parked, consumers
+-- ARGV that consumer, how many to move at most, 1 when it leaves by itself
+-- returns {RELEASED, moved} | {MORE, moved} | {BUSY}: it is alive after all
+-- A retry moves what is left, if anything.
+--@include reply
+--@include number
+--@include now
+--@include deaf
+
+local queue, parked, consumers = KEYS[1], KEYS[2], KEYS[3]
+local id, limit, leaves = ARGV[1], number_at(2, 1), number_at(3, 0)
+if misuse then
+  return misuse
+end
+
+redis.call("LLEN", queue)
+local count = redis.call("LLEN", parked)
+if leaves == 0 and not is_gone(consumers, id, math.floor(now_us() / 1000)) then
+  return { BUSY }
+end
+local moved = math.min(count, limit)
+for _ = 1, moved do
+  redis.call("LMOVE", parked, queue, "RIGHT", "LEFT")
+end
+if moved < count then
+  return { MORE, moved }
+end
+redis.call("ZREM", consumers, id)
+return { RELEASED, moved }

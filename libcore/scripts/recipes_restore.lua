@@ -1,0 +1,28 @@
+--@script recipes_restore keys=3 args=1
+--@reply RELEASED i
+--@reply MORE i
+-- SPDX-License-Identifier: MIT
+-- What a consumer that died left in its cache goes back to the queue, as the
+-- next to be taken, in the old order. Nobody's token counts any more.
+-- KEYS queue, cache, parked    ARGV how many to move at most
+-- returns {RELEASED, moved} | {MORE, moved}: there are more to move
+-- A retry moves what is left; only the number may then be too small.
+--@include reply
+--@include number
+
+local queue, cache, parked = KEYS[1], KEYS[2], KEYS[3]
+local limit = number_at(1, 1)
+if misuse then
+  return misuse
+end
+
+redis.call("LLEN", queue)
+local moved = math.min(redis.call("LLEN", cache), limit)
+redis.call("DEL", parked)
+for _ = 1, moved do
+  redis.call("LMOVE", cache, queue, "LEFT", "RIGHT")
+end
+if redis.call("EXISTS", cache) == 1 then
+  return { MORE, moved }
+end
+return { RELEASED, moved }

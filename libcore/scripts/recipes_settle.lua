@@ -1,0 +1,36 @@
+--@script recipes_settle keys=4 args=3
+--@reply RELEASED
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- A parked message was handled, is given back, or is of no use to anybody.
+-- KEYS queue, this consumer's parked, dead letters, once
+-- ARGV token, what to do (done, back or dead), the message
+-- returns {RELEASED} | {LOST}: others took this consumer for dead, and have it
+-- A retry finds its own answer.
+--@include reply
+--@include once
+
+local queue, parked, dead, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, verb, value = ARGV[1], ARGV[2], ARGV[3]
+local KEEP_DEAD = 1000
+
+if answered(once, token) then
+  return { RELEASED }
+end
+redis.call("LLEN", queue)
+redis.call("LLEN", dead)
+if redis.call("LINDEX", parked, 0) ~= value then
+  return { LOST }
+end
+if verb == "done" then
+  redis.call("LPOP", parked)
+elseif verb == "back" then
+  redis.call("LMOVE", parked, queue, "LEFT", "LEFT")
+elseif verb == "dead" then
+  redis.call("LMOVE", parked, dead, "LEFT", "RIGHT")
+  redis.call("LTRIM", dead, -KEEP_DEAD, -1)
+else
+  return redis.error_reply("ILKARG argument 2 must be done, back or dead, got '" .. verb .. "'")
+end
+remember(once, token, "")
+return { RELEASED }

@@ -1,0 +1,67 @@
+--@script recipes_take keys=3* args=3
+--@reply HELD i s *
+--@reply EMPTY *
+-- SPDX-License-Identifier: MIT
+-- The next message of raw lists, in the order of the lists, parked in a list
+-- of this consumer's until it is settled.
+-- KEYS for each: queue, this consumer's parked, consumers
+-- ARGV consumer, ms by which it shows up again, longest value that can be read
+-- returns {HELD, which list, value, gone} | {EMPTY, gone}; gone: pairs of a
+-- list's number and a consumer of it that died, see recipes_recover. Lists
+-- count from 0.
+-- What is parked already comes first: it is what a lost reply told of, so a
+-- retry is answered with the same.
+--@include reply
+--@include number
+--@include now
+--@include deaf
+--@include fitting
+
+local self = ARGV[1]
+local liveness, most = number_at(2, 1), number_at(3, 1)
+local LOOK_AT = 16
+if misuse then
+  return misuse
+end
+
+local now = math.floor(now_us() / 1000)
+local gone, parked_at = {}, nil
+for i = 1, #KEYS, 3 do
+  redis.call("LLEN", KEYS[i])
+  if redis.call("LLEN", KEYS[i + 1]) > 0 then
+    parked_at = parked_at or i
+  end
+  local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", 0, LOOK_AT)
+  for _, id in ipairs(late) do
+    if id ~= self and is_gone(KEYS[i + 2], id, now) then
+      gone[#gone + 1] = (i - 1) / 3
+      gone[#gone + 1] = id
+    end
+  end
+end
+local taken_at = parked_at
+local value = parked_at and redis.call("LINDEX", KEYS[parked_at + 1], 0)
+for i = 1, #KEYS, 3 do
+  local next_value = not taken_at and redis.call("LINDEX", KEYS[i], 0)
+  if next_value then
+    taken_at, value = i, next_value
+  end
+end
+if value then
+  local refused = too_long(KEYS[taken_at], value, most)
+  if refused then
+    return refused
+  end
+end
+
+-- Everybody knows who parks before there is anything parked.
+for i = 1, #KEYS, 3 do
+  redis.call("ZADD", KEYS[i + 2], now + liveness, self)
+end
+if not taken_at then
+  return { EMPTY, unpack(gone) }
+end
+if not parked_at then
+  redis.call("LMOVE", KEYS[taken_at], KEYS[taken_at + 1], "LEFT", "RIGHT")
+end
+return { HELD, (taken_at - 1) / 3, value, unpack(gone) }

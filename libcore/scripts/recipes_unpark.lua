@@ -1,0 +1,28 @@
+--@script recipes_unpark keys=3 args=2
+--@reply RELEASED
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- A value from the cache was handled: remove it, one copy and no other.
+-- KEYS cache, parked, once    ARGV token of this request, token of the value
+-- returns {RELEASED} | {LOST}: it went back to its queue meanwhile
+-- A retry finds its own answer.
+--@include reply
+--@include once
+
+local cache, parked, once = KEYS[1], KEYS[2], KEYS[3]
+local token, mine = ARGV[1], ARGV[2]
+
+if answered(once, token) then
+  return { RELEASED }
+end
+local value = redis.call("HGET", parked, mine)
+if not value then
+  return { LOST }
+end
+local removed = redis.call("LREM", cache, 1, value)
+redis.call("HDEL", parked, mine)
+if removed == 0 then
+  return { LOST }
+end
+remember(once, token, "")
+return { RELEASED }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* recipes_block.c -- a consumer sleeps until a list may have a message. */
+#include "recipes_consumer.h"
+
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* How long the server blocks at most, and how late its answer may be: at the
+   caller's deadline, or at the end of another round. */
+enum { ROUND_MS = 5000, LATE_MS = 20, LATE_ROUND_MS = 2000 };
+
+int ilk__consumer_is_blocking(const ilk_consumer *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->asked[i])
+            return 1;
+    return 0;
+}
+
+static void drop(ilk_consumer *self, size_t list)
+{
+    ilk__side_close(&self->sides[list]);
+    self->asked[list] = 0;
+}
+
+void ilk__consumer_hush(ilk_consumer *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->asked[i])
+            drop(self, i);
+}
+
+/* Let the server move the list's next message, until the round ends. */
+static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
+{
+    const ilk__bytes *keys = &self->keys[list * ILK__CONSUMER_KEYS];
+    int64_t left = self->round_ends - ilk__now_ms();
+    ilk__command command;
+    char seconds[32];
+    ilk_status st;
+
+    if (left < 1)
+        left = 1; /* 0 is for ever */
+    snprintf(seconds, sizeof seconds, "%" PRId64 ".%03d", left / 1000,
+             (int)(left % 1000));
+    st = ilk__side_open(&self->sides[list], self->client, err);
+    if (st)
+        return st;
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, "BLMOVE");
+    ilk__command_add(&command, keys[0].data, keys[0].len);
+    ilk__command_add(&command, keys[1].data, keys[1].len);
+    ilk__command_add_str(&command, "LEFT");
+    ilk__command_add_str(&command, "RIGHT");
+    ilk__command_add_str(&command, seconds);
+    st = ilk__side_send(&self->sides[list], &command, err);
+    ilk__command_free(&command);
+    self->asked[list] = st == ILK_OK;
+    return st;
+}
+
+/*
+ * Take the answers that are there. *out_over: there may be a message, or
+ * nobody is blocking any more. A connection that broke is no failure: the
+ * next look tells whether the server is there.
+ */
+static ilk_status hear(ilk_consumer *self, int *out_over, ilk_error *err)
+{
+    *out_over = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        ilk__reply *reply = NULL;
+        ilk_status st;
+
+        if (!self->asked[i])
+            continue;
+        st = ilk__side_next(&self->sides[i], &reply, NULL);
+        if (st == ILK_EAGAIN)
+            continue;
+        self->asked[i] = 0;
+        if (st == ILK_OK && reply->type == ILK__REPLY_ERROR)
+            st = ilk__reply_error(reply, err);
+        else
+            st = ILK_OK;
+        *out_over |= !reply || reply->type != ILK__REPLY_NIL;
+        ilk__reply_free(reply);
+        if (st)
+            return st;
+    }
+    *out_over |= !ilk__consumer_is_blocking(self);
+    return ILK_OK;
+}
+
+ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
+                               uint32_t interrupts, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+    int64_t until;
+    int over = 0;
+
+    if (!ilk__consumer_is_blocking(self)) {
+        self->round_ends = ilk__sooner(deadline, ilk__deadline(ROUND_MS));
+        for (size_t i = 0; i < self->count && !st; i++)
+            st = ask(self, i, err);
+    }
+    until = self->round_ends
+            + (self->round_ends == deadline ? LATE_MS : LATE_ROUND_MS);
+    while (!st) {
+        st = hear(self, &over, err);
+        if (st || over)
+            break;
+        st = ilk__side_sleep(self->client, self->sides, self->count, until,
+                             interrupts, err);
+    }
+    if (st == ILK_ETIMEOUT) {
+        ilk__consumer_hush(self); /* a connection that is no longer one */
+        st = ILK_OK;
+    }
+    return st;
+}

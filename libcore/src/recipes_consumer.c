@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* recipes_consumer.c -- one who takes messages from raw lists. */
+#include "recipes_consumer.h"
+
+#include "alloc.h"
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+ILK__RECIPE_TYPE(settle, ILK__SCRIPT_RECIPES_SETTLE, ilk__recipe_done);
+
+/* ---- opening ------------------------------------------------------------ */
+
+static ilk_status add_list(ilk_consumer *self, size_t list, const void *name,
+                           size_t len, ilk_error *err)
+{
+    ilk__bytes *keys = &self->keys[list * ILK__CONSUMER_KEYS];
+    char kind[ILK__CONSUMER_ID + 32];
+    ilk_status st = ilk__name_check(name, len, "list", err);
+
+    if (st)
+        return st;
+    keys[0].data = ilk__memdup(name, len);
+    keys[0].len = len;
+    if (!keys[0].data)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    snprintf(kind, sizeof kind, "recipes:taken:%s", self->id);
+    st = ilk__side_key(&keys[1], kind, name, len, err);
+    if (st)
+        return st;
+    return ilk__side_key(&keys[2], "recipes:consumers", name, len, err);
+}
+
+static ilk_status fill(ilk_consumer *self, const void *const *names,
+                       const size_t *name_lens, size_t count, ilk_error *err)
+{
+    ilk__desk *desk = self->client->desk;
+
+    snprintf(self->id, sizeof self->id, "%s.%" PRIx64, desk->client_id,
+             (uint64_t)ilk__desk_new_id(desk));
+    self->count = count;
+    self->keys = ilk__calloc(count * ILK__CONSUMER_KEYS, sizeof self->keys[0]);
+    self->sides = ilk__calloc(count, sizeof self->sides[0]);
+    self->asked = ilk__calloc(count, 1);
+    if (!self->keys || !self->sides || !self->asked)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        ilk_status st = add_list(self, i, names[i], name_lens[i], err);
+
+        if (st)
+            return st;
+    }
+    return ILK_OK;
+}
+
+ilk_status ilk_consumer_open(ilk_consumer **out, ilk_client *client,
+                             const void *const *names, const size_t *name_lens,
+                             size_t count, ilk_error *err)
+{
+    ilk_consumer *self;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st)
+        return st;
+    if (!names || !name_lens || count < 1 || count > ILK_RECIPES_QUEUES_MAX)
+        return ilk__fail(err, ILK_EINVAL, "a consumer has 1 to %d lists",
+                         ILK_RECIPES_QUEUES_MAX);
+    self = ilk__calloc(1, sizeof *self);
+    if (!self)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    self->client = ilk__client_ref(client);
+    self->era = client->era;
+    st = fill(self, names, name_lens, count, err);
+    if (st)
+        ilk_consumer_free(self);
+    else
+        *out = self;
+    return st;
+}
+
+void ilk_consumer_free(ilk_consumer *self)
+{
+    if (!self)
+        return;
+    for (size_t i = 0; self->sides && i < self->count; i++)
+        ilk__side_close(&self->sides[i]);
+    for (size_t i = 0; self->keys && i < self->count * ILK__CONSUMER_KEYS; i++)
+        ilk__free(self->keys[i].data);
+    ilk__free(self->taken.data);
+    ilk__free(self->keys);
+    ilk__free(self->sides);
+    ilk__free(self->asked);
+    ilk__client_unref(self->client);
+    ilk__free(self);
+}
+
+/* ---- verbs -------------------------------------------------------------- */
+
+static ilk_status enter(ilk_consumer *self, ilk_error *err)
+{
+    ilk_status st;
+
+    ilk__error_clear(err);
+    if (!self)
+        return ilk__fail(err, ILK_EINVAL, "consumer must not be NULL");
+    st = ilk__client_enter_handle(self->client, &self->busy, self->era, err);
+    if (st == ILK_OK && self->era != self->client->era) {
+        self->busy = 0;
+        return ilk__fail(err, ILK_EFORKED,
+                         "the consumer is the parent process'");
+    }
+    return st;
+}
+
+/* Others tell by the client's inbox whether its process still lives. */
+static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
+{
+    ilk__desk *desk = self->client->desk;
+
+    ilk__desk_lock(desk);
+    if (desk->inbox == ILK__INBOX_NONE) {
+        desk->inbox = ILK__INBOX_WANTED;
+        ilk__desk_ring(desk, 0);
+    }
+    ilk__desk_unlock(desk);
+    return ilk__keeper_start(self->client->keeper, err);
+}
+
+static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
+                      ilk_error *err)
+{
+    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    int64_t deadline = ilk__deadline(timeout_ms);
+    int64_t patience = ilk__deadline(self->client->opts.reply_timeout_ms);
+    ilk_status st = open_inbox(self, err);
+
+    while (!st) {
+        if (!ilk__consumer_is_blocking(self))
+            st = ilk__consumer_take(out, self,
+                                    timeout_ms == 0 ? patience : deadline, err);
+        if (st || *out)
+            break;
+        if (ilk__now_ms() >= deadline)
+            return ilk__fail(err, timeout_ms == 0 ? ILK_EBUSY : ILK_ETIMEOUT,
+                             "no message in any of the lists");
+        st = ilk__consumer_block(self, deadline, interrupts, err);
+        if (st == ILK_ECONN)
+            st = ILK_OK; /* the next look has the patience */
+    }
+    return st;
+}
+
+ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *self,
+                            int64_t timeout_ms, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (timeout_ms < -1)
+        return ilk__fail(err, ILK_EINVAL,
+                         "timeout_ms must be -1 or more, got %lld",
+                         (long long)timeout_ms);
+    st = enter(self, err);
+    if (st)
+        return st;
+    if (self->holds)
+        st = ilk__fail(err, ILK_EHELD, "the last message is not settled");
+    else
+        st = pop(out, self, timeout_ms, err);
+    if (st != ILK_EINTR) /* who was interrupted comes back */
+        ilk__consumer_hush(self);
+    self->busy = 0;
+    return st;
+}
+
+static ilk_status settle_as(ilk_consumer *self, const char *how, ilk_error *err)
+{
+    const ilk__bytes *queue =
+        &self->keys[self->taken_from * ILK__CONSUMER_KEYS];
+    char kind[ILK__CONSUMER_ID + 32];
+    ilk__recipe recipe;
+    ilk_status st;
+
+    snprintf(kind, sizeof kind, "recipes:taken:%s", self->id);
+    ilk__recipe_begin(&recipe, self->client, err);
+    ilk__recipe_key(&recipe, queue->data, queue->len, "list");
+    ilk__recipe_side(&recipe, kind, queue->data, queue->len);
+    ilk__recipe_side(&recipe, "recipes:dead", queue->data, queue->len);
+    ilk__recipe_once(&recipe, queue->data, queue->len);
+    ilk__recipe_text(&recipe, recipe.token, ILK__TOKEN_LEN);
+    ilk__recipe_text(&recipe, how, strlen(how));
+    ilk__recipe_text(&recipe, self->taken.data, self->taken.len);
+    st = ilk__recipe_run(&recipe, &settle);
+    if (st == ILK_OK || st == ILK_ELOST) {
+        ilk__free(self->taken.data);
+        self->taken = (ilk__bytes){0};
+        self->holds = 0;
+    }
+    return st;
+}
+
+ilk_status ilk_consumer_settle(ilk_consumer *self, int how, ilk_error *err)
+{
+    static const char *const words[] = {"done", "back", "dead"};
+    ilk_status st;
+
+    if (how < ILK_RECIPES_DONE || how > ILK_RECIPES_DEAD)
+        return ilk__fail(err, ILK_EINVAL, "no way to settle: %d", how);
+    st = enter(self, err);
+    if (st)
+        return st;
+    if (self->holds)
+        st = settle_as(self, words[how], err);
+    else
+        st = ilk__fail(err, ILK_ENOTOWNER, "there is no message to settle");
+    self->busy = 0;
+    return st;
+}
+
+ilk_status ilk_consumer_leave(ilk_consumer *self, ilk_error *err)
+{
+    ilk_status st = enter(self, err);
+
+    if (st)
+        return st;
+    ilk__consumer_hush(self);
+    for (size_t i = 0; self->known && i < self->count; i++) {
+        ilk_status one =
+            ilk__consumer_recover(self, i, self->id, st ? NULL : err);
+
+        st = st ? st : one;
+    }
+    if (st == ILK_OK) {
+        ilk__free(self->taken.data);
+        self->taken = (ilk__bytes){0};
+        self->holds = self->known = 0;
+    }
+    self->busy = 0;
+    return st;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recipes_listener.c -- one who waits for messages of a raw channel.
+ *
+ * A channel with an id behind it stands for one waiter. It is still listed
+ * while its waiter works on the message it got, and signallers of other kinds
+ * choose it again; so what came behind that message is passed on when the
+ * waiter leaves, after its channel is gone from the list.
+ */
+#include "recipes.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "side.h"
+
+#include <string.h>
+
+enum { PAUSE_MS = 50, GOODBYE_MS = 2000 };
+
+struct ilk_listener {
+    ilk_client *client;
+    uint32_t era;
+    _Atomic int32_t busy;
+    ilk__bytes channel;
+    size_t prefix_len; /* of the channel without the id; 0: there is no id */
+    ilk__side side;
+    int64_t lost; /* passed on, and nobody was there */
+};
+
+ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
+                             const void *key, size_t key_len, const void *id,
+                             size_t id_len, ilk_error *err)
+{
+    ilk_listener *self;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st == ILK_OK)
+        st = ilk__name_check(key, key_len, "channel", err);
+    if (st)
+        return st;
+    if (id_len > ILK_NAME_MAX - key_len)
+        return ilk__fail(err, ILK_EINVAL,
+                         "channel and id must have at most %d bytes, got %zu",
+                         ILK_NAME_MAX, key_len + id_len);
+    self = ilk__calloc(1, sizeof *self);
+    if (self)
+        self->channel.data = ilk__malloc(key_len + id_len + 1);
+    if (!self || !self->channel.data) {
+        ilk__free(self);
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
+    memcpy(self->channel.data, key, key_len);
+    if (id_len)
+        memcpy(self->channel.data + key_len, id, id_len);
+    self->channel.data[key_len + id_len] = '\0';
+    self->channel.len = key_len + id_len;
+    self->prefix_len = id ? key_len : 0;
+    self->client = ilk__client_ref(client);
+    self->era = client->era;
+    *out = self;
+    return ILK_OK;
+}
+
+void ilk_listener_free(ilk_listener *self)
+{
+    if (!self)
+        return;
+    ilk__side_close(&self->side);
+    ilk__free(self->channel.data);
+    ilk__client_unref(self->client);
+    ilk__free(self);
+}
+
+static ilk_status enter(ilk_listener *self, ilk_error *err)
+{
+    ilk_status st;
+
+    ilk__error_clear(err);
+    if (!self)
+        return ilk__fail(err, ILK_EINVAL, "listener must not be NULL");
+    st = ilk__client_enter_handle(self->client, &self->busy, self->era, err);
+    if (st == ILK_OK && self->era != self->client->era) {
+        self->busy = 0;
+        return ilk__fail(err, ILK_EFORKED,
+                         "the listener is the parent process'");
+    }
+    return st;
+}
+
+static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
+{
+    ilk__command command;
+    ilk_status st;
+
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, verb);
+    ilk__command_add(&command, self->channel.data, self->channel.len);
+    st = ilk__side_send(&self->side, &command, err);
+    ilk__command_free(&command);
+    return st;
+}
+
+static int is_verb(const ilk__reply *reply, const char *verb)
+{
+    return (reply->type == ILK__REPLY_ARRAY || reply->type == ILK__REPLY_PUSH)
+           && reply->count >= 3 && reply->items[0]->type == ILK__REPLY_STR
+           && strcmp(reply->items[0]->str, verb) == 0;
+}
+
+static int is_message(const ilk__reply *reply)
+{
+    return is_verb(reply, "message") && reply->items[1]->type == ILK__REPLY_STR
+           && reply->items[2]->type == ILK__REPLY_STR;
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static ilk_status take(ilk_items **out, const ilk__reply *reply, ilk_error *err)
+{
+    ilk_items *items;
+
+    if (reply->type == ILK__REPLY_ERROR)
+        return ilk__reply_error(reply, err);
+    if (!is_message(reply))
+        return ILK_EAGAIN; /* the confirmation */
+    items = ilk__items_new(2);
+    for (size_t i = 0; items && i < 2; i++) {
+        const ilk__reply *item = reply->items[i + 1];
+
+        if (!ilk__items_set(items, i, item->str, item->len)) {
+            ilk_items_free(items);
+            items = NULL;
+        }
+    }
+    *out = items;
+    return items ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
+}
+
+/* What has come: ILK_OK and the next message, or ILK_EAGAIN. */
+static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    if (!self->side.conn) {
+        st = ilk__side_open(&self->side, self->client, err);
+        if (st == ILK_OK)
+            st = say(self, "SUBSCRIBE", err);
+    }
+    while (!st && !*out) {
+        ilk__reply *reply = NULL;
+
+        st = ilk__side_next(&self->side, &reply, err);
+        if (st == ILK_OK)
+            st = take(out, reply, err);
+        ilk__reply_free(reply);
+        if (st == ILK_EAGAIN && reply)
+            st = ILK_OK;
+    }
+    return st;
+}
+
+static ilk_status listen_until(ilk_items **out, ilk_listener *self,
+                               int64_t deadline, ilk_error *err)
+{
+    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    int64_t contact_lost = 0;
+
+    for (;;) {
+        int64_t until = deadline;
+        ilk_status st = hear(out, self, err);
+
+        if (st == ILK_ECONN) {
+            int64_t now = ilk__now_ms();
+
+            contact_lost =
+                contact_lost ? contact_lost : now + ILK__CONTACT_LOST_MS;
+            if (now >= contact_lost)
+                return st;
+            until = ilk__sooner(deadline, now + PAUSE_MS);
+        } else if (st != ILK_EAGAIN) {
+            return st;
+        } else {
+            contact_lost = 0;
+        }
+        st = ilk__side_sleep(self->client, &self->side, 1, until, interrupts,
+                             err);
+        if (st && (st != ILK_ETIMEOUT || until == deadline))
+            return st;
+    }
+}
+
+ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *self,
+                             int64_t timeout_ms, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (timeout_ms < -1)
+        return ilk__fail(err, ILK_EINVAL,
+                         "timeout_ms must be -1 or more, got %lld",
+                         (long long)timeout_ms);
+    st = enter(self, err);
+    if (st)
+        return st;
+    st = listen_until(out, self, ilk__deadline(timeout_ms), err);
+    if (st == ILK_ETIMEOUT && timeout_ms == 0)
+        st = ilk__fail(err, ILK_EBUSY, "no message is there");
+    self->busy = 0;
+    return st;
+}
+
+/* ---- leaving ------------------------------------------------------------ */
+
+/* The messages that nobody waited for, up to the goodbye's confirmation. */
+typedef struct pile {
+    ilk__reply **replies;
+    size_t count, room;
+} pile;
+
+static int put(pile *left, ilk__reply *reply)
+{
+    if (left->count == left->room) {
+        size_t room = left->room ? left->room * 2 : 4;
+        ilk__reply **more =
+            ilk__realloc(left->replies, room * sizeof *left->replies);
+
+        if (!more)
+            return 0;
+        left->replies = more;
+        left->room = room;
+    }
+    left->replies[left->count++] = reply;
+    return 1;
+}
+
+/* 1 when the channel is gone from the server's list for sure. */
+static int say_goodbye(ilk_listener *self, pile *left)
+{
+    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    int64_t until = ilk__deadline(GOODBYE_MS);
+    ilk_status st = say(self, "UNSUBSCRIBE", NULL);
+
+    while (!st) {
+        ilk__reply *reply = NULL;
+
+        st = ilk__side_next(&self->side, &reply, NULL);
+        if (st == ILK_EAGAIN) {
+            st = ilk__side_sleep(self->client, &self->side, 1, until,
+                                 interrupts, NULL);
+            if (st == ILK_EINTR && ilk__now_ms() < until) {
+                interrupts = atomic_load(&self->client->desk->interrupts);
+                st = ILK_OK;
+            }
+            continue;
+        }
+        if (st == ILK_OK && is_verb(reply, "unsubscribe")) {
+            ilk__reply_free(reply);
+            return 1;
+        }
+        if (st || !is_message(reply) || !put(left, reply))
+            ilk__reply_free(reply);
+    }
+    return 0;
+}
+
+static ilk_status pass_on(ilk_listener *self, const pile *left, ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    for (size_t i = 0; i < left->count; i++) {
+        const ilk__reply *data = left->replies[i]->items[2];
+        int64_t heard = 0;
+        ilk_status one = ilk_recipes_signal(
+            &heard, self->client, self->channel.data, self->prefix_len, 1,
+            data->str, data->len, st ? NULL : err);
+
+        st = st ? st : one;
+        self->lost += heard == 0;
+    }
+    return st;
+}
+
+ilk_status ilk_listener_leave(int64_t *out_lost, ilk_listener *self,
+                              ilk_error *err)
+{
+    pile left = {0};
+    ilk_status st = enter(self, err);
+
+    if (out_lost)
+        *out_lost = 0;
+    if (st)
+        return st;
+    self->lost = 0;
+    if (self->side.conn) {
+        (void)say_goodbye(self, &left);
+        ilk__side_close(&self->side);
+        if (self->prefix_len)
+            st = pass_on(self, &left, err);
+    }
+    if (out_lost)
+        *out_lost = self->lost;
+    for (size_t i = 0; i < left.count; i++)
+        ilk__reply_free(left.replies[i]);
+    ilk__free(left.replies);
+    self->busy = 0;
+    return st;
+}

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""Raw lists, sorted sets and channels: what recipes.py is made of.
+
+What goes in and comes out is as redis-py has it: str and numbers become the
+bytes that redis-py would send, and a redis.Redis that decodes responses gets
+them decoded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Union
+
+from . import _ffi, _green, errors
+from ._conn import client_for
+from ._core import ffi, lib
+from .client import Client
+
+Value = Union[bytes, bytearray, memoryview, str, int, float]
+Decode = Callable[[bytes], Any]
+
+
+def same(raw: bytes) -> bytes:
+    """What redis-py answers unless it is told to decode."""
+    return raw
+
+
+def decoder(conn: Any) -> Decode:
+    """How this connection shows values: as redis-py would."""
+    pool = getattr(conn, "connection_pool", None)
+    known = getattr(pool, "connection_kwargs", {})
+    if not known.get("decode_responses"):
+        return same
+    encoding = known.get("encoding", "utf-8")
+    handling = known.get("encoding_errors", "strict")
+    return lambda raw: raw.decode(encoding, handling)
+
+
+def encoded(value: Value) -> bytes:
+    """A value's bytes, as redis-py would send them."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise TypeError(
+            "a value must be bytes, str, int or float, got " + type(value).__name__
+        )
+    return value.encode() if isinstance(value, str) else repr(value).encode()
+
+
+def contents(items: Any) -> list[bytes]:
+    """The values of an ilk_items, which is freed."""
+    owned = ffi.gc(items, lib.ilk_items_free)
+    length = ffi.new("size_t *")
+    found = []
+    for index in range(lib.ilk_items_count(owned)):
+        data = lib.ilk_items_data(owned, index, length)
+        found.append(bytes(ffi.buffer(data, length[0])))
+    return found
+
+
+def handle_of(conn: Any) -> Any:
+    return client_for(conn)._live()
+
+
+def push(conn: Any, key: Value, end: int, value: Value) -> int:
+    raw, data = encoded(key), encoded(value)
+    length = ffi.new("int64_t *")
+    handle = handle_of(conn)
+    _ffi.call(lib.ilk_recipes_push, length, handle, raw, len(raw), end, data, len(data))
+    return int(length[0])
+
+
+def pop(conn: Any, key: Value, end: int) -> bytes | None:
+    raw = encoded(key)
+    out = ffi.new("ilk_items **")
+    _ffi.call(lib.ilk_recipes_pop, out, handle_of(conn), raw, len(raw), end)
+    found = contents(out[0])
+    return found[0] if found else None
+
+
+def park(conn: Any, key: Value, cache: Value) -> tuple[bytes, bytes] | None:
+    """A value that lies in the cache now, and its token."""
+    raw, other = encoded(key), encoded(cache)
+    out = ffi.new("ilk_items **")
+    handle = handle_of(conn)
+    _ffi.call(lib.ilk_recipes_park, out, handle, raw, len(raw), other, len(other))
+    found = contents(out[0])
+    return (found[0], found[1]) if found else None
+
+
+def _unless_lost(function: Callable[..., int], *args: Any) -> bool:
+    err = _ffi.new_error()
+    status = function(*args, err)
+    if status == _ffi.ELOST:
+        return False
+    _ffi.check(status, err)
+    return True
+
+
+def unpark(conn: Any, cache: Value, token: bytes) -> bool:
+    """False when it was put back meanwhile."""
+    other = encoded(cache)
+    return _unless_lost(
+        lib.ilk_recipes_unpark, handle_of(conn), other, len(other), token, len(token)
+    )
+
+
+def restore(conn: Any, key: Value, cache: Value) -> int:
+    raw, other = encoded(key), encoded(cache)
+    moved = ffi.new("int64_t *")
+    handle = handle_of(conn)
+    _ffi.call(lib.ilk_recipes_restore, moved, handle, raw, len(raw), other, len(other))
+    return int(moved[0])
+
+
+def delay(conn: Any, key: Value, seconds: float, task: Value) -> None:
+    raw, data = encoded(key), encoded(task)
+    ms = round(float(seconds) * 1000)
+    handle = handle_of(conn)
+    _ffi.call(lib.ilk_recipes_delay, handle, raw, len(raw), ms, data, len(data))
+
+
+def due(conn: Any, key: Value) -> tuple[list[bytes], bool]:
+    """Tasks that are due, and whether there may be more."""
+    raw = encoded(key)
+    out, more = ffi.new("ilk_items **"), ffi.new("int *")
+    _ffi.call(lib.ilk_recipes_due, out, more, handle_of(conn), raw, len(raw))
+    return contents(out[0]), bool(more[0])
+
+
+def permit(conn: Any, key: Value, limit: int, timeout: float) -> bytes | None:
+    raw = encoded(key)
+    out = ffi.new("ilk_items **")
+    err = _ffi.new_error()
+    status = lib.ilk_recipes_permit(
+        out,
+        handle_of(conn),
+        raw,
+        len(raw),
+        limit,
+        _ffi.milliseconds(timeout, "timeout"),
+        err,
+    )
+    if status == lib.ILK_EBUSY:
+        return None
+    _ffi.check(status, err)
+    return contents(out[0])[0]
+
+
+def permit_release(conn: Any, key: Value, token: Value) -> bool:
+    raw, mark = encoded(key), encoded(token)
+    return _unless_lost(
+        lib.ilk_recipes_permit_release,
+        handle_of(conn),
+        raw,
+        len(raw),
+        mark,
+        len(mark),
+    )
+
+
+def permit_refresh(conn: Any, key: Value, token: Value) -> bool:
+    raw, mark = encoded(key), encoded(token)
+    return _unless_lost(
+        lib.ilk_recipes_permit_refresh,
+        handle_of(conn),
+        raw,
+        len(raw),
+        mark,
+        len(mark),
+    )
+
+
+def master(conn: Any, key: Value, selector: int, tenure: float) -> int:
+    raw = encoded(key)
+    out = ffi.new("int64_t *")
+    ms = _ffi.milliseconds(tenure, "tenure")
+    handle = handle_of(conn)
+    _ffi.call(lib.ilk_recipes_master, out, handle, raw, len(raw), selector, ms)
+    return int(out[0])
+
+
+def signal(conn: Any, channel: Value, single: bool, data: bytes) -> int:
+    raw = encoded(channel)
+    heard = ffi.new("int64_t *")
+    handle = handle_of(conn)
+    _ffi.call(
+        lib.ilk_recipes_signal, heard, handle, raw, len(raw), single, data, len(data)
+    )
+    return int(heard[0])
+
+
+def blocking(
+    client: Client,
+    function: Callable[..., int],
+    handle: Any,
+    timeout: float | None,
+) -> list[bytes] | None:
+    """Wait for items; None when none came in time."""
+    out = ffi.new("ilk_items **")
+    err = _ffi.new_error()
+    core = client._live()
+
+    def turn(subject: Any, left: int, error: Any) -> int:
+        status: int = function(out, subject, left, error)
+        return status
+
+    status = _ffi.call_blocking(
+        turn,
+        handle,
+        _ffi.timeout_ms(timeout),
+        (),
+        err,
+        _green.runner(lambda: lib.ilk_client_interrupt(core)),
+    )
+    if status in (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, _ffi.EINTR):
+        return None
+    _ffi.check(status, err)
+    return contents(out[0])
+
+
+def listen(
+    conn: Any, channel: Value, identity: Value | None, timeout: float | None
+) -> tuple[list[bytes] | None, int]:
+    """The next message, and how many behind it nobody was there for."""
+    client = client_for(conn)
+    raw = encoded(channel)
+    mark = None if identity is None else encoded(identity)
+    out = ffi.new("ilk_listener **")
+    _ffi.call(
+        lib.ilk_listener_open,
+        out,
+        client._live(),
+        raw,
+        len(raw),
+        ffi.NULL if mark is None else mark,
+        0 if mark is None else len(mark),
+    )
+    listener = ffi.gc(out[0], lib.ilk_listener_free)
+    lost = ffi.new("int64_t *")
+    try:
+        found = blocking(client, lib.ilk_listener_wait, listener, timeout)
+    finally:
+        err = _ffi.new_error()
+        status = lib.ilk_listener_leave(lost, listener, err)
+    if status not in (_ffi.OK, lib.ILK_ECLOSED) and found is None:
+        raise _ffi.failure(status, err)
+    return found, int(lost[0])
+
+
+class Taker:
+    """What Consumer stands on: the handle and its verbs."""
+
+    def __init__(self, conn: Any, queues: list[Value]) -> None:
+        self.client = client_for(conn)
+        names = [encoded(queue) for queue in queues]
+        buffers = [ffi.from_buffer(name) for name in names]
+        out = ffi.new("ilk_consumer **")
+        _ffi.call(
+            lib.ilk_consumer_open,
+            out,
+            self.client._live(),
+            ffi.new("void *[]", buffers),
+            ffi.new("size_t[]", [len(name) for name in names]),
+            len(names),
+        )
+        self.handle = ffi.gc(out[0], lib.ilk_consumer_free)
+
+    def pop(self, timeout: float | None) -> list[bytes] | None:
+        return blocking(self.client, lib.ilk_consumer_pop, self.handle, timeout)
+
+    def settle(self, how: int) -> bool:
+        return _unless_lost(lib.ilk_consumer_settle, self.handle, how)
+
+    def leave(self) -> None:
+        # After close() others find what it took: its client's inbox is gone.
+        with contextlib.suppress(errors.ClosedError):
+            _ffi.call(lib.ilk_consumer_leave, self.handle)
