@@ -1,19 +1,24 @@
---@script recipes_single keys=1 args=5
+--@script recipes_single keys=2 args=5
 --@reply WRITTEN i
 -- SPDX-License-Identifier: MIT
 -- Signal one of those who wait on the prefix and an id of their own.
--- KEYS once    ARGV token, prefix, a random number, how many to look at, data
+-- KEYS once, told (zset: channel -> server ms when its waiter was signalled)
+-- ARGV token, prefix, a random number, how many to look at, data
 -- returns {WRITTEN, how many heard it}: 0 when nobody waits
--- The prefix is taken literally. A channel that several listen to, because
--- they share an id, comes last: one of many would be all of them.
+-- The prefix is taken literally. A waiter of these scripts, known by a channel
+-- of its own beside the other, is signalled once until it is ready for more:
+-- it stays subscribed for a moment after its message. A channel that several
+-- listen to, because they share an id, comes last.
 -- A retry finds its own answer and signals nobody.
 --@include reply
 --@include number
 --@include once
+--@include now
 
-local once = KEYS[1]
+local once, told = KEYS[1], KEYS[2]
 local token, prefix = ARGV[1], ARGV[2]
 local random, limit, data = number_at(3, 0), number_at(4, 1), ARGV[5]
+local FORGET_MS = 60000
 if misuse then
   return misuse
 end
@@ -24,17 +29,27 @@ if done then
 end
 local literal = prefix:gsub("[%*%?%[%]%^\\]", "\\%0")
 local channels = redis.call("PUBSUB", "CHANNELS", literal .. "*")
-if #channels == 0 then
-  return { WRITTEN, 0 }
-end
-local chosen = channels[random % #channels + 1]
+local chosen, is_ours
 for step = 0, math.min(limit, #channels) - 1 do
   local channel = channels[(random + step) % #channels + 1]
-  if redis.call("PUBSUB", "NUMSUB", channel)[2] == 1 then
-    chosen = channel
+  local heard = redis.call("PUBSUB", "NUMSUB", channel, "ilk:recipes:one:" .. channel)
+  local waits = heard[4] == 0 or not redis.call("ZSCORE", told, channel)
+  if waits and (heard[2] == 1 or not chosen) then
+    chosen, is_ours = channel, heard[4] > 0
+  end
+  if waits and heard[2] == 1 then
     break
   end
 end
+if not chosen then
+  return { WRITTEN, 0 }
+end
 local heard = redis.call("PUBLISH", chosen, data)
+if is_ours then
+  local now = math.floor(now_us() / 1000)
+  redis.pcall("ZREMRANGEBYSCORE", told, "-inf", now - FORGET_MS)
+  redis.pcall("ZADD", told, now, chosen)
+  redis.pcall("PEXPIRE", told, FORGET_MS)
+end
 remember(once, token, heard)
 return { WRITTEN, heard }

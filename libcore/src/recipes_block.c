@@ -113,9 +113,9 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
         st = ilk__side_sleep(self->client, self->sides, self->count, until,
                              interrupts, err);
     }
-    if (st == ILK_ETIMEOUT) {
-        ilk__consumer_hush(self); /* a connection that is no longer one */
-        st = ILK_OK;
-    }
+    if (st == ILK_ETIMEOUT)
+        st = ILK_OK; /* a connection that is no longer one */
+    if (st == ILK_OK)
+        ilk__consumer_hush(self);
     return st;
 }

@@ -2,10 +2,11 @@
 /*
  * recipes_listener.c -- one who waits for messages of a raw channel.
  *
- * A channel with an id behind it stands for one waiter. It is still listed
- * while its waiter works on the message it got, and signallers of other kinds
- * choose it again; so what came behind that message is passed on when the
- * waiter leaves, after its channel is gone from the list.
+ * A channel with an id behind it stands for one waiter. It is still listed for
+ * a moment after its message has come. Signallers of ours know that by the
+ * record of the told, which they see to be ours by a second channel; those of
+ * other kinds choose it again. So what came behind the message is passed on
+ * when the waiter leaves, after its channel is gone from the list.
  */
 #include "recipes.h"
 
@@ -15,17 +16,42 @@
 
 #include <string.h>
 
+ILK__RECIPE_TYPE(listen, ILK__SCRIPT_RECIPES_LISTEN, ilk__recipe_done);
+
+static const char mark[] = "ilk:recipes:one:";
+
 enum { PAUSE_MS = 50, GOODBYE_MS = 2000 };
 
 struct ilk_listener {
     ilk_client *client;
     uint32_t era;
     _Atomic int32_t busy;
-    ilk__bytes channel;
-    size_t prefix_len; /* of the channel without the id; 0: there is no id */
+    ilk__bytes marked;  /* the second channel, ending in the first */
+    ilk__bytes channel; /* borrowed from it */
+    size_t prefix_len;  /* of the channel without the id; 0: there is no id */
+    int ready;          /* the record of the told does not name it */
     ilk__side side;
     int64_t lost; /* passed on, and nobody was there */
 };
+
+/* Both channels in one piece of memory. 0: there is none. */
+static int join(ilk_listener *self, const void *key, size_t key_len,
+                const void *id, size_t id_len)
+{
+    size_t head = sizeof mark - 1;
+    char *whole = ilk__malloc(head + key_len + id_len + 1);
+
+    if (!whole)
+        return 0;
+    memcpy(whole, mark, head);
+    memcpy(whole + head, key, key_len);
+    if (id_len)
+        memcpy(whole + head + key_len, id, id_len);
+    whole[head + key_len + id_len] = '\0';
+    self->marked = (ilk__bytes){whole, head + key_len + id_len};
+    self->channel = (ilk__bytes){whole + head, key_len + id_len};
+    return 1;
+}
 
 ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
                              const void *key, size_t key_len, const void *id,
@@ -47,17 +73,10 @@ ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
                          "channel and id must have at most %d bytes, got %zu",
                          ILK_NAME_MAX, key_len + id_len);
     self = ilk__calloc(1, sizeof *self);
-    if (self)
-        self->channel.data = ilk__malloc(key_len + id_len + 1);
-    if (!self || !self->channel.data) {
+    if (!self || !join(self, key, key_len, id, id_len)) {
         ilk__free(self);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
-    memcpy(self->channel.data, key, key_len);
-    if (id_len)
-        memcpy(self->channel.data + key_len, id, id_len);
-    self->channel.data[key_len + id_len] = '\0';
-    self->channel.len = key_len + id_len;
     self->prefix_len = id ? key_len : 0;
     self->client = ilk__client_ref(client);
     self->era = client->era;
@@ -70,7 +89,7 @@ void ilk_listener_free(ilk_listener *self)
     if (!self)
         return;
     ilk__side_close(&self->side);
-    ilk__free(self->channel.data);
+    ilk__free(self->marked.data);
     ilk__client_unref(self->client);
     ilk__free(self);
 }
@@ -99,6 +118,8 @@ static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
     ilk__command_init(&command);
     ilk__command_add_str(&command, verb);
     ilk__command_add(&command, self->channel.data, self->channel.len);
+    if (self->prefix_len)
+        ilk__command_add(&command, self->marked.data, self->marked.len);
     st = ilk__side_send(&self->side, &command, err);
     ilk__command_free(&command);
     return st;
@@ -126,7 +147,7 @@ static ilk_status take(ilk_items **out, const ilk__reply *reply, ilk_error *err)
     if (reply->type == ILK__REPLY_ERROR)
         return ilk__reply_error(reply, err);
     if (!is_message(reply))
-        return ILK_EAGAIN; /* the confirmation */
+        return ILK_OK; /* the confirmation */
     items = ilk__items_new(2);
     for (size_t i = 0; items && i < 2; i++) {
         const ilk__reply *item = reply->items[i + 1];
@@ -140,26 +161,53 @@ static ilk_status take(ilk_items **out, const ilk__reply *reply, ilk_error *err)
     return items ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
-/* What has come: ILK_OK and the next message, or ILK_EAGAIN. */
-static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
+/* Signallers of ours may choose it, from now on or again. */
+static ilk_status get_ready(ilk_listener *self, ilk_error *err)
+{
+    ilk__recipe recipe;
+
+    ilk__recipe_begin(&recipe, self->client, err);
+    ilk__recipe_side(&recipe, "recipes:told", self->channel.data,
+                     self->prefix_len);
+    ilk__recipe_text(&recipe, self->channel.data, self->channel.len);
+    return ilk__recipe_run(&recipe, &listen);
+}
+
+static ilk_status connect_on(ilk_listener *self, ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    if (!self->side.conn) {
-        st = ilk__side_open(&self->side, self->client, err);
-        if (st == ILK_OK)
-            st = say(self, "SUBSCRIBE", err);
-    }
+    if (!self->side.conn)
+        self->ready = 0;
+    if (!self->ready && self->prefix_len)
+        st = get_ready(self, err);
+    if (st)
+        return st;
+    self->ready = 1;
+    if (self->side.conn)
+        return ILK_OK;
+    st = ilk__side_open(&self->side, self->client, err);
+    return st ? st : say(self, "SUBSCRIBE", err);
+}
+
+/* What has come: ILK_OK and the next message, or ILK_EAGAIN. */
+static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
+{
+    ilk_status st = connect_on(self, err);
+
     while (!st && !*out) {
         ilk__reply *reply = NULL;
 
         st = ilk__side_next(&self->side, &reply, err);
-        if (st == ILK_OK)
-            st = take(out, reply, err);
+        if (st)
+            break;
+        st = take(out, reply, err);
         ilk__reply_free(reply);
-        if (st == ILK_EAGAIN && reply)
-            st = ILK_OK;
+        if (st)
+            ilk__side_close(&self->side); /* it was refused */
     }
+    if (st == ILK_OK)
+        self->ready = 0;
     return st;
 }
 

@@ -2,7 +2,7 @@
 /* recipes_signal.c -- signals on raw channels: to all, or to one. */
 #include "recipes.h"
 
-enum { LOOK_AT = 16 };
+enum { LOOK_AT = 128 };
 
 ILK__RECIPE_TYPE(publish, ILK__SCRIPT_RECIPES_PUBLISH, ilk__recipe_counted);
 ILK__RECIPE_TYPE(single, ILK__SCRIPT_RECIPES_SINGLE, ilk__recipe_counted);
@@ -19,6 +19,8 @@ ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
     if (!self.st)
         self.st = ilk__name_check(key, key_len, "channel", err);
     ilk__recipe_once(&self, key, key_len);
+    if (to_one)
+        ilk__recipe_side(&self, "recipes:told", key, key_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     ilk__recipe_text(&self, key, key_len);
     if (to_one) {

@@ -1,0 +1,10 @@
+--@script recipes_listen keys=1 args=1
+--@reply RELEASED
+-- SPDX-License-Identifier: MIT
+-- A waiter of one-to-one signals is ready for another.
+-- KEYS told    ARGV the waiter's channel
+-- returns {RELEASED}, told or not, so a retry is harmless
+--@include reply
+
+redis.call("ZREM", KEYS[1], ARGV[1])
+return { RELEASED }
