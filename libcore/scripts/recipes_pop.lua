@@ -9,10 +9,12 @@
 --@include reply
 --@include once
 --@include end
+--@include number
 --@include fitting
 
 local list, once = KEYS[1], KEYS[2]
-local token, at, most = ARGV[1], end_at(2), number_at(3, 1)
+local token, at, most = ARGV[1], ARGV[2], number_at(3, 1)
+misuse = misuse or no_end(2)
 if misuse then
   return misuse
 end

@@ -10,9 +10,9 @@
 --@include end
 
 local list, once = KEYS[1], KEYS[2]
-local token, at, value = ARGV[1], end_at(2), ARGV[3]
-if misuse then
-  return misuse
+local token, at, value = ARGV[1], ARGV[2], ARGV[3]
+if no_end(2) then
+  return no_end(2)
 end
 
 local done = answered(once, token)

@@ -130,13 +130,14 @@ void ilk__recipe_side(ilk__recipe *self, const char *kind, const void *key,
     self->key_count += !self->st;
 }
 
-void ilk__recipe_once(ilk__recipe *self, const void *key, size_t len)
+void ilk__recipe_once(ilk__recipe *self, const char *what, const void *key,
+                      size_t len)
 {
     char kind[64];
 
     if (self->st)
         return;
-    snprintf(kind, sizeof kind, "recipes:once:%s.%u",
+    snprintf(kind, sizeof kind, "recipes:%s:%s.%u", what,
              self->client->desk->client_id, (unsigned)thread_number());
     ilk__recipe_side(self, kind, key, len);
 }

@@ -6,7 +6,7 @@
  *
  *     ilk__recipe_begin(&self, client, err);
  *     ilk__recipe_key(&self, key, key_len, "list");
- *     ilk__recipe_once(&self, key, key_len);
+ *     ilk__recipe_once(&self, "once", key, key_len);
  *     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
  *     st = ilk__recipe_run(&self, &type);
  *
@@ -63,8 +63,9 @@ void ilk__recipe_key_tail(ilk__recipe *self, const void *key, size_t len,
                           const char *tail);
 void ilk__recipe_side(ilk__recipe *self, const char *kind, const void *key,
                       size_t len);
-/* Where the last answer to this thread is kept. */
-void ilk__recipe_once(ilk__recipe *self, const void *key, size_t len);
+/* Where the last answer to this thread is kept: "once", one; "due", many. */
+void ilk__recipe_once(ilk__recipe *self, const char *what, const void *key,
+                      size_t len);
 void ilk__recipe_text(ilk__recipe *self, const void *data, size_t len);
 void ilk__recipe_number(ilk__recipe *self, int64_t number);
 /* A value of the caller's: checked, NULL being none. */

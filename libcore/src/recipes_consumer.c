@@ -194,7 +194,7 @@ static ilk_status settle_as(ilk_consumer *self, const char *how, ilk_error *err)
     ilk__recipe_key(&recipe, queue->data, queue->len, "list");
     ilk__recipe_side(&recipe, kind, queue->data, queue->len);
     ilk__recipe_side(&recipe, "recipes:dead", queue->data, queue->len);
-    ilk__recipe_once(&recipe, queue->data, queue->len);
+    ilk__recipe_once(&recipe, "once", queue->data, queue->len);
     ilk__recipe_text(&recipe, recipe.token, ILK__TOKEN_LEN);
     ilk__recipe_text(&recipe, how, strlen(how));
     ilk__recipe_text(&recipe, self->taken.data, self->taken.len);

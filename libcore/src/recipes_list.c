@@ -29,7 +29,7 @@ static void begin_once(ilk__recipe *self, ilk_client *client, const void *key,
 {
     ilk__recipe_begin(self, client, err);
     ilk__recipe_key(self, key, key_len, "key");
-    ilk__recipe_once(self, key, key_len);
+    ilk__recipe_once(self, "once", key, key_len);
     ilk__recipe_text(self, self->token, ILK__TOKEN_LEN);
 }
 
@@ -116,7 +116,7 @@ ilk_status ilk_recipes_unpark(ilk_client *client, const void *cache,
     ilk__recipe_begin(&self, client, err);
     ilk__recipe_key(&self, cache, cache_len, "cache");
     ilk__recipe_side(&self, "recipes:parked", cache, cache_len);
-    ilk__recipe_once(&self, cache, cache_len);
+    ilk__recipe_once(&self, "once", cache, cache_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     ilk__recipe_value(&self, token, token_len);
     return ilk__recipe_run(&self, &unpark);

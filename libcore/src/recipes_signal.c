@@ -18,7 +18,7 @@ ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
     ilk__recipe_begin(&self, client, err);
     if (!self.st)
         self.st = ilk__name_check(key, key_len, "channel", err);
-    ilk__recipe_once(&self, key, key_len);
+    ilk__recipe_once(&self, "once", key, key_len);
     if (to_one)
         ilk__recipe_side(&self, "recipes:told", key, key_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);

@@ -66,7 +66,7 @@ ilk_status ilk_recipes_due(ilk_items **out, int *out_more, ilk_client *client,
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     ilk__recipe_begin(&self, client, err);
     ilk__recipe_key(&self, key, key_len, "key");
-    ilk__recipe_once(&self, key, key_len);
+    ilk__recipe_once(&self, "due", key, key_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     ilk__recipe_number(&self, DUE_AT_ONCE);
     ilk__recipe_number(&self, ILK_RECIPES_VALUE_MAX);
@@ -134,7 +134,7 @@ ilk_status ilk_recipes_permit_release(ilk_client *client, const void *key,
     ilk__recipe_begin(&self, client, err);
     ilk__recipe_key(&self, key, key_len, "key");
     ilk__recipe_key_tail(&self, key, key_len, ":owner");
-    ilk__recipe_once(&self, key, key_len);
+    ilk__recipe_once(&self, "once", key, key_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     ilk__recipe_value(&self, token, token_len);
     return ilk__recipe_run(&self, &release);

@@ -10,8 +10,8 @@
  * without being done twice. `docs/recipes.md` tells each well-known function,
  * its flaw, and which of these takes its place.
  *
- * Two keys beside what is named here: `ilk:recipes:once:...`, the last answer
- * to a thread of a client, kept for a minute; and those that a function names.
+ * `ilk:recipes:once:...` and `ilk:recipes:due:...` keep the last answer to a
+ * thread of a client for a minute. Other side keys are named where they serve.
  *
  * Keys and channels are 1 to 512 bytes, any but a leading "ilk:". Values are
  * any bytes, at most ILK_RECIPES_VALUE_MAX. A longer one that others have put

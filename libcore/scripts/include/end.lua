@@ -1,12 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- An end of a list among the arguments, refused as number.lua refuses numbers.
---@include number
-
-local function end_at(index)
-  local at = ARGV[index]
-  if at ~= "L" and at ~= "R" then
-    misuse = misuse or redis.error_reply("ILKARG argument " .. index ..
-      " must be L or R, got '" .. tostring(at) .. "'")
+-- An end of a list among the arguments; what the caller returns when it is no
+-- such end.
+local function no_end(index)
+  if ARGV[index] ~= "L" and ARGV[index] ~= "R" then
+    return redis.error_reply("ILKARG argument " .. index ..
+      " must be L or R, got '" .. tostring(ARGV[index]) .. "'")
   end
-  return at
 end
