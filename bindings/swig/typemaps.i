@@ -104,7 +104,9 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     (const void *key, size_t key_len),
     (const void *value, size_t value_len),
     (const void *token, size_t token_len),
-    (const void *pattern, size_t pattern_len)
+    (const void *pattern, size_t pattern_len),
+    (const void *cache, size_t cache_len),
+    (const void *id, size_t id_len)
 };
 
 %typemap(in, checkfn="ilk_lua_is_names")
@@ -171,6 +173,19 @@ ILK_RECORD_OUT(ilk_server_info, info)
 %enddef
 ILK_OPTS_OUT(ilk_client_opts)
 ILK_OPTS_OUT(ilk_lock_opts)
+
+/* Numbers that are returned. */
+%typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)
+    %{ $1 = &number; %}
+%typemap(argout) int64_t *out_number
+    %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
+%apply int64_t *out_number {
+    int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
+    int64_t *out_heard, int64_t *out_lost
+};
+%typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}
+%typemap(argout) int *out_more
+    %{ lua_pushboolean(L, *$1); SWIG_arg++; %}
 
 %typemap(in, numinputs=0) int *out_fd (int fd = -1) %{ $1 = &fd; %}
 %typemap(argout) int *out_fd

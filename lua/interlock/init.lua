@@ -14,12 +14,14 @@ local core = require "interlock.core"
 local client = require "interlock.client"
 local constants = require "interlock.constants"
 local guard = require "interlock.guard"
+local recipes = require "interlock.recipes"
 local server = require "interlock.server"
 
 ---@class interlock
 return {
   connect = client.connect,
   guard = guard.open,
+  recipes = recipes,
   server = server,
   status = constants.status,
   strerror = core.ilk_strerror,
