@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_recipes_listener.c -- listeners on raw channels, and signals to them. */
+#include "lock_case.h"
+
+#include <string.h>
+
+static ilk_client *client;
+
+static int setup(void **state)
+{
+    (void)state;
+    if (fixture_start(&fx, NULL))
+        return -1;
+    client = open_client();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ilk_client_free(client);
+    return fixture_stop(&fx);
+}
+
+static ilk_listener *open_listener(const char *channel, const char *id)
+{
+    ilk_listener *made = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK,
+                  ilk_listener_open(&made, client, channel, strlen(channel), id,
+                                    id ? strlen(id) : 0, &err));
+    return made;
+}
+
+static void assert_hears(ilk_listener *by, const char *data)
+{
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_listener_wait(&items, by, 5000, &err));
+    assert_string_equal(data, ilk_items_data(items, 1, NULL));
+    ilk_items_free(items);
+}
+
+static void assert_silent(ilk_listener *by)
+{
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_EBUSY, ilk_listener_wait(&items, by, 0, &err));
+    assert_null(items);
+}
+
+static void a_listener_hears_between_its_waits_and_after_a_break(void **state)
+{
+    ilk_listener *ear = open_listener("ch", NULL);
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_silent(ear);
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 2"));
+    assert_hears(ear, "1");
+    assert_hears(ear, "2");
+    fixture_command(&fx, "CLIENT KILL TYPE pubsub");
+    assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, ear, 200, &err));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 3"));
+    assert_hears(ear, "3");
+    assert_status(ILK_OK, ilk_listener_leave(NULL, ear, &err));
+    assert_int_equal(0, fixture_int(&fx, "PUBLISH ch 4"));
+    ilk_listener_free(ear);
+}
+
+static int64_t signal_one(void)
+{
+    ilk_error err = {0};
+    int64_t heard = -1;
+
+    assert_status(ILK_OK,
+                  ilk_recipes_signal(&heard, client, "j:", 2, 1, "x", 1, &err));
+    return heard;
+}
+
+static void one_waiter_is_signalled_once_until_it_waits_again(void **state)
+{
+    ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
+
+    (void)state;
+    assert_int_equal(0, signal_one());
+    assert_silent(a);
+    assert_int_equal(1, signal_one());
+    assert_int_equal(0, signal_one());
+    assert_silent(b);
+    assert_int_equal(1, signal_one());
+    assert_int_equal(0, signal_one());
+    assert_hears(a, "x");
+    assert_silent(a);
+    assert_int_equal(1, signal_one());
+    assert_hears(a, "x");
+    assert_hears(b, "x");
+    ilk_listener_free(a);
+    ilk_listener_free(b);
+}
+
+/* Signallers of another kind choose a waiter that has its message already. */
+static void what_comes_behind_the_message_is_passed_on(void **state)
+{
+    ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
+    ilk_error err = {0};
+    int64_t lost = -1;
+
+    (void)state;
+    assert_silent(a);
+    assert_silent(b);
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal(1, fixture_int(&fx, "PUBLISH j:a %d", i));
+    assert_hears(a, "1");
+    assert_status(ILK_OK, ilk_listener_leave(&lost, a, &err));
+    assert_int_equal(1, lost);
+    assert_hears(b, "2");
+    assert_status(ILK_OK, ilk_listener_leave(&lost, b, &err));
+    assert_int_equal(0, lost);
+    ilk_listener_free(a);
+    ilk_listener_free(b);
+}
+
+static void arguments_without_sense_are_refused(void **state)
+{
+    char name[513];
+    ilk_listener *made = NULL;
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+#define REFUSED(call) assert_status(ILK_EINVAL, call)
+    REFUSED(ilk_listener_open(NULL, client, "c", 1, NULL, 0, &err));
+    REFUSED(ilk_listener_open(&made, NULL, "c", 1, NULL, 0, &err));
+    REFUSED(ilk_listener_open(&made, client, "", 0, NULL, 0, &err));
+    REFUSED(ilk_listener_open(&made, client, name, 513, NULL, 0, &err));
+    REFUSED(ilk_listener_open(&made, client, name, 500, name, 13, &err));
+    assert_null(made);
+    REFUSED(ilk_listener_wait(&items, NULL, 0, &err));
+    made = open_listener("c", "");
+    REFUSED(ilk_listener_wait(NULL, made, 0, &err));
+    REFUSED(ilk_listener_wait(&items, made, -2, &err));
+    REFUSED(ilk_listener_leave(NULL, NULL, &err));
+    assert_status(ILK_OK, ilk_listener_leave(NULL, made, &err));
+    ilk_listener_free(made);
+    ilk_listener_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_listener_hears_between_its_waits_and_after_a_break),
+        cmocka_unit_test(one_waiter_is_signalled_once_until_it_waits_again),
+        cmocka_unit_test(what_comes_behind_the_message_is_passed_on),
+        cmocka_unit_test(arguments_without_sense_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
