@@ -104,19 +104,20 @@ void ilk__recipe_key(ilk__recipe *self, const void *key, size_t len,
 void ilk__recipe_key_tail(ilk__recipe *self, const void *key, size_t len,
                           const char *tail)
 {
-    char whole[ILK_NAME_MAX + 1];
+    char whole[ILK_NAME_MAX];
     size_t tail_len = strlen(tail);
 
     if (self->st)
         return;
-    if (len + tail_len > ILK_NAME_MAX) {
+    if (len + tail_len > sizeof whole) {
         self->st = ilk__fail(self->err, ILK_EINVAL,
                              "key must have at most %d bytes, got %zu",
                              ILK_NAME_MAX - (int)tail_len, len);
         return;
     }
     memcpy(whole, key, len);
-    memcpy(whole + len, tail, tail_len);
+    for (size_t i = 0; i < tail_len; i++)
+        whole[len + i] = tail[i];
     ilk__recipe_key(self, whole, len + tail_len, "key");
 }
 
