@@ -63,6 +63,14 @@ describe("a client", function()
     labelled:close()
   end)
 
+  it("refuses replicas that are no servers", function()
+    local ok, msg, code = interlock.connect(server.url, { listen = "a:0" })
+
+    assert.is_nil(ok)
+    assert.matches("^listen: ", msg)
+    assert.equal(status.ILK_EINVAL, code)
+  end)
+
   it("says that nobody listens", function()
     local ok, msg, code = interlock.connect("redis://127.0.0.1:1")
 

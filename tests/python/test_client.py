@@ -55,6 +55,27 @@ def test_a_server_that_hangs_after_accept_is_given_up(took):
             interlock.connect(url, connect_timeout=0.3)
 
 
+def test_listen_hears_wake_ups_from_a_replica_too(server, tmp_path, name):
+    with Server(tmp_path, "--replicaof", "127.0.0.1", str(server.port)) as replica:
+        listen = f"127.0.0.1:{replica.port}"
+        with (
+            interlock.connect(server.tcp_url, listen=listen) as client,
+            interlock.connect(server.unix_url) as other,
+            other.lock(name),
+        ):
+            inbox = f"ilk:inbox:{client.id}"
+            assert not client.lock(name).acquire(0.05)
+
+            wait_until(lambda: replica.call("PUBSUB", "NUMSUB", inbox)[1] == 1)
+            wait_until(lambda: server.call("PUBSUB", "NUMSUB", inbox)[1] == 1)
+
+
+@pytest.mark.parametrize("listen", [",", "a:0", "[::1", "1,2,3,4,5,6,7,8"])
+def test_listen_names_servers(server, listen):
+    with pytest.raises(interlock.InvalidError, match="listen: "):
+        interlock.connect(server.unix_url, listen=listen)
+
+
 @pytest.mark.parametrize(
     "url", ["", "orders", "http://x", "redis://:port", "redis://x:99999", "redis://h/x"]
 )
