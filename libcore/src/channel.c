@@ -60,7 +60,8 @@ void ilk__channels_ask(ilk__desk *desk, ilk__ear *ear)
             int wanted = channel->listeners && !channel->why.code
                          && (ear->number == 0 || channel->letters);
 
-            if (wanted && !channel->at[ear->number].asked)
+            if (wanted && !channel->at[ear->number].asked
+                && !channel->at[ear->number].refused)
                 ask(channel, ear);
             else if (!wanted && channel->at[ear->number].asked)
                 take_back(channel, ear);
@@ -113,6 +114,7 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
     channel->desk->channels_changed = 1; /* it may be needed no more */
     if (why) {
         channel->at[ear->number].asked = 0;
+        channel->at[ear->number].refused = 1;
         if (ear->number == 0)
             channel->why = *why;
         ilk__log(ILK__LOG_WARN, "%s", why->msg);
@@ -135,6 +137,7 @@ void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear)
 
             channel->at[ear->number].asked = 0;
             channel->at[ear->number].unanswered = 0;
+            channel->at[ear->number].refused = 0;
             if (!heard || ilk__channel_is_heard(channel))
                 continue;
             channel->deaf_since = ilk__now_ms();

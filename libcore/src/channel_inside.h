@@ -14,6 +14,7 @@ struct ilk__channel {
     struct {
         int asked;      /* subscribed, or about to be */
         int unanswered; /* subscribing commands */
+        int refused;    /* not to be asked for again on this connection */
     } at[ILK__EARS_MAX];
     int64_t deaf_since; /* local; 0: it is heard */
     ilk_error why;      /* the server refused it; code 0: it did not */

@@ -68,6 +68,14 @@ static ilk__channel *make(ilk__desk *desk, const ilk__channel_of *to)
     return channel;
 }
 
+/* It may be granted by now: those who come anew have it asked for. */
+static void forgive(ilk__channel *channel)
+{
+    channel->why.code = 0;
+    for (size_t i = 0; i < ILK__EARS_MAX; i++)
+        channel->at[i].refused = 0;
+}
+
 ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to)
 {
@@ -81,7 +89,7 @@ ilk_status ilk__listener_join(ilk__listener *listener,
         return ILK_ENOMEM;
     channel->letters |= to->letters;
     if (!channel->listeners)
-        channel->why.code = 0;
+        forgive(channel);
     listener->letters = to->letters;
     listener->lost = listener->gaps = 0;
     listener->channel = channel;

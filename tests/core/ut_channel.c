@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_channel.c -- listening to channels and patterns. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "alloc.h"
 #include "channel_inside.h"
 #include "clock.h"
 #include "desk_case.h"
@@ -234,6 +235,38 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
     assert_string_equal(says(&inbox_ear), ""); /* not asked once more */
 }
 
+static void a_replica_that_refuses_is_not_asked_again(void **state)
+{
+    (void)state;
+    join(&a, "news", 0, 1);
+    (void)says(&inbox_ear);
+    confirm(&inbox_ear, "subscribe", "news");
+    assert_string_equal(says(&replica_ear), SUBSCRIBE_NEWS);
+    hears = &replica_ear;
+    inbox_hears_raw("-NOPERM no channel\r\n");
+
+    assert_string_equal(says(&replica_ear), "");
+    assert_int_equal(wait_for(0, -1), ILK__ACT_DONE); /* the server's will do */
+    assert_int_equal(op.status, ILK_OK);
+    ilk__inbox_lost(&desk, &replica_ear);
+    assert_string_equal(says(&replica_ear), SUBSCRIBE_NEWS);
+}
+
+static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
+{
+    (void)state;
+    join(&a, "news", 0, 0);
+    (void)says(&inbox_ear);
+    inbox_hears_raw("-NOPERM no channel\r\n");
+    assert_int_equal(wait_for(0, -1), ILK__ACT_DONE);
+    assert_int_equal(op.status, ILK_EAUTH);
+    ilk__listen_end(&a);
+
+    join(&b, "news", 0, 0);
+
+    assert_string_equal(says(&inbox_ear), SUBSCRIBE_NEWS);
+}
+
 static void a_refused_inbox_is_told(void **state)
 {
     (void)state;
@@ -336,6 +369,43 @@ static void the_oldest_goes_when_nobody_takes_them(void **state)
     assert_memory_equal(a.first->data, "x", 2);
 }
 
+/* ---- memory ------------------------------------------------------------- */
+
+/* A letter, of which the nth allocation fails. */
+static void hear_letter_failing(long nth)
+{
+    const ilk__reply *reply =
+        op_case_reply(">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$20\r\n"
+                      "1 notify 0 id1 3 red\r\n");
+
+    ilk__alloc_fail_at(nth);
+    ilk__inbox_reply(&desk, &inbox_ear, reply);
+    ilk__alloc_fail_at(0);
+}
+
+static void without_memory_nothing_is_half_done(void **state)
+{
+    const ilk__channel_of to = {.name = "news", .len = 4, .letters = 1};
+    ilk_status st = ILK_ENOMEM;
+
+    (void)state;
+    for (long nth = 1; st; nth++) {
+        assert_true(nth < 20);
+        ilk__alloc_fail_at(nth);
+        st = ilk__listener_join(&a, &to);
+        ilk__alloc_fail_at(0);
+        assert_int_equal(st ? ILK_ENOMEM : ILK_OK, st);
+        assert_true(st ? !a.channel : a.channel != NULL);
+    }
+    (void)says(&inbox_ear);
+    for (long nth = 1; a.count == 0; nth++) {
+        assert_true(nth < 20);
+        hear_letter_failing(nth);
+        ilk__recent_free(&desk.recent); /* not the copy of one not heard */
+    }
+    assert_int_equal(a.count, 1);
+}
+
 /* ---- the end of a wait -------------------------------------------------- */
 
 static void time_signal_cancel_and_close_end_a_wait(void **state)
@@ -371,7 +441,10 @@ int main(void)
         TEST(a_reconnect_asks_again_and_is_a_gap),
         TEST(away_for_a_minute_is_told),
         TEST(a_refusal_is_told_to_its_listeners_alone),
+        TEST(a_replica_that_refuses_is_not_asked_again),
+        TEST(who_comes_behind_a_refusal_has_it_asked_for),
         TEST(a_refused_inbox_is_told),
+        TEST(without_memory_nothing_is_half_done),
         TEST(each_listener_hears_each_message_in_order),
         TEST(a_pattern_hears_all_that_match),
         TEST(a_letter_is_heard_once_of_all_ears),

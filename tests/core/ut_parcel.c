@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_parcel.c -- signals find those who wait for them, with their data. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "alloc.h"
 #include "gate_case.h"
 
 #include <string.h>
@@ -269,6 +270,56 @@ static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
     assert_string_equal(gate_signals(&me), "0 id40 red=;");
 }
 
+/* ---- memory ------------------------------------------------------------- */
+
+static void what_there_is_no_memory_for_is_unclaimed(void **state)
+{
+    int taken;
+    long nth = 1;
+
+    (void)state;
+    gate_queue(&me, -1);
+    do {
+        ilk__letter letter = {.verb = ILK__LETTER_SIGNAL,
+                              .kind = 's',
+                              .waiter = 1,
+                              .signal = "id1",
+                              .name = "red",
+                              .name_len = 3,
+                              .data = "x",
+                              .data_len = 1};
+
+        assert_true(nth < 5);
+        ilk__alloc_fail_at(nth++);
+        taken = ilk__parcel_take(&me.waiter, &letter);
+        ilk__alloc_fail_at(0);
+        assert_int_equal(taken, me.waiter.parcel_count);
+    } while (!me.waiter.parcel_count);
+
+    assert_true(nth > 2);
+    assert_got(&me, "0 id1 red=x;");
+}
+
+static void a_wait_without_memory_stands_in_no_list(void **state)
+{
+    ilk__act act = ILK__ACT_DONE;
+
+    (void)state;
+    for (long nth = 1; act == ILK__ACT_DONE; nth++) {
+        assert_true(nth < 20);
+        ilk__alloc_fail_at(nth);
+        act = gate_wait(&me, -1);
+        ilk__alloc_fail_at(0);
+        if (act == ILK__ACT_DONE) {
+            assert_int_equal(me.op.status, ILK_ENOMEM);
+            assert_int_equal(desk.lists.count, me.waiter.watch ? 2 : 0);
+        }
+    }
+
+    assert_int_equal(act, ILK__ACT_SEND);
+    assert_int_equal(desk.lists.count, 2);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
 
@@ -292,6 +343,8 @@ int main(void)
         TEST(what_came_before_us_is_not_ours),
         TEST(a_place_taken_anew_counts_from_the_first_ticket),
         TEST(what_is_put_aside_is_bounded_and_the_newest_stays),
+        TEST(what_there_is_no_memory_for_is_unclaimed),
+        TEST(a_wait_without_memory_stands_in_no_list),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,5 +245,6 @@ void node_close(node *n)
     ilk__desk_unlock(&n->desk);
     ilk__desk_close(&n->desk);
     ilk__buf_free(&n->keeper.calls.out);
+    ilk__buf_free(&n->keeper.ears[0].asked);
     current = NULL;
 }
