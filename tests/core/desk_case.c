@@ -16,7 +16,7 @@ enum { TEXT = 2048 };
 
 ilk__desk desk;
 ilk__ear inbox_ear, replica_ear;
-ilk__ear *hears;
+ilk__ear *inbox_hearing;
 
 int desk_case_setup(void **state)
 {
@@ -24,7 +24,7 @@ int desk_case_setup(void **state)
         return -1;
     ilk__ear_init(&inbox_ear, 0, NULL);
     ilk__ear_init(&replica_ear, 1, NULL);
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     desk.unclaimed = ilk__unclaimed;
     desk.inbox = ILK__INBOX_READY;
     return 0;
@@ -245,7 +245,7 @@ void inbox_hears_raw(const char *resp)
     const ilk__reply *reply = op_case_reply(resp);
 
     ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, hears, reply);
+    ilk__inbox_reply(&desk, inbox_hearing, reply);
     ilk__desk_unlock(&desk);
 }
 
@@ -263,7 +263,7 @@ void inbox_hears_bytes(const char *payload, size_t len)
     if (len)
         memcpy(reply->items[2]->str, payload, len);
     ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, hears, reply);
+    ilk__inbox_reply(&desk, inbox_hearing, reply);
     ilk__desk_unlock(&desk);
 }
 

@@ -13,7 +13,8 @@
 
 extern ilk__desk desk;
 extern ilk__ear inbox_ear, replica_ear;
-extern ilk__ear *hears; /* which of them hears what follows; never connected */
+extern ilk__ear
+    *inbox_hearing; /* which of them hears what follows; never connected */
 
 int desk_case_setup(void **state); /* a desk whose inbox is ready */
 int desk_case_teardown(void **state);

@@ -8,8 +8,8 @@
 
 #include "cmocka_all.h"
 
-gate me;
-char unclaimed[1024];
+gate my_gate;
+char gate_unclaimed[1024];
 
 /* ---- the column --------------------------------------------------------- */
 
@@ -80,10 +80,10 @@ static const ilk__op_type acquire = {.name = "gate",
 
 static void note(ilk__desk *at, const ilk__letter *letter)
 {
-    size_t used = strlen(unclaimed);
+    size_t used = strlen(gate_unclaimed);
 
     (void)at;
-    snprintf(unclaimed + used, sizeof unclaimed - used,
+    snprintf(gate_unclaimed + used, sizeof gate_unclaimed - used,
              "%c%" PRId64 " %s %.*s=%.*s;", letter->kind, letter->waiter,
              letter->signal ? letter->signal : "-", (int)letter->name_len,
              letter->name, (int)letter->data_len,
@@ -95,14 +95,14 @@ int gate_setup(void **state)
     int failed = desk_case_setup(state);
 
     desk.unclaimed = note;
-    unclaimed[0] = '\0';
-    gate_open(&me, GATES);
+    gate_unclaimed[0] = '\0';
+    gate_open(&my_gate, GATES);
     return failed;
 }
 
 int gate_teardown(void **state)
 {
-    gate_close(&me);
+    gate_close(&my_gate);
     return desk_case_teardown(state);
 }
 

@@ -23,10 +23,10 @@ typedef struct gate {
     ilk_error err;
 } gate;
 
-extern gate me; /* waits for "red" and "blue" */
+extern gate my_gate; /* waits for "red" and "blue" */
 
 /* What came for nobody: "<kind><waiter> <id> <name>=<data>;" for each. */
-extern char unclaimed[1024];
+extern char gate_unclaimed[1024];
 
 int gate_setup(void **state);
 int gate_teardown(void **state);

@@ -15,7 +15,7 @@ static void confirm(ilk__ear *ear)
     snprintf(words, sizeof words,
              ">3\r\n$9\r\nsubscribe\r\n$%zu\r\nilk:inbox:%s\r\n:1\r\n",
              strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id);
-    hears = ear;
+    inbox_hearing = ear;
     inbox_hears_raw(words);
 }
 
@@ -33,7 +33,7 @@ static int setup(void **state)
 
     confirm(&inbox_ear);
     confirm(&replica_ear);
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     desk_tick(0);
     return failed;
 }
@@ -96,7 +96,7 @@ static void a_replica_that_refuses_is_done_without(void **state)
     replica_ear.link.wanted = 1;
     replica_ear.link.up = 1;
     ilk__inbox_came_up(&desk, &replica_ear);
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
 
     inbox_hears_raw("-NOPERM no channel\r\n");
 
@@ -114,7 +114,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     (void)state;
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
 
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -122,7 +122,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     assert_string_equal(op_says(&t.op), taker_asks(&t, 1));
     assert_int_equal(op_answer(&t.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP); /* it was taken back */
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     inbox_grants(&t, 19, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(t.waiter.fence, 19);
@@ -137,39 +137,39 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
     inbox_grants(&t, 18, 5000, 1000000);
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     inbox_grants(&t, 18, 5000, 1000000);
 
     assert_int_equal(t.op.status, ILK_OK);
-    assert_string_equal(unclaimed, "");
+    assert_string_equal(gate_unclaimed, "");
     taker_close(&t);
 }
 
 static void what_is_for_nobody_is_passed_on_once(void **state)
 {
     (void)state;
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
     inbox_hears("1 grant x77 tok 18 5000 1000000 orders");
     inbox_hears("1 wake q77 jobs");
     inbox_hears("1 signal s77 id1 3 red");
-    assert_string_equal(unclaimed, "");
+    assert_string_equal(gate_unclaimed, "");
 
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     inbox_hears("1 signal s77 id1 3 red");
 
-    assert_string_equal(unclaimed, "s77 id1 red=;");
+    assert_string_equal(gate_unclaimed, "s77 id1 red=;");
 }
 
 /* ---- signals ------------------------------------------------------------ */
 
 static void assert_got(const char *signals)
 {
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
-    assert_int_equal(me.op.status, ILK_OK);
-    assert_string_equal(gate_signals(&me), signals);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&my_gate), signals);
 }
 
 static void a_signal_by_hearsay_waits_for_the_word(void **state)
@@ -177,10 +177,10 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
     ilk__errand *errand;
 
     (void)state;
-    gate_queue(&me, -1);
-    hears = &replica_ear;
+    gate_queue(&my_gate, -1);
+    inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
     desk_tick(0);
     errand = desk_errand(); /* how does it stand? */
@@ -195,28 +195,28 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
 static void without_the_word_it_was_somebody_elses(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
-    hears = &replica_ear;
+    gate_queue(&my_gate, 8000);
+    inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
     inbox_hears("1 wake s1 blue"); /* another list's */
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&me.op, "%d 10 30 0", ILK__CODE_QUEUED),
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&my_gate.op, "%d 10 30 0", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    local_ms = me.op.deadline;
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&me.op, "%d 0 0", ILK__CODE_RELEASED),
+    local_ms = my_gate.op.deadline;
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0", ILK__CODE_RELEASED),
                      ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
-    assert_string_equal(unclaimed, "");
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_string_equal(gate_unclaimed, "");
 }
 
 static void gone_from_the_list_is_a_word_as_well(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
-    hears = &replica_ear;
+    gate_queue(&my_gate, -1);
+    inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
 
     desk_tick(0);
@@ -229,28 +229,29 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
 static void the_servers_own_copy_needs_no_word(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
-    hears = &replica_ear;
+    gate_queue(&my_gate, -1);
+    inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     inbox_hears("1 signal s1 id1 3 redone");
 
     assert_got("0 id1 red=one;0 id1 red=one;"); /* the other is aside */
-    assert_int_equal(me.waiter.parcel_count, 1);
-    assert_false(me.waiter.parcels->aside && me.waiter.parcels->next->aside);
+    assert_int_equal(my_gate.waiter.parcel_count, 1);
+    assert_false(my_gate.waiter.parcels->aside
+                 && my_gate.waiter.parcels->next->aside);
     inbox_hears("1 signal s1 id1 3 redone");
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
-    assert_string_equal(unclaimed, "");
+    assert_string_equal(gate_unclaimed, "");
 }
 
 static void a_broadcast_counts_from_whomever_it_comes(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
-    hears = &replica_ear;
+    gate_queue(&my_gate, -1);
+    inbox_hearing = &replica_ear;
     inbox_hears("1 notify 99 id1 3 redall");
-    hears = &inbox_ear;
+    inbox_hearing = &inbox_ear;
     inbox_hears("1 notify 99 id1 3 redall");
 
     assert_got("0 id1 red=all;");
@@ -263,7 +264,7 @@ static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
     (void)state;
     gate_open(&red, 1);
     gate_queue(&red, -1);
-    hears = &replica_ear;
+    inbox_hearing = &replica_ear;
     inbox_hears("1 notify 99 id1 3 redall");
 
     assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);

@@ -28,14 +28,14 @@ static void assert_waits(gate *g)
 static void a_signal_ends_the_wait_and_its_other_places(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
 
     inbox_hears("1 signal s1 id1 4 blueone");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
 
-    assert_non_null(strstr(op_says(&me.op), "lock_cancel! 4 w:red"));
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
-    assert_string_equal(gate_signals(&me), "1 id1 blue=one;");
+    assert_non_null(strstr(op_says(&my_gate.op), "lock_cancel! 4 w:red"));
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
+    assert_string_equal(gate_signals(&my_gate), "1 id1 blue=one;");
 }
 
 static void with_one_list_nothing_is_left_to_cancel(void **state)
@@ -56,53 +56,53 @@ static void with_one_list_nothing_is_left_to_cancel(void **state)
 static void data_are_any_bytes(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
 
     inbox_hears_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
 
-    assert_int_equal(me.waiter.parcel_count, 1);
-    assert_int_equal(me.waiter.parcels->letter.data_len, 4);
-    assert_memory_equal(me.waiter.parcels->letter.data, "\0 \n\xff", 4);
+    assert_int_equal(my_gate.waiter.parcel_count, 1);
+    assert_int_equal(my_gate.waiter.parcels->letter.data_len, 4);
+    assert_memory_equal(my_gate.waiter.parcels->letter.data, "\0 \n\xff", 4);
 }
 
 static void a_wait_for_all_takes_one_of_each(void **state)
 {
     (void)state;
-    me.waiter.wants_all = 1;
-    gate_queue(&me, -1);
+    my_gate.waiter.wants_all = 1;
+    gate_queue(&my_gate, -1);
 
     inbox_hears("1 signal s1 id1 4 blueone");
-    assert_waits(&me);
+    assert_waits(&my_gate);
     inbox_hears("1 signal s1 id2 4 bluetwo");
-    assert_string_equal(unclaimed, "s1 id2 blue=two;");
+    assert_string_equal(gate_unclaimed, "s1 id2 blue=two;");
     inbox_hears("1 notify 99 id3 3 redall");
 
-    assert_got(&me, "1 id1 blue=one;0 id3 red=all;");
+    assert_got(&my_gate, "1 id1 blue=one;0 id3 red=all;");
 }
 
 static void what_a_wait_for_any_does_not_want_is_unclaimed(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
 
     inbox_hears("1 signal s1 id1 3 redone");
     inbox_hears("1 signal s1 id2 4 bluetwo");
     inbox_hears("1 notify 99 id3 3 redall"); /* others had their copy */
 
-    assert_got(&me, "0 id1 red=one;");
+    assert_got(&my_gate, "0 id1 red=one;");
     inbox_hears("1 signal s1 id4 3 redlate");
-    assert_string_equal(unclaimed, "s1 id2 blue=two;s1 id4 red=late;");
+    assert_string_equal(gate_unclaimed, "s1 id2 blue=two;s1 id4 red=late;");
 }
 
 static void a_signal_for_nobody_is_unclaimed_with_its_data(void **state)
 {
     (void)state;
     inbox_hears("1 signal s77 id1 3 reddata");
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     inbox_hears("1 signal s1 id2 5 greendata"); /* not what it waits for */
 
-    assert_string_equal(unclaimed, "s77 id1 red=data;s1 id2 green=data;");
-    assert_waits(&me);
+    assert_string_equal(gate_unclaimed, "s77 id1 red=data;s1 id2 green=data;");
+    assert_waits(&my_gate);
 }
 
 static void a_wake_up_of_nobody_is_unclaimed(void **state)
@@ -110,83 +110,83 @@ static void a_wake_up_of_nobody_is_unclaimed(void **state)
     (void)state;
     inbox_hears("1 wake q77 jobs");
 
-    assert_string_equal(unclaimed, "q77 - jobs=;");
+    assert_string_equal(gate_unclaimed, "q77 - jobs=;");
 }
 
 static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
 {
     (void)state;
-    me.waiter.wants_all = 1;
-    gate_queue(&me, 8000);
+    my_gate.waiter.wants_all = 1;
+    gate_queue(&my_gate, 8000);
     inbox_hears("1 signal s1 id1 3 redone");
     inbox_hears("1 notify 99 id2 3 redall");
 
-    local_ms = me.op.deadline;
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&me.op, "%d 0 0", ILK__CODE_RELEASED),
+    local_ms = my_gate.op.deadline;
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0", ILK__CODE_RELEASED),
                      ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
-    assert_string_equal(unclaimed, "s1 id1 red=one;");
-    assert_null(me.waiter.parcels);
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
+    assert_null(my_gate.waiter.parcels);
 }
 
 static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    gate_queue(&my_gate, -1);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     inbox_hears("1 signal s1 id1 3 redone");
 
-    ilk__waiter_cancel(&me.waiter);
+    ilk__waiter_cancel(&my_gate.waiter);
 
-    assert_string_equal(unclaimed, "s1 id1 red=one;");
-    assert_null(me.waiter.parcels);
+    assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
+    assert_null(my_gate.waiter.parcels);
 }
 
 static void a_parked_wait_is_taken_up_with_its_signal(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    gate_queue(&my_gate, -1);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     inbox_hears("1 signal s1 id1 3 redone");
 
-    assert_int_equal(gate_wait(&me, -1), ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_OK);
-    assert_string_equal(gate_signals(&me), "0 id1 red=one;");
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&my_gate), "0 id1 red=one;");
 }
 
 static void the_next_wait_begins_without_the_last_ones_signals(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     inbox_hears("1 signal s1 id1 3 redone");
-    assert_got(&me, "0 id1 red=one;");
+    assert_got(&my_gate, "0 id1 red=one;");
 
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
 
-    assert_string_equal(gate_signals(&me), "");
-    assert_string_equal(unclaimed, "");
-    assert_waits(&me);
+    assert_string_equal(gate_signals(&my_gate), "");
+    assert_string_equal(gate_unclaimed, "");
+    assert_waits(&my_gate);
 }
 
 static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     inbox_hears("1 signal s1 id1 3 redone");
     inbox_hears("1 signal s1 id1 3 redone");
-    assert_got(&me, "0 id1 red=one;");
+    assert_got(&my_gate, "0 id1 red=one;");
     inbox_hears("1 signal s1 id1 3 redone");
     inbox_hears("1 notify 99 id2 3 redall");
 
-    gate_queue(&me, -1); /* stands at 10, so the copy would meet it */
+    gate_queue(&my_gate, -1); /* stands at 10, so the copy would meet it */
     inbox_hears("1 notify 99 id2 3 redall");
 
-    assert_waits(&me);
-    assert_string_equal(unclaimed, "");
+    assert_waits(&my_gate);
+    assert_string_equal(gate_unclaimed, "");
 }
 
 /* ---- tickets ------------------------------------------------------------ */
@@ -197,16 +197,16 @@ static void a_notify_is_for_all_who_stood_there(void **state)
 
     (void)state;
     gate_open(&red, 1);
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     gate_queue(&red, -1);
 
     inbox_hears("1 notify 9 id1 3 redearly"); /* both stand at 10 */
-    assert_waits(&me);
+    assert_waits(&my_gate);
     inbox_hears("1 notify 19 id2 4 blueearly"); /* it stands at 20 there */
-    assert_waits(&me);
+    assert_waits(&my_gate);
     inbox_hears("1 notify 10 id3 3 redall");
 
-    assert_got(&me, "0 id3 red=all;");
+    assert_got(&my_gate, "0 id3 red=all;");
     assert_got(&red, "0 id3 red=all;");
     gate_close(&red);
 }
@@ -214,60 +214,60 @@ static void a_notify_is_for_all_who_stood_there(void **state)
 static void what_overtakes_the_ticket_is_put_aside(void **state)
 {
     (void)state;
-    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     inbox_hears("1 notify 9 id1 3 redbefore");
     inbox_hears("1 notify 10 id2 3 redours");
     inbox_hears("1 notify 11 id3 3 redmore");
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(my_gate.waiter.news, ILK__NEWS_NONE);
 
-    assert_int_equal(op_answer(&me.op, "%d 10 20 0", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&my_gate.op, "%d 10 20 0", ILK__CODE_QUEUED),
                      ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_string_equal(gate_signals(&me), "0 id2 red=ours;");
+    assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
 }
 
 static void what_came_before_us_is_not_ours(void **state)
 {
     (void)state;
-    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     inbox_hears("1 notify 9 id1 3 redbefore");
     inbox_hears("1 notify 19 id2 4 bluebefore");
 
-    assert_int_equal(op_answer(&me.op, "%d 10 20 0", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&my_gate.op, "%d 10 20 0", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    assert_string_equal(gate_signals(&me), "");
+    assert_string_equal(gate_signals(&my_gate), "");
 }
 
 static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
 {
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     inbox_hears("1 wake s1 red");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     inbox_hears("1 notify 9 id1 3 redbefore");
     inbox_hears("1 notify 15 id2 3 redours");
-    assert_int_equal(op_answer(&me.op, "%d 30 40 0", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&my_gate.op, "%d 30 40 0", ILK__CODE_QUEUED),
                      ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_string_equal(gate_signals(&me), "0 id2 red=ours;");
+    assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
 }
 
 static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
 {
     (void)state;
-    assert_int_equal(gate_wait(&me, -1), ILK__ACT_SEND);
+    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     for (int i = 1; i <= 40; i++)
         inbox_hears("1 notify %d id%d 3 red", i, i);
 
-    assert_int_equal(op_answer(&me.op, "%d 40 50 0", ILK__CODE_QUEUED),
+    assert_int_equal(op_answer(&my_gate.op, "%d 40 50 0", ILK__CODE_QUEUED),
                      ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_string_equal(gate_signals(&me), "0 id40 red=;");
+    assert_string_equal(gate_signals(&my_gate), "0 id40 red=;");
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -278,7 +278,7 @@ static void what_there_is_no_memory_for_is_unclaimed(void **state)
     long nth = 1;
 
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     do {
         ilk__letter letter = {.verb = ILK__LETTER_SIGNAL,
                               .kind = 's',
@@ -291,13 +291,13 @@ static void what_there_is_no_memory_for_is_unclaimed(void **state)
 
         assert_true(nth < 5);
         ilk__alloc_fail_at(nth++);
-        taken = ilk__parcel_take(&me.waiter, &letter);
+        taken = ilk__parcel_take(&my_gate.waiter, &letter);
         ilk__alloc_fail_at(0);
-        assert_int_equal(taken, me.waiter.parcel_count);
-    } while (!me.waiter.parcel_count);
+        assert_int_equal(taken, my_gate.waiter.parcel_count);
+    } while (!my_gate.waiter.parcel_count);
 
     assert_true(nth > 2);
-    assert_got(&me, "0 id1 red=x;");
+    assert_got(&my_gate, "0 id1 red=x;");
 }
 
 static void a_wait_without_memory_stands_in_no_list(void **state)
@@ -308,11 +308,11 @@ static void a_wait_without_memory_stands_in_no_list(void **state)
     for (long nth = 1; act == ILK__ACT_DONE; nth++) {
         assert_true(nth < 20);
         ilk__alloc_fail_at(nth);
-        act = gate_wait(&me, -1);
+        act = gate_wait(&my_gate, -1);
         ilk__alloc_fail_at(0);
         if (act == ILK__ACT_DONE) {
-            assert_int_equal(me.op.status, ILK_ENOMEM);
-            assert_int_equal(desk.lists.count, me.waiter.watch ? 2 : 0);
+            assert_int_equal(my_gate.op.status, ILK_ENOMEM);
+            assert_int_equal(desk.lists.count, my_gate.waiter.watch ? 2 : 0);
         }
     }
 

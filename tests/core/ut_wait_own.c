@@ -15,50 +15,50 @@ static void it_asks_in_its_own_words_with_all_its_keys(void **state)
     char entry[256];
 
     (void)state;
-    assert_int_equal(gate_wait(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
     snprintf(entry, sizeof entry, "1 s %s s1 %s 0 1 me", desk.client_id,
-             me.waiter.token);
-    assert_gate_asks(&me, entry);
-    assert_int_equal(op_answer(&me.op, "%d 0 0 0", ILK__CODE_HELD),
+             my_gate.waiter.token);
+    assert_gate_asks(&my_gate, entry);
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
                      ILK__ACT_DONE);
-    assert_int_equal(me.op.status, ILK_OK);
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_null(my_gate.waiter.watch);
 }
 
 static void a_try_leaves_nothing_behind(void **state)
 {
     (void)state;
-    assert_int_equal(gate_wait(&me, 0), ILK__ACT_SEND);
-    assert_gate_asks(&me, "''");
+    assert_int_equal(gate_wait(&my_gate, 0), ILK__ACT_SEND);
+    assert_gate_asks(&my_gate, "''");
 
-    assert_int_equal(op_answer(&me.op, "%d 0 0 0", ILK__CODE_BUSY),
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_BUSY),
                      ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_EBUSY);
+    assert_int_equal(my_gate.op.status, ILK_EBUSY);
 }
 
 static void the_first_wait_opens_the_inbox(void **state)
 {
     (void)state;
     desk.inbox = ILK__INBOX_NONE;
-    assert_int_equal(gate_wait(&me, 8000), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&me.op, "%d 0 0 0", ILK__CODE_BUSY),
+    assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
     assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
 
     desk.inbox = ILK__INBOX_READY;
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
-    assert_gate_asks(&me, me.waiter.entry);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_gate_asks(&my_gate, my_gate.waiter.entry);
 }
 
 static void permits_stand_in_the_entry(void **state)
 {
     (void)state;
-    me.waiter.permits = 3;
-    assert_int_equal(gate_wait(&me, 8000), ILK__ACT_SEND);
+    my_gate.waiter.permits = 3;
+    assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
-    assert_non_null(strstr(me.waiter.entry, " 0 3 me"));
+    assert_non_null(strstr(my_gate.waiter.entry, " 0 3 me"));
 }
 
 static void woken_it_asks_again_under_the_same_entry(void **state)
@@ -66,32 +66,33 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
     char entry[ILK__ENTRY_MAX];
 
     (void)state;
-    gate_queue(&me, 8000);
-    memcpy(entry, me.waiter.entry, sizeof entry);
+    gate_queue(&my_gate, 8000);
+    memcpy(entry, my_gate.waiter.entry, sizeof entry);
 
     inbox_hears("1 wake s1 red");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
-    assert_gate_asks(&me, entry);
-    assert_int_equal(op_answer(&me.op, "%d 0 0 0", ILK__CODE_HELD),
+    assert_gate_asks(&my_gate, entry);
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
                      ILK__ACT_DONE);
-    assert_int_equal(me.op.status, ILK_OK);
+    assert_int_equal(my_gate.op.status, ILK_OK);
     assert_int_equal(desk.stats.waiting, 0);
 }
 
 static void what_its_answer_refuses_ends_the_wait_out_of_line(void **state)
 {
     (void)state;
-    assert_int_equal(gate_wait(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
-    ilk__fail(&me.err, ILK_EDIFFERS, "another gate");
-    me.op.now = local_ms;
-    assert_int_equal(ilk__wait_failed(&me.op, ILK_EDIFFERS), ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    ilk__fail(&my_gate.err, ILK_EDIFFERS, "another gate");
+    my_gate.op.now = local_ms;
+    assert_int_equal(ilk__wait_failed(&my_gate.op, ILK_EDIFFERS),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_EDIFFERS);
-    assert_string_equal(me.err.msg, "another gate");
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_EDIFFERS);
+    assert_string_equal(my_gate.err.msg, "another gate");
+    assert_null(my_gate.waiter.watch);
 }
 
 /* ---- the watch ---------------------------------------------------------- */
@@ -103,12 +104,12 @@ static void lists_waited_for_together_are_one_watch(void **state)
     (void)state;
     gate_open(&both, 2);
     gate_open(&red, 1);
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     gate_queue(&both, -1);
     gate_queue(&red, -1);
 
-    assert_ptr_equal(me.waiter.watch, both.waiter.watch);
-    assert_ptr_not_equal(me.waiter.watch, red.waiter.watch);
+    assert_ptr_equal(my_gate.waiter.watch, both.waiter.watch);
+    assert_ptr_not_equal(my_gate.waiter.watch, red.waiter.watch);
     assert_int_equal(desk.watches.count, 2);
     assert_int_equal(desk.lists.count, 3);
     gate_close(&both);
@@ -125,10 +126,10 @@ static void another_refresh_is_another_watch(void **state)
     gate_open(&same, 2);
     other = *same.line.refresh;
     same.line.refresh = &other;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     gate_queue(&same, -1);
 
-    assert_ptr_not_equal(me.waiter.watch, same.waiter.watch);
+    assert_ptr_not_equal(my_gate.waiter.watch, same.waiter.watch);
     gate_close(&same);
 }
 
@@ -138,19 +139,19 @@ static void all_its_lists_are_refreshed_in_its_own_words(void **state)
     char words[1024];
 
     (void)state;
-    gate_queue(&me, -1);
+    gate_queue(&my_gate, -1);
     desk_tick(ILK__REFRESH_MS);
     errand = desk_errand();
 
     snprintf(words, sizeof words,
              "lock_refresh 4 w:red l:red w:blue l:blue still? 1 %s",
-             me.waiter.entry);
+             my_gate.waiter.entry);
     assert_string_equal(op_says(&errand->op), words);
     assert_int_equal(errand_answer(errand, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
                                    ILK__CODE_GONE),
                      ILK__ACT_DONE);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
-    assert_gate_asks(&me, me.waiter.entry);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_gate_asks(&my_gate, my_gate.waiter.entry);
 }
 
 /* ---- leaving ------------------------------------------------------------ */
@@ -159,111 +160,116 @@ static void time_out(void)
 {
     char words[1024];
 
-    local_ms = me.op.deadline;
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    local_ms = my_gate.op.deadline;
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
     snprintf(words, sizeof words,
              "lock_cancel 4 w:red l:red w:blue l:blue %s %s", desk.client_id,
-             me.waiter.entry);
-    assert_string_equal(op_says(&me.op), words);
+             my_gate.waiter.entry);
+    assert_string_equal(op_says(&my_gate.op), words);
 }
 
 static void one_whose_time_is_over_asks_to_be_let_go(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
 
-    assert_int_equal(op_answer(&me.op, "%d 0 0", ILK__CODE_RELEASED),
+    assert_int_equal(op_answer(&my_gate.op, "%d 0 0", ILK__CODE_RELEASED),
                      ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_null(my_gate.waiter.watch);
 }
 
 static void what_was_on_its_way_is_waited_for(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
-    assert_int_equal(op_answer(&me.op, "%d", ILK__CODE_GONE), ILK__ACT_SLEEP);
-    assert_true(me.op.wake_at > local_ms);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+    assert_true(my_gate.op.wake_at > local_ms);
 
     inbox_hears("1 signal s1 id1 3 redgo");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_OK);
-    assert_string_equal(gate_signals(&me), "0 id1 red=go;");
-    assert_string_equal(unclaimed, "");
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&my_gate), "0 id1 red=go;");
+    assert_string_equal(gate_unclaimed, "");
 }
 
 static void a_word_behind_all_messages_ends_the_lingering(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
-    assert_int_equal(op_answer(&me.op, "%d", ILK__CODE_GONE), ILK__ACT_SLEEP);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
 
     inbox_hears("1 wake s1 ");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_null(my_gate.waiter.watch);
 }
 
 static void what_never_comes_is_not_waited_for_long(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
-    assert_int_equal(op_answer(&me.op, "%d", ILK__CODE_GONE), ILK__ACT_SLEEP);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
-    local_ms = me.op.wake_at;
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_DONE);
+    local_ms = my_gate.op.wake_at;
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
 }
 
 static void one_who_is_not_let_go_goes(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
 
-    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&my_gate.op, ILK_ECONN, 0), ILK__ACT_TELL);
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ETIMEOUT);
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_null(my_gate.waiter.watch);
 }
 
 static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
-    assert_int_equal(op_answer(&me.op, "%d", ILK__CODE_GONE), ILK__ACT_SLEEP);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
-    assert_int_equal(me.op.status, ILK_EINTR);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(my_gate.op.status, ILK_EINTR);
 
     inbox_hears("1 signal s1 id1 4 bluego");
-    assert_int_equal(gate_wait(&me, 0), ILK__ACT_DONE);
+    assert_int_equal(gate_wait(&my_gate, 0), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_OK);
-    assert_string_equal(gate_signals(&me), "1 id1 blue=go;");
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&my_gate), "1 id1 blue=go;");
 }
 
 static void a_close_ends_the_lingering(void **state)
 {
     (void)state;
-    gate_queue(&me, 8000);
+    gate_queue(&my_gate, 8000);
     time_out();
-    assert_int_equal(op_answer(&me.op, "%d", ILK__CODE_GONE), ILK__ACT_SLEEP);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
 
-    assert_int_equal(me.op.status, ILK_ECLOSED);
-    assert_null(me.waiter.watch);
+    assert_int_equal(my_gate.op.status, ILK_ECLOSED);
+    assert_null(my_gate.waiter.watch);
 }
 
 #define TEST(name)                                                             \

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* channel_case.c -- two who listen, at a desk without a server. */
+#include "channel_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+ilk__listener listener_one, listener_two;
+ilk__op listening;
+ilk_error listen_err;
+
+int channel_setup(void **state)
+{
+    int failed = desk_case_setup(state);
+
+    inbox_ear.link.up = replica_ear.link.up = 1;
+    (void)ilk__listener_init(&listener_one, &desk, NULL);
+    (void)ilk__listener_init(&listener_two, &desk, NULL);
+    ilk__op_init(&listening, &ilk__listen_op, &listener_one, 0, &listen_err);
+    return failed;
+}
+
+int channel_teardown(void **state)
+{
+    ilk__listener_destroy(&listener_one);
+    ilk__listener_destroy(&listener_two);
+    ilk__op_free(&listening);
+    return desk_case_teardown(state);
+}
+
+void listener_join(ilk__listener *listener, const char *name, int is_pattern,
+                   int letters)
+{
+    const ilk__channel_of to = {.name = name,
+                                .len = strlen(name),
+                                .is_pattern = is_pattern,
+                                .letters = letters};
+
+    ilk__desk_lock(&desk);
+    assert_int_equal(ilk__listener_join(listener, &to), ILK_OK);
+    ilk__desk_unlock(&desk);
+}
+
+const char *ear_says(ilk__ear *ear)
+{
+    static char text[1024];
+    size_t len;
+
+    ilk__desk_lock(&desk);
+    if (ear->link.up)
+        ilk__inbox_channels(&desk, ear);
+    ilk__channels_sweep(&desk);
+    ilk__desk_unlock(&desk);
+    len = ilk__buf_len(&ear->link.out);
+    assert_true(len < sizeof text);
+    if (len)
+        memcpy(text, ilk__buf_data(&ear->link.out), len);
+    text[len] = '\0';
+    ilk__buf_take(&ear->link.out, len);
+    return text;
+}
+
+void ear_hears_yes(ilk__ear *ear, const char *word, const char *name)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, ">3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:1\r\n",
+             strlen(word), word, strlen(name), name);
+    inbox_hearing = ear;
+    inbox_hears_raw(text);
+}
+
+void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
+               const char *data)
+{
+    char text[512];
+    int used = 0;
+
+    if (pattern)
+        used = snprintf(text, sizeof text, ">4\r\n$8\r\npmessage\r\n$%zu\r\n%s",
+                        strlen(pattern), pattern);
+    else
+        used = snprintf(text, sizeof text, ">3\r\n$7\r\nmessage");
+    snprintf(text + used, sizeof text - (size_t)used,
+             "\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
+             strlen(data), data);
+    inbox_hearing = ear;
+    inbox_hears_raw(text);
+}
+
+const char *listener_heard(ilk__listener *listener)
+{
+    static char text[1024];
+    ilk__heard *h;
+    size_t used = 0;
+
+    text[0] = '\0';
+    while ((h = ilk__listener_take(listener))) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s=%.*s;",
+                                 (int)h->channel_len, h->channel,
+                                 (int)h->data_len, h->data);
+        ilk__heard_free(h);
+    }
+    return text;
+}
+
+ilk__act listener_wait(int message, int64_t timeout_ms)
+{
+    listener_one.awaits_message = message;
+    ilk__op_free(&listening);
+    ilk__error_clear(&listen_err);
+    ilk__op_init(&listening, &ilk__listen_op, &listener_one,
+                 __wrap_ilk__deadline(timeout_ms), &listen_err);
+    return op_start(&listening);
+}

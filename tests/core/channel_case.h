@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * channel_case.h -- two who listen, at a desk without a server. The test is
+ * driver and server in one.
+ */
+#ifndef ILK__CHANNEL_CASE_H
+#define ILK__CHANNEL_CASE_H
+
+#include "channel_inside.h"
+#include "desk_case.h"
+
+extern ilk__listener listener_one, listener_two;
+extern ilk__op listening; /* the first one's wait */
+extern ilk_error listen_err;
+
+int channel_setup(void **state);
+int channel_teardown(void **state);
+
+void listener_join(ilk__listener *listener, const char *name, int is_pattern,
+                   int letters);
+/* Begin to wait: for a message, or to be confirmed. */
+ilk__act listener_wait(int message, int64_t timeout_ms);
+
+/* Let the inbox see what is wanted: all that an ear says, in one line. */
+const char *ear_says(ilk__ear *ear);
+void ear_hears_yes(ilk__ear *ear, const char *word, const char *name);
+void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
+               const char *data);
+/* All that a listener has heard: "<channel>=<data>;" for each. */
+const char *listener_heard(ilk__listener *listener);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_channel_heard.c -- what is heard on channels and patterns. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "alloc.h"
+#include "channel_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+/* ---- messages ----------------------------------------------------------- */
+
+static void each_listener_hears_each_message_in_order(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "news", 0, 0);
+    listener_join(&listener_two, "news", 0, 0);
+    (void)ear_says(&inbox_ear);
+    assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
+
+    ear_hears(&inbox_ear, NULL, "news", "one");
+    ear_hears(&inbox_ear, NULL, "other", "no");
+    ear_hears(&inbox_ear, NULL, "news", "");
+
+    assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_string_equal(listener_heard(&listener_one), "news=one;news=;");
+    assert_string_equal(listener_heard(&listener_two), "news=one;news=;");
+}
+
+static void a_pattern_hears_all_that_match(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "jobs.*", 1, 0);
+    assert_string_equal(ear_says(&inbox_ear),
+                        "*2\r\n$10\r\nPSUBSCRIBE\r\n$6\r\njobs.*\r\n");
+    ear_hears_yes(&inbox_ear, "psubscribe", "jobs.*");
+
+    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "1");
+    ear_hears(&inbox_ear, "jobs.*", "jobs.blue", "2");
+    ear_hears(&inbox_ear, NULL, "jobs.*", "a channel of that name");
+    assert_string_equal(listener_heard(&listener_one),
+                        "jobs.red=1;jobs.blue=2;");
+
+    ilk__listen_end(&listener_one);
+    assert_string_equal(ear_says(&inbox_ear),
+                        "*2\r\n$12\r\nPUNSUBSCRIBE\r\n$6\r\njobs.*\r\n");
+}
+
+static void a_letter_is_heard_once_of_all_ears(void **state)
+{
+    static const char letter[] = "1 notify 0 id1 3 redgo";
+
+    (void)state;
+    listener_join(&listener_one, "jobs.*", 1, 1);
+    listener_join(&listener_two, "*", 1, 1);
+    (void)ear_says(&inbox_ear);
+    assert_non_null(strstr(ear_says(&replica_ear), "jobs.*"));
+
+    ear_hears(&replica_ear, "jobs.*", "jobs.red", letter);
+    ear_hears(&inbox_ear, "jobs.*", "jobs.red", letter);
+    ear_hears(&inbox_ear, "*", "jobs.red", letter); /* for the other pattern */
+    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "no letter");
+
+    assert_int_equal(listener_one.count, 1);
+    assert_string_equal(listener_one.first->letter.signal, "id1");
+    assert_memory_equal(listener_one.first->letter.data, "go", 2);
+    assert_string_equal(listener_heard(&listener_one),
+                        "jobs.red=1 notify 0 id1 3 redgo;");
+    assert_int_equal(listener_two.count, 1);
+}
+
+static void what_is_no_letter_is_the_servers_own_to_tell(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "news", 0, 0);
+    listener_join(&listener_two, "news", 0, 1);
+    (void)ear_says(&inbox_ear);
+    (void)ear_says(&replica_ear);
+
+    ear_hears(&replica_ear, NULL, "news", "one");
+    ear_hears(&inbox_ear, NULL, "news", "one");
+
+    assert_string_equal(listener_heard(&listener_one), "news=one;");
+    assert_string_equal(listener_heard(&listener_two), "");
+}
+
+static void the_oldest_goes_when_nobody_takes_them(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "news", 0, 0);
+    (void)ear_says(&inbox_ear);
+    ear_hears(&inbox_ear, NULL, "news", "first");
+    for (int i = 0; i < ILK__HEARD_MAX; i++)
+        ear_hears(&inbox_ear, NULL, "news", "x");
+
+    assert_int_equal(listener_one.count, ILK__HEARD_MAX);
+    assert_int_equal(listener_one.lost, 1);
+    assert_memory_equal(listener_one.first->data, "x", 2);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* A letter, of which the nth allocation fails. */
+static void hear_letter_failing(long nth)
+{
+    const ilk__reply *reply =
+        op_case_reply(">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$20\r\n"
+                      "1 notify 0 id1 3 red\r\n");
+
+    ilk__alloc_fail_at(nth);
+    ilk__inbox_reply(&desk, &inbox_ear, reply);
+    ilk__alloc_fail_at(0);
+}
+
+static void without_memory_nothing_is_half_done(void **state)
+{
+    const ilk__channel_of to = {.name = "news", .len = 4, .letters = 1};
+    ilk_status st = ILK_ENOMEM;
+
+    (void)state;
+    for (long nth = 1; st; nth++) {
+        assert_true(nth < 20);
+        ilk__alloc_fail_at(nth);
+        st = ilk__listener_join(&listener_one, &to);
+        ilk__alloc_fail_at(0);
+        assert_int_equal(st ? ILK_ENOMEM : ILK_OK, st);
+        assert_true(st ? !listener_one.channel : listener_one.channel != NULL);
+    }
+    (void)ear_says(&inbox_ear);
+    for (long nth = 1; listener_one.count == 0; nth++) {
+        assert_true(nth < 20);
+        hear_letter_failing(nth);
+        ilk__recent_free(
+            &desk.recent); /* not the copy of listener_one not heard */
+    }
+    assert_int_equal(listener_one.count, 1);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, channel_setup, channel_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_listener_hears_each_message_in_order),
+        TEST(a_pattern_hears_all_that_match),
+        TEST(a_letter_is_heard_once_of_all_ears),
+        TEST(what_is_no_letter_is_the_servers_own_to_tell),
+        TEST(the_oldest_goes_when_nobody_takes_them),
+        TEST(without_memory_nothing_is_half_done),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
