@@ -130,8 +130,7 @@ static void without_memory_nothing_is_half_done(void **state)
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
         hear_letter_failing(nth);
-        ilk__recent_free(
-            &desk.recent); /* not the copy of listener_one not heard */
+        ilk__recent_free(&desk.recent); /* one that was not heard is no copy */
     }
     assert_int_equal(listener_one.count, 1);
 }
