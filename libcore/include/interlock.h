@@ -23,6 +23,7 @@
 
 #include "interlock/base.h"
 #include "interlock/client.h"
+#include "interlock/election.h"
 #include "interlock/event.h"
 #include "interlock/guard.h"
 #include "interlock/inspect.h"

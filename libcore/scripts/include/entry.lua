@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- A place in the line, packed by its client:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
--- kind: x exclusive, r reader, w to be woken. nil for other versions.
+-- kind: e candidate, o observer, r reader, w to be woken, x exclusive.
+-- nil for other versions.
 local function parse_entry(text)
   local kind, client, waiter, token, lease, who =
-    string.match(text, "^1 ([rwx]) (%S+) (%S+) (%S+) (%d+) %d+ ?(.*)$")
+    string.match(text, "^1 ([eorwx]) (%S+) (%S+) (%S+) (%d+) %d+ ?(.*)$")
   if not kind then
     return nil
   end

@@ -11,5 +11,6 @@ local MORE = 8
 local STALE = 9
 local WRITTEN = 10
 local EMPTY = 12
+local STATE = 15
 -- What the key holds while readers hold; no token may be this.
 local READERS = "ilk:readers"

@@ -1,0 +1,33 @@
+--@script election_cancel keys=6 args=5
+--@reply RELEASED i i
+--@reply GONE
+-- SPDX-License-Identifier: MIT
+-- Leave the line; a leadership that was already under way goes to the next.
+-- KEYS leader, fence, wait, live, value, seen
+-- ARGV entry, token, grant ms, limit, liveness ms
+-- returns {RELEASED, more, denied} (it had been elected) | {GONE}
+-- A retry finds neither entry nor token and changes nothing of theirs.
+--@include token
+--@include elect
+--@include vacate
+
+local entry, token, grant_ms, limit = ARGV[1], token_at(2), number_at(3, 1), number_at(4, 1)
+local liveness = number_at(5, 1)
+if misuse then
+  return misuse
+end
+
+local leader = redis.call("GET", place.lock)
+check_types()
+redis.call("ZREM", place.wait, entry)
+redis.call("HDEL", place.values, token)
+if leader and leader ~= token then
+  return { GONE }
+end
+
+redis.call("DEL", place.lock)
+local more, denied, elected = elect(grant_ms, limit, liveness)
+if leader and not elected then
+  vacate(token, limit)
+end
+return leader and { RELEASED, more, denied } or { GONE }

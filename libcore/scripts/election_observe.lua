@@ -1,0 +1,38 @@
+--@script election_observe keys=6 args=6
+--@reply STATE i i i i i s s s
+--@reply QUEUED i i i
+--@reply BUSY i i i
+-- SPDX-License-Identifier: MIT
+-- Tell an observer what it does not know yet, else let it wait for that.
+-- KEYS leader, fence, wait, live, value, seen
+-- ARGV known (what it was told last: `term version`, `-` that nobody leads,
+--   '' nothing), vacant 0|1 (tell as well when nobody leads), entry ('' looks
+--   once), client, liveness ms, - (not looked at)
+-- returns {STATE, as election_leader up to the value}
+--   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new
+-- A retry asks again, and a retried entry keeps its place.
+--@include now
+--@include reply
+--@include wait
+--@include leadership
+
+local known, vacant, entry, client = ARGV[1], ARGV[2] == "1", ARGV[3], ARGV[4]
+local liveness = number_at(5, 1)
+if entry ~= "" then
+  check_entry(entry, "o", client, (parse_entry(entry) or {}).token)
+end
+if misuse then
+  return misuse
+end
+
+local state = leadership()
+local text = state[3] == 1 and string.format("%.0f %.0f", state[1], state[2]) or "-"
+if text ~= known and (vacant or text ~= "-") then
+  redis.call("ZREM", place.seen, entry)
+  return { STATE, unpack(state) }
+end
+local now = now_us()
+if entry ~= "" then
+  enqueue(place.seen, place.live, entry, client, now, liveness)
+end
+return { entry == "" and BUSY or QUEUED, redis.call("PTTL", place.lock), now, 1 }

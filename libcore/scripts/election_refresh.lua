@@ -1,0 +1,54 @@
+--@script election_refresh keys=6 args=5+
+--@reply BUSY i i i *
+--@reply FREE i i i *
+--@reply MORE i i i *
+-- SPDX-License-Identifier: MIT
+-- Say that a client lives, elect the next when nobody leads, and tell each
+-- of the client's candidates how it stands. Also how they claim at expiry.
+-- KEYS leader, fence, wait, live, value, seen
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY | FREE | MORE (call again), leader's pttl, now us, ours,
+--   then for each entry: HELD | QUEUED | GONE, lease left, term}
+-- A retry finds what the first run left: who was elected is HELD.
+--@include number
+--@include alive
+--@include sweep
+--@include elect
+--@include vacate
+--@include ours
+--@include batch
+
+local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
+local limit = number_at(4, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local now, leader = now_us(), redis.call("GET", place.lock)
+local term, record_token = read_record(place.record)
+check_types()
+stay_alive(place.wait, place.live, client, now, liveness)
+sweep(place.wait, now)
+local more = 0
+if not leader then
+  local _, elected
+  more, _, elected = elect(grant_ms, limit, liveness)
+  if not elected and more == 0 then
+    vacate(record_token, limit)
+  end
+  leader = redis.call("GET", place.lock)
+  term, record_token = read_record(place.record)
+end
+
+local left = redis.call("PTTL", place.lock)
+local function state_of(entry)
+  local e = parse_entry(entry)
+  if leader == e.token then
+    return HELD, left, record_token == e.token and term or 0
+  end
+  return redis.call("ZSCORE", place.wait, entry) and QUEUED or GONE, 0, 0
+end
+
+local state = more == 1 and MORE or leader and BUSY or FREE
+return report({ state, left, now, is_ours(leader, record_token) }, 5, state_of)

@@ -1,0 +1,26 @@
+--@script election_renew keys=3 args=2
+--@reply HELD i i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give the leader a fresh lease.
+-- KEYS leader, fence, value    ARGV token, lease ms
+-- returns {HELD, lease, term (0: none on record), now us} | {LOST}
+-- A retry sets the same lease again.
+--@include now
+--@include token
+--@include record
+
+local leader, record, values = KEYS[1], KEYS[2], KEYS[3]
+local token, lease = token_at(1), number_at(2, 1)
+if misuse then
+  return misuse
+end
+
+if redis.call("GET", leader) ~= token then
+  return { LOST }
+end
+local term, record_token = read_record(record)
+redis.call("PEXPIRE", leader, lease)
+keep_record(record, lease)
+keep_record(values, lease)
+return { HELD, lease, record_token == token and term or 0, now_us() }

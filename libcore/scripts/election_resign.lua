@@ -1,0 +1,29 @@
+--@script election_resign keys=6 args=4
+--@reply RELEASED i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Lead no more: the first in line leads from now on.
+-- KEYS leader, fence, wait, live, value, seen
+-- ARGV token, grant ms, limit, liveness ms
+-- returns {RELEASED, more, denied} | {LOST}
+-- A retry finds the token gone and touches nobody's leadership.
+--@include token
+--@include elect
+--@include vacate
+
+local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
+if misuse then
+  return misuse
+end
+
+if redis.call("GET", place.lock) ~= token then
+  return { LOST }
+end
+check_types()
+redis.call("DEL", place.lock)
+redis.call("HDEL", place.values, token)
+local more, denied, elected = elect(grant_ms, limit, liveness)
+if not elected then
+  vacate(token, limit)
+end
+return { RELEASED, more, denied }

@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: MIT
+-- Elect the first candidate in line who can be reached.
+--@include now
+--@include reply
+--@include exclusive
+--@include observers
+
+local function consider(walk, e)
+  local state = life(walk, e.client)
+  if e.token == walk.own or state == "alive" then
+    return serve_exclusive(walk, e)
+  elseif state == "dead" then
+    redis.call("HDEL", place.values, e.token)
+    return DROP
+  end
+  return PASS
+end
+
+-- The leader's key does not exist. own: a token that needs no message, its
+-- caller gets the full lease. Returns more (see reach.lua), denied, whether
+-- one was elected, and for `own` the term and the lease.
+local function elect(grant_ms, limit, liveness, own)
+  if redis.call("EXISTS", place.wait) == 0 then
+    return 0, 0, false
+  end
+  local now = now_us()
+  local last, last_token = read_record(place.record)
+  local walk = { lock = place.lock, record = place.record, wait = place.wait, live = place.live,
+    now = now, ms = math.floor(now / 1000), grant_ms = grant_ms, liveness = liveness, own = own,
+    fence = last, life = {}, tries = 0, denied = 0 }
+  local fate, more = walk_line(walk, limit, consider)
+  if walk.undo then
+    redis.pcall("DEL", place.lock)
+    redis.pcall("HSET", place.record, "token", "")
+  end
+  local elected = fate == SERVED
+  if elected then
+    redis.call("HDEL", place.values, last_token or "")
+    tell_observers(limit)
+  end
+  return more, walk.denied, elected, walk.own_fence, walk.own_lease
+end
