@@ -24,11 +24,11 @@ if (redis.call("HGET", place.values, token) or "") == value then
   return { WRITTEN }
 end
 local lease = redis.call("PTTL", place.lock)
+local _, record_token = read_record(place.record)
 if value == "" then
   redis.call("HDEL", place.values, token)
 end
 publish_value(token, value, lease)
-local _, record_token = read_record(place.record)
 if record_token == token then
   redis.call("HINCRBY", place.record, "version", 1)
 end

@@ -12,6 +12,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 import expand_scripts  # noqa: E402
+from election_world import Election  # noqa: E402
 from world import Server, World  # noqa: E402
 
 SEEN = set()
@@ -64,6 +65,13 @@ def seen():
 @pytest.fixture
 def world(server, scripts, seen):
     playground = World(server.path, scripts, seen)
+    yield playground
+    playground.close()
+
+
+@pytest.fixture
+def election(server, scripts, seen):
+    playground = Election(server.path, scripts, seen)
     yield playground
     playground.close()
 
