@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* election_leader.c -- who leads: asking for it, and what was found. */
+#include "alloc.h"
+#include "election.h"
+#include "run.h"
+
+#include <string.h>
+
+/* Where the answers have what, behind their code. */
+enum {
+    AT_TERM,
+    AT_VERSION,
+    AT_LEADS,
+    AT_PTTL,
+    AT_SINCE,
+    AT_TOKEN,
+    AT_WHO,
+    AT_VALUE,
+    AT_CANDIDATES,
+    AT_ENTRIES
+};
+
+/* ---- reading an answer -------------------------------------------------- */
+
+/* The label at the end of `1 e client waiter token lease permits label`. */
+static char *label_of(const ilk__reply *entry)
+{
+    const char *at = entry->str, *end = at + entry->len;
+
+    for (int i = 0; i < 7; i++) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+
+        at = space ? space + 1 : end;
+    }
+    return ilk__memdup(at, (size_t)(end - at));
+}
+
+static int read_candidates(ilk_leader *leader, const ilk__reply *reply)
+{
+    if (reply->count <= AT_CANDIDATES + 1)
+        return 1;
+    leader->candidates = ilk__script_int(reply, AT_CANDIDATES);
+    for (size_t i = AT_ENTRIES + 1;
+         i < reply->count && leader->listed_count < ILK__LEADER_LISTED; i++) {
+        char **label = &leader->listed[leader->listed_count];
+
+        if (reply->items[i]->type != ILK__REPLY_STR)
+            continue;
+        *label = label_of(reply->items[i]);
+        if (!*label)
+            return 0;
+        leader->listed_count++;
+    }
+    return 1;
+}
+
+ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
+                            ilk_error *err)
+{
+    const ilk__reply *value = ilk__script_item(reply, AT_VALUE);
+    const ilk__reply *who = ilk__script_item(reply, AT_WHO);
+    ilk_leader *leader = ilk__calloc(1, sizeof *leader);
+
+    *out = NULL;
+    if (!leader)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    leader->term = ilk__script_int(reply, AT_TERM);
+    leader->version = ilk__script_int(reply, AT_VERSION);
+    leader->leads = ilk__script_int(reply, AT_LEADS) == 1;
+    leader->ttl_ms = ilk__script_int(reply, AT_PTTL);
+    leader->since_ms = ilk__script_int(reply, AT_SINCE);
+    leader->value = ilk__memdup(value->str, value->len);
+    leader->value_len = value->len;
+    leader->label = ilk__memdup(who->str, who->len);
+    if (!leader->value || !leader->label || !read_candidates(leader, reply)) {
+        ilk_leader_free(leader);
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
+    *out = leader;
+    return ILK_OK;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+typedef struct looking {
+    const ilk_election *election;
+    ilk_leader *found;
+} looking;
+
+static void ask(ilk__op *op)
+{
+    const looking *self = op->subject;
+    const ilk__hold *hold = &self->election->hold;
+
+    ilk__script_begin(&op->command, op->type->script, hold->keys,
+                      hold->key_count);
+    ilk__command_add_int(&op->command, ILK__LEADER_LISTED);
+}
+
+static ilk__act found(ilk__op *op, const ilk__reply *reply)
+{
+    looking *self = op->subject;
+
+    return ilk__op_end(op, ilk__leader_read(&self->found, reply, op->err));
+}
+
+static const ilk__op_type election_leader = {
+    .name = "election_leader",
+    .script = ILK__SCRIPT_ELECTION_LEADER,
+    .reads = 1,
+    .ask = ask,
+    .reply = found};
+
+ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
+                               ilk_error *err)
+{
+    looking self = {.election = election};
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (!election)
+        return ilk__fail(err, ILK_EINVAL, "election must not be NULL");
+    st = ilk__client_enter(election->hold.client, err);
+    if (st == ILK_OK)
+        st = ilk__ask(election->hold.client, &election_leader, &self,
+                      election->hold.client->opts.reply_timeout_ms, err);
+    *out = self.found;
+    return st;
+}
+
+/* ---- getters ------------------------------------------------------------ */
+
+const char *ilk_leader_value(const ilk_leader *leader, size_t *out_len)
+{
+    int leads = leader && leader->leads;
+
+    if (out_len)
+        *out_len = leads ? leader->value_len : 0;
+    return leads ? leader->value : NULL;
+}
+
+int64_t ilk_leader_term(const ilk_leader *leader)
+{
+    return leader ? leader->term : 0;
+}
+
+const char *ilk_leader_label(const ilk_leader *leader)
+{
+    return leader ? leader->label : "";
+}
+
+int64_t ilk_leader_since_ms(const ilk_leader *leader)
+{
+    return leader ? leader->since_ms : 0;
+}
+
+int64_t ilk_leader_ttl_ms(const ilk_leader *leader)
+{
+    return leader ? leader->ttl_ms : 0;
+}
+
+int64_t ilk_leader_candidates(const ilk_leader *leader)
+{
+    return leader ? leader->candidates : 0;
+}
+
+int64_t ilk_leader_listed(const ilk_leader *leader)
+{
+    return leader ? (int64_t)leader->listed_count : 0;
+}
+
+const char *ilk_leader_candidate_label(const ilk_leader *leader, size_t index)
+{
+    return leader && index < leader->listed_count ? leader->listed[index] : "";
+}
+
+void ilk_leader_free(ilk_leader *leader)
+{
+    if (!leader)
+        return;
+    for (size_t i = 0; i < leader->listed_count; i++)
+        ilk__free(leader->listed[i]);
+    ilk__free(leader->value);
+    ilk__free(leader->label);
+    ilk__free(leader);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * election_observe.c -- to be told of each change.
+ *
+ *     next:  ask, with what we were told last  -> new: that is the answer
+ *                                              -> nothing new: in line
+ *     in line: woken by whoever changes something, or told by a refresh that
+ *              we are no longer in line: ask again
+ *
+ * So a message that is lost costs a refresh, and no change. An observer is a
+ * hold that waits and never holds.
+ */
+#include "alloc.h"
+#include "clock.h"
+#include "election.h"
+#include "run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct ilk_observer {
+    ilk__hold hold;
+    int vacant;
+    char known[48]; /* as election_observe takes it */
+    ilk_leader *found;
+};
+
+/* ---- asking ------------------------------------------------------------- */
+
+static void ask_observe(ilk__op *op)
+{
+    const ilk__hold *hold = ilk__hold_of(op->subject);
+    const ilk_observer *observer = (const ilk_observer *)hold;
+    ilk__command *command = &op->command;
+
+    if (ilk__wait_ask_to_go(op))
+        return;
+    ilk__script_begin(command, op->type->script, hold->keys, hold->key_count);
+    ilk__command_add_str(command, observer->known);
+    ilk__command_add_int(command, observer->vacant);
+    ilk__wait_add_place(op);
+}
+
+static ilk__act observed(ilk__op *op, const ilk__reply *reply)
+{
+    ilk_observer *observer = (ilk_observer *)ilk__hold_of(op->subject);
+    ilk_status st;
+
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_STATE:
+        st = ilk__leader_read(&observer->found, reply, op->err);
+        return st ? ilk__wait_failed(op, st) : ilk__wait_got(op);
+    case ILK__CODE_QUEUED:
+        return ilk__wait_queued(op, ilk__script_int(reply, 0),
+                                ilk__script_int(reply, 1),
+                                (int)ilk__script_int(reply, 2));
+    default: return ilk__wait_busy(op);
+    }
+}
+
+static const ilk__op_type election_observe = {
+    .name = "election_observe",
+    .script = ILK__SCRIPT_ELECTION_OBSERVE,
+    .ask = ask_observe,
+    .reply = observed,
+    .start = ilk__wait_start,
+    .wake = ilk__wait_wake,
+    .failed = ilk__wait_failed,
+    .told = ilk__wait_told};
+static const ilk__op_type election_watch = ILK__HOLD_REFRESH(ELECTION_WATCH),
+                          election_leave = ILK__HOLD_CANCEL(ELECTION_LEAVE);
+
+static const ilk__hold_kind observer_kind = {
+    .lease = {.noun = "observer"},
+    .key_kinds = ilk__election_key_kinds,
+    .key_count = ILK__ELECTION_KEYS,
+    .acquire = &election_observe,
+    .refresh = &election_watch,
+    .cancel = &election_leave,
+    .waits_as = 'o',
+};
+
+/* ---- handles ------------------------------------------------------------ */
+
+ilk_status ilk_election_observe(ilk_observer **out, ilk_election *election,
+                                uint32_t flags, ilk_error *err)
+{
+    const ilk__hold_opts opts = {0};
+    const char *name;
+    size_t name_len;
+    ilk_observer *observer;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (!election)
+        return ilk__fail(err, ILK_EINVAL, "election must not be NULL");
+    if (flags & ~(uint32_t)ILK_OBSERVE_VACANT)
+        return ilk__fail(err, ILK_EINVAL, "unknown observe flags 0x%x",
+                         (unsigned)flags);
+    st = ilk__client_enter(election->hold.client, err);
+    if (st)
+        return st;
+    observer = ilk__calloc(1, sizeof *observer);
+    if (!observer)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    observer->vacant = (flags & ILK_OBSERVE_VACANT) != 0;
+    ilk__side_key_name(election->hold.keys[0].data, election->hold.keys[0].len,
+                       ilk__election_key_kinds[0], &name, &name_len);
+    st = ilk__hold_open(&observer->hold, election->hold.client, &observer_kind,
+                        &opts, name, name_len, err);
+    if (st) {
+        ilk__free(observer);
+        return st;
+    }
+    *out = observer;
+    return ILK_OK;
+}
+
+void ilk_observer_free(ilk_observer *observer)
+{
+    if (!observer)
+        return;
+    ilk__hold_close(&observer->hold);
+    ilk__free(observer);
+}
+
+ilk_status ilk_observer_cancel(ilk_observer *observer, ilk_error *err)
+{
+    if (!observer)
+        return ilk__fail(err, ILK_EINVAL, "observer must not be NULL");
+    return ilk__hold_cancel(&observer->hold, err);
+}
+
+/* ---- the next change ---------------------------------------------------- */
+
+static ilk_status next(ilk_observer *observer, int64_t timeout_ms,
+                       ilk_error *err)
+{
+    ilk_client *client = observer->hold.client;
+    ilk__waiter *waiter = &observer->hold.waiter;
+    int once = timeout_ms == 0;
+    int64_t limit =
+        client->opts.connect_timeout_ms + client->opts.reply_timeout_ms;
+    ilk__op op;
+    ilk_status st;
+
+    waiter->lease_ms = ILK__REFRESH_MS; /* it never holds: none to look for */
+    waiter->once = once;
+    ilk__op_init(&op, &election_observe, waiter,
+                 ilk__deadline(once ? limit : timeout_ms), err);
+    st = ilk__run(client, &op, &waiter->parker);
+    ilk__op_free(&op);
+    return st;
+}
+
+ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
+                             int64_t timeout_ms, ilk_error *err)
+{
+    const ilk_leader *found;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (!observer)
+        return ilk__fail(err, ILK_EINVAL, "observer must not be NULL");
+    st = ilk__hold_enter(&observer->hold, err);
+    if (st)
+        return st;
+    st = next(observer, timeout_ms, err);
+    found = observer->found;
+    if (st == ILK_OK && found->leads)
+        snprintf(observer->known, sizeof observer->known,
+                 "%" PRId64 " %" PRId64, found->term, found->version);
+    else if (st == ILK_OK)
+        snprintf(observer->known, sizeof observer->known, "-");
+    *out = observer->found;
+    observer->found = NULL;
+    ilk__hold_leave(&observer->hold);
+    return st;
+}
