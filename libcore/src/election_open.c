@@ -3,6 +3,7 @@
 #include "election.h"
 
 #include "alloc.h"
+#include "letter.h"
 #include "opts.h"
 
 #include <stdio.h>

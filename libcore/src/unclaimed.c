@@ -2,6 +2,7 @@
 /* unclaimed.c -- which column passes on what its gone waiters got. */
 #include "unclaimed.h"
 
+#include "election.h"
 #include "lock.h"
 
 /* By the kind of the waiter's entry. */
@@ -9,6 +10,7 @@ static const struct {
     char kind;
     void (*pass_on)(ilk__desk *desk, const ilk__letter *letter);
 } columns[] = {
+    {'e', ilk__election_unclaimed},
     {'r', ilk__lock_unclaimed},
     {'w', ilk__lock_unclaimed},
     {'x', ilk__lock_unclaimed},

@@ -69,7 +69,7 @@ typedef struct ilk__waiter {
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
-    char token[64];
+    char token[128];
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
     const char *prefix;      /* of fresh ones that are numbered; or NULL */
     char entry[ILK__ENTRY_MAX];
