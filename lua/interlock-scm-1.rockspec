@@ -34,6 +34,7 @@ build = {
       ["interlock.client"] = "lua/interlock/client.lua",
       ["interlock.constants"] = "lua/interlock/constants.lua",
       ["interlock.consumer"] = "lua/interlock/consumer.lua",
+      ["interlock.election"] = "lua/interlock/election.lua",
       ["interlock.event"] = "lua/interlock/event.lua",
       ["interlock.guard"] = "lua/interlock/guard.lua",
       ["interlock.hold"] = "lua/interlock/hold.lua",

@@ -94,6 +94,10 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
 /* A setter keeps the string's address: the caller keeps the string. */
 %typemap(memberin) const char *label, const char *listen
     %{ $1 = (char *)$input; %}
+%typemap(in, checkfn="ilk_lua_is_bytes") const void *value, const void *identity
+    %{ $1 = (void *)lua_tostring(L, $input); %}
+%typemap(memberin) const void *value, const void *identity
+    %{ $1 = $input; %}
 
 /* Bytes. */
 %typemap(in, checkfn="ilk_lua_is_bytes")
@@ -173,6 +177,7 @@ ILK_RECORD_OUT(ilk_server_info, info)
 %enddef
 ILK_OPTS_OUT(ilk_client_opts)
 ILK_OPTS_OUT(ilk_lock_opts)
+ILK_OPTS_OUT(ilk_election_opts)
 
 /* Numbers that are returned. */
 %typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)

@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local election = require "interlock.election"
 local event = require "interlock.event"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
@@ -18,6 +19,7 @@ local rwlock = require "interlock.rwlock"
 ---@field lock fun(self, name: string, opts?: interlock.LockOptions): interlock.Lock
 ---@field lock_many fun(self, names: string[], opts?: interlock.LockOptions): interlock.LockMany
 ---@field rwlock fun(self, name: string, opts?: interlock.LockOptions): interlock.RWLock
+---@field election fun(self, name: string, opts?: interlock.ElectionOptions): interlock.Election
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
@@ -27,6 +29,7 @@ local Client = {
   lock = lock.open,
   lock_many = lock_many.open,
   rwlock = rwlock.open,
+  election = election.open,
   inspect = inspect.inspect,
   ls = inspect.ls,
   break_lock = inspect.break_lock,

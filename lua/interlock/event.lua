@@ -7,10 +7,10 @@ local constants = require "interlock.constants"
 local kinds = constants.names("ILK_EVENT_")
 
 ---@class interlock.Event
----@field kind "lock_lost"
+---@field kind "lock_lost"|"leadership_lost"|"leadership_won"
 ---@field status string the name of the status that goes with it
----@field id integer the number of the lock
----@field lock interlock.Hold? the lock itself, while the program keeps it
+---@field id integer the number of the lock or candidate
+---@field lock interlock.Hold? that itself, while the program keeps it
 
 ---@class interlock.Events
 ---@field fd integer readable when there is news; do not read or close it

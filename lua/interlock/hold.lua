@@ -171,15 +171,27 @@ local hold = {}
 hold.methods = Hold
 hold.acquire = acquire
 
+--- Wait by `take`, a function of the handle and the milliseconds left, and
+--- end the wait when an error leaves it. self has _handle and _verbs.cancel.
+function hold.wait(self, timeout_ms, take)
+  local ran, found, msg, code = pcall(wait, self, timeout_ms, take)
+  if not ran then
+    self._verbs.cancel(self._handle)
+    error(found, 0)
+  end
+  return found, msg, code
+end
+
 --- A metatable for objects of one kind.
 ---@param kind string what tostring() says
 ---@param own table the methods that the kind has beside the common ones
+---@param fields table<string, function>? and the fields, each by its getter
 ---@return table
-function hold.metatable(kind, own)
+function hold.metatable(kind, own, fields)
   local methods = setmetatable(own, { __index = Hold })
   return {
     __index = function(self, key)
-      local getter = getters[key]
+      local getter = getters[key] or fields and fields[key]
       if getter then
         return getter(self)
       end

@@ -4,6 +4,8 @@
 -- A rule says what an option may be and where it goes:
 --     { "duration" }                 whole milliseconds above 0, same name
 --     { "string" }                   a string without NUL, same name
+--     { "bytes" }                    any string, same name, and its length;
+--                                    the record does not keep it alive
 --     { "number" }                   a number, same name
 --     { "choice", words }            one of the words, its number is stored
 --     { "flag", bit, when = b }      a boolean; sets the bit when it is b
@@ -25,6 +27,14 @@ function checks.string(record, key, _, value)
     return "a string without NUL"
   end
   record[key] = value
+end
+
+function checks.bytes(record, key, _, value)
+  if type(value) ~= "string" then
+    return "a string"
+  end
+  record[key] = value
+  record[key .. "_len"] = #value
 end
 
 function checks.number(record, key, _, value)

@@ -15,6 +15,7 @@ from . import errors, guard, recipes, server
 from ._core import ffi as _ffi_module
 from ._core import lib as _lib
 from .client import Client, connect
+from .election import Election, Leader, Leadership, Observer
 from .errors import (
     AuthError,
     BusyError,
@@ -64,6 +65,7 @@ __all__ = [
     "ClusterError",
     "ConnectionError",
     "DiffersError",
+    "Election",
     "Error",
     "Event",
     "Events",
@@ -72,11 +74,14 @@ __all__ = [
     "Info",
     "InterruptedError",
     "InvalidError",
+    "Leader",
+    "Leadership",
     "Lock",
     "LockMany",
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "Observer",
     "OutOfMemoryError",
     "RWLock",
     "ReplyError",

@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, Protocol
 
 from . import _ffi, _fork, _green, errors
 from ._core import ffi, lib
@@ -43,6 +43,21 @@ class Verbs(NamedTuple):
     token: Callable[..., Any]
     id: Callable[..., int]
     free: Callable[..., None]
+
+
+class AnyOptions(Protocol):
+    """What a handle of any column is opened with."""
+
+    @property
+    def wait(self) -> float | None:
+        """How long ``with`` and a bare ``acquire()`` wait; None for ever."""
+
+    @property
+    def reentrant(self) -> bool:
+        """Whether acquires may nest."""
+
+    def to_c(self) -> Any:
+        """The same as the column's options in C."""
 
 
 class Options(NamedTuple):
@@ -100,7 +115,7 @@ class Lease:
         self,
         client: Client,
         shown: str,
-        options: Options,
+        options: AnyOptions,
         open_handle: Callable[..., int],
         *names: Any,
     ) -> None:

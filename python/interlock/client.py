@@ -16,6 +16,7 @@ from . import lock as _lock
 from ._core import ffi, lib
 from ._ffi import Name
 from ._lease import Lease, Options
+from .election import Election, ElectionOptions
 from .events import Events
 from .lock import Lock
 from .lock_many import LockMany
@@ -219,6 +220,31 @@ class Client:
             ttl, wait, renew, True, reentrant, max_hold, "plain", foreign_poll
         )
         return RWLock(self, name, options)
+
+    def election(
+        self,
+        name: Name,
+        *,
+        ttl: float = 20.0,
+        value: bytes = b"",
+        identity: Name | None = None,
+        renew: bool = True,
+        max_hold: float | None = None,
+    ) -> Election:
+        """Make a candidate in the election of this name; nothing is sent.
+
+        - ``ttl``: the lease of a leader, in seconds, renewed while this
+          process lives unless ``renew=False``, and no longer than ``max_hold``
+          in all.
+        - ``value``: what it publishes while it leads, up to 64 KiB.
+        - ``identity``: a process that comes back under the identity of the
+          leader within its lease leads on, in the same term. It belongs to
+          one process at a time.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        options = ElectionOptions(ttl, value, identity, renew, max_hold)
+        return Election(self, name, options)
 
     def inspect(self, name: Name) -> _inspect.Info:
         """Look at one name without touching it.

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ._lease import Lease
     from .client import Client
 
-KINDS = {lib.ILK_EVENT_LOCK_LOST: "lock_lost"}
+KINDS = {
+    lib.ILK_EVENT_LOCK_LOST: "lock_lost",
+    lib.ILK_EVENT_LEADERSHIP_LOST: "leadership_lost",
+    lib.ILK_EVENT_LEADERSHIP_WON: "leadership_won",
+}
 
 # The descriptor is closed with the client, and closing wakes no poller.
 SLICE = 0.25
@@ -27,9 +31,9 @@ SLICE = 0.25
 class Event:
     """One piece of news: a hint; ``lock.remaining()`` is the truth."""
 
-    kind: str  #: lock_lost
+    kind: str  #: lock_lost, leadership_lost, leadership_won
     id: int  #: of the handle, see ``lock.id``
-    error: errors.Error  #: why
+    error: errors.Error | None  #: why; None for what was won
     lock: Lease | None  #: the handle itself, if it is still in use
 
 
@@ -94,6 +98,6 @@ class Events:
         return Event(
             kind=KINDS.get(raw.kind, str(raw.kind)),
             id=raw.id,
-            error=errors.from_status(raw.status),
+            error=errors.from_status(raw.status) if raw.status else None,
             lock=self._client._handles.get(raw.id),
         )

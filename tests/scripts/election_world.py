@@ -67,9 +67,7 @@ class Election(World):
 
     def renew(self, token, lease=10000):
         leader, record, _, _, values, _ = self.keys()
-        return self.call(
-            "election_renew", [leader, record, values], token, lease
-        )
+        return self.call("election_renew", [leader, record, values], token, lease)
 
     def refresh(self, client, *entries, script="election_refresh", limit=16):
         return super().refresh(client, *entries, script=script, limit=limit)

@@ -299,7 +299,7 @@ def test_observer_is_told_at_once_what_it_does_not_know(election):
 
     state = election.observe("o")
 
-    assert state[:4] + state[5:] == ["STATE", START_US, 0, 1] + election.leader()[5:9]
+    assert state[:4] + state[5:] == ["STATE", START_US, 0, 1, *election.leader()[5:9]]
     assert election.observers() == []
 
 
@@ -446,7 +446,9 @@ def test_lines_and_clients_expire_on_their_own(election):
 
 
 @pytest.mark.parametrize("key", [0, 1, 4, 5])
-@pytest.mark.parametrize("call", ["campaign", "resign", "cancel", "refresh", "proclaim"])
+@pytest.mark.parametrize(
+    "call", ["campaign", "resign", "cancel", "refresh", "proclaim"]
+)
 def test_wrong_type_is_refused_whole(election, key, call):
     election.campaign("a")
     election.redis("DEL", election.keys()[key])

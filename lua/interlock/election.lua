@@ -1,0 +1,224 @@
+-- SPDX-License-Identifier: MIT
+-- The election: one of many candidates leads, for a term.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local hold = require "interlock.hold"
+local options = require "interlock.options"
+
+---@class interlock.Election: interlock.Hold
+---@field is_leader boolean whether it leads for sure, by the local clock
+---@field term integer of this leadership or the last one; 0 before the first
+local Election = {}
+
+---@class interlock.ElectionOptions
+---@field ttl_ms number? the lease of a leader; default 20000
+---@field value string? what it publishes while it leads; any bytes
+---@field identity string? to lead on under after a restart
+---@field renew boolean? renew the lease while it leads; default true
+---@field max_hold_ms number? renew no longer than this; default no end
+
+local rules = {
+  ttl_ms = { "duration" },
+  max_hold_ms = { "duration" },
+  value = { "bytes" },
+  identity = { "bytes" },
+  renew = { "flag", core.ILK_ELECTION_NO_RENEW, when = false },
+}
+
+local verbs = {
+  acquire = core.ilk_election_campaign,
+  cancel = core.ilk_election_cancel,
+  release = core.ilk_election_resign,
+  extend = core.ilk_election_renew,
+  check = core.ilk_election_check,
+  held = core.ilk_election_is_leader,
+  remaining_ms = core.ilk_election_remaining_ms,
+  fence = core.ilk_election_term,
+  token = core.ilk_election_token,
+  id = core.ilk_election_id,
+}
+
+local meta = hold.metatable("election", Election, {
+  is_leader = function(self)
+    return verbs.held(self._handle) == 1
+  end,
+  term = function(self)
+    return verbs.fence(self._handle)
+  end,
+})
+
+--- Stand in line until this candidate leads; at once when it does.
+---
+--- Blocks until it leads, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Election:campaign(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local ok, msg, code = hold.acquire(self, ms, verbs.acquire)
+  return ok, msg, code
+end
+
+--- Give the leadership up; the first in line leads from now on.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: it led no longer
+function Election:resign()
+  return verbs.release(self._handle)
+end
+
+--- Begin the lease anew, for candidates made with renew = false.
+---@param ttl_ms number? milliseconds; nil for the ttl_ms it was made with
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Election:renew(ttl_ms)
+  local ms = args.duration("ttl_ms", ttl_ms)
+  return verbs.extend(self._handle, ms)
+end
+
+--- Publish another value, in this and in later terms.
+---@param value string any bytes, up to 64 KiB
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: it leads no longer, nothing is published
+function Election:proclaim(value)
+  args.bytes("value", value)
+  return core.ilk_election_proclaim(self._handle, value)
+end
+
+--- What the leader publishes.
+---@return string|false|nil value false when nobody leads
+---@return string? msg
+---@return integer? code
+function Election:leader()
+  local found, msg, code = core.ilk_election_leader(self._handle)
+  if not found then
+    return nil, msg, code
+  end
+  return core.ilk_leader_value(found) or false
+end
+
+---@class interlock.Leader
+---@field value string|false what the leader publishes; false: nobody leads
+---@field term integer of the leader, else of the last one
+---@field label string of its client, host:pid by default
+---@field since_ms integer since when, the server's clock; 0: nobody leads
+---@field ttl_ms integer what is left of its lease
+---@field candidates string[] labels of the first 100 in line, in order
+---@field waiting integer how many stand in line in all
+
+--- Who leads, since when, and who stands in line.
+---@return interlock.Leader? leader
+---@return string? msg
+---@return integer? code
+function Election:inspect()
+  local found, msg, code = core.ilk_election_leader(self._handle)
+  if not found then
+    return nil, msg, code
+  end
+  local line = {}
+  for i = 1, core.ilk_leader_listed(found) do
+    line[i] = core.ilk_leader_candidate_label(found, i - 1)
+  end
+  return {
+    value = core.ilk_leader_value(found) or false,
+    term = core.ilk_leader_term(found),
+    label = core.ilk_leader_label(found),
+    since_ms = core.ilk_leader_since_ms(found),
+    ttl_ms = core.ilk_leader_ttl_ms(found),
+    candidates = line,
+    waiting = core.ilk_leader_candidates(found),
+  }
+end
+
+---@class interlock.Observer
+local Observer = {}
+
+--- The next leadership that is new: the present one, then each change.
+---
+--- Blocks until there is one, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+---@return string|false|nil value false when nobody leads
+---@return integer|string? term or the message
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Observer:next(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local found, msg, code = hold.wait(self, ms, core.ilk_observer_next)
+  if not found then
+    return nil, msg, code
+  end
+  return core.ilk_leader_value(found) or false, core.ilk_leader_term(found)
+end
+
+--- End a wait that a signal has interrupted.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Observer:cancel()
+  return core.ilk_observer_cancel(self._handle)
+end
+
+local observer_meta = { __index = Observer }
+
+-- `for value, term in election:observe() do`: ends when the client is closed.
+function observer_meta.__call(self)
+  local value, term, code = self:next()
+  if value == nil and code ~= core.ILK_ECLOSED then
+    error(term, 2)
+  end
+  return value, term
+end
+
+--- Observe the election: who leads, and each change as it happens. Of several
+--- that follow each other quickly the last is told for sure.
+---
+--- `for value, term in election:observe() do` waits for each.
+---@param opts { vacant: boolean? }? vacant tells as well that nobody leads
+---@return interlock.Observer? observer
+---@return string? msg
+---@return integer? code
+function Election:observe(opts)
+  local vacant = { vacant = { "flag", core.ILK_OBSERVE_VACANT, when = true } }
+  local record = options.fill({ flags = 0 }, vacant, opts)
+  local handle, msg, code =
+    core.ilk_election_observe(self._handle, record.flags)
+  if not handle then
+    return nil, msg, code
+  end
+  local own = { cancel = core.ilk_observer_cancel }
+  return setmetatable({ _handle = handle, _verbs = own }, observer_meta)
+end
+
+local election = {}
+
+--- Make a candidate in the election of this name; nothing is sent.
+--- client:election(name, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param opts interlock.ElectionOptions?
+---@return interlock.Election? election
+---@return string? msg
+---@return integer? code
+function election.open(client, name, opts)
+  args.bytes("name", name)
+  local record = options.fill(core.ilk_election_opts_init(), rules, opts)
+  local handle, msg, code = core.ilk_election_open(client._handle, name, record)
+  if code == core.ILK_EINVAL then
+    error(msg, 2)
+  elseif not handle then
+    return nil, msg, code
+  end
+  local made = setmetatable({
+    name = name,
+    _title = ("%q"):format(name),
+    _handle = handle,
+    _verbs = verbs,
+  }, meta)
+  client._holds[made.id] = made
+  return made
+end
+
+return election
