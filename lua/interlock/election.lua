@@ -21,8 +21,8 @@ local Election = {}
 local rules = {
   ttl_ms = { "duration" },
   max_hold_ms = { "duration" },
-  value = { "bytes" },
-  identity = { "bytes" },
+  value = { "bytes", least = 0 },
+  identity = { "bytes", least = 1 },
   renew = { "flag", core.ILK_ELECTION_NO_RENEW, when = false },
 }
 

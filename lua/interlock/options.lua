@@ -4,8 +4,8 @@
 -- A rule says what an option may be and where it goes:
 --     { "duration" }                 whole milliseconds above 0, same name
 --     { "string" }                   a string without NUL, same name
---     { "bytes" }                    any string, same name, and its length;
---                                    the record does not keep it alive
+--     { "bytes", least = n }         a string of n bytes or more, same name,
+--                                    and its length; not kept by the record
 --     { "number" }                   a number, same name
 --     { "choice", words }            one of the words, its number is stored
 --     { "flag", bit, when = b }      a boolean; sets the bit when it is b
@@ -29,9 +29,11 @@ function checks.string(record, key, _, value)
   record[key] = value
 end
 
-function checks.bytes(record, key, _, value)
+function checks.bytes(record, key, rule, value)
   if type(value) ~= "string" then
     return "a string"
+  elseif #value < rule.least then
+    return "a string that is not empty"
   end
   record[key] = value
   record[key .. "_len"] = #value

@@ -42,7 +42,7 @@ class ElectionOptions(NamedTuple):
         identity = None
         if self.identity is not None:
             identity = ffi.from_buffer(_ffi.name_bytes(self.identity, "identity"))
-            if not identity:
+            if not len(identity):
                 raise errors.InvalidError("identity is empty")
             opts.identity, opts.identity_len = identity, len(identity)
         _kept[opts] = value, identity
