@@ -234,6 +234,44 @@ static ilk_status guard(ilk_error *err)
     return st;
 }
 
+static ilk_status lead(ilk_error *err)
+{
+    ilk_election_opts opts;
+    ilk_election *one = NULL;
+    ilk_observer *observer = NULL;
+    ilk_leader *found = NULL;
+    ilk_status st;
+
+    ilk_election_opts_init(&opts, sizeof opts);
+    opts.identity = opts.value = "node";
+    opts.identity_len = opts.value_len = 4;
+    st = ilk_election_open(&one, client, "e", 1, &opts, err);
+    if (st == ILK_OK)
+        st = ilk_election_campaign(one, 300, err);
+    if (st == ILK_OK)
+        st = ilk_election_proclaim(one, "other", 5, err);
+    if (st == ILK_OK)
+        st = ilk_election_observe(&observer, one, 0, err);
+    if (st == ILK_OK)
+        st = ilk_observer_next(&found, observer, 1000, err);
+    ilk_leader_free(found);
+    if (st == ILK_OK)
+        st = ilk_observer_next(&found, observer, 30, err);
+    if (st == ILK_ETIMEOUT)
+        st = ilk_election_leader(&found, one, err);
+    ilk_leader_free(found);
+    if (st == ILK_OK)
+        st = ilk_election_resign(one, err);
+    ilk_observer_free(observer);
+    ilk_election_free(one);
+    return st;
+}
+
+static void led_for_a_moment(void)
+{
+    fixture_command(&fx, "SET ilk:election:{e} somebody PX 40");
+}
+
 static ilk_status end_it(ilk_error *err)
 {
     ilk_status st = ilk_client_close(client, err);
@@ -260,6 +298,7 @@ static const scene scenes[] = {
     {"read and write", NULL, read_and_write, ILK_OK, ILK_OK},
     {"look", held_by_others, look, ILK_OK, ILK_OK},
     {"guard", NULL, guard, ILK_OK, ILK_OK},
+    {"lead", led_for_a_moment, lead, ILK_OK, ILK_ETIMEOUT},
     {"end it", held_by_us, end_it, ILK_OK, ILK_OK},
 };
 
