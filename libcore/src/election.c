@@ -119,8 +119,8 @@ ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                                  size_t value_len, ilk_error *err)
 {
     char *copy;
-    ilk_status st =
-        election ? ilk__hold_enter_verb(&election->hold, err) : no_election(err);
+    ilk_status st = election ? ilk__hold_enter_verb(&election->hold, err)
+                             : no_election(err);
 
     if (st)
         return st;

@@ -104,12 +104,12 @@ static ilk__act found(ilk__op *op, const ilk__reply *reply)
     return ilk__op_end(op, ilk__leader_read(&self->found, reply, op->err));
 }
 
-static const ilk__op_type election_leader = {
-    .name = "election_leader",
-    .script = ILK__SCRIPT_ELECTION_LEADER,
-    .reads = 1,
-    .ask = ask,
-    .reply = found};
+static const ilk__op_type election_leader = {.name = "election_leader",
+                                             .script =
+                                                 ILK__SCRIPT_ELECTION_LEADER,
+                                             .reads = 1,
+                                             .ask = ask,
+                                             .reply = found};
 
 ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
                                ilk_error *err)

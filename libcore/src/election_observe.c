@@ -58,15 +58,15 @@ static ilk__act observed(ilk__op *op, const ilk__reply *reply)
     }
 }
 
-static const ilk__op_type election_observe = {
-    .name = "election_observe",
-    .script = ILK__SCRIPT_ELECTION_OBSERVE,
-    .ask = ask_observe,
-    .reply = observed,
-    .start = ilk__wait_start,
-    .wake = ilk__wait_wake,
-    .failed = ilk__wait_failed,
-    .told = ilk__wait_told};
+static const ilk__op_type election_observe = {.name = "election_observe",
+                                              .script =
+                                                  ILK__SCRIPT_ELECTION_OBSERVE,
+                                              .ask = ask_observe,
+                                              .reply = observed,
+                                              .start = ilk__wait_start,
+                                              .wake = ilk__wait_wake,
+                                              .failed = ilk__wait_failed,
+                                              .told = ilk__wait_told};
 static const ilk__op_type election_watch = ILK__HOLD_REFRESH(ELECTION_WATCH),
                           election_leave = ILK__HOLD_CANCEL(ELECTION_LEAVE);
 

@@ -50,11 +50,11 @@ static const ilk__op_type election_campaign = {
     .wake = ilk__wait_wake,
     .failed = ilk__wait_failed,
     .told = ilk__wait_told};
-static const ilk__op_type
-    election_refresh = ILK__HOLD_REFRESH(ELECTION_REFRESH),
-    election_cancel = ILK__HOLD_CANCEL(ELECTION_CANCEL),
-    election_resign = ILK__HOLD_RELEASE(ELECTION_RESIGN),
-    election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
+static const ilk__op_type election_refresh =
+                              ILK__HOLD_REFRESH(ELECTION_REFRESH),
+                          election_cancel = ILK__HOLD_CANCEL(ELECTION_CANCEL),
+                          election_resign = ILK__HOLD_RELEASE(ELECTION_RESIGN),
+                          election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
 
 static const ilk__hold_kind candidate = {
     .lease = {.noun = "leadership",

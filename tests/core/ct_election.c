@@ -203,8 +203,7 @@ static void terms_rise_when_the_server_forgets_everything(void **state)
         last = ilk_election_term(a);
         if (i % 2)
             fixture_command(&fx, "FLUSHALL");
-        assert_status(i % 2 ? ILK_ELOST : ILK_OK,
-                      ilk_election_resign(a, &err));
+        assert_status(i % 2 ? ILK_ELOST : ILK_OK, ilk_election_resign(a, &err));
     }
     ilk_election_free(a);
 }
@@ -226,12 +225,10 @@ static void leader_changes_what_it_publishes(void **state)
     assert_status(ILK_OK, ilk_election_resign(a, &err));
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     assert_string_equal("second", published(a));
-    assert_status(ILK_EINVAL,
-                  ilk_election_proclaim(a, big, sizeof big, &err));
+    assert_status(ILK_EINVAL, ilk_election_proclaim(a, big, sizeof big, &err));
     assert_status(ILK_EINVAL, ilk_election_proclaim(a, NULL, 1, &err));
     memset(big, 'x', sizeof big);
-    assert_status(ILK_OK,
-                  ilk_election_proclaim(a, big, sizeof big - 1, &err));
+    assert_status(ILK_OK, ilk_election_proclaim(a, big, sizeof big - 1, &err));
     assert_status(ILK_OK, ilk_election_leader(&leader, a, &err));
     assert_memory_equal(big, ilk_leader_value(leader, &len), sizeof big - 1);
     assert_int_equal(sizeof big - 1, len);

@@ -40,11 +40,11 @@ typedef struct bytes {
     }
 
 static const bytes odd[] = {
-    BYTES("a"),    BYTES("a\0"),  BYTES("\0"),   BYTES("\r\n"), BYTES("\xff"),
-    BYTES("{}"),   BYTES("{}a"),  BYTES("x}t"),  BYTES("{a}b"), BYTES("{a}"),
-    BYTES("a}"),   BYTES("}"),    BYTES("a b"),  BYTES("=a"),   BYTES("~a"),
-    BYTES(":{a}"), BYTES("a:b"),  BYTES("a%3Ab"), BYTES("%"),   BYTES("%s%n"),
-    BYTES("wait"), BYTES("a:"),   BYTES(":")};
+    BYTES("a"),    BYTES("a\0"), BYTES("\0"),    BYTES("\r\n"), BYTES("\xff"),
+    BYTES("{}"),   BYTES("{}a"), BYTES("x}t"),   BYTES("{a}b"), BYTES("{a}"),
+    BYTES("a}"),   BYTES("}"),   BYTES("a b"),   BYTES("=a"),   BYTES("~a"),
+    BYTES(":{a}"), BYTES("a:b"), BYTES("a%3Ab"), BYTES("%"),    BYTES("%s%n"),
+    BYTES("wait"), BYTES("a:"),  BYTES(":")};
 
 enum { ODD = sizeof odd / sizeof *odd };
 
@@ -184,15 +184,17 @@ static void wrong_arguments_are_refused(void **state)
     refuse((ilk_election_opts){.size = size, .identity_len = 1});
     refuse((ilk_election_opts){
         .size = size, .identity = long_name, .identity_len = 65});
-    refuse((ilk_election_opts){
-        .size = size, .identity = "::::::::::::::::::::::", .identity_len = 22});
+    refuse((ilk_election_opts){.size = size,
+                               .identity = "::::::::::::::::::::::",
+                               .identity_len = 22});
     refuse((ilk_election_opts){.size = 1});
     assert_status(ILK_EINVAL, ilk_election_open(&e, client, "", 0, NULL, &err));
     assert_status(ILK_EINVAL,
                   ilk_election_open(&e, client, long_name, 513, NULL, &err));
     assert_status(ILK_EINVAL,
                   ilk_election_open(&e, client, "ilk:x", 5, NULL, &err));
-    assert_status(ILK_EINVAL, ilk_election_open(NULL, client, "x", 1, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_election_open(NULL, client, "x", 1, NULL, &err));
     assert_status(ILK_EINVAL, ilk_election_open(&e, NULL, "x", 1, NULL, &err));
     assert_status(ILK_OK, ilk_election_open(&e, client, "x", 1, NULL, &err));
     assert_status(ILK_EINVAL, ilk_election_observe(&o, e, 6, &err));
@@ -255,11 +257,10 @@ static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
     fixture_command(&fx, "HSET ilk:election:fence:{gone} fence 5 token ghost");
     start_campaign(&c, b, 10000);
     await_candidates("gone", 1);
-    fixture_call(&fx, "PUBLISH",
-                 strcat(strcpy((char[64]){0}, "ilk:inbox:"),
-                        ilk_client_id(client)),
-                 "1 grant e999999 ghost 5 60000 1 ilk:election:{gone}",
-                 (char *)NULL);
+    fixture_call(
+        &fx, "PUBLISH",
+        strcat(strcpy((char[64]){0}, "ilk:inbox:"), ilk_client_id(client)),
+        "1 grant e999999 ghost 5 60000 1 ilk:election:{gone}", (char *)NULL);
 
     end_campaign(&c, ILK_OK);
 
@@ -283,7 +284,8 @@ static void freed_candidate_leaves_the_line(void **state)
     await_candidates("freed", 1);
     ilk_election_free(b);
     await_candidates("freed", 0);
-    assert_int_equal(0, fixture_int(&fx, "HEXISTS ilk:election:value:{freed} b"));
+    assert_int_equal(0,
+                     fixture_int(&fx, "HEXISTS ilk:election:value:{freed} b"));
     assert_int_equal(1, fixture_int(&fx, "HLEN ilk:election:value:{freed}"));
     ilk_election_free(a);
     ilk_client_free(own);

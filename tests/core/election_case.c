@@ -48,9 +48,9 @@ static void await_line(const char *list, const char *name, int n)
     char expected[16];
 
     snprintf(expected, sizeof expected, "%d", n);
-    assert_int_equal(0, fixture_await(&fx, expected, 10000,
-                                      "ZCARD ilk:election:%s:{%s}", list,
-                                      name));
+    assert_int_equal(0,
+                     fixture_await(&fx, expected, 10000,
+                                   "ZCARD ilk:election:%s:{%s}", list, name));
 }
 
 void await_candidates(const char *name, int n)

@@ -97,6 +97,11 @@ class Election(World):
             limit,
         )
 
+    def known(self, state=None):
+        """What an observer says that was told of this, or of what is now."""
+        state = state or self.leader()
+        return b"%d %d" % (state[1], state[2]) if state[3] else b"-"
+
     def leave(self, name):
         return self.call(
             "election_leave", self.keys(), self.watcher(name), name, 1, 1, 1
