@@ -30,8 +30,11 @@ ilk_status ilk_election_campaign(ilk_election *election, int64_t timeout_ms,
                                  ilk_error *err)
 {
     int leads = 0;
-    ilk_status st = election ? look(election, &leads, err) : no_election(err);
+    ilk_status st;
 
+    if (!election)
+        return no_election(err);
+    st = look(election, &leads, err);
     if (st || leads)
         return st;
     st = ilk__hold_acquire(&election->hold, timeout_ms, 0, err);
@@ -118,10 +121,12 @@ static ilk_status proclaim(ilk_election *election, char *value, size_t len,
 ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                                  size_t value_len, ilk_error *err)
 {
+    ilk_status st;
     char *copy;
-    ilk_status st = election ? ilk__hold_enter_verb(&election->hold, err)
-                             : no_election(err);
 
+    if (!election)
+        return no_election(err);
+    st = ilk__hold_enter_verb(&election->hold, err);
     if (st)
         return st;
     st = ilk__election_check_value(value, value_len, err);
