@@ -142,6 +142,7 @@ static void urgent_lists_come_first_and_messages_are_settled(void **state)
 
 static void nothing_in_time_is_told(void **state)
 {
+    ilk_consumer *none = NULL;
     ilk_items *items = NULL;
     ilk_error err = {0};
     int64_t began = fixture_now_ms();
@@ -155,7 +156,8 @@ static void nothing_in_time_is_told(void **state)
     assert_status(ILK_EINVAL, ilk_consumer_pop(NULL, consumer, 0, &err));
     assert_status(ILK_EINVAL, ilk_consumer_pop(&items, NULL, 0, &err));
     assert_status(ILK_EINVAL,
-                  ilk_consumer_open(&consumer, client, NULL, NULL, 0, &err));
+                  ilk_consumer_open(&none, client, NULL, NULL, 0, &err));
+    assert_null(none);
 }
 
 /* ---- blocked ------------------------------------------------------------ */

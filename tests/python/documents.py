@@ -117,7 +117,8 @@ def safe_fifo_pop(conn, q, cache):
     """With the arguments of LREM as they were meant: one copy of the value."""
     msg = conn.rpoplpush(q, cache)
     yield
-    conn.lrem(cache, 1, msg)
+    if msg is not None:
+        conn.lrem(cache, 1, msg)
     return msg
 
 
