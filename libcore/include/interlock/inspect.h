@@ -2,6 +2,10 @@
 /**
  * @file inspect.h
  * Looking at locks without touching them: who holds, who waits, which names.
+ *
+ * Other columns have a function of their own that makes a finding, such as
+ * ilk_semaphore_inspect(); the getters serve all. Where several hold, those
+ * of a single holder tell of the one who came first.
  */
 #ifndef INTERLOCK_INSPECT_H
 #define INTERLOCK_INSPECT_H
@@ -151,6 +155,115 @@ ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
+
+/**
+ * How many permits the i-th waiter waits for; 1 but for semaphores.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_listed() - 1
+ * @return their number; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_waiter_permits(const ilk_info *info, size_t index);
+
+/**
+ * How many permits the semaphore has.
+ *
+ * @param info  the finding
+ * @return the limit; 0 when none is on record, and of other things
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_limit(const ilk_info *info);
+
+/**
+ * How many permits of the semaphore are taken.
+ *
+ * @param info  the finding
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_used(const ilk_info *info);
+
+/**
+ * How many hold permits of the semaphore.
+ *
+ * @param info  the finding
+ * @return their number, which may be greater than that of those listed
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holders(const ilk_info *info);
+
+/**
+ * How many of those who hold are listed; at most 100, in the order in which
+ * they were served.
+ *
+ * @param info  the finding
+ * @return their number; 0 but for semaphores
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holders_listed(const ilk_info *info);
+
+/**
+ * The label of the i-th holder's client.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return a NUL-terminated string; "" beyond the end
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_holder_label(const ilk_info *info, size_t index);
+
+/**
+ * The token that the i-th holder holds under.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return a NUL-terminated string; "" beyond the end
+ * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_info_holder_token(const ilk_info *info, size_t index);
+
+/**
+ * How many permits the i-th holder has.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return their number; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holder_permits(const ilk_info *info, size_t index);
+
+/**
+ * The fence of the i-th holder.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return the fence; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holder_fence(const ilk_info *info, size_t index);
+
+/**
+ * Since when the i-th holder holds, by the server's clock since 1970.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return milliseconds; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holder_since_ms(const ilk_info *info, size_t index);
+
+/**
+ * The lease left of the i-th holder, by the server's clock.
+ *
+ * @param info   the finding
+ * @param index  0 to ilk_info_holders_listed() - 1
+ * @return milliseconds; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_info_holder_ttl_ms(const ilk_info *info, size_t index);
 
 /**
  * Free a finding.

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file semaphore.h
+ * Permits that a limited number of owners hold, each under a lease.
+ *
+ * A handle is one hold: it takes its permits all together or none, first
+ * come, first served. Who asks for many is not overtaken by those who ask
+ * for few. Every hold has a lease, a renewal, a token and a fence of its own;
+ * the permits of an owner that died come back when its lease runs out.
+ *
+ * The limit is kept with the semaphore while it is in use or waited for. A
+ * handle that was opened with another one is told so, ILK_EDIFFERS, instead
+ * of being counted by a rule of its own.
+ */
+#ifndef INTERLOCK_SEMAPHORE_H
+#define INTERLOCK_SEMAPHORE_H
+
+#include "inspect.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A semaphore's handle: one owner, one hold of some permits. */
+typedef struct ilk_semaphore ilk_semaphore;
+
+/** The greatest limit of a semaphore. */
+enum { ILK_SEMAPHORE_MAX = 1024 };
+
+/** Flags of ilk_semaphore_opts; 0 is the default behaviour. */
+enum {
+    ILK_SEMAPHORE_NO_RENEW = 1, /**< let the lease run out */
+    ILK_SEMAPHORE_BARGE = 2     /**< take free permits past those who wait */
+};
+
+/** Options of a semaphore. Zero means the default everywhere. */
+typedef struct ilk_semaphore_opts {
+    size_t size;         /**< set by ilk_semaphore_opts_init() */
+    int64_t ttl_ms;      /**< the lease; default 30000, at most 1 year */
+    int64_t max_hold_ms; /**< renew no longer than this; default no end */
+    int32_t permits;     /**< what this handle takes; default 1 */
+    uint32_t flags;      /**< ILK_SEMAPHORE_… */
+} ilk_semaphore_opts;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_semaphore_opts_init(ilk_semaphore_opts *opts, size_t size);
+
+/**
+ * Make a handle for the semaphore of this name. Nothing is sent.
+ *
+ * @param[out] out  the handle, to be freed; NULL when the call fails
+ * @param client    the client; the handle keeps a reference on it
+ * @param name      1 to 512 bytes, any bytes but a leading "ilk:"
+ * @param name_len  their number
+ * @param limit     how many permits there are, 1 to ILK_SEMAPHORE_MAX
+ * @param opts      may be NULL for the defaults
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL (more permits than the limit, too),
+ *         ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
+                                      const void *name, size_t name_len,
+                                      int32_t limit,
+                                      const ilk_semaphore_opts *opts,
+                                      ilk_error *err);
+
+/**
+ * Take the handle's permits, waiting up to timeout_ms for those who asked
+ * before.
+ *
+ * After ILK_EINTR the handle keeps its place in the line for a few seconds:
+ * acquire again takes the wait up, ilk_semaphore_cancel() ends it.
+ *
+ * @param semaphore   a handle that does not hold yet
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_EBUSY (timeout_ms 0, not enough are free, or others
+ *         wait); ILK_ETIMEOUT; ILK_EDIFFERS (the semaphore has another
+ *         limit, or one below this handle's permits); ILK_EINTR;
+ *         ILK_ECANCELLED; ILK_EHELD; ILK_ECONN, ILK_EAUTH, ILK_ETYPE,
+ *         ILK_ECLOSED, ILK_EFORKED and the server's conditions
+ * Threads: one thread at a time.
+ * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
+ * ilk_semaphore_cancel() and ilk_client_close(). Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_acquire(ilk_semaphore *semaphore,
+                                         int64_t timeout_ms, ilk_error *err);
+
+/**
+ * As ilk_semaphore_acquire(), with a lease for this acquire only.
+ *
+ * @param semaphore   a handle that does not hold yet
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param ttl_ms      the lease; 0 for the handle's
+ * @param[out] err    may be NULL
+ * @return as ilk_semaphore_acquire(); ILK_EINVAL for a negative ttl_ms
+ * Threads: one thread at a time. Blocks: as ilk_semaphore_acquire().
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_acquire_ttl(ilk_semaphore *semaphore,
+                                             int64_t timeout_ms, int64_t ttl_ms,
+                                             ilk_error *err);
+
+/**
+ * End a wait: the place in the line is given up, a grant that was already
+ * under way goes to the next. A thread inside ilk_semaphore_acquire()
+ * returns ILK_ECANCELLED.
+ *
+ * @param semaphore  the handle; nothing happens when it does not wait
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_cancel(ilk_semaphore *semaphore,
+                                        ilk_error *err);
+
+/**
+ * Give the permits back; as many of the first who wait as now fit hold next.
+ *
+ * The handle is free afterwards whatever the answer.
+ *
+ * @param semaphore  the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ELOST (they were no longer ours; nobody's permits are
+ *         touched); ILK_ENOTOWNER (the handle holds nothing); ILK_EUNKNOWN
+ *         (no answer; the lease will end it); ILK_EAUTH (released, but this
+ *         user may not wake the next)
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_release(ilk_semaphore *semaphore,
+                                         ilk_error *err);
+
+/**
+ * Set the lease left to ttl_ms, counted from now.
+ *
+ * @param semaphore  a handle that holds
+ * @param ttl_ms     the lease; 0 for the handle's
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EINVAL; ILK_EUNKNOWN
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_extend(ilk_semaphore *semaphore,
+                                        int64_t ttl_ms, ilk_error *err);
+
+/**
+ * Find out whether the permits are still ours. Within the local deadline
+ * that costs nothing; past it the server is asked.
+ *
+ * @param semaphore  the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no answer)
+ * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_check(ilk_semaphore *semaphore,
+                                       ilk_error *err);
+
+/**
+ * Stop renewing and give the hold away: the handle is free, the permits stay
+ * taken under the token, which another handle may adopt before the lease
+ * ends. ilk_semaphore_token() tells the token until the next acquire.
+ *
+ * @param semaphore  a handle that holds
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
+                                        ilk_error *err);
+
+/**
+ * Take over a hold by its token, with as many permits as it has; the lease
+ * starts anew with the handle's ttl and is renewed as if this handle had
+ * acquired it. The fence stays.
+ *
+ * @param semaphore  a handle that does not hold
+ * @param token      what the donor's ilk_semaphore_token() told
+ * @param token_len  its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ELOST (no longer held under this token); ILK_EHELD;
+ *         ILK_EINVAL; ILK_EUNKNOWN
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore,
+                                       const void *token, size_t token_len,
+                                       ilk_error *err);
+
+/**
+ * Change the limit of a semaphore that is in use. Raising it lets those who
+ * wait in; lowering it takes nothing away, but nobody gets in before enough
+ * is given back.
+ *
+ * Handles that were opened with the limit that the semaphore was set up with
+ * go on working, as do those opened with the new one.
+ *
+ * @param semaphore  any handle of that name
+ * @param limit      this handle's permits to ILK_SEMAPHORE_MAX
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_EAUTH (changed, but this user may not wake
+ *         those who wait); ILK_ETYPE, ILK_EUNKNOWN
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore,
+                                           int32_t limit, ilk_error *err);
+
+/**
+ * Whether the handle holds for sure: taken, not lost, local deadline not
+ * passed.
+ *
+ * @param semaphore  the handle; NULL answers 0
+ * @return 1 or 0
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_semaphore_held(const ilk_semaphore *semaphore);
+
+/**
+ * Milliseconds that the permits are ours for sure, as
+ * ilk_lock_remaining_ms() counts them.
+ *
+ * @param semaphore  the handle; NULL answers 0
+ * @return milliseconds; 0 when not held or not sure any more
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_semaphore_remaining_ms(const ilk_semaphore *semaphore);
+
+/**
+ * The fence of the current or last hold: greater than that of any hold of
+ * this name that was granted before, below 2^53.
+ *
+ * @param semaphore  the handle; NULL answers 0
+ * @return the fence; 0 before the first acquire
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore);
+
+/**
+ * The token of the current or last hold.
+ *
+ * @param semaphore  the handle; NULL answers ""
+ * @return a NUL-terminated string; "" before the first acquire
+ * Ownership: borrowed until the next acquire, adopt or free.
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_semaphore_token(const ilk_semaphore *semaphore);
+
+/**
+ * The handle's number, unique in its client; events carry it.
+ *
+ * @param semaphore  the handle; NULL answers 0
+ * @return a positive number
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_semaphore_id(const ilk_semaphore *semaphore);
+
+/**
+ * Free the handle. Nothing is sent: permits that are held come back with
+ * the end of the lease; a wait is given up by the keeper.
+ *
+ * @param semaphore  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_semaphore_free(ilk_semaphore *semaphore);
+
+/**
+ * Look at a semaphore without touching it: its limit, who holds how much,
+ * who waits. See inspect.h for the getters.
+ *
+ * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param name      the semaphore's name
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for a name that nobody uses; ILK_EINVAL; ILK_ETYPE;
+ *         ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
+                                         const void *name, size_t name_len,
+                                         ilk_error *err);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif
