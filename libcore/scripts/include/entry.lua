@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- A place in the line, packed by its client:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
--- kind: e candidate, o observer, r reader, w to be woken, x exclusive.
--- nil for other versions.
+-- kind: e candidate, o observer, p permits, r reader, w to be woken,
+-- x exclusive. nil for other versions.
 local function parse_entry(text)
-  local kind, client, waiter, token, lease, who =
-    string.match(text, "^1 ([eorwx]) (%S+) (%S+) (%S+) (%d+) %d+ ?(.*)$")
+  local kind, client, waiter, token, lease, permits, who =
+    string.match(text, "^1 ([eoprwx]) (%S+) (%S+) (%S+) (%d+) (%d+) ?(.*)$")
   if not kind then
     return nil
   end
   return { kind = kind, client = client, waiter = waiter, token = token,
-    lease = tonumber(lease), who = who }
+    lease = tonumber(lease), permits = tonumber(permits), who = who }
 end

@@ -1,11 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A new fence, and the record of the grant that it belongs to.
 --@include record
-
--- Greater than the last, not below the clock nor what the client has seen.
-local function next_fence(last, now, floor)
-  return math.max(last + 1, now, floor + 1)
-end
+--@include rising
 
 local function write_record(key, fence, token, now, who, lease)
   redis.call("HSET", key, "fence", string.format("%.0f", fence), "token", token,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A waiter's floor: the highest fence that it has seen.
---@include record
+--@include keep
 
 -- Whoever hands the lock to this waiter later does not know its floor. A
 -- record that exists keeps its expiry: it is that of the holder.

@@ -10,7 +10,10 @@ local GONE = 7
 local MORE = 8
 local STALE = 9
 local WRITTEN = 10
+local SIGNALLED = 11
 local EMPTY = 12
+local JOBS = 13
+local DIFFERS = 14
 local STATE = 15
 -- What the key holds while readers hold; no token may be this.
 local READERS = "ilk:readers"

@@ -5,10 +5,10 @@
 --@include alive
 
 -- Say ILKARG for an entry that is not the caller's own.
-local function check_entry(text, kinds, client, token)
+local function check_entry(text, kinds, client, token, permits)
   local entry = parse_entry(text)
-  if not entry or not string.find(kinds, entry.kind, 1, true) or
-    entry.client ~= client or entry.token ~= token then
+  if not entry or not string.find(kinds, entry.kind, 1, true) or entry.client ~= client or
+    entry.token ~= token or entry.permits ~= (permits or entry.permits) then
     misuse = misuse or redis.error_reply("ILKARG no entry of this caller: '" .. text .. "'")
   end
 end

@@ -1,0 +1,104 @@
+--@script semaphore_acquire keys=4 args=12
+--@reply HELD i i i
+--@reply QUEUED i i i
+--@reply BUSY i i i
+--@reply DIFFERS i i
+-- SPDX-License-Identifier: MIT
+-- Take permits if enough are free and nobody waits, else stand in line.
+-- KEYS semaphore, fence, wait, live
+-- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
+--   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit (of
+--   the walk), permits, the semaphore's limit
+-- returns {HELD, lease left, fence, now us}
+--   | {QUEUED | BUSY, ms until a lease ends (-2: cannot be told), now us, ours}
+--   | {DIFFERS, the limit in force, the limit it was set up with}
+-- A retry under the same token is told of the hold it has, and a retried
+-- entry keeps its place.
+--@include now
+--@include token
+--@include ends
+--@include hold
+--@include permits
+--@include purge
+--@include rising
+
+local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
+local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
+local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
+local permits, asked = number_at(11, 1), number_at(12, 1)
+if misuse then
+  return misuse
+end
+
+local state = redis.call("HMGET", record, "fence", "limit", "base", "+" .. token)
+local last, most, base = tonumber(state[1]) or 0, tonumber(state[2]), tonumber(state[3])
+local now = now_us()
+local ms = math.floor(now / 1000)
+purge(key, record, ms)
+
+local until_ms = state[4] and ends_at(key, token)
+if until_ms then
+  return { HELD, until_ms - ms, hold_fence(state[4]), now }
+end
+
+--@include wait
+--@include raise
+--@include hand_out
+local used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
+local other = most and asked ~= most and asked ~= base
+if other and used == 0 and waited then
+  hand_out(grant_ms, limit, liveness)
+  used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
+end
+if other and (used > 0 or waited) or permits > (other and asked or most or asked) then
+  return { DIFFERS, most or asked, base or asked }
+end
+if other or not most then
+  most, base = asked, asked
+end
+
+local function take()
+  local fence = next_fence(last, now, floor)
+  put_permits(key, token, permits, ms + lease)
+  redis.call("HSET", record, "fence", string.format("%.0f", fence), "limit", most,
+    "base", base, "+" .. token, hold_field(fence, ms, who))
+  keep_semaphore(key, record, ms, ms + lease)
+  return { HELD, lease, fence, now }
+end
+
+if (barge or not waited) and used + permits <= most then
+  if barge and entry ~= "" then
+    redis.call("ZREM", wait, entry)
+  end
+  return take()
+end
+
+if entry ~= "" then
+  check_entry(entry, "pw", client, token, permits)
+  if misuse then
+    return misuse
+  end
+  raise_record(record, last, floor, lease)
+  if not tonumber(state[2]) then
+    redis.call("HSET", record, "limit", most, "base", base)
+    keep_record(record, lease)
+  end
+  enqueue(wait, live, entry, client, now, liveness)
+end
+
+local walk
+if used < most then
+  local _
+  _, _, walk = hand_out(grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  if walk and walk.own_fence then
+    return { HELD, walk.own_lease, walk.own_fence, now }
+  end
+  if entry == "" and walk and walk.free >= permits and redis.call("EXISTS", wait) == 0 then
+    last = walk.fence
+    return take()
+  end
+end
+--@include outlook
+local left, ours = outlook(key, ms, walk)
+return { entry == "" and BUSY or QUEUED, left, now, ours }

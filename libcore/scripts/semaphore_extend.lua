@@ -1,0 +1,34 @@
+--@script semaphore_extend keys=2 args=2
+--@reply HELD i i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give a hold a fresh lease; also how one is adopted or confirmed.
+-- KEYS semaphore, fence    ARGV token, lease ms
+-- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
+-- A retry sets the same lease again.
+--@include now
+--@include token
+--@include ends
+--@include hold
+--@include permits
+
+local key, record = KEYS[1], KEYS[2]
+local token, lease = token_at(1), number_at(2, 1)
+if misuse then
+  return misuse
+end
+
+local until_ms, now = ends_at(key, token), now_us()
+local ms = math.floor(now / 1000)
+if not until_ms or until_ms <= ms then
+  return { LOST }
+end
+-- The expiry comes first: a server out of memory looks at a script's first
+-- write only, and this one needs none.
+keep_semaphore(key, record, ms, ms + lease)
+local permits = 1
+while redis.call("ZSCORE", key, token .. " " .. permits + 1) do
+  permits = permits + 1
+end
+put_permits(key, token, permits, ms + lease)
+return { HELD, lease, hold_fence(redis.call("HGET", record, "+" .. token)), now }

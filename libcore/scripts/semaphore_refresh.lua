@@ -1,0 +1,50 @@
+--@script semaphore_refresh keys=4 args=5+
+--@reply BUSY i i i *
+--@reply FREE i i i *
+--@reply MORE i i i *
+-- SPDX-License-Identifier: MIT
+-- Say that a client lives, hand out what lies free, and tell each of the
+-- client's waiters how it stands. Also how a waiter claims at expiry.
+-- KEYS semaphore, fence, wait, live
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY | FREE | MORE (call again), ms until a lease ends, now us,
+--   ours, then for each entry: HELD | QUEUED | GONE, lease left, fence}
+-- A retry finds what the first run left: who was granted is HELD.
+--@include now
+--@include reply
+--@include number
+--@include alive
+--@include ends
+--@include hold
+--@include outlook
+--@include hand_out
+--@include batch
+
+local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
+local limit = number_at(4, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local known = redis.call("ZCARD", key) and redis.call("HEXISTS", record, "limit") == 1
+local now = now_us()
+local ms = math.floor(now / 1000)
+stay_alive(wait, live, client, now, liveness)
+local more, _, walk = hand_out(grant_ms, limit, liveness)
+local used = redis.call("ZCARD", key)
+
+-- Without a limit nobody can be let in: they ask again, and bring theirs.
+local function state_of(entry)
+  local e = parse_entry(entry)
+  local until_ms = ends_at(key, e.token)
+  if until_ms then
+    return HELD, until_ms - ms, hold_fence(redis.call("HGET", record, "+" .. e.token))
+  end
+  return known and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+end
+
+local left, ours = outlook(key, ms, walk)
+local state = more == 1 and MORE or used > 0 and BUSY or FREE
+return report({ state, left, now, ours }, 5, state_of)

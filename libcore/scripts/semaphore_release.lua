@@ -1,0 +1,36 @@
+--@script semaphore_release keys=4 args=5
+--@reply RELEASED i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Give the permits of a hold back and hand them to those who wait.
+-- KEYS semaphore, fence, wait, live
+-- ARGV token, grant ms, limit, barge 0|1 (wake, grant nothing), liveness ms
+-- returns {RELEASED, more, denied} | {LOST}
+-- A retry finds the token gone and touches nobody's permits.
+--@include now
+--@include token
+--@include ends
+--@include purge
+
+local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
+local token, grant_ms, limit = token_at(1), number_at(2, 1), number_at(3, 1)
+local mode, liveness = ARGV[4] == "1" and "barge" or nil, number_at(5, 1)
+if misuse then
+  return misuse
+end
+
+local until_ms = ends_at(key, token)
+if not until_ms then
+  return { LOST }
+end
+give_back(key, record, token)
+local held, more, denied = until_ms > math.floor(now_us() / 1000), 0, 0
+
+--@include hand_out
+if redis.call("EXISTS", wait) == 1 then
+  more, denied = hand_out(grant_ms, limit, liveness, mode)
+end
+if held then
+  return { RELEASED, more, denied }
+end
+return { LOST }
