@@ -1,11 +1,11 @@
---@script semaphore_cancel keys=4 args=6
+--@script semaphore_cancel keys=4 args=5
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
 -- Leave the line; permits that were already granted go to the next, and so
 -- do those that lay free because this one asked for many.
 -- KEYS semaphore, fence, wait, live
--- ARGV entry, token, grant ms, limit, barge 0|1, liveness ms
+-- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
 -- A retry finds neither entry nor token and changes nothing of theirs.
 --@include effects
@@ -15,7 +15,7 @@
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local entry, token, grant_ms, limit = ARGV[1], token_at(2), number_at(3, 1), number_at(4, 1)
-local mode, liveness = ARGV[5] == "1" and "barge" or nil, number_at(6, 1)
+local liveness = number_at(5, 1)
 if misuse then
   return misuse
 end
@@ -28,7 +28,7 @@ end
 
 --@include hand_out
 if redis.call("EXISTS", wait) == 1 then
-  more, denied = hand_out(grant_ms, limit, liveness, mode)
+  more, denied = hand_out(grant_ms, limit, liveness)
 end
 if held then
   return { RELEASED, more, denied }

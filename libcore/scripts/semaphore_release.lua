@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 -- Give the permits of a hold back and hand them to those who wait.
 -- KEYS semaphore, fence, wait, live
--- ARGV token, grant ms, limit, barge 0|1 (wake, grant nothing), liveness ms
+-- ARGV token, grant ms, limit, liveness ms, barge 0|1 (wake, grant nothing)
 -- returns {RELEASED, more, denied} | {LOST}
 -- A retry finds the token gone and touches nobody's permits.
 --@include now
@@ -14,7 +14,7 @@
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local token, grant_ms, limit = token_at(1), number_at(2, 1), number_at(3, 1)
-local mode, liveness = ARGV[4] == "1" and "barge" or nil, number_at(5, 1)
+local liveness, mode = number_at(4, 1), ARGV[5] == "1" and "barge" or nil
 if misuse then
   return misuse
 end

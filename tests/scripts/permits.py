@@ -65,13 +65,13 @@ class Semaphore:
 
     def release(self, token, *, barge=0, walk=16, via=None):
         return self.world.call(
-            "semaphore_release", self.keys, token, 5000, walk, barge, 6000, via=via
+            "semaphore_release", self.keys, token, 5000, walk, 6000, barge, via=via
         )
 
-    def cancel(self, token, permits=1, *, barge=0, **entry):
+    def cancel(self, token, permits=1, **entry):
         text = self.entry(token, permits, **entry)
         return self.world.call(
-            "semaphore_cancel", self.keys, text, token, 5000, 16, barge, 6000
+            "semaphore_cancel", self.keys, text, token, 5000, 16, 6000
         )
 
     def extend(self, token, lease=10000):
