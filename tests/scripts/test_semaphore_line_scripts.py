@@ -95,6 +95,26 @@ def test_a_grant_runs_short_until_it_is_seen(sem):
     assert sem.used() == 0
 
 
+def test_what_was_handed_over_ends_by_itself(sem):
+    sem.acquire("a", 3, lease=1000)
+    sem.queue("b")
+    sem.release("a")
+
+    assert 4000 < sem.world.redis("PTTL", sem.key) <= 5000
+
+
+def test_who_tries_once_lets_those_who_wait_in_first(sem):
+    sem.acquire("a", 3, lease=1000)
+    sem.queue("b")
+    sem.world.advance(1000)
+
+    held = sem.acquire("z", wait=False)
+
+    assert held[0] == "HELD"
+    assert held[2] > sem.granted("c-b")[0][1]
+    assert sem.holders() == {"b": 1, "z": 1}
+
+
 # -- what those who wait are told
 
 

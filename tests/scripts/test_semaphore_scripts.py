@@ -273,7 +273,7 @@ def test_setting_the_limit_again_changes_nothing(sem):
     sem.acquire("a")
     sem.set_limit(5)
 
-    assert sem.set_limit(5) == ["WRITTEN", 5, 0, 0]
+    assert sem.set_limit(5, base=7) == ["WRITTEN", 5, 0, 0]
     assert sem.record()[b"base"] == b"3"
 
 
