@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file interlock.h
- * Locks that many processes share through one Redis or Valkey server.
+ * Locks and semaphores that many processes share through one Redis or Valkey server.
  *
  * This is the umbrella header: it includes the pages below and nothing else.
  *
@@ -31,6 +31,7 @@
 #include "interlock/lock_many.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"
+#include "interlock/semaphore.h"
 #include "interlock/server.h"
 
 #endif

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c -- looking at a name: who holds it and who waits. */
 #include "alloc.h"
+#include "info.h"
 #include "lock.h"
 #include "run.h"
 
-#include <interlock/inspect.h>
-
 #include <string.h>
-
-enum { LISTED_MAX = 100 };
 
 /* Where lock_inspect's answer has what, behind its code. */
 enum {
@@ -26,19 +23,6 @@ enum {
     AT_ENTRIES
 };
 
-typedef struct listed {
-    char *label, *token;
-} listed;
-
-struct ilk_info {
-    ilk_info_state state;
-    char *holder, *label;
-    size_t holder_len;
-    int64_t since_ms, ttl_ms, fence, readers, waiters;
-    listed listed[LISTED_MAX];
-    size_t listed_count;
-};
-
 typedef struct inspecting {
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk_info *info;
@@ -50,41 +34,12 @@ static void ask(ilk__op *op)
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__LOCK_KEYS);
-    ilk__command_add_int(&op->command, LISTED_MAX);
+    ilk__command_add_int(&op->command, ILK__LISTED_MAX);
 }
 
 static char *copy(const ilk__reply *reply)
 {
     return ilk__memdup(reply->str, reply->len);
-}
-
-/* The n-th word of an entry, `1 kind client waiter token lease permits who`. */
-static char *entry_word(const ilk__reply *entry, int n)
-{
-    const char *at = entry->str, *end = at + entry->len, *space;
-
-    while (n-- > 0) {
-        space = memchr(at, ' ', (size_t)(end - at));
-        at = space ? space + 1 : end;
-    }
-    space = memchr(at, ' ', (size_t)(end - at));
-    return ilk__memdup(at, (size_t)((space ? space : end) - at));
-}
-
-static int copy_entries(ilk_info *info, const ilk__reply *reply)
-{
-    for (size_t i = AT_ENTRIES + 1;
-         i < reply->count && info->listed_count < LISTED_MAX; i++) {
-        listed *one = &info->listed[info->listed_count++];
-
-        if (reply->items[i]->type != ILK__REPLY_STR)
-            return 0;
-        one->token = entry_word(reply->items[i], 4);
-        one->label = entry_word(reply->items[i], 7);
-        if (!one->token || !one->label)
-            return 0;
-    }
-    return 1;
 }
 
 static int is(const ilk__reply *reply, const char *text)
@@ -141,7 +96,7 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
     info->holder_len = holder->len;
     info->label =
         known ? copy(ilk__script_item(reply, AT_WHO)) : ilk__memdup("", 0);
-    if (!info->holder || !info->label || !copy_entries(info, reply))
+    if (!info->holder || !info->label || !ilk__info_list(info, reply, AT_ENTRIES))
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     return ilk__op_done(op, ILK_OK);
 }
@@ -178,76 +133,4 @@ ilk_status ilk_inspect(ilk_info **out, ilk_client *client, const void *name,
     else
         *out = self.info;
     return st;
-}
-
-/* ---- getters ------------------------------------------------------------ */
-
-int32_t ilk_info_get_state(const ilk_info *info)
-{
-    return info ? (int32_t)info->state : ILK_INFO_FREE;
-}
-
-const char *ilk_info_holder(const ilk_info *info, size_t *out_len)
-{
-    if (out_len)
-        *out_len = info ? info->holder_len : 0;
-    return info ? info->holder : "";
-}
-
-const char *ilk_info_label(const ilk_info *info)
-{
-    return info ? info->label : "";
-}
-
-int64_t ilk_info_since_ms(const ilk_info *info)
-{
-    return info ? info->since_ms : 0;
-}
-
-int64_t ilk_info_ttl_ms(const ilk_info *info)
-{
-    return info ? info->ttl_ms : 0;
-}
-
-int64_t ilk_info_fence(const ilk_info *info)
-{
-    return info ? info->fence : 0;
-}
-
-int64_t ilk_info_readers(const ilk_info *info)
-{
-    return info ? info->readers : 0;
-}
-
-int64_t ilk_info_waiters(const ilk_info *info)
-{
-    return info ? info->waiters : 0;
-}
-
-int64_t ilk_info_listed(const ilk_info *info)
-{
-    return info ? (int64_t)info->listed_count : 0;
-}
-
-const char *ilk_info_waiter_label(const ilk_info *info, size_t index)
-{
-    return info && index < info->listed_count ? info->listed[index].label : "";
-}
-
-const char *ilk_info_waiter_token(const ilk_info *info, size_t index)
-{
-    return info && index < info->listed_count ? info->listed[index].token : "";
-}
-
-void ilk_info_free(ilk_info *info)
-{
-    if (!info)
-        return;
-    for (size_t i = 0; i < info->listed_count; i++) {
-        ilk__free(info->listed[i].label);
-        ilk__free(info->listed[i].token);
-    }
-    ilk__free(info->holder);
-    ilk__free(info->label);
-    ilk__free(info);
 }

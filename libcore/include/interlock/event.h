@@ -20,7 +20,8 @@ extern "C" {
 /** What happened. */
 typedef enum ilk_event_kind {
     ILK_EVENT_NONE = 0,
-    ILK_EVENT_LOCK_LOST = 1, /**< `id` is that of the lock, `status` why */
+    ILK_EVENT_LOCK_LOST = 1,      /**< `id` is that of the lock, `status` why */
+    ILK_EVENT_SEMAPHORE_LOST = 2, /**< of the semaphore, `status` why */
     ILK_EVENT_LEADERSHIP_LOST = 3, /**< of the candidate, `status` why */
     ILK_EVENT_LEADERSHIP_WON = 4   /**< of the candidate */
 } ilk_event_kind;

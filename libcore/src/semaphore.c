@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* semaphore.c -- the semaphore's verbs, its limit, and an unclaimed grant. */
+#include "semaphore.h"
+
+#include "run.h"
+
+static ilk_status no_semaphore(ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL, "semaphore must not be NULL");
+}
+
+/* ---- verbs -------------------------------------------------------------- */
+
+ilk_status ilk_semaphore_acquire_ttl(ilk_semaphore *semaphore,
+                                     int64_t timeout_ms, int64_t ttl_ms,
+                                     ilk_error *err)
+{
+    return semaphore ? ilk__hold_acquire(&semaphore->hold, timeout_ms, ttl_ms,
+                                         err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_acquire(ilk_semaphore *semaphore, int64_t timeout_ms,
+                                 ilk_error *err)
+{
+    return ilk_semaphore_acquire_ttl(semaphore, timeout_ms, 0, err);
+}
+
+ilk_status ilk_semaphore_cancel(ilk_semaphore *semaphore, ilk_error *err)
+{
+    return semaphore ? ilk__hold_cancel(&semaphore->hold, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_release(ilk_semaphore *semaphore, ilk_error *err)
+{
+    return semaphore ? ilk__hold_release(&semaphore->hold, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_extend(ilk_semaphore *semaphore, int64_t ttl_ms,
+                                ilk_error *err)
+{
+    return semaphore ? ilk__hold_extend(&semaphore->hold, ttl_ms, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_check(ilk_semaphore *semaphore, ilk_error *err)
+{
+    return semaphore ? ilk__hold_check(&semaphore->hold, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore, ilk_error *err)
+{
+    return semaphore ? ilk__hold_detach(&semaphore->hold, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore, const void *token,
+                               size_t token_len, ilk_error *err)
+{
+    return semaphore ? ilk__hold_adopt(&semaphore->hold, token, token_len, err)
+                     : no_semaphore(err);
+}
+
+/* ---- the limit ---------------------------------------------------------- */
+
+typedef struct limiting {
+    ilk__giving giving; /* first: whoever fits now is served as by a release */
+    int32_t limit, base;
+} limiting;
+
+static void ask_limit(ilk__op *op)
+{
+    const limiting *self = op->subject;
+    const ilk__line *line = self->giving.line;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
+    ilk__command_add_int(command, self->limit);
+    ilk__command_add_int(command, self->base);
+    ilk__command_add_int(command, ILK__GRANT_MS);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+}
+
+static ilk__act limited(ilk__op *op, const ilk__reply *reply)
+{
+    limiting *self = op->subject;
+
+    self->giving.more = (int)ilk__script_int(reply, 1);
+    self->giving.denied = (int)ilk__script_int(reply, 2);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type set_limit = {.name = "SEMAPHORE_LIMIT",
+                                       .script = ILK__SCRIPT_SEMAPHORE_LIMIT,
+                                       .ask = ask_limit,
+                                       .reply = limited};
+
+ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
+                                   ilk_error *err)
+{
+    limiting self = {0};
+    ilk_status st;
+
+    if (!semaphore)
+        return no_semaphore(err);
+    if (limit < semaphore->opts.permits || limit > ILK_SEMAPHORE_MAX)
+        return ilk__fail(err, ILK_EINVAL,
+                         "limit must be %d (this handle's permits) to %d, "
+                         "got %d",
+                         (int)semaphore->opts.permits, ILK_SEMAPHORE_MAX,
+                         (int)limit);
+    st = ilk__hold_enter_verb(&semaphore->hold, err);
+    if (st)
+        return st;
+    self.giving.line = &semaphore->hold.line;
+    self.limit = limit;
+    self.base = semaphore->limit;
+    st = ilk__hold_give(semaphore->hold.client, &set_limit, &self.giving, err);
+    if (st == ILK_EAUTH && self.giving.denied)
+        ilk__fail(err, ILK_EAUTH,
+                  "the limit is %d now, but this user may not PUBLISH to "
+                  "ilk:inbox:* and those who wait were not told",
+                  (int)limit);
+    ilk__hold_leave(&semaphore->hold);
+    return st;
+}
+
+/* ---- getters ------------------------------------------------------------ */
+
+int64_t ilk_semaphore_remaining_ms(const ilk_semaphore *semaphore)
+{
+    return semaphore ? ilk__hold_remaining_ms(&semaphore->hold) : 0;
+}
+
+int32_t ilk_semaphore_held(const ilk_semaphore *semaphore)
+{
+    return semaphore ? ilk__hold_held(&semaphore->hold) : 0;
+}
+
+int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore)
+{
+    return semaphore ? atomic_load(&semaphore->hold.lease.fence) : 0;
+}
+
+const char *ilk_semaphore_token(const ilk_semaphore *semaphore)
+{
+    return semaphore ? semaphore->hold.lease.token : "";
+}
+
+int64_t ilk_semaphore_id(const ilk_semaphore *semaphore)
+{
+    return semaphore ? semaphore->hold.id : 0;
+}

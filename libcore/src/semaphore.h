@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * semaphore.h -- the semaphore's handle: a hold of some permits. What it has
+ * more than a lock are two arguments of its acquire; see semaphore_kind.c.
+ */
+#ifndef ILK__SEMAPHORE_H
+#define ILK__SEMAPHORE_H
+
+#include "hold.h"
+
+#include <interlock/semaphore.h>
+
+enum { ILK__SEMAPHORE_KEYS = 4 }; /* permits, fence, wait, live */
+
+extern const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS];
+extern const ilk__hold_kind ilk__semaphore_kind;
+
+struct ilk_semaphore {
+    ilk__hold hold;
+    ilk_semaphore_opts opts;
+    int32_t limit;
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* semaphore_kind.c -- the semaphore's scripts and what their answers mean. */
+#include "semaphore.h"
+
+const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS] = {
+    "semaphore", "semaphore:fence", "semaphore:wait", "semaphore:live"};
+
+/* ---- acquiring: how many permits, of how many --------------------------- */
+
+static void ask_acquire(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    const ilk_semaphore *semaphore =
+        (const ilk_semaphore *)ilk__hold_of(waiter);
+
+    ilk__wait_ask(op);
+    if (waiter->stage == ILK__STAGE_CANCEL)
+        return;
+    ilk__command_add_int(&op->command, waiter->permits);
+    ilk__command_add_int(&op->command, semaphore->limit);
+}
+
+/* The entry, if there is one already, is taken back. */
+static ilk__act differs(ilk__op *op, const ilk__reply *reply)
+{
+    const ilk__waiter *waiter = op->subject;
+    const ilk_semaphore *semaphore =
+        (const ilk_semaphore *)ilk__hold_of(waiter);
+    long long limit = (long long)ilk__script_int(reply, 0);
+    long long base = (long long)ilk__script_int(reply, 1);
+
+    if (semaphore->limit == limit || semaphore->limit == base)
+        ilk__fail(op->err, ILK_EDIFFERS,
+                  "the semaphore has limit %lld now, this handle asks for "
+                  "%lld permits",
+                  limit, (long long)waiter->permits);
+    else
+        ilk__fail(op->err, ILK_EDIFFERS,
+                  "the semaphore has limit %lld, this handle has %d", limit,
+                  (int)semaphore->limit);
+    return ilk__wait_failed(op, ILK_EDIFFERS);
+}
+
+static ilk__act acquired(ilk__op *op, const ilk__reply *reply)
+{
+    if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
+        return differs(op, reply);
+    return ilk__wait_reply(op, reply);
+}
+
+static ilk_status set_permits(ilk__hold *hold, ilk_error *err)
+{
+    (void)err;
+    hold->waiter.permits = ((ilk_semaphore *)hold)->opts.permits;
+    return ILK_OK;
+}
+
+/* ---- releasing: a barger wakes ------------------------------------------ */
+
+static void ask_release(ilk__op *op)
+{
+    const ilk__giving *giving = op->subject;
+
+    ilk__hold_ask_release(op);
+    ilk__command_add_int(&op->command, giving->line->barge);
+}
+
+/* ---- the tables --------------------------------------------------------- */
+
+static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
+                                     .script = ILK__SCRIPT_SEMAPHORE_ACQUIRE,
+                                     .ask = ask_acquire,
+                                     .reply = acquired,
+                                     .start = ilk__wait_start,
+                                     .wake = ilk__wait_wake,
+                                     .failed = ilk__wait_failed,
+                                     .told = ilk__wait_told},
+                          release = {.name = "SEMAPHORE_RELEASE",
+                                     .script = ILK__SCRIPT_SEMAPHORE_RELEASE,
+                                     .ask = ask_release,
+                                     .reply = ilk__hold_released},
+                          refresh = ILK__HOLD_REFRESH(SEMAPHORE_REFRESH),
+                          cancel = ILK__HOLD_CANCEL(SEMAPHORE_CANCEL),
+                          extend = ILK__HOLD_EXTEND(SEMAPHORE_EXTEND);
+
+const ilk__hold_kind ilk__semaphore_kind = {
+    .lease = {.noun = "semaphore",
+              .lost_event = ILK_EVENT_SEMAPHORE_LOST,
+              .extend = &extend},
+    .key_kinds = ilk__semaphore_key_kinds,
+    .key_count = ILK__SEMAPHORE_KEYS,
+    .acquire = &acquire,
+    .refresh = &refresh,
+    .cancel = &cancel,
+    .release = &release,
+    .waits_as = 'p',
+    .extend_keys = {0, 1},
+    .extend_key_count = 2,
+    .bind = set_permits,
+};
