@@ -126,7 +126,8 @@ int64_t ilk_info_holders(const ilk_info *info)
 
 /* ---- those who are listed ----------------------------------------------- */
 
-static const ilk__listed nobody = {.label = "", .token = ""};
+static char nothing[] = "";
+static const ilk__listed nobody = {.label = nothing, .token = nothing};
 
 static const ilk__listed *waiter(const ilk_info *info, size_t index)
 {
