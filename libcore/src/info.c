@@ -9,9 +9,8 @@
 
 /* ---- making ------------------------------------------------------------- */
 
-/* What stands behind the n-th space of an entry, `1 kind client waiter token
-   lease permits who`: one word, or the rest, which may have spaces. */
-static char *entry_part(const ilk__reply *entry, int n, int rest)
+/* The n-th word of an entry, `1 kind client waiter token lease permits who`. */
+static char *entry_word(const ilk__reply *entry, int n)
 {
     const char *at = entry->str, *end = at + entry->len, *space;
 
@@ -19,18 +18,18 @@ static char *entry_part(const ilk__reply *entry, int n, int rest)
         space = memchr(at, ' ', (size_t)(end - at));
         at = space ? space + 1 : end;
     }
-    space = rest ? NULL : memchr(at, ' ', (size_t)(end - at));
+    space = memchr(at, ' ', (size_t)(end - at));
     return ilk__memdup(at, (size_t)((space ? space : end) - at));
 }
 
 static int set_waiter(ilk__listed *one, const ilk__reply *entry)
 {
-    char *permits = entry_part(entry, 6, 0);
+    char *permits = entry_word(entry, 6);
 
     one->permits = permits ? strtoll(permits, NULL, 10) : 0;
     ilk__free(permits);
-    one->token = entry_part(entry, 4, 0);
-    one->label = entry_part(entry, 7, 1);
+    one->token = entry_word(entry, 4);
+    one->label = entry_word(entry, 7);
     return permits && one->token && one->label;
 }
 

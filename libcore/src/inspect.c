@@ -96,7 +96,8 @@ static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
     info->holder_len = holder->len;
     info->label =
         known ? copy(ilk__script_item(reply, AT_WHO)) : ilk__memdup("", 0);
-    if (!info->holder || !info->label || !ilk__info_list(info, reply, AT_ENTRIES))
+    if (!info->holder || !info->label
+        || !ilk__info_list(info, reply, AT_ENTRIES))
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     return ilk__op_done(op, ILK_OK);
 }

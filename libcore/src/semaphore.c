@@ -15,9 +15,9 @@ ilk_status ilk_semaphore_acquire_ttl(ilk_semaphore *semaphore,
                                      int64_t timeout_ms, int64_t ttl_ms,
                                      ilk_error *err)
 {
-    return semaphore ? ilk__hold_acquire(&semaphore->hold, timeout_ms, ttl_ms,
-                                         err)
-                     : no_semaphore(err);
+    return semaphore
+               ? ilk__hold_acquire(&semaphore->hold, timeout_ms, ttl_ms, err)
+               : no_semaphore(err);
 }
 
 ilk_status ilk_semaphore_acquire(ilk_semaphore *semaphore, int64_t timeout_ms,

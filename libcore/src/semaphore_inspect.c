@@ -82,8 +82,8 @@ static int copy_first(ilk_info *info)
     info->ttl_ms = some ? first->ttl_ms : 0;
     info->holder_len = some ? strlen(first->token) : 0;
     info->holder = ilk__memdup(some ? first->token : "", info->holder_len);
-    info->label = ilk__memdup(some ? first->label : "",
-                              some ? strlen(first->label) : 0);
+    info->label =
+        ilk__memdup(some ? first->label : "", some ? strlen(first->label) : 0);
     return info->holder && info->label;
 }
 

@@ -267,8 +267,8 @@ static void assert_loss(ilk_client *client, const ilk_semaphore *s,
 static void a_lost_hold_is_told(void **state)
 {
     ilk_client *client = open_client();
-    ilk_semaphore *out = open_semaphore_with(client, "out", 2, 0, 250,
-                                             ILK_SEMAPHORE_NO_RENEW);
+    ilk_semaphore *out =
+        open_semaphore_with(client, "out", 2, 0, 250, ILK_SEMAPHORE_NO_RENEW);
     ilk_semaphore *gone = open_semaphore_with(client, "gone", 2, 0, 300, 0);
     ilk_error err = {0};
     int fd;

@@ -19,9 +19,8 @@ ilk_semaphore *open_semaphore_with(ilk_client *client, const char *name,
     opts.permits = permits;
     opts.ttl_ms = ttl_ms;
     opts.flags = flags;
-    assert_status(ILK_OK,
-                  ilk_semaphore_open(&semaphore, client, name, strlen(name),
-                                     limit, &opts, &err));
+    assert_status(ILK_OK, ilk_semaphore_open(&semaphore, client, name,
+                                             strlen(name), limit, &opts, &err));
     return semaphore;
 }
 

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_semaphore_line.c -- waiting for permits: order, limits, ends of waits. */
+#include "semaphore_case.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+static int flush(void **state)
+{
+    (void)state;
+    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
+}
+
+/* ---- order -------------------------------------------------------------- */
+
+/* 3 of 3 taken; then stand in line: 1, 2, 3, 1 permits. */
+static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
+{
+    static const int32_t wants[] = {1, 2, 3, 1};
+    ilk_client *clients[] = {open_client(), open_client()};
+    ilk_semaphore *all = open_semaphore_with(clients[0], "fifo", 3, 3, 0, 0);
+    ilk_semaphore *s[4];
+    ilk_error err = {0};
+    sem_taker t[4];
+    int64_t at;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(all, 0, &err));
+    for (int i = 0; i < 4; i++) {
+        s[i] = open_semaphore_with(clients[i % 2], "fifo", 3, wants[i], 0, 0);
+        start_sem_taker(&t[i], s[i], -1);
+        await_in_line("fifo", i + 1);
+    }
+
+    at = fixture_now_ms();
+    assert_status(ILK_OK, ilk_semaphore_release(all, &err));
+    assert_sem_took(ILK_OK, &t[0]);
+    assert_sem_took(ILK_OK, &t[1]);
+    assert_on_time(t[1].ended_at - at, 0);
+    assert_true(ilk_semaphore_fence(s[1]) > ilk_semaphore_fence(s[0]));
+    assert_status(ILK_OK, ilk_semaphore_release(s[0], &err));
+    assert_still_waits(&t[2]); /* one is free, it wants three */
+    assert_still_waits(&t[3]); /* wants one, and stands behind */
+    assert_status(ILK_OK, ilk_semaphore_release(s[1], &err));
+    assert_sem_took(ILK_OK, &t[2]);
+    assert_still_waits(&t[3]);
+    assert_status(ILK_OK, ilk_semaphore_release(s[2], &err));
+    assert_sem_took(ILK_OK, &t[3]);
+    for (int i = 0; i < 4; i++)
+        ilk_semaphore_free(s[i]);
+    ilk_semaphore_free(all);
+    ilk_client_free(clients[0]);
+    ilk_client_free(clients[1]);
+}
+
+static void one_that_gives_up_lets_those_behind_in(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *one = open_semaphore(client, "up", 2);
+    ilk_semaphore *big = open_semaphore_with(client, "up", 2, 2, 0, 0);
+    ilk_semaphore *small = open_semaphore(client, "up", 2);
+    ilk_error err = {0};
+    sem_taker tb, ts;
+    int64_t at;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
+    start_sem_taker(&tb, big, -1);
+    await_in_line("up", 1);
+    start_sem_taker(&ts, small, -1);
+    await_in_line("up", 2);
+    assert_still_waits(&ts);
+
+    at = fixture_now_ms();
+    assert_status(ILK_OK, ilk_semaphore_cancel(big, &err));
+    assert_sem_took(ILK_ECANCELLED, &tb);
+    assert_sem_took(ILK_OK, &ts);
+    assert_on_time(ts.ended_at - at, 0);
+    assert_int_equal(2, permits_taken("up"));
+    ilk_semaphore_free(one);
+    ilk_semaphore_free(big);
+    ilk_semaphore_free(small);
+    ilk_client_free(client);
+}
+
+static void a_time_out_is_kept_and_leaves_nothing(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "late", 1);
+    ilk_semaphore *s = open_semaphore(client, "late", 1);
+    ilk_error err = {0};
+    int64_t at;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    at = fixture_now_ms();
+    assert_status(ILK_ETIMEOUT, ilk_semaphore_acquire(s, 300, &err));
+    assert_on_time(fixture_now_ms() - at, 300);
+    await_in_line("late", 0);
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+}
+
+static void a_barger_passes_those_who_wait(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *one = open_semaphore(client, "barge", 2);
+    ilk_semaphore *big = open_semaphore_with(client, "barge", 2, 2, 0, 0);
+    ilk_semaphore *rude =
+        open_semaphore_with(client, "barge", 2, 1, 0, ILK_SEMAPHORE_BARGE);
+    ilk_semaphore *late =
+        open_semaphore_with(client, "barge", 2, 2, 0, ILK_SEMAPHORE_BARGE);
+    ilk_error err = {0};
+    sem_taker t, tl;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
+    start_sem_taker(&t, big, -1);
+    await_in_line("barge", 1);
+    assert_status(ILK_OK, ilk_semaphore_acquire(rude, 0, &err));
+    start_sem_taker(&tl, late, -1);
+    await_in_line("barge", 2);
+    assert_status(ILK_OK, ilk_semaphore_release(one, &err));
+    assert_still_waits(&t);
+    assert_status(ILK_OK, ilk_semaphore_release(rude, &err)); /* wakes */
+    assert_sem_took(ILK_OK, &t);
+    assert_status(ILK_OK, ilk_semaphore_release(big, &err)); /* wakes it */
+    assert_sem_took(ILK_OK, &tl);
+    ilk_semaphore_free(one);
+    ilk_semaphore_free(big);
+    ilk_semaphore_free(rude);
+    ilk_semaphore_free(late);
+    ilk_client_free(client);
+}
+
+/* ---- the limit ---------------------------------------------------------- */
+
+static void another_limit_is_told_by_both_numbers(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *s3 = open_semaphore(client, "diff", 3);
+    ilk_semaphore *s4 = open_semaphore(client, "diff", 4);
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(s3, 0, &err));
+    for (int64_t timeout = 0; timeout <= 1000; timeout += 1000) {
+        assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s4, timeout, &err));
+        assert_string_equal("the semaphore has limit 3, this handle has 4",
+                            err.msg);
+    }
+    await_in_line("diff", 0);
+    assert_status(ILK_OK, ilk_semaphore_release(s3, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s4, 0, &err));
+    assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s3, 0, &err));
+    ilk_semaphore_free(s3);
+    ilk_semaphore_free(s4);
+    ilk_client_free(client);
+}
+
+static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *s[4];
+    ilk_error err = {0};
+    sem_taker t[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        s[i] = open_semaphore(client, "limit", 1);
+    assert_status(ILK_OK, ilk_semaphore_acquire(s[0], 0, &err));
+    for (int i = 1; i < 4; i++) {
+        start_sem_taker(&t[i], s[i], -1);
+        await_in_line("limit", i);
+    }
+    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 3, &err));
+    assert_sem_took(ILK_OK, &t[1]);
+    assert_sem_took(ILK_OK, &t[2]);
+    assert_still_waits(&t[3]);
+
+    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 1, &err));
+    assert_int_equal(1, ilk_semaphore_held(s[2]));
+    assert_status(ILK_OK, ilk_semaphore_release(s[0], &err));
+    assert_status(ILK_OK, ilk_semaphore_release(s[1], &err));
+    assert_still_waits(&t[3]);
+    assert_status(ILK_OK, ilk_semaphore_release(s[2], &err));
+    assert_sem_took(ILK_OK, &t[3]);
+    for (int i = 0; i < 4; i++)
+        ilk_semaphore_free(s[i]);
+    ilk_client_free(client);
+}
+
+static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *one = open_semaphore(client, "low", 3);
+    ilk_semaphore *big = open_semaphore_with(client, "low", 3, 3, 0, 0);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
+    start_sem_taker(&t, big, -1);
+    await_in_line("low", 1);
+    assert_status(ILK_OK, ilk_semaphore_set_limit(one, 2, &err));
+    assert_sem_took(ILK_EDIFFERS, &t);
+    assert_string_equal("the semaphore has limit 2 now, this handle asks for "
+                        "3 permits",
+                        t.err.msg);
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(big, 2, &err));
+    assert_string_equal("limit must be 3 (this handle's permits) to 1024, "
+                        "got 2",
+                        err.msg);
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 1025, &err));
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 0, &err));
+    ilk_semaphore_free(one);
+    ilk_semaphore_free(big);
+    ilk_client_free(client);
+}
+
+/* ---- ends of waits ------------------------------------------------------ */
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    ilk_client *client = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "park", 1);
+    ilk_semaphore *s = open_semaphore(client, "park", 1);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    sigaction(SIGUSR1, &action, NULL);
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    start_sem_taker(&t, s, -1);
+    await_in_line("park", 1);
+    pthread_kill(t.thread, SIGUSR1);
+    assert_sem_took(ILK_EINTR, &t);
+    await_in_line("park", 1);
+    assert_status(ILK_OK, ilk_semaphore_release(holder, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s, 2000, &err));
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+}
+
+static void close_ends_a_wait(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "close", 1);
+    ilk_semaphore *s = open_semaphore(other, "close", 1);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    start_sem_taker(&t, s, -1);
+    await_in_line("close", 1);
+    assert_status(ILK_OK, ilk_client_close(other, &err));
+    assert_sem_took(ILK_ECLOSED, &t);
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
+static void a_handle_freed_while_parked_gives_its_place_up(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "free", 1);
+    ilk_semaphore *s = open_semaphore(client, "free", 1);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    start_sem_taker(&t, s, -1);
+    await_in_line("free", 1);
+    ilk_client_interrupt(client);
+    assert_sem_took(ILK_EINTR, &t);
+    ilk_semaphore_free(s);
+    await_in_line("free", 0);
+    ilk_semaphore_free(holder);
+    ilk_client_free(client);
+}
+
+/* A grant for a token that nobody here waits under goes to the next. */
+static void an_unclaimed_grant_is_passed_on(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "pass", 1);
+    ilk_semaphore *s = open_semaphore(other, "pass", 1);
+    ilk_error err = {0};
+    sem_taker t;
+    char entry[256];
+    int64_t at;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    start_sem_taker(&t, s, -1);
+    await_in_line("pass", 1);
+    /* a waiter of the same client that has gone without a word */
+    snprintf(entry, sizeof entry, "1 p %s p999 ghost 10000 1 x",
+             ilk_client_id(other));
+    assert_string_equal("1",
+                        fixture_call(&fx, "ZADD", "ilk:semaphore:wait:{pass}",
+                                     "0", entry, (char *)NULL));
+    at = fixture_now_ms();
+    assert_status(ILK_OK, ilk_semaphore_release(holder, &err));
+    assert_sem_took(ILK_OK, &t);
+    assert_on_time(t.ended_at - at, 0);
+    assert_int_equal(1, permits_taken("pass"));
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(as_many_heads_as_fit_enter_and_nobody_overtakes,
+                               flush),
+        cmocka_unit_test_setup(one_that_gives_up_lets_those_behind_in, flush),
+        cmocka_unit_test_setup(a_time_out_is_kept_and_leaves_nothing, flush),
+        cmocka_unit_test_setup(a_barger_passes_those_who_wait, flush),
+        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
+        cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
+                               flush),
+        cmocka_unit_test_setup(
+            one_that_waits_for_more_than_a_lowered_limit_is_told, flush),
+        cmocka_unit_test_setup(a_signal_parks_the_wait_and_acquire_takes_it_up,
+                               flush),
+        cmocka_unit_test_setup(close_ends_a_wait, flush),
+        cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
+                               flush),
+        cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, flush),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
