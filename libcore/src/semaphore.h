@@ -7,6 +7,7 @@
 #define ILK__SEMAPHORE_H
 
 #include "hold.h"
+#include "letter.h"
 
 #include <interlock/semaphore.h>
 
@@ -20,5 +21,8 @@ struct ilk_semaphore {
     ilk_semaphore_opts opts;
     int32_t limit;
 };
+
+/* A grant that nobody waits for goes to the next. Its name is the key. */
+void ilk__semaphore_unclaimed(ilk__desk *desk, const ilk__letter *letter);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "election.h"
 #include "lock.h"
+#include "semaphore.h"
 
 /* By the kind of the waiter's entry. */
 static const struct {
@@ -11,6 +12,7 @@ static const struct {
     void (*pass_on)(ilk__desk *desk, const ilk__letter *letter);
 } columns[] = {
     {'e', ilk__election_unclaimed},
+    {'p', ilk__semaphore_unclaimed},
     {'r', ilk__lock_unclaimed},
     {'w', ilk__lock_unclaimed},
     {'x', ilk__lock_unclaimed},
