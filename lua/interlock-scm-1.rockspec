@@ -11,10 +11,10 @@ source = {
   url = "git+file://.",
 }
 description = {
-  summary = "Locks that many processes share through one Redis or Valkey",
+  summary = "Locks and semaphores that many processes share through one Redis or Valkey",
   detailed = [[
-    Fair locks with leases, fences and renewal, read-write locks and locks
-    over many names, held across processes, hosts and languages.]],
+    Fair locks with leases, fences and renewal, read-write locks, locks over
+    many names and semaphores, held across processes, hosts and languages.]],
   license = "MIT",
 }
 supported_platforms = { "unix" }
@@ -41,11 +41,13 @@ build = {
       ["interlock.inspect"] = "lua/interlock/inspect.lua",
       ["interlock.lock"] = "lua/interlock/lock.lua",
       ["interlock.lock_many"] = "lua/interlock/lock_many.lua",
+      ["interlock.named"] = "lua/interlock/named.lua",
       ["interlock.options"] = "lua/interlock/options.lua",
       ["interlock.raw"] = "lua/interlock/raw.lua",
       ["interlock.recipes"] = "lua/interlock/recipes.lua",
       ["interlock.record"] = "lua/interlock/record.lua",
       ["interlock.rwlock"] = "lua/interlock/rwlock.lua",
+      ["interlock.semaphore"] = "lua/interlock/semaphore.lua",
       ["interlock.server"] = "lua/interlock/server.lua",
     },
     lib = {

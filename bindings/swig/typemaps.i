@@ -178,6 +178,7 @@ ILK_RECORD_OUT(ilk_server_info, info)
 ILK_OPTS_OUT(ilk_client_opts)
 ILK_OPTS_OUT(ilk_lock_opts)
 ILK_OPTS_OUT(ilk_election_opts)
+ILK_OPTS_OUT(ilk_semaphore_opts)
 
 /* Numbers that are returned. */
 %typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)

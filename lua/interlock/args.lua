@@ -48,6 +48,19 @@ function args.optional_bytes(what, value)
   return value
 end
 
+--- A whole number from 1 on; C knows how far.
+---@param what string
+---@param value any
+---@return integer
+function args.count(what, value)
+  local usable = type(value) == "number" and value % 1 == 0
+    and value >= 1 and value < 2 ^ 31
+  if not usable then
+    refuse(what, "a whole number, 1 or more", value)
+  end
+  return value
+end
+
 --- Text for C, or nil. An empty one is an unset variable, not a wish.
 ---@param what string
 ---@param value any

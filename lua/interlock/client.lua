@@ -12,6 +12,7 @@ local lock_many = require "interlock.lock_many"
 local options = require "interlock.options"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
+local semaphore = require "interlock.semaphore"
 
 ---@class interlock.Client
 ---@field url string in use, without the password
@@ -20,6 +21,9 @@ local rwlock = require "interlock.rwlock"
 ---@field lock_many fun(self, names: string[], opts?: interlock.LockOptions): interlock.LockMany
 ---@field rwlock fun(self, name: string, opts?: interlock.LockOptions): interlock.RWLock
 ---@field election fun(self, name: string, opts?: interlock.ElectionOptions): interlock.Election
+---@field semaphore fun(self, name: string, limit: integer, opts?: interlock.SemaphoreOptions)
+---  : interlock.Semaphore
+---@field inspect_semaphore fun(self, name: string): interlock.SemaphoreInfo?, string?, integer?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
@@ -30,6 +34,8 @@ local Client = {
   lock_many = lock_many.open,
   rwlock = rwlock.open,
   election = election.open,
+  semaphore = semaphore.open,
+  inspect_semaphore = semaphore.inspect,
   inspect = inspect.inspect,
   ls = inspect.ls,
   break_lock = inspect.break_lock,

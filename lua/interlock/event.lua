@@ -7,7 +7,7 @@ local constants = require "interlock.constants"
 local kinds = constants.names("ILK_EVENT_")
 
 ---@class interlock.Event
----@field kind "lock_lost"|"leadership_lost"|"leadership_won"
+---@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"
 ---@field status string the name of the status that goes with it
 ---@field id integer the number of the lock or candidate
 ---@field lock interlock.Hold? that itself, while the program keeps it

@@ -5,9 +5,10 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local constants = require "interlock.constants"
 local hold = require "interlock.hold"
+local named = require "interlock.named"
 local options = require "interlock.options"
 
----@class interlock.Lock: interlock.Hold
+---@class interlock.Lock: interlock.Named
 local Lock = {}
 
 ---@class interlock.LockOptions
@@ -30,50 +31,7 @@ local rules = {
 }
 
 local verbs = hold.verbs("ilk_lock_")
-local meta = hold.metatable("lock", Lock)
-
---- Take it, after those who asked before.
----
---- Blocks until it is ours, the time is over, or Ctrl-C raises an error.
----@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
----@param ttl_ms number? a lease for this acquire only
----@return true? ok
----@return string? msg
----@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
-function Lock:acquire(timeout_ms, ttl_ms)
-  local ms = args.timeout("timeout_ms", timeout_ms)
-  local lease = args.duration("ttl_ms", ttl_ms)
-  local take = verbs.acquire
-  if lease > 0 then
-    take = function(handle, left)
-      return verbs.acquire_ttl(handle, left, lease)
-    end
-  end
-  local ok, msg, code = hold.acquire(self, ms, take)
-  return ok, msg, code
-end
-
---- Stop renewing and give the hold away under its token.
----@return string? token what another process passes to adopt()
----@return string? msg
----@return integer? code
-function Lock:detach()
-  local ok, msg, code = verbs.detach(self._handle)
-  if not ok then
-    return nil, msg, code
-  end
-  return self.token
-end
-
---- Take over a hold by its token; the fence stays.
----@param token string what detach() returned
----@return true? ok
----@return string? msg
----@return integer? code ILK_ELOST: no longer held under this token
-function Lock:adopt(token)
-  args.bytes("token", token)
-  return verbs.adopt(self._handle, token)
-end
+local meta = hold.metatable("lock", named.add(Lock))
 
 local lock = {}
 

@@ -7,6 +7,7 @@
 --     { "bytes", least = n }         a string of n bytes or more, same name,
 --                                    and its length; not kept by the record
 --     { "number" }                   a number, same name
+--     { "count" }                    a whole number from 1 on, same name
 --     { "choice", words }            one of the words, its number is stored
 --     { "flag", bit, when = b }      a boolean; sets the bit when it is b
 
@@ -42,6 +43,15 @@ end
 function checks.number(record, key, _, value)
   if type(value) ~= "number" or value % 1 ~= 0 then
     return "a whole number"
+  end
+  record[key] = value
+end
+
+function checks.count(record, key, _, value)
+  local usable = type(value) == "number" and value % 1 == 0
+    and value >= 1 and value < 2 ^ 31
+  if not usable then
+    return "a whole number, 1 or more"
   end
   record[key] = value
 end

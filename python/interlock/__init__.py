@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Locks that many processes share through one Redis or Valkey server.
+"""Locks and semaphores that many processes share through one Redis or Valkey server.
 
 >>> with connect(url) as client:
 ...     with client.lock("orders", ttl=10) as lock:
@@ -50,6 +50,7 @@ from .inspect import Info, Waiter
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
+from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .stats import Stats
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())
@@ -83,8 +84,12 @@ __all__ = [
     "NotOwnedError",
     "Observer",
     "OutOfMemoryError",
+    "PermitHolder",
+    "PermitWaiter",
     "RWLock",
     "ReplyError",
+    "Semaphore",
+    "SemaphoreInfo",
     "ServerBusyError",
     "ServerError",
     "ServerLoadingError",

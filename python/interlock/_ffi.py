@@ -127,6 +127,15 @@ def lease_ms(seconds: float | None, what: str = "ttl") -> int:
     return lease
 
 
+def count(value: int, what: str) -> int:
+    """A whole number from 1 on; C knows how far."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{what} must be a whole number, got {type(value).__name__}")
+    if not 1 <= value < 1 << 31:
+        raise errors.InvalidError(f"{what} must be 1 or more, got {value}")
+    return int(value)
+
+
 def call_blocking(
     function: Callable[..., int],
     handle: Any,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from . import _ffi, _fork, errors
 from . import inspect as _inspect
 from . import lock as _lock
+from . import semaphore as _semaphore
 from ._core import ffi, lib
 from ._ffi import Name
 from ._lease import Lease, Options
@@ -21,6 +22,7 @@ from .events import Events
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
+from .semaphore import Semaphore, SemaphoreOptions
 from .stats import Stats
 
 if TYPE_CHECKING:
@@ -246,6 +248,31 @@ class Client:
         options = ElectionOptions(ttl, value, identity, renew, max_hold)
         return Election(self, name, options)
 
+    def semaphore(
+        self,
+        name: Name,
+        limit: int,
+        *,
+        permits: int = 1,
+        ttl: float = 30.0,
+        wait: float | None = None,
+        renew: bool = True,
+        fair: bool = True,
+        max_hold: float | None = None,
+    ) -> Semaphore:
+        """Make a handle for some permits of a semaphore; nothing is sent.
+
+        ``limit`` permits, 1 to 1024, are held at a time by all handles of the
+        name together, ``permits`` of them by this handle. While the semaphore
+        is in use everybody must name the same limit; ``set_limit()`` changes
+        it. The other options are those of :meth:`lock`; ``fair=False`` takes
+        free permits past those who wait.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
+        return Semaphore(self, name, limit, options)
+
     def inspect(self, name: Name) -> _inspect.Info:
         """Look at one name without touching it.
 
@@ -260,6 +287,19 @@ class Client:
         ConnectionError. Blocks: one round trip. Thread: any thread.
         """
         return _inspect.inspect(self, name)
+
+    def inspect_semaphore(self, name: Name) -> _semaphore.SemaphoreInfo:
+        """Look at one semaphore without touching it.
+
+        >>> with client.semaphore("seats", 5, permits=2):
+        ...     info = client.inspect_semaphore("seats")
+        >>> info.limit, info.used, info.holders[0].permits, info.waiters
+        (5, 2, 2, [])
+
+        Raises: WrongTypeError, InvalidError, ConnectionError.
+        Blocks: one round trip. Thread: any thread.
+        """
+        return _semaphore.inspect(self, name)
 
     @overload
     def ls(self, pattern: str | None = None) -> list[str]: ...

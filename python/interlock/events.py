@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     lib.ILK_EVENT_LOCK_LOST: "lock_lost",
+    lib.ILK_EVENT_SEMAPHORE_LOST: "semaphore_lost",
     lib.ILK_EVENT_LEADERSHIP_LOST: "leadership_lost",
     lib.ILK_EVENT_LEADERSHIP_WON: "leadership_won",
 }
@@ -31,7 +32,7 @@ SLICE = 0.25
 class Event:
     """One piece of news: a hint; ``lock.remaining()`` is the truth."""
 
-    kind: str  #: lock_lost, leadership_lost, leadership_won
+    kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won
     id: int  #: of the handle, see ``lock.id``
     error: errors.Error | None  #: why; None for what was won
     lock: Lease | None  #: the handle itself, if it is still in use

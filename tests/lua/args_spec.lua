@@ -12,6 +12,26 @@ local many = client:lock_many { "a", "b" }
 -- Each: what is wrong, who does it, what the message must contain.
 local wrong = {
   { "a name that is a number", function() client:lock(5) end, "name" },
+  { "no limit", function() client:semaphore("x") end, "limit" },
+  { "a limit of 0", function() client:semaphore("x", 0) end, "limit" },
+  { "a limit of 1025", function()
+    client:semaphore("x", 1025)
+  end, "1025" },
+  { "half a permit", function()
+    client:semaphore("x", 3, { permits = 0.5 })
+  end, "permits" },
+  { "no permits", function()
+    client:semaphore("x", 3, { permits = 0 })
+  end, "permits.*got 0" },
+  { "more permits than there are", function()
+    client:semaphore("x", 3, { permits = 4 })
+  end, "permits.*got 4" },
+  { "a new limit of 0", function()
+    client:semaphore("x", 3):set_limit(0)
+  end, "limit" },
+  { "a new limit below the permits", function()
+    client:semaphore("x", 3, { permits = 2 }):set_limit(1)
+  end, "limit must be 2" },
   { "an empty name", function() client:lock("") end, "name" },
   { "a name of 513 bytes", function()
     client:lock(("x"):rep(513))

@@ -28,6 +28,8 @@ local readers = {
   barge = function(word) return "fair", not boolean(word) end,
   reentrant = function(word) return "reentrant", boolean(word) end,
   layout = function(word) return "layout", word end,
+  limit = function(word) return "limit", tonumber(word) end,
+  permits = function(word) return "permits", tonumber(word) end,
 }
 
 local openers = {
@@ -44,6 +46,11 @@ local openers = {
   end,
   many = function(client, names, opts)
     return client:lock_many(names, opts)
+  end,
+  semaphore = function(client, names, opts)
+    local limit = opts.limit
+    opts.limit = nil
+    return client:semaphore(names[1], limit, opts)
   end,
 }
 
@@ -91,6 +98,10 @@ function verbs.adopt(lock, words, handles)
   return pcall(lock.adopt, lock, token)
 end
 
+function verbs.limit(semaphore, words)
+  return pcall(semaphore.set_limit, semaphore, tonumber(words[3]))
+end
+
 local queries = {}
 
 function queries.held(lock, words)
@@ -132,11 +143,26 @@ end
 
 local statements = {}
 
+-- What is known of a name, and by which words the table counts it.
+local function look(words)
+  if words[3] == "->" then
+    local info = assert(client:inspect(words[2]))
+    return info.state, { waiters = info.waiters }, 4
+  end
+  assert.equal("semaphore", words[2])
+  local info = assert(client:inspect_semaphore(words[3]))
+  return info.used > 0 and "held" or "free", {
+    waiters = info.waiters, used = info.used, limit = info.limit,
+    holders = info.holding,
+  }, 5
+end
+
 function statements.inspect(words)
-  local info = assert(client:inspect(words[2]))
-  assert.equal(words[4], info.state)
-  if words[5] then
-    assert.equal(words[5], "waiters=" .. ("%d"):format(info.waiters))
+  local state, counts, at = look(words)
+  assert.equal(words[at], state)
+  for i = at + 1, #words do
+    local key, value = words[i]:match("^(%a+)=(%d+)$")
+    assert.equal(tonumber(value), counts[key])
   end
 end
 

@@ -64,7 +64,7 @@ class Case:
         elif words[1:2] == [b"="]:
             self.expect(wanted, lambda: self.open(words[0], words[2], words[3:]))
         elif words[0] == b"inspect":
-            self.inspect(words[1], answer)
+            self.inspect(words[1:], answer)
         elif words[0] == b"break":
             done = self.status(
                 lambda: self.client.break_lock(words[1]), false="ILK_ENOTOWNER"
@@ -101,6 +101,9 @@ class Case:
             self.handles[word] = self.client.lock_many(names, **options)
         elif kind == b"lock":
             self.handles[word] = self.client.lock(names[0], **options)
+        elif kind == b"semaphore":
+            limit = options.pop("limit")
+            self.handles[word] = self.client.semaphore(names[0], limit, **options)
         else:
             table = self.client.rwlock(names[0], **options)
             self.handles[word] = table.read if kind == b"read" else table.write
@@ -118,6 +121,8 @@ class Case:
             if token.startswith(b"@"):
                 token = self.handles[token[1:]].token
             self.expect(wanted, lambda: handle.adopt(token), "ILK_ELOST")
+        elif verb == b"limit":
+            self.expect(wanted, lambda: handle.set_limit(int(rest[0])))
         elif verb == b"release":
             self.expect(wanted, handle.release, "ILK_ELOST")
         elif verb in (b"check", b"detach"):
@@ -131,13 +136,19 @@ class Case:
             assert (verb, rest[0]) == (b"remaining", b"between")
             assert int(rest[1]) <= handle.remaining() * 1000 <= int(rest[2])
 
-    def inspect(self, name, answer):
-        info = self.client.inspect(name)
-        assert info.state == answer[0].decode()
+    def inspect(self, what, answer):
+        if what[:-1] == [b"semaphore"]:
+            info = self.client.inspect_semaphore(what[-1])
+            state = "held" if info.used else "free"
+            found = {b"used": info.used, b"limit": info.limit, b"holders": info.holding}
+        else:
+            info = self.client.inspect(what[-1])
+            state, found = info.state, {}
+        assert state == answer[0].decode()
+        found[b"waiters"] = info.waiting
         for extra in answer[1:]:
             key, value = extra.split(b"=")
-            assert key == b"waiters"
-            assert info.waiting == int(value)
+            assert found[key] == int(value)
 
     def redis(self, words, wanted):
         try:
@@ -180,6 +191,8 @@ OPTIONS = {
     "barge": lambda v: {"fair": v == "0"},
     "reentrant": lambda v: {"reentrant": v != "0"},
     "layout": lambda v: {"layout": v},
+    "limit": lambda v: {"limit": int(v)},
+    "permits": lambda v: {"permits": int(v)},
 }
 
 

@@ -404,7 +404,9 @@ def test_without_memory_a_hold_is_renewed(sem, full):
 def test_who_may_not_publish_releases_and_leaves_the_permits_free(sem):
     sem.acquire("a", 3)
     sem.queue("b")
-    sem.world.redis("ACL", "SETUSER", "mute", "on", ">x", "~*", "+@all", "resetchannels")
+    sem.world.redis(
+        "ACL", "SETUSER", "mute", "on", ">x", "~*", "+@all", "resetchannels"
+    )
     mute = Connection(sem.world.path)
     mute("AUTH", "mute", "x")
 

@@ -1,0 +1,153 @@
+-- SPDX-License-Identifier: MIT
+-- Permits that a limited number of owners hold, each under a lease.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local hold = require "interlock.hold"
+local named = require "interlock.named"
+local options = require "interlock.options"
+
+---@class interlock.Semaphore: interlock.Named
+---@field limit integer the one that it was made with
+local Semaphore = {}
+
+---@class interlock.SemaphoreOptions
+---@field permits integer? what this handle takes, all or nothing; default 1
+---@field ttl_ms number? the lease; default 30000
+---@field renew boolean? renew the lease while it is held; default true
+---@field max_hold_ms number? renew no longer than this; default no end
+---@field fair boolean? false takes free permits past those who wait
+
+local rules = {
+  permits = { "count" },
+  ttl_ms = { "duration" },
+  max_hold_ms = { "duration" },
+  renew = { "flag", core.ILK_SEMAPHORE_NO_RENEW, when = false },
+  fair = { "flag", core.ILK_SEMAPHORE_BARGE, when = false },
+}
+
+local verbs = hold.verbs("ilk_semaphore_")
+local meta = hold.metatable("semaphore", named.add(Semaphore))
+
+--- Change the limit while the semaphore is in use: raising it lets those who
+--- wait in, lowering it takes nothing away. Whoever was made with the limit
+--- from before goes on working.
+---@param limit integer this handle's permits to 1024
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Semaphore:set_limit(limit)
+  args.count("limit", limit)
+  local ok, msg, code = verbs.set_limit(self._handle, limit)
+  if code == core.ILK_EINVAL then
+    error(msg, 2)
+  end
+  return ok, msg, code
+end
+
+local semaphore = {}
+
+--- Make a handle for some permits of this semaphore; nothing is sent.
+--- client:semaphore(name, limit, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param limit integer how many permits there are, 1 to 1024
+---@param opts interlock.SemaphoreOptions?
+---@return interlock.Semaphore? semaphore
+---@return string? msg
+---@return integer? code
+function semaphore.open(client, name, limit, opts)
+  args.bytes("name", name)
+  args.count("limit", limit)
+  local record = options.fill(core.ilk_semaphore_opts_init(), rules, opts)
+  local handle, msg, code =
+    core.ilk_semaphore_open(client._handle, name, limit, record)
+  if code == core.ILK_EINVAL then
+    error(msg, 2)
+  elseif not handle then
+    return nil, msg, code
+  end
+  local made = setmetatable({
+    name = name,
+    limit = limit,
+    _title = ("%q"):format(name),
+    _handle = handle,
+    _verbs = verbs,
+  }, meta)
+  client._holds[made.id] = made
+  return made
+end
+
+---@class interlock.PermitHolder
+---@field label string the holding client, host:pid by default
+---@field token string
+---@field permits integer
+---@field fence integer
+---@field since_ms integer since when, the server's clock
+---@field ttl_ms integer the lease left
+
+---@class interlock.PermitWaiter
+---@field label string the waiting client, host:pid by default
+---@field token string under which it will hold
+---@field permits integer
+
+---@class interlock.SemaphoreInfo
+---@field limit integer the one in force; 0 when none is on record
+---@field used integer permits that are taken
+---@field fence integer the last one given; 0 for none
+---@field holding integer how many hold
+---@field holders interlock.PermitHolder[] by their fences, at most 100
+---@field waiters integer how many wait
+---@field line interlock.PermitWaiter[] those who wait, the first first, at most 100
+
+local function holders(info)
+  local found = {}
+  for i = 0, core.ilk_info_holders_listed(info) - 1 do
+    found[i + 1] = {
+      label = core.ilk_info_holder_label(info, i),
+      token = core.ilk_info_holder_token(info, i),
+      permits = core.ilk_info_holder_permits(info, i),
+      fence = core.ilk_info_holder_fence(info, i),
+      since_ms = core.ilk_info_holder_since_ms(info, i),
+      ttl_ms = core.ilk_info_holder_ttl_ms(info, i),
+    }
+  end
+  return found
+end
+
+local function line(info)
+  local found = {}
+  for i = 0, core.ilk_info_listed(info) - 1 do
+    found[i + 1] = {
+      label = core.ilk_info_waiter_label(info, i),
+      token = core.ilk_info_waiter_token(info, i),
+      permits = core.ilk_info_waiter_permits(info, i),
+    }
+  end
+  return found
+end
+
+--- Look at one semaphore. client:inspect_semaphore(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.SemaphoreInfo? info
+---@return string? msg
+---@return integer? code
+function semaphore.inspect(client, name)
+  args.bytes("name", name)
+  local info, msg, code = core.ilk_semaphore_inspect(client._handle, name)
+  if not info then
+    return nil, msg, code
+  end
+  return {
+    limit = core.ilk_info_limit(info),
+    used = core.ilk_info_used(info),
+    fence = core.ilk_info_fence(info),
+    holding = core.ilk_info_holders(info),
+    holders = holders(info),
+    waiters = core.ilk_info_waiters(info),
+    line = line(info),
+  }
+end
+
+return semaphore

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""What the handles of one name have beside what every lease has.
+
+A lease for one acquire only, and a hold that moves to another handle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, ClassVar
+
+from . import _ffi
+from ._core import lib
+from ._ffi import UNSET, Name, Unset
+from ._lease import AnyOptions, Lease
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Named(Lease):
+    """A handle of one name; its columns are the lock and the semaphore."""
+
+    _acquire_ttl: ClassVar[Callable[..., int]]
+    _detach: ClassVar[Callable[..., int]]
+    _adopt: ClassVar[Callable[..., int]]
+
+    def __init__(
+        self,
+        client: Client,
+        name: Name,
+        options: AnyOptions,
+        open_handle: Callable[..., int],
+        *more: Any,
+    ) -> None:
+        raw = _ffi.name_bytes(name)
+        super().__init__(client, repr(name), options, open_handle, raw, len(raw), *more)
+        self._name = name
+
+    @property
+    def name(self) -> Name:
+        """The name, as it was given."""
+        return self._name
+
+    def acquire(
+        self,
+        timeout: float | Unset | None = UNSET,
+        *,
+        ttl: float | None = None,
+    ) -> bool:
+        """Take it, waiting for those who asked before.
+
+        ``timeout`` is in seconds; None waits for ever, 0 tries once, and the
+        default is the handle's ``wait``. ``ttl`` is a lease for this acquire
+        only. Answers False when the time ran out.
+
+        >>> lock = client.lock("report")
+        >>> lock.acquire(timeout=0)
+        True
+        >>> client.lock("report").acquire(timeout=0)
+        False
+        >>> lock.release()
+        True
+
+        Raises: HeldError, CancelledError, ClosedError, ForkedError,
+        ConnectionError and the server's conditions; of a semaphore, too,
+        DiffersError. Blocks: yes; ended by a signal handler that raises,
+        ``cancel()`` and ``client.close()``. Thread: one thread at a time.
+        """
+        if ttl is None:
+            return self._take(timeout, self._verbs.acquire)
+        lease = _ffi.lease_ms(ttl)
+        return self._take(timeout, type(self)._acquire_ttl, lease)
+
+    def detach(self) -> str:
+        """Stop renewing and give the hold away; the answer is its token.
+
+        It stays taken until its lease ends; another handle, also in another
+        process, takes it over with :meth:`adopt`.
+
+        >>> donor, heir = client.lock("tape"), client.lock("tape")
+        >>> donor.acquire()
+        True
+        >>> heir.adopt(donor.detach())
+        True
+        >>> donor.held, heir.held, heir.release()
+        (False, True, True)
+
+        Raises: NotOwnedError, LostError. Blocks: no.
+        Thread: one thread at a time.
+        """
+        handle = self._live()
+        _ffi.call(type(self)._detach, handle)
+        self._depth, self._owner = 0, None
+        return self.token
+
+    def adopt(self, token: str | bytes) -> bool:
+        """Take over a hold by its token; its fence stays.
+
+        Answers False when it is no longer held under this token.
+
+        Raises: HeldError, InvalidError, UnknownOutcomeError.
+        Blocks: one round trip. Thread: one thread at a time.
+        """
+        raw = _ffi.name_bytes(token, "token")
+        handle = self._live()
+        if self._reentrant:
+            self._claim()
+        err = _ffi.new_error()
+        try:
+            status = type(self)._adopt(handle, raw, len(raw), err)
+            if status == lib.ILK_OK:
+                self._depth = 1
+        finally:
+            if not self._depth:
+                self._owner = None
+        return self._unless_lost(status, err)
