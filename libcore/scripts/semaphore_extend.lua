@@ -31,4 +31,4 @@ while redis.call("ZSCORE", key, token .. " " .. permits + 1) do
   permits = permits + 1
 end
 put_permits(key, token, permits, ms + lease)
-return { HELD, lease, hold_fence(redis.call("HGET", record, "+" .. token)), now }
+return { HELD, lease, hold_fence(redis.call("HMGET", record, "+" .. token)[1]), now }

@@ -28,7 +28,7 @@ if misuse then
   return misuse
 end
 
-local known = redis.call("ZCARD", key) and redis.call("HEXISTS", record, "limit") == 1
+local known = redis.call("ZCARD", key) and redis.call("HMGET", record, "limit")[1]
 local now = now_us()
 local ms = math.floor(now / 1000)
 stay_alive(wait, live, client, now, liveness)
@@ -40,7 +40,7 @@ local function state_of(entry)
   local e = parse_entry(entry)
   local until_ms = ends_at(key, e.token)
   if until_ms then
-    return HELD, until_ms - ms, hold_fence(redis.call("HGET", record, "+" .. e.token))
+    return HELD, until_ms - ms, hold_fence(redis.call("HMGET", record, "+" .. e.token)[1])
   end
   return known and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end

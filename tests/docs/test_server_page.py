@@ -154,6 +154,18 @@ def use_guard(client, _):
     interlock.guard.remove(client, NAME)
 
 
+def use_semaphore(client, server):
+    first, second = (client.semaphore(NAME, 2, permits=2) for _ in range(2))
+    assert first.acquire(timeout=0)
+    assert first.extend(5)
+    hand_over(client, first, second)
+    assert first.acquire(timeout=0, ttl=0.01)
+    assert first.detach()  # not renewed: somebody else takes it off the books
+    assert second.acquire(timeout=1)
+    client.semaphore(NAME, 2).set_limit(3)
+    assert client.inspect_semaphore(NAME).limit == 3
+
+
 def use_name(client, server):
     client.lock(NAME).acquire(timeout=0)
     assert f"name=interlock-{client.id}" in server.call("CLIENT", "LIST").decode()
@@ -171,6 +183,7 @@ USES = {
     "`ls`": (use_list, ""),
     "`ping`": (use_ping, ""),
     "guarded writes": (use_guard, ""),
+    "semaphores": (use_semaphore, ""),
     "a database other than 0": (use_locks, "?db=3"),
     "names of connections under RESP2": (use_name, "?protocol=2"),
     '`layout="redisson"`': (use_redisson, ""),
