@@ -135,7 +135,7 @@ static int read_option(options *o, const char *text)
     size_t len = value == NULL ? 0 : (size_t)(value - text);
     int64_t n = value == NULL ? 0 : strtoll(value + 1, NULL, 10);
 
-#define KEY(name) (len == sizeof name - 1 && memcmp(text, name, len) == 0)
+#define KEY(name) (len == sizeof(name) - 1 && memcmp(text, (name), len) == 0)
     if (value == NULL)
         return 0;
     if (KEY("ttl_ms"))

@@ -47,7 +47,7 @@ static void run_inspect(conf_run *r)
     int at = conf_is(r, 2, "->") ? 1 : 2;
     const conf_word *name = &r->words[at];
     ilk_info *info = NULL;
-    ilk_status st;
+    ilk_status st = ILK_EINVAL;
 
     assert_true(conf_is(r, at + 1, "->"));
     if (at == 1)

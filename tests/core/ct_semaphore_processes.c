@@ -71,10 +71,9 @@ static const char enter_script[] =
 static int64_t enter_witness(const ilk_semaphore *s, int32_t permits)
 {
     char until[32], fence[32], count[16];
-    int64_t now = wall_ms();
+    int64_t now = wall_ms(), sure = now + ilk_semaphore_remaining_ms(s);
 
-    snprintf(until, sizeof until, "%lld",
-             (long long)(now + ilk_semaphore_remaining_ms(s)));
+    snprintf(until, sizeof until, "%lld", (long long)sure);
     snprintf(fence, sizeof fence, "%lld", (long long)ilk_semaphore_fence(s));
     snprintf(count, sizeof count, "%d", (int)permits);
     return strtoll(fixture_call(&fx, "EVAL", enter_script, "2", "witness",
