@@ -44,6 +44,13 @@ def test_permits_run_out_and_renewed_ones_do_not(world):
     assert sorted(world.redis("ZRANGE", "s:owner", 0, -1)) == [b"a", b"c"]
 
 
+def test_an_identifier_that_only_a_late_refresh_put_there_is_lost(world):
+    world.redis("ZADD", "s", START_US / 1e6, "phantom")
+
+    assert renew(world, "phantom") == ["LOST"]
+    assert world.redis("EXISTS", "s") == 0
+
+
 def test_a_counter_that_was_lost_lets_nobody_in(world):
     permit(world, "a")
     permit(world, "b")
