@@ -23,7 +23,7 @@ class Redlock:
         lock = self.client.lock(resource, ttl=ttl, renew=False)
         if not lock.acquire(timeout):
             return None
-        validity = lock.remaining
+        validity = lock.remaining()
         return lock.detach(), validity
 
     def unlock(self, resource, token):
