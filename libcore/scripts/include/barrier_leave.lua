@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: MIT
+-- Somebody who waits at a barrier leaves.
+--@include reply
+--@include entry
+--@include barrier
+
+-- Break the round that this token waits in; of all others it does nothing.
+local function leave_round(b, token, who, limit)
+  local number = tonumber(redis.call("ZSCORE", KEYS[2], token) or nil)
+  if number and b.first > 0 and number >= b.first then
+    end_round(b, "broken left " .. who, limit)
+  end
+  return { GONE }
+end

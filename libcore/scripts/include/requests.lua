@@ -1,0 +1,22 @@
+-- SPDX-License-Identifier: MIT
+-- Requests that were done: zset token -> a number that rises with the clock in
+-- microseconds. One whose answer was lost is asked again, and not done twice.
+
+local ONCE_US, ONCE_MOST = 60000000, 10000
+
+local function recall(once, token)
+  return tonumber(redis.call("ZSCORE", once, token) or nil)
+end
+
+-- Known for a minute, but of the last ten thousand only. What is older goes
+-- a few at a time.
+local function remember(once, token, number, now)
+  redis.call("ZADD", once, string.format("%.0f", number), token)
+  local old = redis.call("ZRANGEBYSCORE", once, "-inf",
+    string.format("%.0f", now - ONCE_US), "LIMIT", 0, 16)
+  if #old > 0 then
+    redis.call("ZREM", once, unpack(old))
+  end
+  redis.call("ZREMRANGEBYRANK", once, 0, -ONCE_MOST - 1)
+  redis.call("PEXPIRE", once, ONCE_US / 1000)
+end

@@ -1,0 +1,8 @@
+-- SPDX-License-Identifier: MIT
+-- How an event stands, as an answer.
+--@include sticky
+
+local function tell_event(key, generation, set, left)
+  return { STATE, generation, set and 1 or 0, set and left or 0,
+    set and redis.call("HGET", key, "data") or "" }
+end

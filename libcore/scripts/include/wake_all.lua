@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: MIT
+-- All who wait for a change are told of it and ask again: one message for a
+-- client, however many of its waiters stand in the line.
+--
+-- Their entries leave the line at once. So a message that is lost costs its
+-- client the time to its next refresh, which finds them GONE, and never the
+-- change. Clients that are told leave `live`; asking again puts them back.
+--@include wake_rest
+
+local function wake_all(wait, live, limit)
+  redis.call("UNLINK", wait)
+  return wake_rest(wait, live, limit)
+end

@@ -1,0 +1,45 @@
+--@script latch_count_down keys=4 args=5
+--@reply STATE i i i
+--@reply DIFFERS i
+-- SPDX-License-Identifier: MIT
+-- Count a latch down; who waits is told when nothing is left.
+-- KEYS latch, once, wait, live
+-- ARGV token of the request, by how many, initial count, keep ms, limit
+-- returns {STATE, left, clients still to be told, denied}
+--   | {DIFFERS, the initial count on record}
+-- A retry under the same token counts nothing again.
+--@include effects
+--@include token
+--@include now
+--@include requests
+--@include wake_all
+--@include latch_write
+
+local latch, once, wait, live = unpack(KEYS)
+local token, by, count = token_at(1), number_at(2, 1), number_at(3, 1)
+local keep, limit = number_at(4, 1), number_at(5, 1)
+if misuse then
+  return misuse
+end
+
+local left, initial = read_latch(latch, count)
+if initial ~= count then
+  return { DIFFERS, initial }
+end
+if recall(once, token) then
+  local rest, denied = 0, 0
+  if left == 0 then
+    rest, denied = wake_rest(wait, live, limit)
+  end
+  return { STATE, left, rest, denied }
+end
+local now, now_left = now_us(), math.max(left - by, 0)
+-- A server out of memory lets a script go on that has written: who opens the
+-- latch must be able to.
+redis.call("HDEL", latch, "keep")
+write_latch(latch, now_left, initial, keep)
+remember(once, token, now, now)
+if now_left > 0 or left == 0 then
+  return { STATE, now_left, 0, 0 }
+end
+return { STATE, 0, wake_all(wait, live, limit) }

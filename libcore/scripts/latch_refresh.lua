@@ -1,0 +1,28 @@
+--@script latch_refresh keys=4 args=5+
+--@reply BUSY i i i *
+-- SPDX-License-Identifier: MIT
+-- As state_refresh; and a latch that is waited for does not go.
+-- KEYS latch, once, wait, live
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY, -1, now us, 1, then for each entry: QUEUED | GONE, 0, 0}
+-- A retry says the same once more.
+--@include now
+--@include reply
+--@include alive
+--@include batch
+
+local latch, _, wait, live = unpack(KEYS)
+local client, liveness = ARGV[1], number_at(2, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local now, keep = now_us(), redis.call("HGET", latch, "keep")
+stay_alive(wait, live, client, now, liveness)
+if keep then
+  redis.call("PEXPIRE", latch, keep)
+end
+return report({ BUSY, -1, now, 1 }, 5, function(entry)
+  return keep and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+end)

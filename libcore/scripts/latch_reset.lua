@@ -1,0 +1,31 @@
+--@script latch_reset keys=4 args=4
+--@reply STATE i i i
+-- SPDX-License-Identifier: MIT
+-- Begin a latch anew, with this count. Who waits looks again, and waits on if
+-- it knows the same count.
+-- KEYS latch, once, wait, live
+-- ARGV token of the request, initial count, keep ms, limit
+-- returns {STATE, left, clients still to be told, denied}
+-- A retry under the same token begins nothing anew.
+--@include effects
+--@include token
+--@include now
+--@include requests
+--@include wake_all
+--@include latch_write
+
+local latch, once, wait, live = unpack(KEYS)
+local token, count = token_at(1), number_at(2, 1)
+local keep, limit = number_at(3, 1), number_at(4, 1)
+if misuse then
+  return misuse
+end
+
+if recall(once, token) then
+  local left = read_latch(latch, count)
+  return { STATE, left, wake_rest(wait, live, limit) }
+end
+local now = now_us()
+write_latch(latch, count, count, keep)
+remember(once, token, now, now)
+return { STATE, count, wake_all(wait, live, limit) }

@@ -1,0 +1,45 @@
+--@script latch_wait keys=4 args=6
+--@reply STATE i
+--@reply QUEUED i i i
+--@reply BUSY i i i
+--@reply DIFFERS i
+-- SPDX-License-Identifier: MIT
+-- Wait until nothing is left to count.
+-- KEYS latch, once, wait, live
+-- ARGV entry ('': only look), token, client, liveness ms, initial count, keep ms
+-- returns {STATE, 0} | {QUEUED or BUSY, -1, now us, 1}
+--   | {DIFFERS, the initial count on record}
+-- A retry keeps its place, or finds that nothing is left.
+--@include effects
+--@include token
+--@include now
+--@include wait
+--@include latch_write
+
+local latch, _, wait, live = unpack(KEYS)
+local entry, token, client = ARGV[1], token_at(2), ARGV[3]
+local liveness, count, keep = number_at(4, 1), number_at(5, 1), number_at(6, 1)
+if entry ~= "" then
+  check_entry(entry, "o", client, token)
+end
+if misuse then
+  return misuse
+end
+
+local left, initial = read_latch(latch, count)
+if initial ~= count then
+  return { DIFFERS, initial }
+end
+if left == 0 then
+  if entry ~= "" then
+    redis.call("ZREM", wait, entry)
+  end
+  return { STATE, 0 }
+end
+local now = now_us()
+if entry == "" then
+  return { BUSY, -1, now, 1 }
+end
+write_latch(latch, left, initial, keep)
+enqueue(wait, live, entry, client, now, liveness)
+return { QUEUED, -1, now, 1 }

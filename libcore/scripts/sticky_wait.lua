@@ -1,0 +1,41 @@
+--@script sticky_wait keys=4 args=5
+--@reply STATE i i i s
+--@reply QUEUED i i i
+--@reply BUSY i i i
+-- SPDX-License-Identifier: MIT
+-- Wait until an event is set, or until its generation is past a known one.
+-- KEYS event, once, wait, live
+-- ARGV entry ('': only look), token, client, liveness ms, the generation known
+--   ('': wait until it is set)
+-- returns {STATE, as sticky_read} | {QUEUED or BUSY, -1, now us, 1}
+-- A retry keeps its place, or finds what has come.
+--@include effects
+--@include token
+--@include wait
+--@include sticky_tell
+
+local event, _, wait, live = unpack(KEYS)
+local entry, token, client = ARGV[1], token_at(2), ARGV[3]
+local liveness, known = number_at(4, 1), ARGV[5] ~= "" and number_at(5, 0) or nil
+if entry ~= "" then
+  check_entry(entry, "o", client, token)
+end
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local generation, set, left = read_event(event, now)
+local come = set
+if known then
+  come = generation > known
+end
+if come and entry ~= "" then
+  redis.call("ZREM", wait, entry)
+elseif not come and entry ~= "" then
+  enqueue(wait, live, entry, client, now, liveness)
+end
+if come then
+  return tell_event(event, generation, set, left)
+end
+return { entry == "" and BUSY or QUEUED, -1, now, 1 }

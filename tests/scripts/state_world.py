@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Calls of the scripts of events, latches and barriers."""
+
+LIVENESS = 6000
+
+
+class Thing:
+    """One name of a kind, in the world of world.py."""
+
+    def __init__(self, world, kind, parts):
+        self.world = world
+        name = b":{" + world.name + b"}"
+        self.keys = [b"ilk:" + kind + name]
+        self.keys += [b"ilk:" + kind + b":" + part + name for part in parts]
+        self.wait_key = self.keys[2]
+
+    def listen(self, *clients):
+        self.world.listen(*clients)
+
+    def call(self, script, *args, keys=None):
+        return self.world.call(script, self.keys[:keys], *args)
+
+    def entry(self, token, client=None):
+        client = client or f"c-{token}"
+        return f"1 o {client} o1 {token} 60000 1 host:{token}".encode()
+
+    def line(self):
+        """The tokens that wait, in order."""
+        entries = self.world.redis("ZRANGE", self.wait_key, 0, -1)
+        return [entry.split(b" ")[4].decode() for entry in entries]
+
+    def live(self):
+        clients = self.world.redis("ZRANGE", self.keys[3], 0, -1)
+        return [client.decode() for client in clients]
+
+    def change(self):
+        """What a client is told."""
+        return b"1 change " + self.wait_key
+
+    def refresh(self, script, client, *tokens, limit=64):
+        entries = [self.entry(token, client) for token in tokens]
+        return self.call(script, client, LIVENESS, 5000, limit, len(entries), *entries)
+
+
+class Sticky(Thing):
+    def __init__(self, world):
+        super().__init__(world, b"sticky", (b"once", b"wait", b"live"))
+
+    def set(self, token, data=b"", ttl=0, limit=256):
+        return self.call("sticky_set", token, data, ttl, limit)
+
+    def clear(self, token, limit=256):
+        return self.call("sticky_clear", token, limit)
+
+    def read(self):
+        return self.call("sticky_read", keys=1)
+
+    def wait(self, token, known="", client=None, look=False):
+        entry = b"" if look else self.entry(token, client)
+        client = client or f"c-{token}"
+        return self.call("sticky_wait", entry, token, client, LIVENESS, known)
+
+    def cancel(self, token):
+        return self.call("state_cancel", self.entry(token), token, 5000, 64, LIVENESS)
+
+
+class Latch(Thing):
+    def __init__(self, world, count=3, keep=60000):
+        super().__init__(world, b"latch", (b"once", b"wait", b"live"))
+        self.count, self.keep = count, keep
+
+    def count_down(self, token, by=1, limit=256):
+        return self.call("latch_count_down", token, by, self.count, self.keep, limit)
+
+    def read(self):
+        return self.call("latch_read", self.count, keys=1)
+
+    def reset(self, token, limit=256):
+        return self.call("latch_reset", token, self.count, self.keep, limit)
+
+    def wait(self, token, client=None, look=False):
+        entry = b"" if look else self.entry(token, client)
+        client = client or f"c-{token}"
+        return self.call(
+            "latch_wait", entry, token, client, LIVENESS, self.count, self.keep
+        )
+
+
+class Barrier(Thing):
+    def __init__(self, world, parties=3, keep=60000):
+        super().__init__(world, b"barrier", (b"arrived", b"wait", b"live", b"rounds"))
+        self.parties, self.keep = parties, keep
+
+    def ask(self, mode, token, client=None, known=0):
+        entry = self.entry(token, client) if mode == "wait" else b""
+        return self.call(
+            "barrier_wait",
+            mode,
+            token,
+            entry,
+            client or f"c-{token}",
+            LIVENESS,
+            self.parties,
+            self.keep,
+            known,
+            f"host:{token}",
+            1024,
+        )
+
+    def wait(self, token, **options):
+        return self.ask("wait", token, **options)
+
+    def cancel(self, token):
+        return self.call("barrier_cancel", self.entry(token), token, 5000, 64, LIVENESS)
+
+    def reset(self, token):
+        return self.call("barrier_reset", token, self.parties, self.keep, "op:1", 1024)
+
+    def read(self):
+        return self.call("barrier_read", self.parties, keys=1)
