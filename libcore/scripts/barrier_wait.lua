@@ -8,9 +8,9 @@
 -- SPDX-License-Identifier: MIT
 -- Arrive at a barrier, or ask how the round stands that one has arrived at.
 -- KEYS barrier, arrived, wait, live, rounds
--- ARGV "wait" | "try" (arrive only as the last of a round) | "leave", token,
---   entry ("wait" only, else ''), client, liveness ms, parties, keep ms,
---   number of this arrival (0: not known), who, limit
+-- ARGV entry ("wait" only, else ''), client, liveness ms, limit,
+--   "wait" | "try" (arrive only as the last of a round) | "leave", token,
+--   parties, keep ms, number of this arrival (0: not known), who
 -- returns {STATE, index, round} (the round is full)
 --   | {QUEUED, -1, now us, 1, number} | {BUSY, -1, now us, 1}
 --   | {LOST, why the round broke} | {GONE} (left; the round is broken)
@@ -39,9 +39,9 @@ local function tell_round(number)
 end
 
 local _, arrived, wait, live = unpack(KEYS)
-local mode, token, entry, client = ARGV[1], token_at(2), ARGV[3], ARGV[4]
-local liveness, parties, keep = number_at(5, 1), number_at(6, 1), number_at(7, 1)
-local known, who, limit = number_at(8, 0), ARGV[9], number_at(10, 1)
+local entry, client, liveness, limit = ARGV[1], ARGV[2], number_at(3, 1), number_at(4, 1) * 16
+local mode, token, parties = ARGV[5], token_at(6), number_at(7, 1)
+local keep, known, who = number_at(8, 1), number_at(9, 0), ARGV[10]
 if mode == "wait" then
   check_entry(entry, "o", client, token)
 end

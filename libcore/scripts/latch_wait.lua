@@ -1,4 +1,4 @@
---@script latch_wait keys=4 args=6
+--@script latch_wait keys=4 args=7
 --@reply STATE i
 --@reply QUEUED i i i
 --@reply BUSY i i i
@@ -6,7 +6,8 @@
 -- SPDX-License-Identifier: MIT
 -- Wait until nothing is left to count.
 -- KEYS latch, once, wait, live
--- ARGV entry ('': only look), token, client, liveness ms, initial count, keep ms
+-- ARGV entry ('': only look), client, liveness ms, limit (keeps its place),
+--   token, initial count, keep ms
 -- returns {STATE, 0} | {QUEUED or BUSY, -1, now us, 1}
 --   | {DIFFERS, the initial count on record}
 -- A retry keeps its place, or finds that nothing is left.
@@ -17,8 +18,8 @@
 --@include latch_write
 
 local latch, _, wait, live = unpack(KEYS)
-local entry, token, client = ARGV[1], token_at(2), ARGV[3]
-local liveness, count, keep = number_at(4, 1), number_at(5, 1), number_at(6, 1)
+local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
+local token, count, keep = token_at(5), number_at(6, 1), number_at(7, 1)
 if entry ~= "" then
   check_entry(entry, "o", client, token)
 end

@@ -1,12 +1,12 @@
---@script sticky_wait keys=4 args=5
+--@script sticky_wait keys=4 args=6
 --@reply STATE i i i s
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
 -- Wait until an event is set, or until its generation is past a known one.
 -- KEYS event, once, wait, live
--- ARGV entry ('': only look), token, client, liveness ms, the generation known
---   ('': wait until it is set)
+-- ARGV entry ('': only look), client, liveness ms, limit (keeps its place),
+--   token, the generation known ('': wait until it is set)
 -- returns {STATE, as sticky_read} | {QUEUED or BUSY, -1, now us, 1}
 -- A retry keeps its place, or finds what has come.
 --@include effects
@@ -15,8 +15,8 @@
 --@include sticky_tell
 
 local event, _, wait, live = unpack(KEYS)
-local entry, token, client = ARGV[1], token_at(2), ARGV[3]
-local liveness, known = number_at(4, 1), ARGV[5] ~= "" and number_at(5, 0) or nil
+local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
+local token, known = token_at(5), ARGV[6] ~= "" and number_at(6, 0) or nil
 if entry ~= "" then
   check_entry(entry, "o", client, token)
 end

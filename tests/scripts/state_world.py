@@ -58,7 +58,7 @@ class Sticky(Thing):
     def wait(self, token, known="", client=None, look=False):
         entry = b"" if look else self.entry(token, client)
         client = client or f"c-{token}"
-        return self.call("sticky_wait", entry, token, client, LIVENESS, known)
+        return self.call("sticky_wait", entry, client, LIVENESS, 64, token, known)
 
     def cancel(self, token):
         return self.call("state_cancel", self.entry(token), token, 5000, 64, LIVENESS)
@@ -82,7 +82,7 @@ class Latch(Thing):
         entry = b"" if look else self.entry(token, client)
         client = client or f"c-{token}"
         return self.call(
-            "latch_wait", entry, token, client, LIVENESS, self.count, self.keep
+            "latch_wait", entry, client, LIVENESS, 64, token, self.count, self.keep
         )
 
 
@@ -95,16 +95,16 @@ class Barrier(Thing):
         entry = self.entry(token, client) if mode == "wait" else b""
         return self.call(
             "barrier_wait",
-            mode,
-            token,
             entry,
             client or f"c-{token}",
             LIVENESS,
+            64,
+            mode,
+            token,
             self.parties,
             self.keep,
             known,
             f"host:{token}",
-            1024,
         )
 
     def wait(self, token, **options):

@@ -266,10 +266,10 @@ def test_refresh_keeps_a_barrier_that_is_waited_at(barrier, world):
 @pytest.mark.parametrize(
     "script, args",
     [
-        ("barrier_wait", ("wait", "t", b"", "c", 1, 1, 1, 0, "h", 1)),
-        ("barrier_wait", ("try", "", b"", "c", 1, 1, 1, 0, "h", 1)),
-        ("barrier_wait", ("try", "t", b"", "c", 1, 0, 1, 0, "h", 1)),
-        ("barrier_wait", ("try", "t", b"", "c", 1, 1, 0, 0, "h", 1)),
+        ("barrier_wait", (b"", "c", 1, 1, "wait", "t", 1, 1, 0, "h")),
+        ("barrier_wait", (b"", "c", 1, 1, "try", "", 1, 1, 0, "h")),
+        ("barrier_wait", (b"", "c", 1, 1, "try", "t", 0, 1, 0, "h")),
+        ("barrier_wait", (b"", "c", 1, 1, "try", "t", 1, 0, 0, "h")),
         ("barrier_cancel", (b"", "", 1, 1, 1)),
         ("barrier_refresh", ("c", 1, 1, 1, 2)),
         ("barrier_reset", ("t", 0, 1, "h", 1)),

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file barrier.h
+ * A point that parties reach before any of them goes on, round by round.
+ *
+ * Each wait arrives at the open round; the first one opens it. The round is
+ * full with the last of its parties: all of its waits return, each with the
+ * index of its arrival, and the next arrival opens the next round.
+ *
+ * A round breaks when it cannot become full any more, because one of those
+ * who had arrived is gone:
+ *
+ *   its wait timed out, was cancelled, was left after a signal for 6 s, or its
+ *     handle was freed                                       at once
+ *   its process died, froze, lost the server, or closed its client
+ *                                                            within 6 s
+ *   ilk_barrier_reset()                                      at once
+ *
+ * Then every other wait of that round returns ILK_EBROKEN, with a text that
+ * says who left and why; the one that timed out returns ILK_ETIMEOUT. A
+ * broken round stays broken, the barrier does not: the next arrival opens a
+ * new round, which knows nothing of it. (threading.Barrier of Python stays
+ * broken until it is reset. Parties that work in step should therefore take
+ * ILK_EBROKEN and ILK_ETIMEOUT alike as the end of their common work, or
+ * agree on where to begin again.)
+ *
+ * Whether a round is full or broken is decided in the server, once: all of
+ * its parties are told the same, the late and the frozen too. A wait that
+ * times out while its round becomes full returns ILK_OK. Only when the server
+ * cannot be asked any more, a wait that ends may say ILK_ETIMEOUT or ILK_ECONN
+ * of a round that the others saw full.
+ *
+ * A party that never arrives breaks nothing: give waits a timeout.
+ *
+ * Keys: `ilk:barrier:{name}` and side keys. They go after keep_ms, an hour by
+ * default, in which nobody arrived or waited; until then the barrier knows the
+ * number of its parties, and the last 256 rounds.
+ */
+#ifndef INTERLOCK_BARRIER_H
+#define INTERLOCK_BARRIER_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A barrier's handle: one party. */
+typedef struct ilk_barrier ilk_barrier;
+
+/** Limits of a barrier. */
+enum { ILK_BARRIER_PARTIES_MAX = 1024 /**< of a round */ };
+
+/** Options of a barrier. Zero means the default everywhere. */
+typedef struct ilk_barrier_opts {
+    size_t size;     /**< set by ilk_barrier_opts_init() */
+    int64_t keep_ms; /**< forgotten after so much disuse; default one hour */
+} ilk_barrier_opts;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_barrier_opts_init(ilk_barrier_opts *opts, size_t size);
+
+/**
+ * Make a handle for the barrier of this name. Nothing is sent.
+ *
+ * @param[out] out  the handle, to be freed; NULL when the call fails
+ * @param client    the client; the handle keeps a reference on it
+ * @param name      1 to 512 bytes, any bytes but a leading "ilk:"
+ * @param name_len  their number
+ * @param parties   of a round, 1 to ILK_BARRIER_PARTIES_MAX
+ * @param opts      may be NULL for the defaults
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
+                                    const void *name, size_t name_len,
+                                    int64_t parties,
+                                    const ilk_barrier_opts *opts,
+                                    ilk_error *err);
+
+/**
+ * Arrive, and wait until the round is full.
+ *
+ * With timeout_ms 0 it arrives only if it is the last, and breaks nothing.
+ * After ILK_EINTR it stays arrived for a few seconds: wait again takes it up,
+ * any other verb leaves the round, which breaks it.
+ *
+ * @param barrier         the handle
+ * @param timeout_ms      milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] out_index  0 to parties - 1, in the order of arrival; may be
+ *                        NULL
+ * @param[out] err        may be NULL
+ * @return ILK_OK; ILK_EBROKEN; ILK_EBUSY (timeout_ms 0, others are missing);
+ *         ILK_ETIMEOUT (and the round is broken); ILK_EINTR; ILK_ECANCELLED;
+ *         ILK_EDIFFERS (its number of parties is another); ILK_ECONN,
+ *         ILK_EAUTH, ILK_ECLOSED, ILK_EFORKED and the server's conditions
+ * Threads: one thread at a time.
+ * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
+ * ilk_barrier_cancel() and ilk_client_close(). Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
+                                    int64_t *out_index, ilk_error *err);
+
+/**
+ * How many have arrived at the open round.
+ *
+ * @param barrier           the handle
+ * @param[out] out_waiting  their number, 0 when no round is open
+ * @param[out] err          may be NULL
+ * @return ILK_OK; ILK_EDIFFERS; ILK_ECONN and the server's conditions
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_waiting(ilk_barrier *barrier,
+                                       int64_t *out_waiting, ilk_error *err);
+
+/**
+ * Break the open round, if there is one, and begin anew with the handle's
+ * number of parties, whatever is on record.
+ *
+ * @param barrier   the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EAUTH (done, but this user may not wake those who wait:
+ *         they see it within 2 s); ILK_EUNKNOWN (no answer)
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err);
+
+/**
+ * End a wait: a thread inside ilk_barrier_wait() returns ILK_ECANCELLED, and
+ * the round is broken.
+ *
+ * @param barrier   the handle; nothing happens when it does not wait
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err);
+
+/**
+ * Free the handle. Nothing is sent; a wait that a signal ended is left by the
+ * keeper, which breaks the round.
+ *
+ * @param barrier  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_barrier_free(ilk_barrier *barrier);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

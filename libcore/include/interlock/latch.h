@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file latch.h
+ * A number that is counted down, once, and those who wait for its end.
+ *
+ * The first to count or to wait puts the number on record; who comes with
+ * another one is refused. When nothing is left the latch is open, for late
+ * comers as well, until it is reset or forgotten.
+ *
+ * A count is remembered by the server for a minute (the last 10,000 of them),
+ * so that one that is sent again because its answer was lost counts once.
+ *
+ * Keys: `ilk:latch:{name}` and side keys. They go after keep_ms, a day by
+ * default, in which nobody counted down and nobody waited; after that the name
+ * is a new latch. One that is waited for does not go.
+ */
+#ifndef INTERLOCK_LATCH_H
+#define INTERLOCK_LATCH_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A latch's handle: one waiter. */
+typedef struct ilk_latch ilk_latch;
+
+/** Limits of a latch. */
+enum { ILK_LATCH_COUNT_MAX = 1000000000 /**< of its count */ };
+
+/** Options of a latch. Zero means the default everywhere. */
+typedef struct ilk_latch_opts {
+    size_t size;     /**< set by ilk_latch_opts_init() */
+    int64_t keep_ms; /**< forgotten after so much disuse; default one day */
+} ilk_latch_opts;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_latch_opts_init(ilk_latch_opts *opts, size_t size);
+
+/**
+ * Make a handle for the latch of this name. Nothing is sent.
+ *
+ * @param[out] out  the handle, to be freed; NULL when the call fails
+ * @param client    the client; the handle keeps a reference on it
+ * @param name      1 to 512 bytes, any bytes but a leading "ilk:"
+ * @param name_len  their number
+ * @param count     where it begins, 1 to ILK_LATCH_COUNT_MAX
+ * @param opts      may be NULL for the defaults
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client,
+                                  const void *name, size_t name_len,
+                                  int64_t count, const ilk_latch_opts *opts,
+                                  ilk_error *err);
+
+/**
+ * Count down by n, to nothing at the least; who waits is woken when nothing
+ * is left. Works on a server that is out of memory.
+ *
+ * @param latch          the handle
+ * @param n              at least 1
+ * @param[out] out_left  what is left; may be NULL
+ * @param[out] err       may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_EDIFFERS (its count is another); ILK_EAUTH
+ *         (counted, but this user may not wake those who wait: they see it
+ *         within 2 s); ILK_EUNKNOWN (no answer)
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n,
+                                        int64_t *out_left, ilk_error *err);
+
+/**
+ * Wait until nothing is left; at once when that is so.
+ *
+ * After ILK_EINTR the handle stays in line for a few seconds: wait again
+ * takes it up, any other verb ends it.
+ *
+ * @param latch       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_EBUSY (timeout_ms 0, not open); ILK_ETIMEOUT; ILK_EINTR;
+ *         ILK_ECANCELLED; ILK_EDIFFERS; ILK_ECONN, ILK_EAUTH, ILK_ECLOSED,
+ *         ILK_EFORKED and the server's conditions
+ * Threads: one thread at a time.
+ * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
+ * ilk_latch_cancel() and ilk_client_close(). Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms,
+                                  ilk_error *err);
+
+/**
+ * What is left to count; the whole count when the server has none on record.
+ *
+ * @param latch          the handle
+ * @param[out] out_left  what is left
+ * @param[out] err       may be NULL
+ * @return ILK_OK; ILK_EDIFFERS; ILK_ECONN and the server's conditions
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left,
+                                   ilk_error *err);
+
+/**
+ * Begin anew with the handle's count, whatever is on record. Who waits with
+ * the same count waits on; with another one it fails with ILK_EDIFFERS.
+ *
+ * @param latch     the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EAUTH as in ilk_latch_count_down(); ILK_EUNKNOWN
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err);
+
+/**
+ * End a wait: a thread inside ilk_latch_wait() returns ILK_ECANCELLED.
+ *
+ * @param latch     the handle; nothing happens when it does not wait
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err);
+
+/**
+ * Free the handle. Nothing is sent: the latch stays as it is.
+ *
+ * @param latch  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_latch_free(ilk_latch *latch);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif
