@@ -21,17 +21,20 @@
 #ifndef INTERLOCK_H
 #define INTERLOCK_H
 
+#include "interlock/barrier.h"
 #include "interlock/base.h"
 #include "interlock/client.h"
 #include "interlock/election.h"
 #include "interlock/event.h"
 #include "interlock/guard.h"
 #include "interlock/inspect.h"
+#include "interlock/latch.h"
 #include "interlock/lock.h"
 #include "interlock/lock_many.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"
 #include "interlock/semaphore.h"
 #include "interlock/server.h"
+#include "interlock/sticky.h"
 
 #endif

@@ -53,6 +53,8 @@ static const struct {
     [-ILK_ECLUSTER] = {"ILK_ECLUSTER",
                        "the server is part of a cluster: unsupported"},
     [-ILK_EDIFFERS] = {"ILK_EDIFFERS", "it exists, set up in another way"},
+    [-ILK_EBROKEN] = {"ILK_EBROKEN",
+                      "a round of a barrier broke: a party is gone"},
 };
 
 static int is_status(int32_t status)

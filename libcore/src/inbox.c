@@ -182,6 +182,19 @@ static int is_copy(ilk__desk *desk, const ilk__letter *letter)
            || ilk__recent_seen(&desk->recent, ~mark);
 }
 
+/* What they wait for has changed: all who stand in that list ask again. */
+static void on_change(ilk__desk *desk, const ilk__letter *letter)
+{
+    size_t cursor = 0;
+    ilk__node *node;
+
+    while ((node = ilk__table_bucket(&desk->watches, &cursor)))
+        for (; node; node = node->next)
+            ilk__watch_changed(
+                (ilk__watch *)((char *)node - offsetof(ilk__watch, node)),
+                letter->name, letter->name_len);
+}
+
 /* The text is the reply's own copy and is cut up in place. */
 static void on_message(ilk__desk *desk, const ilk__ear *ear,
                        const ilk__reply *payload)
@@ -200,6 +213,7 @@ static void on_message(ilk__desk *desk, const ilk__ear *ear,
     case ILK__LETTER_WAKE: on_wake(desk, &letter); return;
     case ILK__LETTER_SIGNAL: on_signal(desk, &letter); return;
     case ILK__LETTER_NOTIFY: ilk__parcel_notify(desk, &letter); return;
+    case ILK__LETTER_CHANGE: on_change(desk, &letter); return;
     }
 }
 

@@ -113,6 +113,10 @@ int ilk__letter_read(ilk__letter *out, char *text, size_t len)
         out->verb = ILK__LETTER_SIGNAL;
         return read_waiter(&rest, out) && read_payload(rest, end, out);
     }
+    if (is(verb, "change")) {
+        out->verb = ILK__LETTER_CHANGE;
+        return rest && read_name(rest, end, out);
+    }
     out->verb = ILK__LETTER_NOTIFY;
     return is(verb, "notify") && read_number(&rest, &out->ticket)
            && read_payload(rest, end, out);

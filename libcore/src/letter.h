@@ -4,10 +4,12 @@
  *
  *     1 grant <waiter> <token> <fence> <lease ms> <server us> <name>
  *     1 wake <waiter> <name>
+ *     1 change <key>
  *     1 signal <waiter> <signal id> <bytes of name> <name><data>
  *     1 notify <ticket> <signal id> <bytes of name> <name><data>
  *
- * The waiter is its kind, a letter, and its number. A signal is for one
+ * The waiter is its kind, a letter, and its number. A change is for all of
+ * this client who wait in the list with that key. A signal is for one
  * waiter; a notify for all of this client who stand in that name's list with
  * a ticket up to this one. Names and data are any bytes. What is not exactly
  * of this form is no letter.
@@ -23,7 +25,8 @@ typedef enum ilk__letter_verb {
     ILK__LETTER_GRANT,
     ILK__LETTER_WAKE,
     ILK__LETTER_SIGNAL,
-    ILK__LETTER_NOTIFY
+    ILK__LETTER_NOTIFY,
+    ILK__LETTER_CHANGE
 } ilk__letter_verb;
 
 typedef struct ilk__letter ilk__letter;

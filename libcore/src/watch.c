@@ -287,6 +287,18 @@ void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
     ilk__watch_schedule(watch);
 }
 
+void ilk__watch_changed(ilk__watch *watch, const char *key, size_t key_len)
+{
+    const ilk__bytes *list = &watch->keys[ILK__LIST_KEY];
+
+    if (watch->line.key_count <= ILK__LIST_KEY || list->len != key_len
+        || memcmp(list->data, key, key_len) != 0)
+        return;
+    for (ilk__waiter *w = watch->first; w; w = w->next)
+        if (w->news == ILK__NEWS_NONE)
+            ilk__wait_tell_news(w, ILK__NEWS_WOKEN);
+}
+
 void ilk__watch_hurry(ilk__watch *watch)
 {
     watch->claim_at = ilk__now_ms();

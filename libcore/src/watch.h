@@ -55,6 +55,8 @@ void ilk__watch_forget(ilk__waiter *waiter); /* no longer settled */
 /* What a reply told about the holder: its lease left, and is it ours. */
 void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
                       int ours);
+/* The list with this key is told of a change: if it is ours, all look. */
+void ilk__watch_changed(ilk__watch *watch, const char *key, size_t key_len);
 void ilk__watch_hurry(ilk__watch *watch);   /* claim now */
 void ilk__watch_refresh(ilk__watch *watch); /* how do all stand? */
 void ilk__watch_hurry_all(ilk__desk *desk); /* after a reconnect: refresh */

@@ -150,7 +150,7 @@ describe("the status table", function()
         assert.equal("string", type(interlock.strerror(code)))
       end
     end
-    assert.equal(28, count)
+    assert.equal(29, count)
     assert.equal(0, interlock.status.ILK_OK)
     assert.equal(-26, interlock.status.ILK_ECLUSTER)
   end)

@@ -66,7 +66,8 @@ typedef enum ilk_status {
     ILK_ESERVERMEMORY = -24,   /**< the server is out of memory */
     ILK_ESERVER = -25,         /**< the server answered another error */
     ILK_ECLUSTER = -26, /**< the server is part of a cluster: unsupported */
-    ILK_EDIFFERS = -27  /**< it exists, set up in another way */
+    ILK_EDIFFERS = -27, /**< it exists, set up in another way */
+    ILK_EBROKEN = -28   /**< a round of a barrier broke: a party is gone */
 } ilk_status;
 
 /** Where a failing call leaves its code and one line of text. */

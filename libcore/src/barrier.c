@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* barrier.c -- rounds of so many parties: what to ask, what is answered. */
+#include "alloc.h"
+#include "lease.h"
+#include "opts.h"
+#include "run.h"
+#include "state_wait.h"
+
+#include <interlock/barrier.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEEP_DEFAULT_MS = 3600 * 1000 };
+
+struct ilk_barrier {
+    ilk__state state;
+    ilk_barrier_opts opts;
+    int64_t parties;
+    /* The number that the server gave to an arrival, and under which token. */
+    int64_t number;
+    char arrived_as[ILK__STATE_TOKEN];
+    int64_t index;
+};
+
+static ilk_barrier *barrier_of(const ilk__waiter *waiter)
+{
+    return (ilk_barrier *)ilk__state_of(waiter);
+}
+
+static ilk__act differs(ilk__op *op, const ilk_barrier *self,
+                        const ilk__reply *reply)
+{
+    return ilk__op_fail(
+        op, ILK_EDIFFERS, "the barrier has %lld parties, not %lld",
+        (long long)ilk__script_int(reply, 0), (long long)self->parties);
+}
+
+/* ---- arriving ----------------------------------------------------------- */
+
+static const char *mode_of(const ilk__waiter *waiter)
+{
+    if (waiter->stage == ILK__STAGE_LEAVE)
+        return "leave";
+    return waiter->stage == ILK__STAGE_ENQUEUE ? "wait" : "try";
+}
+
+/* Who is let go asks with this script as well: its answer is the round's. */
+static void ask_wait(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+    const ilk_barrier *self = barrier_of(waiter);
+    const char *token = ilk__waiter_token(waiter);
+    int knows = strcmp(self->arrived_as, token) == 0;
+
+    if (waiter->stage != ILK__STAGE_LEAVE && ilk__wait_ask_to_go(op))
+        return;
+    ilk__state_ask(op);
+    ilk__command_add_str(&op->command, mode_of(waiter));
+    ilk__command_add_str(&op->command, token);
+    ilk__command_add_int(&op->command, self->parties);
+    ilk__command_add_int(&op->command, self->opts.keep_ms);
+    ilk__command_add_int(&op->command, knows ? self->number : 0);
+    ilk__command_add_str(&op->command, waiter->desk->label);
+}
+
+static ilk__act broken(ilk__op *op, const ilk__reply *why)
+{
+    static const struct {
+        const char *how, *text;
+    } reasons[] = {{"left ", "left it"},
+                   {"dead ", "does not answer any more"},
+                   {"reset ", "reset the barrier"}};
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        size_t len = strlen(reasons[i].how);
+
+        if (why->len >= len && memcmp(why->str, reasons[i].how, len) == 0)
+            return ilk__state_refused(op, ILK_EBROKEN, "the round broke: %s %s",
+                                      why->str + len, reasons[i].text);
+    }
+    return ilk__state_refused(op, ILK_EBROKEN,
+                              "the round broke: the server has forgotten it");
+}
+
+static ilk__act queued(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__waiter *waiter = op->subject;
+    ilk_barrier *self = barrier_of(waiter);
+
+    self->number = ilk__script_int(reply, 3);
+    snprintf(self->arrived_as, sizeof self->arrived_as, "%s",
+             ilk__waiter_token(waiter));
+    return ilk__state_waits(op, reply);
+}
+
+static ilk__act answered(ilk__op *op, const ilk__reply *reply)
+{
+    ilk_barrier *self = barrier_of(op->subject);
+
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_STATE:
+        self->index = ilk__script_int(reply, 0);
+        return ilk__wait_got(op);
+    case ILK__CODE_QUEUED: return queued(op, reply);
+    case ILK__CODE_LOST: return broken(op, ilk__script_item(reply, 0));
+    case ILK__CODE_GONE: return ilk__wait_left(op, 0);
+    case ILK__CODE_DIFFERS:
+        (void)ilk__wait_got(op); /* out of line, with nothing */
+        return differs(op, self, reply);
+    default: return ilk__state_waits(op, reply);
+    }
+}
+
+static const ilk__op_type barrier_wait =
+                              ILK__STATE_WAIT(BARRIER_WAIT, ask_wait, answered),
+                          barrier_refresh = ILK__STATE_REFRESH(BARRIER_REFRESH),
+                          barrier_cancel = ILK__STATE_CANCEL(BARRIER_CANCEL);
+
+static const char *const key_kinds[] = {"barrier", "barrier:arrived",
+                                        "barrier:wait", "barrier:live",
+                                        "barrier:rounds"};
+
+static const ilk__state_kind kind = {
+    .noun = "barrier",
+    .key_kinds = key_kinds,
+    .key_count = sizeof key_kinds / sizeof *key_kinds,
+    .wait = &barrier_wait,
+    .refresh = &barrier_refresh,
+    .cancel = &barrier_cancel,
+    .asks_to_leave = 1,
+};
+
+ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
+                            int64_t *out_index, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!barrier)
+        return ilk__fail(err, ILK_EINVAL, "barrier must not be NULL");
+    st = ilk__state_enter(&barrier->state, err);
+    if (st)
+        return st;
+    st = ilk__state_wait(&barrier->state, timeout_ms, err);
+    if (st == ILK_OK && out_index)
+        *out_index = barrier->index;
+    ilk__state_leave(&barrier->state);
+    return st;
+}
+
+ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err)
+{
+    if (!barrier)
+        return ilk__fail(err, ILK_EINVAL, "barrier must not be NULL");
+    return ilk__state_cancel(&barrier->state, err);
+}
+
+/* ---- reset -------------------------------------------------------------- */
+
+static void ask_reset(ilk__op *op)
+{
+    const ilk__change *change = op->subject;
+    const ilk_barrier *self = (const ilk_barrier *)change->state;
+
+    ilk__state_ask_change(op);
+    ilk__command_add_int(&op->command, self->parties);
+    ilk__command_add_int(&op->command, self->opts.keep_ms);
+    ilk__command_add_str(&op->command, self->state.waiter.desk->label);
+    ilk__command_add_int(&op->command, ILK_BARRIER_PARTIES_MAX);
+}
+
+static ilk__act was_reset(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__change *change = op->subject;
+
+    change->denied = (int)ilk__script_int(reply, 1);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type barrier_reset = {.name = "barrier_reset",
+                                           .script = ILK__SCRIPT_BARRIER_RESET,
+                                           .ask = ask_reset,
+                                           .reply = was_reset};
+
+ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err)
+{
+    ilk__change change = {0};
+    ilk_status st;
+
+    if (!barrier)
+        return ilk__fail(err, ILK_EINVAL, "barrier must not be NULL");
+    st = ilk__state_enter_verb(&barrier->state, err);
+    if (st)
+        return st;
+    change.state = &barrier->state;
+    st = ilk__state_change(&change, &barrier_reset, err);
+    ilk__state_leave(&barrier->state);
+    return st;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+typedef struct counting {
+    const ilk_barrier *barrier;
+    int64_t waiting;
+} counting;
+
+static void ask_read(ilk__op *op)
+{
+    const counting *self = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script, self->barrier->state.keys,
+                      1);
+    ilk__command_add_int(&op->command, self->barrier->parties);
+}
+
+static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
+{
+    counting *self = op->subject;
+
+    if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
+        return differs(op, self->barrier, reply);
+    self->waiting = ilk__script_int(reply, 0);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type barrier_read = {.name = "barrier_read",
+                                          .script = ILK__SCRIPT_BARRIER_READ,
+                                          .reads = 1,
+                                          .ask = ask_read,
+                                          .reply = was_read};
+
+ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
+                               ilk_error *err)
+{
+    counting question = {.barrier = barrier};
+    ilk_status st;
+
+    if (!barrier || !out_waiting)
+        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
+                         barrier ? "out_waiting" : "barrier");
+    st = ilk__state_enter_verb(&barrier->state, err);
+    if (st)
+        return st;
+    st = ilk__ask(barrier->state.client, &barrier_read, &question,
+                  barrier->state.client->opts.reply_timeout_ms, err);
+    if (st == ILK_OK)
+        *out_waiting = question.waiting;
+    ilk__state_leave(&barrier->state);
+    return st;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+void ilk_barrier_opts_init(ilk_barrier_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+static ilk_status check_opts(ilk_barrier_opts *out, int64_t parties,
+                             const ilk_barrier_opts *in, ilk_error *err)
+{
+    ilk_status st =
+        ilk__opts_copy(out, sizeof *out, in, "ilk_barrier_opts", err);
+
+    if (st)
+        return st;
+    if (parties < 1 || parties > ILK_BARRIER_PARTIES_MAX)
+        return ilk__fail(err, ILK_EINVAL, "parties must be 1 to %d, got %lld",
+                         ILK_BARRIER_PARTIES_MAX, (long long)parties);
+    if (out->keep_ms < 0 || out->keep_ms > ILK__LEASE_MAX_MS)
+        return ilk__fail(err, ILK_EINVAL,
+                         "keep_ms must be 1 to %lld (0: an hour), got %lld",
+                         (long long)ILK__LEASE_MAX_MS, (long long)out->keep_ms);
+    if (out->keep_ms == 0)
+        out->keep_ms = KEEP_DEFAULT_MS;
+    return ILK_OK;
+}
+
+ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
+                            const void *name, size_t name_len, int64_t parties,
+                            const ilk_barrier_opts *opts, ilk_error *err)
+{
+    ilk_barrier_opts checked;
+    ilk_barrier *self;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st == ILK_OK)
+        st = check_opts(&checked, parties, opts, err);
+    if (st)
+        return st;
+    self = ilk__calloc(1, sizeof *self);
+    if (!self)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    self->opts = checked;
+    self->parties = parties;
+    st = ilk__state_open(&self->state, client, &kind, name, name_len, err);
+    if (st)
+        ilk__free(self);
+    else
+        *out = self;
+    return st;
+}
+
+void ilk_barrier_free(ilk_barrier *barrier)
+{
+    if (!barrier)
+        return;
+    ilk__state_close(&barrier->state);
+    ilk__free(barrier);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* state_wait.c -- handles of a small state and those who wait for it. */
+#include "state_wait.h"
+
+#include "clock.h"
+#include "run.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+const ilk__op_type ilk__state_refresh_op = ILK__STATE_REFRESH(STATE_REFRESH);
+const ilk__op_type ilk__state_cancel_op = ILK__STATE_CANCEL(STATE_CANCEL);
+
+/* ---- handles ------------------------------------------------------------ */
+
+static ilk_status bind(ilk__state *state, ilk_error *err)
+{
+    ilk_status st;
+
+    memset(&state->waiter, 0, sizeof state->waiter);
+    st = ilk__waiter_init(&state->waiter, state->client->desk, &state->line,
+                          err);
+    if (st)
+        return st;
+    state->waiter.lease_ms = ILK__STATE_LEASE;
+    state->era = state->client->era;
+    return ILK_OK;
+}
+
+static void dispose(ilk__state *state)
+{
+    ilk__keys_free(state->keys, state->kind->key_count);
+    ilk__client_unref(state->client);
+}
+
+ilk_status ilk__state_open(ilk__state *state, ilk_client *client,
+                           const ilk__state_kind *kind, const void *name,
+                           size_t name_len, ilk_error *err)
+{
+    ilk_status st;
+
+    state->client = ilk__client_ref(client);
+    state->kind = kind;
+    state->line = (ilk__line){
+        .keys = state->keys,
+        .key_count = kind->key_count,
+        .acquire = kind->wait,
+        .refresh = kind->refresh,
+        .cancel = kind->cancel,
+        .kind = 'o',
+        .asks_to_leave = kind->asks_to_leave,
+    };
+    st = ilk__keys_make(state->keys, kind->key_kinds, kind->key_count, name,
+                        name_len, err);
+    if (st == ILK_OK)
+        st = bind(state, err);
+    if (st)
+        dispose(state);
+    return st;
+}
+
+static int is_mine(const ilk__state *state)
+{
+    return !ilk__client_is_forked(state->client)
+           && state->era == state->client->era;
+}
+
+void ilk__state_close(ilk__state *state)
+{
+    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    if (is_mine(state))
+        ilk__waiter_destroy(&state->waiter);
+    dispose(state);
+}
+
+ilk__state *ilk__state_of(const ilk__waiter *waiter)
+{
+    return (ilk__state *)((char *)waiter - offsetof(ilk__state, waiter));
+}
+
+/* ---- verbs: in and out -------------------------------------------------- */
+
+/* The client was reopened after a fork: who waited is the parent. */
+static ilk_status bind_again(ilk__state *state, ilk_error *err)
+{
+    int waited = state->waiter.watch != NULL;
+    ilk_status st = bind(state, err);
+
+    if (st == ILK_OK && waited)
+        st = ilk__fail(err, ILK_EFORKED, "the %s is the parent process'",
+                       state->kind->noun);
+    return st;
+}
+
+ilk_status ilk__state_enter(ilk__state *state, ilk_error *err)
+{
+    ilk_status st =
+        ilk__client_enter_handle(state->client, &state->busy, state->era, err);
+
+    if (st || state->era == state->client->era)
+        return st;
+    st = bind_again(state, err);
+    if (st)
+        ilk__state_leave(state);
+    return st;
+}
+
+ilk_status ilk__state_enter_verb(ilk__state *state, ilk_error *err)
+{
+    ilk_status st = ilk__state_enter(state, err);
+
+    if (st == ILK_OK && state->waiter.watch)
+        ilk__waiter_cancel(&state->waiter);
+    return st;
+}
+
+void ilk__state_leave(ilk__state *state)
+{
+    atomic_store(&state->busy, 0);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+ilk_status ilk__state_wait(ilk__state *state, int64_t timeout_ms,
+                           ilk_error *err)
+{
+    const ilk_client_opts *opts = &state->client->opts;
+    ilk__waiter *waiter = &state->waiter;
+    int64_t patience = opts->connect_timeout_ms + opts->reply_timeout_ms;
+    ilk_error own = {0};
+    ilk__op op;
+    ilk_status st;
+
+    waiter->once = timeout_ms == 0;
+    ilk__op_init(&op, state->kind->wait, waiter,
+                 ilk__deadline(waiter->once ? patience : timeout_ms),
+                 err ? err : &own);
+    st = ilk__run(state->client, &op, &waiter->parker);
+    ilk__op_free(&op);
+    return st;
+}
+
+ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(state->client, err);
+
+    if (st == ILK_OK && state->era == state->client->era)
+        ilk__waiter_cancel(&state->waiter);
+    return st;
+}
+
+void ilk__state_ask(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script, waiter->line->keys,
+                      waiter->line->key_count);
+    ilk__wait_add_place(op);
+}
+
+ilk__act ilk__state_waits(ilk__op *op, const ilk__reply *reply)
+{
+    if (ilk__script_code(reply) != ILK__CODE_QUEUED)
+        return ilk__wait_busy(op);
+    return ilk__wait_queued(op, ilk__script_int(reply, 0),
+                            ilk__script_int(reply, 1),
+                            (int)ilk__script_int(reply, 2));
+}
+
+ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
+                            ...)
+{
+    char text[ILK_ERROR_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    (void)ilk__wait_got(op);
+    return ilk__op_fail(op, status, "%s", text);
+}
+
+/* ---- changes ------------------------------------------------------------ */
+
+void ilk__state_ask_change(ilk__op *op)
+{
+    const ilk__change *change = op->subject;
+    const ilk__line *line = &change->state->line;
+
+    ilk__script_begin(&op->command, op->type->script, line->keys,
+                      line->key_count);
+    ilk__command_add_str(&op->command, change->token);
+}
+
+void ilk__state_changed(ilk__change *change, const ilk__reply *reply, size_t at)
+{
+    change->untold = ilk__script_int(reply, at);
+    change->denied = (int)ilk__script_int(reply, at + 1);
+}
+
+static void ask_wake(ilk__op *op)
+{
+    const ilk__change *change = op->subject;
+    const ilk__line *line = &change->state->line;
+
+    ilk__script_begin(&op->command, op->type->script, line->keys,
+                      line->key_count);
+    ilk__command_add_int(&op->command, ILK__STATE_TELL);
+}
+
+static ilk__act woken(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__state_changed(op->subject, reply, 0);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type state_wake = {.name = "state_wake",
+                                        .script = ILK__SCRIPT_STATE_WAKE,
+                                        .ask = ask_wake,
+                                        .reply = woken};
+
+/* As often as it takes for those who waited when it changed; who asks again
+ * meanwhile knows it. Whom this does not reach, finds it at a refresh. */
+static void tell_the_rest(ilk__change *change)
+{
+    ilk_client *client = change->state->client;
+    int64_t calls = (change->untold + ILK__STATE_TELL - 1) / ILK__STATE_TELL;
+
+    for (; calls > 0 && change->untold > 0 && !change->denied; calls--)
+        if (ilk__ask(client, &state_wake, change, client->opts.reply_timeout_ms,
+                     NULL))
+            return;
+}
+
+static ilk_status ask_patiently(ilk__change *change, const ilk__op_type *type,
+                                ilk_error *err)
+{
+    ilk_client *client = change->state->client;
+    ilk__parker parker;
+    ilk__op op;
+    ilk_status st = ilk__parker_init(&parker, err);
+
+    if (st)
+        return st;
+    ilk__op_init(&op, type, change,
+                 ilk__deadline(client->opts.reply_timeout_ms), err);
+    op.patient = 1;
+    st = ilk__run(client, &op, &parker);
+    ilk__op_free(&op);
+    ilk__parker_destroy(&parker);
+    return st;
+}
+
+ilk_status ilk__state_change(ilk__change *change, const ilk__op_type *type,
+                             ilk_error *err)
+{
+    ilk_error own = {0};
+    ilk_status st = ilk__token(change->token, ILK__TOKEN_LEN, err);
+
+    if (st == ILK_OK)
+        st = ask_patiently(change, type, err ? err : &own);
+    if (st)
+        return st;
+    tell_the_rest(change);
+    if (!change->denied)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EAUTH,
+                     "the %s is changed, but this user may not PUBLISH to "
+                     "ilk:inbox:* and those who wait were not told",
+                     change->state->kind->noun);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state_wait.h -- handles of things that are a small state in the server and
+ * a line of those who wait for it to change: events, latches, barriers.
+ *
+ *     a wait    asks how it stands; QUEUED, it sleeps until "change", and asks
+ *               again; any other answer is the column's to understand
+ *     a change  tells each client that waits, bounded per call: as many more
+ *               calls follow as clients are left (state_wake)
+ *
+ * The entries are of kind 'o' and leave the line at each change, so a lost
+ * message shows at the next refresh: GONE, ask again. On the server that is
+ * scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
+ *
+ * A column embeds an ilk__state as its first member and gives a kind. Verbs
+ * begin with ilk__state_enter_verb() and end with ilk__state_leave().
+ */
+#ifndef ILK__STATE_WAIT_H
+#define ILK__STATE_WAIT_H
+
+#include "client.h"
+#include "watch.h"
+
+enum {
+    ILK__STATE_KEYS = 5,      /* at most */
+    ILK__STATE_TELL = 256,    /* clients told in one call */
+    ILK__STATE_LEASE = 60000, /* entries have one; nobody looks at it */
+    ILK__STATE_TOKEN = 64
+};
+
+typedef struct ilk__state_kind {
+    const char *noun;
+    const char *const *key_kinds; /* state, own, wait, live, then its own */
+    size_t key_count;
+    const ilk__op_type *wait, *refresh, *cancel;
+    int asks_to_leave; /* a wait that ends early: ilk__wait_left() */
+} ilk__state_kind;
+
+typedef struct ilk__state {
+    ilk_client *client;
+    const ilk__state_kind *kind;
+    uint32_t era;         /* the client's, when the waiter was set up */
+    _Atomic int32_t busy; /* a verb is at work */
+    ilk__bytes keys[ILK__STATE_KEYS];
+    ilk__line line;
+    ilk__waiter waiter;
+} ilk__state;
+
+/* The state is zeroed memory. A failed open leaves nothing to close. */
+ilk_status ilk__state_open(ilk__state *state, ilk_client *client,
+                           const ilk__state_kind *kind, const void *name,
+                           size_t name_len, ilk_error *err);
+void ilk__state_close(ilk__state *state);
+
+/* Begin and end of every verb; the second also ends a parked wait. */
+ilk_status ilk__state_enter(ilk__state *state, ilk_error *err);
+ilk_status ilk__state_enter_verb(ilk__state *state, ilk_error *err);
+void ilk__state_leave(ilk__state *state);
+
+/* Inside a verb: run the kind's wait to its end. */
+ilk_status ilk__state_wait(ilk__state *state, int64_t timeout_ms,
+                           ilk_error *err);
+/* End a wait from outside, or a parked one. Any thread. */
+ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err);
+
+ilk__state *ilk__state_of(const ilk__waiter *waiter);
+
+/* ---- for the kinds' wait types ------------------------------------------ */
+
+/* Begin the question: the script, the keys, the waiter's place. */
+void ilk__state_ask(ilk__op *op);
+/* What QUEUED and BUSY mean. */
+ilk__act ilk__state_waits(ilk__op *op, const ilk__reply *reply);
+/* The wait is over, out of line, by what the server answered. */
+ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
+
+#define ILK__STATE_WAIT(what, ask_, reply_)                                    \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = ask_,              \
+        .reply = reply_, .start = ilk__wait_start, .wake = ilk__wait_wake,     \
+        .failed = ilk__wait_failed, .told = ilk__wait_told                     \
+    }
+#define ILK__STATE_REFRESH(what)                                               \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
+        .ask = ilk__watch_ask, .reply = ilk__watch_reply                       \
+    }
+#define ILK__STATE_CANCEL(what)                                                \
+    {                                                                          \
+        .name = #what, .script = ILK__SCRIPT_##what,                           \
+        .ask = ilk__give_back_ask, .reply = ilk__give_back_done,               \
+        .wake = ilk__give_back_wake                                            \
+    }
+
+extern const ilk__op_type ilk__state_refresh_op, ilk__state_cancel_op;
+
+/* ---- changes ------------------------------------------------------------ */
+
+/* First member of a changing question's subject. */
+typedef struct ilk__change {
+    ilk__state *state;
+    char token[ILK__STATE_TOKEN]; /* of the request: retried, it is done once */
+    int64_t untold;               /* clients that another call has to tell */
+    int denied;                   /* this user may not tell them */
+} ilk__change;
+
+/* Ask it under a fresh token, and see that all are told. */
+ilk_status ilk__state_change(ilk__change *change, const ilk__op_type *type,
+                             ilk_error *err);
+/* Begin the question: the script, the keys, the token. */
+void ilk__state_ask_change(ilk__op *op);
+/* Two elements of its answer, from `at`: untold, denied. */
+void ilk__state_changed(ilk__change *change, const ilk__reply *reply,
+                        size_t at);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_latch.c -- a number that is counted down, on a server. */
+#include "proxy.h"
+#include "script.h"
+#include "state_case.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static ilk_client *client, *other;
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static int setup(void **state)
+{
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+
+    (void)state;
+    sigaction(SIGUSR1, &action, NULL);
+    if (fixture_start(&fx, NULL) != 0)
+        return -1;
+    client = open_client();
+    other = open_client();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ilk_client_free(client);
+    ilk_client_free(other);
+    return fixture_stop(&fx);
+}
+
+static void it_counts_down_to_nothing_and_stays_open(void **state)
+{
+    ilk_latch *a = open_latch(client, "down", 3),
+              *b = open_latch(other, "down", 3);
+    ilk_error err = {0};
+    int64_t left = -1;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_latch_count(a, &left, &err));
+    assert_int_equal(3, left);
+    assert_status(ILK_EBUSY, ilk_latch_wait(b, 0, &err));
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, &left, &err));
+    assert_int_equal(2, left);
+    assert_status(ILK_OK, ilk_latch_count_down(b, 5, &left, &err));
+    assert_int_equal(0, left);
+    assert_status(ILK_OK, ilk_latch_wait(a, 0, &err));
+    assert_status(ILK_OK, ilk_latch_wait(b, -1, &err));
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    ilk_latch_free(a);
+    ilk_latch_free(b);
+}
+
+enum { CROWD = 100, COUNTERS = 20 };
+
+/* In a process: count once, as a worker that is done does. */
+static pid_t start_counter(void)
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        ilk_client *own = open_client();
+        ilk_latch *latch = open_latch(own, "crowd", COUNTERS);
+
+        demand(ilk_latch_count_down(latch, 1, NULL, NULL) == ILK_OK);
+        ilk_latch_free(latch);
+        ilk_client_free(own);
+        _exit(0);
+    }
+    return pid;
+}
+
+static void the_last_count_wakes_all_who_wait(void **state)
+{
+    static waiting w[CROWD];
+    pid_t pids[COUNTERS];
+
+    (void)state;
+    for (int i = 0; i < CROWD; i++) {
+        w[i] = (waiting){
+            .latch = open_latch(i % 2 ? client : other, "crowd", COUNTERS),
+            .timeout_ms = 20000};
+        start_waiting(&w[i]);
+    }
+    await_line("latch", "crowd", CROWD);
+
+    for (int i = 0; i < COUNTERS; i++) {
+        for (int j = 0; j < CROWD; j++)
+            assert_false(w[j].done);
+        pids[i] = start_counter();
+        assert_ends_well(pids[i]);
+    }
+
+    for (int i = 0; i < CROWD; i++) {
+        assert_waited(ILK_OK, &w[i]);
+        ilk_latch_free(w[i].latch);
+    }
+    await_line("latch", "crowd", 0);
+}
+
+static void a_count_whose_answer_was_lost_counts_once(void **state)
+{
+    static proxy between;
+    char path[160];
+    ilk_client *behind;
+    ilk_latch *a;
+    ilk_error err = {0};
+    int64_t left = -1;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/proxy", fx.dir);
+    assert_int_equal(0, proxy_open(&between, path, fx.socket));
+    behind = open_client_at(between.url);
+    a = open_latch(behind, "once", 100);
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    for (size_t at = 0; at < 12; at++) {
+        proxy_cut(&between, ilk__scripts[ILK__SCRIPT_LATCH_COUNT_DOWN].sha1,
+                  at);
+        assert_status(ILK_OK, ilk_latch_count_down(a, 1, &left, &err));
+        assert_int_equal(1, proxy_struck(&between));
+        assert_int_equal(98 - (int64_t)at, left);
+    }
+    ilk_latch_free(a);
+    ilk_client_free(behind);
+    proxy_close(&between);
+}
+
+static void another_count_is_refused_until_it_is_reset(void **state)
+{
+    ilk_latch *three = open_latch(client, "count", 3),
+              *four = open_latch(other, "count", 4);
+    waiting w = {.latch = three, .timeout_ms = 20000};
+    ilk_error err = {0};
+    int64_t left = -1;
+
+    (void)state;
+    start_waiting(&w);
+    await_line("latch", "count", 1);
+    assert_status(ILK_EDIFFERS, ilk_latch_count_down(four, 1, &left, &err));
+    assert_string_equal("the latch counts down from 3, not 4", err.msg);
+    assert_status(ILK_EDIFFERS, ilk_latch_wait(four, -1, &err));
+    assert_status(ILK_EDIFFERS, ilk_latch_wait(four, 0, &err));
+    assert_status(ILK_EDIFFERS, ilk_latch_count(four, &left, &err));
+    assert_int_equal(-1, left);
+
+    assert_status(ILK_OK, ilk_latch_reset(four, &err));
+
+    assert_waited(ILK_EDIFFERS, &w);
+    assert_string_equal("the latch counts down from 4, not 3", w.err.msg);
+    assert_status(ILK_OK, ilk_latch_count(four, &left, &err));
+    assert_int_equal(4, left);
+    await_line("latch", "count", 0);
+    ilk_latch_free(three);
+    ilk_latch_free(four);
+}
+
+static void a_reset_lets_those_of_the_same_count_wait_on(void **state)
+{
+    ilk_latch *a = open_latch(client, "anew", 2),
+              *b = open_latch(other, "anew", 2);
+    waiting w = {.latch = b, .timeout_ms = 20000};
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    start_waiting(&w);
+    await_line("latch", "anew", 1);
+    assert_status(ILK_OK, ilk_latch_reset(a, &err));
+    await_line("latch", "anew", 1);
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    fixture_sleep_ms(50);
+    assert_false(w.done);
+
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+
+    assert_waited(ILK_OK, &w);
+    ilk_latch_free(a);
+    ilk_latch_free(b);
+}
+
+static void it_goes_after_its_time_of_disuse(void **state)
+{
+    ilk_latch_opts opts;
+    ilk_latch *a = NULL;
+    waiting w = {.timeout_ms = 20000};
+    ilk_error err = {0};
+    int64_t left = -1;
+
+    (void)state;
+    ilk_latch_opts_init(&opts, sizeof opts);
+    opts.keep_ms = 3000;
+    assert_status(ILK_OK,
+                  ilk_latch_open(&a, client, "keep", 4, 2, &opts, &err));
+    w.latch = a;
+    start_waiting(&w);
+    await_line("latch", "keep", 1);
+    fixture_command(&fx, "PEXPIRE ilk:latch:{keep} 2500");
+    fixture_sleep_ms(2700); /* the refresh keeps it */
+    assert_int_equal(1, fixture_int(&fx, "EXISTS ilk:latch:{keep}"));
+    assert_status(ILK_OK, ilk_latch_cancel(a, &err));
+    assert_waited(ILK_ECANCELLED, &w);
+
+    assert_int_equal(0,
+                     fixture_await(&fx, "0", 6000, "EXISTS ilk:latch:{keep}"));
+    assert_status(ILK_OK, ilk_latch_count(a, &left, &err));
+    assert_int_equal(2, left);
+    ilk_latch_free(a);
+}
+
+static void waits_end_by_time_signal_and_close(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_latch *a = open_latch(own, "ends", 2);
+    waiting w = {.latch = a, .timeout_ms = 150};
+    ilk_error err = {0};
+
+    (void)state;
+    start_waiting(&w);
+    assert_waited(ILK_ETIMEOUT, &w);
+    assert_on_time(waited_ms(&w), 150);
+    w = (waiting){.latch = a, .timeout_ms = -1};
+    start_waiting(&w);
+    await_line("latch", "ends", 1);
+    pthread_kill(w.thread, SIGUSR1);
+    assert_waited(ILK_EINTR, &w);
+    w = (waiting){.latch = a, .timeout_ms = -1};
+    start_waiting(&w); /* takes it up */
+    fixture_sleep_ms(30);
+    assert_status(ILK_OK, ilk_client_close(own, &err));
+    assert_waited(ILK_ECLOSED, &w);
+    ilk_latch_free(a);
+    ilk_client_free(own);
+}
+
+static void a_child_is_refused_until_it_reopens(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_latch *a = open_latch(own, "fork", 2);
+    ilk_error err = {0};
+    int64_t left;
+    pid_t pid;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        demand(ilk_latch_count_down(a, 1, &left, &err) == ILK_EFORKED);
+        demand(ilk_latch_wait(a, 0, &err) == ILK_EFORKED);
+        demand(ilk_latch_reset(a, &err) == ILK_EFORKED);
+        demand(ilk_client_reopen(own, &err) == ILK_OK);
+        demand(ilk_latch_count_down(a, 1, &left, &err) == ILK_OK);
+        demand(left == 0);
+        ilk_latch_free(a);
+        ilk_client_free(own);
+        _exit(0);
+    }
+    assert_ends_well(pid);
+    assert_status(ILK_OK, ilk_latch_wait(a, 0, &err));
+    ilk_latch_free(a);
+    ilk_client_free(own);
+}
+
+static void bad_input_is_refused(void **state)
+{
+    ilk_latch *a = open_latch(client, "bad", 1), *none = (ilk_latch *)1;
+    ilk_latch_opts opts;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_int_equal(ILK_EINVAL,
+                     ilk_latch_open(&none, client, "x", 1, 0, NULL, &err));
+    assert_string_equal("count must be 1 to 1000000000, got 0", err.msg);
+    assert_null(none);
+    assert_int_equal(ILK_EINVAL,
+                     ilk_latch_open(&none, client, "x", 1, -3, NULL, &err));
+    ilk_latch_opts_init(&opts, sizeof opts);
+    opts.keep_ms = -1;
+    assert_int_equal(ILK_EINVAL,
+                     ilk_latch_open(&none, client, "x", 1, 1, &opts, &err));
+    assert_int_equal(ILK_EINVAL,
+                     ilk_latch_open(NULL, client, "x", 1, 1, NULL, &err));
+    assert_int_equal(ILK_EINVAL,
+                     ilk_latch_open(&none, client, "", 0, 1, NULL, &err));
+    assert_int_equal(ILK_EINVAL, ilk_latch_count_down(a, 0, NULL, &err));
+    assert_string_equal("n must be 1 to 1000000000, got 0", err.msg);
+    assert_int_equal(ILK_EINVAL, ilk_latch_count_down(a, -1, NULL, &err));
+    assert_int_equal(ILK_EINVAL, ilk_latch_count_down(NULL, 1, NULL, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_latch_count(a, NULL, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_latch_wait(NULL, 0, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_latch_reset(NULL, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_latch_cancel(NULL, NULL));
+    ilk_latch_opts_init(NULL, 8);
+    ilk_latch_free(NULL);
+    ilk_latch_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_counts_down_to_nothing_and_stays_open),
+        cmocka_unit_test(the_last_count_wakes_all_who_wait),
+        cmocka_unit_test(a_count_whose_answer_was_lost_counts_once),
+        cmocka_unit_test(another_count_is_refused_until_it_is_reset),
+        cmocka_unit_test(a_reset_lets_those_of_the_same_count_wait_on),
+        cmocka_unit_test(it_goes_after_its_time_of_disuse),
+        cmocka_unit_test(waits_end_by_time_signal_and_close),
+        cmocka_unit_test(a_child_is_refused_until_it_reopens),
+        cmocka_unit_test(bad_input_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* state_case.c -- what the tests of events, latches and barriers share. */
+#include "state_case.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+ilk_sticky *open_sticky(ilk_client *client, const char *name)
+{
+    ilk_sticky *sticky = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_sticky_open(&sticky, client, name, strlen(name),
+                                          NULL, &err));
+    return sticky;
+}
+
+ilk_latch *open_latch(ilk_client *client, const char *name, int64_t count)
+{
+    ilk_latch *latch = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_latch_open(&latch, client, name, strlen(name),
+                                         count, NULL, &err));
+    return latch;
+}
+
+ilk_barrier *open_barrier(ilk_client *client, const char *name, int64_t parties)
+{
+    ilk_barrier *barrier = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_barrier_open(&barrier, client, name, strlen(name),
+                                           parties, NULL, &err));
+    return barrier;
+}
+
+void await_line(const char *kind, const char *name, int n)
+{
+    char expected[16];
+
+    snprintf(expected, sizeof expected, "%d", n);
+    assert_int_equal(0, fixture_await(&fx, expected, 10000,
+                                      "ZCARD ilk:%s:wait:{%s}", kind, name));
+}
+
+/* ---- threads ------------------------------------------------------------ */
+
+static ilk_status wait_once(waiting *w)
+{
+    if (w->latch)
+        return ilk_latch_wait(w->latch, w->timeout_ms, &w->err);
+    if (w->barrier)
+        return ilk_barrier_wait(w->barrier, w->timeout_ms, &w->index, &w->err);
+    if (w->generation)
+        return ilk_sticky_wait_change(w->sticky, w->generation, w->timeout_ms,
+                                      &w->err);
+    return ilk_sticky_wait(w->sticky, w->timeout_ms, &w->err);
+}
+
+static void *run_waiting(void *arg)
+{
+    waiting *w = arg;
+
+    w->began_at = fixture_now_ms();
+    do {
+        w->status = wait_once(w);
+        w->interrupted += w->status == ILK_EINTR;
+    } while (w->status == ILK_EINTR && w->stubborn);
+    w->ended_at = fixture_now_ms();
+    w->done = 1;
+    return NULL;
+}
+
+void start_waiting(waiting *w)
+{
+    assert_int_equal(0, pthread_create(&w->thread, NULL, run_waiting, w));
+}
+
+void assert_waited_at(ilk_status expected, waiting *w, const char *file,
+                      int line)
+{
+    int64_t limit = fixture_now_ms() + 30000;
+
+    while (!w->done && fixture_now_ms() < limit)
+        fixture_sleep_ms(1);
+    if (!w->done) {
+        print_error("it waits still\n");
+        _fail(file, line);
+    }
+    pthread_join(w->thread, NULL);
+    assert_status_at(expected, w->status, &w->err, "wait", file, line);
+}
+
+int64_t waited_ms(const waiting *w)
+{
+    return w->ended_at - w->began_at;
+}
+
+/* ---- processes ---------------------------------------------------------- */
+
+static void report(int fd, char what, int64_t number)
+{
+    char text[1 + sizeof number];
+
+    text[0] = what;
+    memcpy(text + 1, &number, sizeof number);
+    if (write(fd, text, sizeof text) != (ssize_t)sizeof text)
+        _exit(3);
+}
+
+static char outcome_of(ilk_status st)
+{
+    switch (st) {
+    case ILK_OK: return 'k';
+    case ILK_EBROKEN: return 'b';
+    case ILK_ETIMEOUT:
+    case ILK_EBUSY: return 't';
+    default: return 'e';
+    }
+}
+
+static void obey(waiting *w, int reports, int orders)
+{
+    char what;
+
+    report(reports, 'o', 0);
+    while (read(orders, &what, 1) == 1 && what != 'q') {
+        run_waiting(w);
+        if (outcome_of(w->status) == 'e')
+            fprintf(stderr, "party: %s\n", w->err.msg);
+        if (w->sticky)
+            w->index = ilk_sticky_generation(w->sticky);
+        report(reports, outcome_of(w->status), w->index);
+    }
+}
+
+static party start(const char *name, int64_t parties, int64_t timeout_ms)
+{
+    waiting w = {.timeout_ms = timeout_ms, .stubborn = 1};
+    int up[2], down[2];
+    party p;
+
+    assert_int_equal(0, pipe(up));
+    assert_int_equal(0, pipe(down));
+    fflush(NULL);
+    p.pid = fork();
+    assert_true(p.pid >= 0);
+    if (p.pid == 0) {
+        close(up[0]);
+        close(down[1]);
+        if (parties)
+            w.barrier = open_barrier(open_client(), name, parties);
+        else
+            w.sticky = open_sticky(open_client(), name);
+        obey(&w, up[1], down[0]);
+        _exit(0);
+    }
+    close(up[1]);
+    close(down[0]);
+    p.reports = up[0];
+    p.orders = down[1];
+    assert_int_equal('o', hear_party(&p, 10000, NULL));
+    return p;
+}
+
+party start_party(const char *barrier, int64_t parties, int64_t timeout_ms)
+{
+    return start(barrier, parties, timeout_ms);
+}
+
+party start_listener(const char *sticky, int64_t timeout_ms)
+{
+    return start(sticky, 0, timeout_ms);
+}
+
+void tell_party(party *p, char what)
+{
+    assert_int_equal(1, write(p->orders, &what, 1));
+}
+
+char hear_party(party *p, int timeout_ms, int64_t *out_number)
+{
+    struct pollfd pfd = {.fd = p->reports, .events = POLLIN};
+    char text[1 + sizeof *out_number];
+
+    if (poll(&pfd, 1, timeout_ms) != 1
+        || read(p->reports, text, sizeof text) != (ssize_t)sizeof text)
+        return '?';
+    if (out_number)
+        memcpy(out_number, text + 1, sizeof *out_number);
+    return text[0];
+}
+
+void end_party(party *p)
+{
+    kill(p->pid, SIGKILL);
+    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    close(p->reports);
+    close(p->orders);
+}
+
+void assert_ends_well(pid_t pid)
+{
+    int ended_as;
+
+    assert_int_equal(pid, waitpid(pid, &ended_as, 0));
+    assert_true(WIFEXITED(ended_as));
+    if (WEXITSTATUS(ended_as) != 0)
+        print_error("demand of line %d (modulo 250)\n",
+                    WEXITSTATUS(ended_as) - 1);
+    assert_int_equal(0, WEXITSTATUS(ended_as));
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state_case.h -- what the tests of events, latches and barriers share:
+ * handles that must open, waits in threads of their own, parties that are
+ * processes.
+ *
+ *     waiting w = {.barrier = barrier, .timeout_ms = 5000};
+ *     start_waiting(&w);
+ *     ...
+ *     assert_waited(ILK_OK, &w);
+ */
+#ifndef ILK__STATE_CASE_H
+#define ILK__STATE_CASE_H
+
+#include "lock_case.h"
+
+#include <stdatomic.h>
+
+ilk_sticky *open_sticky(ilk_client *client, const char *name);
+ilk_latch *open_latch(ilk_client *client, const char *name, int64_t count);
+ilk_barrier *open_barrier(ilk_client *client, const char *name,
+                          int64_t parties);
+
+/* The server has so many in the line of this kind and name, at last. */
+void await_line(const char *kind, const char *name, int n);
+
+/* A wait in a thread of its own, on the handle that is not NULL. */
+typedef struct waiting {
+    ilk_sticky *sticky;
+    ilk_latch *latch;
+    ilk_barrier *barrier;
+    int64_t timeout_ms;
+    int64_t generation; /* of a sticky: wait for a later one; 0: to be set */
+    int stubborn;       /* goes on after ILK_EINTR */
+    pthread_t thread;
+    int64_t began_at, ended_at; /* as fixture_now_ms() */
+    int64_t index;              /* of a barrier */
+    int interrupted;
+    ilk_status status;
+    ilk_error err;
+    _Atomic int done;
+} waiting;
+
+void start_waiting(waiting *w);
+
+/* Wait for its end, at most 30 s, and see how it ended. */
+#define assert_waited(expected, w)                                             \
+    assert_waited_at(expected, w, __FILE__, __LINE__)
+void assert_waited_at(ilk_status expected, waiting *w, const char *file,
+                      int line);
+int64_t waited_ms(const waiting *w);
+
+/*
+ * A party of a barrier or a waiter of an event that is a process: it opens a
+ * client and, told 'w', waits for at most timeout_ms. Reports are a char and
+ * 8 bytes: 'o' open, 'k' and the index, 'b' broken, 't' not in time, 'e' an
+ * error of another kind.
+ */
+typedef struct party {
+    pid_t pid;
+    int reports, orders;
+} party;
+
+party start_party(const char *barrier, int64_t parties, int64_t timeout_ms);
+party start_listener(const char *sticky, int64_t timeout_ms);
+void tell_party(party *p, char what);
+/* The next report, '?' when there is none in time. */
+char hear_party(party *p, int timeout_ms, int64_t *out_number);
+void end_party(party *p); /* SIGKILL, and reaped */
+
+/* Statements of a child process: its exit status says which line failed. */
+#define demand(condition)                                                      \
+    do {                                                                       \
+        if (!(condition))                                                      \
+            _exit(1 + __LINE__ % 250);                                         \
+    } while (0)
+void assert_ends_well(pid_t pid);
+
+#endif
