@@ -14,10 +14,12 @@ import logging
 from . import errors, guard, recipes, server
 from ._core import ffi as _ffi_module
 from ._core import lib as _lib
+from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Leader, Leadership, Observer
 from .errors import (
     AuthError,
+    BrokenError,
     BusyError,
     CancelledError,
     ClosedError,
@@ -47,11 +49,13 @@ from .errors import (
 )
 from .events import Event, Events
 from .inspect import Info, Waiter
+from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .stats import Stats
+from .sticky import Sticky, StickyState
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())
 
@@ -59,6 +63,8 @@ __version__: str = _ffi_module.string(_lib.ilk_version()).decode("ascii")
 
 __all__ = [
     "AuthError",
+    "Barrier",
+    "BrokenError",
     "BusyError",
     "CancelledError",
     "Client",
@@ -75,6 +81,7 @@ __all__ = [
     "Info",
     "InterruptedError",
     "InvalidError",
+    "Latch",
     "Leader",
     "Leadership",
     "Lock",
@@ -97,6 +104,8 @@ __all__ = [
     "ServerReadOnlyError",
     "StaleError",
     "Stats",
+    "Sticky",
+    "StickyState",
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",

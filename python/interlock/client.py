@@ -17,13 +17,16 @@ from . import semaphore as _semaphore
 from ._core import ffi, lib
 from ._ffi import Name
 from ._lease import Lease, Options
+from .barrier import Barrier
 from .election import Election, ElectionOptions
 from .events import Events
+from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
 from .semaphore import Semaphore, SemaphoreOptions
 from .stats import Stats
+from .sticky import Sticky
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -272,6 +275,35 @@ class Client:
         """
         options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
         return Semaphore(self, name, limit, options)
+
+    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
+        """Make an event that stays set until it is cleared; nothing is sent.
+
+        ``ttl``: a set lasts so many seconds; None, until it is cleared.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Sticky(self, name, ttl)
+
+    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
+        """Make a barrier for so many parties, at most 1024; nothing is sent.
+
+        The server forgets it after ``keep`` seconds in which nobody arrived or
+        waited; until then another number of parties is refused.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Barrier(self, name, parties, keep)
+
+    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
+        """Make a latch that is counted down from ``count``; nothing is sent.
+
+        The server forgets it after ``keep`` seconds in which nobody counted
+        down and nobody waited; until then another count is refused.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Latch(self, name, count, keep)
 
     def inspect(self, name: Name) -> _inspect.Info:
         """Look at one name without touching it.

@@ -10,6 +10,7 @@ with and without the import.
 from __future__ import annotations
 
 import builtins
+import threading
 from typing import ClassVar
 
 from ._core import ffi, lib
@@ -195,6 +196,12 @@ class DiffersError(Error):
     """It exists, set up in another way: another limit, order or number."""
 
     default_code = lib.ILK_EDIFFERS
+
+
+class BrokenError(Error, threading.BrokenBarrierError):
+    """A round of a barrier broke: one of its parties is gone."""
+
+    default_code = lib.ILK_EBROKEN
 
 
 def _table() -> dict[int, type[Error]]:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""A point that parties reach before any of them goes on, round by round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _ffi, errors
+from ._core import ffi, lib
+from ._ffi import OK, Name
+from ._state import State
+from .latch import whole
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Barrier(State):
+    """A barrier for all processes; made by ``client.barrier()``.
+
+    As ``threading.Barrier``, but a round that broke leaves the barrier whole:
+    the next ``wait()`` opens a new round. A round breaks when one of those who
+    had arrived times out, raises, or dies (the others hear of that within 6
+    s), and at ``reset()``.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> start = client.barrier("start", 3)
+    >>> with ThreadPoolExecutor(3) as pool:
+    ...     sorted(pool.map(lambda _: start.wait(timeout=5), range(3)))
+    [0, 1, 2]
+    >>> start.wait(timeout=0.01)
+    Traceback (most recent call last):
+        ...
+    interlock.errors.TimeoutError: ...
+
+    Thread: any thread; each wait is a party.
+    """
+
+    _type = "ilk_barrier"
+    _free = lib.ilk_barrier_free
+    _cancel = lib.ilk_barrier_cancel
+
+    def __init__(self, client: Client, name: Name, parties: int, keep: float) -> None:
+        opts = ffi.new("ilk_barrier_opts *")
+        lib.ilk_barrier_opts_init(opts, ffi.sizeof(opts[0]))
+        opts.keep_ms = _ffi.lease_ms(keep, "keep")
+        self._parties = whole(parties, "parties", lib.ILK_BARRIER_PARTIES_MAX)
+        super().__init__(client, name, lib.ilk_barrier_open, parties, opts)
+
+    @property
+    def parties(self) -> int:
+        """How many make a round full."""
+        return self._parties
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Arrive, and wait until the round is full.
+
+        Answers the index of this arrival, 0 to ``parties`` - 1. ``timeout`` is
+        in seconds; None waits for ever; 0 arrives only as the last, and breaks
+        nothing. When the time runs out the round is broken for all.
+
+        Raises: BrokenError, TimeoutError, DiffersError, CancelledError,
+        ClosedError, ForkedError, ConnectionError and the server's conditions.
+        Blocks: yes; ended by a signal handler that raises, and by
+        ``client.close()``. Thread: any thread.
+        """
+        index = ffi.new("int64_t *")
+        with self._handle() as handle:
+            wait = lib.ilk_barrier_wait
+            status = self._wait(handle, wait, timeout, after=(index,))
+        if status == OK:
+            return int(index[0])
+        if timeout == 0:
+            raise errors.BusyError(f"barrier {self._name!r}: others are missing")
+        raise errors.TimeoutError(
+            f"barrier {self._name!r} was not full within {timeout} s"
+        )
+
+    def waiting(self) -> int:
+        """Ask how many have arrived at the open round.
+
+        Raises: DiffersError, ConnectionError and the server's conditions.
+        Blocks: one round trip. Thread: any thread.
+        """
+        here = ffi.new("int64_t *")
+        with self._handle() as handle:
+            self._call(handle, lib.ilk_barrier_waiting, here)
+        return int(here[0])
+
+    def reset(self) -> None:
+        """Break the open round; begin anew with this object's number of parties.
+
+        Raises: AuthError (done, but this user may not wake those who wait),
+        UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
+        """
+        with self._handle() as handle:
+            self._call(handle, lib.ilk_barrier_reset)
