@@ -51,7 +51,9 @@ struct type {};
 }
 %enddef
 
+ILK_HANDLE(ilk_barrier)
 ILK_HANDLE(ilk_client)
+ILK_HANDLE(ilk_latch)
 ILK_HANDLE(ilk_lock)
 ILK_HANDLE(ilk_lock_many)
 ILK_HANDLE(ilk_election)
@@ -60,6 +62,7 @@ ILK_HANDLE(ilk_observer)
 ILK_HANDLE(ilk_info)
 ILK_HANDLE(ilk_list)
 ILK_HANDLE(ilk_semaphore)
+ILK_HANDLE(ilk_sticky)
 ILK_HANDLE(ilk_value)
 ILK_HANDLE(ilk_items)
 ILK_HANDLE(ilk_consumer)
@@ -75,10 +78,13 @@ ILK_HANDLE(ilk_listener)
 }
 %enddef
 
+ILK_RECORD(ilk_barrier_opts)
 ILK_RECORD(ilk_client_opts)
+ILK_RECORD(ilk_latch_opts)
 ILK_RECORD(ilk_lock_opts)
 ILK_RECORD(ilk_election_opts)
 ILK_RECORD(ilk_semaphore_opts)
+ILK_RECORD(ilk_sticky_opts)
 ILK_RECORD(ilk_client_stats)
 ILK_RECORD(ilk_event)
 ILK_RECORD(ilk_server_info)

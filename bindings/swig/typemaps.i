@@ -6,6 +6,7 @@
  *     T_opts *opts, size        options with their defaults, returned
  *     x, x_len                  a string, any bytes; nil is NULL
  *     names, name_lens, count   a table of strings
+ *     int64_t *out_x            an integer that is returned
  *     size_t *out_len           makes the returned bytes a string
  *     int64_t and its kin       integers where Lua has them (5.3 and later)
  *
@@ -107,6 +108,7 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     (const void *name, size_t name_len),
     (const void *key, size_t key_len),
     (const void *value, size_t value_len),
+    (const void *data, size_t data_len),
     (const void *token, size_t token_len),
     (const void *pattern, size_t pattern_len),
     (const void *cache, size_t cache_len),
@@ -175,10 +177,13 @@ ILK_RECORD_OUT(ilk_server_info, info)
     %{ $1 = ilk_lua_record(L, $1_descriptor, $2); %}
 %typemap(argout) (type *opts, size_t size) "SWIG_arg++;"
 %enddef
+ILK_OPTS_OUT(ilk_barrier_opts)
 ILK_OPTS_OUT(ilk_client_opts)
+ILK_OPTS_OUT(ilk_latch_opts)
 ILK_OPTS_OUT(ilk_lock_opts)
 ILK_OPTS_OUT(ilk_election_opts)
 ILK_OPTS_OUT(ilk_semaphore_opts)
+ILK_OPTS_OUT(ilk_sticky_opts)
 
 /* Numbers that are returned. */
 %typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)
@@ -187,7 +192,8 @@ ILK_OPTS_OUT(ilk_semaphore_opts)
     %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
 %apply int64_t *out_number {
     int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
-    int64_t *out_heard, int64_t *out_lost
+    int64_t *out_heard, int64_t *out_lost, int64_t *out_index,
+    int64_t *out_left, int64_t *out_waiting
 };
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}
 %typemap(argout) int *out_more

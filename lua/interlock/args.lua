@@ -126,6 +126,17 @@ function args.fence(what, value)
   return value
 end
 
+--- A number of things: whole, at least 1.
+---@param what string
+---@param value any
+---@return integer
+function args.count(what, value)
+  if whole(value) ~= value or value == nil or value < 1 then
+    refuse(what, "a whole number, 1 or more", value)
+  end
+  return value
+end
+
 --- A table of strings, as a list.
 ---@param what string
 ---@param value any

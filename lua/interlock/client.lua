@@ -4,15 +4,18 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local election = require "interlock.election"
+local barrier = require "interlock.barrier"
 local event = require "interlock.event"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
+local latch = require "interlock.latch"
 local lock = require "interlock.lock"
 local lock_many = require "interlock.lock_many"
 local options = require "interlock.options"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
 local semaphore = require "interlock.semaphore"
+local sticky = require "interlock.sticky"
 
 ---@class interlock.Client
 ---@field url string in use, without the password
@@ -24,6 +27,9 @@ local semaphore = require "interlock.semaphore"
 ---@field semaphore fun(self, name: string, limit: integer, opts?: interlock.SemaphoreOptions)
 ---  : interlock.Semaphore
 ---@field inspect_semaphore fun(self, name: string): interlock.SemaphoreInfo?, string?, integer?
+---@field event fun(self, name: string, opts?: interlock.StickyOptions): interlock.Sticky?
+---@field barrier fun(self, name: string, parties: integer, opts?: table): interlock.Barrier?
+---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
@@ -36,6 +42,9 @@ local Client = {
   election = election.open,
   semaphore = semaphore.open,
   inspect_semaphore = semaphore.inspect,
+  event = sticky.open,
+  barrier = barrier.open,
+  latch = latch.open,
   inspect = inspect.inspect,
   ls = inspect.ls,
   break_lock = inspect.break_lock,

@@ -6,6 +6,7 @@
  * The directory is $ILK_CONFORMANCE_DIR, or the one beside this source.
  */
 #include "cmocka_all.h"
+#include "conf_state.h"
 #include "conformance_run.h"
 #include "fixture.h"
 
@@ -17,6 +18,7 @@
 static fixture fx;
 static ilk_client *client;
 static conf_table table;
+static conf_state states; /* the case's events, barriers and latches */
 
 /* key=n of what was found */
 static void expect_count(const ilk_info *info, const char *text)
@@ -39,7 +41,7 @@ static void expect_count(const ilk_info *info, const char *text)
 /* inspect [semaphore] <name> -> <state> [waiters=n] [used=n] ... */
 static void run_inspect(conf_run *r)
 {
-    static const char *const states[] = {
+    static const char *const names[] = {
         [ILK_INFO_FREE] = "free",         [ILK_INFO_HELD] = "held",
         [ILK_INFO_FOREIGN] = "foreign",   [ILK_INFO_READERS] = "readers",
         [ILK_INFO_REDISSON] = "redisson",
@@ -58,7 +60,7 @@ static void run_inspect(conf_run *r)
     else
         fail_msg("cannot inspect a \"%s\"", conf_text(r, 1));
     conf_expect(r, r->count, st);
-    assert_string_equal(states[ilk_info_get_state(info)], conf_text(r, at + 2));
+    assert_string_equal(names[ilk_info_get_state(info)], conf_text(r, at + 2));
     for (int i = at + 3; i < r->count; i++)
         expect_count(info, conf_text(r, i));
     ilk_info_free(info);
@@ -88,6 +90,8 @@ static void run_line(conf_run *r)
 {
     if (conf_is(r, 1, "=") && conf_is(r, 2, "name")) {
         conf_define(&r->names, conf_text(r, 0), &r->words[3]);
+    } else if (conf_state_line(&states, client, r->words, r->count)) {
+        return;
     } else if (conf_is(r, 1, "=")) {
         conf_open(r);
     } else if (conf_is(r, 0, "inspect")) {
@@ -124,6 +128,7 @@ static void run_case(void **state)
         run_line(r);
     }
     conf_free_handles(r);
+    conf_state_free(&states);
     free(r);
 }
 

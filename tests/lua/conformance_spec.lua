@@ -5,6 +5,8 @@ local interlock = require "interlock"
 local support = require "support"
 local table_of = require "conformance"
 
+local state_words = require "conformance_state"
+
 local status = interlock.status
 local unpack = table.unpack or unpack
 
@@ -123,6 +125,12 @@ end
 local server, client
 
 local function open(words, handles)
+  if state_words.kinds[words[3]] then
+    local made = { pcall(state_words.open, client, words) }
+    assert.equal(wanted(words), answered(made[1], made[2], made[3], made[4]))
+    handles[words[1]] = made[1] and made[2] or nil
+    return
+  end
   local names, opts = {}, {}
   for i = 4, #words do
     if words[i] == "->" then
@@ -198,6 +206,11 @@ local function run(words, names, handles)
     names[words[1]] = names.unique .. words[4]
   elseif words[2] == "=" then
     open(words, handles)
+  elseif lock and state_words.looks(lock, words, handles) then
+    return
+  elseif lock and state_words.verbs[words[2]] then
+    local answer = answered(pcall(state_words.verbs[words[2]], lock, words))
+    assert.equal(wanted(words), answer)
   elseif lock and verbs[words[2]] then
     local answer = answered(verbs[words[2]](lock, words, handles))
     assert.equal(wanted(words), answer)

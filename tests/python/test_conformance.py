@@ -89,6 +89,9 @@ class Case:
         return words
 
     def open(self, word, kind, rest):
+        if kind in STATES:
+            self.handles[word] = STATES[kind](self.client, *rest)
+            return
         options = {"ttl": 30.0}
         names = []
         for one in rest:
@@ -109,7 +112,9 @@ class Case:
             self.handles[word] = table.read if kind == b"read" else table.write
 
     def verb(self, handle, verb, rest, wanted):
-        if verb == b"acquire":
+        if isinstance(handle, (interlock.Sticky, interlock.Barrier, interlock.Latch)):
+            self.state_verb(handle, verb, rest, wanted)
+        elif verb == b"acquire":
             seconds = int(rest[0]) / 1000
             false = "ILK_ETIMEOUT" if seconds else "ILK_EBUSY"
             self.expect(wanted, lambda: handle.acquire(seconds), false)
@@ -135,6 +140,33 @@ class Case:
         else:
             assert (verb, rest[0]) == (b"remaining", b"between")
             assert int(rest[1]) <= handle.remaining() * 1000 <= int(rest[2])
+
+    def state_verb(self, thing, verb, rest, wanted):
+        if verb in (b"wait", b"change"):
+            self.state_wait(thing, verb, int(rest[0]), wanted)
+        elif verb in (b"waiting", b"count") and not wanted.startswith(b"ILK_"):
+            assert getattr(thing, verb.decode())() == int(wanted)
+        elif verb == b"is_set":
+            assert thing._last().is_set is bool(int(wanted))
+        elif verb == b"data":
+            assert thing.data == wanted
+        elif verb == b"generation":
+            assert rest[0] == b">"
+            assert thing.generation > self.handles[rest[1]].generation
+        else:
+            more = [int(rest[0])] if verb == b"count_down" else rest
+            self.expect(wanted, lambda: getattr(thing, verb.decode())(*more))
+
+    def state_wait(self, thing, verb, ms, wanted):
+        seconds = None if ms < 0 else ms / 1000
+        false = "ILK_EBUSY" if ms == 0 else "ILK_ETIMEOUT"
+
+        def wait():
+            if verb == b"wait":
+                return thing.wait(seconds)
+            return thing.wait_change(thing.generation, seconds) is not None
+
+        self.expect(wanted, wait, false)
 
     def inspect(self, what, answer):
         if what[:-1] == [b"semaphore"]:
@@ -193,6 +225,18 @@ OPTIONS = {
     "layout": lambda v: {"layout": v},
     "limit": lambda v: {"limit": int(v)},
     "permits": lambda v: {"permits": int(v)},
+}
+
+
+def event(client, name, *options):
+    ttl = [int(one.partition(b"=")[2]) / 1000 for one in options]
+    return client.event(name, ttl=ttl[0] if ttl else None)
+
+
+STATES = {
+    b"event": event,
+    b"barrier": lambda client, name, number: client.barrier(name, int(number)),
+    b"latch": lambda client, name, number: client.latch(name, int(number)),
 }
 
 

@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: MIT
+-- A point that parties reach before any of them goes on, round by round.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local options = require "interlock.options"
+local state = require "interlock.state"
+
+---@class interlock.Barrier
+---@field name string
+local Barrier = {}
+
+local rules = { keep_ms = { "duration" } }
+local meta = state.metatable("barrier", Barrier, {})
+
+--- Arrive, and wait until the round is full. When the time runs out, or
+--- Ctrl-C raises an error, the round is broken for all who had arrived.
+---@param timeout_ms number? milliseconds; 0 arrives only as the last, nil
+---  waits for ever
+---@return integer? index of this arrival, 0 to parties - 1
+---@return string? msg
+---@return integer? code ILK_EBROKEN, ILK_EBUSY for 0, ILK_ETIMEOUT otherwise,
+---  and others
+function Barrier:wait(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return state.wait(self._handle, core.ilk_barrier_cancel, ms,
+    core.ilk_barrier_wait)
+end
+
+--- Ask how many have arrived at the open round.
+---@return integer? waiting
+---@return string? msg
+---@return integer? code
+function Barrier:waiting()
+  return core.ilk_barrier_waiting(self._handle)
+end
+
+--- Break the open round; begin anew with this object's number of parties.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Barrier:reset()
+  return core.ilk_barrier_reset(self._handle)
+end
+
+--- End a wait that a signal has interrupted; the round is broken.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Barrier:cancel()
+  return core.ilk_barrier_cancel(self._handle)
+end
+
+local barrier = {}
+
+--- Make a barrier of this name; nothing is sent.
+--- client:barrier(name, parties, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param parties integer 1 to 1024
+---@param opts interlock.KeepOptions? keep_ms: default one hour
+---@return interlock.Barrier? barrier
+---@return string? msg
+---@return integer? code
+function barrier.open(client, name, parties, opts)
+  args.bytes("name", name)
+  args.count("parties", parties)
+  local record = options.fill(core.ilk_barrier_opts_init(), rules, opts)
+  local made, msg, code = state.wrap(meta, name,
+    core.ilk_barrier_open(client._handle, name, parties, record))
+  return made, msg, code
+end
+
+return barrier

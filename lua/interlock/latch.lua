@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: MIT
+-- A number that is counted down, once, and those who wait for its end.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local options = require "interlock.options"
+local state = require "interlock.state"
+
+---@class interlock.Latch
+---@field name string
+local Latch = {}
+
+---@class interlock.KeepOptions
+---@field keep_ms number? forgotten after so much disuse
+
+local rules = { keep_ms = { "duration" } }
+local meta = state.metatable("latch", Latch, {})
+
+--- Count down, to 0 at the least; who waits is woken when nothing is left.
+---@param n integer? by how many; default 1
+---@return integer? left
+---@return string? msg
+---@return integer? code ILK_EDIFFERS: its count is another
+function Latch:count_down(n)
+  local by = args.count("n", n or 1)
+  return core.ilk_latch_count_down(self._handle, by)
+end
+
+--- Wait until nothing is left; at once when that is so.
+---
+--- Blocks until then, until the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Latch:wait(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return state.wait(self._handle, core.ilk_latch_cancel, ms,
+    core.ilk_latch_wait)
+end
+
+--- Ask what is left.
+---@return integer? left
+---@return string? msg
+---@return integer? code
+function Latch:count()
+  return core.ilk_latch_count(self._handle)
+end
+
+--- Begin anew with this object's count, whatever is on record.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Latch:reset()
+  return core.ilk_latch_reset(self._handle)
+end
+
+--- End a wait that a signal has interrupted.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Latch:cancel()
+  return core.ilk_latch_cancel(self._handle)
+end
+
+local latch = {}
+
+--- Make a latch of this name; nothing is sent.
+--- client:latch(name, count, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param count integer where it begins
+---@param opts interlock.KeepOptions? keep_ms: default one day
+---@return interlock.Latch? latch
+---@return string? msg
+---@return integer? code
+function latch.open(client, name, count, opts)
+  args.bytes("name", name)
+  args.count("count", count)
+  local record = options.fill(core.ilk_latch_opts_init(), rules, opts)
+  local made, msg, code = state.wrap(meta, name,
+    core.ilk_latch_open(client._handle, name, count, record))
+  return made, msg, code
+end
+
+return latch

@@ -1,0 +1,116 @@
+-- SPDX-License-Identifier: MIT
+-- An event that stays set, so that who comes late does not wait for ever.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local options = require "interlock.options"
+local state = require "interlock.state"
+
+---@class interlock.Sticky
+---@field name string
+---@field is_set boolean whether it was set when this object last saw it
+---@field generation integer that this object last saw; 0 for none
+---@field data string that this object last saw; "" when it was clear
+local Sticky = {}
+
+---@class interlock.StickyOptions
+---@field ttl_ms number? a set lasts so long; default until it is cleared
+
+local rules = { ttl_ms = { "duration" } }
+
+local meta = state.metatable("event", Sticky, {
+  is_set = function(handle)
+    return core.ilk_sticky_is_set(handle) == 1
+  end,
+  generation = core.ilk_sticky_generation,
+  data = core.ilk_sticky_data,
+})
+
+-- The generation, when the call went well.
+local function seen(self, ok, msg, code)
+  if not ok then
+    return nil, msg, code
+  end
+  return self.generation
+end
+
+--- Set it, with up to 1 MiB of data, and wake all who wait.
+---@param data string? any bytes
+---@return integer? generation greater than the last
+---@return string? msg
+---@return integer? code ILK_EAUTH: set, but this user may not wake others
+function Sticky:set(data)
+  args.optional_bytes("data", data)
+  return seen(self, core.ilk_sticky_set(self._handle, data))
+end
+
+--- Clear it and forget its data; a clear one stays as it is.
+---@return integer? generation
+---@return string? msg
+---@return integer? code
+function Sticky:clear()
+  return seen(self, core.ilk_sticky_clear(self._handle))
+end
+
+--- Ask how it stands: then is_set, generation and data tell.
+---@return integer? generation
+---@return string? msg
+---@return integer? code
+function Sticky:read()
+  return seen(self, core.ilk_sticky_read(self._handle))
+end
+
+--- Wait until it is set; at once when it is.
+---
+--- Blocks until it is, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+---@return integer? generation
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Sticky:wait(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return seen(self, state.wait(self._handle, core.ilk_sticky_cancel, ms,
+    core.ilk_sticky_wait))
+end
+
+--- Wait until its generation is greater than this one; at once when it is.
+---@param generation integer the one that is known
+---@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+---@return integer? generation as it is by now
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Sticky:wait_change(generation, timeout_ms)
+  local known = args.fence("generation", generation)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return seen(self, state.wait(self._handle, core.ilk_sticky_cancel, ms,
+    function(handle, left)
+      return core.ilk_sticky_wait_change(handle, known, left)
+    end))
+end
+
+--- End a wait that a signal has interrupted.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Sticky:cancel()
+  return core.ilk_sticky_cancel(self._handle)
+end
+
+local sticky = {}
+
+--- Make an event of this name; nothing is sent. client:event(name, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param opts interlock.StickyOptions?
+---@return interlock.Sticky? event
+---@return string? msg
+---@return integer? code
+function sticky.open(client, name, opts)
+  args.bytes("name", name)
+  local record = options.fill(core.ilk_sticky_opts_init(), rules, opts)
+  local made, msg, code = state.wrap(meta, name,
+    core.ilk_sticky_open(client._handle, name, record))
+  return made, msg, code
+end
+
+return sticky

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* conf_state.c -- the conformance table's events, barriers and latches. */
+#include "conf_state.h"
+
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ilk_error err;
+
+static int is(const conf_word *word, const char *text)
+{
+    return strcmp(word->text, text) == 0;
+}
+
+/* The word behind "->"; the default when there is none. */
+static const conf_word *answer(const conf_word *words, int count)
+{
+    static const conf_word ok = {.len = 6, .text = "ILK_OK"};
+
+    return count > 2 && is(&words[count - 2], "->") ? &words[count - 1] : &ok;
+}
+
+static void expect(const conf_word *words, int count, ilk_status st)
+{
+    if (!is(answer(words, count), ilk_status_name(st)))
+        fail_msg("answers %s (%s)", ilk_status_name(st), err.msg);
+}
+
+/* A question that is answered by a number. */
+static void expect_number(const conf_word *words, int count, ilk_status st,
+                          int64_t number)
+{
+    if (st)
+        expect(words, count, st);
+    else
+        assert_int_equal(number, atoll(answer(words, count)->text));
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static ilk_status open_event(conf_state_handle *h, ilk_client *client,
+                             const conf_word *words, int count)
+{
+    ilk_sticky_opts opts;
+
+    ilk_sticky_opts_init(&opts, sizeof opts);
+    if (count > 4 && strncmp(words[4].text, "ttl_ms=", 7) == 0)
+        opts.ttl_ms = atoll(words[4].text + 7);
+    return ilk_sticky_open(&h->sticky, client, words[3].text, words[3].len,
+                           &opts, &err);
+}
+
+static int open_handle(conf_state *self, ilk_client *client,
+                       const conf_word *words, int count)
+{
+    conf_state_handle *h = &self->handles[self->count];
+    const conf_word *name = &words[3];
+    int64_t number = count > 4 ? atoll(words[4].text) : 0;
+    ilk_status st;
+
+    assert_true(self->count < CONF_STATE_HANDLES);
+    if (is(&words[2], "event"))
+        st = open_event(h, client, words, count);
+    else if (is(&words[2], "barrier"))
+        st = ilk_barrier_open(&h->barrier, client, name->text, name->len,
+                              number, NULL, &err);
+    else if (is(&words[2], "latch"))
+        st = ilk_latch_open(&h->latch, client, name->text, name->len, number,
+                            NULL, &err);
+    else
+        return 0;
+    snprintf(h->word, sizeof h->word, "%.63s", words[0].text);
+    self->count++;
+    expect(words, count, st);
+    return 1;
+}
+
+static conf_state_handle *find(conf_state *self, const char *word)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->handles[i].word, word) == 0)
+            return &self->handles[i];
+    return NULL;
+}
+
+/* ---- verbs -------------------------------------------------------------- */
+
+static void look_at_event(conf_state *self, const ilk_sticky *sticky,
+                          const conf_word *words, int count)
+{
+    const conf_word *wanted = answer(words, count);
+    size_t len;
+
+    if (is(&words[1], "is_set")) {
+        assert_int_equal(atoi(wanted->text), ilk_sticky_is_set(sticky));
+    } else if (is(&words[1], "data")) {
+        const char *data = ilk_sticky_data(sticky, &len);
+
+        assert_int_equal(wanted->len, len);
+        assert_memory_equal(wanted->text, data, len);
+    } else {
+        assert_true(is(&words[1], "generation") && is(&words[2], ">"));
+        assert_true(ilk_sticky_generation(sticky)
+                    > ilk_sticky_generation(find(self, words[3].text)->sticky));
+    }
+}
+
+static void run_event(conf_state *self, ilk_sticky *sticky,
+                      const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1];
+    int64_t known = ilk_sticky_generation(sticky);
+
+    if (is(verb, "set"))
+        expect(words, count,
+               ilk_sticky_set(sticky, words[2].text, words[2].len, &err));
+    else if (is(verb, "clear"))
+        expect(words, count, ilk_sticky_clear(sticky, &err));
+    else if (is(verb, "read"))
+        expect(words, count, ilk_sticky_read(sticky, &err));
+    else if (is(verb, "wait"))
+        expect(words, count,
+               ilk_sticky_wait(sticky, atoll(words[2].text), &err));
+    else if (is(verb, "change"))
+        expect(
+            words, count,
+            ilk_sticky_wait_change(sticky, known, atoll(words[2].text), &err));
+    else
+        look_at_event(self, sticky, words, count);
+}
+
+static void run_barrier(ilk_barrier *barrier, const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1];
+    int64_t number = 0;
+
+    if (is(verb, "wait")) {
+        expect(words, count,
+               ilk_barrier_wait(barrier, atoll(words[2].text), &number, &err));
+    } else if (is(verb, "reset")) {
+        expect(words, count, ilk_barrier_reset(barrier, &err));
+    } else {
+        ilk_status st = ilk_barrier_waiting(barrier, &number, &err);
+
+        assert_true(is(verb, "waiting"));
+        expect_number(words, count, st, number);
+    }
+}
+
+static void run_latch(ilk_latch *latch, const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1];
+    int64_t left = 0;
+
+    if (is(verb, "count_down")) {
+        expect(words, count,
+               ilk_latch_count_down(latch, atoll(words[2].text), NULL, &err));
+    } else if (is(verb, "wait")) {
+        expect(words, count, ilk_latch_wait(latch, atoll(words[2].text), &err));
+    } else if (is(verb, "reset")) {
+        expect(words, count, ilk_latch_reset(latch, &err));
+    } else {
+        ilk_status st = ilk_latch_count(latch, &left, &err);
+
+        assert_true(is(verb, "count"));
+        expect_number(words, count, st, left);
+    }
+}
+
+int conf_state_line(conf_state *self, ilk_client *client,
+                    const conf_word *words, int count)
+{
+    conf_state_handle *h;
+
+    if (count > 3 && is(&words[1], "="))
+        return open_handle(self, client, words, count);
+    h = find(self, words[0].text);
+    if (!h || count < 2)
+        return 0;
+    if (h->sticky)
+        run_event(self, h->sticky, words, count);
+    else if (h->barrier)
+        run_barrier(h->barrier, words, count);
+    else
+        run_latch(h->latch, words, count);
+    return 1;
+}
+
+void conf_state_free(conf_state *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        ilk_sticky_free(self->handles[i].sticky);
+        ilk_barrier_free(self->handles[i].barrier);
+        ilk_latch_free(self->handles[i].latch);
+    }
+    memset(self, 0, sizeof *self);
+}

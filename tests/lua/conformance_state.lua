@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: MIT
+-- The conformance table's statements about events, barriers and latches; what
+-- they are is said in tests/core/conf_state.h.
+
+local assert = require "luassert" -- a module has not that of a spec
+
+local state = { verbs = {} }
+
+state.kinds = {
+  event = function(client, name, option)
+    local ms = (option or ""):match("^ttl_ms=(.*)$")
+    return client:event(name, { ttl_ms = tonumber(ms) })
+  end,
+  barrier = function(client, name, number)
+    return client:barrier(name, tonumber(number))
+  end,
+  latch = function(client, name, number)
+    return client:latch(name, tonumber(number))
+  end,
+}
+
+function state.open(client, words)
+  return state.kinds[words[3]](client, words[4], words[5])
+end
+
+-- For ever is nil in Lua, -1 in the table.
+local function timeout(word)
+  return word ~= "-1" and tonumber(word) or nil
+end
+
+local verbs = state.verbs
+
+function verbs.set(event, words)
+  return event:set(words[3])
+end
+
+function verbs.clear(event)
+  return event:clear()
+end
+
+function verbs.read(event)
+  return event:read()
+end
+
+function verbs.wait(thing, words)
+  return thing:wait(timeout(words[3]))
+end
+
+function verbs.change(event, words)
+  return event:wait_change(event.generation, timeout(words[3]))
+end
+
+function verbs.count_down(latch, words)
+  return latch:count_down(tonumber(words[3]))
+end
+
+function verbs.reset(thing)
+  return thing:reset()
+end
+
+function verbs.waiting(barrier)
+  return barrier:waiting()
+end
+
+function verbs.count(latch)
+  return latch:count()
+end
+
+--- Lines that look and do nothing; true when it was one.
+function state.looks(thing, words, handles)
+  local what, answer = words[2], words[#words]
+  if what == "is_set" then
+    assert.equal(answer, thing.is_set and "1" or "0")
+  elseif what == "data" then
+    assert.equal(answer, thing.data)
+  elseif what == "generation" then
+    assert.is_true(thing.generation > handles[words[4]].generation)
+  elseif (what == "waiting" or what == "count") and tonumber(answer) then
+    assert.equal(tonumber(answer), assert(thing[what](thing)))
+  else
+    return false
+  end
+  return true
+end
+
+return state
