@@ -4,24 +4,15 @@
 #include "script.h"
 #include "state_case.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static ilk_client *client, *other;
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
     if (fixture_start(&fx, NULL) != 0)
         return -1;
     client = open_client();
@@ -220,7 +211,7 @@ static void interrupted_it_stays_arrived_and_can_go_on(void **state)
     (void)state;
     start_waiting(&first);
     await_line("barrier", "eintr", 1);
-    pthread_kill(first.thread, SIGUSR1);
+    interrupt_waiting(&first);
     assert_waited(ILK_EINTR, &first);
     assert_status(ILK_OK, ilk_barrier_wait(second, 5000, &index, &err));
     assert_int_equal(1, index);
@@ -241,7 +232,7 @@ static void a_handle_that_is_freed_while_arrived_breaks_the_round(void **state)
     start_waiting(&left);
     start_waiting(&gone);
     await_line("barrier", "freed", 2);
-    pthread_kill(gone.thread, SIGUSR1);
+    interrupt_waiting(&gone);
     assert_waited(ILK_EINTR, &gone);
     freed_at = fixture_now_ms();
     ilk_barrier_free(gone.barrier);

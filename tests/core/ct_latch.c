@@ -4,7 +4,6 @@
 #include "script.h"
 #include "state_case.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,17 +11,9 @@
 
 static ilk_client *client, *other;
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
     if (fixture_start(&fx, NULL) != 0)
         return -1;
     client = open_client();
@@ -232,7 +223,7 @@ static void waits_end_by_time_signal_and_close(void **state)
     w = (waiting){.latch = a, .timeout_ms = -1};
     start_waiting(&w);
     await_line("latch", "ends", 1);
-    pthread_kill(w.thread, SIGUSR1);
+    interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     w = (waiting){.latch = a, .timeout_ms = -1};
     start_waiting(&w); /* takes it up */

@@ -4,7 +4,6 @@
 #include "script.h"
 #include "state_case.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,18 +11,11 @@
 static proxy between;
 static ilk_client *client, *behind; /* behind the proxy */
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
     char path[160];
 
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
     if (fixture_start(&fx, NULL) != 0)
         return -1;
     snprintf(path, sizeof path, "%s/proxy", fx.dir);
@@ -178,7 +170,7 @@ static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
     (void)state;
     start_waiting(&w);
     await_line("sticky", "eintr", 1);
-    pthread_kill(w.thread, SIGUSR1);
+    interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     await_line("sticky", "eintr", 1); /* it stays */
 
@@ -190,7 +182,7 @@ static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
     w = (waiting){.sticky = a, .timeout_ms = -1};
     start_waiting(&w);
     await_line("sticky", "eintr", 1);
-    pthread_kill(w.thread, SIGUSR1);
+    interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     assert_status(ILK_OK, ilk_sticky_read(a, &err)); /* ends it */
     await_line("sticky", "eintr", 0);
@@ -209,7 +201,7 @@ static void another_wait_does_not_take_up_the_first(void **state)
     assert_status(ILK_OK, ilk_sticky_clear(b, &err));
     start_waiting(&w);
     await_line("sticky", "kinds", 1);
-    pthread_kill(w.thread, SIGUSR1);
+    interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
 
     assert_status(ILK_OK, ilk_sticky_wait_change(a, 1, 5000, &err));

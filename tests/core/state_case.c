@@ -102,6 +102,22 @@ int64_t waited_ms(const waiting *w)
     return w->ended_at - w->began_at;
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+void interrupt_waiting(waiting *w)
+{
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < 500 && !w->done; i++) {
+        pthread_kill(w->thread, SIGUSR1);
+        fixture_sleep_ms(10);
+    }
+}
+
 /* ---- processes ---------------------------------------------------------- */
 
 static void report(int fd, char what, int64_t number)

@@ -50,6 +50,10 @@ void assert_waited_at(ilk_status expected, waiting *w, const char *file,
                       int line);
 int64_t waited_ms(const waiting *w);
 
+/* Signals, until one of them has ended the wait: who is not asleep yet misses
+ * one. */
+void interrupt_waiting(waiting *w);
+
 /*
  * A party of a barrier or a waiter of an event that is a process: it opens a
  * client and, told 'w', waits for at most timeout_ms. Reports are a char and

@@ -87,6 +87,18 @@ static void a_signal_may_be_without_data(void **state)
     assert_int_equal(letter.data_len, 0);
 }
 
+static void a_change_has_the_key_of_a_list(void **state)
+{
+    (void)state;
+    assert_true(READS("1 change ilk:sticky:wait:{a b}"));
+    assert_int_equal(letter.verb, ILK__LETTER_CHANGE);
+    assert_int_equal(letter.name_len, 21);
+    assert_memory_equal(letter.name, "ilk:sticky:wait:{a b}", 21);
+    assert_null(letter.signal);
+
+    assert_false(READS("1 change"));
+}
+
 static void a_notify_goes_by_ticket(void **state)
 {
     (void)state;
@@ -197,6 +209,7 @@ int main(void)
         TEST(a_wake_up_has_a_waiter_and_maybe_a_name),
         TEST(a_signal_has_a_name_and_data_of_any_bytes),
         TEST(a_signal_may_be_without_data),
+        TEST(a_change_has_the_key_of_a_list),
         TEST(a_notify_goes_by_ticket),
         TEST(what_is_not_exactly_so_is_no_letter),
         TEST(every_cut_of_a_signal_is_shorter_or_none),

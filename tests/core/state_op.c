@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* state_op.c -- waits of events, latches and barriers as machines. */
+#include "state_op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+ilk_client state_client;
+ilk__op state_op;
+static ilk_error error;
+
+int state_op_setup(void **state)
+{
+    if (desk_case_setup(state) != 0)
+        return -1;
+    memset(&state_client, 0, sizeof state_client);
+    state_client.refs = 1;
+    state_client.desk = &desk;
+    ilk__op_init(&state_op, NULL, NULL, 0, NULL);
+    return 0;
+}
+
+int state_op_teardown(void **state)
+{
+    ilk__op_free(&state_op);
+    assert_int_equal(1, state_client.refs);
+    return desk_case_teardown(state);
+}
+
+ilk__waiter *state_waiter(void *handle)
+{
+    return &((ilk__state *)handle)->waiter;
+}
+
+ilk__act state_begin(void *handle, int64_t timeout_ms)
+{
+    ilk__state *self = handle;
+
+    self->waiter.once = timeout_ms == 0;
+    ilk__op_free(&state_op);
+    memset(&error, 0, sizeof error);
+    ilk__op_init(&state_op, self->kind->wait, &self->waiter,
+                 __wrap_ilk__deadline(timeout_ms), &error);
+    return op_start(&state_op);
+}
+
+void assert_state_asks(void *handle, int in_line, const char *script,
+                       const char *keys, const char *rest)
+{
+    const ilk__waiter *waiter = state_waiter(handle);
+    char wanted[2048];
+
+    snprintf(wanted, sizeof wanted, "%s %s %s %s 6000 64 %s", script, keys,
+             in_line ? waiter->entry : "''", desk.client_id, rest);
+    assert_string_equal(op_says(&state_op), wanted);
+}

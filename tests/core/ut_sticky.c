@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_sticky.c -- waits for an event and for a latch, fed with answers. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "state_op.h"
+
+#include <interlock/latch.h>
+#include <interlock/sticky.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static ilk_sticky *sticky;
+static ilk_latch *latch;
+
+static int setup(void **state)
+{
+    ilk_error err = {0};
+
+    if (state_op_setup(state) != 0
+        || ilk_latch_open(&latch, &state_client, "l", 1, 3, NULL, &err))
+        return -1;
+    return ilk_sticky_open(&sticky, &state_client, "e", 1, NULL, &err);
+}
+
+static int teardown(void **state)
+{
+    ilk_sticky_free(sticky);
+    ilk_latch_free(latch);
+    return state_op_teardown(state);
+}
+
+static void assert_asks(int in_line, const char *known)
+{
+    char rest[256];
+
+    snprintf(rest, sizeof rest, "%s %s", state_waiter(sticky)->token, known);
+    assert_state_asks(sticky, in_line, "sticky_wait",
+                      "4 ilk:sticky:{e} ilk:sticky:once:{e} "
+                      "ilk:sticky:wait:{e} ilk:sticky:live:{e}",
+                      rest);
+}
+
+static void stand_in_line(void)
+{
+    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
+    assert_asks(1, "0");
+    assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+}
+
+static void answer_state(int64_t generation, int is_set, const char *data)
+{
+    assert_int_equal(
+        op_answer(&state_op, "*5\r\n:%d\r\n:%d\r\n:%d\r\n:-1\r\n$%zu\r\n%s\r\n",
+                  ILK__CODE_STATE, (int)generation, is_set, strlen(data), data),
+        ILK__ACT_DONE);
+    assert_int_equal(state_op.status, ILK_OK);
+}
+
+static void a_set_event_is_seen_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
+    answer_state(77, 1, "data");
+    assert_int_equal(77, ilk_sticky_generation(sticky));
+    assert_int_equal(1, ilk_sticky_is_set(sticky));
+    assert_string_equal("data", ilk_sticky_data(sticky, NULL));
+    assert_null(state_waiter(sticky)->watch);
+}
+
+static void woken_it_asks_again_in_the_same_place(void **state)
+{
+    char entry[ILK__ENTRY_MAX];
+
+    (void)state;
+    stand_in_line();
+    snprintf(entry, sizeof entry, "%s", state_waiter(sticky)->entry);
+    inbox_hears("1 change ilk:sticky:wait:{e}");
+
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+
+    assert_string_equal(entry, state_waiter(sticky)->entry);
+    assert_asks(1, "0");
+    answer_state(78, 1, "");
+    assert_string_equal("", ilk_sticky_data(sticky, NULL));
+}
+
+/* The message overtakes the answer that says that it stands in line. */
+static void a_change_before_the_answer_is_not_forgotten(void **state)
+{
+    (void)state;
+    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
+    inbox_hears("1 change ilk:sticky:wait:{e}");
+
+    assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SEND);
+    answer_state(79, 1, "");
+}
+
+static void one_message_wakes_all_of_this_client_in_that_list(void **state)
+{
+    ilk_sticky *other = NULL;
+    ilk_error err = {0};
+    ilk__op second;
+
+    (void)state;
+    assert_int_equal(
+        ILK_OK, ilk_sticky_open(&other, &state_client, "e", 1, NULL, &err));
+    stand_in_line();
+    ilk__op_init(&second, state_op.type, state_waiter(other), state_op.deadline,
+                 &err);
+    assert_int_equal(op_start(&second), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&second, "%d -1 7 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+
+    inbox_hears("1 change ilk:sticky:wait:{e}");
+
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_wake(&second, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    ilk__op_free(&second);
+    ilk_sticky_free(other);
+}
+
+static void a_change_of_another_list_wakes_nobody(void **state)
+{
+    (void)state;
+    stand_in_line();
+    inbox_hears("1 change ilk:sticky:wait:{f}");
+    inbox_hears("1 change ilk:sticky:{e}");
+
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+}
+
+static void time_that_runs_out_takes_the_entry_back(void **state)
+{
+    (void)state;
+    stand_in_line();
+    local_ms += 5000;
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_TELL);
+    assert_non_null(strstr(op_says(&state_op), "state_cancel! 4 "));
+    assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(state_op.status, ILK_ETIMEOUT);
+}
+
+static void a_refresh_that_finds_it_gone_asks_again(void **state)
+{
+    ilk__errand *errand;
+
+    (void)state;
+    stand_in_line();
+    desk_tick(ILK__REFRESH_MS);
+    errand = desk_errand();
+    assert_non_null(errand);
+    assert_non_null(strstr(op_says(&errand->op), "state_refresh 4 "));
+    errand_answer(errand, "%d -1 9 1 %d 0 0", ILK__CODE_BUSY, ILK__CODE_GONE);
+    errand_end(errand, ILK_OK);
+
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    answer_state(80, 1, "");
+}
+
+static void an_answer_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(state_begin(sticky, 0), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&state_op, "%d 5", ILK__CODE_STATE),
+                     ILK__ACT_TELL);
+    assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(state_op.status, ILK_EREPLY);
+}
+
+/* ---- the latch ---------------------------------------------------------- */
+
+static void a_latch_asks_with_its_count(void **state)
+{
+    char rest[256];
+
+    (void)state;
+    assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
+    snprintf(rest, sizeof rest, "%s 3 86400000", state_waiter(latch)->token);
+    assert_state_asks(latch, 1, "latch_wait",
+                      "4 ilk:latch:{l} ilk:latch:once:{l} ilk:latch:wait:{l} "
+                      "ilk:latch:live:{l}",
+                      rest);
+    assert_int_equal(op_answer(&state_op, "%d 0", ILK__CODE_STATE),
+                     ILK__ACT_DONE);
+    assert_int_equal(state_op.status, ILK_OK);
+}
+
+static void a_latch_that_was_begun_anew_with_another_count_ends_it(void **state)
+{
+    (void)state;
+    assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+    inbox_hears("1 change ilk:latch:wait:{l}");
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+
+    assert_int_equal(op_answer(&state_op, "%d 4", ILK__CODE_DIFFERS),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(state_op.status, ILK_EDIFFERS);
+    assert_string_equal(state_op.err->msg,
+                        "the latch counts down from 4, not 3");
+    assert_null(state_waiter(latch)->watch);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_set_event_is_seen_at_once),
+        TEST(woken_it_asks_again_in_the_same_place),
+        TEST(a_change_before_the_answer_is_not_forgotten),
+        TEST(one_message_wakes_all_of_this_client_in_that_list),
+        TEST(a_change_of_another_list_wakes_nobody),
+        TEST(time_that_runs_out_takes_the_entry_back),
+        TEST(a_refresh_that_finds_it_gone_asks_again),
+        TEST(an_answer_of_another_shape_is_refused),
+        TEST(a_latch_asks_with_its_count),
+        TEST(a_latch_that_was_begun_anew_with_another_count_ends_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
