@@ -18,7 +18,7 @@ static int address_of(struct sockaddr_un *address, const char *path)
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     snprintf(address->sun_path, sizeof address->sun_path, "%.107s", path);
-    return socket(AF_UNIX, SOCK_STREAM, 0);
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
 static void hang_up(proxy_pair *pair)
@@ -43,10 +43,11 @@ static void send_all(int fd, const char *data, size_t len)
     }
 }
 
+/* A server that is started meanwhile must not inherit what is open. */
 static void accept_one(proxy *p)
 {
     struct sockaddr_un address;
-    int client = accept(p->listener, NULL, NULL);
+    int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
 
     for (int i = 0; i < PROXY_PAIRS && client >= 0; i++) {
         proxy_pair *pair = &p->pairs[i];
