@@ -77,8 +77,8 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
 
 #define ILK__STATE_WAIT(what, ask_, reply_)                                    \
     {                                                                          \
-        .name = #what, .script = ILK__SCRIPT_##what, .ask = ask_,              \
-        .reply = reply_, .start = ilk__wait_start, .wake = ilk__wait_wake,     \
+        .name = #what, .script = ILK__SCRIPT_##what, .ask = (ask_),            \
+        .reply = (reply_), .start = ilk__wait_start, .wake = ilk__wait_wake,   \
         .failed = ilk__wait_failed, .told = ilk__wait_told                     \
     }
 #define ILK__STATE_REFRESH(what)                                               \

@@ -15,6 +15,16 @@ static int is(const conf_word *word, const char *text)
     return strcmp(word->text, text) == 0;
 }
 
+static int64_t number_of(const char *text)
+{
+    char *end = NULL;
+    int64_t value = strtoll(text, &end, 10);
+
+    if (end == text || *end != '\0')
+        fail_msg("\"%s\" is no number", text);
+    return value;
+}
+
 /* The word behind "->"; the default when there is none. */
 static const conf_word *answer(const conf_word *words, int count)
 {
@@ -36,7 +46,7 @@ static void expect_number(const conf_word *words, int count, ilk_status st,
     if (st)
         expect(words, count, st);
     else
-        assert_int_equal(number, atoll(answer(words, count)->text));
+        assert_int_equal(number, number_of(answer(words, count)->text));
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -48,7 +58,7 @@ static ilk_status open_event(conf_state_handle *h, ilk_client *client,
 
     ilk_sticky_opts_init(&opts, sizeof opts);
     if (count > 4 && strncmp(words[4].text, "ttl_ms=", 7) == 0)
-        opts.ttl_ms = atoll(words[4].text + 7);
+        opts.ttl_ms = number_of(words[4].text + 7);
     return ilk_sticky_open(&h->sticky, client, words[3].text, words[3].len,
                            &opts, &err);
 }
@@ -58,7 +68,7 @@ static int open_handle(conf_state *self, ilk_client *client,
 {
     conf_state_handle *h = &self->handles[self->count];
     const conf_word *name = &words[3];
-    int64_t number = count > 4 ? atoll(words[4].text) : 0;
+    int64_t number = count > 4 ? number_of(words[4].text) : 0;
     ilk_status st;
 
     assert_true(self->count < CONF_STATE_HANDLES);
@@ -95,7 +105,7 @@ static void look_at_event(conf_state *self, const ilk_sticky *sticky,
     size_t len;
 
     if (is(&words[1], "is_set")) {
-        assert_int_equal(atoi(wanted->text), ilk_sticky_is_set(sticky));
+        assert_int_equal(number_of(wanted->text), ilk_sticky_is_set(sticky));
     } else if (is(&words[1], "data")) {
         const char *data = ilk_sticky_data(sticky, &len);
 
@@ -123,11 +133,11 @@ static void run_event(conf_state *self, ilk_sticky *sticky,
         expect(words, count, ilk_sticky_read(sticky, &err));
     else if (is(verb, "wait"))
         expect(words, count,
-               ilk_sticky_wait(sticky, atoll(words[2].text), &err));
+               ilk_sticky_wait(sticky, number_of(words[2].text), &err));
     else if (is(verb, "change"))
-        expect(
-            words, count,
-            ilk_sticky_wait_change(sticky, known, atoll(words[2].text), &err));
+        expect(words, count,
+               ilk_sticky_wait_change(sticky, known, number_of(words[2].text),
+                                      &err));
     else
         look_at_event(self, sticky, words, count);
 }
@@ -138,8 +148,9 @@ static void run_barrier(ilk_barrier *barrier, const conf_word *words, int count)
     int64_t number = 0;
 
     if (is(verb, "wait")) {
-        expect(words, count,
-               ilk_barrier_wait(barrier, atoll(words[2].text), &number, &err));
+        expect(
+            words, count,
+            ilk_barrier_wait(barrier, number_of(words[2].text), &number, &err));
     } else if (is(verb, "reset")) {
         expect(words, count, ilk_barrier_reset(barrier, &err));
     } else {
@@ -156,10 +167,12 @@ static void run_latch(ilk_latch *latch, const conf_word *words, int count)
     int64_t left = 0;
 
     if (is(verb, "count_down")) {
-        expect(words, count,
-               ilk_latch_count_down(latch, atoll(words[2].text), NULL, &err));
+        expect(
+            words, count,
+            ilk_latch_count_down(latch, number_of(words[2].text), NULL, &err));
     } else if (is(verb, "wait")) {
-        expect(words, count, ilk_latch_wait(latch, atoll(words[2].text), &err));
+        expect(words, count,
+               ilk_latch_wait(latch, number_of(words[2].text), &err));
     } else if (is(verb, "reset")) {
         expect(words, count, ilk_latch_reset(latch, &err));
     } else {

@@ -30,7 +30,7 @@ static int teardown(void **state)
 /* What it asks for in this mode, with this number known. */
 static void assert_asks(const char *mode, int number)
 {
-    char rest[256];
+    char rest[512];
 
     snprintf(rest, sizeof rest, "%s %s 3 3600000 %d %s", mode,
              state_waiter(barrier)->token, number, desk.label);

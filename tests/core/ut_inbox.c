@@ -31,7 +31,8 @@ static int teardown(void **state)
 static void assert_link_sends(const char *words)
 {
     assert_int_equal(ilk__buf_len(&inbox_ear.link.out), strlen(words));
-    assert_memory_equal(ilk__buf_data(&inbox_ear.link.out), words, strlen(words));
+    assert_memory_equal(ilk__buf_data(&inbox_ear.link.out), words,
+                        strlen(words));
     ilk__buf_take(&inbox_ear.link.out, strlen(words));
 }
 

@@ -33,7 +33,7 @@ static int teardown(void **state)
 
 static void assert_asks(int in_line, const char *known)
 {
-    char rest[256];
+    char rest[512];
 
     snprintf(rest, sizeof rest, "%s %s", state_waiter(sticky)->token, known);
     assert_state_asks(sticky, in_line, "sticky_wait",
@@ -175,7 +175,7 @@ static void an_answer_of_another_shape_is_refused(void **state)
 
 static void a_latch_asks_with_its_count(void **state)
 {
-    char rest[256];
+    char rest[512];
 
     (void)state;
     assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
