@@ -63,12 +63,17 @@ static ilk_status open_event(conf_state_handle *h, ilk_client *client,
                            &opts, &err);
 }
 
+static int64_t second_number(const conf_word *words, int count)
+{
+    assert_true(count > 4);
+    return number_of(words[4].text);
+}
+
 static int open_handle(conf_state *self, ilk_client *client,
                        const conf_word *words, int count)
 {
     conf_state_handle *h = &self->handles[self->count];
     const conf_word *name = &words[3];
-    int64_t number = count > 4 ? number_of(words[4].text) : 0;
     ilk_status st;
 
     assert_true(self->count < CONF_STATE_HANDLES);
@@ -76,10 +81,10 @@ static int open_handle(conf_state *self, ilk_client *client,
         st = open_event(h, client, words, count);
     else if (is(&words[2], "barrier"))
         st = ilk_barrier_open(&h->barrier, client, name->text, name->len,
-                              number, NULL, &err);
+                              second_number(words, count), NULL, &err);
     else if (is(&words[2], "latch"))
-        st = ilk_latch_open(&h->latch, client, name->text, name->len, number,
-                            NULL, &err);
+        st = ilk_latch_open(&h->latch, client, name->text, name->len,
+                            second_number(words, count), NULL, &err);
     else
         return 0;
     snprintf(h->word, sizeof h->word, "%.63s", words[0].text);
