@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_semaphore_line.c -- waiting for permits: order, limits, ends of waits. */
+/* ct_semaphore_line.c -- waiting for permits: order, cost, ends of waits. */
 #include "semaphore_case.h"
 
 #include <signal.h>
@@ -149,89 +149,65 @@ static void a_barger_passes_those_who_wait(void **state)
     ilk_client_free(client);
 }
 
-/* ---- the limit ---------------------------------------------------------- */
+/* ---- what it costs ------------------------------------------------------ */
 
-static void another_limit_is_told_by_both_numbers(void **state)
+enum { CROWD = 24, TURNS = 40 };
+
+static _Atomic int64_t turns_done;
+
+static void *take_turns(void *arg)
 {
-    ilk_client *client = open_client();
-    ilk_semaphore *s3 = open_semaphore(client, "diff", 3);
-    ilk_semaphore *s4 = open_semaphore(client, "diff", 4);
-    ilk_error err = {0};
+    ilk_semaphore *s = arg;
 
-    (void)state;
-    assert_status(ILK_OK, ilk_semaphore_acquire(s3, 0, &err));
-    for (int64_t timeout = 0; timeout <= 1000; timeout += 1000) {
-        assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s4, timeout, &err));
-        assert_string_equal("the semaphore has limit 3, this handle has 4",
-                            err.msg);
-    }
-    await_in_line("diff", 0);
-    assert_status(ILK_OK, ilk_semaphore_release(s3, &err));
-    assert_status(ILK_OK, ilk_semaphore_acquire(s4, 0, &err));
-    assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s3, 0, &err));
-    ilk_semaphore_free(s3);
-    ilk_semaphore_free(s4);
-    ilk_client_free(client);
+    for (int i = 0; i < TURNS; i++)
+        if (ilk_semaphore_acquire(s, 30000, NULL) == ILK_OK
+            && ilk_semaphore_release(s, NULL) == ILK_OK)
+            atomic_fetch_add(&turns_done, 1);
+    return NULL;
 }
 
-static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
+static int64_t scripts_run(void)
 {
-    ilk_client *client = open_client();
-    ilk_semaphore *s[4];
-    ilk_error err = {0};
-    sem_taker t[4];
+    const char *info = fixture_command(&fx, "INFO commandstats");
+    const char *at = strstr(info, "cmdstat_evalsha:calls=");
+
+    assert_non_null(at);
+    return strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10);
+}
+
+/* And one refresh for each client every 2 s. */
+static void an_acquisition_in_a_crowd_costs_two_commands(void **state)
+{
+    ilk_client *clients[4];
+    ilk_semaphore *s[CROWD];
+    pthread_t threads[CROWD];
+    int64_t began = fixture_now_ms(), ran, refreshes;
 
     (void)state;
+    atomic_store(&turns_done, 0);
     for (int i = 0; i < 4; i++)
-        s[i] = open_semaphore(client, "limit", 1);
-    assert_status(ILK_OK, ilk_semaphore_acquire(s[0], 0, &err));
-    for (int i = 1; i < 4; i++) {
-        start_sem_taker(&t[i], s[i], -1);
-        await_in_line("limit", i);
-    }
-    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 3, &err));
-    assert_sem_took(ILK_OK, &t[1]);
-    assert_sem_took(ILK_OK, &t[2]);
-    assert_still_waits(&t[3]);
+        clients[i] = open_client();
+    for (int i = 0; i < CROWD; i++)
+        s[i] = open_semaphore(clients[i % 4], "cost", 3);
+    fixture_command(&fx, "CONFIG RESETSTAT");
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(0,
+                         pthread_create(&threads[i], NULL, take_turns, s[i]));
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(threads[i], NULL);
+    ran = scripts_run();
+    refreshes = 4 * (1 + (fixture_now_ms() - began) / 2000);
+    print_message("%lld scripts for %d acquisitions\n", (long long)ran,
+                  CROWD * TURNS);
 
-    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 1, &err));
-    assert_int_equal(1, ilk_semaphore_held(s[2]));
-    assert_status(ILK_OK, ilk_semaphore_release(s[0], &err));
-    assert_status(ILK_OK, ilk_semaphore_release(s[1], &err));
-    assert_still_waits(&t[3]);
-    assert_status(ILK_OK, ilk_semaphore_release(s[2], &err));
-    assert_sem_took(ILK_OK, &t[3]);
-    for (int i = 0; i < 4; i++)
+    assert_int_equal(CROWD * TURNS, atomic_load(&turns_done));
+    /* the first of each handle may try before its client has an inbox */
+    assert_in_range(ran, 2 * CROWD * TURNS,
+                    2 * CROWD * TURNS + CROWD + refreshes);
+    for (int i = 0; i < CROWD; i++)
         ilk_semaphore_free(s[i]);
-    ilk_client_free(client);
-}
-
-static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
-{
-    ilk_client *client = open_client();
-    ilk_semaphore *one = open_semaphore(client, "low", 3);
-    ilk_semaphore *big = open_semaphore_with(client, "low", 3, 3, 0, 0);
-    ilk_error err = {0};
-    sem_taker t;
-
-    (void)state;
-    assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
-    start_sem_taker(&t, big, -1);
-    await_in_line("low", 1);
-    assert_status(ILK_OK, ilk_semaphore_set_limit(one, 2, &err));
-    assert_sem_took(ILK_EDIFFERS, &t);
-    assert_string_equal("the semaphore has limit 2 now, this handle asks for "
-                        "3 permits",
-                        t.err.msg);
-    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(big, 2, &err));
-    assert_string_equal("limit must be 3 (this handle's permits) to 1024, "
-                        "got 2",
-                        err.msg);
-    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 1025, &err));
-    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 0, &err));
-    ilk_semaphore_free(one);
-    ilk_semaphore_free(big);
-    ilk_client_free(client);
+    for (int i = 0; i < 4; i++)
+        ilk_client_free(clients[i]);
 }
 
 /* ---- ends of waits ------------------------------------------------------ */
@@ -345,11 +321,8 @@ int main(void)
         cmocka_unit_test_setup(one_that_gives_up_lets_those_behind_in, flush),
         cmocka_unit_test_setup(a_time_out_is_kept_and_leaves_nothing, flush),
         cmocka_unit_test_setup(a_barger_passes_those_who_wait, flush),
-        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
-        cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
+        cmocka_unit_test_setup(an_acquisition_in_a_crowd_costs_two_commands,
                                flush),
-        cmocka_unit_test_setup(
-            one_that_waits_for_more_than_a_lowered_limit_is_told, flush),
         cmocka_unit_test_setup(a_signal_parks_the_wait_and_acquire_takes_it_up,
                                flush),
         cmocka_unit_test_setup(close_ends_a_wait, flush),

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_semaphore_limit.c -- the limit: told when it differs, raised, lowered. */
+#include "semaphore_case.h"
+
+#include <string.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+static int flush(void **state)
+{
+    (void)state;
+    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
+}
+
+static void another_limit_is_told_by_both_numbers(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *s3 = open_semaphore(client, "diff", 3);
+    ilk_semaphore *s4 = open_semaphore(client, "diff", 4);
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(s3, 0, &err));
+    for (int64_t timeout = 0; timeout <= 1000; timeout += 1000) {
+        assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s4, timeout, &err));
+        assert_string_equal("the semaphore has limit 3, this handle has 4",
+                            err.msg);
+    }
+    await_in_line("diff", 0);
+    assert_status(ILK_OK, ilk_semaphore_release(s3, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s4, 0, &err));
+    assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s3, 0, &err));
+    ilk_semaphore_free(s3);
+    ilk_semaphore_free(s4);
+    ilk_client_free(client);
+}
+
+static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *s[4];
+    ilk_error err = {0};
+    sem_taker t[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        s[i] = open_semaphore(client, "limit", 1);
+    assert_status(ILK_OK, ilk_semaphore_acquire(s[0], 0, &err));
+    for (int i = 1; i < 4; i++) {
+        start_sem_taker(&t[i], s[i], -1);
+        await_in_line("limit", i);
+    }
+    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 3, &err));
+    assert_sem_took(ILK_OK, &t[1]);
+    assert_sem_took(ILK_OK, &t[2]);
+    assert_still_waits(&t[3]);
+
+    assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 1, &err));
+    assert_int_equal(1, ilk_semaphore_held(s[2]));
+    assert_status(ILK_OK, ilk_semaphore_release(s[0], &err));
+    assert_status(ILK_OK, ilk_semaphore_release(s[1], &err));
+    assert_still_waits(&t[3]);
+    assert_status(ILK_OK, ilk_semaphore_release(s[2], &err));
+    assert_sem_took(ILK_OK, &t[3]);
+    for (int i = 0; i < 4; i++)
+        ilk_semaphore_free(s[i]);
+    ilk_client_free(client);
+}
+
+static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *one = open_semaphore(client, "low", 3);
+    ilk_semaphore *big = open_semaphore_with(client, "low", 3, 3, 0, 0);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
+    start_sem_taker(&t, big, -1);
+    await_in_line("low", 1);
+    assert_status(ILK_OK, ilk_semaphore_set_limit(one, 2, &err));
+    assert_sem_took(ILK_EDIFFERS, &t);
+    assert_string_equal("the semaphore has limit 2 now, this handle asks for "
+                        "3 permits",
+                        t.err.msg);
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(big, 2, &err));
+    assert_string_equal("limit must be 3 (this handle's permits) to 1024, "
+                        "got 2",
+                        err.msg);
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 1025, &err));
+    assert_status(ILK_EINVAL, ilk_semaphore_set_limit(one, 0, &err));
+    ilk_semaphore_free(one);
+    ilk_semaphore_free(big);
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
+        cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
+                               flush),
+        cmocka_unit_test_setup(
+            one_that_waits_for_more_than_a_lowered_limit_is_told, flush),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
