@@ -105,10 +105,27 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
     ilk_client_free(client);
 }
 
+static void a_limit_set_before_the_first_use_holds(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *a = open_semaphore(client, "first", 1);
+    ilk_semaphore *b = open_semaphore(client, "first", 1);
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_set_limit(a, 2, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(a, 0, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(b, 0, &err));
+    ilk_semaphore_free(a);
+    ilk_semaphore_free(b);
+    ilk_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
+        cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds, flush),
         cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
                                flush),
         cmocka_unit_test_setup(

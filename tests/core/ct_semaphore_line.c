@@ -117,6 +117,15 @@ static void a_time_out_is_kept_and_leaves_nothing(void **state)
     ilk_client_free(client);
 }
 
+static int64_t scripts_run(void)
+{
+    const char *info = fixture_command(&fx, "INFO commandstats");
+    const char *at = strstr(info, "cmdstat_evalsha:calls=");
+
+    assert_non_null(at);
+    return strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10);
+}
+
 static void a_barger_passes_those_who_wait(void **state)
 {
     ilk_client *client = open_client();
@@ -136,10 +145,15 @@ static void a_barger_passes_those_who_wait(void **state)
     assert_status(ILK_OK, ilk_semaphore_acquire(rude, 0, &err));
     start_sem_taker(&tl, late, -1);
     await_in_line("barge", 2);
+    assert_memory_equal(
+        "1 w ", fixture_command(&fx, "ZRANGE ilk:semaphore:wait:{barge} 1 1"),
+        4);
     assert_status(ILK_OK, ilk_semaphore_release(one, &err));
     assert_still_waits(&t);
+    fixture_command(&fx, "CONFIG RESETSTAT");
     assert_status(ILK_OK, ilk_semaphore_release(rude, &err)); /* wakes */
     assert_sem_took(ILK_OK, &t);
+    assert_in_range(scripts_run(), 2, 4); /* it was not granted: it asked */
     assert_status(ILK_OK, ilk_semaphore_release(big, &err)); /* wakes it */
     assert_sem_took(ILK_OK, &tl);
     ilk_semaphore_free(one);
@@ -164,15 +178,6 @@ static void *take_turns(void *arg)
             && ilk_semaphore_release(s, NULL) == ILK_OK)
             atomic_fetch_add(&turns_done, 1);
     return NULL;
-}
-
-static int64_t scripts_run(void)
-{
-    const char *info = fixture_command(&fx, "INFO commandstats");
-    const char *at = strstr(info, "cmdstat_evalsha:calls=");
-
-    assert_non_null(at);
-    return strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10);
 }
 
 /* And one refresh for each client every 2 s. */
