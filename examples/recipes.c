@@ -60,7 +60,7 @@ static void wait_for(const char *channel, const char *id)
     must(ilk_listener_open(&listener, client, STR(channel), id,
                            id ? strlen(id) : 0, &err));
     must(ilk_listener_wait(&items, listener, -1, &err));
-    must(ilk_listener_leave(NULL, listener, &err));
+    must(ilk_listener_leave(NULL, NULL, listener, 0, &err));
     show(items, 1);
     ilk_listener_free(listener);
 }

@@ -317,11 +317,12 @@ static int say_goodbye(ilk_listener *self, pile *left)
     return 0;
 }
 
-static ilk_status pass_on(ilk_listener *self, const pile *left, ilk_error *err)
+static ilk_status pass_on(ilk_listener *self, const pile *left, size_t first,
+                          ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    for (size_t i = 0; i < left->count; i++) {
+    for (size_t i = first; i < left->count; i++) {
         const ilk__reply *data = left->replies[i]->items[2];
         int64_t heard = 0;
         ilk_status one = ilk_recipes_signal(
@@ -334,28 +335,46 @@ static ilk_status pass_on(ilk_listener *self, const pile *left, ilk_error *err)
     return st;
 }
 
-ilk_status ilk_listener_leave(int64_t *out_lost, ilk_listener *self,
-                              ilk_error *err)
+static ilk_status leave(ilk_items **out, ilk_listener *self, int taking,
+                        ilk_error *err)
 {
     pile left = {0};
-    ilk_status st = enter(self, err);
+    ilk_status st = ILK_OK;
 
-    if (out_lost)
-        *out_lost = 0;
-    if (st)
-        return st;
-    self->lost = 0;
-    if (self->side.conn) {
-        (void)say_goodbye(self, &left);
-        ilk__side_close(&self->side);
-        if (self->prefix_len)
-            st = pass_on(self, &left, err);
+    (void)say_goodbye(self, &left);
+    ilk__side_close(&self->side);
+    if (taking && left.count)
+        st = take(out, left.replies[0], err);
+    if (self->prefix_len) {
+        ilk_status one = pass_on(self, &left, taking ? 1 : 0, st ? NULL : err);
+
+        st = st ? st : one;
     }
-    if (out_lost)
-        *out_lost = self->lost;
     for (size_t i = 0; i < left.count; i++)
         ilk__reply_free(left.replies[i]);
     ilk__free(left.replies);
+    return st;
+}
+
+ilk_status ilk_listener_leave(ilk_items **out, int64_t *out_lost,
+                              ilk_listener *self, int taking, ilk_error *err)
+{
+    ilk_status st;
+
+    if (out)
+        *out = NULL;
+    if (out_lost)
+        *out_lost = 0;
+    if (taking && !out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    st = enter(self, err);
+    if (st)
+        return st;
+    self->lost = 0;
+    if (self->side.conn)
+        st = leave(out, self, taking, err);
+    if (out_lost)
+        *out_lost = self->lost;
     self->busy = 0;
     return st;
 }

@@ -222,10 +222,16 @@ local function wait(self, channel, myid, timeout_ms)
   ran, found, msg, code = pcall(raw.wait, ms, function(left)
     return core.ilk_listener_wait(listener, left)
   end)
-  core.ilk_listener_leave(listener)
+  -- Out of time, or just not: what has come until now is ours.
+  local in_vain = ran and found == false
+  local last = core.ilk_listener_leave(listener, in_vain and 1 or 0)
   if not ran then
     error(found, 0)
-  elseif not found then
+  end
+  if in_vain and last and core.ilk_items_count(last) > 0 then
+    found = raw.list(last)
+  end
+  if not found then
     return found, msg, code
   end
   return {

@@ -239,12 +239,19 @@ def listen(
         0 if mark is None else len(mark),
     )
     listener = ffi.gc(out[0], lib.ilk_listener_free)
+    found: list[bytes] | None = None
     lost = ffi.new("int64_t *")
+    last = ffi.new("ilk_items **")
+    err = _ffi.new_error()
     try:
         found = blocking(client, lib.ilk_listener_wait, listener, timeout)
-    finally:
-        err = _ffi.new_error()
-        status = lib.ilk_listener_leave(lost, listener, err)
+    except BaseException:
+        lib.ilk_listener_leave(ffi.NULL, lost, listener, 0, err)
+        raise
+    # Out of time, or just not: what has come until now is ours.
+    in_vain = found is None
+    status = lib.ilk_listener_leave(last, lost, listener, in_vain, err)
+    found = found or contents(last[0]) or None
     if status not in (_ffi.OK, lib.ILK_ECLOSED) and found is None:
         raise _ffi.failure(status, err)
     return found, int(lost[0])

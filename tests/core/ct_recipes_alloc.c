@@ -102,7 +102,7 @@ static ilk_status listen(ilk_error *err)
         st = ilk_listener_wait(&items, ear, 1000, err);
     ilk_items_free(items);
     if (ear)
-        ilk_listener_leave(NULL, ear, NULL);
+        ilk_listener_leave(NULL, NULL, ear, 0, NULL);
     ilk_listener_free(ear);
     return st;
 }

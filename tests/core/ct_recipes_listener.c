@@ -68,7 +68,7 @@ static void a_listener_hears_between_its_waits_and_after_a_break(void **state)
     assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, ear, 200, &err));
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 3"));
     assert_hears(ear, "3");
-    assert_status(ILK_OK, ilk_listener_leave(NULL, ear, &err));
+    assert_status(ILK_OK, ilk_listener_leave(NULL, NULL, ear, 0, &err));
     assert_int_equal(0, fixture_int(&fx, "PUBLISH ch 4"));
     ilk_listener_free(ear);
 }
@@ -117,11 +117,36 @@ static void what_comes_behind_the_message_is_passed_on(void **state)
     for (int i = 1; i <= 3; i++)
         assert_int_equal(1, fixture_int(&fx, "PUBLISH j:a %d", i));
     assert_hears(a, "1");
-    assert_status(ILK_OK, ilk_listener_leave(&lost, a, &err));
+    assert_status(ILK_OK, ilk_listener_leave(NULL, &lost, a, 0, &err));
     assert_int_equal(1, lost);
     assert_hears(b, "2");
-    assert_status(ILK_OK, ilk_listener_leave(&lost, b, &err));
+    assert_status(ILK_OK, ilk_listener_leave(NULL, &lost, b, 0, &err));
     assert_int_equal(0, lost);
+    ilk_listener_free(a);
+    ilk_listener_free(b);
+}
+
+/* A wait that times out while its signal is on the way. */
+static void what_came_at_the_last_moment_can_be_taken(void **state)
+{
+    ilk_listener *a = open_listener("j:", "a"), *b = open_listener("j:", "b");
+    ilk_items *items = NULL;
+    ilk_error err = {0};
+    int64_t lost = -1;
+
+    (void)state;
+    assert_silent(a);
+    assert_silent(b);
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH j:a 1"));
+    assert_int_equal(1, fixture_int(&fx, "PUBLISH j:a 2"));
+    assert_status(ILK_OK, ilk_listener_leave(&items, &lost, a, 1, &err));
+    assert_string_equal("1", ilk_items_data(items, 1, NULL));
+    assert_int_equal(0, lost);
+    ilk_items_free(items);
+    assert_hears(b, "2");
+    assert_status(ILK_OK, ilk_listener_leave(&items, NULL, b, 1, &err));
+    assert_null(items);
+    assert_status(ILK_OK, ilk_listener_leave(&items, NULL, b, 1, &err));
     ilk_listener_free(a);
     ilk_listener_free(b);
 }
@@ -146,8 +171,9 @@ static void arguments_without_sense_are_refused(void **state)
     made = open_listener("c", "");
     REFUSED(ilk_listener_wait(NULL, made, 0, &err));
     REFUSED(ilk_listener_wait(&items, made, -2, &err));
-    REFUSED(ilk_listener_leave(NULL, NULL, &err));
-    assert_status(ILK_OK, ilk_listener_leave(NULL, made, &err));
+    REFUSED(ilk_listener_leave(NULL, NULL, NULL, 0, &err));
+    REFUSED(ilk_listener_leave(NULL, NULL, made, 1, &err));
+    assert_status(ILK_OK, ilk_listener_leave(NULL, NULL, made, 0, &err));
     ilk_listener_free(made);
     ilk_listener_free(NULL);
 }
@@ -158,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_listener_hears_between_its_waits_and_after_a_break),
         cmocka_unit_test(one_waiter_is_signalled_once_until_it_waits_again),
         cmocka_unit_test(what_comes_behind_the_message_is_passed_on),
+        cmocka_unit_test(what_came_at_the_last_moment_can_be_taken),
         cmocka_unit_test(arguments_without_sense_are_refused),
     };
 

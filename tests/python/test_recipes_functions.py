@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import signal
 import threading
 import time
 import uuid
 
+import interlock
 import pytest
 from interlock import recipes
 from interlock.recipes import acquire_lock, release_lock
@@ -192,3 +194,60 @@ def test_a_long_due_list_comes_in_one_answer(client, server, name):
         server.call("ZADD", name, *pairs)
     tasks = recipes.delayed_queue_pop(client, name)
     assert tasks == [f"{n:05}".encode() for n in range(2500)]
+
+
+def test_each_signal_reaches_one_of_waiters_that_come_and_go(client, name):
+    r = recipes.bind(client)
+    heard, over = [], threading.Event()
+
+    def wait(number):
+        turn = 0
+        while not over.is_set():
+            message = r.wait_single(name, f".{number}.{turn}", timeout=0.02)
+            if message is not None:
+                heard.append(message["data"])
+            turn += 1
+
+    threads = [threading.Thread(target=wait, args=(n,)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    sent = []
+    end = time.monotonic() + 60
+    while len(sent) < 300 and time.monotonic() < end:
+        if r.signal_single(name, str(len(sent))):
+            sent.append(b"%d" % len(sent))
+    time.sleep(0.1)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert len(sent) == 300
+    assert sorted(heard) == sorted(sent)
+
+
+def test_closing_the_client_ends_waits(url, name):
+    for wait in (
+        lambda conn: recipes.bind(conn).wait(name),
+        lambda conn: recipes.Consumer(conn, [name]).pop(),
+        lambda conn: recipes.worker_watch_queue(conn, name, {}),
+    ):
+        conn = interlock.connect(url)
+        timer = threading.Timer(0.2, conn.close)
+        timer.start()
+        with pytest.raises(interlock.ClosedError):
+            wait(conn)
+        timer.join()
+
+
+def test_a_consumer_is_its_processs_own(client, server, name):
+    consumer = recipes.Consumer(client, [name])
+    server.call("RPUSH", name, "a", "b")
+    assert consumer.pop(0) == (name.encode(), b"a")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            consumer.pop(0)
+        except interlock.ForkedError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert consumer.done() is True

@@ -50,10 +50,7 @@ typedef struct ilk_consumer ilk_consumer;
 typedef struct ilk_listener ilk_listener;
 
 /**
- * How many values were read.
- *
- * @param items  the values; may be NULL
- * @return their number
+ * How many values were read; 0 for NULL.
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API size_t ilk_items_count(const ilk_items *items);
@@ -72,9 +69,7 @@ ILK_API const char *ilk_items_data(const ilk_items *items, size_t index,
                                    size_t *out_len);
 
 /**
- * Free values.
- *
- * @param items  may be NULL
+ * Free values; NULL is fine.
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_items_free(ilk_items *items);
@@ -305,21 +300,25 @@ ILK_API ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *listener,
                                      int64_t timeout_ms, ilk_error *err);
 
 /**
- * Stop listening. With an id, messages that nobody waited for are passed on
- * to others with the same beginning.
+ * Stop listening. What came and was not waited for: the first may be taken
+ * still, as a wait that timed out would; with an id, the others are passed on
+ * to waiters with the same beginning.
  *
- * @param[out] out_lost  of those, how many nobody was there for; may be NULL
+ * @param[out] out       the first, as from ilk_listener_wait(), or NULL; NULL
+ *                       when `take` is 0
+ * @param[out] out_lost  how many nobody was there for; may be NULL
  * @param listener       the listener; it may wait again later
+ * @param take           0 or 1
  * @return ILK_OK; what hindered it from passing messages on
- * Threads: one thread at a time. Blocks: a round trip or two. Since: 0.1
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: a round trip or two. Since: 0.1
  */
-ILK_API ilk_status ilk_listener_leave(int64_t *out_lost, ilk_listener *listener,
+ILK_API ilk_status ilk_listener_leave(ilk_items **out, int64_t *out_lost,
+                                      ilk_listener *listener, int take,
                                       ilk_error *err);
 
 /**
- * Free a listener.
- *
- * @param listener  may be NULL
+ * Free a listener; NULL is fine.
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_listener_free(ilk_listener *listener);
