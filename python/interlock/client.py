@@ -14,19 +14,15 @@ from . import _ffi, _fork, errors
 from . import inspect as _inspect
 from . import lock as _lock
 from . import semaphore as _semaphore
+from ._columns import Columns
 from ._core import ffi, lib
 from ._ffi import Name
 from ._lease import Lease, Options
-from .barrier import Barrier
-from .election import Election, ElectionOptions
 from .events import Events
-from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
-from .semaphore import Semaphore, SemaphoreOptions
 from .stats import Stats
-from .sticky import Sticky
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,7 +72,7 @@ def connect(
     )
 
 
-class Client:
+class Client(Columns):
     """What :func:`connect` returns; closed by ``close()`` or ``with``.
 
     In a forked child it opens connections and an identity of its own at the
@@ -225,85 +221,6 @@ class Client:
             ttl, wait, renew, True, reentrant, max_hold, "plain", foreign_poll
         )
         return RWLock(self, name, options)
-
-    def election(
-        self,
-        name: Name,
-        *,
-        ttl: float = 20.0,
-        value: bytes = b"",
-        identity: Name | None = None,
-        renew: bool = True,
-        max_hold: float | None = None,
-    ) -> Election:
-        """Make a candidate in the election of this name; nothing is sent.
-
-        - ``ttl``: the lease of a leader, in seconds, renewed while this
-          process lives unless ``renew=False``, and no longer than ``max_hold``
-          in all.
-        - ``value``: what it publishes while it leads, up to 64 KiB.
-        - ``identity``: a process that comes back under the identity of the
-          leader within its lease leads on, in the same term. It belongs to
-          one process at a time.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        options = ElectionOptions(ttl, value, identity, renew, max_hold)
-        return Election(self, name, options)
-
-    def semaphore(
-        self,
-        name: Name,
-        limit: int,
-        *,
-        permits: int = 1,
-        ttl: float = 30.0,
-        wait: float | None = None,
-        renew: bool = True,
-        fair: bool = True,
-        max_hold: float | None = None,
-    ) -> Semaphore:
-        """Make a handle for some permits of a semaphore; nothing is sent.
-
-        ``limit`` permits, 1 to 1024, are held at a time by all handles of the
-        name together, ``permits`` of them by this handle. While the semaphore
-        is in use everybody must name the same limit; ``set_limit()`` changes
-        it. The other options are those of :meth:`lock`; ``fair=False`` takes
-        free permits past those who wait.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
-        return Semaphore(self, name, limit, options)
-
-    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
-        """Make an event that stays set until it is cleared; nothing is sent.
-
-        ``ttl``: a set lasts so many seconds; None, until it is cleared.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        return Sticky(self, name, ttl)
-
-    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
-        """Make a barrier for so many parties, at most 1024; nothing is sent.
-
-        The server forgets it after ``keep`` seconds in which nobody arrived or
-        waited; until then another number of parties is refused.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        return Barrier(self, name, parties, keep)
-
-    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
-        """Make a latch that is counted down from ``count``; nothing is sent.
-
-        The server forgets it after ``keep`` seconds in which nobody counted
-        down and nobody waited; until then another count is refused.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        return Latch(self, name, count, keep)
 
     def inspect(self, name: Name) -> _inspect.Info:
         """Look at one name without touching it.

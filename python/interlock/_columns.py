@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""What a client makes beside locks: a method for each column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ._ffi import Name
+from .barrier import Barrier
+from .election import Election, ElectionOptions
+from .latch import Latch
+from .semaphore import Semaphore, SemaphoreOptions
+from .sticky import Sticky
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Columns:
+    """A part of :class:`Client`."""
+
+    def _client(self) -> Client:
+        return cast("Client", self)
+
+    def election(
+        self,
+        name: Name,
+        *,
+        ttl: float = 20.0,
+        value: bytes = b"",
+        identity: Name | None = None,
+        renew: bool = True,
+        max_hold: float | None = None,
+    ) -> Election:
+        """Make a candidate in the election of this name; nothing is sent.
+
+        - ``ttl``: the lease of a leader, in seconds, renewed while this
+          process lives unless ``renew=False``, and no longer than ``max_hold``
+          in all.
+        - ``value``: what it publishes while it leads, up to 64 KiB.
+        - ``identity``: a process that comes back under the identity of the
+          leader within its lease leads on, in the same term. It belongs to
+          one process at a time.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        options = ElectionOptions(ttl, value, identity, renew, max_hold)
+        return Election(self._client(), name, options)
+
+    def semaphore(
+        self,
+        name: Name,
+        limit: int,
+        *,
+        permits: int = 1,
+        ttl: float = 30.0,
+        wait: float | None = None,
+        renew: bool = True,
+        fair: bool = True,
+        max_hold: float | None = None,
+    ) -> Semaphore:
+        """Make a handle for some permits of a semaphore; nothing is sent.
+
+        ``limit`` permits, 1 to 1024, are held at a time by all handles of the
+        name together, ``permits`` of them by this handle. While the semaphore
+        is in use everybody must name the same limit; ``set_limit()`` changes
+        it. The other options are those of :meth:`lock`; ``fair=False`` takes
+        free permits past those who wait.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
+        return Semaphore(self._client(), name, limit, options)
+
+    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
+        """Make an event that stays set until it is cleared; nothing is sent.
+
+        ``ttl``: a set lasts so many seconds; None, until it is cleared.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Sticky(self._client(), name, ttl)
+
+    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
+        """Make a barrier for so many parties, at most 1024; nothing is sent.
+
+        The server forgets it after ``keep`` seconds in which nobody arrived or
+        waited; until then another number of parties is refused.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Barrier(self._client(), name, parties, keep)
+
+    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
+        """Make a latch that is counted down from ``count``; nothing is sent.
+
+        The server forgets it after ``keep`` seconds in which nobody counted
+        down and nobody waited; until then another count is refused.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Latch(self._client(), name, count, keep)
