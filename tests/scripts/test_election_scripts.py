@@ -104,6 +104,7 @@ def test_dead_leader_is_succeeded_by_the_first_when_anybody_looks(election):
     assert reply[0] == "BUSY" and reply[4:] == [3, 0, 0]
     assert election.holder() == b"b"
     assert election.refresh("c-b", election.entry("b"))[4] == 1
+    assert election.values() == {b"b": b"v-b", b"c": b"v-c"}
 
 
 def test_newcomer_does_not_overtake_on_a_vacant_election(election):
@@ -280,6 +281,13 @@ def test_other_identities_wait(election, identity):
     election.campaign("n12:c1:1", identity="n12:")
 
     assert election.campaign("x", identity=identity, wait=False)[0] == "BUSY"
+
+
+def test_identity_does_not_lead_on_in_a_term_that_is_not_known(election):
+    election.campaign("n1:c1:1", identity="n1:")
+    election.redis("DEL", election.keys()[1])
+
+    assert election.campaign("n1:c2:1", identity="n1:", wait=False)[0] == "BUSY"
 
 
 def test_identity_that_comes_late_is_nobody_special(election):
