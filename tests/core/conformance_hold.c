@@ -121,15 +121,8 @@ static const conf_hold lock_verbs = {COMMON(lock), .detach = lock_detach,
 
 /* ---- options ------------------------------------------------------------ */
 
-typedef struct options {
-    int first, last; /* the words that are names */
-    int64_t ttl_ms, max_hold_ms;
-    int32_t limit, permits, layout;
-    int no_renew, barge, reentrant;
-} options;
-
 /* key=value; answers 0 for a word that is none. */
-static int read_option(options *o, const char *text)
+static int read_option(conf_options *o, const char *text)
 {
     const char *value = strchr(text, '=');
     size_t len = value == NULL ? 0 : (size_t)(value - text);
@@ -152,6 +145,10 @@ static int read_option(options *o, const char *text)
         o->limit = (int32_t)n;
     else if (KEY("permits"))
         o->permits = (int32_t)n;
+    else if (KEY("value"))
+        o->value = value + 1;
+    else if (KEY("identity"))
+        o->identity = value + 1;
     else if (KEY("layout"))
         o->layout = strcmp(value, "=redisson") == 0 ? ILK_LAYOUT_REDISSON
                                                     : ILK_LAYOUT_PLAIN;
@@ -163,7 +160,7 @@ static int read_option(options *o, const char *text)
 
 /* ---- opening ------------------------------------------------------------ */
 
-static ilk_lock_opts lock_opts(const options *o)
+static ilk_lock_opts lock_opts(const conf_options *o)
 {
     ilk_lock_opts opts;
 
@@ -177,7 +174,7 @@ static ilk_lock_opts lock_opts(const options *o)
     return opts;
 }
 
-static ilk_status open_lock(conf_run *r, conf_handle *h, const options *o)
+static ilk_status open_lock(conf_run *r, conf_handle *h, const conf_options *o)
 {
     const conf_word *name = &r->words[o->first];
     ilk_lock_opts opts = lock_opts(o);
@@ -197,7 +194,7 @@ static ilk_status open_lock(conf_run *r, conf_handle *h, const options *o)
     return st;
 }
 
-static ilk_status open_many(conf_run *r, conf_handle *h, const options *o)
+static ilk_status open_many(conf_run *r, conf_handle *h, const conf_options *o)
 {
     const void *names[CONFORMANCE_WORDS];
     size_t lens[CONFORMANCE_WORDS];
@@ -215,7 +212,8 @@ static ilk_status open_many(conf_run *r, conf_handle *h, const options *o)
     return st;
 }
 
-static ilk_status open_semaphore(conf_run *r, conf_handle *h, const options *o)
+static ilk_status open_semaphore(conf_run *r, conf_handle *h,
+                                 const conf_options *o)
 {
     const conf_word *name = &r->words[o->first];
     ilk_semaphore *semaphore = NULL;
@@ -237,19 +235,20 @@ static ilk_status open_semaphore(conf_run *r, conf_handle *h, const options *o)
 static const struct {
     const char *word;
     const conf_hold *verbs;
-    ilk_status (*open)(conf_run *r, conf_handle *h, const options *o);
+    ilk_status (*open)(conf_run *r, conf_handle *h, const conf_options *o);
 } kinds[] = {
     {"lock", &lock_verbs, open_lock},
     {"read", &lock_verbs, open_lock},
     {"write", &lock_verbs, open_lock},
     {"many", &many_verbs, open_many},
     {"semaphore", &semaphore_verbs, open_semaphore},
+    {"election", &conf_election_verbs, conf_open_election},
 };
 
 void conf_open(conf_run *r)
 {
     conf_handle *h = &r->handles[r->handle_count++];
-    options o = {.first = 3, .last = 3};
+    conf_options o = {.first = 3, .last = 3};
     int arrow;
 
     assert_true(r->handle_count <= CONFORMANCE_HANDLES && r->count > 3);
@@ -274,7 +273,7 @@ void conf_free_handles(conf_run *r)
 
 /* ---- verbs -------------------------------------------------------------- */
 
-static conf_handle *find(conf_run *r, const char *name)
+conf_handle *conf_find(conf_run *r, const char *name)
 {
     for (size_t i = 0; i < r->handle_count; i++)
         if (strcmp(r->handles[i].word, name) == 0)
@@ -289,7 +288,7 @@ static ilk_status adopt(conf_run *r, conf_handle *h)
     const char *token = conf_text(r, 2);
 
     if (token[0] == '@') {
-        const conf_handle *of = find(r, token + 1);
+        const conf_handle *of = conf_find(r, token + 1);
 
         token = of->verbs->token(of->self);
     }
@@ -303,7 +302,7 @@ static void query(conf_run *r, conf_handle *h)
     if (conf_is(r, 1, "held")) {
         assert_int_equal(verbs->held(h->self), conf_number(r, 3));
     } else if (conf_is(r, 1, "fence")) {
-        const conf_handle *of = find(r, conf_text(r, 3));
+        const conf_handle *of = conf_find(r, conf_text(r, 3));
 
         assert_true(conf_is(r, 2, ">"));
         assert_true(verbs->fence(h->self) > of->verbs->fence(of->self));
@@ -319,7 +318,7 @@ static void query(conf_run *r, conf_handle *h)
 
 void conf_verb(conf_run *r)
 {
-    conf_handle *h = find(r, conf_text(r, 0));
+    conf_handle *h = conf_find(r, conf_text(r, 0));
     const conf_hold *verbs = h->verbs;
     ilk_error *err = &r->err;
 
@@ -338,6 +337,6 @@ void conf_verb(conf_run *r)
     else if (conf_is(r, 1, "limit") && verbs->set_limit)
         conf_expect(r, 3,
                     verbs->set_limit(h->self, (int32_t)conf_number(r, 2), err));
-    else
+    else if (!verbs->more || !verbs->more(r, h->self))
         query(r, h);
 }

@@ -15,6 +15,17 @@
 
 enum { CONFORMANCE_HANDLES = 16 };
 
+typedef struct conf_run conf_run;
+
+/* What is written behind the kind of a handle. */
+typedef struct conf_options {
+    int first, last; /* the words that are names */
+    int64_t ttl_ms, max_hold_ms;
+    int32_t limit, permits, layout;
+    int no_renew, barge, reentrant;
+    const char *value, *identity;
+} conf_options;
+
 /* The verbs of a column's handle; NULL for what it has not. */
 typedef struct conf_hold {
     ilk_status (*acquire)(void *, int64_t, ilk_error *);
@@ -29,7 +40,11 @@ typedef struct conf_hold {
     int64_t (*remaining_ms)(const void *);
     const char *(*token)(const void *);
     void (*free)(void *);
+    /* runs a line that only this kind understands; 0: it is none */
+    int (*more)(conf_run *r, void *self);
 } conf_hold;
+
+extern const conf_hold conf_election_verbs;
 
 /* A word of the case that stands for a handle. */
 typedef struct conf_handle {
@@ -39,7 +54,7 @@ typedef struct conf_handle {
 } conf_handle;
 
 /* The line that runs. */
-typedef struct conf_run {
+struct conf_run {
     ilk_client *client;
     conf_names names;
     conf_handle handles[CONFORMANCE_HANDLES];
@@ -47,7 +62,11 @@ typedef struct conf_run {
     conf_word words[CONFORMANCE_WORDS];
     int count;
     ilk_error err;
-} conf_run;
+};
+
+conf_handle *conf_find(conf_run *r, const char *name);
+ilk_status conf_open_election(conf_run *r, conf_handle *h,
+                              const conf_options *o);
 
 int conf_is(const conf_run *r, int index, const char *text);
 const char *conf_text(const conf_run *r, int index); /* "" beyond the end */

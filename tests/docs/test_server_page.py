@@ -166,6 +166,18 @@ def use_semaphore(client, server):
     assert client.inspect_semaphore(NAME).limit == 3
 
 
+def use_election(client, server):
+    first, second = (client.election(NAME, identity="i") for _ in range(2))
+    assert first.campaign(timeout=0)
+    assert first.renew(5)
+    assert first.proclaim(b"v")
+    assert first.proclaim(b"")
+    assert second.campaign(timeout=0)
+    assert list(second.observe(timeout=0.1, vacant=True))
+    hand_over(client, second, client.election(NAME))
+    assert second.leader() is None
+
+
 def use_name(client, server):
     client.lock(NAME).acquire(timeout=0)
     assert f"name=interlock-{client.id}" in server.call("CLIENT", "LIST").decode()
@@ -184,6 +196,7 @@ USES = {
     "`ping`": (use_ping, ""),
     "guarded writes": (use_guard, ""),
     "semaphores": (use_semaphore, ""),
+    "elections": (use_election, ""),
     "a database other than 0": (use_locks, "?db=3"),
     "names of connections under RESP2": (use_name, "?protocol=2"),
     '`layout="redisson"`': (use_redisson, ""),

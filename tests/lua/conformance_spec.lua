@@ -31,6 +31,8 @@ local readers = {
   reentrant = function(word) return "reentrant", boolean(word) end,
   layout = function(word) return "layout", word end,
   limit = function(word) return "limit", tonumber(word) end,
+  value = function(word) return "value", word end,
+  identity = function(word) return "identity", word end,
   permits = function(word) return "permits", tonumber(word) end,
 }
 
@@ -48,6 +50,9 @@ local openers = {
   end,
   many = function(client, names, opts)
     return client:lock_many(names, opts)
+  end,
+  election = function(client, names, opts)
+    return client:election(names[1], opts)
   end,
   semaphore = function(client, names, opts)
     local limit = opts.limit
@@ -104,6 +109,10 @@ function verbs.limit(semaphore, words)
   return pcall(semaphore.set_limit, semaphore, tonumber(words[3]))
 end
 
+function verbs.proclaim(election, words)
+  return pcall(election.proclaim, election, words[3])
+end
+
 local queries = {}
 
 function queries.held(lock, words)
@@ -120,6 +129,27 @@ function queries.remaining(lock, words)
   local left = lock:remaining_ms()
   assert.is_true(left >= tonumber(words[4]), "left " .. left)
   assert.is_true(left <= tonumber(words[5]), "left " .. left)
+end
+
+function queries.leader(election, words)
+  assert.equal("is", words[3])
+  assert.equal(words[4], election:leader() or "nobody")
+end
+
+function queries.term(election, words, handles)
+  assert.equal("=", words[3])
+  assert.equal(handles[words[4]].term, election.term)
+end
+
+queries["next"] = function(election, words, handles)
+  local observer = handles[election] or assert(election:observe())
+  handles[election] = observer
+  local value, _, code = observer:next(timeout(words[3]))
+  if words[4] == "->" then
+    assert.equal(words[5], status[code])
+  else
+    assert.equal(words[5], value)
+  end
 end
 
 local server, client

@@ -53,7 +53,7 @@ class Case:
     def __init__(self, client, server):
         self.client, self.server = client, server
         self.unique = f"p{os.getpid()}.{uuid.uuid4().hex[:8]}.".encode()
-        self.names, self.handles = {}, {}
+        self.names, self.handles, self.observers = {}, {}, {}
 
     def run(self, text):
         words = self.split(text)
@@ -92,7 +92,7 @@ class Case:
         if kind in STATES:
             self.handles[word] = STATES[kind](self.client, *rest)
             return
-        options = {"ttl": 30.0}
+        options = {"ttl": 20.0 if kind == b"election" else 30.0}
         names = []
         for one in rest:
             key, equals, value = one.partition(b"=")
@@ -104,6 +104,8 @@ class Case:
             self.handles[word] = self.client.lock_many(names, **options)
         elif kind == b"lock":
             self.handles[word] = self.client.lock(names[0], **options)
+        elif kind == b"election":
+            self.handles[word] = self.client.election(names[0], **options)
         elif kind == b"semaphore":
             limit = options.pop("limit")
             self.handles[word] = self.client.semaphore(names[0], limit, **options)
@@ -128,6 +130,15 @@ class Case:
             self.expect(wanted, lambda: handle.adopt(token), "ILK_ELOST")
         elif verb == b"limit":
             self.expect(wanted, lambda: handle.set_limit(int(rest[0])))
+        elif verb == b"proclaim":
+            self.expect(wanted, lambda: handle.proclaim(rest[0]), "ILK_ELOST")
+        elif verb == b"leader":
+            value = handle.leader()
+            assert rest == [b"is", b"nobody" if value is None else value]
+        elif verb == b"next":
+            self.next(handle, int(rest[0]) / 1000, rest[1:], wanted)
+        elif verb == b"term":
+            assert rest[0] == b"=" and handle.term == self.handles[rest[1]].term
         elif verb == b"release":
             self.expect(wanted, handle.release, "ILK_ELOST")
         elif verb in (b"check", b"detach"):
@@ -167,6 +178,16 @@ class Case:
             return thing.wait_change(thing.generation, seconds) is not None
 
         self.expect(wanted, wait, false)
+
+    def next(self, handle, seconds, rest, wanted):
+        if handle not in self.observers:
+            self.observers[handle] = handle.observe()
+        found = self.observers[handle].get(seconds)
+        if rest:
+            assert rest == [b"is", found.value]
+        else:
+            assert found is None
+            assert wanted == (b"ILK_ETIMEOUT" if seconds else b"ILK_EBUSY")
 
     def inspect(self, what, answer):
         if what[:-1] == [b"semaphore"]:
@@ -224,6 +245,8 @@ OPTIONS = {
     "reentrant": lambda v: {"reentrant": v != "0"},
     "layout": lambda v: {"layout": v},
     "limit": lambda v: {"limit": int(v)},
+    "value": lambda v: {"value": v.encode()},
+    "identity": lambda v: {"identity": v},
     "permits": lambda v: {"permits": int(v)},
 }
 
