@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Nobody goes on before all three are here.
 
-    python3 barrier.py            in three terminals
+python3 barrier.py            in three terminals
 """
 
 import interlock

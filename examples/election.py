@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One leads and publishes its address; observers are told.
 
-    python3 election.py              in a terminal: who leads, and each change
-    python3 election.py here:80      in another: leads until Enter
-    python3 election.py there:80     in a third: leads when the first resigns
+python3 election.py              in a terminal: who leads, and each change
+python3 election.py here:80      in another: leads until Enter
+python3 election.py there:80     in a third: leads when the first resigns
 """
 
 import sys

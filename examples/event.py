@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """An event stays set: who comes late does not wait for ever.
 
-    python3 event.py                 in some terminals: waits until it is set
-    python3 event.py "version 7"     in another: sets it, with data
+python3 event.py                 in some terminals: waits until it is set
+python3 event.py "version 7"     in another: sets it, with data
 """
 
 import sys

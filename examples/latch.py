@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Wait until two parts are done, whoever does them.
 
-    python3 latch.py wait         in some terminals
-    python3 latch.py done         in another, twice: how many are left
+python3 latch.py wait         in some terminals
+python3 latch.py done         in another, twice: how many are left
 """
 
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Two at a time; who comes third waits until one leaves.
 
-    python3 semaphore.py          in three terminals; Enter leaves
+python3 semaphore.py          in three terminals; Enter leaves
 """
 
 import interlock
