@@ -127,8 +127,8 @@ static void master(int times)
     int64_t selector = 0;
 
     while (times--) {
-        must(ilk_recipes_master(&selector, client, STR("master_selector"),
-                                selector, 20000, &err));
+        must(ilk_recipes_master(&selector, client, STR("master_selector"), NULL,
+                                0, selector, 20000, &err));
         say(selector ? "leads" : "follows");
         pause_for(0.2);
     }

@@ -23,13 +23,13 @@ end
 
 local value = tonumber(redis.call("GET", counter) or 0)
 local owned = redis.call("GET", record)
-if owned and owned == identity .. token then
+if owned and owned == token .. identity then
   return { HELD, value }
 end
 if value ~= 0 then
   local left = redis.call("PTTL", counter)
   local apart = left - redis.call("PTTL", record)
-  local ours = owned and owned:sub(1, #identity) == identity and selector > 0
+  local ours = owned and owned:sub(#token + 1) == identity and selector > 0
   if left == -1 then
     -- Who was to set it died in between.
     redis.call("PEXPIRE", counter, tenure)
@@ -41,5 +41,5 @@ if value ~= 0 then
 end
 value = redis.call("INCR", counter)
 redis.call("PEXPIRE", counter, tenure)
-redis.call("SET", record, identity .. token, "PX", tenure - MARGIN_MS)
+redis.call("SET", record, token .. identity, "PX", tenure - MARGIN_MS)
 return { HELD, value }

@@ -7,7 +7,12 @@
 
 #include <string.h>
 
-enum { DUE_AT_ONCE = 1000, TENURE_LEAST_MS = 1000, UUID_LEN = 36 };
+enum {
+    DUE_AT_ONCE = 1000,
+    TENURE_LEAST_MS = 1000,
+    CANDIDATE_MOST = 64,
+    UUID_LEN = 36
+};
 
 /* Numbers travel through Lua, and times are multiplied there. */
 #define TIME_MOST (INT64_C(1) << 42)
@@ -156,7 +161,8 @@ ilk_status ilk_recipes_permit_refresh(ilk_client *client, const void *key,
 /* ---- the master --------------------------------------------------------- */
 
 ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
-                              const void *key, size_t key_len, int64_t selector,
+                              const void *key, size_t key_len, const void *id,
+                              size_t id_len, int64_t selector,
                               int64_t tenure_ms, ilk_error *err)
 {
     ilk__recipe self;
@@ -170,7 +176,12 @@ ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
         return self.st;
     ilk__recipe_key(&self, key, key_len, "key");
     ilk__recipe_side(&self, "recipes:master", key, key_len);
-    ilk__recipe_text(&self, client->desk->client_id, ILK__CLIENT_ID_LEN);
+    if (id && (id_len < 1 || id_len > CANDIDATE_MOST))
+        ilk__recipe_fail(&self, ilk__fail(err, ILK_EINVAL,
+                                          "id must have 1 to %d bytes, got %zu",
+                                          CANDIDATE_MOST, id_len));
+    ilk__recipe_text(&self, id ? id : client->desk->client_id,
+                     id ? id_len : ILK__CLIENT_ID_LEN);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     add_number(&self, "selector", selector, 0, NUMBER_MOST);
     add_number(&self, "tenure_ms", tenure_ms, TENURE_LEAST_MS, TIME_MOST);

@@ -10,6 +10,9 @@ local raw = require "interlock.raw"
 
 local consumer = {}
 
+-- After so long a worker without jobs looks whether it is to end.
+local LOOK_MS = 2000
+
 ---@class interlock.Consumer
 local Consumer = {}
 
@@ -98,7 +101,7 @@ function consumer.work(client, queue, callbacks, decode, quit)
   end
   while not quit() do
     local from, message
-    from, message, code = taker:pop(30000)
+    from, message, code = taker:pop(LOOK_MS)
     if from == nil then
       taker:leave()
       return nil, message, code

@@ -202,11 +202,19 @@ local Recipes = {}
 
 local meta = { __index = Recipes }
 
+local bound = 0 -- how often; each is a candidate of its own
+
 --- The functions that are usually written over a global connection.
 ---@param client interlock.Client
 ---@return interlock.Recipes
 function recipes.bind(client)
-  return setmetatable({ _client = client, local_selector = 0 }, meta)
+  bound = bound + 1
+  local candidate = ("%s.%d"):format(client.id, bound)
+  return setmetatable({
+    _client = client,
+    _candidate = candidate,
+    local_selector = 0,
+  }, meta)
 end
 
 -- Leave whatever happens, so that what others hear is passed on.
@@ -279,7 +287,8 @@ end
 ---@return integer? code
 function Recipes:master()
   local selector, msg, code = core.ilk_recipes_master(
-    self._client._handle, "master_selector", self.local_selector, 20000)
+    self._client._handle, "master_selector", self._candidate,
+    self.local_selector, 20000)
   if not selector then
     return nil, msg, code
   end

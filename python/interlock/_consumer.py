@@ -13,6 +13,9 @@ from . import _raw
 from ._core import lib
 from ._raw import Value
 
+# Seconds after which a worker without jobs looks whether it is to end.
+LOOK = 2.0
+
 _log = logging.getLogger("interlock")
 
 
@@ -86,7 +89,7 @@ def work(
     """See :func:`interlock.recipes.worker_watch_queue`."""
     with Consumer(conn, [queue]) as consumer:
         while not over():
-            packed = consumer.pop(30)
+            packed = consumer.pop(LOOK)
             if packed is not None:
                 _do(consumer, packed[1], callbacks)
 

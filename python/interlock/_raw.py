@@ -173,12 +173,24 @@ def permit_refresh(conn: Any, key: Value, token: Value) -> bool:
     )
 
 
-def master(conn: Any, key: Value, selector: int, tenure: float) -> int:
+def master(
+    conn: Any, key: Value, candidate: bytes, selector: int, tenure: float
+) -> int:
     raw = encoded(key)
     out = ffi.new("int64_t *")
     ms = _ffi.milliseconds(tenure, "tenure")
     handle = handle_of(conn)
-    _ffi.call(lib.ilk_recipes_master, out, handle, raw, len(raw), selector, ms)
+    _ffi.call(
+        lib.ilk_recipes_master,
+        out,
+        handle,
+        raw,
+        len(raw),
+        candidate,
+        len(candidate),
+        selector,
+        ms,
+    )
     return int(out[0])
 
 

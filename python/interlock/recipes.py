@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Mapping
 from typing import Any, Callable
 
@@ -229,7 +230,7 @@ def worker_watch_queue(
     """Call ``callbacks[name](*args)`` for each ``[name, args]`` in JSON on a list.
 
     Runs until ``quit()``, or ``QUIT`` of this module, is true; both are looked
-    at between jobs and at least every 30 seconds. A job of an unknown name, or
+    at between jobs and at least every two seconds. A job of an unknown name, or
     that is no JSON, is logged and goes to the dead letters. So does one whose
     callback raises; the exception then leaves this function. What ends the
     process (KeyboardInterrupt, SystemExit) puts the job back.
@@ -251,6 +252,7 @@ class Recipes:
         self._conn = conn
         self._decode = _raw.decoder(conn)
         self._master, self._tenure = master, tenure
+        self._candidate = uuid.uuid4().hex.encode()
         self._deciding = threading.Lock()
         self._generation = _fork.generation
         #: The tenure this is the master of; 0 when it is not. Set it to 0
@@ -301,15 +303,20 @@ class Recipes:
     def master(self) -> bool:
         """Become or stay the master; call it more often than every tenure.
 
-        A process is one candidate, whatever its threads do; a forked child is
-        another. Blocks: one round trip. Raises: UnknownOutcomeError.
+        What bind() returned is one candidate, whatever the threads; in a
+        forked child it is another. Blocks: one round trip. Raises: UnknownOutcomeError.
         """
         if self._generation != _fork.generation:
             self._deciding = threading.Lock()  # may have been held at the fork
             self._generation, self.local_selector = _fork.generation, 0
+            self._candidate = uuid.uuid4().hex.encode()
         with self._deciding:
             self.local_selector = _raw.master(
-                self._conn, self._master, self.local_selector, self._tenure
+                self._conn,
+                self._master,
+                self._candidate,
+                self.local_selector,
+                self._tenure,
             )
             return self.local_selector > 0
 

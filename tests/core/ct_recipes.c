@@ -162,8 +162,8 @@ static int64_t lead(ilk_client *who, int64_t selector)
 {
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_recipes_master(&selector, who, "m", 1, selector,
-                                             20000, &err));
+    assert_status(ILK_OK, ilk_recipes_master(&selector, who, "m", 1, NULL, 0,
+                                             selector, 20000, &err));
     return selector;
 }
 
@@ -307,10 +307,12 @@ static void arguments_without_sense_are_refused(void **state)
     REFUSED(ilk_recipes_permit(&out, client, "s", 1, 0, 1, &err));
     REFUSED(ilk_recipes_permit(&out, client, "s", 1, 1, -1, &err));
     REFUSED(ilk_recipes_permit(&out, client, key, 505, 1, 1, &err));
-    REFUSED(ilk_recipes_master(NULL, client, "m", 1, 0, 2000, &err));
-    REFUSED(ilk_recipes_master(&n, client, "m", 1, -1, 2000, &err));
-    REFUSED(ilk_recipes_master(&n, client, "m", 1, 0, 999, &err));
-    REFUSED(ilk_recipes_master(&n, NULL, "m", 1, 0, 2000, &err));
+    REFUSED(ilk_recipes_master(NULL, client, "m", 1, NULL, 0, 0, 2000, &err));
+    REFUSED(ilk_recipes_master(&n, client, "m", 1, key, 65, 0, 2000, &err));
+    REFUSED(ilk_recipes_master(&n, client, "m", 1, key, 0, 0, 2000, &err));
+    REFUSED(ilk_recipes_master(&n, client, "m", 1, NULL, 0, -1, 2000, &err));
+    REFUSED(ilk_recipes_master(&n, client, "m", 1, NULL, 0, 0, 999, &err));
+    REFUSED(ilk_recipes_master(&n, NULL, "m", 1, NULL, 0, 0, 2000, &err));
     REFUSED(ilk_recipes_signal(&n, client, "", 0, 1, "x", 1, &err));
     assert_null(out);
     assert_string_equal("", fixture_command(&fx, "KEYS *"));
@@ -350,7 +352,8 @@ static void a_forked_child_is_refused_and_may_reopen(void **state)
                   != ILK_EFORKED;
 
         bad |= ilk_client_reopen(client, NULL) != ILK_OK;
-        bad |= ilk_recipes_master(&n, client, "m", 1, 1, 20000, NULL) != ILK_OK;
+        bad |= ilk_recipes_master(&n, client, "m", 1, NULL, 0, 1, 20000, NULL)
+               != ILK_OK;
         _exit(bad || n != 0);
     }
     waitpid(pid, &status, 0);

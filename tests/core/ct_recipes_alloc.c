@@ -60,7 +60,8 @@ static ilk_status timed(ilk_error *err)
             client, "s", 1, ilk_items_data(permit, 0, NULL), 36, err);
     ilk_items_free(permit);
     if (st == ILK_OK)
-        st = ilk_recipes_master(&selector, client, "m", 1, 0, 1000, err);
+        st = ilk_recipes_master(&selector, client, "m", 1, NULL, 0, 0, 1000,
+                                err);
     return st;
 }
 

@@ -146,6 +146,14 @@ def test_an_overrun_master_goes_on_beside_the_next(conn, client, other, name):
     assert next_one.master() is True
 
 
+def test_what_is_bound_twice_is_two_candidates(url, conn, name):
+    old, new = (recipes.bind(url, master=name) for _ in range(2))
+    assert old.master() and not new.master()
+    conn.delete(name)
+    assert new.master()
+    assert [old.master(), new.master()] == [False, True]
+
+
 def test_losers_help_an_overrun_master_of_many_tenures(conn, client, other, name):
     old, new, loser = (Candidate(conn, name) for _ in range(3))
     for _ in range(4):

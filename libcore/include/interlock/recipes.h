@@ -233,21 +233,20 @@ ILK_API ilk_status ilk_recipes_permit_refresh(ilk_client *client,
 /**
  * Become or stay the master. To be called more often than every tenure.
  *
- * `ilk:recipes:master:{key}` knows which client it is.
+ * `ilk:recipes:master:{key}` knows which candidate it is.
  *
- * @param[out] out_selector  to be given to the next call; 0: somebody else is
- *                           the master
- * @param client             the client; it is the candidate
+ * @param[out] out_selector  for the next call; 0: somebody else is the master
  * @param key,key_len        the counter of tenures
+ * @param id,id_len          the candidate, at most 64 bytes; NULL: the client
  * @param selector           what the last call answered; 0 at first, and to
  *                           stand down
- * @param tenure_ms          how long the master is it without another call, a
- *                           second or more
+ * @param tenure_ms          how long it lasts, a second or more
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
                                       const void *key, size_t key_len,
+                                      const void *id, size_t id_len,
                                       int64_t selector, int64_t tenure_ms,
                                       ilk_error *err);
 
