@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from world import World
+from world import World, alive_until
 
 CLIENTS = [f"p{i}" for i in range(4)]
 LIVENESS = 6000
@@ -43,6 +43,10 @@ class LockMachine(RuleBasedStateMachine):
 
     def alive(self, client):
         return self.deadline.get(client, -1) >= self.world.now // 1000
+
+    def say_alive(self, client):
+        before, ms = self.deadline.get(client), self.world.now // 1000
+        self.deadline[client] = alive_until(before, ms, self.line)
 
     def hand_on(self):
         """What becomes of a free lock."""
@@ -89,15 +93,15 @@ class LockMachine(RuleBasedStateMachine):
         token = f"t{self.tokens}"
         reply = self.world.acquire(token, client=client, wait=wait, limit=100)
         if wait and (self.owner or self.line):
+            self.say_alive(client)
             self.line.append((token, client))
-            self.deadline[client] = self.world.now // 1000 + LIVENESS
         self.judge(reply, token, wait)
 
     @precondition(lambda self: self.line)
     @rule(data=st.data())
     def ask_again(self, data):
         token, client = data.draw(st.sampled_from(self.line))
-        self.deadline[client] = self.world.now // 1000 + LIVENESS
+        self.say_alive(client)
         self.judge(self.world.acquire(token, client=client, limit=100), token, True)
 
     def judge(self, reply, token, wait):

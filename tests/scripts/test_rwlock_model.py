@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from world import READERS, World
+from world import READERS, World, alive_until
 
 CLIENTS = [f"p{i}" for i in range(3)]
 ASKS = st.tuples(st.sampled_from(CLIENTS), st.booleans())
@@ -106,8 +106,9 @@ class ReadWriteMachine(RuleBasedStateMachine):
             self.enter(token, reads, LEASE)
         else:
             if wait:
+                before = self.deadline.get(client)
+                self.deadline[client] = alive_until(before, self.ms(), self.line)
                 self.line.append((token, client, reads))
-                self.deadline[client] = self.ms() + LIVENESS
             if free:
                 told = self.hand_on(own=token)
             still = not self.writer and (not self.readers or reads)

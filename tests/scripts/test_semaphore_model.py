@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from permits import Semaphore
-from world import World
+from world import World, alive_until
 
 CLIENTS = [f"p{i}" for i in range(3)]
 LIVENESS, LEASE, GRANT, BASE = 6000, 10000, 5000, 4
@@ -135,9 +135,10 @@ class SemaphoreMachine(RuleBasedStateMachine):
             self.holds[token] = [permits, self.ms + LEASE]
         else:
             if wait:
+                said = self.deadline.get(client)
+                self.deadline[client] = alive_until(said, self.ms, self.line)
                 if token not in [waiter[0] for waiter in self.line]:
                     self.line.append((token, client, permits))
-                self.deadline[client] = self.ms + LIVENESS
             if self.used() < self.limit:
                 self.hand_out(token if wait else None)
             if not wait and not self.line and self.used() + permits <= self.limit:

@@ -265,6 +265,13 @@ class World:
         return found
 
 
+def alive_until(deadline, ms, line):
+    """What standing in line makes of a client's deadline: where others stand
+    there and it said a moment ago that it lives, that is not said again."""
+    fresh = line and 5000 < (deadline or 0) - ms <= 6000
+    return deadline if fresh else ms + 6000
+
+
 def fits(values, types):
     for index, letter in enumerate(types):
         if letter == "*":
