@@ -105,6 +105,38 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
     ilk_client_free(client);
 }
 
+/* More than one hand-over looks at: it goes on until all are in. */
+static void a_limit_raised_far_lets_a_long_line_in(void **state)
+{
+    enum { LINE = 150 };
+    ilk_client *clients[] = {open_client(), open_client()};
+    ilk_semaphore *first = open_semaphore(clients[0], "far", 1), *s[LINE];
+    static sem_taker t[LINE];
+    ilk_error err = {0};
+    int64_t at;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(first, 0, &err));
+    for (int i = 0; i < LINE; i++) {
+        s[i] = open_semaphore(clients[i % 2], "far", 1);
+        start_sem_taker(&t[i], s[i], -1);
+    }
+    await_in_line("far", LINE);
+
+    at = fixture_now_ms();
+    assert_status(ILK_OK, ilk_semaphore_set_limit(first, 1024, &err));
+
+    for (int i = 0; i < LINE; i++)
+        assert_sem_took(ILK_OK, &t[i]);
+    assert_true(fixture_now_ms() - at <= patience(1000));
+    assert_int_equal(LINE + 1, permits_taken("far"));
+    for (int i = 0; i < LINE; i++)
+        ilk_semaphore_free(s[i]);
+    ilk_semaphore_free(first);
+    ilk_client_free(clients[0]);
+    ilk_client_free(clients[1]);
+}
+
 static void a_limit_set_before_the_first_use_holds(void **state)
 {
     ilk_client *client = open_client();
@@ -125,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
+        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_line_in, flush),
         cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds, flush),
         cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
                                flush),

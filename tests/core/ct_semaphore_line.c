@@ -318,6 +318,31 @@ static void an_unclaimed_grant_is_passed_on(void **state)
     ilk_client_free(other);
 }
 
+static void a_wait_outlives_a_server_that_forgets_all(void **state)
+{
+    ilk_client *client = open_client(), *other = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "lost", 2);
+    ilk_semaphore *s = open_semaphore_with(other, "lost", 2, 2, 0, 0);
+    ilk_error err = {0};
+    sem_taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
+    start_sem_taker(&t, s, 20000);
+    await_in_line("lost", 1);
+    assert_int_equal(0, fixture_kill(&fx));
+    assert_int_equal(0, fixture_restart(&fx));
+
+    assert_sem_took(ILK_OK, &t);
+
+    assert_int_equal(2, permits_taken("lost"));
+    assert_status(ILK_OK, ilk_semaphore_release(s, &err));
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+    ilk_client_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +359,8 @@ int main(void)
         cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
                                flush),
         cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, flush),
+        cmocka_unit_test_setup(a_wait_outlives_a_server_that_forgets_all,
+                               flush),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
