@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- A place in the line, packed by its client:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
--- kind: e candidate, o observer, p permits, r reader, w to be woken,
+-- kind: e candidate, o observer, p permits, q consumer, r reader, w to be woken,
 -- x exclusive. nil for other versions.
 local function parse_entry(text)
   local kind, client, waiter, token, lease, permits, who =
-    string.match(text, "^1 ([eoprwx]) (%S+) (%S+) (%S+) (%d+) (%d+) ?(.*)$")
+    string.match(text, "^1 ([eopqrwx]) (%S+) (%S+) (%S+) (%d+) (%d+) ?(.*)$")
   if not kind then
     return nil
   end

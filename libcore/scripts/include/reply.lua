@@ -15,5 +15,6 @@ local EMPTY = 12
 local JOBS = 13
 local DIFFERS = 14
 local STATE = 15
+local REFUSED = 24
 -- What the key holds while readers hold; no token may be this.
 local READERS = "ilk:readers"

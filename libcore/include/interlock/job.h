@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file job.h
+ * A message that was taken from a queue, until it is finished.
+ *
+ * Messages that were taken together lie under one lease: extending one
+ * extends all. Whoever was too slow is told so: a message that went to
+ * somebody else can be neither acknowledged nor given back by the first.
+ */
+#ifndef INTERLOCK_JOB_H
+#define INTERLOCK_JOB_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** One message. */
+typedef struct ilk_job ilk_job;
+
+/** Messages that were taken or looked at together. */
+typedef struct ilk_batch ilk_batch;
+
+/**
+ * The message itself.
+ *
+ * @param job           the message
+ * @param[out] out_len  its bytes; may be NULL
+ * @return its bytes with a NUL behind them
+ * Ownership: borrowed until the job is freed. Threads: immutable. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API const char *ilk_job_data(const ilk_job *job, size_t *out_len);
+
+/**
+ * The name of the queue it was taken from.
+ *
+ * @param job           the message
+ * @param[out] out_len  its bytes; may be NULL
+ * @return its bytes with a NUL behind them
+ * Ownership: borrowed until the job is freed. Threads: immutable. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API const char *ilk_job_queue(const ilk_job *job, size_t *out_len);
+
+/**
+ * Why it is dead, for one that was looked at among the dead; else "".
+ *
+ * @param job           the message
+ * @param[out] out_len  its bytes; may be NULL
+ * @return its bytes with a NUL behind them
+ * Ownership: borrowed until the job is freed. Threads: immutable. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API const char *ilk_job_reason(const ilk_job *job, size_t *out_len);
+
+/**
+ * The message's number, that its push answered; rising in its queue.
+ *
+ * @param job  the message; NULL answers 0
+ * @return 1 or more
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_job_id(const ilk_job *job);
+
+/**
+ * Which delivery this is: 1 for the first. Of a message that was only looked
+ * at, how many there were.
+ *
+ * @param job  the message; NULL answers 0
+ * @return the number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_job_attempts(const ilk_job *job);
+
+/**
+ * When it was pushed, in milliseconds of the server's clock since 1970.
+ *
+ * @param job  the message; NULL answers 0
+ * @return milliseconds
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_job_pushed_ms(const ilk_job *job);
+
+/**
+ * Milliseconds that the message is ours for sure.
+ *
+ * @param job  the message; NULL answers 0
+ * @return milliseconds; 0 when it is finished or not sure any more
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_job_remaining_ms(const ilk_job *job);
+
+/**
+ * It is done: the message is gone for good.
+ *
+ * @param job       a message that was reserved
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ELOST (it went to somebody else, or was thrown away);
+ *         ILK_ENOTOWNER (finished before, popped or only looked at);
+ *         ILK_EUNKNOWN; ILK_ECONN and the server's conditions: try again
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_ack(ilk_job *job, ilk_error *err);
+
+/**
+ * Give it back: it is the next to be delivered, or delivered later; dead if
+ * that was the last of its attempts.
+ *
+ * @param job       a message that was reserved
+ * @param delay_ms  0, or deliver it no earlier; at most 1 year
+ * @param[out] err  may be NULL
+ * @return as ilk_job_ack(); ILK_EINVAL for a bad delay
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_nack(ilk_job *job, int64_t delay_ms, ilk_error *err);
+
+/**
+ * Put it among the dead, whatever its attempts.
+ *
+ * @param job         a message that was reserved
+ * @param reason      why, for who looks at it; may be NULL
+ * @param reason_len  its bytes; what is above 1000 is cut
+ * @param[out] err    may be NULL
+ * @return as ilk_job_ack()
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_bury(ilk_job *job, const void *reason,
+                                size_t reason_len, ilk_error *err);
+
+/**
+ * Set the lease left, of this and all that were taken with it, counted from
+ * now.
+ *
+ * @param job       a message that was reserved
+ * @param lease_ms  the lease; 0 for that of the reservation
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EINVAL; ILK_EUNKNOWN and as
+ *         ilk_job_ack()
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms,
+                                  ilk_error *err);
+
+/**
+ * Free the message. One that is not finished is delivered again when its
+ * lease runs out.
+ *
+ * @param job  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_job_free(ilk_job *job);
+
+/**
+ * How many messages the batch has.
+ *
+ * @param batch  the batch; NULL answers 0
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API size_t ilk_batch_count(const ilk_batch *batch);
+
+/**
+ * One of the messages, with a reference of its own.
+ *
+ * @param[out] out  the message, to be freed; NULL when the call fails
+ * @param batch     the batch
+ * @param index     from 0
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
+                                 ilk_error *err);
+
+/**
+ * Acknowledge all of them that are not finished, in one round trip.
+ *
+ * @param batch     messages that were reserved
+ * @param[out] err  may be NULL
+ * @return as ilk_job_ack(); ILK_ELOST when one of them was lost: the others
+ *         are acknowledged all the same
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err);
+
+/**
+ * How many of them had gone to somebody else when they were to be finished.
+ *
+ * @param batch  the batch; NULL answers 0
+ * @return their number
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_batch_lost(const ilk_batch *batch);
+
+/**
+ * Free the batch; messages that were taken out of it stay.
+ *
+ * @param batch  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_batch_free(ilk_batch *batch);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

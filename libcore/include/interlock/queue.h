@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file queue.h
+ * Messages that each reach one consumer, and stay until it is done.
+ *
+ * A message is any bytes. Who takes one holds it under a lease and says when
+ * it is done (job.h); if the lease runs out, because the consumer died or
+ * was too slow, the message goes to the next and its late answer is refused.
+ * So every message is delivered at least once, and finished once. A message
+ * that was delivered too often lies among the dead, where it can be looked
+ * at and put back.
+ *
+ * Producers and consumers give the same order: the first who pushes sets it,
+ * and another order is refused. Nothing polls: a consumer that finds nothing
+ * stands in line, and a push wakes exactly one for each message.
+ */
+#ifndef INTERLOCK_QUEUE_H
+#define INTERLOCK_QUEUE_H
+
+#include "job.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A queue's handle, or one for several queues in order of priority. */
+typedef struct ilk_queue ilk_queue;
+
+/** What lay in a queue at one moment. */
+typedef struct ilk_queue_info ilk_queue_info;
+
+/** Limits of a queue. */
+enum {
+    ILK_QUEUE_DATA_MAX = 1024 * 1024, /**< bytes of a message */
+    ILK_QUEUE_BATCH_MAX = 256,        /**< messages in one call */
+    ILK_QUEUE_ID_MAX = 256            /**< bytes of a request id */
+};
+
+/** Which message is next. */
+typedef enum ilk_queue_order {
+    ILK_QUEUE_FIFO = 0, /**< the oldest */
+    ILK_QUEUE_FILO = 1  /**< the newest */
+} ilk_queue_order;
+
+/** Flags of ilk_queue_opts; 0 is the default behaviour. */
+enum {
+    ILK_QUEUE_RENEW = 1 /**< renew the lease of what was taken until it is
+                             finished or its handle freed */
+};
+
+/** Where in a queue: may be added up where a call says so. */
+enum {
+    ILK_QUEUE_READY = 1,   /**< to be taken now */
+    ILK_QUEUE_DELAYED = 2, /**< to be taken later */
+    ILK_QUEUE_DEAD = 4     /**< not to be delivered any more */
+};
+
+/** Options of a queue. Zero means the default everywhere. */
+typedef struct ilk_queue_opts {
+    size_t size;          /**< set by ilk_queue_opts_init() */
+    int32_t order;        /**< an ilk_queue_order */
+    int32_t max_attempts; /**< deliveries before a message is dead; default
+                               25, -1 for no end; what counts is that of the
+                               consumer that takes or gives back */
+    int64_t once_ms;      /**< how long a request id is remembered; default
+                               10 minutes, at most 7 days */
+    int64_t data_max;     /**< bytes of a message to refuse above; default
+                               and most ILK_QUEUE_DATA_MAX */
+    uint32_t flags;       /**< ILK_QUEUE_RENEW */
+} ilk_queue_opts;
+
+/** Options of a push. Zero means the default everywhere. */
+typedef struct ilk_push_opts {
+    size_t size;          /**< set by ilk_push_opts_init() */
+    int64_t delay_ms;     /**< to be taken no earlier; at most 1 year */
+    const char *once;     /**< a request id: a push under the same id within
+                               once_ms changes nothing; NULL for none */
+    size_t once_len;      /**< its bytes, 1 to ILK_QUEUE_ID_MAX */
+} ilk_push_opts;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_queue_opts_init(ilk_queue_opts *opts, size_t size);
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_push_opts_init(ilk_push_opts *opts, size_t size);
+
+/**
+ * Make a handle for the queue of this name. Nothing is sent.
+ *
+ * @param[out] out  the handle, to be freed; NULL when the call fails
+ * @param client    the client; the handle keeps a reference on it
+ * @param name      1 to 512 bytes, any bytes but a leading "ilk:"
+ * @param name_len  their number
+ * @param opts      may be NULL for the defaults
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_open(ilk_queue **out, ilk_client *client,
+                                  const void *name, size_t name_len,
+                                  const ilk_queue_opts *opts, ilk_error *err);
+
+/**
+ * Make a handle that takes from several queues, the first that has something
+ * first. It can only take: all else is done to a queue of its own.
+ *
+ * @param[out] out   the handle, to be freed; NULL when the call fails
+ * @param client     the client; the handle keeps a reference on it
+ * @param names      count pointers to names as ilk_queue_open() takes them
+ * @param name_lens  count lengths in bytes
+ * @param count      1 to ILK_MANY_MAX; no name twice
+ * @param opts       for all of them; may be NULL for the defaults
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_open_many(ilk_queue **out, ilk_client *client,
+                                       const void *const *names,
+                                       const size_t *name_lens, size_t count,
+                                       const ilk_queue_opts *opts,
+                                       ilk_error *err);
+
+/**
+ * Put a message into the queue. A reply that got lost is asked for again and
+ * doubles nothing.
+ *
+ * @param[out] out_id  the message's number; that of the first push for a
+ *                     request id which is known; may be NULL
+ * @param queue        a handle for one queue
+ * @param data         any bytes; may be NULL when data_len is 0
+ * @param data_len     their number, at most the handle's data_max
+ * @param opts         may be NULL for the defaults
+ * @param[out] err     may be NULL
+ * @return ILK_OK; ILK_EINVAL (too long, bad delay or id); ILK_EDIFFERS (the
+ *         queue has the other order); ILK_EUNKNOWN (no answer: it may be in
+ *         the queue; push under a request id to be able to repeat it);
+ *         ILK_ETYPE, ILK_ECONN, ILK_EAUTH and the server's conditions
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue,
+                                  const void *data, size_t data_len,
+                                  const ilk_push_opts *opts, ilk_error *err);
+
+/**
+ * Put several messages into the queue: all or none, in one step, in order.
+ *
+ * @param[out] out_id  the first message's number, the others follow it; may
+ *                     be NULL
+ * @param queue        a handle for one queue
+ * @param data         count pointers to messages
+ * @param data_lens    count lengths in bytes
+ * @param count        1 to ILK_QUEUE_BATCH_MAX
+ * @param opts         for all of them; may be NULL for the defaults
+ * @param[out] err     may be NULL
+ * @return as ilk_queue_push()
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
+                                       const void *const *data,
+                                       const size_t *data_lens, size_t count,
+                                       const ilk_push_opts *opts,
+                                       ilk_error *err);
+
+/**
+ * Take the next message for good: it is not delivered again, whatever
+ * becomes of this process. At most once; reserve what must not get lost.
+ *
+ * @param[out] out    the message, finished already, to be freed; NULL when
+ *                    the call fails
+ * @param queue       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
+ *         ILK_EUNKNOWN (no answer: a message may be gone with it); and as
+ *         ilk_queue_reserve()
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: as ilk_queue_reserve(). Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue,
+                                 int64_t timeout_ms, ilk_error *err);
+
+/**
+ * Take the next message, waiting up to timeout_ms for one.
+ *
+ * Messages whose lease ran out and delayed ones whose time has come are
+ * there to be taken, whoever asks; nothing else has to run for that.
+ *
+ * After ILK_EINTR the thread keeps its place in the line for a few seconds:
+ * the same call takes the wait up.
+ *
+ * @param[out] out    the message, to be finished and freed; NULL when the
+ *                    call fails
+ * @param queue       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param lease_ms    how long it is ours; 0 for 30000, at most 1 year
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
+ *         ILK_EINTR; ILK_ECANCELLED; ILK_EINVAL; ILK_EDIFFERS; ILK_ECONN,
+ *         ILK_EAUTH, ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's
+ *         conditions
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
+ * ilk_queue_cancel() and ilk_client_close(). Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
+                                     int64_t timeout_ms, int64_t lease_ms,
+                                     ilk_error *err);
+
+/**
+ * Take up to max messages of one queue under one lease, and in the same
+ * round trip acknowledge those that were taken before.
+ *
+ * What `done` holds is acknowledged even when there is nothing to take; see
+ * ilk_batch_lost() for what was not ours any more.
+ *
+ * @param[out] out    the messages, to be freed; NULL when the call fails
+ * @param queue       the handle
+ * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param lease_ms    how long they are ours; 0 for 30000, at most 1 year
+ * @param done        a batch of the same handle, or NULL
+ * @param[out] err    may be NULL
+ * @return as ilk_queue_reserve()
+ * Ownership: the caller frees *out; `done` stays the caller's.
+ * Threads: any thread; one at a time for `done`.
+ * Blocks: as ilk_queue_reserve(). Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
+                                          int32_t max, int64_t timeout_ms,
+                                          int64_t lease_ms, ilk_batch *done,
+                                          ilk_error *err);
+
+/**
+ * End the waits of this handle, in whichever threads they are.
+ *
+ * @param queue     the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
+
+/**
+ * How many messages could be taken now.
+ *
+ * @param[out] out_count  their number
+ * @param queue           a handle for one queue
+ * @param[out] err        may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue,
+                                  ilk_error *err);
+
+/**
+ * Look at messages without taking them.
+ *
+ * @param[out] out  the messages, all finished, to be freed; NULL when the
+ *                  call fails
+ * @param queue     a handle for one queue
+ * @param where     ILK_QUEUE_READY, ILK_QUEUE_DELAYED or ILK_QUEUE_DEAD
+ * @param from      how many to pass over: of the next to be taken, of those
+ *                  that are due first, of the oldest dead
+ * @param max       1 to ILK_QUEUE_BATCH_MAX
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for none; ILK_EINVAL; ILK_ETYPE and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue,
+                                  int32_t where, int64_t from, int32_t max,
+                                  ilk_error *err);
+
+/**
+ * Throw messages away. Those that are taken stay with who took them.
+ *
+ * @param[out] out_count  how many; may be NULL
+ * @param queue           a handle for one queue
+ * @param where           sum of ILK_QUEUE_READY, _DELAYED and _DEAD
+ * @param[out] err        may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue,
+                                   int32_t where, ilk_error *err);
+
+/**
+ * Put dead messages back, behind all others, with their attempts forgotten.
+ *
+ * @param[out] out_count  how many; may be NULL
+ * @param queue           a handle for one queue
+ * @param id              this one; 0 for the oldest max
+ * @param max             0 or more; 0 for all; not looked at with an id
+ * @param[out] err        may be NULL
+ * @return ILK_OK, also for none; ILK_EINVAL; ILK_ETYPE and the others
+ * Threads: any thread. Blocks: one round trip for each ILK_QUEUE_BATCH_MAX.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue,
+                                     int64_t id, int64_t max, ilk_error *err);
+
+/**
+ * Look at the queue: what lies where, and what became of all messages.
+ *
+ * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param queue     a handle for one queue
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for a queue that nobody has used; ILK_EINVAL;
+ *         ILK_ETYPE, ILK_ECONN and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
+                                     ilk_error *err);
+
+/** What ilk_queue_info_get() answers. */
+typedef enum ilk_queue_count {
+    ILK_QUEUE_N_READY = 0,     /**< messages to be taken now */
+    ILK_QUEUE_N_DELAYED = 1,   /**< to be taken later, or due and not moved */
+    ILK_QUEUE_N_TAKEN = 2,     /**< under a lease */
+    ILK_QUEUE_N_DEAD = 3,      /**< not to be delivered any more */
+    ILK_QUEUE_N_WAITING = 4,   /**< consumers that wait */
+    ILK_QUEUE_N_PUSHED = 5,    /**< messages ever pushed */
+    ILK_QUEUE_N_FINISHED = 6,  /**< acknowledged or popped */
+    ILK_QUEUE_N_EXPIRED = 7,   /**< deliveries whose lease ran out */
+    ILK_QUEUE_N_RETURNED = 8,  /**< deliveries given back */
+    ILK_QUEUE_N_BURIED = 9,    /**< messages that became dead */
+    ILK_QUEUE_N_PURGED = 10,   /**< messages thrown away */
+    ILK_QUEUE_N_ORDER = 11,    /**< an ilk_queue_order; -1 when never used */
+    ILK_QUEUE_N_OLDEST_MS = 12 /**< how long the next has lain there */
+} ilk_queue_count;
+
+/**
+ * One number of a finding.
+ *
+ * @param info   the finding
+ * @param count  an ilk_queue_count
+ * @return the number; 0 for NULL and for a count that is none
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_queue_info_get(const ilk_queue_info *info, int32_t count);
+
+/**
+ * Free a finding.
+ *
+ * @param info  may be NULL
+ * Threads: any thread, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_queue_info_free(ilk_queue_info *info);
+
+/**
+ * Free the handle. What was taken stays valid, and is delivered again when
+ * its lease runs out.
+ *
+ * @param queue  may be NULL; no thread may be in a call on it
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_queue_free(ilk_queue *queue);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file worker.h
+ * The loop of a consumer: take, work, answer, in one round trip each turn.
+ *
+ *     while (ilk_worker_next(&job, worker, -1, &err) == ILK_OK) {
+ *         if (handle(job))
+ *             ilk_worker_done(worker, &err);
+ *         else
+ *             ilk_worker_failed(worker, "why", 3, &err);
+ *         ilk_job_free(job);
+ *     }
+ *     ilk_worker_finish(worker, &err);
+ *
+ * The answer to a message travels with the question for the next one. What
+ * fails is tried again, later each time, with a pause of chance length so
+ * that not all come back together. The lease is renewed while one works.
+ */
+#ifndef INTERLOCK_WORKER_H
+#define INTERLOCK_WORKER_H
+
+#include "queue.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** A consumer's loop. */
+typedef struct ilk_worker ilk_worker;
+
+/** Options of a worker. Zero means the default everywhere. */
+typedef struct ilk_worker_opts {
+    size_t size;            /**< set by ilk_worker_opts_init() */
+    int64_t lease_ms;       /**< of what it takes; default 30000 */
+    int64_t backoff_ms;     /**< pause after the first failure, doubled by
+                                 each further one; default 1000 */
+    int64_t backoff_max_ms; /**< the longest pause; default 10 minutes */
+    int32_t batch;          /**< taken and answered together; default 1, at
+                                 most ILK_QUEUE_BATCH_MAX. More is faster, and
+                                 after a crash all of them come again */
+} ilk_worker_opts;
+
+/**
+ * Set every field of the options to its default.
+ *
+ * @param opts  the options to initialise
+ * @param size  sizeof the caller's struct
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_worker_opts_init(ilk_worker_opts *opts, size_t size);
+
+/**
+ * Make a worker. Nothing is sent.
+ *
+ * @param[out] out   the worker, to be freed; NULL when the call fails
+ * @param client     the client; the worker keeps a reference on it
+ * @param names      count queues, in order of priority
+ * @param name_lens  count lengths in bytes
+ * @param count      1 to ILK_MANY_MAX
+ * @param queue      options of all of them; may be NULL; ILK_QUEUE_RENEW is
+ *                   always on
+ * @param opts       may be NULL for the defaults
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_open(ilk_worker **out, ilk_client *client,
+                                   const void *const *names,
+                                   const size_t *name_lens, size_t count,
+                                   const ilk_queue_opts *queue,
+                                   const ilk_worker_opts *opts, ilk_error *err);
+
+/**
+ * Answer for what was worked on and take the next message. A message that
+ * got no answer counts as failed.
+ *
+ * @param[out] out    the message, to be freed, not to be finished by itself;
+ *                    NULL when the call fails
+ * @param worker      the worker
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return as ilk_queue_reserve(); ILK_ECANCELLED once the worker was told to
+ *         stop
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: as ilk_queue_reserve(); ended by ilk_worker_stop(), too.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_next(ilk_job **out, ilk_worker *worker,
+                                   int64_t timeout_ms, ilk_error *err);
+
+/**
+ * The message is done. The answer goes with the next question.
+ *
+ * @param worker    the worker
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER when no message is being worked on
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_done(ilk_worker *worker, ilk_error *err);
+
+/**
+ * The work failed: again after a pause, or dead if that was its last attempt.
+ *
+ * @param worker      the worker
+ * @param reason      why, for who looks at it when it is dead; may be NULL
+ * @param reason_len  its bytes; what is above 1000 is cut
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER when no message is being worked on
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_failed(ilk_worker *worker, const void *reason,
+                                     size_t reason_len, ilk_error *err);
+
+/**
+ * Nobody can work on this: put it among the dead.
+ *
+ * @param worker      the worker
+ * @param reason      why, for who looks at it; may be NULL
+ * @param reason_len  its bytes; what is above 1000 is cut
+ * @param[out] err    may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER when no message is being worked on
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
+                                   size_t reason_len, ilk_error *err);
+
+/**
+ * Send what is still to be answered, and give back what was taken and not
+ * begun, as if it had never been delivered.
+ *
+ * @param worker    the worker
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also with nothing to send; ILK_ELOST when something had
+ *         gone to somebody else; ILK_EUNKNOWN, ILK_ECONN and the server's
+ *         conditions: try again, or let the leases run out
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
+
+/**
+ * Let the loop end: a wait ends, the next ilk_worker_next() that has nothing
+ * to hand out answers ILK_ECANCELLED, and so do all that follow.
+ *
+ * @param worker    the worker
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err);
+
+/**
+ * How many answers were refused, because the message had gone to somebody
+ * else by then.
+ *
+ * @param worker  the worker; NULL answers 0
+ * @return their number
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_worker_lost(const ilk_worker *worker);
+
+/**
+ * Free the worker, after ilk_worker_finish(). What is neither answered nor
+ * given back is delivered again when its lease runs out.
+ *
+ * @param worker  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_worker_free(ilk_worker *worker);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

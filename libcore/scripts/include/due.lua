@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- What has become due: leases that ran out, delayed messages whose time has
+-- come. A bounded part of it in each call, so that none takes long.
+--@include return
+
+local DUE_MOST, DUE_BYTES = 64, 262144
+
+-- The messages of reservations that ran out are the first again, dead if
+-- that was the last of their attempts. Returns how many can be taken.
+local function take_back(at, tokens, order, most, now_ms)
+  local ending = { order = order, most = most, now_ms = now_ms, verb = "n", delay = 0,
+    reason = "the lease ran out" }
+  local ready, expired = 0, 0
+  for i = #tokens - 1, 1, -2 do
+    local token = tokens[i]
+    local _, count = until_of(tonumber(tokens[i + 1]))
+    local from = math.max(1, count - DUE_MOST + expired + 1)
+    local found, more = give_back_all(at, token, from, count, ending)
+    ready, expired = ready + more, expired + found
+    if from == 1 then
+      redis.call("ZREM", KEYS[at + LEASES], token)
+    else
+      redis.call("ZADD", KEYS[at + LEASES], "XX", lease_score(0, from - 1), token)
+    end
+    if expired >= DUE_MOST then
+      break
+    end
+  end
+  tally(at, "expired", expired)
+  return ready
+end
+
+-- Delayed messages join as if they were pushed now. Returns how many.
+local function let_in(at, now_ms)
+  local delayed, moved, bytes, step = KEYS[at + DELAYED], 0, 0, 8
+  while moved < DUE_MOST and bytes < DUE_BYTES do
+    local blobs = redis.call("ZRANGEBYSCORE", delayed, "-inf", now_ms, "LIMIT", 0, step)
+    if #blobs == 0 then
+      break
+    end
+    redis.call("RPUSH", KEYS[at + READY], unpack(blobs))
+    redis.call("ZREMRANGEBYRANK", delayed, 0, #blobs - 1)
+    moved = moved + #blobs
+    for i = 1, #blobs do
+      bytes = bytes + #blobs[i]
+    end
+    if #blobs < step then
+      break
+    end
+    step = bytes < 16384 and DUE_MOST - moved or 8
+  end
+  return moved
+end
+
+-- Returns how many more can be taken now.
+local function promote(at, order, most, now_ms)
+  local ready = 0
+  local tokens = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "-inf", now_ms * SPAN + SPAN - 1,
+    "WITHSCORES", "LIMIT", 0, DUE_MOST)
+  if #tokens > 0 then
+    ready = take_back(at, tokens, order, most, now_ms)
+  end
+  return ready + let_in(at, now_ms)
+end
+
+-- Milliseconds until more becomes due in any of the queues; -1 for never.
+local function next_due(queues, now_ms)
+  local first
+  for at = 0, (queues - 1) * SHELF, SHELF do
+    local lease = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "(" .. lease_score(now_ms, SPAN - 1),
+      "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
+    local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",
+      "WITHSCORES", "LIMIT", 0, 1)[2]
+    local sooner = math.min(lease and until_of(tonumber(lease)) or math.huge,
+      tonumber(delayed) or math.huge)
+    first = math.min(first or sooner, sooner)
+  end
+  return first < math.huge and first - now_ms or -1
+end

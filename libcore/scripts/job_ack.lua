@@ -1,0 +1,21 @@
+--@script job_ack keys=2 args=1+
+--@reply RELEASED s
+-- SPDX-License-Identifier: MIT
+-- Messages are done. Works on a server that is out of memory.
+-- KEYS leases, flight
+-- ARGV items, see ack.lua
+-- returns {RELEASED, for each item how many of its messages were still ours}
+-- A retry finds them done: 0. A message that has gone to somebody else lies
+-- under another token and is not touched.
+--@include reply
+--@include ack
+
+local items = items_at(1, "a", 1)
+if misuse then
+  return misuse
+end
+local done = {}
+for i, item in ipairs(items) do
+  done[i] = acknowledge(KEYS[1], KEYS[2], item)
+end
+return { RELEASED, table.concat(done, " ") }

@@ -1,0 +1,26 @@
+--@script job_extend keys=1 args=2
+--@reply HELD i i i
+--@reply LOST
+-- SPDX-License-Identifier: MIT
+-- Set the lease left of a reservation, also of one that ran out if nobody
+-- has noticed yet.
+-- KEYS leases
+-- ARGV token, lease ms
+-- returns {HELD, lease, 0, now us} | {LOST}
+-- A retry sets the same lease again.
+--@include now
+--@include token
+--@include shelf
+
+local token, lease = token_at(1), number_at(2, 1)
+if misuse then
+  return misuse
+end
+local score = redis.call("ZSCORE", KEYS[1], token)
+if not score then
+  return { LOST }
+end
+local now = now_us()
+local _, count = until_of(tonumber(score))
+redis.call("ZADD", KEYS[1], "XX", lease_score(math.floor(now / 1000) + lease, count), token)
+return { HELD, lease, 0, now }

@@ -1,0 +1,20 @@
+--@script job_finish keys=9* args=4+
+--@reply RELEASED s
+-- SPDX-License-Identifier: MIT
+-- Deliveries end: done, failed, untouched or dead.
+-- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
+--   died
+-- ARGV order, most attempts (0: no end), liveness ms, then items, see ack.lua
+-- returns {RELEASED, for each item how many of its messages were still ours,
+--   or -1 when the server refused to write their new place}
+-- A retry finds them ended: 0.
+--@include now
+--@include reply
+--@include finish
+
+local order, most, liveness = ARGV[1], number_at(2, 0), number_at(3, 1)
+local items = items_at(4, "anrd", #KEYS / SHELF)
+if misuse then
+  return misuse
+end
+return { RELEASED, finish(items, order, most, math.floor(now_us() / 1000), liveness) }

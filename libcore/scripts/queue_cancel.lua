@@ -1,0 +1,35 @@
+--@script queue_cancel keys=9* args=3
+--@reply RELEASED i
+--@reply GONE
+-- SPDX-License-Identifier: MIT
+-- Leave the lines, give back untouched what was taken under this token, and
+-- pass on a wake that was already under way.
+-- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
+--   died
+-- ARGV entry, token, liveness ms
+-- returns {RELEASED, how many were taken} | {GONE}
+-- A retry finds neither entry nor token; it may wake one more in vain.
+--@include now
+--@include token
+--@include finish
+
+local entry, token, liveness = ARGV[1], token_at(2), number_at(3, 1)
+if misuse then
+  return misuse
+end
+
+local now_ms, released = math.floor(now_us() / 1000), 0
+for at = 0, #KEYS - SHELF, SHELF do
+  local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
+  if score then
+    local _, count = until_of(tonumber(score))
+    local order = redis.call("HGET", KEYS[at + META], "order")
+    released = released + math.max(0, end_otherwise({ verb = "r", at = at, token = token, from = 1,
+      to = count, count = count, delay = 0, reason = "" }, order, 0, now_ms, liveness))
+  end
+  local stood = redis.call("ZREM", KEYS[at + WAIT], entry)
+  if stood == 0 and redis.call("LLEN", KEYS[at + READY]) > 0 then
+    wake_up(at, 1, now_ms, liveness)
+  end
+end
+return released > 0 and { RELEASED, released } or { GONE }

@@ -1,0 +1,38 @@
+--@script queue_purge keys=9 args=1
+--@reply WRITTEN i
+-- SPDX-License-Identifier: MIT
+-- Throw messages away; a queue that has none then, and no consumer, is
+-- forgotten.
+-- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died
+-- ARGV sum of 1 (ready), 2 (delayed), 4 (dead)
+-- returns {WRITTEN, how many}
+-- A retry finds only what has come since.
+--@include effects
+--@include number
+--@include reply
+--@include shelf
+
+local which = number_at(1, 1)
+if misuse then
+  return misuse
+end
+local ready, delayed, dead = redis.call("LLEN", KEYS[READY]), redis.call("ZCARD", KEYS[DELAYED]),
+  redis.call("HLEN", KEYS[DEAD])
+local gone = 0
+if which % 2 >= 1 then
+  gone = gone + ready
+  redis.call("UNLINK", KEYS[READY])
+end
+if which % 4 >= 2 then
+  gone = gone + delayed
+  redis.call("UNLINK", KEYS[DELAYED])
+end
+if which >= 4 then
+  gone = gone + dead
+  redis.call("UNLINK", KEYS[DEAD], KEYS[DIED])
+end
+tally(0, "purged", gone)
+if gone == ready + delayed + dead and redis.call("EXISTS", KEYS[FLIGHT], KEYS[WAIT]) == 0 then
+  redis.call("DEL", KEYS[META])
+end
+return { WRITTEN, gone }

@@ -1,0 +1,64 @@
+--@script queue_push keys=6 args=6+
+--@reply WRITTEN i i i i
+--@reply DIFFERS s
+-- SPDX-License-Identifier: MIT
+-- Put messages into a queue and wake a consumer for each.
+-- KEYS meta, ready, wait, live, delayed, once (of this request id)
+-- ARGV order, once ms, delay ms, liveness ms, n, then n messages
+-- returns {WRITTEN, number of the first, how many, woken, denied}
+--   | {DIFFERS, the queue's order}
+-- A retry under the same request id is told what the first run answered,
+-- and changes nothing; so is a different push under that id.
+--@include now
+--@include number
+--@include reply
+--@include shelf
+
+local meta, ready, wait, once = KEYS[1], KEYS[2], KEYS[3], KEYS[6]
+local order, once_ms, delay, liveness = ARGV[1], number_at(2, 1), number_at(3, 0), number_at(4, 1)
+local count = number_at(5, 1)
+if not misuse and (#ARGV ~= 5 + count or count >= SPAN) then
+  misuse = redis.error_reply("ILKARG " .. count .. " messages announced, got " .. #ARGV - 5)
+end
+if not misuse and order ~= "fifo" and order ~= "filo" then
+  misuse = redis.error_reply("ILKARG argument 1 must be fifo or filo, got '" .. order .. "'")
+end
+if misuse then
+  return misuse
+end
+
+local record = redis.call("HMGET", meta, "order", "pushed")
+if record[1] and record[1] ~= order then
+  return { DIFFERS, record[1] }
+end
+local first, now_ms = (tonumber(record[2]) or 0) + 1, math.floor(now_us() / 1000)
+if not redis.call("SET", once, string.format("%.0f %.0f", first, count), "NX", "PX", once_ms) then
+  local was, many = string.match(redis.call("GET", once), "^(%d+) (%d+)$")
+  return { WRITTEN, tonumber(was), tonumber(many), 0, 0 }
+end
+
+local blobs = {}
+for i = 1, count do
+  blobs[i] = string.format("1 %.0f 0 %.0f ", first + i - 1, now_ms) .. ARGV[5 + i]
+end
+local put
+if delay > 0 then
+  --@include return
+  local fine, earliest = pcall(postpone, 0, blobs, now_ms + delay)
+  put, count = fine and 1 or earliest, earliest == true and 1 or 0
+else
+  put = redis.pcall("RPUSH", ready, unpack(blobs))
+end
+-- What was refused must not be remembered as done.
+if type(put) ~= "number" then
+  redis.call("DEL", once)
+  return put
+end
+redis.call("HSET", meta, "order", order, "pushed", string.format("%.0f", first + #blobs - 1))
+if count == 0 or redis.call("EXISTS", wait) == 0 then
+  return { WRITTEN, first, #blobs, 0, 0 }
+end
+
+--@include wake_up
+local woken, denied = wake_up(0, count, now_ms, liveness)
+return { WRITTEN, first, #blobs, woken, denied }

@@ -1,0 +1,45 @@
+--@script queue_refresh keys=9* args=5+
+--@reply BUSY i i i *
+-- SPDX-License-Identifier: MIT
+-- Say that a client lives, wake consumers for what can be taken, and tell
+-- each of the client's waiters how it stands.
+-- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
+--   died
+-- ARGV client, liveness ms, grant ms, limit, n, then n entries
+-- returns {BUSY, ms until more becomes due (-1 never), now us, 1, then for
+--   each entry: QUEUED | GONE (it was woken: ask), 0, 0}
+-- A retry may wake some more, who find nothing.
+--@include now
+--@include number
+--@include alive
+--@include batch
+--@include wake_up
+--@include due
+
+local client, liveness, limit = ARGV[1], number_at(2, 1), number_at(4, 1)
+check_batch(5)
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local now_ms, queues = math.floor(now / 1000), #KEYS / SHELF
+for at = 0, #KEYS - SHELF, SHELF do
+  stay_alive(KEYS[at + WAIT], KEYS[at + LIVE], client, now, liveness)
+  local there = redis.call("LLEN", KEYS[at + READY]) +
+    redis.call("ZCOUNT", KEYS[at + DELAYED], "-inf", now_ms) +
+    redis.call("ZCOUNT", KEYS[at + LEASES], "-inf", lease_score(now_ms, SPAN - 1))
+  if there > 0 then
+    wake_up(at, math.min(there, limit), now_ms, liveness)
+  end
+end
+
+local function state_of(entry)
+  for at = 0, #KEYS - SHELF, SHELF do
+    if not redis.call("ZSCORE", KEYS[at + WAIT], entry) then
+      return GONE, 0, 0
+    end
+  end
+  return QUEUED, 0, 0
+end
+return report({ BUSY, next_due(queues, now_ms), now, 1 }, 5, state_of)

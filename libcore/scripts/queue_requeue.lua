@@ -1,0 +1,41 @@
+--@script queue_requeue keys=10 args=4
+--@reply WRITTEN i
+-- SPDX-License-Identifier: MIT
+-- Put dead messages back behind all others, their attempts forgotten.
+-- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died, once (of
+--   this request)
+-- ARGV id ('' for the oldest), how many at most, liveness ms, once ms
+-- returns {WRITTEN, how many}
+-- A retry is told what the first run answered.
+--@include now
+--@include number
+--@include reply
+--@include wake_up
+
+local id, count, liveness, once_ms = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)
+if misuse then
+  return misuse
+end
+local before = redis.call("GET", KEYS[10])
+if before then
+  return { WRITTEN, tonumber(before) }
+end
+
+local ids = id ~= "" and { id } or redis.call("ZRANGE", KEYS[DIED], 0, count - 1)
+local found, blobs = ids[1] and redis.call("HMGET", KEYS[DEAD], unpack(ids)) or {}, {}
+for i = 1, #ids do
+  if found[i] then
+    local len, from = string.match(found[i], "^(%d+) ()")
+    blobs[#blobs + 1] = with_attempts(string.sub(found[i], from + len))
+  end
+end
+redis.call("SET", KEYS[10], #blobs, "PX", once_ms)
+if #blobs > 0 then
+  redis.call("RPUSH", KEYS[READY], unpack(blobs))
+end
+if #ids > 0 then
+  redis.call("HDEL", KEYS[DEAD], unpack(ids))
+  redis.call("ZREM", KEYS[DIED], unpack(ids))
+end
+wake_up(0, #blobs, math.floor(now_us() / 1000), liveness)
+return { WRITTEN, #blobs }

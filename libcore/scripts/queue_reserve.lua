@@ -1,0 +1,131 @@
+--@script queue_reserve keys=9* args=9+
+--@reply JOBS s i i i *
+--@reply EMPTY s i i
+--@reply DIFFERS s i s
+--@reply REFUSED s s
+-- SPDX-License-Identifier: MIT
+-- Say how earlier deliveries ended, and take the next messages from the
+-- first queue that has some, or stand in line for all of them.
+-- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
+--   died
+-- ARGV token, count, lease ms (0 takes for good), order, most attempts (0: no
+--   end), entry ('' tries once), client, liveness ms, queued 0|1 (the entry
+--   may be in line), then items, see ack.lua
+-- returns {JOBS, done, index of the queue, lease left, now us, messages}
+--   | {EMPTY, done, ms until something becomes due (-1 never), now us}
+--   | {DIFFERS, done, index of the queue, its order}
+--   | {REFUSED, done, what the server said} when there were items
+-- A retry under the same token is given the same messages, and a retried
+-- entry keeps its place. Items of a retry find nothing to end: 0 for each.
+-- Taking for good leaves nothing behind that a retry could find.
+--@include now
+--@include token
+--@include finish
+--@include due
+--@include wait
+
+local token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
+local order, most, entry, client = ARGV[4], number_at(5, 0), ARGV[6], ARGV[7]
+local liveness, queued, queues = number_at(8, 1), ARGV[9] == "1", #KEYS / SHELF
+local items = items_at(10, "anrd", queues)
+if entry ~= "" then
+  check_entry(entry, "q", client, token)
+end
+if misuse or count * 2 > SPAN then
+  return misuse or redis.error_reply("ILKARG at most 256 messages, got " .. count)
+end
+
+local now = now_us()
+local now_ms = math.floor(now / 1000)
+local done = finish(items, order, most, now_ms, liveness)
+
+-- What this token has taken before, when the reply got lost.
+local function taken(at)
+  local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
+  if not score then
+    return nil
+  end
+  local until_ms, many = until_of(tonumber(score))
+  local reply = { JOBS, done, at / SHELF, until_ms - now_ms, now }
+  for _, blob in ipairs(redis.call("HMGET", KEYS[at + FLIGHT], unpack(fields_of(token, 1, many)))) do
+    reply[#reply + 1] = blob or nil
+  end
+  return reply[6] and reply
+end
+
+-- The lease first: it is what a server without memory refuses.
+local function take(at, many)
+  local pop = order == "fifo" and "LPOP" or "RPOP"
+  if lease > 0 and redis.call("ZADD", KEYS[at + LEASES], "NX", lease_score(now_ms + lease, many), token) == 0 then
+    return taken(at)
+  end
+  local blobs = redis.call(pop, KEYS[at + READY], many)
+  if lease == 0 then
+    return { JOBS, done, at / SHELF, 0, now, unpack(blobs) }
+  end
+  local pairs_of = {}
+  for i = 1, #blobs do
+    pairs_of[2 * i - 1], pairs_of[2 * i] = token .. ":" .. i, blobs[i]
+  end
+  local kept = redis.pcall("HSET", KEYS[at + FLIGHT], unpack(pairs_of))
+  if type(kept) == "number" then
+    return { JOBS, done, at / SHELF, lease, now, unpack(blobs) }
+  end
+  for i = #blobs, 1, -1 do
+    redis.call(order == "fifo" and "LPUSH" or "RPUSH", KEYS[at + READY], blobs[i])
+  end
+  redis.call("ZREM", KEYS[at + LEASES], token)
+  error(kept)
+end
+
+-- Who had been woken by another queue than it takes from passes that on.
+local function leave_lines(from)
+  for at = 0, (queues - 1) * SHELF, SHELF do
+    if redis.call("ZREM", KEYS[at + WAIT], entry) == 0 and at ~= from and
+      redis.call("LLEN", KEYS[at + READY]) > 0 then
+      wake_up(at, 1, now_ms, liveness)
+    end
+  end
+end
+
+local function look(at)
+  local there = redis.call("HGET", KEYS[at + META], "order")
+  if there and there ~= order then
+    return { DIFFERS, done, at / SHELF, there }
+  end
+  local back = promote(at, order, most, now_ms)
+  local ready = redis.call("LLEN", KEYS[at + READY])
+  local reply = ready == 0 and taken(at) or ready > 0 and take(at, math.min(count, ready))
+  if back > 0 then
+    wake_up(at, math.min(back, redis.call("LLEN", KEYS[at + READY])), now_ms, liveness)
+  end
+  return reply
+end
+
+local function run()
+  for at = 0, (queues - 1) * SHELF, SHELF do
+    local reply = look(at)
+    if reply then
+      if queued and reply[1] == JOBS then
+        leave_lines(at)
+      end
+      return reply
+    end
+  end
+  if entry == "" then
+    return { EMPTY, done, -1, now }
+  end
+  for at = 0, (queues - 1) * SHELF, SHELF do
+    enqueue(KEYS[at + WAIT], KEYS[at + LIVE], entry, client, now, liveness)
+  end
+  return { EMPTY, done, next_due(queues, now_ms), now }
+end
+
+if #items == 0 then
+  return run()
+end
+local fine, reply = pcall(run)
+if fine then
+  return reply
+end
+return { REFUSED, done, type(reply) == "table" and reply.err or tostring(reply) }
