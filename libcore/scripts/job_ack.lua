@@ -8,11 +8,12 @@
 -- A retry finds them done: 0. A message that has gone to somebody else lies
 -- under another token and is not touched.
 --@include reply
+--@include item
 --@include ack
 
-local items = items_at(1, "a", 1)
-if misuse then
-  return misuse
+local items, fault = items_at(1, "a", 1)
+if fault then
+  return fault
 end
 local done = {}
 for i, item in ipairs(items) do

@@ -10,7 +10,7 @@
 -- A retry sets the same lease again.
 --@include now
 --@include token
---@include shelf
+--@include score
 
 local token, lease = token_at(1), number_at(2, 1)
 if misuse then

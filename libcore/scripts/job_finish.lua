@@ -9,12 +9,14 @@
 --   or -1 when the server refused to write their new place}
 -- A retry finds them ended: 0.
 --@include now
+--@include number
 --@include reply
+--@include item
 --@include finish
 
 local order, most, liveness = ARGV[1], number_at(2, 0), number_at(3, 1)
-local items = items_at(4, "anrd", #KEYS / SHELF)
-if misuse then
-  return misuse
+local items, fault = items_at(4, "anrd", #KEYS / SHELF)
+if misuse or fault then
+  return misuse or fault
 end
 return { RELEASED, finish(items, order, most, math.floor(now_us() / 1000), liveness) }

@@ -11,7 +11,8 @@
 -- A retry finds neither entry nor token; it may wake one more in vain.
 --@include now
 --@include token
---@include finish
+--@include span
+--@include end_otherwise
 
 local entry, token, liveness = ARGV[1], token_at(2), number_at(3, 1)
 if misuse then

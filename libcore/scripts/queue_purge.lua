@@ -10,7 +10,7 @@
 --@include effects
 --@include number
 --@include reply
---@include shelf
+--@include tally
 
 local which = number_at(1, 1)
 if misuse then

@@ -43,7 +43,7 @@ for i = 1, count do
 end
 local put
 if delay > 0 then
-  --@include return
+  --@include postpone
   local fine, earliest = pcall(postpone, 0, blobs, now_ms + delay)
   put, count = fine and 1 or earliest, earliest == true and 1 or 0
 else

@@ -13,8 +13,9 @@
 --@include number
 --@include alive
 --@include batch
+--@include reply
 --@include wake_up
---@include due
+--@include next_due
 
 local client, liveness, limit = ARGV[1], number_at(2, 1), number_at(4, 1)
 check_batch(5)

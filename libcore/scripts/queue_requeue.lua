@@ -10,6 +10,7 @@
 --@include now
 --@include number
 --@include reply
+--@include message
 --@include wake_up
 
 local id, count, liveness, once_ms = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)

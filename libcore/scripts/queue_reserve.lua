@@ -20,19 +20,21 @@
 -- Taking for good leaves nothing behind that a retry could find.
 --@include now
 --@include token
+--@include item
 --@include finish
 --@include due
+--@include next_due
 --@include wait
 
 local token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
 local order, most, entry, client = ARGV[4], number_at(5, 0), ARGV[6], ARGV[7]
 local liveness, queued, queues = number_at(8, 1), ARGV[9] == "1", #KEYS / SHELF
-local items = items_at(10, "anrd", queues)
+local items, fault = items_at(10, "anrd", queues)
 if entry ~= "" then
   check_entry(entry, "q", client, token)
 end
-if misuse or count * 2 > SPAN then
-  return misuse or redis.error_reply("ILKARG at most 256 messages, got " .. count)
+if misuse or fault or count * 2 > SPAN then
+  return misuse or fault or redis.error_reply("ILKARG at most 256 messages, got " .. count)
 end
 
 local now = now_us()

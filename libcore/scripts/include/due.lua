@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- What has become due: leases that ran out, delayed messages whose time has
 -- come. A bounded part of it in each call, so that none takes long.
---@include return
+--@include give_back
+--@include score
 
 local DUE_MOST, DUE_BYTES = 64, 262144
 
@@ -61,19 +62,4 @@ local function promote(at, order, most, now_ms)
     ready = take_back(at, tokens, order, most, now_ms)
   end
   return ready + let_in(at, now_ms)
-end
-
--- Milliseconds until more becomes due in any of the queues; -1 for never.
-local function next_due(queues, now_ms)
-  local first
-  for at = 0, (queues - 1) * SHELF, SHELF do
-    local lease = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "(" .. lease_score(now_ms, SPAN - 1),
-      "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
-    local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",
-      "WITHSCORES", "LIMIT", 0, 1)[2]
-    local sooner = math.min(lease and until_of(tonumber(lease)) or math.huge,
-      tonumber(delayed) or math.huge)
-    first = math.min(first or sooner, sooner)
-  end
-  return first < math.huge and first - now_ms or -1
 end

@@ -6,6 +6,7 @@
 -- one), grant_ms and own (see grant.lua).
 --@include fence
 --@include reach
+--@include announce
 
 -- The write of a grant; false when the server refuses it.
 local function write_grant(walk, token, who, lease)

@@ -4,6 +4,7 @@
 --@include readers
 --@include rouse
 --@include exclusive
+--@include announce
 
 local function wake(walk, e)
   local receivers = rouse(walk, e)

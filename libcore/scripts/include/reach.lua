@@ -34,11 +34,6 @@ local function publish(walk, client, message)
   return receivers
 end
 
-local function announce(walk, e, fence, lease)
-  return publish(walk, e.client, string.format("1 grant %s %s %.0f %.0f %.0f ",
-    e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
-end
-
 local function serve(walk, entries, visit)
   local fate = PASS
   for _, text in ipairs(entries) do

@@ -1,20 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- Wake consumers: each that is told leaves the line and asks by itself.
 --@include shelf
---@include reach
+--@include rouse
 
 -- Up to `count` of those who wait for the queue. Looks at the first few, and
 -- past those of clients that do not hear. Returns how many, and denied.
 local function wake_up(at, count, now_ms, liveness)
-  local limit = math.min(count, 56) + 8
-  local entries = redis.call("ZRANGE", KEYS[at + WAIT], 0, limit - 1)
-  if count < 1 or #entries == 0 then
+  if count < 1 then
     return 0, 0
   end
   local walk = { lock = KEYS[at + META], wait = KEYS[at + WAIT], live = KEYS[at + LIVE],
     ms = now_ms, liveness = liveness, life = {}, tries = 0, denied = 0 }
   local woken = 0
-  walk_line(walk, entries, limit, function(_, e)
+  walk_line(walk, count + 8, function(_, e)
     local state = life(walk, e.client)
     if state ~= "alive" then
       return state == "dead" and DROP or PASS

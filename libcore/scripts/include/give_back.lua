@@ -1,17 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- A delivery ends and the message stays: first again, later, or dead.
---@include shelf
-
--- Behind the others of its time; whether it is now the first to be due.
-local function postpone(at, blobs, due_ms)
-  local members = {}
-  for _, blob in ipairs(blobs) do
-    members[#members + 1] = due_ms
-    members[#members + 1] = blob
-  end
-  redis.call("ZADD", KEYS[at + DELAYED], unpack(members))
-  return tonumber(redis.call("ZRANGE", KEYS[at + DELAYED], 0, 0, "WITHSCORES")[2]) == due_ms
-end
+--@include message
+--@include fields
+--@include tally
+--@include postpone
 
 local function bury(at, blob, reason, now_ms)
   local id = string.match(blob, "^1 (%d+)")

@@ -1,0 +1,10 @@
+-- SPDX-License-Identifier: MIT
+-- A message lies as `1 <id> <attempts> <pushed ms> <data>`; attempts are the
+-- deliveries that have ended.
+
+-- The same with `change` more attempts, or with none; and these.
+local function with_attempts(blob, change)
+  local head, attempts, rest = string.match(blob, "^(1 %d+ )(%d+)()")
+  attempts = change and attempts + change or 0
+  return head .. string.format("%.0f", attempts) .. string.sub(blob, rest), attempts
+end

@@ -1,0 +1,19 @@
+-- SPDX-License-Identifier: MIT
+-- When to look again.
+--@include shelf
+--@include score
+
+-- Milliseconds until more becomes due in any of the queues; -1 for never.
+local function next_due(queues, now_ms)
+  local first
+  for at = 0, (queues - 1) * SHELF, SHELF do
+    local lease = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "(" .. lease_score(now_ms, SPAN - 1),
+      "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
+    local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",
+      "WITHSCORES", "LIMIT", 0, 1)[2]
+    local sooner = math.min(lease and until_of(tonumber(lease)) or math.huge,
+      tonumber(delayed) or math.huge)
+    first = math.min(first or sooner, sooner)
+  end
+  return first < math.huge and first - now_ms or -1
+end
