@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 -- Messages are done. Works on a server that is out of memory.
 -- KEYS leases, flight
--- ARGV items, see ack.lua
+-- ARGV items, see item.lua
 -- returns {RELEASED, for each item how many of its messages were still ours}
 -- A retry finds them done: 0. A message that has gone to somebody else lies
 -- under another token and is not touched.

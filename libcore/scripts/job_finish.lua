@@ -4,7 +4,7 @@
 -- Deliveries end: done, failed, untouched or dead.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
--- ARGV order, most attempts (0: no end), liveness ms, then items, see ack.lua
+-- ARGV order, most attempts (0: no end), liveness ms, then items, see item.lua
 -- returns {RELEASED, for each item how many of its messages were still ours,
 --   or -1 when the server refused to write their new place}
 -- A retry finds them ended: 0.

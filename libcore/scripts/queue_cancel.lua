@@ -1,4 +1,4 @@
---@script queue_cancel keys=9* args=3
+--@script queue_cancel keys=9* args=5
 --@reply RELEASED i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
@@ -6,7 +6,7 @@
 -- pass on a wake that was already under way.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
--- ARGV entry, token, liveness ms
+-- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, how many were taken} | {GONE}
 -- A retry finds neither entry nor token; it may wake one more in vain.
 --@include now
@@ -14,7 +14,7 @@
 --@include span
 --@include end_otherwise
 
-local entry, token, liveness = ARGV[1], token_at(2), number_at(3, 1)
+local entry, token, liveness = ARGV[1], token_at(2), number_at(5, 1)
 if misuse then
   return misuse
 end

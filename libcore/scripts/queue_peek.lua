@@ -4,7 +4,7 @@
 -- Look at messages without taking them. Writes nothing.
 -- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died
 -- ARGV which (1 ready, 2 delayed, 4 dead), how many to pass over, how many
--- returns {JOBS, messages}; the dead as `<bytes of reason> <reason><message>`
+-- returns {JOBS, messages: fewer when they are long}; the dead as `<bytes of reason> <reason><message>`
 --@include number
 --@include reply
 --@include shelf
@@ -17,18 +17,34 @@ if misuse then
   return misuse
 end
 
-local last = from + count - 1
-if ARGV[1] == "2" then
-  return { JOBS, unpack(redis.call("ZRANGE", KEYS[DELAYED], from, last)) }
-elseif ARGV[1] == "4" then
-  local ids = redis.call("ZRANGE", KEYS[DIED], from, last)
-  return { JOBS, unpack(ids[1] and redis.call("HMGET", KEYS[DEAD], unpack(ids)) or {}) }
-elseif redis.call("HGET", KEYS[META], "order") ~= "filo" then
-  return { JOBS, unpack(redis.call("LRANGE", KEYS[READY], from, last)) }
+local newest = redis.call("HGET", KEYS[META], "order") == "filo"
+
+-- The list, the set or the hash of the dead, from..last, in order.
+local function slice(first, last)
+  if ARGV[1] == "2" then
+    return redis.call("ZRANGE", KEYS[DELAYED], first, last)
+  elseif ARGV[1] == "4" then
+    local ids = redis.call("ZRANGE", KEYS[DIED], first, last)
+    return ids[1] and redis.call("HMGET", KEYS[DEAD], unpack(ids)) or {}
+  elseif not newest then
+    return redis.call("LRANGE", KEYS[READY], first, last)
+  end
+  local blobs, reversed = redis.call("LRANGE", KEYS[READY], -last - 1, -first - 1), {}
+  for i = #blobs, 1, -1 do
+    reversed[#reversed + 1] = blobs[i]
+  end
+  return reversed
 end
-local reply = { JOBS }
-local blobs = redis.call("LRANGE", KEYS[READY], -last - 1, -from - 1)
-for i = #blobs, 1, -1 do
-  reply[#reply + 1] = blobs[i]
+
+local reply, bytes, step = { JOBS }, 0, 4
+while #reply <= count and bytes < PLENTY do
+  local at = from + #reply - 1
+  local blobs = slice(at, math.min(at + step, from + count) - 1)
+  for i = 1, #blobs do
+    reply[#reply + 1], bytes = blobs[i] or "", bytes + #(blobs[i] or "")
+  end
+  if #blobs < step then
+    break
+  end
 end
 return reply

@@ -1,4 +1,4 @@
---@script queue_reserve keys=9* args=9+
+--@script queue_reserve keys=9* args=10+
 --@reply JOBS s i i i *
 --@reply EMPTY s i i
 --@reply DIFFERS s i s
@@ -9,8 +9,9 @@
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
 -- ARGV token, count, lease ms (0 takes for good), order, most attempts (0: no
---   end), entry ('' tries once), client, liveness ms, queued 0|1 (the entry
---   may be in line), then items, see ack.lua
+--   end), entry ('' tries once), client, liveness ms, limit (of messages that
+--   become due in this call), queued 0|1 (the entry may be in line), then
+--   items, see item.lua
 -- returns {JOBS, done, index of the queue, lease left, now us, messages}
 --   | {EMPTY, done, ms until something becomes due (-1 never), now us}
 --   | {DIFFERS, done, index of the queue, its order}
@@ -28,8 +29,8 @@
 
 local token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
 local order, most, entry, client = ARGV[4], number_at(5, 0), ARGV[6], ARGV[7]
-local liveness, queued, queues = number_at(8, 1), ARGV[9] == "1", #KEYS / SHELF
-local items, fault = items_at(10, "anrd", queues)
+local liveness, limit, queued, queues = number_at(8, 1), number_at(9, 1), ARGV[10] == "1", #KEYS / SHELF
+local items, fault = items_at(11, "anrd", queues)
 if entry ~= "" then
   check_entry(entry, "q", client, token)
 end
@@ -55,13 +56,32 @@ local function taken(at)
   return reply[6] and reply
 end
 
+-- As many as a reply can hold: a few first, to see how long they are.
+local function pop(at, many)
+  local verb, blobs = order == "fifo" and "LPOP" or "RPOP", {}
+  if many <= 4 then
+    return redis.call(verb, KEYS[at + READY], many)
+  end
+  local bytes = 0
+  while #blobs < many and bytes < PLENTY do
+    local step = bytes == 0 and 4 or math.floor((PLENTY - bytes) / (bytes / #blobs))
+    local more = redis.call(verb, KEYS[at + READY], math.max(1, math.min(step, many - #blobs)))
+    for i = 1, #more do
+      blobs[#blobs + 1], bytes = more[i], bytes + #more[i]
+    end
+  end
+  if #blobs < many and lease > 0 then
+    redis.call("ZADD", KEYS[at + LEASES], "XX", lease_score(now_ms + lease, #blobs), token)
+  end
+  return blobs
+end
+
 -- The lease first: it is what a server without memory refuses.
 local function take(at, many)
-  local pop = order == "fifo" and "LPOP" or "RPOP"
   if lease > 0 and redis.call("ZADD", KEYS[at + LEASES], "NX", lease_score(now_ms + lease, many), token) == 0 then
     return taken(at)
   end
-  local blobs = redis.call(pop, KEYS[at + READY], many)
+  local blobs = pop(at, many)
   if lease == 0 then
     return { JOBS, done, at / SHELF, 0, now, unpack(blobs) }
   end
@@ -95,7 +115,7 @@ local function look(at)
   if there and there ~= order then
     return { DIFFERS, done, at / SHELF, there }
   end
-  local back = promote(at, order, most, now_ms)
+  local back = promote(at, order, most, now_ms, limit)
   local ready = redis.call("LLEN", KEYS[at + READY])
   local reply = ready == 0 and taken(at) or ready > 0 and take(at, math.min(count, ready))
   if back > 0 then

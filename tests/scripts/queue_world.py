@@ -75,6 +75,7 @@ class Queue:
             self.entry(token, client) if wait else "",
             client,
             6000,
+            64,
             queued,
             *items,
         )
@@ -114,7 +115,7 @@ class Queue:
 
     def cancel(self, token, client=None):
         return self.world.call(
-            "queue_cancel", self.keys, self.entry(token, client), token, 6000
+            "queue_cancel", self.keys, self.entry(token, client), token, 5000, 64, 6000
         )
 
     def refresh(self, client, *tokens):

@@ -4,18 +4,18 @@
 --@include give_back
 --@include score
 
-local DUE_MOST, DUE_BYTES = 64, 262144
+local DUE_BYTES = 262144
 
 -- The messages of reservations that ran out are the first again, dead if
 -- that was the last of their attempts. Returns how many can be taken.
-local function take_back(at, tokens, order, most, now_ms)
+local function take_back(at, tokens, order, most, now_ms, limit)
   local ending = { order = order, most = most, now_ms = now_ms, verb = "n", delay = 0,
     reason = "the lease ran out" }
   local ready, expired = 0, 0
   for i = #tokens - 1, 1, -2 do
     local token = tokens[i]
     local _, count = until_of(tonumber(tokens[i + 1]))
-    local from = math.max(1, count - DUE_MOST + expired + 1)
+    local from = math.max(1, count - limit + expired + 1)
     local found, more = give_back_all(at, token, from, count, ending)
     ready, expired = ready + more, expired + found
     if from == 1 then
@@ -23,7 +23,7 @@ local function take_back(at, tokens, order, most, now_ms)
     else
       redis.call("ZADD", KEYS[at + LEASES], "XX", lease_score(0, from - 1), token)
     end
-    if expired >= DUE_MOST then
+    if expired >= limit then
       break
     end
   end
@@ -32,9 +32,9 @@ local function take_back(at, tokens, order, most, now_ms)
 end
 
 -- Delayed messages join as if they were pushed now. Returns how many.
-local function let_in(at, now_ms)
-  local delayed, moved, bytes, step = KEYS[at + DELAYED], 0, 0, 8
-  while moved < DUE_MOST and bytes < DUE_BYTES do
+local function let_in(at, now_ms, limit)
+  local delayed, moved, bytes, step = KEYS[at + DELAYED], 0, 0, math.min(8, limit)
+  while moved < limit and bytes < DUE_BYTES do
     local blobs = redis.call("ZRANGEBYSCORE", delayed, "-inf", now_ms, "LIMIT", 0, step)
     if #blobs == 0 then
       break
@@ -48,18 +48,18 @@ local function let_in(at, now_ms)
     if #blobs < step then
       break
     end
-    step = bytes < 16384 and DUE_MOST - moved or 8
+    step = math.min(bytes < 16384 and limit or 8, limit - moved)
   end
   return moved
 end
 
 -- Returns how many more can be taken now.
-local function promote(at, order, most, now_ms)
+local function promote(at, order, most, now_ms, limit)
   local ready = 0
   local tokens = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "-inf", now_ms * SPAN + SPAN - 1,
-    "WITHSCORES", "LIMIT", 0, DUE_MOST)
+    "WITHSCORES", "LIMIT", 0, limit)
   if #tokens > 0 then
-    ready = take_back(at, tokens, order, most, now_ms)
+    ready = take_back(at, tokens, order, most, now_ms, limit)
   end
-  return ready + let_in(at, now_ms)
+  return ready + let_in(at, now_ms, limit)
 end

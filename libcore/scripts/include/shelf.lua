@@ -5,3 +5,5 @@ local META, READY, WAIT, LIVE, DELAYED = 1, 2, 3, 4, 5
 local LEASES, FLIGHT, DEAD, DIED, SHELF = 6, 7, 8, 9, 9
 -- More than the messages of any call.
 local SPAN = 512
+-- About what one reply may have; a message is never longer.
+local PLENTY = 4194304
