@@ -28,13 +28,16 @@
 #include "interlock/event.h"
 #include "interlock/guard.h"
 #include "interlock/inspect.h"
+#include "interlock/job.h"
 #include "interlock/latch.h"
 #include "interlock/lock.h"
 #include "interlock/lock_many.h"
+#include "interlock/queue.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"
 #include "interlock/semaphore.h"
 #include "interlock/server.h"
 #include "interlock/sticky.h"
+#include "interlock/worker.h"
 
 #endif

@@ -138,8 +138,9 @@ static void lose(ilk__lease *lease, ilk_status why)
 {
     leave(lease, ILK__LEASE_LOST);
     lease->desk->stats.losses++;
-    ilk__events_push(&lease->desk->events, lease->kind->lost_event, lease->id,
-                     why);
+    if (lease->kind->lost_event != ILK_EVENT_NONE)
+        ilk__events_push(&lease->desk->events, lease->kind->lost_event,
+                         lease->id, why);
     ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
              (long long)lease->id, ilk_strerror(why));
 }

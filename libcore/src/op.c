@@ -157,6 +157,8 @@ static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
 
     if (input->may_have_run)
         op->retried = 1;
+    if (input->may_have_run && op->type->only_once)
+        return give_up(op, ILK_EUNKNOWN);
     if (status == ILK_ETIMEOUT && op->now < op->deadline)
         status = ILK_ECONN; /* not our time ran out: the server is silent */
     if (status != ILK_ECONN)

@@ -58,6 +58,7 @@ typedef struct ilk__op_type {
     const char *name; /* for error texts */
     int script;       /* whose shape replies have, or ILK__SCRIPT_NONE */
     int reads;        /* changes nothing, so no answer leaves no doubt */
+    int only_once;    /* a second copy would do it again: none is sent */
     void (*ask)(ilk__op *op); /* add to the empty op->command */
     ilk__act (*reply)(ilk__op *op, const ilk__reply *reply);
     /* The rest may be NULL: begin by asking, end when something fails. */

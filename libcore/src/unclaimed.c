@@ -4,6 +4,7 @@
 
 #include "election.h"
 #include "lock.h"
+#include "queue.h"
 #include "semaphore.h"
 
 /* By the kind of the waiter's entry. */
@@ -13,6 +14,7 @@ static const struct {
 } columns[] = {
     {'e', ilk__election_unclaimed},
     {'p', ilk__semaphore_unclaimed},
+    {'q', ilk__queue_unclaimed},
     {'r', ilk__lock_unclaimed},
     {'w', ilk__lock_unclaimed},
     {'x', ilk__lock_unclaimed},

@@ -73,11 +73,11 @@ typedef struct ilk_queue_opts {
 
 /** Options of a push. Zero means the default everywhere. */
 typedef struct ilk_push_opts {
-    size_t size;          /**< set by ilk_push_opts_init() */
-    int64_t delay_ms;     /**< to be taken no earlier; at most 1 year */
-    const char *once;     /**< a request id: a push under the same id within
+    size_t size;      /**< set by ilk_push_opts_init() */
+    int64_t delay_ms; /**< to be taken no earlier; at most 1 year */
+    const char *once; /**< a request id: a push under the same id within
                                once_ms changes nothing; NULL for none */
-    size_t once_len;      /**< its bytes, 1 to ILK_QUEUE_ID_MAX */
+    size_t once_len;  /**< its bytes, 1 to ILK_QUEUE_ID_MAX */
 } ilk_push_opts;
 
 /**

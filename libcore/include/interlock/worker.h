@@ -141,8 +141,8 @@ ILK_API ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
 ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
 
 /**
- * Let the loop end: a wait ends, the next ilk_worker_next() that has nothing
- * to hand out answers ILK_ECANCELLED, and so do all that follow.
+ * Let the loop end: a wait ends, and ilk_worker_next() answers ILK_ECANCELLED
+ * from now on. ilk_worker_finish() is next.
  *
  * @param worker    the worker
  * @param[out] err  may be NULL

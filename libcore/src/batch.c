@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.c -- messages that were taken together, out of a reply. */
+#include "alloc.h"
+#include "clock.h"
+#include "ending.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the lease ---------------------------------------------------------- */
+
+static const ilk__op_type job_extend = {.name = "job_extend",
+                                        .script = ILK__SCRIPT_JOB_EXTEND,
+                                        .ask = ilk__lease_ask,
+                                        .reply = ilk__lease_extended};
+static const ilk__lease_kind lease_kind = {
+    .noun = "message", .lost_event = ILK_EVENT_NONE, .extend = &job_extend};
+
+/* ---- out of a reply ----------------------------------------------------- */
+
+/* The next number before a space, of text that ends with a NUL. */
+static int number(const char **at, int64_t *out)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9')
+        return 0;
+    *out = strtoll(*at, &end, 10);
+    if (*end != ' ')
+        return 0;
+    *at = end + 1;
+    return 1;
+}
+
+/* `1 <id> <attempts> <pushed ms> <data>`; with `<bytes> <reason>` before it
+ * when it is dead. The job points into the text. */
+static int parse(ilk_job *job, const char *text, size_t len, int dead)
+{
+    const char *at = text, *end = text + len;
+    int64_t version, attempts, reason_len = 0;
+
+    if (dead) {
+        if (!number(&at, &reason_len) || reason_len > end - at)
+            return 0;
+        job->reason = at;
+        job->reason_len = (size_t)reason_len;
+        at += reason_len;
+    }
+    if (!number(&at, &version) || version != 1 || !number(&at, &job->id)
+        || !number(&at, &attempts) || !number(&at, &job->pushed_ms) || at > end)
+        return 0;
+    job->attempts = (int32_t)attempts;
+    job->data = at;
+    job->len = (size_t)(end - at);
+    return 1;
+}
+
+static ilk_batch *allocate(const ilk__reply *reply, size_t at, size_t count)
+{
+    size_t size = sizeof(ilk_batch) + count * sizeof(ilk_job);
+
+    for (size_t i = 0; i < count; i++)
+        size += reply->items[at + i]->len + 1;
+    return ilk__calloc(1, size);
+}
+
+/* Copies, with NULs where the reason ends and the data. */
+static int fill(ilk_batch *batch, const ilk__reply *reply, size_t at, int dead)
+{
+    char *to = (char *)(batch->jobs + batch->count);
+
+    for (size_t i = 0; i < batch->count; i++) {
+        const ilk__reply *blob = reply->items[at + i];
+        ilk_job *job = &batch->jobs[i];
+
+        memcpy(to, blob->str, blob->len);
+        job->batch = batch;
+        job->place = i + 1;
+        job->reason = "";
+        if (!parse(job, to, blob->len, dead))
+            return 0;
+        if (dead) /* the version byte behind it has been read */
+            to[(size_t)(job->reason - to) + job->reason_len] = '\0';
+        to += blob->len + 1;
+    }
+    return 1;
+}
+
+ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
+                          ilk__shelf *shelf, const ilk__reply *reply, size_t at,
+                          int dead, ilk_error *err)
+{
+    size_t count = reply->count - ++at;
+    ilk_batch *batch;
+
+    for (size_t i = 0; i < count; i++)
+        if (reply->items[at + i]->type != ILK__REPLY_STR)
+            return ilk__fail(err, ILK_EREPLY, "a message that is no text");
+    batch = allocate(reply, at, count);
+    if (!batch)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    batch->count = count;
+    if (!fill(batch, reply, at, dead)) {
+        ilk__free(batch);
+        return ilk__fail(err, ILK_EREPLY, "a message that makes no sense");
+    }
+    for (size_t i = 0; i < count; i++)
+        atomic_store(&batch->jobs[i].state, ILK__JOB_ENDED);
+    atomic_store(&batch->refs, 1);
+    batch->client = ilk__client_ref(client);
+    batch->era = client->era;
+    batch->shelf = ilk__shelf_ref(shelf);
+    *out = batch;
+    return ILK_OK;
+}
+
+ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
+                           int64_t lease_ms, int renew, ilk_error *err)
+{
+    ilk__desk *desk = batch->client->desk;
+    ilk__lease *lease = &batch->lease;
+    ilk_status st = ilk__lease_init(lease, desk, &lease_kind,
+                                    &batch->shelf->keys[ILK__SHELF_LEASES], 1,
+                                    ilk__desk_new_id(desk), err);
+
+    if (st)
+        return st;
+    batch->leased = 1;
+    batch->lease_ms = lease_ms;
+    lease->token_len = strlen(token);
+    memcpy(lease->token, token, lease->token_len + 1);
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->jobs[i].attempts++; /* this one */
+        atomic_store(&batch->jobs[i].state, ILK__JOB_OPEN);
+    }
+    atomic_store(&batch->open, (int32_t)batch->count);
+    ilk__lease_begin(lease, 0, ilk__lease_deadline(began, lease_ms), lease_ms);
+    if (renew)
+        ilk__lease_watch(lease, lease_ms, 1, ILK__FOREVER);
+    return ILK_OK;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static void unref(ilk_batch *batch)
+{
+    if (atomic_fetch_sub(&batch->refs, 1) > 1)
+        return;
+    if (batch->leased && !ilk__client_is_forked(batch->client)
+        && batch->era == batch->client->era)
+        ilk__lease_destroy(&batch->lease);
+    ilk__shelf_unref(batch->shelf);
+    ilk__client_unref(batch->client);
+    ilk__free(batch);
+}
+
+void ilk_batch_free(ilk_batch *batch)
+{
+    if (batch)
+        unref(batch);
+}
+
+void ilk_job_free(ilk_job *job)
+{
+    if (job)
+        unref(job->batch);
+}
+
+size_t ilk_batch_count(const ilk_batch *batch)
+{
+    return batch ? batch->count : 0;
+}
+
+int32_t ilk_batch_lost(const ilk_batch *batch)
+{
+    return batch ? atomic_load(&batch->lost) : 0;
+}
+
+ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
+                         ilk_error *err)
+{
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    if (!batch)
+        return ilk__fail(err, ILK_EINVAL, "batch must not be NULL");
+    if (index >= batch->count)
+        return ilk__fail(err, ILK_EINVAL, "index must be below %zu, got %zu",
+                         batch->count, index);
+    atomic_fetch_add(&batch->refs, 1);
+    *out = &batch->jobs[index];
+    return ILK_OK;
+}
+
+/* ---- finishing ---------------------------------------------------------- */
+
+ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(batch->client, err);
+
+    if (st == ILK_OK && batch->era != batch->client->era)
+        st = ilk__fail(err, ILK_EFORKED, "the message is the parent process'");
+    return st;
+}
+
+ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err)
+{
+    ilk__endings endings = {.alone = 1};
+    ilk_status st;
+
+    if (!batch)
+        return ilk__fail(err, ILK_EINVAL, "batch must not be NULL");
+    st = ilk__batch_enter(batch, err);
+    if (st)
+        return st;
+    if (!batch->leased)
+        return ilk__fail(err, ILK_ENOTOWNER,
+                         "these messages were not reserved");
+    st = ilk__endings_add_open(&endings, batch, ILK__ENDING_DONE, err);
+    if (st)
+        ilk__endings_unheard(&endings);
+    if (st || !endings.count)
+        return st;
+    st = ilk__endings_send(&endings, batch->client, batch->shelf, NULL, 0, 1,
+                           err);
+    ilk__endings_unheard(&endings); /* none, if it was answered */
+    return st;
+}

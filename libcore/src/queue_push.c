@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_push.c -- putting messages into a queue, each of them once. */
+#include "alloc.h"
+#include "log.h"
+#include "opts.h"
+#include "queue.h"
+#include "run.h"
+
+#include <string.h>
+
+/* So long the copies of one question can be on their way, generously. */
+enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
+
+typedef struct pushing {
+    ilk__bytes keys[PUSH_KEYS]; /* the first of a shelf, then the once key */
+    const char *order;
+    int64_t once_ms, delay_ms;
+    const void *const *data;
+    const size_t *lens;
+    size_t count;
+    int64_t first;
+} pushing;
+
+static void ask_push(ilk__op *op)
+{
+    const pushing *self = op->subject;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, self->keys, PUSH_KEYS);
+    ilk__command_add_str(command, self->order);
+    ilk__command_add_int(command, self->once_ms);
+    ilk__command_add_int(command, self->delay_ms);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    ilk__command_add_int(command, (int64_t)self->count);
+    for (size_t i = 0; i < self->count; i++)
+        ilk__command_add(command, self->data[i], self->lens[i]);
+}
+
+/* It is in the queue, also when nobody could be woken: consumers look by
+ * themselves every two seconds. */
+static ilk__act pushed(ilk__op *op, const ilk__reply *reply)
+{
+    pushing *self = op->subject;
+
+    if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
+        return ilk__op_fail(op, ILK_EDIFFERS, "the queue is %s, not %s",
+                            ilk__script_item(reply, 0)->str, self->order);
+    self->first = ilk__script_int(reply, 0);
+    if (ilk__script_int(reply, 3))
+        ilk__log(ILK__LOG_WARN,
+                 "pushed, but this user may not PUBLISH to ilk:inbox:*");
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type queue_push = {.name = "queue_push",
+                                        .script = ILK__SCRIPT_QUEUE_PUSH,
+                                        .ask = ask_push,
+                                        .reply = pushed};
+
+/* ---- options ------------------------------------------------------------ */
+
+void ilk_push_opts_init(ilk_push_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+static ilk_status check_opts(ilk_push_opts *out, const ilk_push_opts *in,
+                             ilk_error *err)
+{
+    ilk_status st = ilk__opts_copy(out, sizeof *out, in, "ilk_push_opts", err);
+
+    if (st == ILK_OK)
+        st = ilk__check_delay(out->delay_ms, err);
+    if (st == ILK_OK && out->once
+        && (out->once_len < 1 || out->once_len > ILK_QUEUE_ID_MAX))
+        st = ilk__fail(err, ILK_EINVAL, "once must have 1 to %d bytes, got %zu",
+                       ILK_QUEUE_ID_MAX, out->once_len);
+    return st;
+}
+
+static ilk_status check_data(const ilk_queue *queue, const void *const *data,
+                             const size_t *lens, size_t count, ilk_error *err)
+{
+    if (count < 1 || count > ILK_QUEUE_BATCH_MAX)
+        return ilk__fail(err, ILK_EINVAL, "count must be 1 to %d, got %zu",
+                         ILK_QUEUE_BATCH_MAX, count);
+    if (!data || !lens)
+        return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
+    for (size_t i = 0; i < count; i++) {
+        if (!data[i] && lens[i])
+            return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
+        if (lens[i] > (size_t)queue->opts.data_max)
+            return ilk__fail(err, ILK_EINVAL,
+                             "data must have at most %lld bytes, got %zu",
+                             (long long)queue->opts.data_max, lens[i]);
+    }
+    return ILK_OK;
+}
+
+/* ---- verbs -------------------------------------------------------------- */
+
+/* Under the caller's id or one of our own: the server does it once. */
+static ilk_status set_once(pushing *self, const ilk_queue *queue,
+                           const ilk_push_opts *opts, ilk_error *err)
+{
+    const ilk__shelf *shelf = queue->shelves[0];
+    char token[ILK__TOKEN_LEN + 1];
+    ilk_status st;
+
+    self->once_ms = queue->opts.once_ms;
+    if (opts->once)
+        return ilk__shelf_once_key(&self->keys[PUSH_KEYS - 1], shelf,
+                                   opts->once, opts->once_len, err);
+    self->once_ms = COPIES_MS;
+    st = ilk__token(token, ILK__TOKEN_LEN, err);
+    if (st)
+        return st;
+    return ilk__shelf_once_key(&self->keys[PUSH_KEYS - 1], shelf, token,
+                               strlen(token), err);
+}
+
+ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
+                               const void *const *data, const size_t *data_lens,
+                               size_t count, const ilk_push_opts *opts,
+                               ilk_error *err)
+{
+    pushing self = {.data = data, .lens = data_lens, .count = count};
+    ilk_push_opts own;
+    ilk_status st = ilk__queue_enter(queue, 1, err);
+
+    if (st == ILK_OK)
+        st = check_data(queue, data, data_lens, count, err);
+    if (st == ILK_OK)
+        st = check_opts(&own, opts, err);
+    if (st)
+        return st;
+    memcpy(self.keys, queue->keys, (PUSH_KEYS - 1) * sizeof *self.keys);
+    self.order = queue->shelves[0]->order;
+    self.delay_ms = own.delay_ms;
+    st = set_once(&self, queue, &own, err);
+    if (st)
+        return st;
+    st = ilk__ask(queue->client, &queue_push, &self,
+                  queue->client->opts.reply_timeout_ms, err);
+    ilk__free(self.keys[PUSH_KEYS - 1].data);
+    if (st == ILK_OK && out_id)
+        *out_id = self.first;
+    return st;
+}
+
+ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue, const void *data,
+                          size_t data_len, const ilk_push_opts *opts,
+                          ilk_error *err)
+{
+    return ilk_queue_push_many(out_id, queue, &data, &data_len, 1, opts, err);
+}

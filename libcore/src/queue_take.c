@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_take.c -- taking messages: the question, and what came. */
+#include "queue.h"
+
+/* ---- asking ------------------------------------------------------------- */
+
+static void ask_messages(ilk__op *op)
+{
+    ilk__take *take = op->subject;
+    const ilk_queue *queue = take->queue;
+    const ilk__shelf *shelf = queue->shelves[0];
+    ilk__command *command = &op->command;
+
+    if (ilk__wait_ask_to_go(op))
+        return;
+    ilk__script_begin(command, op->type->script, queue->keys,
+                      queue->line.key_count);
+    ilk__command_add_str(command, ilk__waiter_token(&take->waiter));
+    ilk__command_add_int(command, take->wanted.max);
+    ilk__command_add_int(command, take->wanted.lease_ms);
+    ilk__command_add_str(command, shelf->order);
+    ilk__command_add_int(command, shelf->most);
+    ilk__wait_add_place(op);
+    ilk__command_add_int(command, take->stood);
+    if (take->wanted.endings && !take->told)
+        ilk__endings_ask(take->wanted.endings, command);
+}
+
+/* ---- hearing ------------------------------------------------------------ */
+
+static ilk__act fail(ilk__op *op, ilk_status status)
+{
+    return ilk__wait_failed(op, status);
+}
+
+static ilk__act got(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__take *take = op->subject;
+    const ilk_queue *queue = take->queue;
+    int64_t index = ilk__script_int(reply, 1);
+    int64_t lease_ms = ilk__script_int(reply, 2);
+    ilk_status st;
+
+    if (index < 0 || index >= (int64_t)queue->count)
+        return fail(op, ilk__fail(op->err, ILK_EREPLY, "no queue %lld",
+                                  (long long)index));
+    st = ilk__batch_new(&take->got, queue->client, queue->shelves[index], reply,
+                        4, 0, op->err);
+    if (st)
+        return fail(op, st);
+    take->got->index = (size_t)index;
+    if (take->wanted.lease_ms == 0)
+        return ilk__wait_got(op);
+    return ilk__wait_held(op, 0, op->sent_at, lease_ms);
+}
+
+static ilk__act differs(ilk__op *op, const ilk__reply *reply)
+{
+    const ilk__take *take = op->subject;
+
+    return fail(op, ilk__fail(op->err, ILK_EDIFFERS, "the queue is %s, not %s",
+                              ilk__script_item(reply, 2)->str,
+                              take->queue->shelves[0]->order));
+}
+
+/* The endings were done, and then the server refused what it was asked. */
+static ilk__act refused(ilk__op *op, const ilk__reply *reply)
+{
+    const ilk__reply *text = ilk__script_item(reply, 1);
+    ilk__reply error = {
+        .type = ILK__REPLY_ERROR, .str = text->str, .len = text->len};
+
+    return fail(op, ilk__reply_error(&error, op->err));
+}
+
+static ilk__act hear_messages(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__take *take = op->subject;
+    ilk__wanted *wanted = &take->wanted;
+
+    ilk_batch_free(take->got); /* it came too late before */
+    take->got = NULL;
+    if (wanted->endings && !take->told) {
+        take->told = 1;
+        if (!ilk__endings_heard(wanted->endings, op,
+                                ilk__script_item(reply, 0)->str))
+            return fail(op, ilk__fail(op->err, ILK_EREPLY,
+                                      "an answer without numbers"));
+    }
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_JOBS: return got(op, reply);
+    case ILK__CODE_DIFFERS: return differs(op, reply);
+    case ILK__CODE_REFUSED: return refused(op, reply);
+    default: break;
+    }
+    if (take->waiter.stage != ILK__STAGE_ENQUEUE)
+        return ilk__wait_busy(op);
+    take->stood = 1;
+    return ilk__wait_queued(op, ilk__script_int(reply, 1),
+                            ilk__script_int(reply, 2), 1);
+}
+
+/* A wait may be ended before it begins, by who saw this thread in a call. */
+static ilk__act start(ilk__op *op)
+{
+    ilk__take *take = op->subject;
+    ilk__act act = ilk__wait_start(op);
+
+    if (atomic_load(&take->queue->cancels) != take->cancels
+        || (take->wanted.stop && atomic_load(take->wanted.stop)))
+        atomic_store(&take->waiter.cancelled, 1);
+    return act;
+}
+
+static ilk__act failed_for_good(ilk__op *op, ilk_status status)
+{
+    ilk__take *take = op->subject;
+
+    take->unknown = status == ILK_EUNKNOWN;
+    return ilk__wait_failed(op, status);
+}
+
+#define TAKE(called, once, if_failed)                                          \
+    {                                                                          \
+        .name = called, .script = ILK__SCRIPT_QUEUE_RESERVE,                   \
+        .only_once = once, .ask = ask_messages, .reply = hear_messages,        \
+        .start = start, .wake = ilk__wait_wake, .failed = if_failed,           \
+        .told = ilk__wait_told                                                 \
+    }
+const ilk__op_type ilk__queue_reserve_op =
+                       TAKE("queue_reserve", 0, ilk__wait_failed),
+                   ilk__queue_pop_op = TAKE("queue_pop", 1, failed_for_good);
+
+const ilk__op_type ilk__queue_refresh_op = {.name = "queue_refresh",
+                                            .script = ILK__SCRIPT_QUEUE_REFRESH,
+                                            .reads = 1,
+                                            .ask = ilk__watch_ask,
+                                            .reply = ilk__watch_reply};
+const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
+                                           .script = ILK__SCRIPT_QUEUE_CANCEL,
+                                           .ask = ilk__give_back_ask,
+                                           .reply = ilk__give_back_done,
+                                           .wake = ilk__give_back_wake};
+
+/* The message's name is the key of the queue's record. */
+void ilk__queue_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__line line = {.key_count = ILK__SHELF_KEYS,
+                      .cancel = &ilk__queue_cancel_op};
+    const char *name;
+    ilk__shelf *shelf;
+    size_t len;
+
+    if (letter->verb != ILK__LETTER_WAKE
+        || !ilk__side_key_name(letter->name, letter->name_len, "queue", &name,
+                               &len)
+        || ilk__shelf_new(&shelf, name, len, NULL))
+        return;
+    line.keys = shelf->keys;
+    ilk__give_back(desk, &line, "", 0, "-");
+    ilk__shelf_unref(shelf);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c -- the loop of a consumer.
+ *
+ *   given:  [ done | failed | now | later ... ]     of the batch in hand
+ *              \______/        |      \___ not begun
+ *              endings, said   being worked on
+ *              with the next question
+ *
+ * A batch is answered together, when the next one is asked for.
+ */
+#include "alloc.h"
+#include "clock.h"
+#include "opts.h"
+#include "queue.h"
+
+#include <interlock/worker.h>
+#include <string.h>
+
+static const int64_t backoff_default = 1000, backoff_max_default = 600 * 1000;
+
+struct ilk_worker {
+    ilk_queue *queue;
+    ilk_worker_opts opts;
+    _Atomic int32_t stopped;
+    _Atomic int64_t lost;
+    ilk_batch *batch;     /* in hand; NULL: none */
+    size_t next;          /* of its messages, the first not begun */
+    int working;          /* on the one before that */
+    ilk__endings endings; /* not said yet */
+};
+
+/* ---- options, handles --------------------------------------------------- */
+
+void ilk_worker_opts_init(ilk_worker_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+static ilk_status check_opts(ilk_worker_opts *out, const ilk_worker_opts *in,
+                             ilk_error *err)
+{
+    ilk_status st =
+        ilk__opts_copy(out, sizeof *out, in, "ilk_worker_opts", err);
+
+    if (st)
+        return st;
+    if (out->lease_ms == 0)
+        out->lease_ms = ILK__LEASE_DEFAULT_MS;
+    if (out->backoff_ms == 0)
+        out->backoff_ms = backoff_default;
+    if (out->backoff_max_ms == 0)
+        out->backoff_max_ms = backoff_max_default;
+    if (out->batch == 0)
+        out->batch = 1;
+    if (out->batch < 1 || out->batch > ILK_QUEUE_BATCH_MAX)
+        return ilk__fail(err, ILK_EINVAL, "batch must be 1 to %d, got %d",
+                         ILK_QUEUE_BATCH_MAX, (int)out->batch);
+    st = ilk__check_delay(out->backoff_ms, err);
+    if (st == ILK_OK)
+        st = ilk__check_delay(out->backoff_max_ms, err);
+    return st ? st : ilk__check_lease(out->lease_ms, err);
+}
+
+static ilk_status open_queue(ilk_worker *worker, ilk_client *client,
+                             const void *const *names, const size_t *name_lens,
+                             size_t count, const ilk_queue_opts *opts,
+                             ilk_error *err)
+{
+    ilk_queue_opts own;
+    ilk_status st =
+        ilk__opts_copy(&own, sizeof own, opts, "ilk_queue_opts", err);
+
+    if (st)
+        return st;
+    own.flags |= ILK_QUEUE_RENEW;
+    return ilk_queue_open_many(&worker->queue, client, names, name_lens, count,
+                               &own, err);
+}
+
+ilk_status ilk_worker_open(ilk_worker **out, ilk_client *client,
+                           const void *const *names, const size_t *name_lens,
+                           size_t count, const ilk_queue_opts *queue,
+                           const ilk_worker_opts *opts, ilk_error *err)
+{
+    ilk_worker *worker;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st)
+        return st;
+    worker = ilk__calloc(1, sizeof *worker);
+    if (!worker)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = check_opts(&worker->opts, opts, err);
+    if (st == ILK_OK)
+        st = open_queue(worker, client, names, name_lens, count, queue, err);
+    if (st)
+        ilk__free(worker);
+    else
+        *out = worker;
+    return st;
+}
+
+void ilk_worker_free(ilk_worker *worker)
+{
+    if (!worker)
+        return;
+    ilk__endings_free(&worker->endings);
+    ilk_batch_free(worker->batch);
+    ilk_queue_free(worker->queue);
+    ilk__free(worker);
+}
+
+/* ---- answering ---------------------------------------------------------- */
+
+static ilk_status enter(ilk_worker *worker, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!worker)
+        return ilk__fail(err, ILK_EINVAL, "worker must not be NULL");
+    st = ilk__queue_enter(worker->queue, 0, err);
+    if (st == ILK_OK && worker->batch)
+        st = ilk__batch_enter(worker->batch, err);
+    return st;
+}
+
+static ilk_status answer(ilk_worker *worker, ilk__ending_verb verb,
+                         int64_t delay_ms, const void *reason,
+                         size_t reason_len, ilk_error *err)
+{
+    ilk_status st = enter(worker, err);
+
+    if (st)
+        return st;
+    if (!worker->working)
+        return ilk__fail(err, ILK_ENOTOWNER, "no message is being worked on");
+    if (!reason && reason_len)
+        return ilk__fail(err, ILK_EINVAL, "reason must not be NULL");
+    st = ilk__endings_add(&worker->endings, worker->batch, verb, worker->next,
+                          worker->next, delay_ms, reason, reason_len, err);
+    if (st == ILK_OK)
+        worker->working = 0;
+    return st;
+}
+
+/* Twice as long each time, and of that a half to all: by chance, so that
+ * what failed together does not come back together. */
+static int64_t pause_of(const ilk_worker *worker)
+{
+    int32_t attempts = worker->batch->jobs[worker->next - 1].attempts;
+    int64_t pause = worker->opts.backoff_ms, most = worker->opts.backoff_max_ms;
+
+    for (int32_t i = 1; i < attempts && pause < most; i++)
+        pause *= 2;
+    pause = pause < most ? pause : most;
+    return pause
+           - (int64_t)ilk__jitter(
+               (uint32_t)ilk__sooner(pause / 2 + 1, INT32_MAX));
+}
+
+ilk_status ilk_worker_done(ilk_worker *worker, ilk_error *err)
+{
+    return answer(worker, ILK__ENDING_DONE, 0, NULL, 0, err);
+}
+
+ilk_status ilk_worker_failed(ilk_worker *worker, const void *reason,
+                             size_t reason_len, ilk_error *err)
+{
+    int64_t pause = worker && worker->working ? pause_of(worker) : 0;
+
+    return answer(worker, ILK__ENDING_FAILED, pause, reason, reason_len, err);
+}
+
+ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
+                           size_t reason_len, ilk_error *err)
+{
+    return answer(worker, ILK__ENDING_DEAD, 0, reason, reason_len, err);
+}
+
+/* Endings were heard, or were not: then they are still to be said. What the
+ * server refused for want of memory comes back when the lease runs out. */
+static void hear(ilk_worker *worker)
+{
+    ilk__endings *endings = &worker->endings;
+
+    atomic_fetch_add(&worker->lost, endings->lost);
+    ilk__endings_doubt(endings);
+    if (endings->count == 0) {
+        ilk_batch_free(worker->batch);
+        worker->batch = NULL;
+    }
+    endings->lost = endings->unknown = endings->refused = 0;
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
+{
+    ilk__wanted wanted = {.max = worker->opts.batch,
+                          .lease_ms = worker->opts.lease_ms,
+                          .timeout_ms = timeout_ms,
+                          .endings = &worker->endings,
+                          .stop = &worker->stopped};
+    ilk_batch *batch = NULL;
+    ilk_status st = ilk__queue_take(&batch, worker->queue, &wanted, err);
+
+    hear(worker);
+    if (st)
+        return st;
+    worker->batch = batch;
+    worker->next = 0;
+    return ILK_OK;
+}
+
+ilk_status ilk_worker_next(ilk_job **out, ilk_worker *worker,
+                           int64_t timeout_ms, ilk_error *err)
+{
+    static const char reason[] = "no answer from the worker";
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = enter(worker, err);
+    if (st == ILK_OK && worker->working)
+        st = ilk_worker_failed(worker, reason, sizeof reason - 1, err);
+    if (st)
+        return st;
+    if (atomic_load(&worker->stopped))
+        return ilk__fail(err, ILK_ECANCELLED, "the worker was told to stop");
+    if (!worker->batch || worker->next == worker->batch->count)
+        st = fetch(worker, timeout_ms, err);
+    if (st)
+        return st;
+    worker->next++;
+    worker->working = 1;
+    return ilk_batch_job(out, worker->batch, worker->next - 1, err);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
+{
+    const ilk_batch *batch = worker->batch;
+    ilk_status st = ILK_OK;
+
+    if (batch && worker->next < batch->count)
+        st = ilk__endings_add(&worker->endings, worker->batch,
+                              ILK__ENDING_UNTOUCHED, worker->next + 1,
+                              batch->count, 0, NULL, 0, err);
+    if (st == ILK_OK && batch)
+        worker->next = batch->count;
+    return st;
+}
+
+ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
+{
+    static const char reason[] = "no answer from the worker";
+    ilk_status st = enter(worker, err);
+
+    if (st == ILK_OK && worker->working)
+        st = ilk_worker_failed(worker, reason, sizeof reason - 1, err);
+    if (st == ILK_OK)
+        st = give_back_rest(worker, err);
+    if (st || !worker->batch)
+        return st;
+    if (worker->endings.count)
+        st = ilk__endings_send(&worker->endings, worker->queue->client,
+                               worker->batch->shelf, worker->queue->keys,
+                               worker->queue->line.key_count, 0, err);
+    hear(worker);
+    return st;
+}
+
+ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err)
+{
+    if (!worker)
+        return ilk__fail(err, ILK_EINVAL, "worker must not be NULL");
+    atomic_store(&worker->stopped, 1);
+    return ilk_queue_cancel(worker->queue, err);
+}
+
+int64_t ilk_worker_lost(const ilk_worker *worker)
+{
+    return worker ? atomic_load(&worker->lost) : 0;
+}
