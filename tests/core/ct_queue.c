@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_queue.c -- pushing, popping, looking, on a server. */
+#include "queue_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what goes in comes out --------------------------------------------- */
+
+static void messages_come_out_in_order(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+
+    (void)state;
+    assert_int_equal(1, push(queue, "a"));
+    assert_int_equal(2, push(queue, "b"));
+
+    assert_next(queue, "a");
+    assert_next(queue, "b");
+    assert_empty(queue);
+    ilk_queue_free(queue);
+}
+
+static void filo_gives_the_newest_first(void **state)
+{
+    ilk_queue *queue = open_queue_at(client, "pile", ILK_QUEUE_FILO, 0, 0);
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+
+    assert_next(queue, "b");
+    assert_next(queue, "a");
+    ilk_queue_free(queue);
+}
+
+static void other_order_is_refused(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_queue *pile = open_queue_at(client, "mail", ILK_QUEUE_FILO, 0, 0);
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    push(queue, "a");
+
+    assert_status(ILK_EDIFFERS, ilk_queue_push(NULL, pile, "b", 1, NULL, &err));
+    assert_string_equal("the queue is fifo, not filo", err.msg);
+    assert_status(ILK_EDIFFERS, ilk_queue_reserve(&job, pile, 0, 0, &err));
+    assert_status(ILK_EDIFFERS, ilk_queue_reserve(&job, pile, -1, 0, &err));
+    assert_null(job);
+    ilk_queue_free(pile);
+    ilk_queue_free(queue);
+}
+
+static void any_bytes_come_back(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    char *large = calloc(1, ILK_QUEUE_DATA_MAX + 1);
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+    size_t len = 0;
+
+    (void)state;
+    memset(large, 'x', ILK_QUEUE_DATA_MAX);
+    memcpy(large, "\0\r\n\xff", 4);
+    assert_status(ILK_OK, ilk_queue_push(NULL, queue, NULL, 0, NULL, &err));
+    assert_status(ILK_OK, ilk_queue_push(NULL, queue, large, ILK_QUEUE_DATA_MAX,
+                                         NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_push(NULL, queue, large, ILK_QUEUE_DATA_MAX + 1,
+                                 NULL, &err));
+    assert_string_equal(
+        "data must have at most 1048576 bytes, got 1048577", err.msg);
+
+    assert_next(queue, "");
+    assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
+    assert_memory_equal(large, ilk_job_data(job, &len), ILK_QUEUE_DATA_MAX);
+    assert_int_equal(ILK_QUEUE_DATA_MAX, len);
+    ilk_job_free(job);
+    free(large);
+    ilk_queue_free(queue);
+}
+
+static void long_messages_come_in_batches_that_fit(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    char *large = calloc(1, ILK_QUEUE_DATA_MAX);
+    ilk_batch *batch = NULL;
+    ilk_error err = {0};
+    size_t seen = 0;
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        assert_status(ILK_OK, ilk_queue_push(NULL, queue, large,
+                                             ILK_QUEUE_DATA_MAX, NULL, &err));
+    while (seen < 20) {
+        assert_status(ILK_OK, ilk_queue_reserve_many(&batch, queue, 20, 0, 0,
+                                                     NULL, &err));
+        seen += ilk_batch_count(batch);
+        assert_status(ILK_OK, ilk_batch_ack(batch, &err));
+        ilk_batch_free(batch);
+    }
+    assert_int_equal(20, seen);
+    assert_int_equal(20, count_of(queue, ILK_QUEUE_N_FINISHED));
+    free(large);
+    ilk_queue_free(queue);
+}
+
+static void pop_takes_for_good(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    push(queue, "a");
+    assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
+
+    assert_data(job, "a");
+    assert_int_equal(0, ilk_job_remaining_ms(job));
+    assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err));
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+}
+
+static void many_are_pushed_together(void **state)
+{
+    const void *data[] = {"a", "bb", ""};
+    const size_t lens[] = {1, 2, 0};
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    int64_t first = 0;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_queue_push_many(&first, queue, data, lens, 3,
+                                              NULL, &err));
+
+    assert_int_equal(1, first);
+    assert_next(queue, "a");
+    assert_next(queue, "bb");
+    assert_next(queue, "");
+    ilk_queue_free(queue);
+}
+
+static void request_id_makes_a_push_happen_once(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_push_opts opts;
+    ilk_error err = {0};
+    int64_t first = 0, second = 0;
+
+    (void)state;
+    ilk_push_opts_init(&opts, sizeof opts);
+    opts.once = "order 7\0x";
+    opts.once_len = 9;
+    assert_status(ILK_OK, ilk_queue_push(&first, queue, "a", 1, &opts, &err));
+    push(queue, "b");
+    assert_status(ILK_OK, ilk_queue_push(&second, queue, "a", 1, &opts, &err));
+
+    assert_int_equal(first, second);
+    assert_next(queue, "a");
+    assert_next(queue, "b");
+    assert_empty(queue);
+    ilk_queue_free(queue);
+}
+
+static void delayed_message_comes_when_it_is_due(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    int64_t began = fixture_now_ms();
+    ilk_push_opts opts;
+    ilk_error err = {0};
+
+    (void)state;
+    ilk_push_opts_init(&opts, sizeof opts);
+    opts.delay_ms = 150;
+    assert_status(ILK_OK, ilk_queue_push(NULL, queue, "a", 1, &opts, &err));
+    assert_empty(queue);
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_DELAYED));
+
+    ack(reserve(queue, 5000, 0));
+    assert_in_range(fixture_now_ms() - began, 148, patience(400));
+    ilk_queue_free(queue);
+}
+
+/* ---- several queues ----------------------------------------------------- */
+
+static void first_queue_that_has_something_is_served(void **state)
+{
+    const void *names[] = {"high", "low"};
+    const size_t lens[] = {4, 3};
+    ilk_queue *high = open_queue("high"), *low = open_queue("low"), *both = NULL;
+    ilk_error err = {0};
+    ilk_job *job;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2,
+                                              NULL, &err));
+    push(low, "l");
+    push(high, "h");
+
+    job = reserve(both, 0, 0);
+    assert_string_equal("high", ilk_job_queue(job, NULL));
+    ack(job);
+    job = reserve(both, -1, 0);
+    assert_string_equal("low", ilk_job_queue(job, NULL));
+    ack(job);
+    assert_empty(both);
+    assert_status(ILK_EINVAL, ilk_queue_push(NULL, both, "x", 1, NULL, &err));
+    assert_string_equal("a handle for 2 queues can only take from them",
+                        err.msg);
+    ilk_queue_free(both);
+    ilk_queue_free(high);
+    ilk_queue_free(low);
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+static void size_is_what_can_be_taken_now(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    int64_t size = -1;
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+    job = reserve(queue, 0, 0);
+
+    assert_status(ILK_OK, ilk_queue_size(&size, queue, &err));
+    assert_int_equal(1, size);
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_TAKEN));
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+}
+
+static void dead_are_looked_at_and_put_back(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_job *job;
+    ilk_batch *dead = NULL;
+    ilk_error err = {0};
+    int64_t count = 0;
+    size_t len = 0;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 0);
+    assert_status(ILK_OK, ilk_job_bury(job, "why\0so", 6, &err));
+    ilk_job_free(job);
+    assert_status(ILK_OK, ilk_queue_peek(&dead, queue, ILK_QUEUE_DEAD, 0, 10,
+                                         &err));
+    assert_int_equal(1, ilk_batch_count(dead));
+    assert_status(ILK_OK, ilk_batch_job(&job, dead, 0, &err));
+    ilk_batch_free(dead);
+
+    assert_data(job, "a");
+    assert_memory_equal("why\0so", ilk_job_reason(job, &len), 7);
+    assert_int_equal(6, len);
+    assert_int_equal(1, ilk_job_attempts(job));
+    assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err));
+    assert_status(ILK_OK, ilk_queue_requeue(&count, queue, ilk_job_id(job), 0,
+                                            &err));
+    assert_int_equal(1, count);
+    assert_next(queue, "a");
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+}
+
+static void purge_throws_away(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    int64_t count = 0;
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+
+    assert_status(ILK_OK,
+                  ilk_queue_purge(&count, queue, ILK_QUEUE_READY, &err));
+    assert_int_equal(2, count);
+    assert_empty(queue);
+    assert_status(ILK_EINVAL, ilk_queue_purge(&count, queue, 8, &err));
+    ilk_queue_free(queue);
+}
+
+/* ---- what is refused ---------------------------------------------------- */
+
+static void bad_options_are_refused(void **state)
+{
+    static const struct {
+        ilk_queue_opts opts;
+        const char *text;
+    } bad[] = {
+        {{.order = 2}, "unknown order 2"},
+        {{.max_attempts = -2}, "max_attempts must be -1 or more, got -2"},
+        {{.once_ms = -1}, "once_ms must be 0 to 604800000, got -1"},
+        {{.data_max = 1 << 21}, "data_max must be 0 to 1048576, got 2097152"},
+        {{.flags = 8}, "unknown queue flags 0x8"},
+    };
+    ilk_queue *queue = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ilk_queue_opts opts = bad[i].opts;
+
+        opts.size = sizeof opts;
+        assert_status(ILK_EINVAL,
+                      ilk_queue_open(&queue, client, "q", 1, &opts, &err));
+        assert_string_equal(bad[i].text, err.msg);
+        assert_null(queue);
+    }
+    assert_status(ILK_EINVAL, ilk_queue_open(&queue, client, "", 0, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_open(&queue, client, "ilk:x", 5, NULL, &err));
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    const void *twice[] = {"a", "a"};
+    const size_t lens[] = {1, 1};
+    ilk_queue *queue = open_queue("q"), *none = NULL;
+    ilk_batch *batch = NULL;
+    ilk_push_opts opts;
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    (void)state;
+    ilk_push_opts_init(&opts, sizeof opts);
+    opts.delay_ms = -1;
+    assert_status(ILK_EINVAL, ilk_queue_push(NULL, queue, "a", 1, &opts, &err));
+    opts = (ilk_push_opts){.size = sizeof opts, .once = "", .once_len = 0};
+    assert_status(ILK_EINVAL, ilk_queue_push(NULL, queue, "a", 1, &opts, &err));
+    assert_status(ILK_EINVAL, ilk_queue_push(NULL, queue, NULL, 1, NULL, &err));
+    assert_status(ILK_EINVAL, ilk_queue_push(NULL, NULL, "a", 1, NULL, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve(&job, queue, 0, -1, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve(NULL, queue, 0, 0, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve_many(&batch, queue, 257, 0, 0,
+                                                     NULL, &err));
+    assert_status(ILK_EINVAL, ilk_queue_peek(&batch, queue, 3, 0, 1, &err));
+    assert_status(ILK_EINVAL, ilk_queue_open_many(&none, client, twice, lens, 2,
+                                                  NULL, &err));
+    assert_string_equal("a queue is named twice: \"a\"", err.msg);
+    ilk_queue_free(queue);
+    ilk_queue_free(NULL);
+    ilk_job_free(NULL);
+    ilk_batch_free(NULL);
+}
+
+static void wrong_type_is_told(void **state)
+{
+    ilk_queue *queue = open_queue("q");
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_string_equal("OK", fixture_command(&fx, "SET ilk:queue:ready:{q} x"));
+
+    assert_status(ILK_ETYPE, ilk_queue_push(NULL, queue, "a", 1, NULL, &err));
+    assert_status(ILK_ETYPE, ilk_queue_reserve(&job, queue, 0, 0, &err));
+    assert_status(ILK_ETYPE, ilk_queue_reserve(&job, queue, 1000, 0, &err));
+    assert_status(ILK_ETYPE, ilk_queue_pop(&job, queue, 0, &err));
+    ilk_queue_free(queue);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(messages_come_out_in_order),
+        TEST(filo_gives_the_newest_first),
+        TEST(other_order_is_refused),
+        TEST(any_bytes_come_back),
+        TEST(long_messages_come_in_batches_that_fit),
+        TEST(pop_takes_for_good),
+        TEST(many_are_pushed_together),
+        TEST(request_id_makes_a_push_happen_once),
+        TEST(delayed_message_comes_when_it_is_due),
+        TEST(first_queue_that_has_something_is_served),
+        TEST(size_is_what_can_be_taken_now),
+        TEST(dead_are_looked_at_and_put_back),
+        TEST(purge_throws_away),
+        TEST(bad_options_are_refused),
+        TEST(bad_arguments_are_refused),
+        TEST(wrong_type_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+}
