@@ -8,9 +8,17 @@
 -- A retry finds them done: 0. A message that has gone to somebody else lies
 -- under another token and is not touched.
 --@include reply
+
+-- Mostly it is one message that was taken alone.
+local alone = #ARGV == 1 and string.match(ARGV[1], "^a 0 (%S+) 1 1 1 ")
+if alone then
+  local gone = redis.call("HDEL", KEYS[2], alone .. ":1")
+  redis.call("ZREM", KEYS[1], alone)
+  return { RELEASED, tostring(gone) }
+end
+
 --@include item
 --@include ack
-
 local items, fault = items_at(1, "a", 1)
 if fault then
   return fault

@@ -20,6 +20,45 @@
 -- entry keeps its place. Items of a retry find nothing to end: 0 for each.
 -- Taking for good leaves nothing behind that a retry could find.
 --@include now
+--@include reply
+--@include put_back
+
+local token, count, lease, order = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local now = now_us()
+local now_ms, done = math.floor(now / 1000), nil
+
+-- Mostly it is one message of one queue, nothing has become due, and what was
+-- taken before is done. Whatever else there is comes below.
+local last = ""
+if #ARGV == 11 then
+  last = string.match(ARGV[#ARGV], "^a 0 (%S+) 1 1 1 ")
+end
+if #KEYS == SHELF and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" and
+  count == 1 and lease and lease > 0 and lease % 1 == 0 and
+  redis.call("HGET", KEYS[META], "order") == order and
+  redis.call("LLEN", KEYS[READY]) > 0 and
+  not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", 0, 1)[1] and
+  not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", now_ms, "LIMIT", 0, 1)[1] then
+  done = ""
+  if last ~= "" then
+    done = tostring(redis.call("HDEL", KEYS[FLIGHT], last .. ":1"))
+    redis.call("ZREM", KEYS[LEASES], last)
+  end
+  local score = string.format("%.0f", (now_ms + lease) * SPAN + 1)
+  local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
+  if kept == 1 then
+    local blobs = redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY], 1)
+    kept = redis.pcall("HSET", KEYS[FLIGHT], token .. ":1", blobs[1])
+    if type(kept) == "number" then
+      return { JOBS, done, 0, lease, now, blobs[1] }
+    end
+    put_back(0, blobs, order, token)
+  end
+  if type(kept) ~= "number" then
+    return last == "" and kept or { REFUSED, done, kept.err }
+  end
+end
+
 --@include token
 --@include item
 --@include finish
@@ -27,8 +66,8 @@
 --@include next_due
 --@include wait
 
-local token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
-local order, most, entry, client = ARGV[4], number_at(5, 0), ARGV[6], ARGV[7]
+token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
+local most, entry, client = number_at(5, 0), ARGV[6], ARGV[7]
 local liveness, limit, queued, queues = number_at(8, 1), number_at(9, 1), ARGV[10] == "1", #KEYS / SHELF
 local items, fault = items_at(11, "anrd", queues)
 if entry ~= "" then
@@ -38,9 +77,7 @@ if misuse or fault or count * 2 > SPAN then
   return misuse or fault or redis.error_reply("ILKARG at most 256 messages, got " .. count)
 end
 
-local now = now_us()
-local now_ms = math.floor(now / 1000)
-local done = finish(items, order, most, now_ms, liveness)
+done = done or finish(items, order, most, now_ms, liveness)
 
 -- What this token has taken before, when the reply got lost.
 local function taken(at)
@@ -93,10 +130,7 @@ local function take(at, many)
   if type(kept) == "number" then
     return { JOBS, done, at / SHELF, lease, now, unpack(blobs) }
   end
-  for i = #blobs, 1, -1 do
-    redis.call(order == "fifo" and "LPUSH" or "RPUSH", KEYS[at + READY], blobs[i])
-  end
-  redis.call("ZREM", KEYS[at + LEASES], token)
+  put_back(at, blobs, order, token)
   error(kept)
 end
 

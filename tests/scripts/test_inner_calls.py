@@ -3,6 +3,8 @@
 
 import re
 
+from queue_world import Queue, ending
+
 
 def inner_calls(world, action):
     """Commands that ran inside a script, by name, counted by the server."""
@@ -69,3 +71,36 @@ def test_enqueue_does_not_depend_on_the_length_of_the_line(real_world):
         real_world.acquire(f"t{i}")
 
     assert inner_calls(real_world, lambda: real_world.acquire("z")) == first
+
+
+def test_a_message_costs_sixteen_calls_from_push_to_ack(real_world):
+    queue = Queue(real_world)
+    queue.push("warm")
+    queue.take("w")
+
+    push = inner_calls(real_world, lambda: queue.push("a"))
+    reserve = inner_calls(real_world, lambda: queue.take("t"))
+    ack = inner_calls(real_world, lambda: queue.ack(ending("a", "t")))
+
+    assert [sum(calls.values()) for calls in (push, reserve, ack)] == [6, 8, 2]
+
+
+def test_ack_with_the_next_reserve_makes_ten_calls(real_world):
+    queue = Queue(real_world)
+    queue.push("a", "b")
+    queue.take("t")
+
+    calls = inner_calls(real_world, lambda: queue.reserve("u", ending("a", "t")))
+
+    assert sum(calls.values()) == 10
+
+
+def test_batch_costs_as_many_calls_as_one(real_world):
+    queue = Queue(real_world)
+    queue.push(*["x"] * 64)
+
+    push = inner_calls(real_world, lambda: queue.push(*["x"] * 32))
+    take = inner_calls(real_world, lambda: queue.take("t", count=32))
+
+    assert (sum(push.values()), take["hset"], take["zadd"]) == (6, 1, 1)
+    assert sum(take.values()) < 20

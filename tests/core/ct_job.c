@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_job.c -- what becomes of messages that were taken. */
+#include "queue_case.h"
+
+#include "proxy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void first_delivery_says_so(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    int64_t id = push(queue, "a");
+    ilk_job *job = reserve(queue, 0, 10000);
+
+    (void)state;
+    assert_int_equal(id, ilk_job_id(job));
+    assert_int_equal(1, ilk_job_attempts(job));
+    assert_in_range(ilk_job_remaining_ms(job), 9000, 10000);
+    assert_true(ilk_job_pushed_ms(job) > INT64_C(1500000000000));
+    assert_string_equal("", ilk_job_reason(job, NULL));
+    assert_string_equal("mail", ilk_job_queue(job, NULL));
+    ack(job);
+    ilk_queue_free(queue);
+}
+
+static void job_is_finished_once(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 0);
+    assert_status(ILK_OK, ilk_job_ack(job, &err));
+
+    assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err));
+    assert_status(ILK_ENOTOWNER, ilk_job_nack(job, 0, &err));
+    assert_status(ILK_ENOTOWNER, ilk_job_extend(job, 0, &err));
+    assert_int_equal(0, ilk_job_remaining_ms(job));
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+}
+
+static void given_back_is_delivered_again(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+    job = reserve(queue, 0, 0);
+    assert_status(ILK_OK, ilk_job_nack(job, 0, &err));
+    ilk_job_free(job);
+    job = reserve(queue, 0, 0);
+
+    assert_data(job, "a");
+    assert_int_equal(2, ilk_job_attempts(job));
+    assert_status(ILK_EINVAL, ilk_job_nack(job, -1, &err));
+    assert_status(ILK_OK, ilk_job_nack(job, 100000, &err));
+    ilk_job_free(job);
+    assert_next(queue, "b");
+    assert_empty(queue);
+    ilk_queue_free(queue);
+}
+
+static void last_attempt_is_the_last(void **state)
+{
+    ilk_queue *queue = open_queue_at(client, "mail", ILK_QUEUE_FIFO, 2, 0);
+    ilk_error err = {0};
+
+    (void)state;
+    push(queue, "a");
+    for (int i = 0; i < 2; i++) {
+        ilk_job *job = reserve(queue, 0, 0);
+
+        assert_status(ILK_OK, ilk_job_nack(job, 0, &err));
+        ilk_job_free(job);
+    }
+    assert_empty(queue);
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_DEAD));
+    ilk_queue_free(queue);
+}
+
+static void late_ack_is_refused(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *late, *job;
+
+    (void)state;
+    push(queue, "a");
+    late = reserve(queue, 0, 50);
+    fixture_sleep_ms(60);
+    job = reserve(queue, 0, 0);
+
+    assert_int_equal(0, ilk_job_remaining_ms(late));
+    assert_status(ILK_ELOST, ilk_job_ack(late, &err));
+    assert_string_equal("1 of the messages were no longer ours", err.msg);
+    assert_int_equal(2, ilk_job_attempts(job));
+    ack(job);
+    ilk_job_free(late);
+    ilk_queue_free(queue);
+}
+
+static void extending_keeps_it(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 200);
+    assert_status(ILK_OK, ilk_job_extend(job, 10000, &err));
+    fixture_sleep_ms(250);
+
+    assert_empty(queue);
+    assert_in_range(ilk_job_remaining_ms(job), 5000, 10000);
+    ack(job);
+    ilk_queue_free(queue);
+}
+
+static void renewal_keeps_it(void **state)
+{
+    ilk_queue *queue =
+        open_queue_at(client, "mail", ILK_QUEUE_FIFO, 0, ILK_QUEUE_RENEW);
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 600);
+    fixture_sleep_ms(1500);
+
+    assert_empty(queue);
+    assert_true(ilk_job_remaining_ms(job) > 0);
+    ilk_job_free(job);
+    fixture_sleep_ms((int)patience(700));
+    assert_next(queue, "a");
+    ilk_queue_free(queue);
+}
+
+static void batch_is_finished_job_by_job_and_together(void **state)
+{
+    const void *data[] = {"a", "b", "c", "d"};
+    const size_t lens[] = {1, 1, 1, 1};
+    ilk_queue *queue = open_queue("mail");
+    ilk_batch *batch = NULL;
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    ilk_queue_push_many(NULL, queue, data, lens, 4, NULL, NULL);
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_many(&batch, queue, 9, 0, 0, NULL, &err));
+    assert_int_equal(4, ilk_batch_count(batch));
+    assert_status(ILK_OK, ilk_batch_job(&job, batch, 1, &err));
+    assert_data(job, "b");
+    ack(job);
+    assert_status(ILK_EINVAL, ilk_batch_job(&job, batch, 4, &err));
+    assert_int_equal(3, count_of(queue, ILK_QUEUE_N_TAKEN));
+
+    assert_status(ILK_OK, ilk_batch_ack(batch, &err));
+    assert_status(ILK_OK, ilk_batch_ack(batch, &err));
+    assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));
+    assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:queue:leases:{mail}"));
+    ilk_batch_free(batch);
+    ilk_queue_free(queue);
+}
+
+static void batch_is_acknowledged_with_the_next(void **state)
+{
+    ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
+    ilk_batch *first = NULL, *second = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+    ilk_queue_reserve_many(&first, queue, 1, 0, 0, NULL, &err);
+    assert_status(ILK_EINVAL, ilk_queue_reserve_many(&second, other, 1, 0, 0,
+                                                     first, &err));
+    assert_status(ILK_OK, ilk_queue_reserve_many(&second, queue, 1, 0, 0, first,
+                                                 &err));
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_batch_free(first);
+    first = NULL;
+    assert_status(ILK_EBUSY, ilk_queue_reserve_many(&first, queue, 1, 0, 0,
+                                                    second, &err));
+    assert_int_equal(2, count_of(queue, ILK_QUEUE_N_FINISHED));
+    assert_int_equal(0, ilk_batch_lost(second));
+    ilk_batch_free(second);
+    ilk_queue_free(queue);
+    ilk_queue_free(other);
+}
+
+static void job_outlives_queue_and_client_handles(void **state)
+{
+    ilk_client *mine = open_client();
+    ilk_queue *queue = open_queue_at(mine, "mail", 0, 0, 0);
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 0);
+    ilk_queue_free(queue);
+    ilk_client_free(mine);
+
+    assert_data(job, "a");
+    ack(job);
+}
+
+static void child_may_not_finish_the_parents(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_job *job;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    push(queue, "a");
+    job = reserve(queue, 0, 0);
+    pid = fork();
+    if (pid == 0) {
+        int fine = ilk_job_ack(job, NULL) == ILK_EFORKED
+                   && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL)
+                          == ILK_EFORKED
+                   && ilk_client_reopen(client, NULL) == ILK_OK
+                   && ilk_job_ack(job, NULL) == ILK_EFORKED
+                   && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK;
+        ilk_job_free(job);
+        ilk_queue_free(queue);
+        _exit(fine ? 0 : 1);
+    }
+    waitpid(pid, &status, 0);
+
+    assert_int_equal(0, status);
+    ack(job);
+    assert_next(queue, "x");
+    ilk_queue_free(queue);
+}
+
+static void ack_works_without_memory(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *first, *second, *none = NULL;
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+    push(queue, "c");
+    first = reserve(queue, 0, 0);
+    second = reserve(queue, 0, 0);
+    fixture_command(&fx, "CONFIG SET maxmemory 1");
+
+    assert_status(ILK_ESERVERMEMORY,
+                  ilk_queue_push(NULL, queue, "x", 1, NULL, &err));
+    assert_status(ILK_ESERVERMEMORY,
+                  ilk_queue_reserve(&none, queue, 0, 0, &err));
+    assert_status(ILK_ESERVERMEMORY, ilk_job_nack(second, 0, &err));
+    ack(first);
+    fixture_command(&fx, "CONFIG SET maxmemory 0");
+    ack(second);
+    assert_next(queue, "c");
+    assert_int_equal(3, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_queue_free(queue);
+}
+
+/* ---- answers that get lost ---------------------------------------------- */
+
+typedef struct lossy {
+    proxy p;
+    ilk_client *client;
+    ilk_queue *queue;
+} lossy;
+
+static void begin(lossy *l)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/p", fx.dir);
+    assert_int_equal(0, proxy_open(&l->p, path, fx.socket));
+    l->client = open_client_at(l->p.url);
+    l->queue = open_queue_at(l->client, "mail", 0, 0, 0);
+    /* All scripts known, so that one command is one question. */
+    push(l->queue, "warm");
+    ack(reserve(l->queue, 0, 0));
+}
+
+static void finish(lossy *l)
+{
+    assert_int_equal(1, proxy_struck(&l->p));
+    ilk_queue_free(l->queue);
+    ilk_client_free(l->client);
+    proxy_close(&l->p);
+}
+
+static void lost_reply_never_doubles_a_message(void **state)
+{
+    static lossy l;
+
+    (void)state;
+    begin(&l);
+    proxy_cut(&l.p, "queue:ready", 0);
+    assert_int_equal(2, push(l.queue, "a"));
+
+    assert_next(l.queue, "a");
+    assert_empty(l.queue);
+    finish(&l);
+}
+
+static void lost_reply_takes_no_message_twice(void **state)
+{
+    static lossy l;
+    ilk_job *job;
+
+    (void)state;
+    begin(&l);
+    push(l.queue, "a");
+    push(l.queue, "b");
+    proxy_cut(&l.p, "queue:ready", 3);
+    job = reserve(l.queue, 0, 0);
+
+    assert_data(job, "a");
+    assert_int_equal(1, count_of(l.queue, ILK_QUEUE_N_TAKEN));
+    ack(job);
+    assert_next(l.queue, "b");
+    finish(&l);
+}
+
+static void lost_reply_to_an_ack_is_no_loss(void **state)
+{
+    static lossy l;
+    ilk_error err = {0};
+    ilk_job *job;
+
+    (void)state;
+    begin(&l);
+    push(l.queue, "a");
+    job = reserve(l.queue, 0, 0);
+    proxy_cut(&l.p, "queue:flight", 0);
+
+    assert_status(ILK_OK, ilk_job_ack(job, &err));
+    assert_int_equal(2, count_of(l.queue, ILK_QUEUE_N_FINISHED));
+    ilk_job_free(job);
+    finish(&l);
+}
+
+static void lost_reply_to_a_pop_is_told(void **state)
+{
+    static lossy l;
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    (void)state;
+    begin(&l);
+    push(l.queue, "a");
+    push(l.queue, "b");
+    proxy_cut(&l.p, "queue:ready", 0);
+
+    assert_status(ILK_EUNKNOWN, ilk_queue_pop(&job, l.queue, 0, &err));
+    assert_string_equal("no answer: a message may be gone with it", err.msg);
+    assert_next(l.queue, "b");
+    finish(&l);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(first_delivery_says_so),
+        TEST(job_is_finished_once),
+        TEST(given_back_is_delivered_again),
+        TEST(last_attempt_is_the_last),
+        TEST(late_ack_is_refused),
+        TEST(extending_keeps_it),
+        TEST(renewal_keeps_it),
+        TEST(batch_is_finished_job_by_job_and_together),
+        TEST(batch_is_acknowledged_with_the_next),
+        TEST(job_outlives_queue_and_client_handles),
+        TEST(child_may_not_finish_the_parents),
+        TEST(ack_works_without_memory),
+        TEST(lost_reply_never_doubles_a_message),
+        TEST(lost_reply_takes_no_message_twice),
+        TEST(lost_reply_to_an_ack_is_no_loss),
+        TEST(lost_reply_to_a_pop_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+}
