@@ -121,3 +121,20 @@ ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
     ilk__desk_unlock(desk);
     return ILK_OK;
 }
+
+ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err)
+{
+    ilk_status st = ilk__queue_enter(queue, 0, err);
+    ilk__desk *desk;
+
+    if (st)
+        return st;
+    desk = queue->client->desk;
+    ilk__desk_lock(desk);
+    for (ilk__take *take = queue->takes; take; take = take->next)
+        if (take->parked && !take->busy && take->waiter.watch
+            && pthread_equal(take->thread, pthread_self()))
+            ilk__wait_give_up(&take->waiter);
+    ilk__desk_unlock(desk);
+    return ILK_OK;
+}

@@ -72,7 +72,9 @@ static ilk_status check_out(ilk__take **out, ilk_queue *queue,
         take->stood = take->parked && take->waiter.watch;
     }
     ilk__desk_unlock(desk);
-    if (take && take->parked && (says || !same_wish(&take->wanted, wanted)))
+    if (take && take->parked
+        && (says || wanted->timeout_ms == 0
+            || !same_wish(&take->wanted, wanted)))
         ilk__waiter_cancel(&take->waiter);
     *out = take;
     return take ? ILK_OK : add(out, queue, err);

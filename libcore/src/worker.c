@@ -292,3 +292,10 @@ int64_t ilk_worker_lost(const ilk_worker *worker)
 {
     return worker ? atomic_load(&worker->lost) : 0;
 }
+
+ilk_status ilk_worker_leave(ilk_worker *worker, ilk_error *err)
+{
+    if (!worker)
+        return ilk__fail(err, ILK_EINVAL, "worker must not be NULL");
+    return ilk_queue_leave(worker->queue, err);
+}

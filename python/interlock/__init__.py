@@ -49,13 +49,16 @@ from .errors import (
 )
 from .events import Event, Events
 from .inspect import Info, Waiter
+from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
+from .queue import Queue, QueueInfo
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .stats import Stats
 from .sticky import Sticky, StickyState
+from .worker import Worker, task
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())
 
@@ -64,6 +67,7 @@ __version__: str = _ffi_module.string(_lib.ilk_version()).decode("ascii")
 __all__ = [
     "AuthError",
     "Barrier",
+    "Batch",
     "BrokenError",
     "BusyError",
     "CancelledError",
@@ -81,6 +85,7 @@ __all__ = [
     "Info",
     "InterruptedError",
     "InvalidError",
+    "Job",
     "Latch",
     "Leader",
     "Leadership",
@@ -93,6 +98,8 @@ __all__ = [
     "OutOfMemoryError",
     "PermitHolder",
     "PermitWaiter",
+    "Queue",
+    "QueueInfo",
     "RWLock",
     "ReplyError",
     "Semaphore",
@@ -110,10 +117,12 @@ __all__ = [
     "TimeoutError",
     "UnknownOutcomeError",
     "Waiter",
+    "Worker",
     "WrongTypeError",
     "connect",
     "errors",
     "guard",
     "recipes",
     "server",
+    "task",
 ]

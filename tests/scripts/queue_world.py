@@ -3,6 +3,11 @@
 
 KINDS = ("", "ready", "wait", "live", "delayed", "leases", "flight", "dead", "died")
 
+COUNTS = (
+    *("ready", "due", "delayed", "taken", "dead", "waiting", "pushed", "expired"),
+    *("returned", "buried", "purged", "oldest", "order"),
+)
+
 
 def queue_keys(name):
     return [
@@ -125,10 +130,7 @@ class Queue:
         )
 
     def inspect(self):
-        names = (
-            "ready due delayed taken dead waiting pushed expired returned buried "
-            "purged oldest order"
-        ).split()
+        names = COUNTS
         return dict(zip(names, self.world.call("queue_inspect", self.keys)[1:]))
 
     def peek(self, where=1, start=0, count=10):

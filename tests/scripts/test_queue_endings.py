@@ -71,7 +71,9 @@ def test_leases_that_run_out_count_as_attempts(world):
         world.advance(100)
 
     assert queue.reserve("v")[0] == "EMPTY"
-    assert [d.split(b"1 ", 1)[0] for d in queue.peek(4)] == [b"17 the lease ran out"] * 2
+    assert [d.split(b"1 ", 1)[0] for d in queue.peek(4)] == [
+        b"17 the lease ran out"
+    ] * 2
     assert queue.places() == [1, 2]
 
 
@@ -79,7 +81,10 @@ def test_buried_message_is_dead_at_once(queue):
     queue.push("a")
     queue.take("t")
 
-    assert queue.finish(ending("d", "t", reason="no such callback")) == ["RELEASED", b"1"]
+    assert queue.finish(ending("d", "t", reason="no such callback")) == [
+        "RELEASED",
+        b"1",
+    ]
     assert queue.inspect()["dead"] == 1
     assert queue.reserve("u")[0] == "EMPTY"
 

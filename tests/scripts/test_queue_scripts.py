@@ -294,7 +294,12 @@ def test_misuse_is_refused_before_anything_is_written(world, queue):
     queue.take("t")
     before = world.dump()
 
-    for item in ("", "x 0 t 1 1 1 0 ", ending("a", "t", queue=1), ending("a", "t", 2, 1)):
+    for item in (
+        "",
+        "x 0 t 1 1 1 0 ",
+        ending("a", "t", queue=1),
+        ending("a", "t", 2, 1),
+    ):
         with pytest.raises(ReplyError, match="ILKARG"):
             queue.reserve("u", ending("a", "t"), item)
         with pytest.raises(ReplyError, match="ILKARG"):

@@ -136,7 +136,15 @@ def test_refresh_wakes_for_what_a_lost_wake_left(world, queue):
     queue.push("b")
     queue.world.redis("ZADD", queue.key("wait"), 9, queue.entry("t3", "c"))
 
-    assert queue.refresh("c", "t3") == ["BUSY", -1, world.now, 1, world_gone(world), 0, 0]
+    assert queue.refresh("c", "t3") == [
+        "BUSY",
+        -1,
+        world.now,
+        1,
+        world_gone(world),
+        0,
+        0,
+    ]
     assert world.inbox("c") == [b"1 wake q-t3 ilk:queue:{mail}"]
 
 

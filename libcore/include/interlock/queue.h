@@ -257,6 +257,16 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
 ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
 
 /**
+ * Give up the place in line that this thread kept after ILK_EINTR.
+ *
+ * @param queue     the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for none; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err);
+
+/**
  * How many messages could be taken now.
  *
  * @param[out] out_count  their number

@@ -152,6 +152,16 @@ ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
 ILK_API ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err);
 
 /**
+ * Give up the place in line that this thread kept after ILK_EINTR.
+ *
+ * @param worker    the worker
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for none; ILK_EINVAL, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_worker_leave(ilk_worker *worker, ilk_error *err);
+
+/**
  * How many answers were refused, because the message had gone to somebody
  * else by then.
  *

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: MIT
+"""Messages that each reach one consumer, and stay until it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Union
+
+from . import _ffi, errors
+from ._consume import c_names, wait_in_c
+from ._core import ffi, lib
+from ._ffi import Name
+from .job import Batch, Job
+
+if TYPE_CHECKING:
+    from .client import Client
+
+Data = Union[str, bytes, bytearray, memoryview]
+
+ORDERS = {"fifo": lib.ILK_QUEUE_FIFO, "filo": lib.ILK_QUEUE_FILO}
+PLACES = {
+    "ready": lib.ILK_QUEUE_READY,
+    "delayed": lib.ILK_QUEUE_DELAYED,
+    "dead": lib.ILK_QUEUE_DEAD,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueInfo:
+    """What lay in a queue at one moment, and what became of all messages."""
+
+    order: str | None  #: fifo or filo; None when nobody has pushed yet
+    ready: int  #: to be taken now
+    delayed: int  #: to be taken later, or due and not moved yet
+    taken: int  #: under a lease
+    dead: int  #: not to be delivered any more
+    waiting: int  #: consumers that wait
+    pushed: int  #: messages ever pushed
+    finished: int  #: acknowledged or popped
+    expired: int  #: deliveries whose lease ran out
+    returned: int  #: deliveries given back
+    buried: int  #: messages that became dead
+    purged: int  #: messages thrown away
+    oldest: float  #: seconds that the next one has lain there
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueOptions:
+    """How a queue's handle behaves; see :meth:`Client.queue`."""
+
+    order: str = "fifo"
+    max_attempts: int | None = 25
+    once: float = 600.0
+    renew: bool = False
+
+    def to_c(self) -> Any:
+        if self.order not in ORDERS:
+            raise errors.InvalidError(f"order must be fifo or filo, got {self.order!r}")
+        most = self.max_attempts
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int)):
+            raise TypeError(f"max_attempts must be int, got {type(most).__name__}")
+        if most is not None and not 0 < most < 2**31:
+            raise errors.InvalidError(f"max_attempts must be positive, got {most}")
+        opts = ffi.new("ilk_queue_opts *")
+        lib.ilk_queue_opts_init(opts, ffi.sizeof(opts[0]))
+        opts.order = ORDERS[self.order]
+        opts.max_attempts = -1 if most is None else most
+        opts.once_ms = _ffi.lease_ms(self.once, "once")
+        opts.flags = lib.ILK_QUEUE_RENEW if self.renew else 0
+        return opts
+
+
+class Queue:
+    """A queue, or several in order of priority; made by ``client.queue()``.
+
+    >>> queue = client.queue("mail-example")
+    >>> queue.push(b"first"), queue.push(b"second")
+    (1, 2)
+    >>> queue.pop()
+    b'first'
+    >>> job = queue.reserve(timeout=5, lease=10)
+    >>> job.data
+    b'second'
+    >>> job.ack()
+    True
+    >>> queue.pop() is None
+    True
+
+    Thread: any thread.
+    """
+
+    def __init__(
+        self, client: Client, names: Sequence[Name], options: QueueOptions
+    ) -> None:
+        self._client = client
+        self._names = tuple(names)
+        pointers, lengths, count, _kept = c_names(self._names)
+        out = ffi.new("ilk_queue **")
+        _ffi.call(
+            lib.ilk_queue_open_many,
+            out,
+            client._live(),
+            pointers,
+            lengths,
+            count,
+            options.to_c(),
+        )
+        self._handle = ffi.gc(out[0], lib.ilk_queue_free)
+
+    def _live(self) -> Any:
+        self._client._live()
+        return self._handle
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names, as they were given."""
+        return self._names
+
+    # -- putting in
+
+    def push(self, data: Data, *, delay: float = 0, once: Name | None = None) -> int:
+        """Put a message in; answers its number. A str is sent as UTF-8.
+
+        ``delay`` is in seconds: it is to be taken no earlier. ``once`` is a
+        request id: a push under the same id within the queue's ``once``
+        seconds changes nothing and answers the first one's number. A lost
+        reply never doubles a message, with or without an id.
+
+        Raises: InvalidError for more than 1 MiB, DiffersError for a queue of
+        the other order, UnknownOutcomeError, WrongTypeError, ConnectionError,
+        ServerMemoryError. Blocks: one round trip.
+        """
+        raw, out = _ffi.name_bytes(data, "data"), ffi.new("int64_t *")
+        opts, _kept = _push_options(delay, once)
+        _ffi.call(lib.ilk_queue_push, out, self._live(), raw, len(raw), opts)
+        return int(out[0])
+
+    def push_many(
+        self, messages: Iterable[Data], *, delay: float = 0, once: Name | None = None
+    ) -> range:
+        """Put up to 256 messages in: all or none, in order. As :meth:`push`.
+
+        Blocks: one round trip.
+        """
+        raw = [_ffi.name_bytes(one, "data") for one in messages]
+        kept = [ffi.from_buffer(one) for one in raw]
+        opts, _kept = _push_options(delay, once)
+        out = ffi.new("int64_t *")
+        _ffi.call(
+            lib.ilk_queue_push_many,
+            out,
+            self._live(),
+            ffi.new("void *[]", kept or [ffi.NULL]),
+            ffi.new("size_t[]", [len(one) for one in raw] or [0]),
+            len(raw),
+            opts,
+        )
+        return range(out[0], out[0] + len(raw))
+
+    # -- taking out
+
+    def pop(self, timeout: float | None = 0) -> bytes | None:
+        """Take the next message for good; None when there is none in time.
+
+        At most once: what is popped is not delivered again, whatever becomes
+        of this process. ``timeout=None`` waits for ever.
+
+        Raises: UnknownOutcomeError when the answer was lost and a message may
+        be gone with it; DiffersError, ConnectionError, ClosedError.
+        Blocks: at most ``timeout`` seconds.
+        """
+        out = ffi.new("ilk_job **")
+
+        def pop(handle: Any, left: int, err: Any) -> int:
+            return int(lib.ilk_queue_pop(out, handle, left, err))
+
+        if not self._wait(pop, timeout):
+            return None
+        return Job(self._client, out[0]).data
+
+    def reserve(self, timeout: float | None = 0, lease: float = 30.0) -> Job | None:
+        """Take the next message under a lease; None when there is none in time.
+
+        It is ours for ``lease`` seconds, to be acknowledged or given back.
+        After that it goes to somebody else, and our ack is refused.
+
+        Raises: InvalidError, DiffersError, ConnectionError, ClosedError.
+        Blocks: at most ``timeout`` seconds; None waits for ever.
+        """
+        span = _ffi.lease_ms(lease, "lease")
+        out = ffi.new("ilk_job **")
+
+        def reserve(handle: Any, left: int, err: Any) -> int:
+            return int(lib.ilk_queue_reserve(out, handle, left, span, err))
+
+        return Job(self._client, out[0]) if self._wait(reserve, timeout) else None
+
+    def reserve_many(
+        self,
+        count: int,
+        timeout: float | None = 0,
+        lease: float = 30.0,
+        done: Batch | None = None,
+    ) -> Batch | None:
+        """Take up to ``count`` messages of one queue under one lease.
+
+        ``done`` is a batch that was taken before: it is acknowledged in the
+        same round trip, also when there is nothing to take.
+
+        Raises: as :meth:`reserve`. Blocks: until there is one, at most
+        ``timeout`` seconds.
+        """
+        span = _ffi.lease_ms(lease, "lease")
+        out = ffi.new("ilk_batch **")
+        before = ffi.NULL if done is None else done._handle
+
+        def reserve(handle: Any, left: int, err: Any) -> int:
+            return int(
+                lib.ilk_queue_reserve_many(out, handle, count, left, span, before, err)
+            )
+
+        return Batch(self._client, out[0]) if self._wait(reserve, timeout) else None
+
+    def _wait(self, function: Callable[..., int], timeout: float | None) -> bool:
+        return wait_in_c(
+            function, self._live(), timeout, lib.ilk_queue_leave, lib.ilk_queue_cancel
+        )
+
+    def cancel(self) -> None:
+        """End the waits of this handle, in whichever threads they are.
+
+        They raise CancelledError. Blocks: no.
+        """
+        _ffi.call(lib.ilk_queue_cancel, self._live())
+
+    # -- looking, clearing up
+
+    def size(self) -> int:
+        """How many messages could be taken now. Blocks: one round trip."""
+        out = ffi.new("int64_t *")
+        _ffi.call(lib.ilk_queue_size, out, self._live())
+        return int(out[0])
+
+    def inspect(self) -> QueueInfo:
+        """What lies where, and what became of all. Blocks: one round trip."""
+        out = ffi.new("ilk_queue_info **")
+        _ffi.call(lib.ilk_queue_inspect, out, self._live())
+        found = ffi.gc(out[0], lib.ilk_queue_info_free)
+
+        def count(name: str) -> int:
+            which = getattr(lib, f"ILK_QUEUE_N_{name.upper()}")
+            return int(lib.ilk_queue_info_get(found, which))
+
+        order = {number: name for name, number in ORDERS.items()}.get(count("order"))
+        numbers = {
+            field.name: count(field.name)
+            for field in dataclasses.fields(QueueInfo)
+            if field.name not in ("order", "oldest")
+        }
+        return QueueInfo(order=order, oldest=count("oldest_ms") / 1000, **numbers)
+
+    def peek(self, where: str = "ready", start: int = 0, count: int = 10) -> list[Job]:
+        """Look at messages without taking them: "ready", "delayed" or "dead".
+
+        The next to be taken come first, those that are due first, the oldest
+        dead. At most 256, and fewer when they are long.
+
+        Raises: InvalidError. Blocks: one round trip.
+        """
+        out = ffi.new("ilk_batch **")
+        _ffi.call(lib.ilk_queue_peek, out, self._live(), _place((where,)), start, count)
+        return list(Batch(self._client, out[0]))
+
+    def purge(self, *where: str) -> int:
+        """Throw away what is "ready", "delayed" or "dead", by default all three.
+
+        What is taken stays with who took it. Answers how many.
+        Raises: InvalidError. Blocks: one round trip.
+        """
+        out = ffi.new("int64_t *")
+        _ffi.call(
+            lib.ilk_queue_purge, out, self._live(), _place(where or tuple(PLACES))
+        )
+        return int(out[0])
+
+    def requeue(self, id: int | None = None, count: int | None = None) -> int:
+        """Put dead messages back behind all others, their attempts forgotten.
+
+        The one with this number, or the ``count`` oldest, by default all.
+        Answers how many. Raises: InvalidError. Blocks: some round trips.
+        """
+        if count == 0:
+            return 0
+        out = ffi.new("int64_t *")
+        _ffi.call(lib.ilk_queue_requeue, out, self._live(), id or 0, count or 0)
+        return int(out[0])
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(name) for name in self._names)
+        return f"<interlock.Queue {names}>"
+
+
+def _push_options(delay: float, once: Name | None) -> tuple[Any, Any]:
+    """The options, and what must outlive them."""
+    later = _ffi.milliseconds(delay, "delay")
+    if once is None and later == 0:
+        return ffi.NULL, None
+    opts = ffi.new("ilk_push_opts *")
+    lib.ilk_push_opts_init(opts, ffi.sizeof(opts[0]))
+    opts.delay_ms = later
+    if once is None:
+        return opts, None
+    request = _ffi.name_bytes(once, "once")
+    kept = ffi.from_buffer("char[]", request)
+    opts.once, opts.once_len = kept, len(request)
+    return opts, kept
+
+
+def _place(names: Iterable[str]) -> int:
+    total = 0
+    for name in names:
+        if name not in PLACES:
+            raise errors.InvalidError(f"no place of a queue: {name!r}")
+        total |= PLACES[name]
+    return total

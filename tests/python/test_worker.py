@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The worker: callbacks by name, retries, dead letters, a graceful end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import interlock
+import pytest
+from interlock import Worker, task
+from support import wait_until
+
+
+def test_callbacks_are_called_by_name(client, name):
+    queue, called = client.queue(name), []
+    queue.push(task("add", 1, 2))
+    queue.push(b'["say", ["\\u00e4"]]')
+    worker = Worker(
+        client, name, {"add": lambda a, b: called.append(a + b), "say": called.append}
+    )
+
+    assert worker.run(until_empty=True) == 2
+    assert called == [3, "ä"]
+    assert (worker.done, worker.failed, worker.buried, worker.lost) == (2, 0, 0, 0)
+    assert queue.inspect().finished == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (task("unknown"), "unknown callback 'unknown'"),
+        (b"\xff\0", "not [name, args] in JSON"),
+        (b'["f"]', "not [name, args] in JSON"),
+        (b"[1, []]", "not [name, args] in JSON"),
+        (b'["f", {}]', "not [name, args] in JSON"),
+    ],
+)
+def test_what_nobody_can_work_on_is_dead_at_once(client, name, message, reason):
+    queue = client.queue(name)
+    queue.push(message)
+    worker = Worker(client, name, {"f": lambda: None})
+
+    assert worker.run(until_empty=True) == 0
+    (dead,) = queue.peek("dead")
+    assert (dead.data, dead.reason, worker.buried) == (message, reason, 1)
+
+
+def test_failures_come_again_later_each_time_and_end(client, name):
+    queue, times = client.queue(name), []
+
+    def fail():
+        times.append(time.monotonic())
+        raise RuntimeError("it broke")
+
+    queue.push(task("fail"))
+    worker = Worker(
+        client, name, {"fail": fail}, max_attempts=3, backoff=0.1, backoff_max=10
+    )
+    runner = threading.Thread(target=worker.run)
+    runner.start()
+    wait_until(lambda: queue.inspect().dead == 1)
+    worker.stop()
+    runner.join(5)
+
+    assert 0.04 < times[1] - times[0] < 1
+    assert 0.09 < times[2] - times[1] < 1
+    assert [job.reason for job in queue.peek("dead")] == ["RuntimeError: it broke"]
+    assert worker.failed == 3
+
+
+def test_stop_finishes_the_current_and_gives_the_rest_back(client, name):
+    queue, began, go = client.queue(name), threading.Event(), threading.Event()
+
+    def work(number):
+        began.set()
+        go.wait(5)
+
+    queue.push_many([task("work", i) for i in range(5)])
+    worker = Worker(client, name, {"work": work}, batch=4)
+    runner = threading.Thread(target=worker.run)
+    runner.start()
+    assert began.wait(5)
+    worker.stop()
+    go.set()
+    runner.join(5)
+
+    assert not runner.is_alive()
+    info = queue.inspect()
+    assert (info.finished, info.taken, info.ready) == (1, 0, 4)
+    assert [job.attempts for job in queue.peek()] == [0, 0, 0, 0]
+    assert [job.data for job in queue.peek()][0] == task("work", 1)
+
+
+def test_stop_ends_a_wait_at_once(client, name):
+    worker = Worker(client, name, {}, threads=3)
+    runner = threading.Thread(target=worker.run)
+    runner.start()
+    wait_until(lambda: client.queue(name).inspect().waiting == 3)
+    began = time.monotonic()
+    worker.stop()
+    runner.join(5)
+    assert time.monotonic() - began < 2
+    wait_until(lambda: client.queue(name).inspect().waiting == 0)
+
+
+def test_long_work_keeps_its_lease(client, other, name):
+    queue = client.queue(name)
+    queue.push(task("sleep"))
+    worker = Worker(client, name, {"sleep": lambda: time.sleep(1.2)}, lease=0.5)
+
+    runner = threading.Thread(target=worker.run, kwargs={"until_empty": True})
+    runner.start()
+    time.sleep(0.9)
+    assert other.queue(name).pop() is None
+    runner.join(5)
+    assert (worker.done, worker.lost) == (1, 0)
+
+
+def test_threads_share_the_work_by_priority(client, name):
+    names = [f"{name}:{level}" for level in ("high", "medium", "low")]
+    seen, lock = [], threading.Lock()
+
+    def note(what):
+        with lock:
+            seen.append(what)
+
+    for level in reversed(names):
+        client.queue(level).push_many([task("note", level)] * 5)
+    one = Worker(client, names, {"note": note})
+    assert one.run(until_empty=True) == 15
+    assert seen == [level for level in names for _ in range(5)]
+
+    client.queue(names[0]).push_many([task("note", i) for i in range(100)])
+    many = Worker(client, names, {"note": note}, threads=4, batch=8)
+    assert many.run(until_empty=True) == 100
+    assert sorted(seen[15:]) == list(range(100))
+
+
+def test_interrupt_ends_the_loop_and_the_message_comes_again(client, name):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    queue = client.queue(name)
+    queue.push(task("interrupt"))
+    worker = Worker(client, name, {"interrupt": interrupt}, backoff=0.01)
+    with pytest.raises(KeyboardInterrupt):
+        worker.run()
+    assert queue.inspect().taken == 0
+    assert queue.reserve(timeout=5).attempts == 2
+
+
+def test_worker_process_ends_by_sigterm(client, server, name):
+    program = textwrap.dedent(
+        """
+        import signal, sys, interlock
+        client = interlock.connect(sys.argv[1])
+        worker = interlock.Worker(client, sys.argv[2], {"say": lambda x: print(x, flush=True)})
+        signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+        print("ready", flush=True)
+        worker.run()
+        print("bye", flush=True)
+        """
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, server.unix_url, name],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout.readline() == "ready\n"
+        client.queue(name).push(task("say", "hello"))
+        assert child.stdout.readline() == "hello\n"
+        os.kill(child.pid, signal.SIGTERM)
+        assert child.stdout.readline() == "bye\n"
+        assert child.wait(5) == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_what_is_refused(client, name):
+    for wrong in (
+        {"threads": 0},
+        {"batch": 0 - 1},
+        {"lease": 0},
+        {"backoff": -1},
+        {"order": "x"},
+    ):
+        with pytest.raises(interlock.InvalidError):
+            Worker(client, name, {}, **wrong)
