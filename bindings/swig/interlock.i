@@ -67,6 +67,11 @@ ILK_HANDLE(ilk_value)
 ILK_HANDLE(ilk_items)
 ILK_HANDLE(ilk_consumer)
 ILK_HANDLE(ilk_listener)
+ILK_HANDLE(ilk_queue)
+ILK_HANDLE(ilk_queue_info)
+ILK_HANDLE(ilk_job)
+ILK_HANDLE(ilk_batch)
+ILK_HANDLE(ilk_worker)
 
 /* Records, options among them: made by a call (see typemaps.i), which fills
  * them; options are then set field by field. */
@@ -88,6 +93,9 @@ ILK_RECORD(ilk_sticky_opts)
 ILK_RECORD(ilk_client_stats)
 ILK_RECORD(ilk_event)
 ILK_RECORD(ilk_server_info)
+ILK_RECORD(ilk_queue_opts)
+ILK_RECORD(ilk_push_opts)
+ILK_RECORD(ilk_worker_opts)
 
 %include "interlock.h"
 

@@ -112,7 +112,9 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     (const void *token, size_t token_len),
     (const void *pattern, size_t pattern_len),
     (const void *cache, size_t cache_len),
-    (const void *id, size_t id_len)
+    (const void *id, size_t id_len),
+    (const void *data, size_t data_len),
+    (const void *reason, size_t reason_len)
 };
 
 %typemap(in, checkfn="ilk_lua_is_names")
@@ -121,6 +123,10 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     %{ $3 = ilk_lua_names(L, $input, &names, &lens);
        $1 = ($1_ltype)names;
        $2 = lens; %}
+
+%apply (const void *const *names, const size_t *name_lens, size_t count) {
+    (const void *const *data, const size_t *data_lens, size_t count)
+};
 
 /* The length of the bytes that are returned. */
 %typemap(in, numinputs=0) size_t *out_len (size_t len = 0) %{ $1 = &len; %}
@@ -182,8 +188,11 @@ ILK_OPTS_OUT(ilk_client_opts)
 ILK_OPTS_OUT(ilk_latch_opts)
 ILK_OPTS_OUT(ilk_lock_opts)
 ILK_OPTS_OUT(ilk_election_opts)
+ILK_OPTS_OUT(ilk_push_opts)
+ILK_OPTS_OUT(ilk_queue_opts)
 ILK_OPTS_OUT(ilk_semaphore_opts)
 ILK_OPTS_OUT(ilk_sticky_opts)
+ILK_OPTS_OUT(ilk_worker_opts)
 
 /* Numbers that are returned. */
 %typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)
@@ -193,7 +202,8 @@ ILK_OPTS_OUT(ilk_sticky_opts)
 %apply int64_t *out_number {
     int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
     int64_t *out_heard, int64_t *out_lost, int64_t *out_index,
-    int64_t *out_left, int64_t *out_waiting
+    int64_t *out_left, int64_t *out_waiting,
+    int64_t *out_id, int64_t *out_count
 };
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}
 %typemap(argout) int *out_more

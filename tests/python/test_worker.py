@@ -94,7 +94,7 @@ def test_stop_finishes_the_current_and_gives_the_rest_back(client, name):
     info = queue.inspect()
     assert (info.finished, info.taken, info.ready) == (1, 0, 4)
     assert [job.attempts for job in queue.peek()] == [0, 0, 0, 0]
-    assert [job.data for job in queue.peek()][0] == task("work", 1)
+    assert next(iter(queue.peek())).data == task("work", 1)
 
 
 def test_stop_ends_a_wait_at_once(client, name):
