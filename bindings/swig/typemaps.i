@@ -93,7 +93,7 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     %{ ilk_lua_push_integer(L, (int64_t)$1); SWIG_arg++; %}
 
 /* A setter keeps the string's address: the caller keeps the string. */
-%typemap(memberin) const char *label, const char *listen
+%typemap(memberin) const char *label, const char *listen, const char *once
     %{ $1 = (char *)$input; %}
 %typemap(in, checkfn="ilk_lua_is_bytes") const void *value, const void *identity
     %{ $1 = (void *)lua_tostring(L, $input); %}

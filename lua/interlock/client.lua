@@ -12,10 +12,12 @@ local latch = require "interlock.latch"
 local lock = require "interlock.lock"
 local lock_many = require "interlock.lock_many"
 local options = require "interlock.options"
+local queue = require "interlock.queue"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
 local semaphore = require "interlock.semaphore"
 local sticky = require "interlock.sticky"
+local worker = require "interlock.worker"
 
 ---@class interlock.Client
 ---@field url string in use, without the password
@@ -23,6 +25,9 @@ local sticky = require "interlock.sticky"
 ---@field lock fun(self, name: string, opts?: interlock.LockOptions): interlock.Lock
 ---@field lock_many fun(self, names: string[], opts?: interlock.LockOptions): interlock.LockMany
 ---@field rwlock fun(self, name: string, opts?: interlock.LockOptions): interlock.RWLock
+---@field queue fun(self, name: string, opts?: interlock.QueueOptions): interlock.Queue
+---@field queues fun(self, names: string[], opts?: interlock.QueueOptions): interlock.Queue
+---@field worker fun(self, names: string[], opts?: interlock.WorkerOptions): interlock.Worker
 ---@field election fun(self, name: string, opts?: interlock.ElectionOptions): interlock.Election
 ---@field semaphore fun(self, name: string, limit: integer, opts?: interlock.SemaphoreOptions)
 ---  : interlock.Semaphore
@@ -39,6 +44,9 @@ local Client = {
   lock = lock.open,
   lock_many = lock_many.open,
   rwlock = rwlock.open,
+  queue = queue.open,
+  queues = queue.open_many,
+  worker = worker.open,
   election = election.open,
   semaphore = semaphore.open,
   inspect_semaphore = semaphore.inspect,

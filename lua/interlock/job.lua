@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: MIT
+-- A message that was taken from a queue, until it is finished.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+
+---@class interlock.Job
+---@field data string the message, any bytes
+---@field id integer its number, that its push answered
+---@field attempts integer which delivery this is: 1 for the first
+---@field queue string the name of the queue it was taken from
+---@field pushed_ms integer ms since 1970 by the server's clock
+---@field reason string why it is dead, when looked at among the dead; else ""
+local Job = {}
+
+local getters = {
+  data = core.ilk_job_data,
+  id = core.ilk_job_id,
+  attempts = core.ilk_job_attempts,
+  queue = core.ilk_job_queue,
+  pushed_ms = core.ilk_job_pushed_ms,
+  reason = core.ilk_job_reason,
+}
+
+local meta = {}
+
+function meta.__index(self, key)
+  local getter = getters[key]
+  if getter then
+    return getter(self._handle)
+  end
+  return Job[key]
+end
+
+function meta.__tostring(self)
+  local text = "message %d of %s, attempt %d, %d bytes"
+  return text:format(self.id, self.queue, self.attempts, #self.data)
+end
+
+--- Milliseconds that it is ours for sure, by the local clock.
+---@return integer # 0 when it is finished or not sure any more
+function Job:remaining_ms()
+  return core.ilk_job_remaining_ms(self._handle)
+end
+
+--- It is done.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: it had gone to somebody else
+function Job:ack()
+  return core.ilk_job_ack(self._handle)
+end
+
+--- Give it back: to be delivered again at once or later, or dead if that was
+--- the last of its attempts.
+---@param delay_ms number? milliseconds; nil and 0 for at once
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Job:nack(delay_ms)
+  local ms = args.timeout("delay_ms", delay_ms or 0)
+  return core.ilk_job_nack(self._handle, ms)
+end
+
+--- Put it among the dead, whatever its attempts.
+---@param reason string? for who looks at it
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Job:bury(reason)
+  args.optional_bytes("reason", reason)
+  return core.ilk_job_bury(self._handle, reason)
+end
+
+--- Set the lease left, of this and all that were taken with it.
+---@param lease_ms number? milliseconds; nil for that it was taken for
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Job:extend(lease_ms)
+  local ms = args.duration("lease_ms", lease_ms)
+  return core.ilk_job_extend(self._handle, ms)
+end
+
+-- `local job <close> = ...`: given back, unless it is finished.
+function meta.__close(self)
+  core.ilk_job_nack(self._handle, 0)
+end
+
+local job = {}
+
+--- Around a handle of the generated module.
+---@param handle userdata
+---@return interlock.Job
+function job.wrap(handle)
+  return setmetatable({ _handle = handle }, meta)
+end
+
+---@class interlock.Batch: { [integer]: interlock.Job }
+local Batch = {}
+
+local batch_meta = { __index = Batch }
+
+--- All of them that are not finished are done, in one round trip.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: some had gone to somebody else
+function Batch:ack()
+  return core.ilk_batch_ack(self._handle)
+end
+
+--- How many had gone to somebody else when they were to be finished.
+---@return integer
+function Batch:lost()
+  return core.ilk_batch_lost(self._handle)
+end
+
+--- Around a batch of the generated module: a list of jobs.
+---@param handle userdata
+---@return interlock.Batch
+function job.batch(handle)
+  local made = setmetatable({ _handle = handle }, batch_meta)
+  for i = 1, core.ilk_batch_count(handle) do
+    made[i] = job.wrap(assert(core.ilk_batch_job(handle, i - 1)))
+  end
+  return made
+end
+
+return job

@@ -1,0 +1,267 @@
+-- SPDX-License-Identifier: MIT
+-- Messages that each reach one consumer, and stay until it is done.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local constants = require "interlock.constants"
+local job = require "interlock.job"
+local options = require "interlock.options"
+local take = require "interlock.take"
+
+---@class interlock.Queue
+---@field names string[]
+local Queue = {}
+
+local meta = { __index = Queue }
+
+function meta.__tostring(self)
+  return "queue " .. table.concat(self.names, ", ")
+end
+
+---@class interlock.QueueOptions
+---@field order string? "fifo", the default, or "filo"
+---@field max_attempts integer? deliveries before a message is dead; -1 no end
+---@field once_ms number? how long a request id is known; default 10 minutes
+---@field renew boolean? renew the lease of what is taken; default false
+
+local orders = { [core.ILK_QUEUE_FIFO] = "fifo", [core.ILK_QUEUE_FILO] = "filo" }
+local places = {
+  ready = core.ILK_QUEUE_READY,
+  delayed = core.ILK_QUEUE_DELAYED,
+  dead = core.ILK_QUEUE_DEAD,
+}
+
+local queue = {}
+
+queue.rules = {
+  order = { "choice", orders },
+  max_attempts = { "number" },
+  once_ms = { "duration" },
+  renew = { "flag", core.ILK_QUEUE_RENEW, when = true },
+}
+
+---@class interlock.PushOptions
+---@field delay_ms number? to be taken no earlier
+---@field once string? a request id: known ones change nothing
+
+local function push_options(opts)
+  local record = core.ilk_push_opts_init()
+  for key, value in pairs(opts or {}) do
+    if key == "delay_ms" then
+      record.delay_ms = args.timeout("delay_ms", value)
+    elseif key == "once" then
+      record.once, record.once_len = args.bytes("once", value), #value
+    else
+      error(("unknown option %q; there are delay_ms, once"):format(tostring(key)), 3)
+    end
+  end
+  return record
+end
+
+--- Put a message in. A reply that is lost never doubles it.
+---@param data string any bytes, at most 1 MiB
+---@param opts interlock.PushOptions?
+---@return integer? id the message's number
+---@return string? msg
+---@return integer? code
+function Queue:push(data, opts)
+  args.bytes("data", data)
+  return core.ilk_queue_push(self._handle, data, push_options(opts))
+end
+
+--- Put up to 256 messages in: all or none, in order.
+---@param messages string[]
+---@param opts interlock.PushOptions?
+---@return integer? first the first message's number, the others follow it
+---@return string? msg
+---@return integer? code
+function Queue:push_many(messages, opts)
+  args.names("messages", messages)
+  return core.ilk_queue_push_many(self._handle, messages, push_options(opts))
+end
+
+--- Take the next message for good, at most once.
+---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
+---@return string? data
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT, ILK_EUNKNOWN and others
+function Queue:pop(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local found, msg, code =
+    take.wait(self._handle, ms, core.ilk_queue_pop, core.ilk_queue_leave)
+  if not found then
+    return nil, msg, code
+  end
+  return core.ilk_job_data(found)
+end
+
+--- Take the next message under a lease.
+---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
+---@param lease_ms number? how long it is ours; default 30000
+---@return interlock.Job? job
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+function Queue:reserve(timeout_ms, lease_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local lease = args.duration("lease_ms", lease_ms)
+  local function ask(handle, left)
+    return core.ilk_queue_reserve(handle, left, lease)
+  end
+  local found, msg, code =
+    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
+  if not found then
+    return nil, msg, code
+  end
+  return job.wrap(found)
+end
+
+--- Take up to `count` messages under one lease, and acknowledge those of a
+--- batch that was taken before.
+---@param count integer 1 to 256
+---@param timeout_ms number? as for reserve; waits for the first only
+---@param lease_ms number? default 30000
+---@param done interlock.Batch? acknowledged also when there is nothing
+---@return interlock.Batch? batch
+---@return string? msg
+---@return integer? code
+function Queue:reserve_many(count, timeout_ms, lease_ms, done)
+  args.fence("count", count)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local lease = args.duration("lease_ms", lease_ms)
+  local before = done and done._handle
+  local function ask(handle, left)
+    return core.ilk_queue_reserve_many(handle, count, left, lease, before)
+  end
+  local found, msg, code =
+    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
+  if not found then
+    return nil, msg, code
+  end
+  return job.batch(found)
+end
+
+--- End the waits of this handle: they answer ILK_ECANCELLED.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Queue:cancel()
+  return core.ilk_queue_cancel(self._handle)
+end
+
+--- How many messages could be taken now.
+---@return integer? count
+---@return string? msg
+---@return integer? code
+function Queue:size()
+  return core.ilk_queue_size(self._handle)
+end
+
+--- What lies where, and what became of all: ready, delayed, taken, dead,
+--- waiting, pushed, finished, expired, returned, buried, purged, oldest_ms,
+--- and order: "fifo", "filo", or nil when nobody has pushed yet.
+---@return table<string, integer|string>? info
+---@return string? msg
+---@return integer? code
+function Queue:inspect()
+  local found, msg, code = core.ilk_queue_inspect(self._handle)
+  if not found then
+    return nil, msg, code
+  end
+  local info = {}
+  for number, word in pairs(constants.names("ILK_QUEUE_N_")) do
+    info[word] = core.ilk_queue_info_get(found, number)
+  end
+  info.order = orders[info.order]
+  return info
+end
+
+local function place(what)
+  if not places[what] then
+    local text = "where must be \"ready\", \"delayed\" or \"dead\", got %s"
+    error(text:format(tostring(what)), 3)
+  end
+  return places[what]
+end
+
+--- Look at messages without taking them.
+---@param where string? "ready", the default, "delayed" or "dead"
+---@param from integer? how many to pass over
+---@param count integer? at most; default 10
+---@return interlock.Job[]? jobs
+---@return string? msg
+---@return integer? code
+function Queue:peek(where, from, count)
+  local at = place(where or "ready")
+  local found, msg, code =
+    core.ilk_queue_peek(self._handle, at, from or 0, count or 10)
+  if not found then
+    return nil, msg, code
+  end
+  return job.batch(found)
+end
+
+--- Throw away what is "ready", "delayed" or "dead"; by default all three.
+---@param where string?
+---@return integer? count
+---@return string? msg
+---@return integer? code
+function Queue:purge(where)
+  local all = places.ready + places.delayed + places.dead
+  local at = where and place(where) or all
+  return core.ilk_queue_purge(self._handle, at)
+end
+
+--- Put dead messages back behind all others, their attempts forgotten.
+---@param id integer? this one; nil for the oldest
+---@param count integer? at most; nil for all
+---@return integer? count
+---@return string? msg
+---@return integer? code
+function Queue:requeue(id, count)
+  return core.ilk_queue_requeue(self._handle, id or 0, count or 0)
+end
+
+local function open(client, names, opts)
+  local record = options.fill(core.ilk_queue_opts_init(), queue.rules, opts)
+  local handle, msg, code =
+    core.ilk_queue_open_many(client._handle, names, record)
+  if code == core.ILK_EINVAL then
+    error(msg, 3)
+  elseif not handle then
+    return nil, msg, code
+  end
+  local copy = {}
+  for i = 1, #names do
+    copy[i] = names[i]
+  end
+  return setmetatable({ names = copy, _handle = handle }, meta)
+end
+
+--- Make a handle for a queue; nothing is sent. client:queue(name, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param opts interlock.QueueOptions?
+---@return interlock.Queue? queue
+---@return string? msg
+---@return integer? code
+function queue.open(client, name, opts)
+  args.bytes("name", name)
+  local made, msg, code = open(client, { name }, opts)
+  return made, msg, code
+end
+
+--- Make a handle that takes from several queues, the first that has something
+--- first. client:queues(names, opts)
+---@param client interlock.Client
+---@param names string[] 1 to 64 names
+---@param opts interlock.QueueOptions?
+---@return interlock.Queue? queue
+---@return string? msg
+---@return integer? code
+function queue.open_many(client, names, opts)
+  args.names("names", names)
+  local made, msg, code = open(client, names, opts)
+  return made, msg, code
+end
+
+return queue

@@ -1,0 +1,161 @@
+-- SPDX-License-Identifier: MIT
+-- The loop of a consumer: take, call a function, answer.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local job = require "interlock.job"
+local options = require "interlock.options"
+local queue = require "interlock.queue"
+local take = require "interlock.take"
+
+---@class interlock.Worker
+---@field done integer messages that were done
+---@field failed integer and that failed, to come again or dead
+local Worker = {}
+
+local meta = { __index = Worker }
+
+---@class interlock.WorkerOptions
+---@field lease_ms number? of what it takes; renewed; default 30000
+---@field backoff_ms number? pause after the first failure; default 1000
+---@field backoff_max_ms number? the longest pause; default 10 minutes
+---@field batch integer? taken and answered together; default 1
+---@field queue interlock.QueueOptions? order, max_attempts
+
+local rules = {
+  lease_ms = { "duration" },
+  backoff_ms = { "duration" },
+  backoff_max_ms = { "duration" },
+  batch = { "number" },
+}
+
+--- Answer for what was worked on and take the next message.
+---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
+---@return interlock.Job? job
+---@return string? msg
+---@return integer? code ILK_ECANCELLED once it was told to stop
+function Worker:next(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local found, msg, code =
+    take.wait(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave)
+  if not found then
+    return nil, msg, code
+  end
+  return job.wrap(found)
+end
+
+--- The message is done; the answer goes with the next question.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Worker:succeed()
+  return core.ilk_worker_done(self._handle)
+end
+
+--- The work failed: again after a pause, or dead.
+---@param reason string?
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Worker:fail(reason)
+  args.optional_bytes("reason", reason)
+  return core.ilk_worker_failed(self._handle, reason)
+end
+
+--- Nobody can work on this: put it among the dead.
+---@param reason string?
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Worker:bury(reason)
+  args.optional_bytes("reason", reason)
+  return core.ilk_worker_bury(self._handle, reason)
+end
+
+--- Send what is still to be answered, give back what was not begun.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Worker:finish()
+  return core.ilk_worker_finish(self._handle)
+end
+
+--- Let the loop end; also from inside the function that works.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Worker:stop()
+  return core.ilk_worker_stop(self._handle)
+end
+
+--- How many answers were refused: the message had gone to somebody else.
+---@return integer
+function Worker:lost()
+  return core.ilk_worker_lost(self._handle)
+end
+
+local function one(self, fn, found)
+  local ran, problem = pcall(fn, found)
+  if ran then
+    self.done = self.done + 1
+    return self:succeed()
+  end
+  self.failed = self.failed + 1
+  return self:fail(tostring(problem))
+end
+
+--- Call a function for each message until stop(). One that raises an error
+--- gets its message again, later each time.
+---@param fn fun(job: interlock.Job)
+---@param timeout_ms number? end when nothing comes for so long; nil never
+---@return integer? done how many messages it has done
+---@return string? msg
+---@return integer? code
+function Worker:run(fn, timeout_ms)
+  args.callable("fn", fn)
+  local before = self.done
+  local found, msg, code = self:next(timeout_ms)
+  while found do
+    one(self, fn, found)
+    found, msg, code = self:next(timeout_ms)
+  end
+  local ok, why, kind = self:finish()
+  if code ~= core.ILK_ECANCELLED and code ~= core.ILK_ETIMEOUT
+    and code ~= core.ILK_EBUSY then
+    return nil, msg, code
+  elseif not ok and kind ~= core.ILK_ELOST then
+    return nil, why, kind
+  end
+  return self.done - before
+end
+
+local worker = {}
+
+--- Make a worker; nothing is sent. client:worker(names, opts)
+---@param client interlock.Client
+---@param names string[] queues in order of priority
+---@param opts interlock.WorkerOptions?
+---@return interlock.Worker? worker
+---@return string? msg
+---@return integer? code
+function worker.open(client, names, opts)
+  args.names("names", names)
+  local rest = {}
+  for key, value in pairs(opts or {}) do
+    rest[key] = value
+  end
+  rest.queue = nil
+  local record = options.fill(core.ilk_worker_opts_init(), rules, rest)
+  local of_queue = options.fill(core.ilk_queue_opts_init(), queue.rules,
+    opts and opts.queue)
+  local handle, msg, code =
+    core.ilk_worker_open(client._handle, names, of_queue, record)
+  if code == core.ILK_EINVAL then
+    error(msg, 2)
+  elseif not handle then
+    return nil, msg, code
+  end
+  return setmetatable({ done = 0, failed = 0, _handle = handle }, meta)
+end
+
+return worker
