@@ -52,7 +52,7 @@ end
 -- What was refused must not be remembered as done.
 if type(put) ~= "number" then
   redis.call("DEL", once)
-  return put
+  return type(put) == "table" and put or redis.error_reply(put)
 end
 redis.call("HSET", meta, "order", order, "pushed", string.format("%.0f", first + #blobs - 1))
 if count == 0 or redis.call("EXISTS", wait) == 0 then

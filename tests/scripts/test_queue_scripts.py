@@ -74,6 +74,16 @@ def test_queues_are_asked_in_order_of_priority(world):
     assert (second[2], Job(second[5]).data) == (1, b"l")
 
 
+def test_retry_is_answered_from_the_queue_that_was_taken_from(world):
+    queue = Queue(world, b"high", b"low")
+    Queue(world, b"low").push("l")
+    first = queue.reserve("t")
+    Queue(world, b"high").push("h")
+
+    assert queue.reserve("t") == first
+    assert queue.take("u") == [b"h"]
+
+
 # -- pushing once
 
 
