@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from ._ffi import Name
 from .barrier import Barrier
 from .election import Election, ElectionOptions
 from .latch import Latch
+from .queue import Queue, QueueOptions
 from .semaphore import Semaphore, SemaphoreOptions
 from .sticky import Sticky
 
@@ -100,3 +102,54 @@ class Columns:
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Latch(self._client(), name, count, keep)
+
+    def queue(
+        self,
+        name: Name,
+        *,
+        order: str = "fifo",
+        max_attempts: int | None = 25,
+        once: float = 600.0,
+        renew: bool = False,
+    ) -> Queue:
+        """Make a handle for the queue of this name; nothing is sent.
+
+        - ``order``: ``"fifo"`` gives the oldest message first, ``"filo"`` the
+          newest; all who use a queue say the same.
+        - ``max_attempts``: so often a message is delivered before it lies
+          among the dead; None for no end.
+        - ``once``: how many seconds the request id of a push is remembered.
+        - ``renew=True``: the lease of what is reserved is renewed until it is
+          finished or its handle is gone.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Queue(
+            self._client(), (name,), QueueOptions(order, max_attempts, once, renew)
+        )
+
+    def queues(
+        self,
+        names: Iterable[Name],
+        *,
+        order: str = "fifo",
+        max_attempts: int | None = 25,
+        renew: bool = False,
+    ) -> Queue:
+        """Make a handle that takes from up to 64 queues in order of priority.
+
+        The first that has a message is served; pushing and looking is done to
+        a queue of its own. The options are those of :meth:`queue`.
+
+        >>> both = client.queues(["high-example", "low-example"])
+        >>> client.queue("low-example").push(b"less urgent")
+        1
+        >>> both.pop()
+        b'less urgent'
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        if isinstance(names, (str, bytes, bytearray, memoryview)):
+            raise TypeError("names must be several names, got one")
+        options = QueueOptions(order, max_attempts, renew=renew)
+        return Queue(self._client(), tuple(names), options)

@@ -21,7 +21,6 @@ from ._lease import Lease, Options
 from .events import Events
 from .lock import Lock
 from .lock_many import LockMany
-from .queue import Queue, QueueOptions
 from .rwlock import RWLock
 from .stats import Stats
 
@@ -222,82 +221,6 @@ class Client(Columns):
             ttl, wait, renew, True, reentrant, max_hold, "plain", foreign_poll
         )
         return RWLock(self, name, options)
-
-
-
-    def election(
-        self,
-        name: Name,
-        *,
-        ttl: float = 20.0,
-        value: bytes = b"",
-        identity: Name | None = None,
-        renew: bool = True,
-        max_hold: float | None = None,
-    ) -> Election:
-        """Make a candidate in the election of this name; nothing is sent.
-
-        - ``ttl``: the lease of a leader, in seconds, renewed while this
-          process lives unless ``renew=False``, and no longer than ``max_hold``
-          in all.
-        - ``value``: what it publishes while it leads, up to 64 KiB.
-        - ``identity``: a process that comes back under the identity of the
-          leader within its lease leads on, in the same term. It belongs to
-          one process at a time.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        options = ElectionOptions(ttl, value, identity, renew, max_hold)
-        return Election(self, name, options)
-
-    def queue(
-        self,
-        name: Name,
-        *,
-        order: str = "fifo",
-        max_attempts: int | None = 25,
-        once: float = 600.0,
-        renew: bool = False,
-    ) -> Queue:
-        """Make a handle for the queue of this name; nothing is sent.
-
-        - ``order``: ``"fifo"`` gives the oldest message first, ``"filo"`` the
-          newest; all who use a queue say the same.
-        - ``max_attempts``: so often a message is delivered before it lies
-          among the dead; None for no end.
-        - ``once``: how many seconds the request id of a push is remembered.
-        - ``renew=True``: the lease of what is reserved is renewed until it is
-          finished or its handle is gone.
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        return Queue(self, (name,), QueueOptions(order, max_attempts, once, renew))
-
-    def queues(
-        self,
-        names: Iterable[Name],
-        *,
-        order: str = "fifo",
-        max_attempts: int | None = 25,
-        renew: bool = False,
-    ) -> Queue:
-        """Make a handle that takes from up to 64 queues in order of priority.
-
-        The first that has a message is served; pushing and looking is done to
-        a queue of its own. The options are those of :meth:`queue`.
-
-        >>> both = client.queues(["high-example", "low-example"])
-        >>> client.queue("low-example").push(b"less urgent")
-        1
-        >>> both.pop()
-        b'less urgent'
-
-        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
-        """
-        if isinstance(names, (str, bytes, bytearray, memoryview)):
-            raise TypeError("names must be several names, got one")
-        options = QueueOptions(order, max_attempts, renew=renew)
-        return Queue(self, tuple(names), options)
 
     def inspect(self, name: Name) -> _inspect.Info:
         """Look at one name without touching it.
