@@ -29,7 +29,7 @@ static ilk_status lead(ilk_client *client, double every, ilk_error *err)
     for (;;) {
         clock_gettime(CLOCK_MONOTONIC, &began);
         st = ilk_recipes_master(&selector, client, COUNTER, sizeof COUNTER - 1,
-                                selector, TENURE * 1000, err);
+                                NULL, 0, selector, TENURE * 1000, err);
         if (st != ILK_OK)
             return st;
         if ((selector > 0) != leads) {

@@ -25,7 +25,7 @@ static ilk_status wait_single(ilk_client *client, const char *channel,
         printf("%s hears %s\n", id, ilk_items_data(found, 1, NULL));
     /* Signals behind the one that is returned are for somebody else. */
     if (listener)
-        ilk_listener_leave(NULL, listener, NULL);
+        ilk_listener_leave(NULL, NULL, listener, 0, NULL);
     ilk_items_free(found);
     ilk_listener_free(listener);
     return st;
