@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -178,6 +179,26 @@ def use_election(client, server):
     assert second.leader() is None
 
 
+def use_states(client, _):
+    event, woken = client.event(NAME), []
+
+    def wait():
+        with contextlib.suppress(interlock.Error):
+            woken.append(event.wait(timeout=1))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    wait_until(lambda: client.stats().waiting == 1 or not thread.is_alive())
+    event.set(b"x")
+    thread.join()
+    assert woken == [True]
+    assert event.read().data == b"x"
+    event.clear()
+    assert event.wait(timeout=0.01) is False
+    assert client.latch(NAME, 1).count_down() == 0
+    assert client.barrier(NAME, 1).wait(timeout=1) == 0
+
+
 def use_name(client, server):
     client.lock(NAME).acquire(timeout=0)
     assert f"name=interlock-{client.id}" in server.call("CLIENT", "LIST").decode()
@@ -197,6 +218,7 @@ USES = {
     "guarded writes": (use_guard, ""),
     "semaphores": (use_semaphore, ""),
     "elections": (use_election, ""),
+    "events, barriers, latches": (use_states, ""),
     "a database other than 0": (use_locks, "?db=3"),
     "names of connections under RESP2": (use_name, "?protocol=2"),
     '`layout="redisson"`': (use_redisson, ""),
