@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEEP_DEFAULT_MS = 3600 * 1000 };
+enum {
+    KEEP_DEFAULT_MS = 3600 * 1000,
+    LEAVE_MS = 1000 /* the server's time to answer one who leaves */
+};
 
 struct ilk_barrier {
     ilk__state state;
@@ -112,8 +115,32 @@ static ilk__act answered(ilk__op *op, const ilk__reply *reply)
     }
 }
 
-static const ilk__op_type barrier_wait =
-                              ILK__STATE_WAIT(BARRIER_WAIT, ask_wait, answered),
+/*
+ * Time ran out on a question, and the round may have become full by it: what
+ * came of the arrival is asked. The lane keeps the order of the two.
+ */
+static ilk__act failed(ilk__op *op, ilk_status status)
+{
+    ilk__waiter *waiter = op->subject;
+
+    if (status != ILK_ETIMEOUT || waiter->stage == ILK__STAGE_LEAVE)
+        return ilk__wait_failed(op, status);
+    waiter->stage = ILK__STAGE_LEAVE;
+    waiter->ending = status;
+    op->deadline = op->now + LEAVE_MS;
+    op->patient = 0;
+    op->hasty = 1;
+    return ilk__op_ask(op);
+}
+
+static const ilk__op_type barrier_wait = {.name = "BARRIER_WAIT",
+                                          .script = ILK__SCRIPT_BARRIER_WAIT,
+                                          .ask = ask_wait,
+                                          .reply = answered,
+                                          .start = ilk__wait_start,
+                                          .wake = ilk__wait_wake,
+                                          .failed = failed,
+                                          .told = ilk__wait_told},
                           barrier_refresh = ILK__STATE_REFRESH(BARRIER_REFRESH),
                           barrier_cancel = ILK__STATE_CANCEL(BARRIER_CANCEL);
 

@@ -123,6 +123,23 @@ static void who_leaves_unheard_takes_its_entry_back(void **state)
     assert_int_equal(state_op.status, ILK_ETIMEOUT);
 }
 
+/* The message that the round is full came, and the time to ask did not do. */
+static void time_that_runs_out_on_a_question_asks_what_came_of_it(void **state)
+{
+    (void)state;
+    arrive(5000);
+    inbox_hears("1 change ilk:barrier:wait:{b}");
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    local_ms += 5000;
+    assert_int_equal(op_no_answer(&state_op, ILK_ETIMEOUT, 1), ILK__ACT_SEND);
+    assert_asks("leave", 42);
+
+    assert_int_equal(op_answer(&state_op, "%d 0 42", ILK__CODE_STATE),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(state_op.status, ILK_OK);
+}
+
 static void assert_broken(const char *why, const char *text)
 {
     char resp[128];
@@ -191,6 +208,7 @@ int main(void)
         TEST(a_change_of_another_list_wakes_nobody),
         TEST(time_that_runs_out_asks_to_leave),
         TEST(who_leaves_too_late_has_passed),
+        TEST(time_that_runs_out_on_a_question_asks_what_came_of_it),
         TEST(who_leaves_unheard_takes_its_entry_back),
         TEST(a_broken_round_says_who_left_it),
         TEST(another_number_of_parties_is_out_of_line),
