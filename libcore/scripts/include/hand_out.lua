@@ -5,6 +5,7 @@
 -- one comes for whom too few are left: nobody overtakes that one. Who asks
 -- for more than the limit, which was lowered since, is woken to ask again and
 -- to hear so.
+--@include announce
 --@include now
 --@include permits
 --@include purge
