@@ -6,6 +6,8 @@ The lock's, which more languages have, are run by tests/interop.
 
 from __future__ import annotations
 
+import signal
+
 import programs
 import pytest
 from programs import EXAMPLES, PATIENCE
@@ -33,7 +35,7 @@ def test_semaphore_lets_two_in_and_the_third_later(stage, server, a, b):
 
     inside[1].enter()
 
-    assert inside[1].end() == (0, [])
+    assert inside[1].end() == (0, []), inside[1].errors
     assert int(third.line().removeprefix("fence ")) > max(fences)
     for one in (inside[0], third):
         one.enter()
@@ -95,6 +97,25 @@ def test_latch_is_waited_for_until_nothing_is_left(stage, server, a, b):
 
     assert [one.end() for one in waiting] == [(0, ["all done"])] * 2
     assert stage.run(a, "latch", "wait") == ["all done"]
+
+
+@each_pair("worker")
+def test_worker_does_what_others_pushed(stage, server, a, b):
+    worker = stage.start(a, "worker")
+    stage.run(b, "worker", "Anna", "Ben")
+    stage.run(a, "worker", "Cleo")
+
+    assert [worker.line() for _ in range(3)] == [
+        "hello Anna",
+        "hello Ben",
+        "hello Cleo",
+    ]
+    worker.process.send_signal(signal.SIGINT)
+
+    assert worker.end() == (0, [])
+    parts = ("ready", "leases", "delayed", "dead")
+    keys = [f"ilk:queue:{part}:{{greetings}}" for part in parts]
+    assert server.call("EXISTS", *keys) == 0
 
 
 def test_every_example_is_there_in_each_language_and_listed():
