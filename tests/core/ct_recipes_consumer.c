@@ -99,6 +99,7 @@ static void *do_later(void *arg)
     later *self = arg;
 
     await_text("CLIENT LIST", "cmd=blmove");
+    fixture_sleep_ms((int)patience(100)); /* until it sleeps on the answer */
     if (self->act)
         self->act();
     else
