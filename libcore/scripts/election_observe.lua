@@ -5,11 +5,12 @@
 -- SPDX-License-Identifier: MIT
 -- Tell an observer what it does not know yet, else let it wait for that.
 -- KEYS leader, fence, wait, live, value, seen
--- ARGV known (what it was told last: `term version`, `-` that nobody leads,
---   '' nothing), vacant 0|1 (tell as well when nobody leads), entry ('' looks
---   once), client, liveness ms, - (not looked at)
+-- ARGV known (what it was told last: `term version`, or `term -` that nobody
+--   leads any more; '' nothing), vacant 0|1 (tell as well when nobody leads),
+--   entry ('' looks once), client, liveness ms, - (not looked at)
 -- returns {STATE, as election_leader up to the value}
---   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new
+--   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new; a term below
+--   the known one is none, for a server that lost its memory of the latter
 -- A retry asks again, and a retried entry keeps its place.
 --@include now
 --@include reply
@@ -26,8 +27,14 @@ if misuse then
 end
 
 local state = leadership()
-local text = state[3] == 1 and string.format("%.0f %.0f", state[1], state[2]) or "-"
-if text ~= known and (vacant or text ~= "-") then
+local term, leads = state[1], state[3] == 1
+local known_term, known_version = string.match(known, "^(%d+) (%S+)$")
+known_term = tonumber(known_term or 0)
+local new = vacant and known_version ~= "-"
+if leads then
+  new = term > known_term or term == known_term and string.format("%.0f", state[2]) ~= known_version
+end
+if new then
   redis.call("ZREM", place.seen, entry)
   return { STATE, unpack(state) }
 end

@@ -21,6 +21,7 @@
 struct ilk_observer {
     ilk__hold hold;
     int vacant;
+    int64_t term;   /* the greatest that it was told */
     char known[48]; /* as election_observe takes it */
     ilk_leader *found;
 };
@@ -155,10 +156,21 @@ static ilk_status next(ilk_observer *observer, int64_t timeout_ms,
     return st;
 }
 
+static void remember(ilk_observer *observer, const ilk_leader *found)
+{
+    if (found->term > observer->term)
+        observer->term = found->term;
+    if (found->leads)
+        snprintf(observer->known, sizeof observer->known,
+                 "%" PRId64 " %" PRId64, found->term, found->version);
+    else
+        snprintf(observer->known, sizeof observer->known, "%" PRId64 " -",
+                 observer->term);
+}
+
 ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
                              int64_t timeout_ms, ilk_error *err)
 {
-    const ilk_leader *found;
     ilk_status st;
 
     if (!out)
@@ -170,12 +182,8 @@ ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
     if (st)
         return st;
     st = next(observer, timeout_ms, err);
-    found = observer->found;
-    if (st == ILK_OK && found->leads)
-        snprintf(observer->known, sizeof observer->known,
-                 "%" PRId64 " %" PRId64, found->term, found->version);
-    else if (st == ILK_OK)
-        snprintf(observer->known, sizeof observer->known, "-");
+    if (st == ILK_OK)
+        remember(observer, observer->found);
     *out = observer->found;
     observer->found = NULL;
     ilk__hold_leave(&observer->hold);

@@ -214,6 +214,26 @@ def test_a_killed_leader_is_followed(run_child, client, name):
         assert one.term > term
 
 
+def test_an_identity_outlives_its_process(run_child, client, name):
+    code = CHILD.replace("ttl=0.4", "ttl=3, identity='node'")
+    child = run_child(code, name, "lead")
+    assert child.stdout.readline() == "open\n"
+    term = int(child.stdout.readline().split()[1])
+    child.kill()
+    standby = client.election(name)
+    campaign = in_thread(standby.campaign)
+    wait_until(lambda: in_line(client, name) == 1)
+
+    child = run_child(code, name, "lead")
+    child.stdout.readline()
+    assert child.stdout.readline() == f"True {term}\n"
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+    assert child.stdout.readline() == "True True\n"
+    assert campaign.join() and standby.term > term
+
+
 def test_a_frozen_leader_finds_out(run_child, client, name):
     child = run_child(CHILD, name, "lead")
     child.stdout.readline()

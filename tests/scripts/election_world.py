@@ -100,7 +100,7 @@ class Election(World):
     def known(self, state=None):
         """What an observer says that was told of this, or of what is now."""
         state = state or self.leader()
-        return b"%d %d" % (state[1], state[2]) if state[3] else b"-"
+        return b"%d %s" % (state[1], b"%d" % state[2] if state[3] else b"-")
 
     def leave(self, name):
         return self.call(

@@ -18,7 +18,7 @@ def test_observer_waits_while_nobody_leads_unless_it_asks_for_that(election):
     assert election.observe("o") == ["QUEUED", -2, START_US, 1]
     assert election.observers() == [election.watcher("o")]
     assert election.observe("p", vacant=1)[:4] == ["STATE", 0, 0, 0]
-    assert election.observe("p", b"-", vacant=1)[0] == "QUEUED"
+    assert election.observe("p", b"0 -", vacant=1)[0] == "QUEUED"
 
 
 def changes(e):
@@ -61,6 +61,15 @@ def test_every_change_wakes_those_who_observe(election):
         state = again
 
 
+def test_smaller_term_is_no_news(election):
+    term = election.campaign("a")[2]
+
+    assert election.observe("o", b"%d 7" % (term + 1))[0] == "QUEUED"
+    assert election.observe("p", b"%d -" % (term + 1), vacant=1)[0] == "QUEUED"
+    assert election.observe("q", b"%d 7" % term)[0] == "STATE"
+    assert election.observe("q", b"%d 7" % (term - 1))[0] == "STATE"
+
+
 def test_vacancy_is_told_once(election):
     election.campaign("a")
     election.listen("c-o")
@@ -69,7 +78,7 @@ def test_vacancy_is_told_once(election):
     election.watch("c-o")
     election.inbox("c-o")
 
-    assert election.observe("o", b"-", vacant=1)[0] == "QUEUED"
+    assert election.observe("o", election.known(), vacant=1)[0] == "QUEUED"
     assert election.watch("c-o", election.watcher("o"))[:4] == ["FREE", -2, START_US, 1]
     assert election.woken("c-o") == 0
 

@@ -125,7 +125,9 @@ def slowest_us(world, action):
     world.redis("SLOWLOG", "RESET")
     action()
     world.redis("CONFIG", "SET", "slowlog-log-slower-than", "-1")
-    return max(row[2] for row in world.redis("SLOWLOG", "GET", "100") if row[3][0] == b"EVAL")
+    return max(
+        row[2] for row in world.redis("SLOWLOG", "GET", "100") if row[3][0] == b"EVAL"
+    )
 
 
 def push_later(world, queue, count):

@@ -10,10 +10,8 @@
  * (guard.h).
  *
  * A leader publishes a value, such as its address. Anybody may read it, and
- * observers are told when it or the leader changes.
- *
- * ilk_election_is_leader() asks the local clock and turns 0 before anybody
- * else can be elected.
+ * observers are told when it or the leader changes. ilk_election_is_leader()
+ * asks the local clock and turns 0 before anybody else can be elected.
  */
 #ifndef INTERLOCK_ELECTION_H
 #define INTERLOCK_ELECTION_H
@@ -357,8 +355,9 @@ ILK_API ilk_status ilk_election_observe(ilk_observer **out,
 /**
  * The next thing that an observer has not been told: at first who leads,
  * then each change of leader or value. What was true for a moment only may
- * be skipped; what is true last is always told. Between changes nothing is
- * asked but the refresh of those who wait, every two seconds.
+ * be skipped; what is true last is always told, unless a server that lost its
+ * memory shows a smaller term. Between changes nothing is asked but the
+ * refresh of those who wait, every two seconds.
  *
  * @param[out] out    the finding, to be freed; NULL when the call fails
  * @param observer    the observer
