@@ -259,6 +259,37 @@ static void a_child_is_refused_until_it_reopens(void **state)
     ilk_client_free(own);
 }
 
+static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_sticky *a = open_sticky(own, "parked");
+    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_error err = {0};
+    pid_t pid;
+
+    (void)state;
+    start_waiting(&w);
+    await_line("sticky", "parked", 1);
+    interrupt_waiting(&w);
+    assert_waited(ILK_EINTR, &w);
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        demand(ilk_client_reopen(own, &err) == ILK_OK);
+        demand(ilk_sticky_wait(a, 0, &err) == ILK_EFORKED);
+        demand(strcmp(err.msg, "the event is the parent process'") == 0);
+        demand(ilk_sticky_wait(a, 0, &err) == ILK_EBUSY); /* its own now */
+        ilk_sticky_free(a);
+        ilk_client_free(own);
+        _exit(0);
+    }
+    assert_ends_well(pid);
+
+    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:sticky:wait:{parked}"));
+    ilk_sticky_free(a);
+    ilk_client_free(own);
+}
+
 /* ---- bad input ---------------------------------------------------------- */
 
 static void bad_input_is_refused_with_its_value(void **state)
@@ -339,6 +370,7 @@ int main(void)
         cmocka_unit_test(another_wait_does_not_take_up_the_first),
         cmocka_unit_test(closing_the_client_ends_its_waits),
         cmocka_unit_test(a_child_is_refused_until_it_reopens),
+        cmocka_unit_test(a_wait_of_the_parent_is_not_taken_up_in_the_child),
         cmocka_unit_test(bad_input_is_refused_with_its_value),
         cmocka_unit_test(null_is_refused_everywhere),
         cmocka_unit_test(a_key_of_another_type_is_told),
