@@ -287,8 +287,8 @@ static int put(pile *left, ilk__reply *reply)
     return 1;
 }
 
-/* 1 when the channel is gone from the server's list for sure. */
-static int say_goodbye(ilk_listener *self, pile *left)
+/* Until the channel is gone from the server's list. */
+static void say_goodbye(ilk_listener *self, pile *left)
 {
     uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
     int64_t until = ilk__deadline(GOODBYE_MS);
@@ -307,14 +307,14 @@ static int say_goodbye(ilk_listener *self, pile *left)
             }
             continue;
         }
-        if (st == ILK_OK && is_verb(reply, "unsubscribe")) {
-            ilk__reply_free(reply);
-            return 1;
-        }
+        /* Refused, it leaves by closing its connection. */
+        if (st == ILK_OK
+            && (reply->type == ILK__REPLY_ERROR
+                || is_verb(reply, "unsubscribe")))
+            st = ILK_ECLOSED;
         if (st || !is_message(reply) || !put(left, reply))
             ilk__reply_free(reply);
     }
-    return 0;
 }
 
 static ilk_status pass_on(ilk_listener *self, const pile *left, size_t first,
@@ -341,7 +341,7 @@ static ilk_status leave(ilk_items **out, ilk_listener *self, int taking,
     pile left = {0};
     ilk_status st = ILK_OK;
 
-    (void)say_goodbye(self, &left);
+    say_goodbye(self, &left);
     ilk__side_close(&self->side);
     if (taking && left.count)
         st = take(out, left.replies[0], err);
