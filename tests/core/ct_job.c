@@ -235,6 +235,7 @@ static void child_may_not_finish_the_parents(void **state)
                    && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK;
         ilk_job_free(job);
         ilk_queue_free(queue);
+        ilk_client_free(client);
         _exit(fine ? 0 : 1);
     }
     waitpid(pid, &status, 0);

@@ -199,6 +199,25 @@ def use_states(client, _):
     assert client.barrier(NAME, 1).wait(timeout=1) == 0
 
 
+def use_queue(client, server):
+    queue, pile = client.queue(NAME), client.queue(NAME + "2", order="filo")
+    for each in (queue, pile):
+        each.push_many([b"a", b"b"])
+        assert each.reserve().nack()
+        with each.reserve(lease=5) as job:
+            assert job.attempts == 2
+            assert job.extend(5)
+        assert each.reserve().bury("why")
+        assert each.requeue() == 1
+        assert each.peek()[0].data in (b"a", b"b")
+        assert each.inspect().returned == 1
+        assert each.pop() in (b"a", b"b")
+        each.push(b"c", delay=0.01)
+        assert each.pop(timeout=1) == b"c"
+        each.push(b"d")
+        assert each.purge() == 1
+
+
 def use_name(client, server):
     client.lock(NAME).acquire(timeout=0)
     assert f"name=interlock-{client.id}" in server.call("CLIENT", "LIST").decode()
@@ -219,6 +238,7 @@ USES = {
     "semaphores": (use_semaphore, ""),
     "elections": (use_election, ""),
     "events, barriers, latches": (use_states, ""),
+    "queues": (use_queue, ""),
     "a database other than 0": (use_locks, "?db=3"),
     "names of connections under RESP2": (use_name, "?protocol=2"),
     '`layout="redisson"`': (use_redisson, ""),
