@@ -6,6 +6,7 @@
  * The directory is $ILK_CONFORMANCE_DIR, or the one beside this source.
  */
 #include "cmocka_all.h"
+#include "conf_queue.h"
 #include "conf_state.h"
 #include "conformance_run.h"
 #include "fixture.h"
@@ -19,6 +20,7 @@ static fixture fx;
 static ilk_client *client;
 static conf_table table;
 static conf_state states; /* the case's events, barriers and latches */
+static conf_queue queues; /* and its queues and messages */
 
 /* key=n of what was found */
 static void expect_count(const ilk_info *info, const char *text)
@@ -90,7 +92,8 @@ static void run_line(conf_run *r)
 {
     if (conf_is(r, 1, "=") && conf_is(r, 2, "name")) {
         conf_define(&r->names, conf_text(r, 0), &r->words[3]);
-    } else if (conf_state_line(&states, client, r->words, r->count)) {
+    } else if (conf_state_line(&states, client, r->words, r->count)
+               || conf_queue_line(&queues, client, r->words, r->count)) {
         return;
     } else if (conf_is(r, 1, "=")) {
         conf_open(r);
@@ -129,6 +132,7 @@ static void run_case(void **state)
     }
     conf_free_handles(r);
     conf_state_free(&states);
+    conf_queue_free(&queues);
     free(r);
 }
 

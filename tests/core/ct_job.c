@@ -183,15 +183,15 @@ static void batch_is_acknowledged_with_the_next(void **state)
     push(queue, "a");
     push(queue, "b");
     ilk_queue_reserve_many(&first, queue, 1, 0, 0, NULL, &err);
-    assert_status(ILK_EINVAL, ilk_queue_reserve_many(&second, other, 1, 0, 0,
-                                                     first, &err));
-    assert_status(ILK_OK, ilk_queue_reserve_many(&second, queue, 1, 0, 0, first,
-                                                 &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_reserve_many(&second, other, 1, 0, 0, first, &err));
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_many(&second, queue, 1, 0, 0, first, &err));
     assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
     ilk_batch_free(first);
     first = NULL;
-    assert_status(ILK_EBUSY, ilk_queue_reserve_many(&first, queue, 1, 0, 0,
-                                                    second, &err));
+    assert_status(ILK_EBUSY,
+                  ilk_queue_reserve_many(&first, queue, 1, 0, 0, second, &err));
     assert_int_equal(2, count_of(queue, ILK_QUEUE_N_FINISHED));
     assert_int_equal(0, ilk_batch_lost(second));
     ilk_batch_free(second);
@@ -227,12 +227,12 @@ static void child_may_not_finish_the_parents(void **state)
     job = reserve(queue, 0, 0);
     pid = fork();
     if (pid == 0) {
-        int fine = ilk_job_ack(job, NULL) == ILK_EFORKED
-                   && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL)
-                          == ILK_EFORKED
-                   && ilk_client_reopen(client, NULL) == ILK_OK
-                   && ilk_job_ack(job, NULL) == ILK_EFORKED
-                   && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK;
+        int fine =
+            ilk_job_ack(job, NULL) == ILK_EFORKED
+            && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_EFORKED
+            && ilk_client_reopen(client, NULL) == ILK_OK
+            && ilk_job_ack(job, NULL) == ILK_EFORKED
+            && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK;
         ilk_job_free(job);
         ilk_queue_free(queue);
         ilk_client_free(client);

@@ -67,11 +67,11 @@ static void any_bytes_come_back(void **state)
     assert_status(ILK_OK, ilk_queue_push(NULL, queue, NULL, 0, NULL, &err));
     assert_status(ILK_OK, ilk_queue_push(NULL, queue, large, ILK_QUEUE_DATA_MAX,
                                          NULL, &err));
-    assert_status(ILK_EINVAL,
-                  ilk_queue_push(NULL, queue, large, ILK_QUEUE_DATA_MAX + 1,
-                                 NULL, &err));
-    assert_string_equal(
-        "data must have at most 1048576 bytes, got 1048577", err.msg);
+    assert_status(
+        ILK_EINVAL,
+        ilk_queue_push(NULL, queue, large, ILK_QUEUE_DATA_MAX + 1, NULL, &err));
+    assert_string_equal("data must have at most 1048576 bytes, got 1048577",
+                        err.msg);
 
     assert_next(queue, "");
     assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
@@ -134,8 +134,8 @@ static void many_are_pushed_together(void **state)
     int64_t first = 0;
 
     (void)state;
-    assert_status(ILK_OK, ilk_queue_push_many(&first, queue, data, lens, 3,
-                                              NULL, &err));
+    assert_status(
+        ILK_OK, ilk_queue_push_many(&first, queue, data, lens, 3, NULL, &err));
 
     assert_int_equal(1, first);
     assert_next(queue, "a");
@@ -191,13 +191,14 @@ static void first_queue_that_has_something_is_served(void **state)
 {
     const void *names[] = {"high", "low"};
     const size_t lens[] = {4, 3};
-    ilk_queue *high = open_queue("high"), *low = open_queue("low"), *both = NULL;
+    ilk_queue *high = open_queue("high"), *low = open_queue("low"),
+              *both = NULL;
     ilk_error err = {0};
     ilk_job *job;
 
     (void)state;
-    assert_status(ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2,
-                                              NULL, &err));
+    assert_status(
+        ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2, NULL, &err));
     push(low, "l");
     push(high, "h");
 
@@ -251,8 +252,8 @@ static void dead_are_looked_at_and_put_back(void **state)
     job = reserve(queue, 0, 0);
     assert_status(ILK_OK, ilk_job_bury(job, "why\0so", 6, &err));
     ilk_job_free(job);
-    assert_status(ILK_OK, ilk_queue_peek(&dead, queue, ILK_QUEUE_DEAD, 0, 10,
-                                         &err));
+    assert_status(ILK_OK,
+                  ilk_queue_peek(&dead, queue, ILK_QUEUE_DEAD, 0, 10, &err));
     assert_int_equal(1, ilk_batch_count(dead));
     assert_status(ILK_OK, ilk_batch_job(&job, dead, 0, &err));
     ilk_batch_free(dead);
@@ -262,8 +263,8 @@ static void dead_are_looked_at_and_put_back(void **state)
     assert_int_equal(6, len);
     assert_int_equal(1, ilk_job_attempts(job));
     assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err));
-    assert_status(ILK_OK, ilk_queue_requeue(&count, queue, ilk_job_id(job), 0,
-                                            &err));
+    assert_status(ILK_OK,
+                  ilk_queue_requeue(&count, queue, ilk_job_id(job), 0, &err));
     assert_int_equal(1, count);
     assert_next(queue, "a");
     ilk_job_free(job);
@@ -315,7 +316,8 @@ static void bad_options_are_refused(void **state)
         assert_string_equal(bad[i].text, err.msg);
         assert_null(queue);
     }
-    assert_status(ILK_EINVAL, ilk_queue_open(&queue, client, "", 0, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_open(&queue, client, "", 0, NULL, &err));
     assert_status(ILK_EINVAL,
                   ilk_queue_open(&queue, client, "ilk:x", 5, NULL, &err));
 }
@@ -340,8 +342,8 @@ static void bad_arguments_are_refused(void **state)
     assert_status(ILK_EINVAL, ilk_queue_push(NULL, NULL, "a", 1, NULL, &err));
     assert_status(ILK_EINVAL, ilk_queue_reserve(&job, queue, 0, -1, &err));
     assert_status(ILK_EINVAL, ilk_queue_reserve(NULL, queue, 0, 0, &err));
-    assert_status(ILK_EINVAL, ilk_queue_reserve_many(&batch, queue, 257, 0, 0,
-                                                     NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_reserve_many(&batch, queue, 257, 0, 0, NULL, &err));
     assert_status(ILK_EINVAL, ilk_queue_peek(&batch, queue, 3, 0, 1, &err));
     assert_status(ILK_EINVAL, ilk_queue_open_many(&none, client, twice, lens, 2,
                                                   NULL, &err));
@@ -359,7 +361,8 @@ static void wrong_type_is_told(void **state)
     ilk_error err = {0};
 
     (void)state;
-    assert_string_equal("OK", fixture_command(&fx, "SET ilk:queue:ready:{q} x"));
+    assert_string_equal("OK",
+                        fixture_command(&fx, "SET ilk:queue:ready:{q} x"));
 
     assert_status(ILK_ETYPE, ilk_queue_push(NULL, queue, "a", 1, NULL, &err));
     assert_status(ILK_ETYPE, ilk_queue_reserve(&job, queue, 0, 0, &err));

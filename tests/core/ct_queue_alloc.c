@@ -95,7 +95,8 @@ static void assert_none_is_lost(int64_t finished_at_most)
 
     if (pushed != INT64_MIN)
         assert_in_range(there, pushed - finished_at_most, pushed);
-    assert_int_equal(length("ZCARD", "leases:") > 0, length("HLEN", "flight:") > 0);
+    assert_int_equal(length("ZCARD", "leases:") > 0,
+                     length("HLEN", "flight:") > 0);
 }
 
 /* Until it needs no more allocations than are allowed. */
@@ -114,7 +115,8 @@ static void play(ilk_status (*scene)(ilk_error *err), int64_t finishes)
             break;
         ilk__alloc_fail_at(0);
         if (st != ILK_OK && st != ILK_ENOMEM && st != ILK_ETIMEOUT)
-            fail_msg("allocation %ld: %s (%s)", n, ilk_status_name(st), err.msg);
+            fail_msg("allocation %ld: %s (%s)", n, ilk_status_name(st),
+                     err.msg);
         assert_none_is_lost(finishes);
     }
     ilk__alloc_fail_at(0);

@@ -162,8 +162,8 @@ static void wait_for_several_queues_ends_with_any(void **state)
     consumer c;
 
     (void)state;
-    assert_int_equal(ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2,
-                                                 NULL, NULL));
+    assert_int_equal(
+        ILK_OK, ilk_queue_open_many(&both, client, names, lens, 2, NULL, NULL));
     start(&c, both, 5000);
     await_consumers("high", 1);
     await_consumers("low", 1);
@@ -204,7 +204,8 @@ static void signal_ends_a_wait_that_keeps_its_place(void **state)
             fixture_sleep_ms(5);
         }
     }
-    assert_null(strstr(fixture_command(&fx, "INFO commandstats"), "cmdstat_zadd"));
+    assert_null(
+        strstr(fixture_command(&fx, "INFO commandstats"), "cmdstat_zadd"));
     push(queue, "a");
     join(&c);
 
@@ -268,8 +269,9 @@ static void nothing_is_polled(void **state)
     fixture_command(&fx, "CONFIG RESETSTAT");
     fixture_sleep_ms(1000);
     assert_true(
-        fixture_int(&fx, "EVAL return(tonumber(redis.call('INFO','commandstats')"
-                         ":match('evalsha:calls=(%%d+)')or'0')) 0")
+        fixture_int(&fx,
+                    "EVAL return(tonumber(redis.call('INFO','commandstats')"
+                    ":match('evalsha:calls=(%%d+)')or'0')) 0")
         <= 1);
     assert_int_equal(ILK_OK, ilk_queue_cancel(queue, NULL));
     join(&c);
