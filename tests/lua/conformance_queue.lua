@@ -13,6 +13,7 @@ local function option(words, key)
       return found
     end
   end
+  return nil
 end
 
 function queue.open(client, words)

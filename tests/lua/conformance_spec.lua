@@ -5,6 +5,7 @@ local interlock = require "interlock"
 local support = require "support"
 local table_of = require "conformance"
 
+local queue_words = require "conformance_queue"
 local state_words = require "conformance_state"
 
 local status = interlock.status
@@ -155,6 +156,10 @@ end
 local server, client
 
 local function open(words, handles)
+  if words[3] == "queue" or words[3] == "queues" then
+    handles[words[1]] = assert(queue_words.open(client, words))
+    return
+  end
   if state_words.kinds[words[3]] then
     local made = { pcall(state_words.open, client, words) }
     assert.equal(wanted(words), answered(made[1], made[2], made[3], made[4]))
@@ -236,6 +241,12 @@ local function run(words, names, handles)
     names[words[1]] = names.unique .. words[4]
   elseif words[2] == "=" then
     open(words, handles)
+  elseif lock and (lock.push or lock.nack) then
+    local verb = queue_words.verbs[words[2]] or queue_words.queries[words[2]]
+    local ok, msg, code = verb(lock, words, handles)
+    if code or queue_words.verbs[words[2]] then
+      assert.equal(wanted(words), answered(true, ok, msg, code))
+    end
   elseif lock and state_words.looks(lock, words, handles) then
     return
   elseif lock and state_words.verbs[words[2]] then

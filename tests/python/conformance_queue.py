@@ -19,7 +19,11 @@ def open_queue(client, kind, rest):
         known["order"] = given[b"order"].decode()
     if b"max_attempts" in given:
         known["max_attempts"] = int(given[b"max_attempts"])
-    return client.queues(names, **known) if kind == b"queues" else client.queue(names[0], **known)
+    return (
+        client.queues(names, **known)
+        if kind == b"queues"
+        else client.queue(names[0], **known)
+    )
 
 
 class QueueLines:

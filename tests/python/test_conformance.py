@@ -16,6 +16,7 @@ from pathlib import Path
 
 import interlock
 import pytest
+from conformance_queue import QueueLines, open_queue
 from support import ReplyError
 
 TABLE = Path(__file__).resolve().parent.parent / "conformance"
@@ -89,6 +90,9 @@ class Case:
         return words
 
     def open(self, word, kind, rest):
+        if kind in (b"queue", b"queues"):
+            self.handles[word] = open_queue(self.client, kind, rest)
+            return
         if kind in STATES:
             self.handles[word] = STATES[kind](self.client, *rest)
             return
@@ -114,7 +118,10 @@ class Case:
             self.handles[word] = table.read if kind == b"read" else table.write
 
     def verb(self, handle, verb, rest, wanted):
-        if isinstance(handle, (interlock.Sticky, interlock.Barrier, interlock.Latch)):
+        if isinstance(handle, (interlock.Queue, interlock.Job)):
+            done = QueueLines(self.handles).run(handle, verb, rest, [wanted])
+            assert done is None or done == wanted.decode()
+        elif isinstance(handle, (interlock.Sticky, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
         elif verb == b"acquire":
             seconds = int(rest[0]) / 1000
