@@ -6,6 +6,8 @@
 
 #include <poll.h>
 
+enum { BLIND_MS = 2 };
+
 ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *p,
                             const ilk__command *c, ilk_error *err)
 {
@@ -154,7 +156,10 @@ static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
     return st;
 }
 
-/* One turn of the leader. */
+/*
+ * One turn of the leader. While another thread writes it cannot know whether
+ * it must look for room, when that write is cut: it asks again soon.
+ */
 void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 {
     ilk__conn *conn = lane->conn;
@@ -164,6 +169,8 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
     ilk_status st, delivered;
     ilk__haul haul;
 
+    if (lane->has_writer)
+        deadline = ilk__sooner(deadline, ilk__deadline(BLIND_MS));
     ilk__lane_unlock(lane);
     st = wait_and_receive(conn, want_out, deadline, &haul, err);
     for (;;) {

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -76,6 +77,38 @@ static void many_threads_share_writes_and_get_their_own_answers(void **state)
     assert_int_equal(counts.commands, THREADS * CALLS);
     assert_int_equal(counts.connects, 1);
     assert_in_range(counts.writes, 1, THREADS * CALLS - 1);
+}
+
+/* ---- large and small ---------------------------------------------------- */
+
+enum { MUCH = 1024 * 1024, ROUNDS = 300, QUICK_MS = 2000 };
+
+/* Small questions beside a large one: each may find the other's write cut. */
+static void a_large_command_and_small_ones_do_not_stall(void **state)
+{
+    char *much = calloc(1, MUCH);
+    int64_t slowest = 0;
+
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        asker large = {.words = "SET much",
+                       .much = much,
+                       .much_len = MUCH,
+                       .timeout_ms = -1,
+                       .patience_ms = 20000};
+        asker small = {.words = "PING", .timeout_ms = -1, .patience_ms = 20000};
+
+        asker_start(&large);
+        asker_start(&small);
+        asker_join(&small);
+        asker_join(&large);
+        assert_int_equal(large.status, ILK_OK);
+        assert_int_equal(small.status, ILK_OK);
+        if (large.took_ms > slowest)
+            slowest = large.took_ms;
+    }
+    assert_in_range(slowest, 0, patience(QUICK_MS));
+    free(much);
 }
 
 static void one_thread_alone_writes_each_command_at_once(void **state)
@@ -285,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(many_threads_share_writes_and_get_their_own_answers),
+        TEST(a_large_command_and_small_ones_do_not_stall),
         TEST(one_thread_alone_writes_each_command_at_once),
         TEST(what_is_told_runs_before_what_is_asked_next),
         TEST(what_is_told_alone_does_not_pile_up),
