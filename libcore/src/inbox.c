@@ -153,8 +153,9 @@ static void on_wake(ilk__desk *desk, const ilk__letter *letter)
     ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
 
     if (waiter && waiter->watch) {
-        ilk__parcel_confirm(waiter, letter->name, letter->name_len);
-        if (waiter->news == ILK__NEWS_NONE)
+        if (waiter->line->name_count)
+            ilk__parcel_word(waiter, letter);
+        else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     } else if (!letter->second_hand) {
         desk->unclaimed(desk, letter);

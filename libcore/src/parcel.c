@@ -6,10 +6,17 @@
 #include "log.h"
 #include "watch.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { ASIDE_MAX = 16 }; /* more wait for a ticket: the oldest goes */
+
+typedef struct ilk__cargo {
+    _Atomic int refs;
+    ilk__letter letter; /* points into bytes */
+    char bytes[];
+} cargo;
 
 /* ---- copies ------------------------------------------------------------- */
 
@@ -24,22 +31,39 @@ static const char *put(char **to, const void *data, size_t len)
     return here;
 }
 
-static ilk__parcel *copy_of(const ilk__letter *letter)
+static cargo *load(const ilk__letter *letter)
 {
     size_t signal_len = strlen(letter->signal);
-    ilk__parcel *parcel = ilk__malloc(
-        sizeof *parcel + signal_len + letter->name_len + letter->data_len + 3);
+    cargo *made = ilk__malloc(sizeof *made + signal_len + letter->name_len
+                              + letter->data_len + 3);
     char *to;
 
-    if (!parcel)
+    if (!made) {
+        ilk__log(ILK__LOG_WARN, "no memory for a signal of %zu bytes",
+                 letter->data_len);
         return NULL;
-    memset(parcel, 0, sizeof *parcel);
-    to = parcel->bytes;
-    parcel->letter = *letter;
-    parcel->letter.signal = put(&to, letter->signal, signal_len);
-    parcel->letter.name = put(&to, letter->name, letter->name_len);
-    parcel->letter.data = put(&to, letter->data, letter->data_len);
-    return parcel;
+    }
+    to = made->bytes;
+    atomic_init(&made->refs, 1);
+    made->letter = *letter;
+    made->letter.signal = put(&to, letter->signal, signal_len);
+    made->letter.name = put(&to, letter->name, letter->name_len);
+    made->letter.data = put(&to, letter->data, letter->data_len);
+    return made;
+}
+
+static void unload(cargo *shared)
+{
+    if (shared && atomic_fetch_sub(&shared->refs, 1) == 1)
+        ilk__free(shared);
+}
+
+void ilk__parcel_free(ilk__parcel *parcel)
+{
+    if (!parcel)
+        return;
+    unload(parcel->cargo);
+    ilk__free(parcel);
 }
 
 static void remove_at(ilk__waiter *waiter, ilk__parcel **link)
@@ -49,7 +73,7 @@ static void remove_at(ilk__waiter *waiter, ilk__parcel **link)
     if (!parcel->aside)
         waiter->parcel_count--;
     *link = parcel->next;
-    ilk__free(parcel);
+    ilk__parcel_free(parcel);
 }
 
 /* ---- taking ------------------------------------------------------------- */
@@ -98,21 +122,26 @@ static void append(ilk__waiter *waiter, ilk__parcel *parcel)
         remove_at(waiter, oldest);
 }
 
-static int keep(ilk__waiter *waiter, const ilk__letter *letter, size_t index,
-                int aside)
+/* *shared is the letter's copy, made by the first who keeps it. */
+static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **shared,
+                size_t index, int aside)
 {
     ilk__parcel *parcel;
 
     if (!wants(waiter, index))
         return 0;
-    parcel = copy_of(letter);
-    if (!parcel) {
-        ilk__log(ILK__LOG_WARN, "no memory for a signal of %zu bytes",
-                 letter->data_len);
+    if (!*shared)
+        *shared = load(letter);
+    if (!*shared)
         return 0;
-    }
-    parcel->index = index;
-    parcel->aside = aside;
+    parcel = ilk__malloc(sizeof *parcel);
+    if (!parcel)
+        return 0;
+    atomic_fetch_add(&(*shared)->refs, 1);
+    *parcel = (ilk__parcel){.index = index,
+                            .aside = aside,
+                            .cargo = *shared,
+                            .letter = &(*shared)->letter};
     append(waiter, parcel);
     if (!aside)
         waiter->parcel_count++;
@@ -122,14 +151,15 @@ static int keep(ilk__waiter *waiter, const ilk__letter *letter, size_t index,
 
 int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter)
 {
+    cargo *shared = NULL;
     size_t index;
+    int taken = waiter->watch && index_of(waiter->line, letter, &index)
+                && keep(waiter, letter, &shared, index, letter->second_hand);
 
-    if (!waiter->watch || !index_of(waiter->line, letter, &index)
-        || !keep(waiter, letter, index, letter->second_hand))
-        return 0;
-    if (letter->second_hand)
+    unload(shared);
+    if (taken && letter->second_hand)
         ilk__watch_refresh(waiter->watch);
-    return 1;
+    return taken;
 }
 
 /* The latest: those before it had not taken the place. */
@@ -138,26 +168,45 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len)
     ilk__parcel *latest = NULL;
 
     for (ilk__parcel *p = waiter->parcels; p; p = p->next)
-        if (p->aside && p->letter.verb == ILK__LETTER_SIGNAL
+        if (p->aside && p->letter->verb == ILK__LETTER_SIGNAL
             && (!len
-                || (p->letter.name_len == len
-                    && memcmp(p->letter.name, name, len) == 0)))
+                || (p->letter->name_len == len
+                    && memcmp(p->letter->name, name, len) == 0)))
             latest = p;
     if (!latest || !wants(waiter, latest->index))
         return;
     latest->aside = 0;
     waiter->parcel_count++;
+    /* the server's own copy may yet come, and is not for somebody else */
+    (void)ilk__recent_seen(&waiter->desk->recent,
+                           ilk__letter_mark(latest->letter));
     tell_if_complete(waiter);
 }
 
+void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *word)
+{
+    size_t index;
+
+    if (word->second_hand) /* behind all that this replica had to tell */
+        ilk__parcel_confirm(waiter, word->name, word->name_len);
+    if (word->name_len == 0) {
+        waiter->told_last = 1;
+        ilk__unpark(&waiter->parker);
+    } else if (waiter->news == ILK__NEWS_NONE
+               && index_of(waiter->line, word, &index)
+               && wants(waiter, index)) {
+        ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+    }
+}
+
 static void notify_watch(ilk__watch *watch, size_t index,
-                         const ilk__letter *letter)
+                         const ilk__letter *letter, cargo **shared)
 {
     for (ilk__waiter *w = watch->first; w; w = w->next) {
         int64_t ticket = w->tickets ? w->tickets[index] : 0;
 
         if (ticket <= letter->ticket)
-            (void)keep(w, letter, index, ticket == 0);
+            (void)keep(w, letter, shared, index, ticket == 0);
     }
 }
 
@@ -165,6 +214,7 @@ void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter)
 {
     ilk__node *node =
         ilk__table_find(&desk->lists, letter->name, letter->name_len);
+    cargo *shared = NULL;
 
     for (; node; node = node->next) { /* others share its bucket */
         const ilk__listing *listing =
@@ -172,8 +222,9 @@ void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter)
 
         if (node->key_len == letter->name_len
             && memcmp(node->key, letter->name, node->key_len) == 0)
-            notify_watch(listing->watch, listing->index, letter);
+            notify_watch(listing->watch, listing->index, letter, &shared);
     }
+    unload(shared);
 }
 
 /* ---- the ticket --------------------------------------------------------- */
@@ -182,14 +233,15 @@ void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
 {
     ilk__parcel **link = &waiter->parcels;
 
-    waiter->tickets[index] = ticket;
+    if (!waiter->tickets[index]) /* since the first one it has been waiting */
+        waiter->tickets[index] = ticket;
     while (*link) {
         ilk__parcel *parcel = *link;
 
         if (!parcel->aside || parcel->index != index
-            || parcel->letter.verb == ILK__LETTER_SIGNAL) {
+            || parcel->letter->verb == ILK__LETTER_SIGNAL) {
             link = &parcel->next;
-        } else if (ticket <= parcel->letter.ticket && wants(waiter, index)) {
+        } else if (ticket <= parcel->letter->ticket && wants(waiter, index)) {
             parcel->aside = 0;
             waiter->parcel_count++;
             link = &parcel->next;
@@ -213,7 +265,7 @@ void ilk__parcel_pass_on(ilk__waiter *waiter)
     ilk__desk *desk = waiter->desk;
 
     for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
-        if (p->letter.verb == ILK__LETTER_SIGNAL && !p->aside)
-            desk->unclaimed(desk, &p->letter);
+        if (p->letter->verb == ILK__LETTER_SIGNAL && !p->aside)
+            desk->unclaimed(desk, p->letter);
     ilk__parcel_drop(waiter);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parcel.h -- the signals that a waiter has been sent: copies, kept until the
- * wait's caller takes them.
+ * parcel.h -- the signals that a waiter has been sent, kept until the wait's
+ * caller takes them. All who are told the same share one copy.
  *
  * A wait takes one signal, or one of every name (waiter->wants_all). What it
  * does not want, and was sent to it alone, is for somebody else: the caller
@@ -26,10 +26,10 @@
 typedef struct ilk__parcel ilk__parcel;
 struct ilk__parcel {
     ilk__parcel *next;
-    size_t index;       /* of the name, in the waiter's line */
-    int aside;          /* is it ours? our ticket will tell, or a refresh */
-    ilk__letter letter; /* points into bytes */
-    char bytes[];
+    size_t index; /* of the name, in the waiter's line */
+    int aside;    /* is it ours? our ticket will tell, or a refresh */
+    struct ilk__cargo *cargo; /* what the letter points into */
+    const ilk__letter *letter;
 };
 
 /* With the mutex held. 1: taken, or aside. Without memory it is not. */
@@ -40,8 +40,14 @@ void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter);
 void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
 /* The waiter's entry is in this list no more (of no name: in none). */
 void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len);
+/*
+ * A word that was sent behind all signals: the waiter's entry is in this list
+ * no more; of no name: in none, and nothing more comes.
+ */
+void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *letter);
 /* Forget all; what was for this waiter alone goes to desk->unclaimed. */
 void ilk__parcel_pass_on(ilk__waiter *waiter);
 void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */
+void ilk__parcel_free(ilk__parcel *parcel); /* by any thread; NULL is fine */
 
 #endif

@@ -8,6 +8,9 @@
 #include "watch.h"
 
 enum {
+    /* Who was given a place may be sent something from then on: a wait whose
+     * time runs out meanwhile hears of its place, to leave it in order. */
+    PLACE_MS = 500,
     LEAVE_MS = 1000, /* the server's time to answer one who leaves */
     LINGER_MS = 1000 /* and a message's to arrive; after that it is lost */
 };
@@ -45,7 +48,21 @@ static ilk__act enqueue(ilk__op *op)
     waiter->asked++;
     op->patient = 1;
     op->hasty = 0;
+    if (waiter->line->asks_to_leave) {
+        waiter->until = op->deadline;
+        if (op->deadline < op->now + PLACE_MS)
+            op->deadline = op->now + PLACE_MS;
+    }
     return ilk__op_ask(op);
+}
+
+/* Its place, or none: from here on its own time counts again. */
+static void was_placed(ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    if (waiter->stage == ILK__STAGE_ENQUEUE && waiter->line->asks_to_leave)
+        op->deadline = waiter->until;
 }
 
 /*
@@ -102,7 +119,7 @@ static ilk__act signalled(ilk__op *op)
 
     if (waiter->stage != ILK__STAGE_LINGER
         && (waiter->asked > 1 || waiter->line->name_count > 1
-            || waiter->parcels->letter.second_hand))
+            || waiter->parcels->letter->second_hand))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
 }
@@ -131,19 +148,21 @@ static ilk__act leave(ilk__op *op, ilk_status ending)
     return ilk__op_ask(op);
 }
 
-/* Out of line on the server. A message may be on its way, or a wake-up that
+/* Out of line on the server. A message may be on its way, or the word that
  * was sent behind all that were. */
 static ilk__act linger(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
     ilk__wait_news news;
+    int last;
 
     ilk__desk_lock(waiter->desk);
     news = waiter->news;
+    last = waiter->told_last;
     ilk__desk_unlock(waiter->desk);
     if (news == ILK__NEWS_SIGNAL)
         return signalled(op);
-    if (op->now < waiter->linger_until && news != ILK__NEWS_WOKEN)
+    if (op->now < waiter->linger_until && !last)
         return ilk__op_sleep(op, waiter->linger_until);
     ilk__waiter_leave(waiter);
     return finish(op, waiter->ending);
@@ -280,6 +299,7 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
 {
     ilk__waiter *waiter = op->subject;
 
+    was_placed(op);
     waiter->sample_at = op->sent_at;
     waiter->sample_us = now_us > 0 ? now_us : 0; /* a number to count with */
     ilk__desk_lock(waiter->desk);
@@ -338,6 +358,7 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 {
     const ilk__waiter *waiter = op->subject;
 
+    was_placed(op);
     if (waiter->stage == ILK__STAGE_LEAVE)
         return withdraw(op, waiter->ending, 0);
     if (status == ILK_EUNKNOWN)

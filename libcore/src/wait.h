@@ -78,6 +78,7 @@ typedef struct ilk__waiter {
     int rejoin;          /* or enqueue again under a fresh token */
     int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t linger_until;
+    int64_t until;     /* when the wait ends, while its place is asked for */
     int asked;         /* how often it asked to stand in line */
     int64_t sample_at; /* local time before a question ... */
     int64_t sample_us; /* ... that the server answered at this time of its */
@@ -100,6 +101,7 @@ typedef struct ilk__waiter {
     int64_t parked_since; /* a signal ended the wait; 0: somebody waits */
     struct ilk__parcel *parcels; /* signals, see parcel.h */
     size_t parcel_count;         /* of those that are not aside */
+    int told_last;               /* of one that leaves: nothing more comes */
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,

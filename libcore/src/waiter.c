@@ -70,6 +70,7 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
     waiter->asked = 0;
+    waiter->told_last = 0;
     if (waiter->tickets)
         memset(waiter->tickets, 0,
                waiter->line->name_count * sizeof *waiter->tickets);

@@ -176,7 +176,7 @@ const char *gate_signals(const gate *g)
     for (const ilk__parcel *p = g->waiter.parcels; p; p = p->next)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%zu %s %.*s=%.*s;", p->index,
-            p->letter.signal, (int)p->letter.name_len, p->letter.name,
-            (int)p->letter.data_len, p->letter.data);
+            p->letter->signal, (int)p->letter->name_len, p->letter->name,
+            (int)p->letter->data_len, p->letter->data);
     return text;
 }

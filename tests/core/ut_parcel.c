@@ -61,8 +61,8 @@ static void data_are_any_bytes(void **state)
     inbox_hears_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
 
     assert_int_equal(my_gate.waiter.parcel_count, 1);
-    assert_int_equal(my_gate.waiter.parcels->letter.data_len, 4);
-    assert_memory_equal(my_gate.waiter.parcels->letter.data, "\0 \n\xff", 4);
+    assert_int_equal(my_gate.waiter.parcels->letter->data_len, 4);
+    assert_memory_equal(my_gate.waiter.parcels->letter->data, "\0 \n\xff", 4);
 }
 
 static void a_wait_for_all_takes_one_of_each(void **state)
