@@ -1,0 +1,33 @@
+--@script signal_cancel keys=3* args=1
+--@reply RELEASED
+--@reply GONE i
+-- SPDX-License-Identifier: MIT
+-- Wait no longer. Where the entry is not in a list any more, a signal may be
+-- on its way to it: a word without a name, which follows on the same inbox,
+-- tells the waiter that nothing more can come.
+-- KEYS wait, live, crowd of each name
+-- ARGV entry
+-- returns {RELEASED} (left all) | {GONE, how many heard the word}
+-- A retry finds no entry and sends the word once more.
+--@include effects
+--@include reply
+--@include unplace
+--@include tell
+local misuse
+--@include places
+
+local entry = ARGV[1]
+local client, waiter = place_at(1)
+if misuse then
+  return misuse
+end
+
+local gone = false
+for at = 1, #KEYS, 3 do
+  gone = not leave_place(at, entry, client) or gone
+end
+if not gone then
+  return { RELEASED }
+end
+local heard = tell("ilk:inbox:" .. client, "1 wake " .. waiter .. " ")
+return { GONE, heard }

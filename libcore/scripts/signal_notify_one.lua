@@ -1,0 +1,65 @@
+--@script signal_notify_one keys=4 args=5
+--@reply SIGNALLED i i i
+-- SPDX-License-Identifier: MIT
+-- A signal to the one who waits longest and can be reached: it leaves the
+-- list. Who cannot be reached is passed over, whose client is dead removed.
+-- KEYS wait, live, crowd, sent
+-- ARGV signal id, name, data, limit of entries in one step, keep ms of sent
+-- returns {SIGNALLED, reached 0|1, more, denied}; more 1: nobody yet, but
+--   others stand behind those who were looked at; call again
+-- A retry of a signal that reached one is told so and reaches no other.
+--@include notify
+--@include unplace
+
+local wait, live, crowd, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, name, data, limit, keep_ms = signal_id(1), ARGV[2], ARGV[3], number_at(4, 1), number_at(5, 1)
+if misuse then
+  return misuse
+end
+local before = reached_before(sent, id)
+if before then
+  return { SIGNALLED, before, 0, 0 }
+end
+redis.call("HLEN", crowd) -- of a wrong type: say so before anybody is told
+
+local ms, deaf, kept = math.floor(now_us() / 1000), {}, 0
+
+-- What came of one entry: reached and denied. The dead leave.
+local function offer(text)
+  local client, waiter = parse_place(text)
+  if client and not is_alive(live, client, ms) then
+    leave_place(1, text, client)
+    return 0, 0
+  end
+  kept = kept + 1
+  if not client or deaf[client] then
+    return 0, 0
+  end
+  local reached, denied = tell("ilk:inbox:" .. client, letter("signal", waiter, id, name, data))
+  if reached > 0 then
+    leave_place(1, text, client)
+    remember(sent, id, 1, keep_ms)
+  end
+  deaf[client] = true
+  return reached, denied
+end
+
+-- Past `limit` entries that only were passed over, but not for ever.
+local entries
+for _ = 1, 16 do
+  entries = redis.call("ZRANGE", wait, kept, kept + limit - 1)
+  local before_step = kept
+  for _, text in ipairs(entries) do
+    local reached, denied = offer(text)
+    if reached > 0 or denied > 0 then
+      return { SIGNALLED, reached > 0 and 1 or 0, 0, denied }
+    end
+  end
+  if #entries < limit then
+    return { SIGNALLED, 0, 0, 0 }
+  end
+  if kept - before_step < #entries then
+    break
+  end
+end
+return { SIGNALLED, 0, redis.call("ZCARD", wait) > kept and 1 or 0, 0 }

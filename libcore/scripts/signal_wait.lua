@@ -1,0 +1,61 @@
+--@script signal_wait keys=3* args=4
+--@reply QUEUED i *
+--@reply BUSY
+-- SPDX-License-Identifier: MIT
+-- Wait for signals of one or several names, under one entry.
+-- KEYS wait, live, crowd of each name
+-- ARGV entry ('' only sees whether that can be done), client, liveness ms,
+--   limit (not looked at)
+-- returns {QUEUED, now us, then the ticket in each list} | {BUSY}
+-- A retry finds its places and is told the same tickets.
+--@include now
+--@include reply
+--@include alive
+--@include number
+--@include places
+
+local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
+if entry ~= "" then
+  place_at(1, client)
+end
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+
+-- Tickets rise with the clock, also across a list that was emptied, so that
+-- a broadcast which is still on its way does not meet those who came later.
+local function take_place(wait, live, crowd)
+  local top = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")[2]
+  local last = tonumber(top or redis.call("HGET", crowd, "ticket") or 0)
+  local ticket = math.max(last + 1, now)
+  if redis.call("ZADD", wait, "NX", string.format("%.0f", ticket), entry) == 0 then
+    ticket = tonumber(redis.call("ZSCORE", wait, entry))
+  else
+    if not top then
+      redis.call("DEL", crowd)
+      redis.call("HSET", crowd, "ticket", string.format("%.0f", last))
+    end
+    redis.call("HINCRBY", crowd, client, 1)
+  end
+  redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
+  stay_alive(wait, live, client, now, liveness)
+  redis.call("PEXPIRE", crowd, liveness * 10)
+  return ticket
+end
+
+-- Of a wrong type: said before any of them is written to.
+for at = 1, #KEYS, 3 do
+  redis.call("ZCARD", KEYS[at])
+  redis.call("ZCARD", KEYS[at + 1])
+  redis.call("HLEN", KEYS[at + 2])
+end
+if entry == "" then
+  return { BUSY }
+end
+local reply = { QUEUED, now }
+for at = 1, #KEYS, 3 do
+  reply[#reply + 1] = take_place(KEYS[at], KEYS[at + 1], KEYS[at + 2])
+end
+return reply

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""signal_notify_*: who is told, and how many that were."""
+
+import pytest
+from resp import Inbox
+from signal_world import KEEP_MS, Signals, entry, keys_of
+
+
+@pytest.fixture
+def signals(world):
+    return Signals(world)
+
+
+# -- one
+
+
+def test_the_one_who_waits_longest_gets_the_signal_and_leaves(signals):
+    signals.crowd("a", 1)
+    signals.crowd("b", 2)
+
+    assert signals.one(data=b"\0\r\n x") == ["SIGNALLED", 1, 0, 0]
+    assert signals.world.inbox("a") == [b"1 signal s1 n.1 2 go\0\r\n x"]
+    assert signals.world.inbox("b") == []
+    assert signals.waiting() == [entry("b", 2)]
+    assert signals.counts() == {"b": 1}
+
+
+def test_where_nobody_waits_nobody_is_reached_and_nothing_is_kept(signals):
+    assert signals.one() == ["SIGNALLED", 0, 0, 0]
+    assert signals.all() == ["SIGNALLED", 0, 0]
+    assert signals.world.dump().keys() == {b"ilk:test:now"}
+
+
+def test_retried_signal_reaches_no_second(signals):
+    signals.crowd("a", 1, 2)
+
+    assert signals.one("n.1") == signals.one("n.1") == ["SIGNALLED", 1, 0, 0]
+    assert len(signals.world.inbox("a")) == 1
+    assert signals.one("n.2")[1] == 1
+    assert len(signals.world.inbox("a")) == 1
+
+
+def test_signal_that_reached_nobody_may_reach_somebody_when_retried(signals):
+    signals.one("n.1")
+    signals.crowd("a", 1)
+
+    assert signals.one("n.1")[1] == 1
+
+
+def test_requests_of_two_handles_do_not_meet(signals):
+    signals.crowd("a", 1, 2, 3)
+
+    assert signals.one("n.1", sent="n")[1] == 1
+    assert signals.one("m.1", sent="m")[1] == 1
+    assert signals.one("n.1", sent="n")[1] == 1
+    assert signals.counts() == {"a": 1}
+
+
+def test_memory_of_a_signal_ends_by_itself(signals):
+    signals.crowd("a", 1)
+    signals.one()
+
+    left = signals.redis("PTTL", b"ilk:signal:sent:{go}:n")
+    assert KEEP_MS - 10_000 < left <= KEEP_MS
+
+
+def test_who_cannot_hear_is_passed_over_and_keeps_its_place(signals):
+    signals.crowd("deaf", 1, listens=False)
+    signals.crowd("b", 2)
+
+    assert signals.one()[1] == 1
+    assert signals.world.inbox("b") == [b"1 signal s2 n.1 2 god"]
+    assert signals.waiting() == [entry("deaf", 1)]
+
+
+def test_the_dead_leave_the_list(signals):
+    signals.crowd("dead", 1, 2)
+    signals.world.advance(6001)
+    signals.crowd("b", 3)
+
+    assert signals.one()[1] == 1
+    assert signals.waiting() == []
+    assert signals.counts() == {}
+    assert signals.world.inbox("dead") == []
+
+
+def test_many_who_cannot_hear_hide_nobody(signals):
+    signals.crowd("deaf", *range(1, 101), listens=False)
+    signals.crowd("b", 200)
+
+    assert signals.one(limit=16) == ["SIGNALLED", 1, 0, 0]
+
+
+def test_work_in_one_call_is_bounded_and_says_so(signals):
+    signals.crowd("dead", *range(1, 41))
+    signals.world.advance(6001)
+    signals.crowd("b", 200)
+
+    replies = [signals.one(limit=16) for _ in range(3)]
+
+    assert [reply[1:3] for reply in replies] == [[0, 1], [0, 1], [1, 0]]
+
+
+def test_entry_of_another_version_is_left_alone(signals):
+    signals.redis("ZADD", keys_of(b"go")[0], 1, b"2 s whatever")
+    signals.crowd("a", 1)
+
+    assert signals.one()[1] == 1
+    assert signals.waiting() == [b"2 s whatever"]
+
+
+# -- all
+
+
+def test_a_broadcast_is_one_message_for_each_client(signals):
+    signals.crowd("a", *range(1, 301))
+    last = signals.crowd("b", 301)
+
+    assert signals.all(data=b"x y") == ["SIGNALLED", 301, 0]
+    message = f"1 notify {last} n.1 2 gox y".encode()
+    assert signals.world.inbox("a") == [message]
+    assert signals.world.inbox("b") == [message]
+    assert signals.waiting() == []
+    assert signals.counts() == {}
+
+
+def test_the_dead_and_the_deaf_are_not_counted(signals):
+    signals.crowd("dead", 1, 2)
+    signals.world.advance(6001)
+    signals.crowd("deaf", 3, listens=False)
+    signals.crowd("b", 4)
+
+    assert signals.all() == ["SIGNALLED", 1, 0]
+    assert signals.world.inbox("dead") == []
+    assert signals.waiting() == []
+
+
+def test_retried_broadcast_is_told_the_same_number(signals):
+    signals.crowd("a", 1, 2)
+    first = signals.all("n.1")
+    signals.crowd("a", 3)
+
+    assert signals.all("n.1") == first == ["SIGNALLED", 2, 0]
+    assert len(signals.world.inbox("a")) == 1
+    assert signals.all("n.2") == ["SIGNALLED", 1, 0]
+
+
+def test_listeners_of_the_channel_are_counted_as_processes(signals):
+    listener = Inbox(signals.world.path, b"ilk:signal:go")
+    signals.crowd("a", 1, 2)
+
+    assert signals.all() == ["SIGNALLED", 3, 0]
+    assert listener.take() == [b"1 notify 1 n.1 2 god"]
+    assert signals.one("n.2") == ["SIGNALLED", 0, 0, 0]
+    assert listener.take() == []
+    listener.close()
+
+
+def test_other_names_hear_nothing(signals):
+    signals.world.listen("a")
+    signals.wait("a", 1, b"stop")
+
+    assert signals.all()[1] == 0
+    assert signals.one()[1] == 0
+    assert signals.world.inbox("a") == []
+
+
+@pytest.mark.parametrize("name", [b"a b", b"{t}x", b"\0\xff\r\n", b"x" * 512])
+def test_any_name_and_any_data_arrive_as_they_are(signals, name):
+    signals.world.listen("a")
+    signals.wait("a", 1, name)
+    data = bytes(range(256)) * 4096
+
+    assert signals.one(name=name, data=data)[1] == 1
+    head = b"1 signal s1 n.1 %d " % len(name)
+    assert signals.world.inbox("a") == [head + name + data]
