@@ -37,6 +37,7 @@
 #include "interlock/rwlock.h"
 #include "interlock/semaphore.h"
 #include "interlock/server.h"
+#include "interlock/signal.h"
 #include "interlock/sticky.h"
 #include "interlock/worker.h"
 

@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "queue.h"
 #include "semaphore.h"
+#include "signal_wait.h"
 
 /* By the kind of the waiter's entry. */
 static const struct {
@@ -16,6 +17,7 @@ static const struct {
     {'p', ilk__semaphore_unclaimed},
     {'q', ilk__queue_unclaimed},
     {'r', ilk__lock_unclaimed},
+    {'s', ilk__signal_unclaimed},
     {'w', ilk__lock_unclaimed},
     {'x', ilk__lock_unclaimed},
 };

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal_notify.c -- giving a signal, and passing on one that came too late.
+ *
+ * Each has an id, under which a repeated question finds what the first copy
+ * did: `sent` is a key of the giver's own, so it holds one signal at a time.
+ */
+#include "alloc.h"
+#include "clock.h"
+#include "run.h"
+#include "signal_wait.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SENT = ILK__SIGNAL_LISTS, KEYS, ID_MAX = 64 };
+
+typedef struct notice {
+    ilk__bytes keys[KEYS]; /* wait, live, crowd, sent */
+    char id[ID_MAX];
+    const char *name;
+    size_t name_len;
+    ilk__bytes channel; /* of broadcasts; borrowed */
+    const char *data;
+    size_t data_len;
+    int64_t reached;
+    int denied;
+} notice;
+
+/* A notice that the keeper gives; bytes are those of name and data. */
+typedef struct passing {
+    ilk__errand errand;
+    notice notice;
+    char bytes[];
+} passing;
+
+/* ---- asking ------------------------------------------------------------- */
+
+static void ask_one(ilk__op *op)
+{
+    const notice *self = op->subject;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, self->keys, KEYS);
+    ilk__command_add_str(command, self->id);
+    ilk__command_add(command, self->name, self->name_len);
+    ilk__command_add(command, self->data, self->data_len);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
+    ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
+}
+
+/* Behind a heap of entries of the dead there may be somebody. */
+static ilk__act was_one(ilk__op *op, const ilk__reply *reply)
+{
+    notice *self = op->subject;
+
+    self->reached = ilk__script_int(reply, 0);
+    self->denied = (int)ilk__script_int(reply, 2);
+    if (!self->reached && !self->denied && ilk__script_int(reply, 1))
+        return ilk__op_ask(op);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static void ask_all(ilk__op *op)
+{
+    const notice *self = op->subject;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, self->keys, KEYS);
+    ilk__command_add_str(command, self->id);
+    ilk__command_add(command, self->name, self->name_len);
+    ilk__command_add(command, self->data, self->data_len);
+    ilk__command_add(command, self->channel.data, self->channel.len);
+    ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
+}
+
+static ilk__act was_all(ilk__op *op, const ilk__reply *reply)
+{
+    notice *self = op->subject;
+
+    self->reached = ilk__script_int(reply, 0);
+    self->denied = (int)ilk__script_int(reply, 1);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type notify_one = {.name = "signal_notify_one",
+                                        .script = ILK__SCRIPT_SIGNAL_NOTIFY_ONE,
+                                        .ask = ask_one,
+                                        .reply = was_one};
+static const ilk__op_type notify_all = {.name = "signal_notify_all",
+                                        .script = ILK__SCRIPT_SIGNAL_NOTIFY_ALL,
+                                        .ask = ask_all,
+                                        .reply = was_all};
+
+/* ---- keys --------------------------------------------------------------- */
+
+/* "ilk:signal:sent:{name}:<client>.<giver>". */
+static ilk_status sent_key(notice *self, const char *client_id, int64_t giver,
+                           ilk_error *err)
+{
+    ilk__bytes *key = &self->keys[SENT], stem = {0};
+    char tail[ID_MAX];
+    int tail_len =
+        snprintf(tail, sizeof tail, ":%s.%" PRId64, client_id, giver);
+    ilk_status st =
+        ilk__side_key(&stem, "signal:sent", self->name, self->name_len, err);
+
+    if (st)
+        return st;
+    key->len = stem.len + (size_t)tail_len;
+    key->data = ilk__realloc(stem.data, key->len + 1);
+    if (!key->data) {
+        ilk__free(stem.data);
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
+    memcpy(key->data + stem.len, tail, (size_t)tail_len + 1);
+    return ILK_OK;
+}
+
+/* ---- giving ------------------------------------------------------------- */
+
+static ilk_status check_data(const ilk_signal *signal, const void *data,
+                             size_t data_len, ilk_error *err)
+{
+    if (signal->flags & ILK_SIGNAL_PATTERN)
+        return ilk__fail(err, ILK_EINVAL,
+                         "a pattern can be listened to, not signalled");
+    if (!data && data_len)
+        return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
+    if (data_len > ILK_SIGNAL_DATA_MAX)
+        return ilk__fail(err, ILK_EINVAL,
+                         "data must have at most %d bytes, got %zu",
+                         ILK_SIGNAL_DATA_MAX, data_len);
+    return ILK_OK;
+}
+
+static ilk_status give(ilk_signal *signal, const ilk__op_type *type,
+                       notice *self, ilk_error *err)
+{
+    const char *client_id = signal->client->desk->client_id;
+    ilk_status st;
+
+    memcpy(self->keys, signal->keys, sizeof signal->keys);
+    self->name = signal->name.data;
+    self->name_len = signal->name.len;
+    self->channel = signal->channel;
+    snprintf(self->id, sizeof self->id, "%s.%" PRId64 ".%" PRId64, client_id,
+             signal->id, ++signal->requests);
+    st = sent_key(self, client_id, signal->id, err);
+    if (st == ILK_OK)
+        st = ilk__ask(signal->client, type, self,
+                      signal->client->opts.reply_timeout_ms, err);
+    ilk__free(self->keys[SENT].data);
+    if (st == ILK_OK && self->denied)
+        st = ilk__fail(err, ILK_EAUTH,
+                       "%lld reached, others not: no right to PUBLISH to "
+                       "ilk:inbox:* or ilk:signal:*",
+                       (long long)self->reached);
+    return st;
+}
+
+static ilk_status notify(int64_t *out_reached, ilk_signal *signal,
+                         const ilk__op_type *type, const void *data,
+                         size_t data_len, ilk_error *err)
+{
+    notice self = {.data = data ? data : "", .data_len = data_len};
+    ilk_status st;
+
+    if (out_reached)
+        *out_reached = 0;
+    st = ilk__signal_enter(signal, err);
+    if (st)
+        return st;
+    st = check_data(signal, data, data_len, err);
+    if (st == ILK_OK)
+        st = give(signal, type, &self, err);
+    ilk__signal_leave(signal);
+    if (out_reached)
+        *out_reached = self.reached;
+    return st;
+}
+
+ilk_status ilk_signal_notify_one(int64_t *out_reached, ilk_signal *signal,
+                                 const void *data, size_t data_len,
+                                 ilk_error *err)
+{
+    return notify(out_reached, signal, &notify_one, data, data_len, err);
+}
+
+ilk_status ilk_signal_notify_all(int64_t *out_reached, ilk_signal *signal,
+                                 const void *data, size_t data_len,
+                                 ilk_error *err)
+{
+    return notify(out_reached, signal, &notify_all, data, data_len, err);
+}
+
+/* ---- passing on --------------------------------------------------------- */
+
+static void passing_free(passing *self)
+{
+    ilk__signal_keys_free(self->notice.keys);
+    ilk__free(self->notice.keys[SENT].data);
+    ilk__free(self);
+}
+
+static void finished(ilk__errand *errand)
+{
+    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__op_free(&errand->op);
+    passing_free((passing *)errand);
+}
+
+static passing *passing_new(ilk__desk *desk, const ilk__letter *letter)
+{
+    passing *self =
+        ilk__calloc(1, sizeof *self + letter->name_len + letter->data_len);
+    int64_t giver = ++desk->last_id;
+    notice *given;
+
+    if (!self)
+        return NULL;
+    given = &self->notice;
+    memcpy(self->bytes, letter->name, letter->name_len);
+    memcpy(self->bytes + letter->name_len, letter->data, letter->data_len);
+    given->name = self->bytes;
+    given->name_len = letter->name_len;
+    given->data = self->bytes + letter->name_len;
+    given->data_len = letter->data_len;
+    snprintf(given->id, sizeof given->id, "%s.%" PRId64, desk->client_id,
+             giver);
+    if (ilk__signal_keys(given->keys, given->name, given->name_len, NULL)
+        || sent_key(given, desk->client_id, giver, NULL)
+        || ilk__timers_reserve(&desk->timers, NULL)) {
+        passing_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+/* Without memory it is lost, as with the process that could not take it. */
+void ilk__signal_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+{
+    passing *self;
+
+    if (letter->verb != ILK__LETTER_SIGNAL)
+        return;
+    self = passing_new(desk, letter);
+    if (!self)
+        return;
+    ilk__errand_init(&self->errand, desk, &notify_one, &self->notice);
+    self->errand.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
+    self->errand.op.patient = 1;
+    self->errand.finished = finished;
+    desk->stats.passed_on++;
+    ilk__desk_post(desk, &self->errand);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* signal_wait.c -- a wait for signals of one or several names. */
+#include "signal_wait.h"
+#include "alloc.h"
+#include "clock.h"
+#include "run.h"
+#include "watch.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const ilk__op_type wait_op, refresh_op, cancel_op;
+
+static ilk__signal_wait *wait_of(const ilk__waiter *waiter)
+{
+    return (ilk__signal_wait *)((char *)waiter
+                                - offsetof(ilk__signal_wait, waiter));
+}
+
+/* ---- standing in the lists ---------------------------------------------- */
+
+/* Who waits for all leaves a list with its signal, and joins it no more. */
+static int has_got(const ilk__waiter *waiter, size_t index)
+{
+    if (waiter->wants_all)
+        for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
+            if (!p->aside && p->index == index)
+                return 1;
+    return 0;
+}
+
+static void choose(ilk__signal_wait *wait)
+{
+    ilk__bytes *to = wait->chosen;
+
+    wait->asked_count = 0;
+    ilk__desk_lock(wait->waiter.desk);
+    for (size_t i = 0; i < wait->count; i++) {
+        if (has_got(&wait->waiter, i))
+            continue;
+        wait->asked[wait->asked_count++] = i;
+        memcpy(to, &wait->keys[ILK__SIGNAL_LISTS * i],
+               ILK__SIGNAL_LISTS * sizeof *to);
+        to += ILK__SIGNAL_LISTS;
+    }
+    ilk__desk_unlock(wait->waiter.desk);
+}
+
+static void ask_wait(ilk__op *op)
+{
+    ilk__signal_wait *wait = wait_of(op->subject);
+
+    if (ilk__wait_ask_to_go(op))
+        return;
+    choose(wait);
+    ilk__script_begin(&op->command, op->type->script, wait->chosen,
+                      ILK__SIGNAL_LISTS * wait->asked_count);
+    ilk__wait_add_place(op);
+}
+
+static ilk__act was_queued(ilk__op *op, const ilk__reply *reply)
+{
+    ilk__signal_wait *wait = wait_of(op->subject);
+
+    if (reply->count != 2 + wait->asked_count)
+        return ilk__wait_failed(
+            op, ilk__fail(op->err, ILK_EREPLY, "tickets of a wrong number"));
+    for (size_t i = 0; i < wait->asked_count; i++)
+        ilk__waiter_placed(&wait->waiter, wait->asked[i],
+                           ilk__script_int(reply, 1 + i));
+    return ilk__wait_queued(op, -1, ilk__script_int(reply, 0), 1);
+}
+
+static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
+{
+    const ilk__signal_wait *wait = wait_of(op->subject);
+    int code = ilk__script_code(reply);
+    ilk__act act;
+
+    if (wait->waiter.stage == ILK__STAGE_LEAVE)
+        return ilk__wait_left(op, code == ILK__CODE_GONE
+                                      && ilk__script_int(reply, 0) > 0);
+    if (code != ILK__CODE_QUEUED)
+        return ilk__wait_busy(op);
+    act = was_queued(op, reply);
+    return act == ILK__ACT_SLEEP && wait->listens ? ilk__op_done(op, ILK_OK)
+                                                  : act;
+}
+
+static void ask_refresh(ilk__op *op)
+{
+    const ilk__watch *watch = op->subject;
+    ilk__command *command = &op->command;
+
+    ilk__script_begin(command, op->type->script, watch->keys,
+                      watch->line.key_count);
+    ilk__command_add_str(command, watch->desk->client_id);
+    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    for (size_t i = 0; i < watch->line.name_count; i++)
+        ilk__command_add(command, watch->listings[i].node.key,
+                         watch->listings[i].node.key_len);
+    ilk__watch_add_entries(op);
+}
+
+static const ilk__op_type wait_op = {.name = "signal_wait",
+                                     .script = ILK__SCRIPT_SIGNAL_WAIT,
+                                     .ask = ask_wait,
+                                     .reply = on_reply,
+                                     .start = ilk__wait_start,
+                                     .wake = ilk__wait_wake,
+                                     .failed = ilk__wait_failed,
+                                     .told = ilk__wait_told};
+static const ilk__op_type refresh_op = {.name = "signal_refresh",
+                                        .script = ILK__SCRIPT_SIGNAL_REFRESH,
+                                        .reads = 1,
+                                        .ask = ask_refresh,
+                                        .reply = ilk__watch_reply};
+static const ilk__op_type cancel_op = {.name = "signal_cancel",
+                                       .script = ILK__SCRIPT_SIGNAL_CANCEL,
+                                       .ask = ilk__give_back_ask,
+                                       .reply = ilk__give_back_done,
+                                       .wake = ilk__give_back_wake};
+
+/* ---- making one --------------------------------------------------------- */
+
+static void leave_args(ilk__command *command, const ilk__leaving *leaving)
+{
+    ilk__command_add(command, leaving->entry, leaving->entry_len);
+}
+
+static void *cut(char **from, size_t size)
+{
+    char *piece = *from;
+
+    *from += size;
+    return piece;
+}
+
+static void copy_bytes(ilk__bytes *to, const ilk__bytes *from, char **room)
+{
+    to->len = from->len;
+    to->data = cut(room, from->len + 1);
+    memcpy(to->data, from->data, from->len + 1);
+}
+
+/* All in one piece, since handles may go before a wait that is parked. */
+static ilk__signal_wait *allocate(ilk_signal *const *signals, size_t count)
+{
+    const size_t lists = ILK__SIGNAL_LISTS * count;
+    size_t fixed = sizeof(ilk__signal_wait)
+                   + (count + 2 * lists) * sizeof(ilk__bytes)
+                   + count * (sizeof(int64_t) + sizeof(size_t));
+    size_t room = fixed;
+    ilk__signal_wait *wait;
+    char *to;
+
+    for (size_t i = 0; i < count; i++) {
+        room += signals[i]->name.len + 1;
+        for (int k = 0; k < ILK__SIGNAL_LISTS; k++)
+            room += signals[i]->keys[k].len + 1;
+    }
+    wait = ilk__calloc(1, room);
+    if (!wait)
+        return NULL;
+    to = (char *)(wait + 1);
+    wait->count = count;
+    wait->tickets = cut(&to, count * sizeof *wait->tickets);
+    wait->asked = cut(&to, count * sizeof *wait->asked);
+    wait->names = cut(&to, count * sizeof *wait->names);
+    wait->keys = cut(&to, lists * sizeof *wait->keys);
+    wait->chosen = cut(&to, lists * sizeof *wait->chosen);
+    for (size_t i = 0; i < count; i++) {
+        copy_bytes(&wait->names[i], &signals[i]->name, &to);
+        for (int k = 0; k < ILK__SIGNAL_LISTS; k++)
+            copy_bytes(&wait->keys[ILK__SIGNAL_LISTS * i + (size_t)k],
+                       &signals[i]->keys[k], &to);
+    }
+    return wait;
+}
+
+ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
+                                ilk_signal *const *signals, size_t count,
+                                int wants_all, ilk_error *err)
+{
+    ilk__signal_wait *wait = allocate(signals, count);
+    ilk_status st;
+
+    if (!wait)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    wait->line = (ilk__line){.keys = wait->keys,
+                             .key_count = ILK__SIGNAL_LISTS * count,
+                             .acquire = &wait_op,
+                             .refresh = &refresh_op,
+                             .cancel = &cancel_op,
+                             .kind = 's',
+                             .names = wait->names,
+                             .name_count = count,
+                             .asks_to_leave = 1,
+                             .leave_args = leave_args};
+    st = ilk__waiter_init(&wait->waiter, signals[0]->client->desk, &wait->line,
+                          err);
+    if (st) {
+        ilk__free(wait);
+        return st;
+    }
+    wait->waiter.fixed_token = "-"; /* the entry is unique by its number */
+    wait->waiter.lease_ms = ILK__REFRESH_MS; /* nothing to claim earlier */
+    wait->waiter.wants_all = wants_all;
+    wait->waiter.tickets = wait->tickets;
+    *out = wait;
+    return ILK_OK;
+}
+
+int ilk__signal_wait_is(const ilk__signal_wait *wait,
+                        ilk_signal *const *signals, size_t count, int wants_all)
+{
+    if (wait->count != count || wait->waiter.wants_all != wants_all)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (wait->names[i].len != signals[i]->name.len
+            || memcmp(wait->names[i].data, signals[i]->name.data,
+                      wait->names[i].len)
+                   != 0)
+            return 0;
+    return 1;
+}
+
+void ilk__signal_wait_give_up(ilk__signal_wait *wait)
+{
+    ilk__waiter *waiter = &wait->waiter;
+
+    ilk__desk_lock(waiter->desk);
+    if (wait->arrived)
+        ilk__parcel_pass_on(waiter);
+    else if (waiter->watch && wait->listens)
+        ilk__wait_give_up(waiter);
+    wait->arrived = wait->listens = 0;
+    ilk__desk_unlock(waiter->desk);
+}
+
+void ilk__signal_wait_free(ilk__signal_wait *wait)
+{
+    if (!wait)
+        return;
+    ilk__signal_wait_give_up(wait);
+    ilk__waiter_destroy(&wait->waiter);
+    ilk__free(wait);
+}
+
+void ilk__signal_wait_forget(ilk__signal_wait *wait)
+{
+    if (wait)
+        ilk__parcel_drop(&wait->waiter);
+    ilk__free(wait);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+/* The parcels change hands; what was put aside is not for us. */
+static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
+{
+    ilk__parcel **link = &waiter->parcels;
+
+    ilk__desk_lock(waiter->desk);
+    while (*link) {
+        ilk__parcel *parcel = *link;
+
+        if (parcel->aside) {
+            link = &parcel->next;
+            continue;
+        }
+        *link = parcel->next;
+        arrival->parcels[waiter->wants_all ? parcel->index : 0] = parcel;
+    }
+    waiter->parcel_count = 0;
+    ilk__parcel_drop(waiter);
+    ilk__desk_unlock(waiter->desk);
+}
+
+static void set_listens(ilk__signal_wait *wait, int listens)
+{
+    ilk__desk_lock(wait->waiter.desk);
+    wait->listens = listens;
+    ilk__desk_unlock(wait->waiter.desk);
+}
+
+static int is_under_way(const ilk__waiter *waiter)
+{
+    return waiter->stage == ILK__STAGE_QUEUED
+           || waiter->stage == ILK__STAGE_LINGER;
+}
+
+static ilk_status run(ilk__signal_wait *wait, ilk_client *client,
+                      int64_t timeout_ms, ilk_error *err)
+{
+    ilk__waiter *waiter = &wait->waiter;
+    ilk__op op;
+    ilk_status st;
+
+    ilk__op_init(&op, &wait_op, waiter, ilk__deadline(timeout_ms), err);
+    st = ilk__run(client, &op, &waiter->parker);
+    ilk__op_free(&op);
+    return st;
+}
+
+ilk_status ilk__signal_wait_run(ilk__signal_wait *wait, ilk_client *client,
+                                int64_t timeout_ms, ilk_arrival *arrival,
+                                ilk_error *err)
+{
+    ilk__waiter *waiter = &wait->waiter;
+    ilk_status st = ILK_OK;
+
+    if (timeout_ms == 0 && !wait->arrived && !is_under_way(waiter))
+        return ilk__fail(err, ILK_ETIMEOUT, "%s", ilk_strerror(ILK_ETIMEOUT));
+    set_listens(wait, 0);
+    if (!wait->arrived)
+        st = run(wait, client, timeout_ms, err);
+    wait->arrived = 0;
+    if (st == ILK_OK)
+        collect(waiter, arrival);
+    return st;
+}
+
+ilk_status ilk__signal_wait_begin(ilk__signal_wait *wait, ilk_client *client,
+                                  ilk_error *err)
+{
+    ilk_status st;
+
+    if (wait->arrived || (wait->listens && is_under_way(&wait->waiter)))
+        return ILK_OK;
+    set_listens(wait, 1);
+    st = run(wait, client, client->opts.reply_timeout_ms, err);
+    wait->arrived = st == ILK_OK && !is_under_way(&wait->waiter);
+    if (st && st != ILK_EINTR)
+        set_listens(wait, 0);
+    return st;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal_wait.h -- the signal's handle, its waits, its signals on their way.
+ *
+ *     ilk_signal --.         names, lists, tickets of one or several handles
+ *       wait ------+-> ilk__signal_wait { line, waiter }  in the keeper's
+ *                                            |            watch (watch.h)
+ *                       parcels, told by the inbox, become an ilk_arrival
+ *
+ * A handle keeps its last wait: after a signal of the system it is taken up.
+ */
+#ifndef ILK__SIGNAL_WAIT_H
+#define ILK__SIGNAL_WAIT_H
+
+#include "channel.h"
+#include "client.h"
+#include "parcel.h"
+#include "wait.h"
+
+#include <interlock/signal.h>
+
+enum {
+    ILK__SIGNAL_LISTS = 3,          /* wait, live, crowd */
+    ILK__SIGNAL_KEEP_MS = 60 * 1000 /* a retry comes by then, or never */
+};
+
+struct ilk_arrival {
+    size_t count;
+    ilk__heard *heard;      /* of a pattern; else NULL */
+    ilk__parcel *parcels[]; /* their index is that of the handle */
+};
+
+/* One wait over one name or several. */
+typedef struct ilk__signal_wait {
+    ilk__line line;
+    ilk__waiter waiter;
+    size_t count;
+    ilk__bytes *names, *keys, *chosen; /* keys: three for each name */
+    int64_t *tickets;
+    size_t *asked; /* the names of the last question, asked_count of them */
+    size_t asked_count;
+    int listens; /* only begins, for a later wait */
+    int arrived; /* and what that wait is to return was there at once */
+} ilk__signal_wait;
+
+struct ilk_signal {
+    ilk_client *client;
+    uint32_t era;         /* the client's, when the handle was set up */
+    _Atomic int32_t busy; /* a verb is at work */
+    uint32_t flags;
+    ilk__bytes name;
+    ilk__bytes keys[ILK__SIGNAL_LISTS];
+    ilk__bytes channel;     /* of broadcasts */
+    ilk__listener listener; /* of a pattern */
+    int64_t id, requests;
+    pthread_mutex_t gate; /* guards `wait`, before the desk's mutex */
+    ilk__signal_wait *wait;
+};
+
+/* ---- handles (signal.c) */
+
+/* Begin and end of every verb; what says which verb in error texts. */
+ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
+void ilk__signal_leave(ilk_signal *signal);
+
+/* The lists of a name; freed by ilk__signal_keys_free(). */
+ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
+                            const void *name, size_t len, ilk_error *err);
+void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS]);
+
+/* ---- waits (signal_wait.c) */
+
+ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
+                                ilk_signal *const *signals, size_t count,
+                                int wants_all, ilk_error *err);
+/* Whether it is one over exactly these. */
+int ilk__signal_wait_is(const ilk__signal_wait *wait,
+                        ilk_signal *const *signals, size_t count,
+                        int wants_all);
+void ilk__signal_wait_free(ilk__signal_wait *wait);
+/* What only listens is given up, and what came for it is passed on. */
+void ilk__signal_wait_give_up(ilk__signal_wait *wait);
+/* The same where its desk is the parent process'. */
+void ilk__signal_wait_forget(ilk__signal_wait *wait);
+ilk_status ilk__signal_wait_run(ilk__signal_wait *wait, ilk_client *client,
+                                int64_t timeout_ms, ilk_arrival *arrival,
+                                ilk_error *err);
+ilk_status ilk__signal_wait_begin(ilk__signal_wait *wait, ilk_client *client,
+                                  ilk_error *err);
+
+/* ---- patterns (signal_pattern.c) */
+
+ilk_status ilk__signal_listen(ilk_signal *signal, int64_t timeout_ms,
+                              ilk_arrival *arrival, ilk_error *err);
+ilk_status ilk__signal_listen_begin(ilk_signal *signal, ilk_error *err);
+
+/* ---- notices (signal_notify.c) */
+
+/* A signal whose waiter is gone goes to the next who waits. Mutex held. */
+void ilk__signal_unclaimed(ilk__desk *desk, const ilk__letter *letter);
+
+#endif
