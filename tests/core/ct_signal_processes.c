@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ct_signal_processes.c -- signals between processes that come, go and die:
+ * each signal that was told to have reached one was heard by exactly one, or,
+ * where processes are killed, by at most one.
+ */
+#include "signal_case.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROCESSES = 5, THREADS = 10, SIGNALS = 10000, GIVERS = 2 };
+
+/* What all processes see. */
+typedef struct board {
+    _Atomic int stop, failures, running;
+    _Atomic int heard[SIGNALS];
+} board;
+
+static board *shared;
+
+static int setup(void **state)
+{
+    (void)state;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? -1 : fixture_start(&fx, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    munmap(shared, sizeof *shared);
+    return fixture_stop(&fx);
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    fixture_command(&fx, "FLUSHALL");
+    memset(shared, 0, sizeof *shared);
+    return 0;
+}
+
+/* ---- processes that wait ------------------------------------------------ */
+
+typedef struct crew {
+    ilk_client *client;
+    unsigned seed;
+} crew;
+
+static void note(const ilk_arrival *arrival)
+{
+    int number = atoi(ilk_arrival_data(arrival, 0, NULL));
+
+    if (number >= 0 && number < SIGNALS)
+        atomic_fetch_add(&shared->heard[number], 1);
+    else
+        atomic_fetch_add(&shared->failures, 1);
+}
+
+/* Short waits: many end while a signal is on its way to them. */
+static void *come_and_go(void *arg)
+{
+    const crew *self = arg;
+    unsigned seed = self->seed;
+    ilk_signal *signal = NULL;
+    ilk_error err = {0};
+
+    ilk_signal_open(&signal, self->client, "work", 4, NULL, &err);
+    atomic_fetch_add(&shared->running, 1);
+    while (!atomic_load(&shared->stop)) {
+        ilk_arrival *arrival = NULL;
+        ilk_status st =
+            ilk_signal_wait(&arrival, signal, 1 + rand_r(&seed) % 20, &err);
+
+        if (st == ILK_OK) {
+            note(arrival);
+        } else if (st != ILK_ETIMEOUT) {
+            fprintf(stderr, "wait: %s: %s\n", ilk_status_name(st), err.msg);
+            atomic_fetch_add(&shared->failures, 1);
+        }
+        ilk_arrival_free(arrival);
+        if (rand_r(&seed) % 50 == 0)
+            fixture_sleep_ms(rand_r(&seed) % 5);
+    }
+    ilk_signal_free(signal);
+    return NULL;
+}
+
+static void process_main(unsigned seed)
+{
+    pthread_t threads[THREADS];
+    crew crews[THREADS];
+    ilk_client *client = NULL;
+
+    if (ilk_client_open(&client, fx.unix_url, NULL, NULL))
+        _exit(1);
+    for (unsigned i = 0; i < THREADS; i++) {
+        crews[i] = (crew){.client = client, .seed = seed * 1000 + i};
+        pthread_create(&threads[i], NULL, come_and_go, &crews[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ilk_client_free(client);
+    _exit(0);
+}
+
+static pid_t start_process(unsigned seed)
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        process_main(seed);
+    return pid;
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+/* ---- givers ------------------------------------------------------------- */
+
+typedef struct giver_thread {
+    pthread_t thread;
+    int from, to;
+    int nobody, unreached;
+    ilk_status status;
+    ilk_error err;
+} giver_thread;
+
+/* Each number until it has reached one. */
+static void *give_numbers(void *arg)
+{
+    giver_thread *self = arg;
+    int64_t until = fixture_now_ms() + patience(60000);
+    ilk_client *client = NULL;
+    ilk_signal *signal = NULL;
+    char text[16];
+
+    self->status = ilk_client_open(&client, fx.unix_url, NULL, &self->err);
+    if (!self->status)
+        self->status =
+            ilk_signal_open(&signal, client, "work", 4, NULL, &self->err);
+    for (int i = self->from; i < self->to && !self->status; i++) {
+        int len = snprintf(text, sizeof text, "%d", i);
+        int64_t reached = 0;
+
+        while (!reached && !self->status && fixture_now_ms() < until) {
+            self->status = ilk_signal_notify_one(&reached, signal, text,
+                                                 (size_t)len, &self->err);
+            self->nobody += reached == 0;
+        }
+        self->unreached += reached == 0;
+    }
+    ilk_signal_free(signal);
+    ilk_client_free(client);
+    return NULL;
+}
+
+static void start_givers(giver_thread givers[GIVERS])
+{
+    memset(givers, 0, GIVERS * sizeof *givers);
+    for (int i = 0; i < GIVERS; i++) {
+        givers[i].from = i * SIGNALS / GIVERS;
+        givers[i].to = (i + 1) * SIGNALS / GIVERS;
+        pthread_create(&givers[i].thread, NULL, give_numbers, &givers[i]);
+    }
+}
+
+static void join_givers(giver_thread givers[GIVERS])
+{
+    for (int i = 0; i < GIVERS; i++) {
+        ilk_error err;
+
+        pthread_join(givers[i].thread, NULL);
+        err = givers[i].err;
+        assert_status(ILK_OK, givers[i].status);
+        assert_int_equal(0, givers[i].unreached);
+    }
+}
+
+static void count_heard(int *out_never, int *out_twice)
+{
+    *out_never = *out_twice = 0;
+    for (int i = 0; i < SIGNALS; i++) {
+        *out_never += shared->heard[i] == 0;
+        *out_twice += shared->heard[i] > 1;
+    }
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+static void each_signal_is_heard_exactly_once(void **state)
+{
+    giver_thread givers[GIVERS];
+    pid_t pids[PROCESSES];
+    int64_t began = fixture_now_ms();
+    int never, twice;
+
+    (void)state;
+    for (unsigned i = 0; i < PROCESSES; i++)
+        pids[i] = start_process(i + 1);
+    start_givers(givers);
+    join_givers(givers);
+    fixture_sleep_ms(100); /* what is on its way arrives */
+    atomic_store(&shared->stop, 1);
+    for (int i = 0; i < PROCESSES; i++)
+        reap(pids[i]);
+
+    count_heard(&never, &twice);
+    print_message("%d signals to %d waiters in %lld ms\n", SIGNALS,
+                  PROCESSES * THREADS, (long long)(fixture_now_ms() - began));
+    assert_int_equal(0, shared->failures);
+    assert_int_equal(PROCESSES * THREADS, shared->running);
+    assert_int_equal(0, twice);
+    assert_int_equal(0, never);
+    await_waits("work", 0);
+}
+
+static void where_processes_are_killed_none_is_heard_twice(void **state)
+{
+    giver_thread givers[GIVERS];
+    pid_t pids[PROCESSES];
+    int never, twice;
+
+    (void)state;
+    for (unsigned i = 0; i < PROCESSES; i++)
+        pids[i] = start_process(i + 1);
+    start_givers(givers);
+    for (unsigned i = 0; i < 10; i++) {
+        fixture_sleep_ms(100);
+        kill(pids[i % PROCESSES], SIGKILL);
+        reap(pids[i % PROCESSES]);
+        pids[i % PROCESSES] = start_process(100 + i);
+    }
+    join_givers(givers);
+    fixture_sleep_ms(100);
+    atomic_store(&shared->stop, 1);
+    for (int i = 0; i < PROCESSES; i++)
+        reap(pids[i]);
+
+    count_heard(&never, &twice);
+    print_message("%d of %d lost with the killed\n", never, SIGNALS);
+    assert_int_equal(0, shared->failures);
+    assert_int_equal(0, twice);
+    /* a killed process had at most one for each of its threads */
+    assert_in_range(never, 0, 10 * THREADS);
+}
+
+static pid_t start_idler(const char *name, int threads)
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        ilk_client *client = open_client();
+        static hearing l[THREADS];
+        static ilk_signal *signals[THREADS];
+
+        for (int i = 0; i < threads; i++) {
+            signals[i] = open_signal(client, name);
+            start_hearing(&l[i], LISTEN_ANY, &signals[i], 1, -1);
+        }
+        for (int i = 0; i < threads; i++) {
+            pthread_join(l[i].thread, NULL);
+            atomic_fetch_add(&shared->heard[0], l[i].status == ILK_OK);
+        }
+        _exit(0);
+    }
+    return pid;
+}
+
+static void the_killed_are_not_counted(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_signal *give = open_signal(client, "dead");
+    pid_t dead, alive;
+
+    (void)state;
+    dead = start_idler("dead", 3);
+    alive = start_idler("dead", 2);
+    await_waits("dead", 5);
+    kill(dead, SIGKILL);
+    reap(dead);
+    assert_int_equal(0, fixture_await(&fx, "1", 5000, "EVAL %s 0",
+                                      "return#redis.call('PUBSUB','CHANNELS',"
+                                      "'ilk:inbox:*')"));
+
+    assert_int_equal(2, tell_all(give, "x"));
+
+    reap(alive);
+    assert_int_equal(2, shared->heard[0]);
+    await_waits("dead", 0);
+    ilk_signal_free(give);
+    ilk_client_free(client);
+}
+
+static void a_signal_passes_over_the_killed(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_signal *give = open_signal(client, "over");
+    pid_t dead, alive;
+
+    (void)state;
+    dead = start_idler("over", 1);
+    await_waits("over", 1);
+    alive = start_idler("over", 1);
+    await_waits("over", 2);
+    kill(dead, SIGKILL);
+    reap(dead);
+    assert_int_equal(0, fixture_await(&fx, "1", 5000, "EVAL %s 0",
+                                      "return#redis.call('PUBSUB','CHANNELS',"
+                                      "'ilk:inbox:*')"));
+
+    assert_int_equal(1, tell_one(give, "x"));
+    assert_int_equal(0, tell_one(give, "y"));
+
+    reap(alive);
+    assert_int_equal(1, shared->heard[0]);
+    ilk_signal_free(give);
+    ilk_client_free(client);
+}
+
+static void a_frozen_process_hears_when_it_thaws(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_signal *give = open_signal(client, "ice");
+    pid_t frozen;
+
+    (void)state;
+    frozen = start_idler("ice", 2);
+    await_waits("ice", 2);
+    kill(frozen, SIGSTOP);
+
+    assert_int_equal(1, tell_one(give, "one"));
+    assert_int_equal(1, tell_all(give, "all"));
+    assert_int_equal(0, shared->heard[0]);
+    kill(frozen, SIGCONT);
+
+    reap(frozen);
+    assert_int_equal(2, shared->heard[0]);
+    ilk_signal_free(give);
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(each_signal_is_heard_exactly_once, clear),
+        cmocka_unit_test_setup(where_processes_are_killed_none_is_heard_twice,
+                               clear),
+        cmocka_unit_test_setup(the_killed_are_not_counted, clear),
+        cmocka_unit_test_setup(a_signal_passes_over_the_killed, clear),
+        cmocka_unit_test_setup(a_frozen_process_hears_when_it_thaws, clear),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
