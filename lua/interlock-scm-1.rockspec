@@ -54,6 +54,7 @@ build = {
       ["interlock.semaphore"] = "lua/interlock/semaphore.lua",
       ["interlock.server"] = "lua/interlock/server.lua",
       ["interlock.state"] = "lua/interlock/state.lua",
+      ["interlock.signal"] = "lua/interlock/signal.lua",
       ["interlock.sticky"] = "lua/interlock/sticky.lua",
       ["interlock.take"] = "lua/interlock/take.lua",
       ["interlock.worker"] = "lua/interlock/worker.lua",

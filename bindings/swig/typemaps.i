@@ -6,6 +6,7 @@
  *     T_opts *opts, size        options with their defaults, returned
  *     x, x_len                  a string, any bytes; nil is NULL
  *     names, name_lens, count   a table of strings
+ *     signals, count            a table of handles
  *     int64_t *out_x            an integer that is returned
  *     size_t *out_len           makes the returned bytes a string
  *     int64_t and its kin       integers where Lua has them (5.3 and later)
@@ -83,6 +84,21 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     }
     return count;
 }
+
+static size_t ilk_lua_handles(lua_State *L, int index, swig_type_info *type,
+                              void ***out)
+{
+    size_t count = lua_rawlen(L, index);
+
+    *out = lua_newuserdata(L, (count + 1) * sizeof **out);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, index, (int)i + 1);
+        if (SWIG_ConvertPtr(L, -1, &(*out)[i], type, 0) < 0)
+            luaL_error(L, "handle %d is none", (int)i + 1);
+        lua_pop(L, 1);
+    }
+    return count;
+}
 %}
 
 /* Integers. Lua's own default would hand out floats. */
@@ -127,6 +143,11 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
 %apply (const void *const *names, const size_t *name_lens, size_t count) {
     (const void *const *data, const size_t *data_lens, size_t count)
 };
+
+%typemap(in, checkfn="ilk_lua_is_names")
+    (ilk_signal *const *signals, size_t count) (void **handles = NULL)
+    %{ $2 = ilk_lua_handles(L, $input, SWIGTYPE_p_ilk_signal, &handles);
+       $1 = ($1_ltype)handles; %}
 
 /* The length of the bytes that are returned. */
 %typemap(in, numinputs=0) size_t *out_len (size_t len = 0) %{ $1 = &len; %}
@@ -191,6 +212,7 @@ ILK_OPTS_OUT(ilk_election_opts)
 ILK_OPTS_OUT(ilk_push_opts)
 ILK_OPTS_OUT(ilk_queue_opts)
 ILK_OPTS_OUT(ilk_semaphore_opts)
+ILK_OPTS_OUT(ilk_signal_opts)
 ILK_OPTS_OUT(ilk_sticky_opts)
 ILK_OPTS_OUT(ilk_worker_opts)
 
@@ -202,7 +224,7 @@ ILK_OPTS_OUT(ilk_worker_opts)
 %apply int64_t *out_number {
     int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
     int64_t *out_heard, int64_t *out_lost, int64_t *out_index,
-    int64_t *out_left, int64_t *out_waiting,
+    int64_t *out_left, int64_t *out_waiting, int64_t *out_reached,
     int64_t *out_id, int64_t *out_count
 };
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}

@@ -16,6 +16,7 @@ local queue = require "interlock.queue"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
 local semaphore = require "interlock.semaphore"
+local signal = require "interlock.signal"
 local sticky = require "interlock.sticky"
 local worker = require "interlock.worker"
 
@@ -33,6 +34,7 @@ local worker = require "interlock.worker"
 ---  : interlock.Semaphore
 ---@field inspect_semaphore fun(self, name: string): interlock.SemaphoreInfo?, string?, integer?
 ---@field event fun(self, name: string, opts?: interlock.StickyOptions): interlock.Sticky?
+---@field signal fun(self, name: string, opts?: interlock.SignalOptions): interlock.Signal
 ---@field barrier fun(self, name: string, parties: integer, opts?: table): interlock.Barrier?
 ---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
@@ -51,6 +53,7 @@ local Client = {
   semaphore = semaphore.open,
   inspect_semaphore = semaphore.inspect,
   event = sticky.open,
+  signal = signal.open,
   barrier = barrier.open,
   latch = latch.open,
   inspect = inspect.inspect,

@@ -16,6 +16,7 @@ local constants = require "interlock.constants"
 local guard = require "interlock.guard"
 local recipes = require "interlock.recipes"
 local server = require "interlock.server"
+local signal = require "interlock.signal"
 
 ---@class interlock
 return {
@@ -26,4 +27,6 @@ return {
   status = constants.status,
   strerror = core.ilk_strerror,
   version = core.ilk_version(),
+  wait_all = signal.wait_all,
+  wait_any = signal.wait_any,
 }

@@ -56,6 +56,7 @@ from .lock_many import LockMany
 from .queue import Queue, QueueInfo
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
+from .signal import Signal, wait_all, wait_any
 from .stats import Stats
 from .sticky import Sticky, StickyState
 from .worker import Worker, task
@@ -109,6 +110,7 @@ __all__ = [
     "ServerLoadingError",
     "ServerMemoryError",
     "ServerReadOnlyError",
+    "Signal",
     "StaleError",
     "Stats",
     "Sticky",
@@ -125,4 +127,6 @@ __all__ = [
     "recipes",
     "server",
     "task",
+    "wait_all",
+    "wait_any",
 ]

@@ -12,6 +12,7 @@ from .election import Election, ElectionOptions
 from .latch import Latch
 from .queue import Queue, QueueOptions
 from .semaphore import Semaphore, SemaphoreOptions
+from .signal import Signal
 from .sticky import Sticky
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ class Columns:
         """
         options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
         return Semaphore(self._client(), name, limit, options)
+
+    def signal(
+        self, name: Name | None = None, *, pattern: Name | None = None
+    ) -> Signal:
+        """Make a handle for the signals of this name; nothing is sent.
+
+        ``pattern="jobs.*"``, a glob as Redis' PSUBSCRIBE takes it, listens to
+        what is given to all who wait for a name that matches.
+
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
+        """
+        return Signal(self._client(), name, pattern)
 
     def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
         """Make an event that stays set until it is cleared; nothing is sent.

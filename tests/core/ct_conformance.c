@@ -7,6 +7,7 @@
  */
 #include "cmocka_all.h"
 #include "conf_queue.h"
+#include "conf_signal.h"
 #include "conf_state.h"
 #include "conformance_run.h"
 #include "fixture.h"
@@ -19,8 +20,9 @@
 static fixture fx;
 static ilk_client *client;
 static conf_table table;
-static conf_state states; /* the case's events, barriers and latches */
-static conf_queue queues; /* and its queues and messages */
+static conf_state states;   /* the case's events, barriers and latches */
+static conf_queue queues;   /* and its queues and messages */
+static conf_signal signals; /* and its signals */
 
 /* key=n of what was found */
 static void expect_count(const ilk_info *info, const char *text)
@@ -93,7 +95,8 @@ static void run_line(conf_run *r)
     if (conf_is(r, 1, "=") && conf_is(r, 2, "name")) {
         conf_define(&r->names, conf_text(r, 0), &r->words[3]);
     } else if (conf_state_line(&states, client, r->words, r->count)
-               || conf_queue_line(&queues, client, r->words, r->count)) {
+               || conf_queue_line(&queues, client, r->words, r->count)
+               || conf_signal_line(&signals, client, r->words, r->count)) {
         return;
     } else if (conf_is(r, 1, "=")) {
         conf_open(r);
@@ -119,6 +122,7 @@ static void run_case(void **state)
 
     assert_non_null(r);
     assert_true(one->count > 0);
+    conf_signal_free(&signals); /* of a case that failed */
     r->client = client;
     snprintf(r->names.unique, sizeof r->names.unique, "c%d.%zu.", (int)getpid(),
              (size_t)(one - table.cases));
@@ -131,6 +135,7 @@ static void run_case(void **state)
         run_line(r);
     }
     conf_free_handles(r);
+    conf_signal_free(&signals);
     conf_state_free(&states);
     conf_queue_free(&queues);
     free(r);

@@ -6,6 +6,7 @@ local support = require "support"
 local table_of = require "conformance"
 
 local queue_words = require "conformance_queue"
+local signal_words = require "conformance_signal"
 local state_words = require "conformance_state"
 
 local status = interlock.status
@@ -239,6 +240,8 @@ local function run(words, names, handles)
   local lock = handles[words[1]]
   if words[2] == "=" and words[3] == "name" then
     names[words[1]] = names.unique .. words[4]
+  elseif signal_words.line(client, words, handles) then
+    return
   elseif words[2] == "=" then
     open(words, handles)
   elseif lock and (lock.push or lock.nack) then

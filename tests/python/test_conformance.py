@@ -73,6 +73,8 @@ class Case:
             assert done == wanted.decode()
         elif words[0] == b"redis":
             self.redis(words[1:], answer)
+        elif words[0] in (b"any", b"both"):
+            self.await_several(words[0], int(words[1]), words[2:], wanted)
         elif words[0] == b"sleep":
             time.sleep(int(words[1]) / 1000)
         else:
@@ -121,6 +123,8 @@ class Case:
         if isinstance(handle, (interlock.Queue, interlock.Job)):
             done = QueueLines(self.handles).run(handle, verb, rest, [wanted])
             assert done is None or done == wanted.decode()
+        elif isinstance(handle, interlock.Signal):
+            self.signal_verb(handle, verb, rest, wanted)
         elif isinstance(handle, (interlock.Sticky, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
         elif verb == b"acquire":
@@ -158,6 +162,28 @@ class Case:
         else:
             assert (verb, rest[0]) == (b"remaining", b"between")
             assert int(rest[1]) <= handle.remaining() * 1000 <= int(rest[2])
+
+    def signal_verb(self, signal, verb, rest, wanted):
+        calls = {
+            b"one": lambda: signal.notify_one(rest[0]),
+            b"all": lambda: signal.notify_all(rest[0]),
+            b"wait": lambda: signal.wait(int(rest[0]) / 1000),
+            b"listen": signal.listen,
+            b"cancel": signal.cancel,
+        }
+        if wanted.startswith(b"ILK_"):
+            false = "ILK_ETIMEOUT" if verb == b"wait" else "ILK_?"
+            self.expect(
+                wanted, lambda: calls[verb]() is not None or verb != b"wait", false
+            )
+        else:
+            assert plain(calls[verb]()) == wanted
+
+    def await_several(self, word, ms, words, wanted):
+        wait = {b"any": interlock.wait_any, b"both": interlock.wait_all}[word]
+        signals = [self.handles[one] for one in words]
+        came = lambda: wait(signals, ms / 1000) is not None  # noqa: E731
+        self.expect(wanted, came, "ILK_ETIMEOUT")
 
     def state_verb(self, thing, verb, rest, wanted):
         if verb in (b"wait", b"change"):
@@ -265,6 +291,8 @@ def event(client, name, *options):
 
 STATES = {
     b"event": event,
+    b"signal": lambda client, name: client.signal(name),
+    b"pattern": lambda client, name: client.signal(pattern=name),
     b"barrier": lambda client, name, number: client.barrier(name, int(number)),
     b"latch": lambda client, name, number: client.latch(name, int(number)),
 }

@@ -1,0 +1,184 @@
+-- SPDX-License-Identifier: MIT
+-- Waiting for a signal, and giving it: to one who waits, or to all.
+
+local core = require "interlock.core"
+local args = require "interlock.args"
+local options = require "interlock.options"
+local state = require "interlock.state"
+
+---@class interlock.Signal
+---@field name string the name, or the pattern
+local Signal = {}
+
+---@class interlock.SignalOptions
+---@field pattern boolean? the name is a glob, such as "jobs.*"
+
+local rules = {
+  pattern = { "flag", core.ILK_SIGNAL_PATTERN, when = true },
+}
+
+local meta = state.metatable("signal", Signal, {})
+
+-- The interpreter runs its signal handlers between two turns, so Ctrl-C
+-- takes effect there, as an error that leaves this function. Where they came
+-- to the very end, one more turn asks whether something has come meanwhile.
+local function turn(take, timeout_ms)
+  local deadline = core.ilk_lua_clock_ms() + timeout_ms
+  local left = timeout_ms
+  while true do
+    local came, msg, code = take(left)
+    if code ~= core.ILK_EINTR or left == 0 then
+      return came, msg, code
+    end
+    if timeout_ms > 0 then
+      left = math.max(0, deadline - core.ilk_lua_clock_ms())
+    end
+  end
+end
+
+local function wait(first, take, timeout_ms)
+  local ran, came, msg, code = pcall(turn, take, timeout_ms)
+  if not ran or code == core.ILK_EINTR then
+    core.ilk_signal_cancel(first._handle)
+  end
+  if not ran then
+    error(came, 0)
+  elseif code == core.ILK_EINTR then
+    return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
+  end
+  return came, msg, code
+end
+
+--- Wait for a signal.
+---
+--- Blocks until one comes, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 returns what came since listen(),
+---  nil waits for ever
+---@return string? data what it carries
+---@return string? name under which it was given; or a message
+---@return integer? code ILK_ETIMEOUT: none came; and others
+function Signal:wait(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local came, msg, code = wait(self, function(left)
+    return core.ilk_signal_wait(self._handle, left)
+  end, ms)
+  if not came then
+    return nil, msg, code
+  end
+  return core.ilk_arrival_data(came, 0), core.ilk_arrival_name(came, 0)
+end
+
+--- Begin to wait: a signal from now on is kept for the next wait().
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Signal:listen()
+  return core.ilk_signal_listen(self._handle)
+end
+
+--- Signal the one who has waited longest.
+---@param data string? any bytes, at most 1 MiB
+---@return integer? reached 1, or 0 when nobody waits
+---@return string? msg
+---@return integer? code
+function Signal:notify_one(data)
+  args.optional_bytes("data", data)
+  return core.ilk_signal_notify_one(self._handle, data)
+end
+
+--- Signal all who wait.
+---@param data string? any bytes, at most 1 MiB
+---@return integer? reached how many waits, and clients that listen to a pattern
+---@return string? msg
+---@return integer? code
+function Signal:notify_all(data)
+  args.optional_bytes("data", data)
+  return core.ilk_signal_notify_all(self._handle, data)
+end
+
+--- Give up what listen() has begun, or a wait that a signal interrupted.
+---@return true? ok
+---@return string? msg
+---@return integer? code
+function Signal:cancel()
+  return core.ilk_signal_cancel(self._handle)
+end
+
+local signal = {}
+
+--- Make a handle for the signals of this name; nothing is sent.
+--- client:signal(name, opts)
+---@param client interlock.Client
+---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
+---@param opts interlock.SignalOptions?
+---@return interlock.Signal? signal
+---@return string? msg
+---@return integer? code
+function signal.open(client, name, opts)
+  args.bytes("name", name)
+  local record = options.fill(core.ilk_signal_opts_init(), rules, opts)
+  local made, msg, code = state.wrap(meta, name,
+    core.ilk_signal_open(client._handle, name, record))
+  return made, msg, code
+end
+
+local function handles_of(signals)
+  if type(signals) ~= "table" then
+    error(("signals must be a table, got %s"):format(type(signals)), 3)
+  end
+  local handles = {}
+  for i, one in ipairs(signals) do
+    if getmetatable(one) ~= meta then
+      error(("signals[%d] is no signal"):format(i), 3)
+    end
+    handles[i] = one._handle
+  end
+  if #handles == 0 then
+    error("signals must hold one signal at least", 3)
+  end
+  return handles
+end
+
+--- Wait for a signal of any one of several. interlock.wait_any(signals, ms)
+---@param signals interlock.Signal[] of one client, of different names
+---@param timeout_ms number? milliseconds; nil waits for ever
+---@return interlock.Signal? signal that has come
+---@return string? data what it carries; or a message
+---@return integer? code
+function signal.wait_any(signals, timeout_ms)
+  local handles = handles_of(signals)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local came, msg, code = wait(signals[1], function(left)
+    return core.ilk_signal_wait_any(handles, left)
+  end, ms)
+  if not came then
+    return nil, msg, code
+  end
+  local which = core.ilk_arrival_which(came, 0) + 1
+  return signals[which], core.ilk_arrival_data(came, 0)
+end
+
+--- Wait until each of several has got one. interlock.wait_all(signals, ms)
+---@param signals interlock.Signal[] of one client, of different names
+---@param timeout_ms number? milliseconds; nil waits for ever
+---@return table<interlock.Signal, string>? data what each carries
+---@return string? msg
+---@return integer? code
+function signal.wait_all(signals, timeout_ms)
+  local handles = handles_of(signals)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local came, msg, code = wait(signals[1], function(left)
+    return core.ilk_signal_wait_all(handles, left)
+  end, ms)
+  if not came then
+    return nil, msg, code
+  end
+  local data = {}
+  for i = 0, core.ilk_arrival_count(came) - 1 do
+    local which = core.ilk_arrival_which(came, i) + 1
+    data[signals[which]] = core.ilk_arrival_data(came, i)
+  end
+  return data
+end
+
+return signal
