@@ -118,6 +118,23 @@ def test_worker_does_what_others_pushed(stage, server, a, b):
     assert server.call("EXISTS", *keys) == 0
 
 
+@each_pair("signals")
+def test_signal_is_for_one_or_for_all(stage, server, a, b):
+    waiting = [stage.start(a, "signals", "wait", "doors")]
+    wait_until(lambda: in_line(server, "signal", "doors") == 1, PATIENCE)
+    for one in (b, a):
+        waiting.append(stage.start(one, "signals", "wait", "doors"))
+    wait_until(lambda: in_line(server, "signal", "doors") == 3, PATIENCE)
+
+    assert stage.run(b, "signals", "one", "doors", "first") == ["1"]
+    assert waiting[0].end() == (0, ["first"])
+    assert in_line(server, "signal", "doors") == 2
+    assert stage.run(a, "signals", "all", "doors", "others") == ["2"]
+
+    assert [one.end() for one in waiting[1:]] == [(0, ["others"])] * 2
+    assert stage.run(b, "signals", "one", "doors", "nobody") == ["0"]
+
+
 def test_every_example_is_there_in_each_language_and_listed():
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     for name in NAMES:
