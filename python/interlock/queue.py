@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Data = Union[str, bytes, bytearray, memoryview]
 
+EBUSY: int = lib.ILK_EBUSY
 ORDERS = {"fifo": lib.ILK_QUEUE_FIFO, "filo": lib.ILK_QUEUE_FILO}
 PLACES = {
     "ready": lib.ILK_QUEUE_READY,
@@ -171,13 +172,25 @@ class Queue:
         Blocks: at most ``timeout`` seconds.
         """
         out = ffi.new("ilk_job **")
+        if timeout == 0:
+            err = _ffi.new_error()
+            status = lib.ilk_queue_pop(out, self._live(), 0, err)
+            if status == EBUSY:
+                return None
+            _ffi.check(status, err)
+        else:
 
-        def pop(handle: Any, left: int, err: Any) -> int:
-            return int(lib.ilk_queue_pop(out, handle, left, err))
+            def pop(handle: Any, left: int, err: Any) -> int:
+                return int(lib.ilk_queue_pop(out, handle, left, err))
 
-        if not self._wait(pop, timeout):
-            return None
-        return Job(self._client, out[0]).data
+            if not self._wait(pop, timeout):
+                return None
+        try:
+            length = ffi.new("size_t *")
+            data = lib.ilk_job_data(out[0], length)
+            return bytes(ffi.buffer(data, length[0]))
+        finally:
+            lib.ilk_job_free(out[0])
 
     def reserve(self, timeout: float | None = 0, lease: float = 30.0) -> Job | None:
         """Take the next message under a lease; None when there is none in time.

@@ -85,6 +85,16 @@ def test_a_message_costs_sixteen_calls_from_push_to_ack(real_world):
     assert [sum(calls.values()) for calls in (push, reserve, ack)] == [6, 8, 2]
 
 
+def test_pop_makes_six_calls(real_world):
+    queue = Queue(real_world)
+    queue.push("warm", "a")
+    queue.take("w", lease=0)
+
+    calls = inner_calls(real_world, lambda: queue.take("t", lease=0))
+
+    assert sum(calls.values()) == 6
+
+
 def test_ack_with_the_next_reserve_makes_ten_calls(real_world):
     queue = Queue(real_world)
     queue.push("a", "b")

@@ -10,11 +10,14 @@ if #ARGV == 11 then
   last = string.match(ARGV[#ARGV], "^a 0 (%S+) 1 1 1 ")
 end
 if #KEYS == SHELF and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" and
-  count == 1 and lease and lease > 0 and lease % 1 == 0 and
+  count == 1 and lease and lease >= 0 and lease % 1 == 0 and (lease > 0 or last == "") and
   redis.call("HGET", KEYS[META], "order") == order and
   redis.call("LLEN", KEYS[READY]) > 0 and
   not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", 0, 1)[1] and
   not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", now_ms, "LIMIT", 0, 1)[1] then
+  if lease == 0 then
+    return { JOBS, "", 0, 0, now, redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY]) }
+  end
   done = ""
   if last ~= "" then
     done = tostring(redis.call("HDEL", KEYS[FLIGHT], last .. ":1"))
