@@ -199,6 +199,28 @@ def use_states(client, _):
     assert client.barrier(NAME, 1).wait(timeout=1) == 0
 
 
+def use_signal(client, _):
+    first, second = client.signal(NAME), client.signal(NAME)
+    assert first.wait(0.01) is None
+    first.listen()
+    assert second.notify_one(b"x") == 1
+    assert first.wait(1) == b"x"
+    first.listen()
+    assert second.notify_all(b"y") == 1
+    assert first.wait(1) == b"y"
+    assert interlock.wait_any([first, client.signal(NAME + "2")], 0.01) is None
+
+
+def use_pattern(client, server):
+    listener = client.signal(pattern=NAME + ".*")
+    listener.listen()
+    with interlock.connect(server.unix_url) as giver:
+        sent = giver.signal(NAME + ".a")
+        assert sent.notify_all(b"x") == 1
+        assert listener.wait(1) == b"x"
+        wait_until(lambda: sent.notify_all() == 0, 1)
+
+
 def use_queue(client, server):
     queue, pile = client.queue(NAME), client.queue(NAME + "2", order="filo")
     for each in (queue, pile):
@@ -238,6 +260,8 @@ USES = {
     "semaphores": (use_semaphore, ""),
     "elections": (use_election, ""),
     "events, barriers, latches": (use_states, ""),
+    "signals": (use_signal, ""),
+    "listening to a pattern of signals": (use_pattern, ""),
     "queues": (use_queue, ""),
     "a database other than 0": (use_locks, "?db=3"),
     "names of connections under RESP2": (use_name, "?protocol=2"),
