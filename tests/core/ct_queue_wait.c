@@ -92,12 +92,14 @@ static void each_message_wakes_one_of_many(void **state)
 
     (void)state;
     for (int i = 0; i < THREADS; i++)
-        start(&c[i], queue, 3000);
+        start(&c[i], queue, patience(10000));
     await_consumers("mail", THREADS);
     push(queue, "a");
     await_consumers("mail", THREADS - 1);
     push(queue, "b");
     await_consumers("mail", THREADS - 2);
+    assert_int_equal(0, fixture_await(&fx, "2", (int)patience(2000),
+                                      "HLEN ilk:queue:flight:{mail}"));
     assert_int_equal(ILK_OK, ilk_queue_cancel(queue, NULL));
 
     for (int i = 0; i < THREADS; i++) {
