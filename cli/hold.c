@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.c -- CMD runs for as long as the lock is held.
+ * hold.c -- CMD runs for as long as it is held: the lock, the permit, ...
  *
  * One loop sleeps on two descriptors, signals and news of the client, and
  * until the local deadline of the lease. The deadline is the truth: when it
- * passes the lock is taken for lost without asking anybody, for an answer
- * may take longer than the safety that it would tell about.
+ * passes, what was held is taken for lost without asking anybody, for an
+ * answer may take longer than the safety that it would tell about.
  *
  *     running --lost--> SIGTERM sent --kill_after--> SIGKILL sent
  *        |                   |                            |
@@ -30,6 +30,11 @@ struct run {
     int64_t kill_at;
 };
 
+static int64_t left_ms(const struct run *run)
+{
+    return run->hold->kind->remaining_ms(run->hold->handle);
+}
+
 static void lose(struct run *run)
 {
     if (run->lost)
@@ -38,14 +43,15 @@ static void lose(struct run *run)
     if (run->ended)
         return;
     run->kill_at = cli_now_ms() + run->hold->kill_after_ms;
-    cli_say("the lock was lost; ending '%s'", run->hold->argv[0]);
+    cli_say("the %s was lost; ending '%s'", run->hold->kind->noun,
+            run->hold->argv[0]);
     kill(run->pid, SIGTERM);
     kill(run->pid, SIGCONT); /* one that is stopped could not end */
 }
 
 static int sleep_ms(const struct run *run)
 {
-    int64_t left = ilk_lock_remaining_ms(run->hold->lock);
+    int64_t left = left_ms(run);
 
     if (run->lost)
         left = run->kill_at - cli_now_ms();
@@ -67,7 +73,7 @@ static void take_signal(struct run *run, const struct cli_signal *came)
         break;
     case SIGCONT:
         /* The lease may have run out meanwhile: that comes first. */
-        if (ilk_lock_remaining_ms(run->hold->lock) == 0)
+        if (left_ms(run) == 0)
             lose(run);
         cli_child_forward(run->pid, came);
         break;
@@ -77,13 +83,14 @@ static void take_signal(struct run *run, const struct cli_signal *came)
 
 static void take_events(struct run *run)
 {
+    const struct cli_hold *hold = run->hold;
+    int64_t id = hold->kind->id(hold->handle);
     ilk_event event;
-    int64_t id = ilk_lock_id(run->hold->lock);
 
     memset(&event, 0, sizeof event);
     event.size = sizeof event;
-    while (ilk_client_next_event(run->hold->client, &event, NULL) == ILK_OK) {
-        if (event.kind == ILK_EVENT_LOCK_LOST && event.id == id)
+    while (ilk_client_next_event(hold->client, &event, NULL) == ILK_OK) {
+        if (event.kind == hold->kind->lost_event && event.id == id)
             lose(run);
     }
 }
@@ -103,7 +110,7 @@ static int turn(struct run *run, struct pollfd fds[2])
         take_signal(run, &came);
     run->ended = cli_child_ended(run->pid, &run->status);
     take_events(run);
-    if (ilk_lock_remaining_ms(run->hold->lock) == 0)
+    if (left_ms(run) == 0)
         lose(run);
     if (run->lost && !run->ended && !run->killed
         && cli_now_ms() >= run->kill_at) {

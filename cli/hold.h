@@ -1,19 +1,108 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.h -- CMD runs for as long as the lock is held. */
+/*
+ * hold.h -- CMD runs while something is held: a lock, a permit, leadership.
+ *
+ * take.c waits for it and gives it up, hold.c looks after CMD in between.
+ */
 #ifndef INTERLOCK_CLI_HOLD_H
 #define INTERLOCK_CLI_HOLD_H
 
 #include "cli.h"
 
-struct cli_hold {
-    ilk_client *client;
-    ilk_lock *lock; /* held */
-    int event_fd;   /* of the client */
-    char *const *argv;
-    int64_t kill_after_ms; /* from SIGTERM to SIGKILL, after a loss */
+/* What can be held, and the functions of the library that do it. */
+struct cli_hold_kind {
+    const char *noun;   /* as in "the lock was lost" */
+    int32_t lost_event; /* an ilk_event_kind */
+    ilk_status (*acquire)(void *handle, int64_t timeout_ms, ilk_error *err);
+    ilk_status (*cancel)(void *handle, ilk_error *err);
+    ilk_status (*release)(void *handle, ilk_error *err);
+    int64_t (*remaining_ms)(const void *handle);
+    int64_t (*fence)(const void *handle);
+    const char *(*token)(const void *handle);
+    int64_t (*id)(const void *handle);
 };
 
-/* Run argv to its end. Its exit status, CLI_LOST, or why it did not run. */
+/* The row of a type whose functions all begin alike; `take` and `give` are
+   the names of acquiring and releasing, `fence` that of the fence. */
+#define CLI_HOLD_KIND(what, take, give, fence_of)                              \
+    static ilk_status what##_take(void *handle, int64_t ms, ilk_error *err)    \
+    {                                                                          \
+        return ilk_##what##_##take(handle, ms, err);                           \
+    }                                                                          \
+    static ilk_status what##_cancel(void *handle, ilk_error *err)              \
+    {                                                                          \
+        return ilk_##what##_cancel(handle, err);                               \
+    }                                                                          \
+    static ilk_status what##_give(void *handle, ilk_error *err)                \
+    {                                                                          \
+        return ilk_##what##_##give(handle, err);                               \
+    }                                                                          \
+    static int64_t what##_left(const void *handle)                             \
+    {                                                                          \
+        return ilk_##what##_remaining_ms(handle);                              \
+    }                                                                          \
+    static int64_t what##_fence(const void *handle)                            \
+    {                                                                          \
+        return ilk_##what##_##fence_of(handle);                                \
+    }                                                                          \
+    static const char *what##_token(const void *handle)                        \
+    {                                                                          \
+        return ilk_##what##_token(handle);                                     \
+    }                                                                          \
+    static int64_t what##_id(const void *handle)                               \
+    {                                                                          \
+        return ilk_##what##_id(handle);                                        \
+    }
+
+#define CLI_HOLD_FUNCTIONS(what)                                               \
+    .acquire = what##_take, .cancel = what##_cancel, .release = what##_give,   \
+    .remaining_ms = what##_left, .fence = what##_fence, .token = what##_token, \
+    .id = what##_id
+
+struct cli_hold {
+    const struct cli_hold_kind *kind;
+    struct cli_bytes name;
+    int64_t wait_ms;       /* -1 for ever */
+    int64_t kill_after_ms; /* from SIGTERM to SIGKILL, after a loss */
+    int64_t conflict;      /* what to exit with when not had in time */
+    char *const *argv;
+    ilk_client *client;
+    void *handle;
+    int event_fd; /* of the client */
+};
+
+/* Keys of the options that all kinds have; a command's own begin behind. */
+enum {
+    CLI_HOLD_WAIT = CLI_KEY,
+    CLI_HOLD_CONFLICT,
+    CLI_HOLD_KILL,
+    CLI_HOLD_KEY
+};
+
+#define CLI_HOLD_OPTIONS                                                       \
+    {"wait", "TIME", "wait so long, 'forever' (default), or 0", CLI_HOLD_WAIT, \
+     0},                                                                       \
+        {"conflict-exit-code", "N", "exit with N instead of 75",               \
+         CLI_HOLD_CONFLICT, 0},                                                \
+        {"kill-after", "TIME", "from TERM to KILL when lost; default 5s",      \
+         CLI_HOLD_KILL, 0},                                                    \
+        CLI_OPTION_HEX, CLI_OPTION_URL, CLI_OPTION_HELP, CLI_OPTION_END
+
+/*
+ * take.c. Parse `[OPTION...] NAME [OPTION...] [--] CMD [ARG...]`. `own` takes
+ * the options of the command itself, into `into`. 0; or -1 to leave with
+ * args->status, everything having been said.
+ */
+int cli_hold_args(struct cli_args *args, struct cli_hold *hold,
+                  int (*own)(struct cli_args *args, void *into, int key,
+                             const char *value),
+                  void *into);
+/* Open the client; what is to be held is opened by the caller then. */
+int cli_hold_connect(const struct cli_args *args, struct cli_hold *hold);
+/* Wait for it, run argv while it is held, give it up: the exit status. */
+int cli_hold_take(const struct cli_hold *hold);
+
+/* hold.c. Run argv to its end. Its exit status, CLI_LOST, or why not. */
 int cli_hold_run(const struct cli_hold *hold);
 
 #endif
