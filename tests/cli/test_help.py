@@ -165,8 +165,8 @@ def test_bash_completes_commands():
 def values_by_option():
     """Which options take a value, from the tables."""
     taking, plain = {"url"}, {"json", "hex", "help", "version"}
-    for command in COMMANDS:
-        source = (CLI / f"{command}.c").read_text()
+    for file in [*(f"{command}.c" for command in COMMANDS), "hold.h"]:
+        source = (CLI / file).read_text()
         for name, value in re.findall(r'\{"([a-z-]+)",\s*("[A-Z]+"|NULL)', source):
             (plain if value == "NULL" else taking).add(name)
     return taking, plain
