@@ -156,7 +156,10 @@ int cli_take_duration(const struct cli_args *args, const char *option,
 int cli_take_number(const struct cli_args *args, const char *option,
                     const char *value, int64_t least, int64_t most,
                     int64_t *out);
-/* Write milliseconds for people: "812 ms", "24.3 s", "2 m 05 s". */
+/* waiting.c. The same, but "forever" is -1. */
+int cli_take_wait(const struct cli_args *args, const char *option,
+                  const char *value, int64_t *out_ms);
+/* duration.c. Write milliseconds for people: "812 ms", "24.3 s", "2 m 05 s". */
 void cli_put_duration(FILE *file, int64_t ms);
 
 /* text.c. Bytes for a terminal: what is not printable as \xNN. */

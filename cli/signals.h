@@ -22,6 +22,13 @@ int cli_signals_next(struct cli_signal *out);
 int cli_signals_ending(void);
 /* Have this client's waits interrupted by every ending signal; NULL: none. */
 void cli_signals_interrupt(ilk_client *client);
+/* waiting.c. Wait by a function of the library, again and again when signals
+   only interrupt; ILK_EINTR: one that ends has come. wait_ms is -1 for ever,
+   0 once. */
+ilk_status cli_wait(ilk_client *client,
+                    ilk_status (*wait)(void *with, int64_t timeout_ms,
+                                       ilk_error *err),
+                    void *with, int64_t wait_ms, ilk_error *err);
 /* Stop as SIGTSTP does by itself, until SIGCONT. */
 void cli_signals_stop(void);
 /* Between fork and exec: the dispositions this process was started with. */

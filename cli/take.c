@@ -4,19 +4,10 @@
 #include "signals.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the command line --------------------------------------------------- */
-
-static int take_wait(struct cli_args *args, const char *value, int64_t *out_ms)
-{
-    if (strcmp(value, "forever") != 0)
-        return cli_take_duration(args, "wait", value, 0, out_ms);
-    *out_ms = -1;
-    return CLI_OK;
-}
 
 typedef int own_option(struct cli_args *args, void *into, int key,
                        const char *value);
@@ -25,7 +16,8 @@ static int take_option(struct cli_args *args, struct cli_hold *hold, int key,
                        const char *value, own_option *own, void *into)
 {
     switch (key) {
-    case CLI_HOLD_WAIT: return take_wait(args, value, &hold->wait_ms);
+    case CLI_HOLD_WAIT:
+        return cli_take_wait(args, "wait", value, &hold->wait_ms);
     case CLI_HOLD_CONFLICT:
         return cli_take_number(args, "conflict-exit-code", value, 0, 255,
                                &hold->conflict);
@@ -90,44 +82,20 @@ static int give_up(const struct cli_hold *hold)
     return CLI_SIGNALLED + cli_signals_ending();
 }
 
-/* What is left of the time to wait. 0 would be a first try, so a wait that
-   was interrupted at its very end gets another millisecond. */
-static int64_t left_ms(int64_t wait_ms, int64_t began)
+static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
 {
-    int64_t spent = cli_now_ms() - began;
+    const struct cli_hold *hold = with;
 
-    if (wait_ms <= 0)
-        return wait_ms;
-    return spent < wait_ms ? wait_ms - spent : 1;
+    return hold->kind->acquire(hold->handle, timeout_ms, err);
 }
 
-/* What came while we wait: nothing but Ctrl-Z asks for something now. */
-static void take_signals(void)
+/* Wait for it; 1 when it is held, else *out_status tells the end. */
+static int acquire(struct cli_hold *hold, int *out_status)
 {
-    struct cli_signal came;
-
-    while (cli_signals_next(&came)) {
-        if (came.number == SIGTSTP)
-            cli_signals_stop();
-    }
-}
-
-/* Wait for it; 1 when it is held, else *out_status tells the end. A signal
-   that does not end, such as SIGWINCH, only interrupts: the wait keeps its
-   place in the line. */
-static int acquire(const struct cli_hold *hold, int *out_status)
-{
-    int64_t began = cli_now_ms();
     ilk_error err = {0, ""};
-    ilk_status st = ILK_EINTR;
+    ilk_status st =
+        cli_wait(hold->client, acquire_once, hold, hold->wait_ms, &err);
 
-    cli_signals_interrupt(hold->client);
-    while (st == ILK_EINTR && !cli_signals_ending()) {
-        take_signals();
-        st = hold->kind->acquire(hold->handle, left_ms(hold->wait_ms, began),
-                                 &err);
-    }
-    cli_signals_interrupt(NULL);
     if (st == ILK_OK)
         return 1;
     if (st == ILK_EINTR) {

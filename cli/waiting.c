@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* waiting.c -- waits of the library that signals interrupt or end. */
+#include "signals.h"
+
+#include <signal.h>
+#include <string.h>
+
+int cli_take_wait(const struct cli_args *args, const char *option,
+                  const char *value, int64_t *out_ms)
+{
+    if (strcmp(value, "forever") != 0)
+        return cli_take_duration(args, option, value, 0, out_ms);
+    *out_ms = -1;
+    return CLI_OK;
+}
+
+/* What is left of the time to wait. 0 would be a first try, so a wait that
+   was interrupted at its very end gets another millisecond. */
+static int64_t left_ms(int64_t wait_ms, int64_t began)
+{
+    int64_t spent = cli_now_ms() - began;
+
+    if (wait_ms <= 0)
+        return wait_ms;
+    return spent < wait_ms ? wait_ms - spent : 1;
+}
+
+/* What came while we wait: nothing but Ctrl-Z asks for something now. */
+static void take_signals(void)
+{
+    struct cli_signal came;
+
+    while (cli_signals_next(&came)) {
+        if (came.number == SIGTSTP)
+            cli_signals_stop();
+    }
+}
+
+/* A signal that does not end, such as SIGWINCH, only interrupts: the wait
+   keeps its place in the line. */
+ilk_status cli_wait(ilk_client *client,
+                    ilk_status (*wait)(void *with, int64_t timeout_ms,
+                                       ilk_error *err),
+                    void *with, int64_t wait_ms, ilk_error *err)
+{
+    int64_t began = cli_now_ms();
+    ilk_status st = ILK_EINTR;
+
+    cli_signals_interrupt(client);
+    while (st == ILK_EINTR && !cli_signals_ending()) {
+        take_signals();
+        st = wait(with, left_ms(wait_ms, began), err);
+    }
+    cli_signals_interrupt(NULL);
+    return st;
+}
