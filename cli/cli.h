@@ -111,7 +111,8 @@ struct cli_bytes {
 };
 
 extern const struct cli_command cli_break, cli_demo, cli_demo_seller,
-    cli_inspect, cli_lock, cli_ls, cli_server, cli_version;
+    cli_elect, cli_event, cli_inspect, cli_lock, cli_ls, cli_queue,
+    cli_semaphore, cli_server, cli_signal, cli_version, cli_wait_for;
 
 /* options.c. The next option's key and value; 0 at the end of the options;
    -1 to leave with args->status, everything having been said. */
@@ -198,6 +199,13 @@ void cli_json_text(struct cli_json *json, const char *key, const char *text);
 /* Any bytes: as text under `key`, exactly under `key_hex`. */
 void cli_json_bytes(struct cli_json *json, const char *key,
                     struct cli_bytes bytes);
+
+/* payload.c. The word's bytes, or those of standard input for "-", in new
+   memory; 0 or an exit status, said. NULL is no data. */
+int cli_payload_take(const char *word, size_t most, struct cli_bytes *out);
+void cli_payload_free(struct cli_bytes *payload);
+/* To standard output. */
+void cli_payload_put(struct cli_bytes payload);
 
 /* inspect.c. "free", "held" and so on. */
 const char *cli_state_name(int32_t state);
