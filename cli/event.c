@@ -9,8 +9,8 @@ enum { KEY_TIMEOUT = CLI_KEY, KEY_TTL };
 
 static const struct cli_option options[] = {
     {"timeout", "TIME", "wait so long, or 'forever' (default)", KEY_TIMEOUT, 0},
-    {"ttl", "TIME", "a set lasts so long; default until it is cleared",
-     KEY_TTL, 0},
+    {"ttl", "TIME", "a set lasts so long; default until it is cleared", KEY_TTL,
+     0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
     CLI_OPTION_URL,

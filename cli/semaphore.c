@@ -33,8 +33,8 @@ static int take_permits(struct cli_args *args, const char *value,
                         ilk_semaphore_opts *opts)
 {
     int64_t permits = 0;
-    int status = cli_take_number(args, "permits", value, 1, ILK_SEMAPHORE_MAX,
-                                 &permits);
+    int status =
+        cli_take_number(args, "permits", value, 1, ILK_SEMAPHORE_MAX, &permits);
 
     opts->permits = (int32_t)permits;
     return status;
