@@ -7,7 +7,10 @@ medians, so that what else the machine does falls on all of them.
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -31,6 +34,7 @@ SERVER_CPU = CPUS[0]
 SAME = {CPUS[0]}
 OTHER = {CPUS[-1]}
 ANY = set(CPUS)
+HIREDIS_PY = "hiredis==3.4.0"
 
 
 class Server:
@@ -167,6 +171,50 @@ def in_turns(rounds: int, **sides) -> dict[str, list]:
 
 def median(results: list, key: str) -> float:
     return statistics.median(result[key] for result in results)
+
+
+# --- A benchmark is some parts, each a module with measure().
+
+
+def redis_py_with_hiredis() -> None:
+    """redis-py at its best: with the parser in C."""
+    place = str(OUT / "python")
+    sys.path.insert(0, place)
+    if importlib.util.find_spec("hiredis") is None:
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "-q", "--target", place,
+             HIREDIS_PY],
+            check=True,
+        )  # fmt: skip
+        importlib.invalidate_caches()
+    paths = [place, os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
+def run_parts(name: str, about: str, parts: dict, words: list[str]) -> None:
+    """Parse the options, start a server, measure, report."""
+    options = argparse.ArgumentParser(prog=f"bench {name}", description=about)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--seconds", type=float, default=1.0, help="of one round")
+    options.add_argument("--only", choices=sorted(parts), action="append")
+    given = options.parse_args(words)
+
+    redis_py_with_hiredis()
+    server = Server()
+    try:
+        described = machine(server)
+        for what, value in described.items():
+            print(f"{what}: {value}")
+        if len(CPUS) < 2:
+            print("one CPU only: rows of two cores are of one")
+        report = Report()
+        for part, module in parts.items():
+            if not given.only or part in given.only:
+                module.measure(server, report, given)
+        report.save(OUT / f"{name}.json", described)
+        print(f"{report.summary()}; details in {OUT / name}.json")
+    finally:
+        server.close()
 
 
 # --- The report.

@@ -7,7 +7,7 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["lock"]
+NAMES = ["lock", "queue"]
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
             print(f"bench: no '{name}'; there are: {' '.join(NAMES)}", file=sys.stderr)
             return 64
     for name in names or NAMES:
-        importlib.import_module(name).main(words[len(names) :])
+        importlib.import_module(f"bench_{name}").main(words[len(names) :])
     return 0
 
 

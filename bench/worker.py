@@ -17,6 +17,8 @@ import time
 from typing import Callable
 
 Call = Callable[[], object]
+Maker = Callable[[int], tuple[Call, Call]]
+BODY = b"x" * 200
 
 
 def opener(kind: str, url: str) -> Callable[[str], tuple[Call, Call]]:
@@ -47,6 +49,21 @@ def opener(kind: str, url: str) -> Callable[[str], tuple[Call, Call]]:
     return make_other
 
 
+def queue_opener(kind: str, url: str) -> tuple[Call, Call]:
+    """Push and pop on one list of messages."""
+    if kind == "interlock":
+        import interlock
+
+        queue = interlock.connect(url).queue("messages")
+        return lambda: queue.push(BODY), queue.pop
+    import redis
+
+    connection = redis.Redis.from_url(url, socket_timeout=None)
+    return lambda: connection.lpush("messages", BODY), lambda: connection.rpop(
+        "messages"
+    )
+
+
 def in_threads(count: int, body: Callable[[int], None]) -> None:
     threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
     for thread in threads:
@@ -55,25 +72,23 @@ def in_threads(count: int, body: Callable[[int], None]) -> None:
         thread.join()
 
 
-def pairs(kind: str, url: str, threads: str, seconds: str) -> object:
-    """Uncontended acquire and release, each thread on a name of its own."""
-    make = opener(kind, url)
+def repeat(make: Maker, threads: str, seconds: str) -> object:
+    """What make(number) answers, one after the other, by each thread."""
     counts = [0] * int(threads)
     for number in range(len(counts)):  # connect and load scripts first
-        acquire, release = make(f"pairs-{number}")
-        acquire()
-        release()
+        for call in make(number):
+            call()
     began = time.monotonic()
     ends = began + float(seconds)
     cpu = time.process_time()
 
     def body(number: int) -> None:
-        acquire, release = make(f"pairs-{number}")
+        first, second = make(number)
         done = 0
         while time.monotonic() < ends:
             for _ in range(16):
-                acquire()
-                release()
+                first()
+                second()
             done += 16
         counts[number] = done
 
@@ -85,6 +100,18 @@ def pairs(kind: str, url: str, threads: str, seconds: str) -> object:
         "per_s": total / took,
         "cpu_us": (time.process_time() - cpu) / total * 1e6,
     }
+
+
+def pairs(kind: str, url: str, threads: str, seconds: str) -> object:
+    """Uncontended acquire and release, each thread on a name of its own."""
+    make = opener(kind, url)
+    return repeat(lambda number: make(f"pairs-{number}"), threads, seconds)
+
+
+def messages(kind: str, url: str, threads: str, seconds: str) -> object:
+    """Push and pop, all threads on one queue."""
+    calls = queue_opener(kind, url)
+    return repeat(lambda _: calls, threads, seconds)
 
 
 def crowd(
@@ -175,7 +202,9 @@ def hold(kind: str, url: str, name: str, ttl: str) -> object:
         time.sleep(60)
 
 
-TASKS = {task.__name__: task for task in (pairs, crowd, handover, arrive, hold)}
+TASKS = {
+    task.__name__: task for task in (pairs, messages, crowd, handover, arrive, hold)
+}
 
 if __name__ == "__main__":
     print(json.dumps(TASKS[sys.argv[1]](*sys.argv[2:])))

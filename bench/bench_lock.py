@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""The lock's speed: ratios against what it stands on and what it replaces.
+
+Nothing here fails on a figure: the report says which goals are met.
+"""
+
+from __future__ import annotations
+
+import lock_alone
+import lock_crowd
+import lock_waits
+from harness import build_c, hiredis_flags, interlock_flags, run_parts
+
+PROGRAMS = ["pairs", "crowd", "handover", "idle"]
+PARTS = {"alone": lock_alone, "crowd": lock_crowd, "waits": lock_waits}
+
+
+def main(words: list[str]) -> None:
+    for program in PROGRAMS:
+        build_c(program, interlock_flags())
+    build_c("raw", hiredis_flags())
+    run_parts("lock", __doc__, PARTS, words)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The queue against BullMQ in server CPU, and against plain lists in Python."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+
+from harness import ANY, OTHER, OUT, ROOT, Report, Server, in_turns, median, run, worker
+
+MESSAGES = {1: 4000, 10: 20000, 32: 32000, 100: 50000}
+GOALS = {1: ">= 1.8", 10: "", 32: ">= 7", 100: ""}
+
+
+def node_modules() -> bool:
+    """Install BullMQ at the pinned version; False, said, where there is no Node."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        print("SKIPPED: BullMQ needs node and npm")
+        return False
+    place = OUT / "node"
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "bullmq.js"):
+        shutil.copy(ROOT / "bench" / "node" / name, place)
+    subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--silent"],
+        cwd=place, check=True,
+    )  # fmt: skip
+    return True
+
+
+def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
+    print("\n-- Messages of 200 bytes: pushed, reserved, acknowledged")
+    peer = node_modules()
+    for batch in MESSAGES:
+        one_batch(server, report, given.rounds, batch, peer)
+    eight_threads(server, report, given)
+
+
+def both_ways(server: Server, command: list, batch: int) -> dict[str, float]:
+    """Server CPU per message, in microseconds, and messages per second."""
+    server.redis.flushall()
+    count = MESSAGES[batch]
+    total = {"cpu": 0.0, "seconds": 0.0}
+    for what in ("push", "take"):
+        before = server.counters()["cpu"]
+        result = run([*command, what, batch, count], OTHER)
+        total["cpu"] += (server.counters()["cpu"] - before) * 1e6 / count
+        total[what] = result["per_s"]
+        total["seconds"] += count / result["per_s"]
+    return {**total, "per_s": count / total["seconds"]}
+
+
+def one_batch(
+    server: Server, report: Report, rounds: int, batch: int, peer: bool
+) -> None:
+    sides = {"ours": lambda: both_ways(server, [OUT / "queue", server.url], batch)}
+    if peer:
+        script = OUT / "node" / "bullmq.js"
+        sides["bullmq"] = lambda: both_ways(
+            server, ["node", script, server.port], batch
+        )
+    results = in_turns(rounds, **sides)
+    report.raw[f"queue, batch {batch}"] = results
+    for name, found in results.items():
+        report.row(f"batch {batch}, {name}: server CPU", median(found, "cpu"), "us")
+        report.row(f"batch {batch}, {name}: messages", median(found, "per_s"), "/s")
+    if peer:
+        ratio = median(results["bullmq"], "cpu") / median(results["ours"], "cpu")
+        report.row("    server CPU, BullMQ / ours", ratio, "x", GOALS[batch])
+
+
+def eight_threads(server: Server, report: Report, given: argparse.Namespace) -> None:
+    def side(kind: str) -> dict:
+        server.redis.flushall()
+        return run(worker("messages", kind, server.url, 8, given.seconds), ANY)
+
+    results = in_turns(
+        given.rounds,
+        ours=lambda: side("interlock"),
+        redis_py=lambda: side("redis-py"),
+    )
+    report.raw["queue, 8 Python threads"] = results
+    ours, theirs = (median(found, "per_s") for found in results.values())
+    report.row("8 Python threads, push and pop: ours", ours, "/s")
+    report.row("8 Python threads: redis-py, LPUSH and RPOP", theirs, "/s")
+    report.row("    ours / redis-py", ours / theirs, "x", ">= 2")
