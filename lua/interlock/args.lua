@@ -74,6 +74,24 @@ function args.text(what, value)
   return value
 end
 
+--- One of some words; the answer is what stands for it.
+---@param what string
+---@param value any
+---@param choices table<string, any>
+---@return any
+function args.one_of(what, value, choices)
+  local found = choices[value]
+  if found == nil then
+    local words = {}
+    for word in pairs(choices) do
+      words[#words + 1] = word
+    end
+    table.sort(words)
+    refuse(what, "one of " .. table.concat(words, ", "), value)
+  end
+  return found
+end
+
 --- A function or a table that can be called.
 ---@param what string
 ---@param value any

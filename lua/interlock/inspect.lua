@@ -7,6 +7,12 @@ local constants = require "interlock.constants"
 
 local states = constants.names("ILK_INFO_")
 
+-- What a name may belong to, by the name of the method that makes one.
+local kinds = {}
+for bit, name in pairs(constants.names("ILK_KIND_")) do
+  kinds[name == "sticky" and "event" or name] = bit
+end
+
 ---@class interlock.Waiter
 ---@field label string the waiting client, host:pid by default
 ---@field token string under which it will hold
@@ -65,15 +71,18 @@ function inspect.inspect(client, name)
 end
 
 --- Names of locks that are held or awaited or were within the last day. The
---- whole key space is walked: for operators. client:ls(pattern)
+--- whole key space is walked: for operators. client:ls(pattern, kind)
 ---@param client interlock.Client
 ---@param pattern string? a glob as Redis' KEYS takes it; nil for all
+---@param kind string? of what: lock (default), semaphore, election, signal,
+---  event, barrier, latch or queue
 ---@return string[]? names in byte order
 ---@return string? msg
 ---@return integer? code
-function inspect.ls(client, pattern)
+function inspect.ls(client, pattern, kind)
   args.optional_bytes("pattern", pattern)
-  local list, msg, code = core.ilk_list_open(client._handle, pattern)
+  local bit = args.one_of("kind", kind or "lock", kinds)
+  local list, msg, code = core.ilk_list_open_kinds(client._handle, bit, pattern)
   if not list then
     return nil, msg, code
   end

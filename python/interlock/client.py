@@ -251,19 +251,23 @@ class Client(Columns):
         return _semaphore.inspect(self, name)
 
     @overload
-    def ls(self, pattern: str | None = None) -> list[str]: ...
+    def ls(self, pattern: str | None = None, *, kind: str = "lock") -> list[str]: ...
     @overload
-    def ls(self, pattern: bytes) -> list[bytes]: ...
-    def ls(self, pattern: str | bytes | None = None) -> list[str] | list[bytes]:
+    def ls(self, pattern: bytes, *, kind: str = "lock") -> list[bytes]: ...
+    def ls(
+        self, pattern: str | bytes | None = None, *, kind: str = "lock"
+    ) -> list[str] | list[bytes]:
         """The names that are locked or awaited, or were within the last day.
 
-        ``pattern`` is a glob as Redis' KEYS takes it; bytes give bytes. The
-        whole key space is walked: this is for operators.
+        ``pattern`` is a glob as Redis' KEYS takes it; bytes give bytes.
+        ``kind`` asks for the names of something else: semaphore, election,
+        signal, event, barrier, latch or queue. The whole key space is walked:
+        this is for operators.
 
-        Raises: ConnectionError, AuthError. Blocks: some round trips.
-        Thread: any thread.
+        Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
+        trips. Thread: any thread.
         """
-        names = _inspect.ls(self, pattern)
+        names = _inspect.ls(self, pattern, kind)
         if isinstance(pattern, bytes):
             return names
         return [name.decode("utf-8", "surrogateescape") for name in names]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from . import _ffi
+from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import Name
 
@@ -19,6 +19,18 @@ STATES = {
     lib.ILK_INFO_FOREIGN: "foreign",
     lib.ILK_INFO_READERS: "readers",
     lib.ILK_INFO_REDISSON: "redisson",
+}
+
+# What a name may belong to, by the name of the method that makes one.
+KINDS = {
+    "lock": lib.ILK_KIND_LOCK,
+    "semaphore": lib.ILK_KIND_SEMAPHORE,
+    "election": lib.ILK_KIND_ELECTION,
+    "signal": lib.ILK_KIND_SIGNAL,
+    "event": lib.ILK_KIND_STICKY,
+    "barrier": lib.ILK_KIND_BARRIER,
+    "latch": lib.ILK_KIND_LATCH,
+    "queue": lib.ILK_KIND_QUEUE,
 }
 
 
@@ -84,14 +96,18 @@ def inspect(client: Client, name: Name) -> Info:
     )
 
 
-def ls(client: Client, pattern: str | bytes | None) -> list[bytes]:
+def ls(client: Client, pattern: str | bytes | None, kind: str) -> list[bytes]:
     """See :meth:`Client.ls`."""
+    if kind not in KINDS:
+        known = ", ".join(KINDS)
+        raise errors.InvalidError(f"kind must be one of {known}, got {kind!r}")
     raw = None if pattern is None else _ffi.name_bytes(pattern, "pattern")
     out = ffi.new("ilk_list **")
     _ffi.call(
-        lib.ilk_list_open,
+        lib.ilk_list_open_kinds,
         out,
         client._live(),
+        KINDS[kind],
         ffi.NULL if raw is None else raw,
         0 if raw is None else len(raw),
     )

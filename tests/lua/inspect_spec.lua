@@ -57,6 +57,8 @@ describe("inspection", function()
 
     assert.same(names, client:ls(name .. "-*"))
     assert.same({}, client:ls("nothing-like-it"))
+    assert.same({}, client:ls(name .. "-*", "queue"))
+    assert.has_error(function() client:ls("*", "loch") end)
     assert.is_true(#client:ls() >= 3)
   end)
 

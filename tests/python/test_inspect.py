@@ -83,5 +83,8 @@ def test_ls_finds_names_by_a_pattern(client, name):
         assert client.ls(f"{name}:a".encode()) == [plain.encode()]
         assert plain in client.ls()
     assert client.ls(f"{name}:nothing*") == []
+    assert client.ls(f"{name}*", kind="queue") == []
+    with pytest.raises(interlock.InvalidError, match="kind must be one of lock"):
+        client.ls(kind="loch")
     with pytest.raises(TypeError):
         client.ls(7)
