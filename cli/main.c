@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_lock, &cli_inspect, &cli_ls,      &cli_break,
-    &cli_demo, &cli_server,  &cli_version, &cli_demo_seller,
+    &cli_lock,    &cli_semaphore, &cli_elect,   &cli_wait_for, &cli_signal,
+    &cli_event,   &cli_queue,     &cli_inspect, &cli_ls,       &cli_break,
+    &cli_demo,    &cli_server,    &cli_version, &cli_demo_seller,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -22,7 +23,7 @@ static const struct cli_option options[] = {
 static const struct cli_command program = {
     .name = NULL,
     .synopsis = "COMMAND [ARG...]",
-    .summary = "Locks that many processes share through one Redis or Valkey.",
+    .summary = "Many processes act as one, through one Redis or Valkey.",
     .options = options,
     .in_order = 1,
 };
@@ -72,7 +73,7 @@ static void overview(FILE *file)
     }
     fputs("  help       Show this text, or that of a command.\n"
           "\nTimes are written 10, 10s, 250ms, 2m, 1h or 1d.\n"
-          "Exit statuses: 0 done, 1 no, 64 usage, 65 no lock at that key,\n"
+          "Exit statuses: 0 done, 1 no, 64 usage, 65 other data at that key,\n"
           "69 server unreachable, 70 internal, 71 system, 74 output;\n"
           "'interlock lock' has more, see its help.\n",
           file);
@@ -100,8 +101,7 @@ static int dispatch(struct cli_args *args)
     const struct cli_command *command;
 
     if (!name)
-        return cli_usage(args, "which command? there are lock, inspect, ls, "
-                               "break, demo, server, version and help");
+        return cli_usage(args, "which command? 'interlock help' lists them");
     if (strcmp(name, "help") == 0)
         return help(args);
     command = find(name);

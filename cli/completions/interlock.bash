@@ -7,8 +7,23 @@ _interlock_options() {
         echo --ttl --wait --no-renew --max-hold --barge --shared \
             --conflict-exit-code --kill-after --hex --url --help
         ;;
-    inspect) echo --json --hex --url --help ;;
-    ls) echo --quiet --json --url --help ;;
+    semaphore)
+        echo --limit --permits --ttl --wait --no-renew --max-hold --barge \
+            --conflict-exit-code --kill-after --hex --url --help
+        ;;
+    elect)
+        echo --ttl --value --identity --once --wait --conflict-exit-code \
+            --kill-after --hex --url --help
+        ;;
+    wait) echo --timeout --all --pattern --json --url --help ;;
+    signal) echo --one --json --hex --url --help ;;
+    event) echo --timeout --ttl --json --hex --url --help ;;
+    queue)
+        echo --timeout --lease --delay --id --filo --count --reason --json \
+            --hex --url --help
+        ;;
+    inspect) echo --kind --json --hex --url --help ;;
+    ls) echo --kind --quiet --json --url --help ;;
     break) echo --token --json --hex --url --help ;;
     demo)
         echo --processes --items --no-lock --lease --think --json --url \
@@ -25,11 +40,17 @@ _interlock_takes_value() {
     case $1 in
     --ttl | --wait | --max-hold | --conflict-exit-code | --kill-after | \
         --url | --token | --processes | --items | --lease | --think | \
-        --timeout)
+        --timeout | --limit | --permits | --value | --identity | --delay | \
+        --id | --count | --reason | --kind)
         return 0
         ;;
     esac
     return 1
+}
+
+# Whether a command runs another one behind its NAME.
+_interlock_runs() {
+    [[ $1 == lock || $1 == semaphore || $1 == elect ]]
 }
 
 # Set `command`, and `words` to the number of its words before the cursor.
@@ -40,7 +61,7 @@ _interlock_parse() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         if _interlock_takes_value "${COMP_WORDS[i]}"; then
             ((i++))
-        elif [[ ${COMP_WORDS[i]} == -- && $command == lock ]]; then
+        elif [[ ${COMP_WORDS[i]} == -- ]] && _interlock_runs "$command"; then
             words=$((words < 1 ? 1 : words))
         elif [[ ${COMP_WORDS[i]} != -* && -z $command ]]; then
             command=${COMP_WORDS[i]}
@@ -54,16 +75,20 @@ _interlock() {
     local command words
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local all="lock inspect ls break demo server version help"
+    local all="lock semaphore elect wait signal event queue inspect ls break
+        demo server version help"
+    local kinds="lock semaphore election signal event barrier latch queue"
 
     COMPREPLY=()
     _interlock_parse
     if _interlock_takes_value "$previous"; then
-        [[ $previous == --wait ]] &&
+        [[ $previous == --wait || $previous == --timeout ]] &&
             mapfile -t COMPREPLY < <(compgen -W "forever 0" -- "$current")
+        [[ $previous == --kind ]] &&
+            mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$current")
         return
     fi
-    if [[ $command == lock && $words -ge 2 ]]; then
+    if _interlock_runs "$command" && [[ $words -ge 2 ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     elif [[ $current == -* ]]; then
         mapfile -t COMPREPLY < \
@@ -72,7 +97,12 @@ _interlock() {
         mapfile -t COMPREPLY < <(compgen -W "$all" -- "$current")
     elif [[ $command == server && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "status stop" -- "$current")
-    elif [[ $command == lock && $words -eq 1 ]]; then
+    elif [[ $command == event && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "set clear wait show" -- "$current")
+    elif [[ $command == queue && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "push pop reserve ack nack bury len \
+            peek dead requeue purge show" -- "$current")
+    elif _interlock_runs "$command" && [[ $words -eq 1 ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$current")
     fi
 }

@@ -9,8 +9,11 @@ import pytest
 from shell import ROOT
 
 CLI = ROOT / "cli"
-HOLDING = ["lock"]  # their standard output is CMD's
-COMMANDS = ["lock", "inspect", "ls", "break", "demo", "server", "version"]
+HOLDING = ["lock", "semaphore", "elect"]  # their standard output is CMD's
+COMMANDS = [
+    *HOLDING, "wait", "signal", "event", "queue", "inspect", "ls", "break", "demo",
+    "server", "version",
+]  # fmt: skip
 
 
 def options_in_source(command):
@@ -160,6 +163,10 @@ def test_bash_completes_commands():
     assert sorted(complete("server", "")) == ["status", "stop"]
     assert complete("lock", "--wait", "f") == ["forever"]
     assert set(complete("lock", "name", "unam")) == {"uname"}
+    assert complete("elect", "name", "--", "unam") == ["uname"]
+    assert complete("queue", "pu") == ["push", "purge"]
+    assert complete("event", "s") == ["set", "show"]
+    assert complete("ls", "--kind", "ba") == ["barrier"]
 
 
 def values_by_option():
