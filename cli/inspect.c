@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c -- `interlock inspect`: who holds a name, and who waits. */
-#include "cli.h"
+#include "facts.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
+enum { KEY_KIND = CLI_KEY };
+
 static const struct cli_option options[] = {
-    CLI_OPTION_JSON, CLI_OPTION_HEX, CLI_OPTION_URL,
-    CLI_OPTION_HELP, CLI_OPTION_END,
+    {"kind", "KIND", "what NAME is; default lock", KEY_KIND, 0},
+    CLI_OPTION_JSON,
+    CLI_OPTION_HEX,
+    CLI_OPTION_URL,
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
 };
 
 const char *cli_state_name(int32_t state)
@@ -45,6 +51,7 @@ static void print_json(struct cli_bytes name, const ilk_info *info)
     holder.data = ilk_info_holder(info, &holder.len);
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
+    cli_json_text(&json, "kind", "lock");
     cli_json_bytes(&json, "name", name);
     cli_json_text(&json, "state", cli_state_name(ilk_info_get_state(info)));
     cli_json_bytes(&json, "holder", holder);
@@ -121,46 +128,54 @@ static void print_text(struct cli_bytes name, const ilk_info *info)
     print_line(info);
 }
 
-static int inspect(const struct cli_args *args, struct cli_bytes name)
+int cli_look_at_lock(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
-    ilk_client *client = NULL;
     ilk_info *info = NULL;
-    ilk_status st;
-    int status = cli_connect(args, &client);
+    ilk_status st = ilk_inspect(&info, client, name.data, name.len, &err);
 
-    if (status != CLI_OK)
-        return status;
-    st = ilk_inspect(&info, client, name.data, name.len, &err);
     if (st != ILK_OK)
-        status = cli_fail(st, &err);
-    else if (args->json)
+        return cli_fail(st, &err);
+    if (as_json)
         print_json(name, info);
     else
         print_text(name, info);
     ilk_info_free(info);
-    ilk_client_free(client);
-    return status;
+    return CLI_OK;
 }
 
 static int run(struct cli_args *args)
 {
+    const struct cli_kind *kind = cli_kind_named("lock");
+    ilk_client *client = NULL;
     struct cli_bytes name;
     const char *value;
+    int key, status;
 
-    if (cli_args_next(args, &value) != 0)
+    while ((key = cli_args_next(args, &value)) > 0) {
+        kind = cli_take_kind(args, value); /* the only option of its own */
+        if (!kind)
+            return args->status;
+    }
+    if (key < 0)
         return args->status;
     if (cli_args_name(args, cli_args_word(args), &name) || cli_args_done(args))
         return args->status;
-    return inspect(args, name);
+    status = cli_connect(args, &client);
+    if (status == CLI_OK)
+        status = kind->look(client, name, args->json);
+    ilk_client_free(client);
+    return status;
 }
 
 const struct cli_command cli_inspect = {
     .name = "inspect",
     .synopsis = "NAME",
-    .summary = "Show who holds the lock NAME and who waits for it.",
-    .about = "The state is free, held, readers, foreign (held by another\n"
-             "library) or redisson. Times are the server's.\n",
+    .summary = "Show who holds NAME and who waits for it.",
+    .about = "The state of a lock is free, held, readers, foreign (held by\n"
+             "another library) or redisson. Times are the server's. KIND is\n"
+             "lock, semaphore, election, signal, event, barrier, latch or\n"
+             "queue.\n",
     .options = options,
     .run = run,
 };
