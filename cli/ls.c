@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* ls.c -- `interlock ls`: the names in use, each with its state. */
-#include "cli.h"
+#include "facts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_QUIET = CLI_KEY };
+enum { KEY_KIND = CLI_KEY, KEY_QUIET };
 
 static const struct cli_option options[] = {
+    {"kind", "KIND", "only these; default all kinds", KEY_KIND, 0},
     {"quiet", NULL, "print names only, one on a line", KEY_QUIET, 'q'},
     CLI_OPTION_JSON,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
+};
+
+/* What is told of one name. */
+struct finding {
+    const char *kind;
+    struct cli_bytes name;
+    char state[32], label[160];
+    int64_t ttl_ms; /* -1 no end */
+    int64_t waiters, fence;
+    int taken; /* by somebody, so that a lease and a holder are to be told */
 };
 
 /* What a finding is turned into: rows of a table, or members of an array. */
@@ -23,19 +34,16 @@ struct output {
     int as_json;
 };
 
-static void add_json(struct cli_json *json, struct cli_bytes name,
-                     const ilk_info *info)
+static void add_json(struct cli_json *json, const struct finding *finding)
 {
     cli_json_open(json, NULL, '{');
-    cli_json_bytes(json, "name", name);
-    cli_json_text(json, "state",
-                  info ? cli_state_name(ilk_info_get_state(info)) : "other");
-    if (info) {
-        cli_json_text(json, "label", ilk_info_label(info));
-        cli_json_int(json, "ttl_ms", ilk_info_ttl_ms(info));
-        cli_json_int(json, "fence", ilk_info_fence(info));
-        cli_json_int(json, "waiters", ilk_info_waiters(info));
-    }
+    cli_json_text(json, "kind", finding->kind);
+    cli_json_bytes(json, "name", finding->name);
+    cli_json_text(json, "state", finding->state);
+    cli_json_text(json, "label", finding->label);
+    cli_json_int(json, "ttl_ms", finding->ttl_ms);
+    cli_json_int(json, "fence", finding->fence);
+    cli_json_int(json, "waiters", finding->waiters);
     cli_json_close(json, '}');
 }
 
@@ -47,20 +55,20 @@ static char *number(int64_t value)
     return strdup(text);
 }
 
-static char *lease(const ilk_info *info)
+static char *lease(const struct finding *finding)
 {
     char *out = NULL;
     size_t out_len;
     FILE *file;
 
-    if (ilk_info_get_state(info) == ILK_INFO_FREE)
+    if (!finding->taken)
         return strdup("-");
-    if (ilk_info_ttl_ms(info) < 0)
+    if (finding->ttl_ms < 0)
         return strdup("no end");
     file = open_memstream(&out, &out_len);
     if (!file)
         return NULL;
-    cli_put_duration(file, ilk_info_ttl_ms(info));
+    cli_put_duration(file, finding->ttl_ms);
     if (fclose(file) != 0) {
         free(out);
         return NULL;
@@ -68,35 +76,118 @@ static char *lease(const ilk_info *info)
     return out;
 }
 
-static void add_row(struct cli_table *table, struct cli_bytes name,
-                    const ilk_info *info)
+static void add_row(struct cli_table *table, const struct finding *finding)
 {
-    const char *label = info ? ilk_info_label(info) : "";
-
-    cli_table_add(table, cli_text(name.data, name.len));
-    cli_table_text(table,
-                   info ? cli_state_name(ilk_info_get_state(info)) : "other");
-    cli_table_text(table, label[0] ? label : "-");
-    cli_table_add(table, info ? lease(info) : strdup("-"));
-    cli_table_add(table, number(info ? ilk_info_waiters(info) : 0));
-    cli_table_add(table, number(info ? ilk_info_fence(info) : 0));
+    cli_table_add(table, cli_text(finding->name.data, finding->name.len));
+    cli_table_text(table, finding->kind);
+    cli_table_text(table, finding->state);
+    cli_table_text(table, finding->label[0] ? finding->label : "-");
+    cli_table_add(table, lease(finding));
+    cli_table_add(table, number(finding->waiters));
+    cli_table_add(table, number(finding->fence));
 }
 
-/* Look at one name. A key that is no lock any more is no reason to stop. */
-static int add_name(struct output *output, ilk_client *client,
+/* ---- looking ------------------------------------------------------------ */
+
+static void set_text(char *out, size_t room, const char *text)
+{
+    snprintf(out, room, "%s", text);
+}
+
+static ilk_status see_lock(ilk_client *client, struct finding *finding,
+                           ilk_error *err)
+{
+    ilk_info *info = NULL;
+    ilk_status st =
+        ilk_inspect(&info, client, finding->name.data, finding->name.len, err);
+
+    if (st != ILK_OK)
+        return st;
+    set_text(finding->state, sizeof finding->state,
+             cli_state_name(ilk_info_get_state(info)));
+    set_text(finding->label, sizeof finding->label, ilk_info_label(info));
+    finding->taken = ilk_info_get_state(info) != ILK_INFO_FREE;
+    finding->ttl_ms = ilk_info_ttl_ms(info);
+    finding->waiters = ilk_info_waiters(info);
+    finding->fence = ilk_info_fence(info);
+    ilk_info_free(info);
+    return ILK_OK;
+}
+
+static ilk_status see_semaphore(ilk_client *client, struct finding *finding,
+                                ilk_error *err)
+{
+    ilk_info *info = NULL;
+    ilk_status st = ilk_semaphore_inspect(&info, client, finding->name.data,
+                                          finding->name.len, err);
+
+    if (st != ILK_OK)
+        return st;
+    snprintf(finding->state, sizeof finding->state, "%" PRId64 " of %" PRId64,
+             ilk_info_used(info), ilk_info_limit(info));
+    set_text(finding->label, sizeof finding->label, ilk_info_label(info));
+    finding->taken = ilk_info_used(info) > 0;
+    finding->ttl_ms = ilk_info_ttl_ms(info);
+    finding->waiters = ilk_info_waiters(info);
+    finding->fence = ilk_info_fence(info);
+    ilk_info_free(info);
+    return ILK_OK;
+}
+
+static ilk_status see_election(ilk_client *client, struct finding *finding,
+                               ilk_error *err)
+{
+    ilk_election *election = NULL;
+    ilk_leader *leader = NULL;
+    ilk_status st = ilk_election_open(&election, client, finding->name.data,
+                                      finding->name.len, NULL, err);
+
+    if (st == ILK_OK)
+        st = ilk_election_leader(&leader, election, err);
+    if (st == ILK_OK) {
+        finding->taken = ilk_leader_value(leader, NULL) != NULL;
+        set_text(finding->state, sizeof finding->state,
+                 finding->taken ? "led" : "vacant");
+        set_text(finding->label, sizeof finding->label,
+                 ilk_leader_label(leader));
+        finding->ttl_ms = ilk_leader_ttl_ms(leader);
+        finding->waiters = ilk_leader_candidates(leader);
+        finding->fence = ilk_leader_term(leader);
+    }
+    ilk_leader_free(leader);
+    ilk_election_free(election);
+    return st;
+}
+
+static ilk_status see(ilk_client *client, int32_t kind, struct finding *finding,
+                      ilk_error *err)
+{
+    switch (kind) {
+    case ILK_KIND_LOCK: return see_lock(client, finding, err);
+    case ILK_KIND_SEMAPHORE: return see_semaphore(client, finding, err);
+    case ILK_KIND_ELECTION: return see_election(client, finding, err);
+    default:
+        set_text(finding->state, sizeof finding->state, "in use");
+        return ILK_OK;
+    }
+}
+
+/* Look at one name. A key of another type by now is no reason to stop. */
+static int add_name(struct output *output, ilk_client *client, int32_t kind,
                     struct cli_bytes name)
 {
+    struct finding finding = {.kind = cli_kind_of(kind)->name, .name = name};
     ilk_error err = {0, ""};
-    ilk_info *info = NULL;
-    ilk_status st = ilk_inspect(&info, client, name.data, name.len, &err);
+    ilk_status st = see(client, kind, &finding, &err);
 
     if (st != ILK_OK && st != ILK_ETYPE)
         return cli_fail(st, &err);
+    if (st == ILK_ETYPE)
+        set_text(finding.state, sizeof finding.state, "other");
     if (output->as_json)
-        add_json(&output->json, name, info);
+        add_json(&output->json, &finding);
     else
-        add_row(&output->table, name, info);
-    ilk_info_free(info);
+        add_row(&output->table, &finding);
     return CLI_OK;
 }
 
@@ -110,21 +201,22 @@ static struct cli_bytes name_at(const ilk_list *list, size_t index)
 
 static int print_states(ilk_client *client, const ilk_list *list, int as_json)
 {
-    static const char *const heads[] = {"NAME",  "STATE",   "HOLDER",
+    static const char *const heads[] = {"NAME",  "KIND",    "STATE", "HOLDER",
                                         "LEASE", "WAITERS", "FENCE"};
     struct output output = {.as_json = as_json};
     size_t i, count = ilk_list_count(list);
     int status = CLI_OK;
 
-    cli_table_init(&output.table, 6);
-    for (i = 0; i < 6; i++)
+    cli_table_init(&output.table, 7);
+    for (i = 0; i < 7; i++)
         cli_table_text(&output.table, heads[i]);
     if (as_json) {
         cli_json_begin(&output.json, stdout);
         cli_json_open(&output.json, NULL, '[');
     }
     for (i = 0; i < count && status == CLI_OK; i++)
-        status = add_name(&output, client, name_at(list, i));
+        status =
+            add_name(&output, client, ilk_list_kind(list, i), name_at(list, i));
     if (as_json) {
         cli_json_close(&output.json, ']');
         cli_json_end(&output.json);
@@ -148,8 +240,13 @@ static int print_names(const ilk_list *list)
     return CLI_OK;
 }
 
-static int list_names(const struct cli_args *args, const char *pattern,
-                      int quiet)
+struct ls_args {
+    const struct cli_kind *kind;
+    const char *pattern;
+    int quiet;
+};
+
+static int list_names(const struct cli_args *args, const struct ls_args *with)
 {
     ilk_error err = {0, ""};
     ilk_client *client = NULL;
@@ -159,11 +256,12 @@ static int list_names(const struct cli_args *args, const char *pattern,
 
     if (status != CLI_OK)
         return status;
-    st = ilk_list_open(&list, client, pattern, pattern ? strlen(pattern) : 0,
-                       &err);
+    st = ilk_list_open_kinds(
+        &list, client, with->kind ? (uint32_t)with->kind->bit : 0,
+        with->pattern, with->pattern ? strlen(with->pattern) : 0, &err);
     if (st != ILK_OK)
         status = cli_fail(st, &err);
-    else if (quiet && !args->json)
+    else if (with->quiet && !args->json)
         status = print_names(list);
     else
         status = print_states(client, list, args->json);
@@ -174,26 +272,31 @@ static int list_names(const struct cli_args *args, const char *pattern,
 
 static int run(struct cli_args *args)
 {
-    const char *value, *pattern;
-    int key, quiet = 0;
+    struct ls_args with = {.quiet = 0};
+    const char *value;
+    int key;
 
-    while ((key = cli_args_next(args, &value)) > 0)
-        quiet = 1; /* the only option of its own */
+    while ((key = cli_args_next(args, &value)) > 0) {
+        if (key == KEY_QUIET)
+            with.quiet = 1;
+        else if (!(with.kind = cli_take_kind(args, value)))
+            return args->status;
+    }
     if (key < 0)
         return args->status;
-    pattern = cli_args_word(args);
+    with.pattern = cli_args_word(args);
     if (cli_args_done(args))
         return args->status;
-    return list_names(args, pattern, quiet);
+    return list_names(args, &with);
 }
 
 const struct cli_command cli_ls = {
     .name = "ls",
     .synopsis = "[PATTERN]",
-    .summary = "List the locks in use, or used within the last day.",
+    .summary = "List the names in use, or used not long ago.",
     .about = "PATTERN is a glob as Redis' KEYS takes it, such as 'orders.*'.\n"
              "The whole key space is walked in small steps. A key that is\n"
-             "no lock any more has the state 'other'.\n",
+             "of another type by now has the state 'other'.\n",
     .options = options,
     .run = run,
 };

@@ -49,6 +49,7 @@ int cli_exit_status(ilk_status status)
     switch (status) {
     case ILK_OK: return CLI_OK;
     case ILK_EINVAL: return CLI_USAGE;
+    case ILK_EDIFFERS:
     case ILK_ETYPE: return CLI_DATA;
     case ILK_ENOMEM:
     case ILK_ESYSTEM: return CLI_SYSTEM;

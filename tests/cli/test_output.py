@@ -146,7 +146,8 @@ def test_ls_for_people_has_columns(shell, name):
 
     table = shell.run("ls", f"{name}.*").stdout.decode().splitlines()
 
-    assert table[0].split() == ["NAME", "STATE", "HOLDER", "LEASE", "WAITERS", "FENCE"]
+    heads = ["NAME", "KIND", "STATE", "HOLDER", "LEASE", "WAITERS", "FENCE"]
+    assert table[0].split() == heads
     assert table[1].startswith(f"{name}.b\\x1b ")
     assert (
         len({line.index(word) for line, word in zip(table, ["STATE", "free", "held"])})

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""`interlock elect`: CMD only while leading."""
+
+import json
+import signal
+
+from shell import wait_until
+
+LEAD = ("--", "sh", "-c", "echo leads $INTERLOCK_FENCE; exec sleep 60")
+
+
+def term_of(candidate):
+    """Wait until it leads; the term."""
+    word, term = candidate.stdout.readline().split()
+    assert word == b"leads"
+    return int(term)
+
+
+def look(shell, name):
+    done = shell.run("inspect", name, "--kind", "election", "--json")
+    return json.loads(done.stdout)
+
+
+def stand_by(shell, name, *options):
+    before = look(shell, name)["candidates"]
+    candidate = shell.start("elect", name, *options, *LEAD)
+    wait_until(lambda: look(shell, name)["candidates"] == before + 1, "a candidate")
+    return candidate
+
+
+def test_the_next_leads_when_the_leader_resigns(shell, name):
+    leader = shell.start("elect", name, "--value", "host-a", *LEAD)
+    first = term_of(leader)
+    next_one = stand_by(shell, name)
+
+    found = look(shell, name)
+    assert (found["term"], found["value"]) == (first, "host-a")
+    leader.terminate()
+    assert term_of(next_one) > first
+    assert leader.wait(20) == 128 + signal.SIGTERM
+
+
+def test_the_next_leads_when_the_leader_is_killed(shell, name):
+    leader = shell.start("elect", name, "--ttl", "500ms", *LEAD)
+    first = term_of(leader)
+    next_one = stand_by(shell, name, "--ttl", "500ms")
+
+    leader.kill()
+    assert term_of(next_one) > first
+
+
+def test_who_lost_it_starts_the_command_again_at_its_next_election(shell, server, name):
+    leader = shell.start("elect", name, "--ttl", "400ms", *LEAD)
+    first = term_of(leader)
+
+    server.call("DEL", f"ilk:election:{{{name}}}")
+    assert term_of(leader) > first
+
+
+def test_once_ends_with_the_leadership(shell, server, name):
+    leader = shell.start("elect", name, "--once", "--ttl", "400ms", *LEAD)
+    term_of(leader)
+
+    server.call("DEL", f"ilk:election:{{{name}}}")
+    assert leader.wait(20) == 76
+    assert b"the leadership was lost" in leader.stderr.read()
+
+
+def test_a_command_that_ends_resigns(shell, name):
+    assert shell.run("elect", name, "--", "sh", "-c", "exit 3").returncode == 3
+    assert shell.run("elect", name, "--wait", "0", "true").returncode == 0
+
+
+def test_not_elected_in_time(shell, name):
+    term_of(shell.start("elect", name, *LEAD))
+
+    assert shell.run("elect", name, "--wait", "100ms", "true").returncode == 75
+    done = shell.run("elect", name, "--wait", "0", "--conflict-exit-code", "3", "true")
+    assert done.returncode == 3
+
+
+def test_an_identity_leads_on_in_its_term(shell, name):
+    words = ("elect", name, "--identity", "me", "--ttl", "20s", *LEAD)
+    leader = shell.start(*words)
+    first = term_of(leader)
+    leader.kill()
+    leader.wait(20)
+
+    assert term_of(shell.start(*words)) == first
+
+
+def test_ls_has_elections(shell, name):
+    term = term_of(shell.start("elect", name, *LEAD))
+
+    found = json.loads(shell.run("ls", name, "--json").stdout)
+    told = [(one["kind"], one["state"], one["fence"]) for one in found]
+    assert told == [("election", "led", term)]
