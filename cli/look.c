@@ -109,12 +109,89 @@ static int look_at_election(ilk_client *client, struct cli_bytes name,
     return status;
 }
 
+/* ---- event, barrier, latch ---------------------------------------------- */
+
+static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
+{
+    ilk_error err = {0, ""};
+    ilk_sticky *event = NULL;
+    struct cli_facts facts;
+    struct cli_bytes data;
+    ilk_status st =
+        ilk_sticky_open(&event, client, name.data, name.len, NULL, &err);
+    int status;
+
+    if (st == ILK_OK)
+        st = ilk_sticky_read(event, &err);
+    status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+    if (st == ILK_OK) {
+        data.data = ilk_sticky_data(event, &data.len);
+        cli_facts_begin(&facts, as_json, "event", name);
+        cli_fact_text(&facts, "state",
+                      ilk_sticky_is_set(event) ? "set" : "clear");
+        cli_fact_int(&facts, "generation", ilk_sticky_generation(event));
+        cli_fact_bytes(&facts, "data", data);
+        cli_facts_end(&facts);
+    }
+    ilk_sticky_free(event);
+    return status;
+}
+
+/* Looking asks for no number of parties, so any will do. */
+static int look_at_barrier(ilk_client *client, struct cli_bytes name,
+                           int as_json)
+{
+    ilk_error err = {0, ""};
+    ilk_barrier *barrier = NULL;
+    struct cli_facts facts;
+    int64_t waiting = 0;
+    ilk_status st =
+        ilk_barrier_open(&barrier, client, name.data, name.len, 1, NULL, &err);
+    int status;
+
+    if (st == ILK_OK)
+        st = ilk_barrier_waiting(barrier, &waiting, &err);
+    status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+    if (st == ILK_OK) {
+        cli_facts_begin(&facts, as_json, "barrier", name);
+        cli_fact_int(&facts, "waiting", waiting);
+        cli_facts_end(&facts);
+    }
+    ilk_barrier_free(barrier);
+    return status;
+}
+
+static int look_at_latch(ilk_client *client, struct cli_bytes name, int as_json)
+{
+    ilk_error err = {0, ""};
+    ilk_latch *latch = NULL;
+    struct cli_facts facts;
+    int64_t left = 0;
+    ilk_status st =
+        ilk_latch_open(&latch, client, name.data, name.len, 1, NULL, &err);
+    int status;
+
+    if (st == ILK_OK)
+        st = ilk_latch_count(latch, &left, &err);
+    status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+    if (st == ILK_OK) {
+        cli_facts_begin(&facts, as_json, "latch", name);
+        cli_fact_int(&facts, "left", left);
+        cli_facts_end(&facts);
+    }
+    ilk_latch_free(latch);
+    return status;
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 static const struct cli_kind kinds[] = {
     {"lock", ILK_KIND_LOCK, cli_look_at_lock},
     {"semaphore", ILK_KIND_SEMAPHORE, look_at_semaphore},
     {"election", ILK_KIND_ELECTION, look_at_election},
+    {"event", ILK_KIND_STICKY, look_at_event},
+    {"barrier", ILK_KIND_BARRIER, look_at_barrier},
+    {"latch", ILK_KIND_LATCH, look_at_latch},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
