@@ -137,50 +137,39 @@ static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
     return status;
 }
 
-/* Looking asks for no number of parties, so any will do. */
 static int look_at_barrier(ilk_client *client, struct cli_bytes name,
                            int as_json)
 {
     ilk_error err = {0, ""};
-    ilk_barrier *barrier = NULL;
     struct cli_facts facts;
-    int64_t waiting = 0;
-    ilk_status st =
-        ilk_barrier_open(&barrier, client, name.data, name.len, 1, NULL, &err);
-    int status;
+    int64_t parties = 0, waiting = 0;
+    ilk_status st = ilk_barrier_inspect(client, name.data, name.len, &parties,
+                                        &waiting, &err);
 
-    if (st == ILK_OK)
-        st = ilk_barrier_waiting(barrier, &waiting, &err);
-    status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
-    if (st == ILK_OK) {
-        cli_facts_begin(&facts, as_json, "barrier", name);
-        cli_fact_int(&facts, "waiting", waiting);
-        cli_facts_end(&facts);
-    }
-    ilk_barrier_free(barrier);
-    return status;
+    if (st != ILK_OK)
+        return cli_fail(st, &err);
+    cli_facts_begin(&facts, as_json, "barrier", name);
+    cli_fact_int(&facts, "parties", parties);
+    cli_fact_int(&facts, "waiting", waiting);
+    cli_facts_end(&facts);
+    return CLI_OK;
 }
 
 static int look_at_latch(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
-    ilk_latch *latch = NULL;
     struct cli_facts facts;
-    int64_t left = 0;
+    int64_t count = 0, left = 0;
     ilk_status st =
-        ilk_latch_open(&latch, client, name.data, name.len, 1, NULL, &err);
-    int status;
+        ilk_latch_inspect(client, name.data, name.len, &count, &left, &err);
 
-    if (st == ILK_OK)
-        st = ilk_latch_count(latch, &left, &err);
-    status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
-    if (st == ILK_OK) {
-        cli_facts_begin(&facts, as_json, "latch", name);
-        cli_fact_int(&facts, "left", left);
-        cli_facts_end(&facts);
-    }
-    ilk_latch_free(latch);
-    return status;
+    if (st != ILK_OK)
+        return cli_fail(st, &err);
+    cli_facts_begin(&facts, as_json, "latch", name);
+    cli_fact_int(&facts, "count", count);
+    cli_fact_int(&facts, "left", left);
+    cli_facts_end(&facts);
+    return CLI_OK;
 }
 
 /* ---- the table ---------------------------------------------------------- */

@@ -1,21 +1,21 @@
 --@script latch_read keys=1 args=1
---@reply STATE i
+--@reply STATE i i
 --@reply DIFFERS i
 -- SPDX-License-Identifier: MIT
 -- What is left to count.
--- KEYS latch    ARGV initial count
--- returns {STATE, left} | {DIFFERS, the initial count on record}
+-- KEYS latch    ARGV initial count, 0 for whatever is on record
+-- returns {STATE, left, initial} | {DIFFERS, the initial count on record}
 -- Writes nothing.
 --@include number
 --@include latch
 
-local count = number_at(1, 1)
+local count = number_at(1, 0)
 if misuse then
   return misuse
 end
 
 local left, initial = read_latch(KEYS[1], count)
-if initial ~= count then
+if count > 0 and initial ~= count then
   return { DIFFERS, initial }
 end
-return { STATE, left }
+return { STATE, left, initial }

@@ -229,7 +229,7 @@ ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err)
 
 typedef struct counting {
     const ilk_barrier *barrier;
-    int64_t waiting;
+    int64_t waiting, parties;
 } counting;
 
 static void ask_read(ilk__op *op)
@@ -248,6 +248,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return differs(op, self->barrier, reply);
     self->waiting = ilk__script_int(reply, 0);
+    self->parties = ilk__script_int(reply, 1);
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -257,23 +258,33 @@ static const ilk__op_type barrier_read = {.name = "barrier_read",
                                           .ask = ask_read,
                                           .reply = was_read};
 
+/* Fills in the question. */
+static ilk_status read_barrier(ilk_barrier *barrier, counting *question,
+                               ilk_error *err)
+{
+    ilk_status st = ilk__state_enter_verb(&barrier->state, err);
+
+    if (st)
+        return st;
+    question->barrier = barrier;
+    st = ilk__ask(barrier->state.client, &barrier_read, question,
+                  barrier->state.client->opts.reply_timeout_ms, err);
+    ilk__state_leave(&barrier->state);
+    return st;
+}
+
 ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
                                ilk_error *err)
 {
-    counting question = {.barrier = barrier};
+    counting question = {0};
     ilk_status st;
 
     if (!barrier || !out_waiting)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          barrier ? "out_waiting" : "barrier");
-    st = ilk__state_enter_verb(&barrier->state, err);
-    if (st)
-        return st;
-    st = ilk__ask(barrier->state.client, &barrier_read, &question,
-                  barrier->state.client->opts.reply_timeout_ms, err);
+    st = read_barrier(barrier, &question, err);
     if (st == ILK_OK)
         *out_waiting = question.waiting;
-    ilk__state_leave(&barrier->state);
     return st;
 }
 
@@ -333,6 +344,31 @@ ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
         ilk__free(self);
     else
         *out = self;
+    return st;
+}
+
+/* A handle that asks for no number takes what is on record. */
+ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
+                               size_t name_len, int64_t *out_parties,
+                               int64_t *out_waiting, ilk_error *err)
+{
+    counting question = {0};
+    ilk_barrier *self = NULL;
+    ilk_status st;
+
+    if (!out_parties || !out_waiting)
+        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
+                         out_parties ? "out_waiting" : "out_parties");
+    st = ilk_barrier_open(&self, client, name, name_len, 1, NULL, err);
+    if (st)
+        return st;
+    self->parties = 0;
+    st = read_barrier(self, &question, err);
+    if (st == ILK_OK) {
+        *out_parties = question.parties;
+        *out_waiting = question.waiting;
+    }
+    ilk_barrier_free(self);
     return st;
 }
 

@@ -97,7 +97,7 @@ typedef struct counting {
     ilk__change change;
     const ilk_latch *latch;
     int64_t by;
-    int64_t left;
+    int64_t left, count;
 } counting;
 
 static void ask_change(ilk__op *op)
@@ -190,6 +190,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return differs(op, self->latch, reply);
     self->left = ilk__script_int(reply, 0);
+    self->count = ilk__script_int(reply, 1);
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -199,22 +200,32 @@ static const ilk__op_type latch_read = {.name = "latch_read",
                                         .ask = ask_read,
                                         .reply = was_read};
 
+/* Fills in the question. */
+static ilk_status read_latch(ilk_latch *latch, counting *question,
+                             ilk_error *err)
+{
+    ilk_status st = ilk__state_enter_verb(&latch->state, err);
+
+    if (st)
+        return st;
+    question->latch = latch;
+    st = ilk__ask(latch->state.client, &latch_read, question,
+                  latch->state.client->opts.reply_timeout_ms, err);
+    ilk__state_leave(&latch->state);
+    return st;
+}
+
 ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left, ilk_error *err)
 {
-    counting question = {.latch = latch};
+    counting question = {0};
     ilk_status st;
 
     if (!latch || !out_left)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          latch ? "out_left" : "latch");
-    st = ilk__state_enter_verb(&latch->state, err);
-    if (st)
-        return st;
-    st = ilk__ask(latch->state.client, &latch_read, &question,
-                  latch->state.client->opts.reply_timeout_ms, err);
+    st = read_latch(latch, &question, err);
     if (st == ILK_OK)
         *out_left = question.left;
-    ilk__state_leave(&latch->state);
     return st;
 }
 
@@ -273,6 +284,31 @@ ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client, const void *name,
         ilk__free(self);
     else
         *out = self;
+    return st;
+}
+
+/* A handle that asks for no number takes what is on record. */
+ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
+                             size_t name_len, int64_t *out_count,
+                             int64_t *out_left, ilk_error *err)
+{
+    counting question = {0};
+    ilk_latch *self = NULL;
+    ilk_status st;
+
+    if (!out_count || !out_left)
+        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
+                         out_count ? "out_left" : "out_count");
+    st = ilk_latch_open(&self, client, name, name_len, 1, NULL, err);
+    if (st)
+        return st;
+    self->count = 0;
+    st = read_latch(self, &question, err);
+    if (st == ILK_OK) {
+        *out_count = question.count;
+        *out_left = question.left;
+    }
+    ilk_latch_free(self);
     return st;
 }
 

@@ -71,4 +71,19 @@ function barrier.open(client, name, parties, opts)
   return made, msg, code
 end
 
+--- Look at one barrier, whatever its parties. client:inspect_barrier(name)
+---@param client interlock.Client
+---@param name string
+---@return { parties: integer, waiting: integer }? info
+---@return string? msg
+---@return integer? code
+function barrier.inspect(client, name)
+  args.bytes("name", name)
+  local parties, waiting, code = core.ilk_barrier_inspect(client._handle, name)
+  if not parties then
+    return nil, waiting, code
+  end
+  return { parties = parties, waiting = waiting }
+end
+
 return barrier

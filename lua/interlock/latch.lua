@@ -83,4 +83,19 @@ function latch.open(client, name, count, opts)
   return made, msg, code
 end
 
+--- Look at one latch, whatever its count. client:inspect_latch(name)
+---@param client interlock.Client
+---@param name string
+---@return { count: integer, left: integer }? info
+---@return string? msg
+---@return integer? code
+function latch.inspect(client, name)
+  args.bytes("name", name)
+  local count, left, code = core.ilk_latch_inspect(client._handle, name)
+  if not count then
+    return nil, left, code
+  end
+  return { count = count, left = left }
+end
+
 return latch

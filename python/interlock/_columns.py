@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from ._ffi import Name
+from . import barrier as _barrier
+from . import latch as _latch
 from .barrier import Barrier
 from .election import Election, ElectionOptions
 from .latch import Latch
@@ -106,6 +108,17 @@ class Columns:
         """
         return Barrier(self._client(), name, parties, keep)
 
+    def inspect_barrier(self, name: Name) -> _barrier.BarrierInfo:
+        """Look at one barrier, whatever its parties, without touching it.
+
+        >>> client.inspect_barrier("nobody's")
+        BarrierInfo(parties=0, waiting=0)
+
+        Raises: WrongTypeError, InvalidError, ConnectionError.
+        Blocks: one round trip. Thread: any thread.
+        """
+        return _barrier.inspect(self._client(), name)
+
     def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
         """Make a latch that is counted down from ``count``; nothing is sent.
 
@@ -115,6 +128,19 @@ class Columns:
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Latch(self._client(), name, count, keep)
+
+    def inspect_latch(self, name: Name) -> _latch.LatchInfo:
+        """Look at one latch, whatever its count, without touching it.
+
+        >>> client.latch("deliveries", 3).count_down()
+        2
+        >>> client.inspect_latch("deliveries")
+        LatchInfo(count=3, left=2)
+
+        Raises: WrongTypeError, InvalidError, ConnectionError.
+        Blocks: one round trip. Thread: any thread.
+        """
+        return _latch.inspect(self._client(), name)
 
     def queue(
         self,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _ffi, errors
 from ._core import ffi, lib
@@ -13,6 +13,13 @@ from .latch import whole
 
 if TYPE_CHECKING:
     from .client import Client
+
+
+class BarrierInfo(NamedTuple):
+    """What was known of a barrier at one moment."""
+
+    parties: int  #: their number; 0 when there is none
+    waiting: int  #: how many have arrived at the open round
 
 
 class Barrier(State):
@@ -95,3 +102,13 @@ class Barrier(State):
         """
         with self._handle() as handle:
             self._call(handle, lib.ilk_barrier_reset)
+
+
+def inspect(client: Client, name: Name) -> BarrierInfo:
+    """See :meth:`Client.inspect_barrier`."""
+    raw = _ffi.name_bytes(name)
+    parties, waiting = ffi.new("int64_t *"), ffi.new("int64_t *")
+    _ffi.call(
+        lib.ilk_barrier_inspect, client._live(), raw, len(raw), parties, waiting
+    )
+    return BarrierInfo(int(parties[0]), int(waiting[0]))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _ffi, errors
 from ._core import ffi, lib
@@ -21,6 +21,13 @@ def whole(value: int, what: str, most: int) -> int:
     if not 1 <= value <= most:
         raise errors.InvalidError(f"{what} must be from 1 to {most}, got {value}")
     return value
+
+
+class LatchInfo(NamedTuple):
+    """What was known of a latch at one moment."""
+
+    count: int  #: where it began; 0 when there is none
+    left: int  #: what is left to count
 
 
 class Latch(State):
@@ -92,3 +99,13 @@ class Latch(State):
         """
         with self._handle() as handle:
             self._call(handle, lib.ilk_latch_reset)
+
+
+def inspect(client: Client, name: Name) -> LatchInfo:
+    """See :meth:`Client.inspect_latch`."""
+    raw = _ffi.name_bytes(name)
+    count, left = ffi.new("int64_t *"), ffi.new("int64_t *")
+    _ffi.call(
+        lib.ilk_latch_inspect, client._live(), raw, len(raw), count, left
+    )
+    return LatchInfo(int(count[0]), int(left[0]))

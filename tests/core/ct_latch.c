@@ -29,6 +29,29 @@ static int teardown(void **state)
     return fixture_stop(&fx);
 }
 
+static void looking_needs_no_count(void **state)
+{
+    ilk_latch *a = open_latch(client, "looked at", 3);
+    ilk_error err = {0};
+    int64_t count = -1, left = -1;
+
+    (void)state;
+    assert_status(
+        ILK_OK, ilk_latch_inspect(client, "looked at", 9, &count, &left, &err));
+    assert_int_equal(0, count);
+    assert_int_equal(0, left);
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    assert_status(
+        ILK_OK, ilk_latch_inspect(other, "looked at", 9, &count, &left, &err));
+    assert_int_equal(3, count);
+    assert_int_equal(2, left);
+    assert_status(ILK_EINVAL,
+                  ilk_latch_inspect(client, "", 0, &count, &left, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_latch_inspect(client, "x", 1, NULL, &left, &err));
+    ilk_latch_free(a);
+}
+
 static void it_counts_down_to_nothing_and_stays_open(void **state)
 {
     ilk_latch *a = open_latch(client, "down", 3),
@@ -301,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_down_to_nothing_and_stays_open),
+        cmocka_unit_test(looking_needs_no_count),
         cmocka_unit_test(the_last_count_wakes_all_who_wait),
         cmocka_unit_test(a_count_whose_answer_was_lost_counts_once),
         cmocka_unit_test(another_count_is_refused_until_it_is_reset),

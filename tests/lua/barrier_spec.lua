@@ -35,6 +35,7 @@ describe("a barrier", function()
       local child = party.start(server, waits, name)
       child:stands_in("barrier", name, 1)
       assert.equal(1, barrier:waiting())
+      assert.equal(1, client:inspect_barrier(name).waiting)
 
       assert.equal(1, barrier:wait(5000))
 

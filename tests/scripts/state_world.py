@@ -73,7 +73,7 @@ class Latch(Thing):
         return self.call("latch_count_down", token, by, self.count, self.keep, limit)
 
     def read(self):
-        return self.call("latch_read", self.count, keys=1)
+        return self.call("latch_read", self.count, keys=1)[:2]
 
     def reset(self, token, limit=256):
         return self.call("latch_reset", token, self.count, self.keep, limit)
@@ -117,4 +117,4 @@ class Barrier(Thing):
         return self.call("barrier_reset", token, self.parties, self.keep, "op:1", 1024)
 
     def read(self):
-        return self.call("barrier_read", self.parties, keys=1)
+        return self.call("barrier_read", self.parties, keys=1)[:2]

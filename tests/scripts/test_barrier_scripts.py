@@ -283,9 +283,15 @@ def test_misuse_is_refused_and_nothing_written(barrier, world, script, args):
     assert world.dump() == before
 
 
+def test_a_look_that_names_no_parties_is_told_them(barrier):
+    assert barrier.call("barrier_read", 0, keys=1) == ["STATE", 0, 0]
+    arrive(barrier, "a", "b")
+    assert barrier.call("barrier_read", 0, keys=1) == ["STATE", 2, barrier.parties]
+
+
 def test_misuse_of_a_look_is_refused(barrier):
     with pytest.raises(ReplyError, match="ILKARG"):
-        barrier.call("barrier_read", 0, keys=1)
+        barrier.call("barrier_read", -1, keys=1)
 
 
 def test_wrong_type_is_refused_and_nothing_written(barrier, world):

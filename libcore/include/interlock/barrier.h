@@ -147,6 +147,22 @@ ILK_API ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err);
 ILK_API ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err);
 
 /**
+ * Look at a barrier without a handle, whatever its parties.
+ *
+ * @param client          the client
+ * @param name            the barrier's name
+ * @param name_len        its bytes
+ * @param[out] out_parties  their number; 0 when the server has none on record
+ * @param[out] out_waiting  how many have arrived at the open round
+ * @param[out] err        may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
+                                       size_t name_len, int64_t *out_parties,
+                                       int64_t *out_waiting, ilk_error *err);
+
+/**
  * Free the handle. Nothing is sent; a wait that a signal ended is left by the
  * keeper, which breaks the round.
  *

@@ -134,6 +134,22 @@ ILK_API ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err);
 ILK_API ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err);
 
 /**
+ * Look at a latch without a handle, whatever its count.
+ *
+ * @param client          the client
+ * @param name            the latch's name
+ * @param name_len        its bytes
+ * @param[out] out_count  where it began; 0 when the server has none on record
+ * @param[out] out_left  what is left to count
+ * @param[out] err        may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
+                                     size_t name_len, int64_t *out_count,
+                                     int64_t *out_left, ilk_error *err);
+
+/**
  * Free the handle. Nothing is sent: the latch stays as it is.
  *
  * @param latch  may be NULL
