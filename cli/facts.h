@@ -30,6 +30,8 @@ void cli_row_text(struct cli_facts *facts, const char *key, const char *text);
 
 /* inspect.c. Print all that is known of a lock. */
 int cli_look_at_lock(ilk_client *client, struct cli_bytes name, int as_json);
+/* queue_print.c. The counts of a queue. */
+int cli_look_at_queue(ilk_client *client, struct cli_bytes name, int as_json);
 
 /* look.c. */
 struct cli_kind {

@@ -181,6 +181,7 @@ static const struct cli_kind kinds[] = {
     {"event", ILK_KIND_STICKY, look_at_event},
     {"barrier", ILK_KIND_BARRIER, look_at_barrier},
     {"latch", ILK_KIND_LATCH, look_at_latch},
+    {"queue", ILK_KIND_QUEUE, cli_look_at_queue},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_lock,    &cli_semaphore, &cli_elect,       &cli_event,
-    &cli_inspect, &cli_ls,        &cli_break,       &cli_demo,
-    &cli_server,  &cli_version,   &cli_demo_seller,
+    &cli_lock,  &cli_semaphore, &cli_elect,   &cli_event,
+    &cli_queue, &cli_inspect,   &cli_ls,      &cli_break,
+    &cli_demo,  &cli_server,    &cli_version, &cli_demo_seller,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

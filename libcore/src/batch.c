@@ -131,6 +131,7 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
     memcpy(lease->token, token, lease->token_len + 1);
     for (size_t i = 0; i < batch->count; i++) {
         batch->jobs[i].attempts++; /* this one */
+        ilk__job_name(&batch->jobs[i], token);
         atomic_store(&batch->jobs[i].state, ILK__JOB_OPEN);
     }
     atomic_store(&batch->open, (int32_t)batch->count);

@@ -37,6 +37,8 @@ struct ilk_job {
     int64_t id, pushed_ms;
     const char *data, *reason; /* in the batch's block */
     size_t len, reason_len;
+    /* `<the lease's token>:<place>:<how many were taken together>` */
+    char token[ILK__TOKEN_LEN + 16];
 };
 
 struct ilk_batch {
@@ -65,6 +67,9 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
 /* They are ours: under this token, from then on. */
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
                            int64_t lease_ms, int renew, ilk_error *err);
+
+/* Give the job its token: it was taken under this one. */
+void ilk__job_name(ilk_job *job, const char *token);
 
 /* What a caller may ask for. */
 ilk_status ilk__check_delay(int64_t delay_ms, ilk_error *err);

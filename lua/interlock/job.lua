@@ -7,6 +7,7 @@ local args = require "interlock.args"
 ---@class interlock.Job
 ---@field data string the message, any bytes
 ---@field id integer its number, that its push answered
+---@field token string of this delivery, for queue:adopt(); "" when not reserved
 ---@field attempts integer which delivery this is: 1 for the first
 ---@field queue string the name of the queue it was taken from
 ---@field pushed_ms integer ms since 1970 by the server's clock
@@ -16,6 +17,7 @@ local Job = {}
 local getters = {
   data = core.ilk_job_data,
   id = core.ilk_job_id,
+  token = core.ilk_job_token,
   attempts = core.ilk_job_attempts,
   queue = core.ilk_job_queue,
   pushed_ms = core.ilk_job_pushed_ms,

@@ -140,6 +140,21 @@ function Queue:reserve_many(count, timeout_ms, lease_ms, done)
   return job.batch(found)
 end
 
+--- A job that another handle, also in another process, has reserved. It has no
+--- data and is not renewed; whether it is still held its methods tell.
+---@param token string what the other one's job.token told
+---@return interlock.Job? job
+---@return string? msg
+---@return integer? code
+function Queue:adopt(token)
+  args.bytes("token", token)
+  local found, msg, code = core.ilk_job_adopt(self._handle, token)
+  if not found then
+    return nil, msg, code
+  end
+  return job.wrap(found)
+end
+
 --- End the waits of this handle: they answer ILK_ECANCELLED.
 ---@return true? ok
 ---@return string? msg

@@ -68,6 +68,14 @@ class Job:
         return int(lib.ilk_job_id(self._handle))
 
     @property
+    def token(self) -> str:
+        """Of this delivery; another process may finish it by ``queue.adopt()``.
+
+        "" for one that was not reserved.
+        """
+        return _ffi.text(lib.ilk_job_token(self._handle))
+
+    @property
     def attempts(self) -> int:
         """Which delivery this is: 1 for the first."""
         return int(lib.ilk_job_attempts(self._handle))

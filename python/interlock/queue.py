@@ -235,6 +235,25 @@ class Queue:
 
         return Batch(self._client, out[0]) if self._wait(reserve, timeout) else None
 
+    def adopt(self, token: str | bytes) -> Job:
+        """A job that another handle, also in another process, has reserved.
+
+        It has no data and is not renewed; whether it is still held ``ack()``
+        and the others tell. Nothing is sent.
+
+        >>> queue = client.queue("adopt-example")
+        >>> queue.push(b"x")
+        1
+        >>> queue.adopt(queue.reserve().token).ack()
+        True
+
+        Raises: InvalidError. Blocks: no. Thread: any thread.
+        """
+        raw = _ffi.name_bytes(token, "token")
+        out = ffi.new("ilk_job **")
+        _ffi.call(lib.ilk_job_adopt, out, self._live(), raw, len(raw))
+        return Job(self._client, out[0])
+
     def _wait(self, function: Callable[..., int], timeout: float | None) -> bool:
         return wait_in_c(
             function, self._live(), timeout, lib.ilk_queue_leave, lib.ilk_queue_cancel

@@ -95,6 +95,17 @@ ILK_API int64_t ilk_job_pushed_ms(const ilk_job *job);
 ILK_API int64_t ilk_job_remaining_ms(const ilk_job *job);
 
 /**
+ * The token of this delivery, under which another handle, also in another
+ * process, may finish the message; see ilk_job_adopt().
+ *
+ * @param job  the message
+ * @return a NUL-terminated string; "" for one that was not reserved
+ * Ownership: borrowed until the job is freed. Threads: immutable. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API const char *ilk_job_token(const ilk_job *job);
+
+/**
  * It is done: the message is gone for good.
  *
  * @param job       a message that was reserved

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* job_adopt.c -- finishing a message that another handle has taken. */
+#include "job.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *ilk_job_token(const ilk_job *job)
+{
+    return job ? job->token : "";
+}
+
+void ilk__job_name(ilk_job *job, const char *token)
+{
+    snprintf(job->token, sizeof job->token, "%s:%zu:%zu", token, job->place,
+             job->batch->count);
+}
+
+/* What a job's token says. */
+typedef struct claim {
+    char token[ILK__TOKEN_LEN + 1];
+    size_t place, count;
+} claim;
+
+static int number(const char **at, char end, size_t *out)
+{
+    char *after;
+    long value;
+
+    if (**at < '1' || **at > '9')
+        return 0;
+    value = strtol(*at, &after, 10);
+    if (*after != end || value > ILK__BATCH_MAX)
+        return 0;
+    *out = (size_t)value;
+    *at = after + 1;
+    return 1;
+}
+
+static int parse(claim *out, const void *token, size_t len)
+{
+    char text[sizeof((ilk_job *)0)->token];
+    const char *at = text + ILK__TOKEN_LEN + 1;
+
+    if (len <= ILK__TOKEN_LEN || len >= sizeof text)
+        return 0;
+    memcpy(text, token, len);
+    text[len] = '\0';
+    if (strlen(text) != len
+        || strspn(text, "0123456789abcdef") != ILK__TOKEN_LEN
+        || text[ILK__TOKEN_LEN] != ':')
+        return 0;
+    memcpy(out->token, text, ILK__TOKEN_LEN);
+    out->token[ILK__TOKEN_LEN] = '\0';
+    return number(&at, ':', &out->place) && number(&at, '\0', &out->count)
+           && out->place <= out->count;
+}
+
+/* Only this one is ours to finish. The others count as open for ever, so that
+   the lease they share is not ended with it. */
+static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
+                       ilk_error *err)
+{
+    ilk_batch *batch =
+        ilk__calloc(1, sizeof *batch + of->count * sizeof *batch->jobs);
+    ilk_status st;
+
+    if (!batch)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    batch->count = of->count;
+    for (size_t i = 0; i < of->count; i++) {
+        batch->jobs[i].batch = batch;
+        batch->jobs[i].place = i + 1;
+        batch->jobs[i].reason = "";
+    }
+    atomic_store(&batch->refs, 1);
+    batch->client = ilk__client_ref(queue->client);
+    batch->era = queue->client->era;
+    batch->shelf = ilk__shelf_ref(queue->shelves[0]);
+    st = ilk__batch_hold(batch, of->token, ilk__now_ms(), ILK__LEASE_DEFAULT_MS,
+                         0, err);
+    for (size_t i = 0; i < of->count && st == ILK_OK; i++)
+        if (i + 1 != of->place)
+            atomic_store(&batch->jobs[i].state, ILK__JOB_ENDED);
+    if (st)
+        ilk_batch_free(batch);
+    else
+        *out = batch;
+    return st;
+}
+
+ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue, const void *token,
+                         size_t token_len, ilk_error *err)
+{
+    ilk_batch *batch;
+    ilk_status st;
+    claim of;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__queue_enter(queue, 1, err);
+    if (st)
+        return st;
+    if (!token || !parse(&of, token, token_len))
+        return ilk__fail(err, ILK_EINVAL, "that is no message's token");
+    st = make(&batch, queue, &of, err);
+    if (st == ILK_OK) { /* how much of its lease is left is not known */
+        atomic_store(&batch->lease.deadline, 0);
+        *out = &batch->jobs[of.place - 1];
+    }
+    return st;
+}
