@@ -109,6 +109,25 @@ static int look_at_election(ilk_client *client, struct cli_bytes name,
     return status;
 }
 
+/* ---- signal ------------------------------------------------------------- */
+
+static int look_at_signal(ilk_client *client, struct cli_bytes name,
+                          int as_json)
+{
+    ilk_error err = {0, ""};
+    struct cli_facts facts;
+    int64_t waiting = 0;
+    ilk_status st =
+        ilk_signal_inspect(client, name.data, name.len, &waiting, &err);
+
+    if (st != ILK_OK)
+        return cli_fail(st, &err);
+    cli_facts_begin(&facts, as_json, "signal", name);
+    cli_fact_int(&facts, "waiting", waiting);
+    cli_facts_end(&facts);
+    return CLI_OK;
+}
+
 /* ---- event, barrier, latch ---------------------------------------------- */
 
 static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
@@ -178,6 +197,7 @@ static const struct cli_kind kinds[] = {
     {"lock", ILK_KIND_LOCK, cli_look_at_lock},
     {"semaphore", ILK_KIND_SEMAPHORE, look_at_semaphore},
     {"election", ILK_KIND_ELECTION, look_at_election},
+    {"signal", ILK_KIND_SIGNAL, look_at_signal},
     {"event", ILK_KIND_STICKY, look_at_event},
     {"barrier", ILK_KIND_BARRIER, look_at_barrier},
     {"latch", ILK_KIND_LATCH, look_at_latch},

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_lock,  &cli_semaphore, &cli_elect,   &cli_event,
-    &cli_queue, &cli_inspect,   &cli_ls,      &cli_break,
+    &cli_lock,  &cli_semaphore, &cli_elect,   &cli_wait_for,    &cli_signal,
+    &cli_event, &cli_queue,     &cli_inspect, &cli_ls,          &cli_break,
     &cli_demo,  &cli_server,    &cli_version, &cli_demo_seller,
 };
 

@@ -16,8 +16,8 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    {"timeout", "TIME", "pop, reserve: wait so long, or 'forever'; default 0",
-     KEY_TIMEOUT, 0},
+    {"timeout", "TIME", "pop, reserve: wait so long; default 0", KEY_TIMEOUT,
+     0},
     {"lease", "TIME", "reserve: how long the message is ours; default 30s",
      KEY_LEASE, 0},
     {"delay", "TIME", "push, nack: deliver it no earlier", KEY_DELAY, 0},

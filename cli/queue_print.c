@@ -181,8 +181,8 @@ int cli_look_at_queue(ilk_client *client, struct cli_bytes name, int as_json)
     struct cli_args args = {.json = as_json};
     struct cli_queue with = {.args = &args, .name = name};
     ilk_error err = {0, ""};
-    ilk_status st = ilk_queue_open(&with.queue, client, name.data, name.len,
-                                   NULL, &err);
+    ilk_status st =
+        ilk_queue_open(&with.queue, client, name.data, name.len, NULL, &err);
     int status = st == ILK_OK ? cli_queue_show(&with) : cli_fail(st, &err);
 
     ilk_queue_free(with.queue);

@@ -225,7 +225,7 @@ ILK_OPTS_OUT(ilk_worker_opts)
     int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
     int64_t *out_heard, int64_t *out_lost, int64_t *out_index,
     int64_t *out_left, int64_t *out_waiting, int64_t *out_reached,
-    int64_t *out_parties
+    int64_t *out_parties,
     int64_t *out_id, int64_t *out_count
 };
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}

@@ -54,6 +54,7 @@ local Client = {
   inspect_semaphore = semaphore.inspect,
   event = sticky.open,
   signal = signal.open,
+  inspect_signal = signal.inspect,
   barrier = barrier.open,
   inspect_barrier = barrier.inspect,
   latch = latch.open,

@@ -181,4 +181,16 @@ function signal.wait_all(signals, timeout_ms)
   return data
 end
 
+--- How many waits a signal of this name would reach; no patterns.
+--- client:inspect_signal(name)
+---@param client interlock.Client
+---@param name string
+---@return integer? waiting
+---@return string? msg
+---@return integer? code
+function signal.inspect(client, name)
+  args.bytes("name", name)
+  return core.ilk_signal_inspect(client._handle, name)
+end
+
 return signal

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from ._ffi import Name
 from . import barrier as _barrier
 from . import latch as _latch
+from . import signal as _signal
 from .barrier import Barrier
 from .election import Election, ElectionOptions
 from .latch import Latch
@@ -88,6 +89,17 @@ class Columns:
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Signal(self._client(), name, pattern)
+
+    def inspect_signal(self, name: Name) -> int:
+        """How many waits a signal of this name would reach; no patterns.
+
+        >>> client.inspect_signal("nobody-waits")
+        0
+
+        Raises: WrongTypeError, InvalidError, ConnectionError.
+        Blocks: one round trip. Thread: any thread.
+        """
+        return _signal.inspect(self._client(), name)
 
     def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
         """Make an event that stays set until it is cleared; nothing is sent.

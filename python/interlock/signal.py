@@ -273,3 +273,11 @@ def _taken(arrival: Any) -> list[tuple[int, bytes, bytes]]:
         )
         for i in range(lib.ilk_arrival_count(arrival))
     ]
+
+
+def inspect(client: Client, name: Name) -> int:
+    """See :meth:`Client.inspect_signal`."""
+    raw = _ffi.name_bytes(name)
+    waiting = ffi.new("int64_t *")
+    _ffi.call(lib.ilk_signal_inspect, client._live(), raw, len(raw), waiting)
+    return int(waiting[0])

@@ -208,6 +208,23 @@ ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
 ILK_API ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err);
 
 /**
+ * How many waits stand in the line of this name: those that a signal given to
+ * all would reach, and a few whose process died a moment ago. Patterns are
+ * not counted.
+ *
+ * @param client            the client
+ * @param name              the signal's name
+ * @param name_len          its bytes
+ * @param[out] out_waiting  their number
+ * @param[out] err          may be NULL
+ * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
+                                      size_t name_len, int64_t *out_waiting,
+                                      ilk_error *err);
+
+/**
  * Free the handle. Nothing is sent by the caller: a wait is given up by the
  * keeper.
  *
