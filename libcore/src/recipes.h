@@ -83,7 +83,7 @@ ilk__act ilk__recipe_found(ilk__op *op, const ilk__reply *reply);
 
 #define ILK__RECIPE_TYPE(verb, script_id, on_reply)                            \
     static const ilk__op_type verb = {.name = "recipes_" #verb,                \
-                                      .script = (script_id),                     \
+                                      .script = (script_id),                   \
                                       .ask = ilk__recipe_ask,                  \
                                       .reply = (on_reply)}
 

@@ -13,12 +13,9 @@ static const struct {
     char kind;
     void (*pass_on)(ilk__desk *desk, const ilk__letter *letter);
 } columns[] = {
-    {'e', ilk__election_unclaimed},
-    {'p', ilk__semaphore_unclaimed},
-    {'q', ilk__queue_unclaimed},
-    {'r', ilk__lock_unclaimed},
-    {'s', ilk__signal_unclaimed},
-    {'w', ilk__lock_unclaimed},
+    {'e', ilk__election_unclaimed}, {'p', ilk__semaphore_unclaimed},
+    {'q', ilk__queue_unclaimed},    {'r', ilk__lock_unclaimed},
+    {'s', ilk__signal_unclaimed},   {'w', ilk__lock_unclaimed},
     {'x', ilk__lock_unclaimed},
 };
 
