@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import time
 
 import interlock
+from crowd import OURS_SENT, PROCESSES, WAITERS, crowd, show_ours, show_peer
 from harness import (
     ANY,
     OTHER,
@@ -24,16 +24,12 @@ from harness import (
     worker,
 )
 
-PROCESSES = 4
-THREADS = 25
-WAITERS = PROCESSES * THREADS
-START_UP = 1.5  # until all are connected and stand ready
 PYTHON = ["interlock", "python-redis-lock", "redis-py"]
 
 # What a client sends, from INFO commandstats, which counts what scripts call
 # as well: the script that releases python-redis-lock calls GET once.
 SENT = {
-    "interlock": {"evalsha": 1, "eval": 1, "subscribe": 1},
+    "interlock": OURS_SENT,
     "redis-py": {"evalsha": 1, "set": 1},
     "python-redis-lock": {"evalsha": 0, "set": 1, "blpop": 1, "get": 1},
 }
@@ -57,7 +53,7 @@ def compare(
     cpus: set[int],
 ) -> None:
     sides = {
-        kind: lambda kind=kind: crowd(server, kind, seconds, cpus)
+        kind: lambda kind=kind: one_round(server, kind, seconds, cpus)
         for kind in ("C", *PYTHON)
     }
     results = in_turns(rounds, **sides)
@@ -67,80 +63,17 @@ def compare(
     show_others(report, where, results)
 
 
-def crowd(server: Server, kind: str, seconds: float, cpus: set[int]) -> dict:
-    """One round: all processes start at one moment; their logs together."""
-    name = f"crowd-{kind}-{time.monotonic_ns()}"
-    starts = time.monotonic() + START_UP
-    words = [server.url, name, THREADS, starts, starts + seconds]
-    command = [OUT / "crowd", *words] if kind == "C" else worker("crowd", kind, *words)
-    before = server.calls()
-    processes = [
-        subprocess.Popen(
-            [str(word) for word in command],
-            stdout=subprocess.PIPE, preexec_fn=pinned(cpus),
-        )
-        for _ in range(PROCESSES)
-    ]  # fmt: skip
-    logs = []
-    for process in processes:
-        logs += json.loads(process.communicate(timeout=120)[0])
-    after = server.calls()
-    weights = SENT["interlock" if kind == "C" else kind]
-    sent = sum(
-        weight * (after.get(name, 0) - before.get(name, 0))
-        for name, weight in weights.items()
-    )
-    return {**figures(logs, int(seconds * 1e9)), "sent": sent}
-
-
-def figures(logs: list[list[int]], end: int) -> dict:
-    """From each waiter's [asked, entered, ...]; what began before the end."""
-    total = sum(len(log) // 2 for log in logs)
-    entries, waits, counts = [], [], []
-    for number, log in enumerate(logs):
-        inside = [
-            (asked, entered)
-            for asked, entered in zip(log[::2], log[1::2])
-            if entered <= end
-        ]
-        counts.append(len(inside))
-        waits += [entered - asked for asked, entered in inside]
-        entries += [(entered, number) for _, entered in inside]
-    entries.sort()
-    owners = [number for _, number in entries]
-    changes = sum(a != b for a, b in zip(owners, owners[1:]))
-    return {
-        "total": total,
-        "per_s": len(entries) / end * 1e9,
-        "changes_per_s": changes / end * 1e9,
-        "jain": sum(counts) ** 2 / (len(counts) * sum(c * c for c in counts)),
-        "least": min(counts),
-        "most": max(counts),
-        "wait_median_ms": statistics.median(waits) / 1e6,
-        "wait_longest_ms": max(waits) / 1e6,
-    }
-
-
-def show_ours(report: Report, label: str, results: list[dict]) -> None:
-    commands = statistics.median(r["sent"] / r["total"] for r in results)
-    ratio = statistics.median(
-        r["wait_longest_ms"] / r["wait_median_ms"] for r in results
-    )
-    report.row(f"{label}: acquisitions", median(results, "per_s"), "/s")
-    report.row(f"{label}: commands per acquisition", round(commands, 2), "", "<= 2.05")
-    report.row(f"{label}: Jain fairness", median(results, "jain"), "", ">= 0.99")
-    report.row(f"{label}: median wait", median(results, "wait_median_ms"), "ms")
-    report.row(f"{label}: longest / median wait", ratio, "x", "<= 3")
+def one_round(server: Server, kind: str, seconds: float, cpus: set[int]) -> dict:
+    if kind == "C":
+        command, weights = [OUT / "crowd", server.url], OURS_SENT
+    else:
+        command, weights = worker("crowd", kind, server.url), SENT[kind]
+    return crowd(server, command, [], seconds, cpus, weights)
 
 
 def show_others(report: Report, where: str, results: dict[str, list]) -> None:
     for kind in ("python-redis-lock", "redis-py"):
-        side = results[kind]
-        commands = statistics.median(r["sent"] / r["total"] for r in side)
-        longest = median(side, "wait_longest_ms")
-        report.row(f"{kind}, {where}: commands per acquisition", commands, "")
-        report.row(f"{kind}, {where}: Jain fairness", median(side, "jain"), "")
-        report.row(f"{kind}, {where}: longest wait", longest, "ms")
+        show_peer(report, f"{kind}, {where}", results[kind])
     changes = {k: median(v, "changes_per_s") for k, v in results.items()}
     for kind, value in changes.items():
         label = "Python" if kind == "interlock" else kind

@@ -4,34 +4,17 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
 
-from harness import ANY, OTHER, OUT, ROOT, Report, Server, in_turns, median, run, worker
+import peers
+from harness import ANY, OTHER, OUT, Report, Server, in_turns, median, run, worker
 
 MESSAGES = {1: 4000, 10: 20000, 32: 32000, 100: 50000}
 GOALS = {1: ">= 1.8", 10: "", 32: ">= 7", 100: ""}
 
 
-def node_modules() -> bool:
-    """Install BullMQ at the pinned version; False, said, where there is no Node."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        print("SKIPPED: BullMQ needs node and npm")
-        return False
-    place = OUT / "node"
-    place.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "bullmq.js"):
-        shutil.copy(ROOT / "bench" / "node" / name, place)
-    subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--silent"],
-        cwd=place, check=True,
-    )  # fmt: skip
-    return True
-
-
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print("\n-- Messages of 200 bytes: pushed, reserved, acknowledged")
-    peer = node_modules()
+    peer = peers.node("bullmq.js", "BullMQ")
     for batch in MESSAGES:
         one_batch(server, report, given.rounds, batch, peer)
     eight_threads(server, report, given)
@@ -52,14 +35,11 @@ def both_ways(server: Server, command: list, batch: int) -> dict[str, float]:
 
 
 def one_batch(
-    server: Server, report: Report, rounds: int, batch: int, peer: bool
+    server: Server, report: Report, rounds: int, batch: int, peer: list | None
 ) -> None:
     sides = {"ours": lambda: both_ways(server, [OUT / "queue", server.url], batch)}
     if peer:
-        script = OUT / "node" / "bullmq.js"
-        sides["bullmq"] = lambda: both_ways(
-            server, ["node", script, server.port], batch
-        )
+        sides["bullmq"] = lambda: both_ways(server, [*peer, server.port], batch)
     results = in_turns(rounds, **sides)
     report.raw[f"queue, batch {batch}"] = results
     for name, found in results.items():

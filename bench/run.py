@@ -7,7 +7,7 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["lock", "queue"]
+NAMES = ["lock", "queue", "semaphore"]
 
 
 def main() -> int:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The Python sides of the benchmarks: worker.py TASK KIND URL ARGUMENT...
 
-Each prints one line of JSON. KIND is interlock, redis-py or
-python-redis-lock, each with its defaults.
+Each prints one line of JSON. KIND is interlock or a peer, see openers.py.
 """
 
 from __future__ import annotations
@@ -16,52 +15,9 @@ import threading
 import time
 from typing import Callable
 
-Call = Callable[[], object]
-Maker = Callable[[int], tuple[Call, Call]]
-BODY = b"x" * 200
+import openers
 
-
-def opener(kind: str, url: str) -> Callable[[str], tuple[Call, Call]]:
-    """Connect; the answer makes acquire and release for a name."""
-    if kind == "interlock":
-        import interlock
-
-        client = interlock.connect(url)
-
-        def make(name: str) -> tuple[Call, Call]:
-            lock = client.lock(name)
-            return lock.acquire, lock.release
-
-        return make
-    import redis
-
-    connection = redis.Redis.from_url(url, socket_timeout=None)
-
-    def make_other(name: str) -> tuple[Call, Call]:
-        if kind == "redis-py":
-            lock = connection.lock(name, timeout=30)
-        else:
-            import redis_lock
-
-            lock = redis_lock.Lock(connection, name, expire=30)
-        return lock.acquire, lock.release
-
-    return make_other
-
-
-def queue_opener(kind: str, url: str) -> tuple[Call, Call]:
-    """Push and pop on one list of messages."""
-    if kind == "interlock":
-        import interlock
-
-        queue = interlock.connect(url).queue("messages")
-        return lambda: queue.push(BODY), queue.pop
-    import redis
-
-    connection = redis.Redis.from_url(url, socket_timeout=None)
-    return lambda: connection.lpush("messages", BODY), lambda: connection.rpop(
-        "messages"
-    )
+Maker = Callable[[int], openers.Pair]
 
 
 def in_threads(count: int, body: Callable[[int], None]) -> None:
@@ -102,23 +58,35 @@ def repeat(make: Maker, threads: str, seconds: str) -> object:
     }
 
 
-def pairs(kind: str, url: str, threads: str, seconds: str) -> object:
+def pairs(kind: str, url: str, threads: str, seconds: str, limit: str = "") -> object:
     """Uncontended acquire and release, each thread on a name of its own."""
-    make = opener(kind, url)
+    if limit:
+        make = openers.semaphores(kind, url, int(limit))
+    else:
+        make = openers.locks(kind, url)
     return repeat(lambda number: make(f"pairs-{number}"), threads, seconds)
 
 
 def messages(kind: str, url: str, threads: str, seconds: str) -> object:
     """Push and pop, all threads on one queue."""
-    calls = queue_opener(kind, url)
+    calls = openers.queues(kind, url)
     return repeat(lambda _: calls, threads, seconds)
 
 
 def crowd(
-    kind: str, url: str, name: str, threads: str, starts: str, ends: str
+    kind: str,
+    url: str,
+    name: str,
+    threads: str,
+    starts: str,
+    ends: str,
+    limit: str = "",
 ) -> object:
-    """Threads that take one lock in turns; [asked, entered, ...] in ns each."""
-    make = opener(kind, url)
+    """Threads that take one lock, or a permit; [asked, entered, ...] in ns each."""
+    if limit:
+        make = openers.semaphores(kind, url, int(limit))
+    else:
+        make = openers.locks(kind, url)
     begin, end = float(starts), float(ends)
     logs: list[list[int]] = [[] for _ in range(int(threads))]
 
@@ -142,14 +110,14 @@ def handover(kind: str, url: str, name: str, rounds: str) -> object:
     to_child, to_parent = os.pipe(), os.pipe()
     if os.fork() == 0:
         os.close(to_child[1])
-        acquire, release = opener(kind, url)(name)
+        acquire, release = openers.locks(kind, url)(name)
         while os.read(to_child[0], 1):
             acquire()
             entered = time.monotonic_ns()
             release()
             os.write(to_parent[1], entered.to_bytes(8, "big"))
         os._exit(0)
-    acquire, release = opener(kind, url)(name)
+    acquire, release = openers.locks(kind, url)(name)
     before, after = [], []
     for _ in range(int(rounds)):
         acquire()
@@ -172,7 +140,7 @@ def handover(kind: str, url: str, name: str, rounds: str) -> object:
 
 def arrive(kind: str, url: str, name: str) -> object:
     """For each line read, a waiter of that number; [number, entered ns] each."""
-    make = opener(kind, url)
+    make = openers.locks(kind, url)
     entered: list[tuple[int, int]] = []
     threads = []
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crowd.c -- threads that take one lock in turns: crowd URL NAME THREADS
- * STARTS ENDS, the times in seconds of the monotonic clock. Prints for each
- * thread a list of [asked, entered, ...] in ns since STARTS.
+ * crowd.c -- threads that take one lock in turns, or with a LIMIT one of a
+ * semaphore's permits: crowd URL NAME THREADS STARTS ENDS [LIMIT], the times
+ * in seconds of the monotonic clock. Prints for each thread a list of
+ * [asked, entered, ...] in ns since STARTS.
  */
 #include "bench.h"
 
@@ -20,7 +21,54 @@ typedef struct side {
 
 static ilk_client *client;
 static const char *name;
+static int32_t limit; /* 0: a lock */
 static int64_t starts, ends;
+
+/* ---- what they take ------------------------------------------------------ */
+
+typedef struct hold {
+    ilk_lock *lock;
+    ilk_semaphore *permit;
+} hold;
+
+static void check(ilk_status status, const ilk_error *err)
+{
+    if (status)
+        die("crowd", err->msg);
+}
+
+static void open_hold(hold *it)
+{
+    ilk_error err;
+
+    if (limit)
+        check(ilk_semaphore_open(&it->permit, client, name, strlen(name), limit,
+                                 NULL, &err),
+              &err);
+    else
+        check(ilk_lock_open(&it->lock, client, name, strlen(name), NULL, &err),
+              &err);
+}
+
+static void acquire(const hold *it)
+{
+    ilk_error err;
+
+    check(limit ? ilk_semaphore_acquire(it->permit, -1, &err)
+                : ilk_lock_acquire(it->lock, -1, &err),
+          &err);
+}
+
+static void release(const hold *it)
+{
+    ilk_error err;
+
+    check(limit ? ilk_semaphore_release(it->permit, &err)
+                : ilk_lock_release(it->lock, &err),
+          &err);
+}
+
+/* ---- the crowd ----------------------------------------------------------- */
 
 static void sleep_until(int64_t when)
 {
@@ -32,22 +80,19 @@ static void sleep_until(int64_t when)
 static void *work(void *arg)
 {
     side *me = arg;
-    ilk_lock *lock;
-    ilk_error err;
+    hold it = {NULL, NULL};
 
-    if (ilk_lock_open(&lock, client, name, strlen(name), NULL, &err))
-        die("crowd", err.msg);
+    open_hold(&it);
     sleep_until(starts);
     while (now_ns() < ends && me->count + 2 <= ENTRIES) {
         me->times[me->count] = now_ns() - starts;
-        if (ilk_lock_acquire(lock, -1, &err))
-            die("crowd", err.msg);
+        acquire(&it);
         me->times[me->count + 1] = now_ns() - starts;
-        if (ilk_lock_release(lock, &err))
-            die("crowd", err.msg);
+        release(&it);
         me->count += 2;
     }
-    ilk_lock_free(lock);
+    ilk_lock_free(it.lock);
+    ilk_semaphore_free(it.permit);
     return NULL;
 }
 
@@ -66,16 +111,16 @@ static void print(const side *sides, int threads)
 int main(int argc, char **argv)
 {
     static side sides[THREADS_MAX];
-    int threads = argc == 6 ? atoi(argv[3]) : 0;
+    int threads = argc == 6 || argc == 7 ? atoi(argv[3]) : 0;
     ilk_error err;
 
     if (threads < 1 || threads > THREADS_MAX)
-        die("usage", "crowd URL NAME THREADS STARTS ENDS");
+        die("usage", "crowd URL NAME THREADS STARTS ENDS [LIMIT]");
     name = argv[2];
     starts = (int64_t)(atof(argv[4]) * 1e9);
     ends = (int64_t)(atof(argv[5]) * 1e9);
-    if (ilk_client_open(&client, argv[1], NULL, &err))
-        die("crowd", err.msg);
+    limit = argc == 7 ? (int32_t)atoi(argv[6]) : 0;
+    check(ilk_client_open(&client, argv[1], NULL, &err), &err);
     for (int i = 0; i < threads; i++) {
         sides[i].times = malloc(ENTRIES * sizeof *sides[i].times);
         if (!sides[i].times

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""The semaphore's speed: uncontended, and with a crowd that wants permits.
+
+Nothing here fails on a figure: the report says which goals are met.
+"""
+
+from __future__ import annotations
+
+import semaphore_alone
+import semaphore_crowd
+from harness import build_c, interlock_flags, run_parts
+
+PARTS = {"alone": semaphore_alone, "crowd": semaphore_crowd}
+
+
+def main(words: list[str]) -> None:
+    build_c("crowd", interlock_flags())
+    run_parts("semaphore", __doc__, PARTS, words)
