@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 from harness import OUT, ROOT
 
@@ -40,11 +39,11 @@ def node(script: str, what: str) -> list | None:
     return ["node", place / script]
 
 
-def tooz() -> Path | None:
-    """Where tooz lies, for PYTHONPATH; else None."""
+def tooz() -> bool:
+    """Install it into build/bench/tooz; whether it is there."""
     place = OUT / "tooz"
     if (place / "tooz").is_dir():
-        return place
+        return True
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", "--target", place,
          "--disable-pip-version-check", TOOZ, REDIS_PY],
@@ -52,5 +51,5 @@ def tooz() -> Path | None:
     )  # fmt: skip
     if done.returncode:
         skipped("tooz", f"pip could not install {TOOZ}")
-        return None
-    return place
+        return False
+    return True

@@ -7,7 +7,7 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["lock", "queue", "semaphore"]
+NAMES = ["election", "lock", "queue", "semaphore", "signal"]
 
 
 def main() -> int:

@@ -16,6 +16,8 @@ import time
 from typing import Callable
 
 import openers
+from worker_election import candidates, lead
+from worker_signal import broadcast, latency
 
 Maker = Callable[[int], openers.Pair]
 
@@ -171,7 +173,19 @@ def hold(kind: str, url: str, name: str, ttl: str) -> object:
 
 
 TASKS = {
-    task.__name__: task for task in (pairs, messages, crowd, handover, arrive, hold)
+    task.__name__: task
+    for task in (
+        pairs,
+        messages,
+        crowd,
+        handover,
+        arrive,
+        hold,
+        candidates,
+        lead,
+        broadcast,
+        latency,
+    )
 }
 
 if __name__ == "__main__":

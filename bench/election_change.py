@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""How soon the next candidate leads: the leader resigned, the leader killed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import time
+
+import peers
+from harness import Report, Server, in_turns, worker
+
+TTL = 2
+SETTLE = 2.5 * TTL / 3  # until a leader has renewed, and the others wait
+
+# The key whose expiry is the lease's end.
+KEYS = {
+    "interlock": "ilk:election:{%s}",
+    "redis-py": "%s",
+    "tooz": "_tooz_leader_of_%s_lock",
+}
+
+
+def election_kinds() -> list[str]:
+    return ["interlock", "redis-py", *(["tooz"] if peers.tooz() else [])]
+
+
+def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
+    print("\n-- From one leader to the next, one candidate waiting")
+    kinds = election_kinds()
+    resigned = in_turns(
+        given.rounds, **{k: lambda k=k: one_change(server, k, False) for k in kinds}
+    )
+    killed = in_turns(
+        given.rounds, **{k: lambda k=k: one_change(server, k, True) for k in kinds}
+    )
+    report.raw["election, resigned"] = resigned
+    report.raw["election, killed"] = killed
+    for kind in kinds:
+        ours = kind == "interlock"
+        label = "ours" if ours else kind
+        for what, found, goal in (
+            ("resigned: next one leads after", resigned[kind], "< 50"),
+            ("killed: next one leads after the lease, median", killed[kind], "<= 100"),
+        ):
+            middle = statistics.median(found)
+            report.row(f"{label}, {what}", middle, "ms", goal if ours else "")
+        worst = max(killed[kind])
+        report.row(f"{label}, killed: the same, worst", worst, "ms",
+                   "<= 100" if ours else "")  # fmt: skip
+
+
+def one_change(server: Server, kind: str, kill: bool) -> float:
+    """Milliseconds from the resignation, or from the end of the lease."""
+    name = f"change-{time.monotonic_ns()}"
+    first = start(server, kind, name)
+    elected = float(first.stdout.readline())
+    second = start(server, kind, name)
+    time.sleep(SETTLE)
+    if kill:
+        first.kill()
+        first.wait()
+        left = server.redis.pttl(KEYS[kind] % name)
+        began = time.monotonic() + left / 1000
+        if left <= 0 or elected > began:
+            raise SystemExit(f"bench: {kind} had no lease to run out")
+    else:
+        first.stdin.write("\n")
+        first.stdin.flush()
+        began = float(json.loads(first.stdout.readline()))
+        first.wait()
+    led = float(second.stdout.readline())
+    second.communicate("\n", timeout=30)
+    return (led - began) * 1000
+
+
+def start(server: Server, kind: str, name: str) -> subprocess.Popen:
+    """A process with one candidate; the second is started behind the first."""
+    process = subprocess.Popen(
+        [str(w) for w in worker("lead", kind, server.url, name, TTL)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "standing\n"
+    return process
