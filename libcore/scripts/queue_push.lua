@@ -32,14 +32,14 @@ if record[1] and record[1] ~= order then
   return { DIFFERS, record[1] }
 end
 local first, now_ms = (tonumber(record[2]) or 0) + 1, math.floor(now_us() / 1000)
-if not redis.call("SET", once, string.format("%.0f %.0f", first, count), "NX", "PX", once_ms) then
+if not redis.call("SET", once, string.format("%d %d", first, count), "NX", "PX", once_ms) then
   local was, many = string.match(redis.call("GET", once), "^(%d+) (%d+)$")
   return { WRITTEN, tonumber(was), tonumber(many), 0, 0 }
 end
 
 local blobs = {}
 for i = 1, count do
-  blobs[i] = string.format("1 %.0f 0 %.0f ", first + i - 1, now_ms) .. ARGV[5 + i]
+  blobs[i] = string.format("1 %d 0 %d ", first + i - 1, now_ms) .. ARGV[5 + i]
 end
 local put
 if delay > 0 then
@@ -54,7 +54,7 @@ if type(put) ~= "number" then
   redis.call("DEL", once)
   return type(put) == "table" and put or redis.error_reply(put)
 end
-redis.call("HSET", meta, "order", order, "pushed", string.format("%.0f", first + #blobs - 1))
+redis.call("HSET", meta, "order", order, "pushed", string.format("%d", first + #blobs - 1))
 if count == 0 or redis.call("EXISTS", wait) == 0 then
   return { WRITTEN, first, #blobs, 0, 0 }
 end

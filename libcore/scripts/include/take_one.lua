@@ -23,7 +23,7 @@ if #KEYS == SHELF and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" a
     done = tostring(redis.call("HDEL", KEYS[FLIGHT], last .. ":1"))
     redis.call("ZREM", KEYS[LEASES], last)
   end
-  local score = string.format("%.0f", (now_ms + lease) * SPAN + 1)
+  local score = string.format("%d", (now_ms + lease) * SPAN + 1)
   local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
   if kept == 1 then
     local blobs = redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY], 1)
