@@ -41,7 +41,9 @@ def show(report: Report, kind: str, found: list[dict], connections: int) -> None
     published = median(found, "published")
     report.row(f"{kind}: until half of them ran", median(found, "half_us"), "us")
     report.row(f"{kind}: until all of them ran", median(found, "all_us"), "us")
-    report.row(f"{kind}: messages published", published, "", "" if peer else "== 1")
+    # One for the process, and one for those who listen to a pattern.
+    report.row(f"{kind}: messages published", published, "", "" if peer else "<= 2")
+    # Ours wait again within that time, one by one.
     report.row(f"{kind}: server CPU", median(found, "cpu_us"), "us")
     # One for commands and one for news; the giver's own one.
     report.row(f"{kind}: connections", connections, "", "" if peer else "<= 3")
@@ -76,7 +78,7 @@ class Side:
     def waiting(self) -> int:
         if self.ours:
             key = f"ilk:signal:wait:{{{self.name}}}"
-            return int(self.server.redis.llen(key))
+            return int(self.server.redis.zcard(key))
         return int(self.server.redis.pubsub_numsub(self.name)[0][1])
 
     def one_round(self) -> dict:

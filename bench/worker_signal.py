@@ -36,7 +36,7 @@ def listener(kind: str, url: str, name: str) -> Callable[[], Callable[[], object
         return lambda: client.signal(name).wait
     import redis
 
-    connection = redis.Redis.from_url(url, socket_timeout=None)
+    connection = redis.Redis.from_url(url, socket_timeout=None, max_connections=100_000)
 
     def make() -> Callable[[], object]:
         pubsub = connection.pubsub(ignore_subscribe_messages=True)
