@@ -260,8 +260,9 @@ static void a_broadcast_counts_a_wait_for_all_in_each_list(void **state)
     assert_int_equal(2, tell_all(give_a, "x"));
     assert_int_equal(2, tell_all(give_b, "y"));
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         assert_heard(ILK_OK, &l[i]);
+    for (int i = 0; i < 2; i++) {
         assert_string_equal("0 a=x;1 b=y;", heard(l[i].arrival));
         free_hearing(&l[i]);
         ilk_signal_free(one[i]);
