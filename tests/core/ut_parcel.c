@@ -191,6 +191,37 @@ static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
 
 /* ---- tickets ------------------------------------------------------------ */
 
+/* Who has its signal of a name does not stand in line for it again. */
+static void a_word_of_a_name_that_has_come_is_not_heeded(void **state)
+{
+    (void)state;
+    my_gate.waiter.wants_all = 1;
+    gate_queue(&my_gate, -1);
+    inbox_hears("1 signal s1 id1 4 blueone");
+
+    inbox_hears("1 wake s1 blue");
+    assert_waits(&my_gate);
+    inbox_hears("1 wake s1 red");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+}
+
+static void all_who_are_told_the_same_share_one_copy(void **state)
+{
+    gate red;
+
+    (void)state;
+    gate_open(&red, 1);
+    gate_queue(&my_gate, -1);
+    gate_queue(&red, -1);
+
+    inbox_hears("1 notify 10 id1 3 redall");
+
+    assert_ptr_equal(my_gate.waiter.parcels->letter->data,
+                     red.waiter.parcels->letter->data);
+    assert_got(&my_gate, "0 id1 red=all;");
+    gate_close(&red);
+}
+
 static void a_notify_is_for_all_who_stood_there(void **state)
 {
     gate red;
@@ -338,6 +369,8 @@ int main(void)
         TEST(a_parked_wait_is_taken_up_with_its_signal),
         TEST(the_next_wait_begins_without_the_last_ones_signals),
         TEST(a_second_copy_is_dropped_also_when_nobody_waits_now),
+        TEST(a_word_of_a_name_that_has_come_is_not_heeded),
+        TEST(all_who_are_told_the_same_share_one_copy),
         TEST(a_notify_is_for_all_who_stood_there),
         TEST(what_overtakes_the_ticket_is_put_aside),
         TEST(what_came_before_us_is_not_ours),

@@ -213,6 +213,24 @@ static void a_word_behind_all_messages_ends_the_lingering(void **state)
     assert_null(my_gate.waiter.watch);
 }
 
+/* It was sent before we left, and another list may have signalled since. */
+static void a_late_word_of_a_refresh_does_not(void **state)
+{
+    (void)state;
+    gate_queue(&my_gate, 8000);
+    time_out();
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+
+    inbox_hears("1 wake s1 red");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    inbox_hears("1 signal s1 id1 4 bluego");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(my_gate.op.status, ILK_OK);
+    assert_string_equal(gate_signals(&my_gate), "1 id1 blue=go;");
+}
+
 static void what_never_comes_is_not_waited_for_long(void **state)
 {
     (void)state;
@@ -290,6 +308,7 @@ int main(void)
         TEST(one_whose_time_is_over_asks_to_be_let_go),
         TEST(what_was_on_its_way_is_waited_for),
         TEST(a_word_behind_all_messages_ends_the_lingering),
+        TEST(a_late_word_of_a_refresh_does_not),
         TEST(what_never_comes_is_not_waited_for_long),
         TEST(one_who_is_not_let_go_goes),
         TEST(a_lingering_wait_that_is_interrupted_goes_on),
