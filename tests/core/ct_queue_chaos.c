@@ -22,6 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -169,6 +172,9 @@ static pid_t start(int role)
     pid_t pid = fork();
 
     if (pid == 0) {
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the test fails */
+#endif
         if (role < EACH)
             produce(role);
         consume((unsigned)(getpid() + role));
