@@ -360,7 +360,7 @@ ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_parties ? "out_waiting" : "out_parties");
     st = ilk_barrier_open(&self, client, name, name_len, 1, NULL, err);
-    if (st)
+    if (!self)
         return st;
     self->parties = 0;
     st = read_barrier(self, &question, err);

@@ -98,9 +98,9 @@ static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
 ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue, const void *token,
                          size_t token_len, ilk_error *err)
 {
-    ilk_batch *batch;
+    ilk_batch *batch = NULL;
     ilk_status st;
-    claim of;
+    claim of = {.place = 0};
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
@@ -111,7 +111,7 @@ ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue, const void *token,
     if (!token || !parse(&of, token, token_len))
         return ilk__fail(err, ILK_EINVAL, "that is no message's token");
     st = make(&batch, queue, &of, err);
-    if (st == ILK_OK) { /* how much of its lease is left is not known */
+    if (batch) { /* how much of its lease is left is not known */
         atomic_store(&batch->lease.deadline, 0);
         *out = &batch->jobs[of.place - 1];
     }

@@ -300,7 +300,7 @@ ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_count ? "out_left" : "out_count");
     st = ilk_latch_open(&self, client, name, name_len, 1, NULL, err);
-    if (st)
+    if (!self)
         return st;
     self->count = 0;
     st = read_latch(self, &question, err);

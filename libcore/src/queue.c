@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { MAX_ATTEMPTS = 25 };
-static const int64_t once_default = 10 * 60 * 1000,
+static const int64_t once_default = INT64_C(10) * 60 * 1000,
                      once_max = INT64_C(7) * 24 * 3600 * 1000;
 
 /* ---- options ------------------------------------------------------------ */

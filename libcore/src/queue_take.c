@@ -122,9 +122,9 @@ static ilk__act failed_for_good(ilk__op *op, ilk_status status)
 
 #define TAKE(called, once, if_failed)                                          \
     {                                                                          \
-        .name = called, .script = ILK__SCRIPT_QUEUE_RESERVE,                   \
-        .only_once = once, .ask = ask_messages, .reply = hear_messages,        \
-        .start = start, .wake = ilk__wait_wake, .failed = if_failed,           \
+        .name = (called), .script = ILK__SCRIPT_QUEUE_RESERVE,                 \
+        .only_once = (once), .ask = ask_messages, .reply = hear_messages,      \
+        .start = start, .wake = ilk__wait_wake, .failed = (if_failed),         \
         .told = ilk__wait_told                                                 \
     }
 const ilk__op_type ilk__queue_reserve_op =

@@ -17,7 +17,8 @@
 #include <interlock/worker.h>
 #include <string.h>
 
-static const int64_t backoff_default = 1000, backoff_max_default = 600 * 1000;
+static const int64_t backoff_default = 1000,
+                     backoff_max_default = INT64_C(600) * 1000;
 
 struct ilk_worker {
     ilk_queue *queue;

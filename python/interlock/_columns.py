@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from ._ffi import Name
 from . import barrier as _barrier
 from . import latch as _latch
 from . import signal as _signal
+from ._ffi import Name
 from .barrier import Barrier
 from .election import Election, ElectionOptions
 from .latch import Latch

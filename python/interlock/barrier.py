@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import dataclasses
+from typing import TYPE_CHECKING
 
 from . import _ffi, errors
 from ._core import ffi, lib
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class BarrierInfo(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class BarrierInfo:
     """What was known of a barrier at one moment."""
 
     parties: int  #: their number; 0 when there is none
@@ -108,7 +110,5 @@ def inspect(client: Client, name: Name) -> BarrierInfo:
     """See :meth:`Client.inspect_barrier`."""
     raw = _ffi.name_bytes(name)
     parties, waiting = ffi.new("int64_t *"), ffi.new("int64_t *")
-    _ffi.call(
-        lib.ilk_barrier_inspect, client._live(), raw, len(raw), parties, waiting
-    )
+    _ffi.call(lib.ilk_barrier_inspect, client._live(), raw, len(raw), parties, waiting)
     return BarrierInfo(int(parties[0]), int(waiting[0]))

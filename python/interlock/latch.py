@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import dataclasses
+from typing import TYPE_CHECKING
 
 from . import _ffi, errors
 from ._core import ffi, lib
@@ -23,7 +24,8 @@ def whole(value: int, what: str, most: int) -> int:
     return value
 
 
-class LatchInfo(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class LatchInfo:
     """What was known of a latch at one moment."""
 
     count: int  #: where it began; 0 when there is none
@@ -105,7 +107,5 @@ def inspect(client: Client, name: Name) -> LatchInfo:
     """See :meth:`Client.inspect_latch`."""
     raw = _ffi.name_bytes(name)
     count, left = ffi.new("int64_t *"), ffi.new("int64_t *")
-    _ffi.call(
-        lib.ilk_latch_inspect, client._live(), raw, len(raw), count, left
-    )
+    _ffi.call(lib.ilk_latch_inspect, client._live(), raw, len(raw), count, left)
     return LatchInfo(int(count[0]), int(left[0]))

@@ -177,7 +177,11 @@ def test_misuse_is_refused_and_nothing_written(latch, world, script, args):
 def test_a_look_that_names_no_count_is_told_it(latch):
     assert latch.call("latch_read", 0, keys=1) == ["STATE", 0, 0]
     latch.count_down("op:1")
-    assert latch.call("latch_read", 0, keys=1) == ["STATE", latch.count - 1, latch.count]
+    assert latch.call("latch_read", 0, keys=1) == [
+        "STATE",
+        latch.count - 1,
+        latch.count,
+    ]
 
 
 def test_misuse_of_a_look_is_refused(latch):

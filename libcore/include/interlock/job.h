@@ -18,6 +18,9 @@ extern "C" {
 #endif
 #endif
 
+/** A queue's handle, or one for several queues in order of priority. */
+typedef struct ilk_queue ilk_queue;
+
 /** One message. */
 typedef struct ilk_job ilk_job;
 
@@ -104,6 +107,25 @@ ILK_API int64_t ilk_job_remaining_ms(const ilk_job *job);
  * Since: 0.1
  */
 ILK_API const char *ilk_job_token(const ilk_job *job);
+
+/**
+ * Make a handle for a message that another one has reserved, to acknowledge
+ * it, give it back, bury or extend it. It has no data and is not renewed;
+ * whether it is still held the verbs will tell. Nothing is sent.
+ *
+ * @param[out] out   the message, to be freed; NULL when the call fails
+ * @param queue      a handle for the one queue it was taken from
+ * @param token      what ilk_job_token() told
+ * @param token_len  its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_EINVAL (that is no token), ILK_ENOMEM, ILK_ECLOSED,
+ *         ILK_EFORKED
+ * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue,
+                                 const void *token, size_t token_len,
+                                 ilk_error *err);
 
 /**
  * It is done: the message is gone for good.

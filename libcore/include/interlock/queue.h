@@ -25,9 +25,6 @@ extern "C" {
 #endif
 #endif
 
-/** A queue's handle, or one for several queues in order of priority. */
-typedef struct ilk_queue ilk_queue;
-
 /** What lay in a queue at one moment. */
 typedef struct ilk_queue_info ilk_queue_info;
 
@@ -245,25 +242,6 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
                                           int32_t max, int64_t timeout_ms,
                                           int64_t lease_ms, ilk_batch *done,
                                           ilk_error *err);
-
-/**
- * Make a handle for a message that another one has reserved, to acknowledge
- * it, give it back, bury or extend it. It has no data and is not renewed;
- * whether it is still held the verbs will tell. Nothing is sent.
- *
- * @param[out] out   the message, to be freed; NULL when the call fails
- * @param queue      a handle for the one queue it was taken from
- * @param token      what ilk_job_token() told
- * @param token_len  its bytes
- * @param[out] err   may be NULL
- * @return ILK_OK; ILK_EINVAL (that is no token), ILK_ENOMEM, ILK_ECLOSED,
- *         ILK_EFORKED
- * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
- * Since: 0.1
- */
-ILK_API ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue,
-                                 const void *token, size_t token_len,
-                                 ilk_error *err);
 
 /**
  * End the waits of this handle, in whichever threads they are.
