@@ -236,6 +236,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_in_line("park", 1);
+    fixture_sleep_ms(20); /* until it sleeps */
     pthread_kill(t.thread, SIGUSR1);
     assert_sem_took(ILK_EINTR, &t);
     await_in_line("park", 1);

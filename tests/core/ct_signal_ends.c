@@ -106,7 +106,7 @@ static void a_wait_that_was_interrupted_goes_on(void **state)
     (void)state;
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("park", 1);
-    pthread_kill(l.thread, SIGUSR1);
+    interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l);
 
     assert_int_equal(1, tell_one(give, "meanwhile"));
@@ -139,7 +139,7 @@ static void give_up_passes_on(void (*give_up)(ilk_signal *signal), int frees)
 
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     fixture_sleep_ms(300);
-    pthread_kill(l.thread, SIGUSR1);
+    interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l);
     start_hearing(&other, LISTEN_ANY, &next, 1, 20000);
     fixture_sleep_ms(100);
@@ -293,7 +293,7 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
 #endif
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("fork", 1);
-    pthread_kill(l.thread, SIGUSR1);
+    interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l); /* parked */
     fflush(NULL);
     pid = fork();

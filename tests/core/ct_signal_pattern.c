@@ -146,7 +146,7 @@ static void listening_that_was_interrupted_goes_on(void **state)
     (void)state;
     start_hearing(&l, LISTEN_ANY, &jobs, 1, -1);
     await_patterns(1);
-    pthread_kill(l.thread, SIGUSR1);
+    interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l);
 
     assert_int_equal(1, tell_all(mail, "meanwhile"));

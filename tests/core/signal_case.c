@@ -2,6 +2,7 @@
 /* signal_case.c -- what the tests of signals share. */
 #include "signal_case.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,14 @@ void assert_heard_at(ilk_status expected, hearing *l, const char *file,
     assert_status_at(expected, l->status, &l->err, "wait", file, line);
     if ((expected == ILK_OK) != (l->arrival != NULL))
         _fail(file, line);
+}
+
+void interrupt_hearing(hearing *l)
+{
+    for (int i = 0; i < 500 && !atomic_load(&l->done); i++) {
+        pthread_kill(l->thread, SIGUSR1);
+        fixture_sleep_ms(10);
+    }
 }
 
 void free_hearing(hearing *l)

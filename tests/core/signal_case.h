@@ -40,6 +40,9 @@ void start_hearing(hearing *l, listen_mode mode, ilk_signal *const *signals,
     assert_heard_at(expected, l, __FILE__, __LINE__)
 void assert_heard_at(ilk_status expected, hearing *l, const char *file,
                      int line);
+/* SIGUSR1, which the test has a handler for, until it is over: one signal may
+   come when the thread is not asleep yet. */
+void interrupt_hearing(hearing *l);
 void free_hearing(hearing *l); /* what it heard */
 
 /* "<which> <name>=<data>;" for each that came; valid until the next call. */
