@@ -81,9 +81,18 @@ static void assert_works(ilk_client *client)
     ilk_signal *give = open_signal(client, "again");
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
+    int64_t reached = 0;
 
-    assert_status(ILK_OK, ilk_signal_listen(signal, &err));
-    assert_int_equal(1, tell_one(give, "works"));
+    /* What failed may have cost the inbox its connection a moment ago. */
+    for (int i = 0; i < 100 && !reached; i++) {
+        assert_status(ILK_OK, ilk_signal_listen(signal, &err));
+        reached = tell_one(give, "works");
+        if (!reached) {
+            assert_status(ILK_OK, ilk_signal_cancel(signal, &err));
+            fixture_sleep_ms(50);
+        }
+    }
+    assert_int_equal(1, reached);
     assert_status(ILK_OK, ilk_signal_wait(&arrival, signal, 5000, &err));
     assert_string_equal("0 again=works;", heard(arrival));
     ilk_arrival_free(arrival);

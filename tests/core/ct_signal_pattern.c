@@ -154,10 +154,14 @@ static void listening_that_was_interrupted_goes_on(void **state)
     assert_status(ILK_OK, ilk_signal_wait(&arrival, jobs, 0, &err));
     assert_string_equal("0 jobs.mail=meanwhile;", heard(arrival));
     ilk_arrival_free(arrival);
+    await_patterns(0);
 
     start_hearing(&l, LISTEN_ANY, &jobs, 1, -1);
     await_patterns(1);
-    ilk_client_interrupt(client);
+    for (int i = 0; i < 500 && !l.done; i++) {
+        ilk_client_interrupt(client); /* it may not be asleep yet */
+        fixture_sleep_ms(10);
+    }
     assert_heard(ILK_EINTR, &l);
     assert_status(ILK_OK, ilk_signal_cancel(jobs, &err));
     await_patterns(0);
