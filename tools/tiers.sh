@@ -69,14 +69,14 @@ test_environment()
 
 # --- C.
 
-# run_ctest TREE LABEL OPTION...
+# run_ctest TREE LABEL OPTION... Most programs sleep most of the time.
 run_ctest()
 {
     tree=$1
     label=$2
     shift 2
     run 'tests passed|tests failed' ctest --test-dir "$root/build/$tree" \
-        --output-on-failure --no-tests=error -j "$jobs" -L "$label" "$@"
+        --output-on-failure --no-tests=error -j "$((jobs * 2))" -L "$label" "$@"
 }
 
 tier_build()
