@@ -84,8 +84,8 @@ static void senseless_answers_are_refused(void **state)
         "*2\r\n:1\r\n:3\r\n",
         "*9\r\n:1\r\n:3\r\n:1\r\n:9\r\n:9\r\n:0\r\n:1\r\n:1\r\n:5\r\n",
         "*9\r\n:1\r\n:3\r\n:1\r\n:9\r\n:9\r\n:0\r\n:1\r\n:101\r\n$1\r\nx\r\n",
-        "*14\r\n:1\r\n:3\r\n:1\r\n:9\r\n:9\r\n:0\r\n:1\r\n:1\r\n"
-        "$1\r\nt\r\n$1\r\nw\r\n$1\r\nx\r\n:1\r\n:1\r\n:1\r\n",
+        ("*14\r\n:1\r\n:3\r\n:1\r\n:9\r\n:9\r\n:0\r\n:1\r\n:1\r\n"
+         "$1\r\nt\r\n$1\r\nw\r\n$1\r\nx\r\n:1\r\n:1\r\n:1\r\n"),
     };
     ilk_client *client = open_client_at(spoiler.url);
     ilk_info *info = NULL;

@@ -90,7 +90,10 @@ def test_public_functions_say_what_they_raise_whether_they_block_and_where():
                 missing.append(f"{module}.{name}")
             if type(thing).__name__ == "function" and "Thread:" not in doc:
                 missing.append(f"{module}.{name}: Thread")
-    public = (interlock.inspect, interlock.lock, interlock.semaphore)
+    public = (
+        interlock.barrier, interlock.inspect, interlock.latch, interlock.lock,
+        interlock.semaphore, interlock.signal,
+    )  # fmt: skip
     allowed = {f"{m.__name__}.{n}: Thread" for m in public for n in vars(m)}
     allowed.add("interlock.errors.from_status: Thread")
     assert set(missing) - allowed == set()
