@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What holds for all tests: Ctrl-C works, however they were started."""
+"""What holds for all tests: signals work, however they were started."""
 
 import signal
 
-# A shell starts what runs in its background with SIGINT ignored, and programs
-# that are started hand that on to those that they start.
+# A shell starts what runs in its background with some signals ignored, nohup
+# does so too, and programs hand that on to those that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
