@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier.c -- rounds of so many parties: what to ask, what is answered. */
-#include "alloc.h"
 #include "lease.h"
 #include "opts.h"
-#include "run.h"
 #include "state_wait.h"
 
 #include <interlock/barrier.h>
@@ -258,19 +256,11 @@ static const ilk__op_type barrier_read = {.name = "barrier_read",
                                           .ask = ask_read,
                                           .reply = was_read};
 
-/* Fills in the question. */
 static ilk_status read_barrier(ilk_barrier *barrier, counting *question,
                                ilk_error *err)
 {
-    ilk_status st = ilk__state_enter_verb(&barrier->state, err);
-
-    if (st)
-        return st;
     question->barrier = barrier;
-    st = ilk__ask(barrier->state.client, &barrier_read, question,
-                  barrier->state.client->opts.reply_timeout_ms, err);
-    ilk__state_leave(&barrier->state);
-    return st;
+    return ilk__state_read(&barrier->state, &barrier_read, question, err);
 }
 
 ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
@@ -323,6 +313,7 @@ ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
                             const ilk_barrier_opts *opts, ilk_error *err)
 {
     ilk_barrier_opts checked;
+    ilk__state *state;
     ilk_barrier *self;
     ilk_status st;
 
@@ -334,17 +325,15 @@ ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
         st = check_opts(&checked, parties, opts, err);
     if (st)
         return st;
-    self = ilk__calloc(1, sizeof *self);
-    if (!self)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
+                        err);
+    if (st)
+        return st;
+    self = (ilk_barrier *)state;
     self->opts = checked;
     self->parties = parties;
-    st = ilk__state_open(&self->state, client, &kind, name, name_len, err);
-    if (st)
-        ilk__free(self);
-    else
-        *out = self;
-    return st;
+    *out = self;
+    return ILK_OK;
 }
 
 /* A handle that asks for no number takes what is on record. */
@@ -376,6 +365,5 @@ void ilk_barrier_free(ilk_barrier *barrier)
 {
     if (!barrier)
         return;
-    ilk__state_close(&barrier->state);
-    ilk__free(barrier);
+    ilk__state_free(&barrier->state);
 }

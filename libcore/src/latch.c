@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* latch.c -- a number counted down: what to ask, what the answer means. */
-#include "alloc.h"
 #include "lease.h"
 #include "opts.h"
-#include "run.h"
 #include "state_wait.h"
 
 #include <interlock/latch.h>
@@ -200,19 +198,11 @@ static const ilk__op_type latch_read = {.name = "latch_read",
                                         .ask = ask_read,
                                         .reply = was_read};
 
-/* Fills in the question. */
 static ilk_status read_latch(ilk_latch *latch, counting *question,
                              ilk_error *err)
 {
-    ilk_status st = ilk__state_enter_verb(&latch->state, err);
-
-    if (st)
-        return st;
     question->latch = latch;
-    st = ilk__ask(latch->state.client, &latch_read, question,
-                  latch->state.client->opts.reply_timeout_ms, err);
-    ilk__state_leave(&latch->state);
-    return st;
+    return ilk__state_read(&latch->state, &latch_read, question, err);
 }
 
 ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left, ilk_error *err)
@@ -263,6 +253,7 @@ ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client, const void *name,
                           const ilk_latch_opts *opts, ilk_error *err)
 {
     ilk_latch_opts checked;
+    ilk__state *state;
     ilk_latch *self;
     ilk_status st;
 
@@ -274,17 +265,15 @@ ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client, const void *name,
         st = check_opts(&checked, count, opts, err);
     if (st)
         return st;
-    self = ilk__calloc(1, sizeof *self);
-    if (!self)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
+                        err);
+    if (st)
+        return st;
+    self = (ilk_latch *)state;
     self->opts = checked;
     self->count = count;
-    st = ilk__state_open(&self->state, client, &kind, name, name_len, err);
-    if (st)
-        ilk__free(self);
-    else
-        *out = self;
-    return st;
+    *out = self;
+    return ILK_OK;
 }
 
 /* A handle that asks for no number takes what is on record. */
@@ -316,6 +305,5 @@ void ilk_latch_free(ilk_latch *latch)
 {
     if (!latch)
         return;
-    ilk__state_close(&latch->state);
-    ilk__free(latch);
+    ilk__state_free(&latch->state);
 }

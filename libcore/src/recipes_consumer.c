@@ -104,31 +104,19 @@ void ilk_consumer_free(ilk_consumer *self)
 
 static ilk_status enter(ilk_consumer *self, ilk_error *err)
 {
-    ilk_status st;
-
     ilk__error_clear(err);
     if (!self)
         return ilk__fail(err, ILK_EINVAL, "consumer must not be NULL");
-    st = ilk__client_enter_handle(self->client, &self->busy, self->era, err);
-    if (st == ILK_OK && self->era != self->client->era) {
-        self->busy = 0;
-        return ilk__fail(err, ILK_EFORKED,
-                         "the consumer is the parent process'");
-    }
-    return st;
+    return ilk__side_enter(self->client, &self->busy, self->era, "consumer",
+                           err);
 }
 
 /* Others tell by the client's inbox whether its process still lives. */
 static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
 {
-    ilk__desk *desk = self->client->desk;
+    ilk_error why; /* a refusal hinders nobody here */
 
-    ilk__desk_lock(desk);
-    if (desk->inbox == ILK__INBOX_NONE) {
-        desk->inbox = ILK__INBOX_WANTED;
-        ilk__desk_ring(desk, 0);
-    }
-    ilk__desk_unlock(desk);
+    (void)ilk__desk_want_inbox(self->client->desk, 0, &why);
     return ilk__keeper_start(self->client->keeper, err);
 }
 

@@ -96,18 +96,11 @@ void ilk_listener_free(ilk_listener *self)
 
 static ilk_status enter(ilk_listener *self, ilk_error *err)
 {
-    ilk_status st;
-
     ilk__error_clear(err);
     if (!self)
         return ilk__fail(err, ILK_EINVAL, "listener must not be NULL");
-    st = ilk__client_enter_handle(self->client, &self->busy, self->era, err);
-    if (st == ILK_OK && self->era != self->client->era) {
-        self->busy = 0;
-        return ilk__fail(err, ILK_EFORKED,
-                         "the listener is the parent process'");
-    }
-    return st;
+    return ilk__side_enter(self->client, &self->busy, self->era, "listener",
+                           err);
 }
 
 static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)

@@ -2,6 +2,7 @@
 /* state_wait.c -- handles of a small state and those who wait for it. */
 #include "state_wait.h"
 
+#include "alloc.h"
 #include "clock.h"
 #include "run.h"
 
@@ -35,9 +36,9 @@ static void dispose(ilk__state *state)
     ilk__client_unref(state->client);
 }
 
-ilk_status ilk__state_open(ilk__state *state, ilk_client *client,
-                           const ilk__state_kind *kind, const void *name,
-                           size_t name_len, ilk_error *err)
+static ilk_status open_state(ilk__state *state, ilk_client *client,
+                             const ilk__state_kind *kind, const void *name,
+                             size_t name_len, ilk_error *err)
 {
     ilk_status st;
 
@@ -61,18 +62,36 @@ ilk_status ilk__state_open(ilk__state *state, ilk_client *client,
     return st;
 }
 
+ilk_status ilk__state_new(ilk__state **out, size_t size, ilk_client *client,
+                          const ilk__state_kind *kind, const void *name,
+                          size_t name_len, ilk_error *err)
+{
+    ilk__state *state = ilk__calloc(1, size);
+    ilk_status st;
+
+    if (!state)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = open_state(state, client, kind, name, name_len, err);
+    if (st)
+        ilk__free(state);
+    else
+        *out = state;
+    return st;
+}
+
 static int is_mine(const ilk__state *state)
 {
     return !ilk__client_is_forked(state->client)
            && state->era == state->client->era;
 }
 
-void ilk__state_close(ilk__state *state)
+void ilk__state_free(ilk__state *state)
 {
     /* A child, or a handle of the parent's desk, has nothing to take back. */
     if (is_mine(state))
         ilk__waiter_destroy(&state->waiter);
     dispose(state);
+    ilk__free(state);
 }
 
 ilk__state *ilk__state_of(const ilk__waiter *waiter)
@@ -119,6 +138,19 @@ ilk_status ilk__state_enter_verb(ilk__state *state, ilk_error *err)
 void ilk__state_leave(ilk__state *state)
 {
     atomic_store(&state->busy, 0);
+}
+
+ilk_status ilk__state_read(ilk__state *state, const ilk__op_type *type,
+                           void *subject, ilk_error *err)
+{
+    ilk_status st = ilk__state_enter_verb(state, err);
+
+    if (st)
+        return st;
+    st = ilk__ask(state->client, type, subject,
+                  state->client->opts.reply_timeout_ms, err);
+    ilk__state_leave(state);
+    return st;
 }
 
 /* ---- waiting ------------------------------------------------------------ */

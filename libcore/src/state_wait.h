@@ -46,11 +46,12 @@ typedef struct ilk__state {
     ilk__waiter waiter;
 } ilk__state;
 
-/* The state is zeroed memory. A failed open leaves nothing to close. */
-ilk_status ilk__state_open(ilk__state *state, ilk_client *client,
-                           const ilk__state_kind *kind, const void *name,
-                           size_t name_len, ilk_error *err);
-void ilk__state_close(ilk__state *state);
+/* A column's handle of so many bytes, zeroed but for the state it begins
+   with. Untouched when it fails. */
+ilk_status ilk__state_new(ilk__state **out, size_t size, ilk_client *client,
+                          const ilk__state_kind *kind, const void *name,
+                          size_t name_len, ilk_error *err);
+void ilk__state_free(ilk__state *state); /* the handle */
 
 /* Begin and end of every verb; the second also ends a parked wait. */
 ilk_status ilk__state_enter(ilk__state *state, ilk_error *err);
@@ -60,6 +61,9 @@ void ilk__state_leave(ilk__state *state);
 /* Inside a verb: run the kind's wait to its end. */
 ilk_status ilk__state_wait(ilk__state *state, int64_t timeout_ms,
                            ilk_error *err);
+/* A whole verb that only asks: enter, ask, leave. */
+ilk_status ilk__state_read(ilk__state *state, const ilk__op_type *type,
+                           void *subject, ilk_error *err);
 /* End a wait from outside, or a parked one. Any thread. */
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err);
 

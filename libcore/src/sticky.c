@@ -3,7 +3,6 @@
 #include "alloc.h"
 #include "lease.h"
 #include "opts.h"
-#include "run.h"
 #include "state_wait.h"
 
 #include <interlock/sticky.h>
@@ -240,17 +239,9 @@ static const ilk__op_type sticky_read = {.name = "sticky_read",
 
 ilk_status ilk_sticky_read(ilk_sticky *sticky, ilk_error *err)
 {
-    ilk_status st;
-
     if (!sticky)
         return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    st = ilk__state_enter_verb(&sticky->state, err);
-    if (st)
-        return st;
-    st = ilk__ask(sticky->state.client, &sticky_read, sticky,
-                  sticky->state.client->opts.reply_timeout_ms, err);
-    ilk__state_leave(&sticky->state);
-    return st;
+    return ilk__state_read(&sticky->state, &sticky_read, sticky, err);
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -281,6 +272,7 @@ ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
                            const ilk_sticky_opts *opts, ilk_error *err)
 {
     ilk_sticky_opts checked;
+    ilk__state *state;
     ilk_sticky *self;
     ilk_status st;
 
@@ -292,16 +284,14 @@ ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
         st = check_opts(&checked, opts, err);
     if (st)
         return st;
-    self = ilk__calloc(1, sizeof *self);
-    if (!self)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    self->opts = checked;
-    st = ilk__state_open(&self->state, client, &kind, name, name_len, err);
+    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
+                        err);
     if (st)
-        ilk__free(self);
-    else
-        *out = self;
-    return st;
+        return st;
+    self = (ilk_sticky *)state;
+    self->opts = checked;
+    *out = self;
+    return ILK_OK;
 }
 
 int32_t ilk_sticky_is_set(const ilk_sticky *sticky)
@@ -327,7 +317,6 @@ void ilk_sticky_free(ilk_sticky *sticky)
 {
     if (!sticky)
         return;
-    ilk__state_close(&sticky->state);
     ilk__free(sticky->data);
-    ilk__free(sticky);
+    ilk__state_free(&sticky->state);
 }
