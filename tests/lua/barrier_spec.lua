@@ -8,17 +8,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a barrier", function()
-  local server, client, barrier, name
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local barrier, name
 
   before_each(function()
     name = support.name()

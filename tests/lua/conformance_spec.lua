@@ -268,15 +268,7 @@ local function run(words, names, handles)
 end
 
 describe("the conformance table", function()
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  server, client = support.served()
 
   for _, case in ipairs(table_of.cases()) do
     it(case.title, function()

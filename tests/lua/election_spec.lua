@@ -7,19 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("an election", function()
-  local server, client, other, name
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-    other = assert(interlock.connect(server.url, { label = "the-other" }))
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    server:stop()
-  end)
+  local server, client, other = support.served({}, { label = "the-other" })
+  local name
 
   before_each(function()
     name = support.name()

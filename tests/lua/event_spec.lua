@@ -1,21 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- News of a client.
 
-local interlock = require "interlock"
 local support = require "support"
 
 describe("events", function()
-  local server, client
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local _, client = support.served()
 
   it("has a descriptor and nothing to tell at first", function()
     local events = assert(client:events())

@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a guard", function()
-  local server, client, guard
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local _, client = support.served()
+  local guard
 
   before_each(function()
     guard = interlock.guard(client, support.name())

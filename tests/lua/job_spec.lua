@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a job", function()
-  local server, client, queue
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local _, client = support.served()
+  local queue
 
   before_each(function()
     queue = assert(client:queue(support.name()))

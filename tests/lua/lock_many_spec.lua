@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a lock over many names", function()
-  local server, client, a, b, c
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local a, b, c
 
   before_each(function()
     local name = support.name()

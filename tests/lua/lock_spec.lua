@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a lock", function()
-  local server, client, name
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local name
 
   before_each(function()
     name = support.name()

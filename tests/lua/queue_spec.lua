@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a queue", function()
-  local server, client, name, queue
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local _, client = support.served()
+  local name, queue
 
   before_each(function()
     name = support.name()

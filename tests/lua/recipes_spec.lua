@@ -7,17 +7,8 @@ local support = require "support"
 local recipes, status = interlock.recipes, interlock.status
 
 describe("recipes", function()
-  local server, client, r
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local r
 
   before_each(function()
     server:command("FLUSHALL")

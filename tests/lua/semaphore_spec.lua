@@ -7,17 +7,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a semaphore", function()
-  local server, client, name
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url, { label = "me" }))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served({ label = "me" })
+  local name
 
   before_each(function()
     name = support.name()

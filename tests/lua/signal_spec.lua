@@ -8,19 +8,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("a signal", function()
-  local server, client, other, name, signal
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-    other = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    server:stop()
-  end)
+  local server, client, other = support.served({}, {})
+  local name, signal
 
   before_each(function()
     name = support.name()

@@ -8,17 +8,8 @@ local support = require "support"
 local status = interlock.status
 
 describe("an event", function()
-  local server, client, event, name
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local event, name
 
   before_each(function()
     name = support.name()

@@ -1,7 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- What the specs share: a server of their own, raw commands, time.
+-- What the specs share: a server of their own, clients, raw commands, time.
 
+local busted = require "busted"
+local interlock = require "interlock"
 local core = require "interlock.core"
+
+local unpack = table.unpack or unpack
 
 local support = {}
 
@@ -102,6 +106,25 @@ end
 
 function Server:stop()
   self._pipe:close()
+end
+
+--- For the body of a describe(): a server for its tests, and a client of it
+--- for each table of options, one at least. All of them end with the block.
+function support.served(...)
+  local server = support.server()
+  local clients = {}
+  busted.teardown(function()
+    for _, client in ipairs(clients) do
+      client:close()
+    end
+    server:stop()
+  end)
+  local wanted = { ... }
+  wanted[1] = wanted[1] or {}
+  for i, opts in ipairs(wanted) do
+    clients[i] = assert(interlock.connect(server.url, opts))
+  end
+  return server, unpack(clients)
 end
 
 return support

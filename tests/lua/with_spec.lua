@@ -8,17 +8,8 @@ local status = interlock.status
 local compile = loadstring or load
 
 describe("a scope", function()
-  local server, client, name, lock
-
-  setup(function()
-    server = support.server()
-    client = assert(interlock.connect(server.url))
-  end)
-
-  teardown(function()
-    client:close()
-    server:stop()
-  end)
+  local server, client = support.served()
+  local name, lock
 
   before_each(function()
     name = support.name()
