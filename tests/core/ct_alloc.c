@@ -8,22 +8,11 @@
  * by the address sanitizer. The keeper allocates, too, so that n is not the
  * same allocation in every run.
  */
-#include "lock_case.h"
-
-#include "alloc.h"
+#include "scene_case.h"
 
 #include <string.h>
 
-static ilk_client *client;
 static ilk_lock *lock;
-
-typedef struct scene {
-    const char *name;
-    void (*before)(void); /* with memory; may be NULL */
-    ilk_status (*run)(ilk_error *err);
-    ilk_status expected; /* with memory */
-    ilk_status instead;  /* also allowed without; 0: only ILK_ENOMEM */
-} scene;
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -321,70 +310,23 @@ static void assert_works(void)
     ilk_lock_free(other);
 }
 
-/* Play it with the n-th allocation failing; 0 when there was no n-th. */
-static int play(const scene *s, long n)
+static void open_the_lock(void)
 {
-    ilk_error err = {0};
-    long made;
-    ilk_status st;
-
-    fixture_command(&fx, "FLUSHALL");
-    client = open_client();
     lock = open_lock(client, "n");
-    if (s->before)
-        s->before();
-    ilk__alloc_fail_at(n);
-    st = s->run(&err);
-    made = ilk__alloc_count();
-    ilk__alloc_fail_at(0);
-    if (st != s->expected && made >= n && st == s->instead)
-        st = s->expected;
-    if (st != s->expected && !(made >= n && st == ILK_ENOMEM))
-        fail_msg("%s, allocation %ld: %s: %s", s->name, n, ilk_status_name(st),
-                 err.msg);
-    if (st)
-        assert_int_equal(err.code, st);
+}
+
+static void check(const scene *s)
+{
     if (strcmp(s->name, "end it") != 0)
         assert_works();
     for (const char *name = "nxyz"; *name; name++)
         assert_expires((char[]){*name, '\0'});
     ilk_lock_free(lock);
-    ilk_client_free(client);
-    return made >= n;
-}
-
-static void no_allocation_is_one_too_many(void **state)
-{
-    const scene *s = *state;
-    long n = 1;
-
-    while (play(s, n))
-        n++;
-    print_message("             %s: %ld allocations\n", s->name, n - 1);
-}
-
-static int start(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
 }
 
 int main(void)
 {
-    enum { COUNT = sizeof scenes / sizeof *scenes };
-    struct CMUnitTest tests[COUNT];
+    static const stage common = {open_the_lock, check, 0};
 
-    for (size_t i = 0; i < COUNT; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = scenes[i].name,
-            .test_func = no_allocation_is_one_too_many,
-            .initial_state = (void *)(uintptr_t)&scenes[i],
-        };
-    return cmocka_run_group_tests(tests, start, stop);
+    return run_scenes(scenes, sizeof scenes / sizeof *scenes, &common);
 }

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_barrier.c -- rounds that become full, and how they break. */
-#include "proxy.h"
+#include "proxy_case.h"
 #include "script.h"
 #include "state_case.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static ilk_client *client, *other;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL) != 0)
-        return -1;
-    client = open_client();
-    other = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    ilk_client_free(other);
-    return fixture_stop(&fx);
-}
 
 /* A wait that stands in line before this returns. */
 static waiting arrive(ilk_client *from, const char *name, int64_t parties)
@@ -86,8 +65,6 @@ static void a_try_arrives_only_as_the_last(void **state)
 
 static void an_arrival_whose_answer_was_lost_counts_once(void **state)
 {
-    static proxy between;
-    char path[160];
     ilk_client *behind;
     waiting w;
     ilk_barrier *a;
@@ -95,8 +72,7 @@ static void an_arrival_whose_answer_was_lost_counts_once(void **state)
     int64_t index = -1;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    assert_int_equal(0, proxy_open(&between, path, fx.socket));
+    assert_int_equal(0, proxy_before_server(&between));
     behind = open_client_at(between.url);
     a = open_barrier(behind, "once", 2);
     assert_status(ILK_EBUSY, ilk_barrier_wait(a, 0, NULL, &err));
@@ -329,5 +305,5 @@ int main(void)
         cmocka_unit_test(bad_input_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

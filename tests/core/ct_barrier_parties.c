@@ -9,18 +9,6 @@
 
 enum { LIVENESS_MS = 6000 };
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 enum { PARTIES = 5, ROUNDS = 60 };
 
 static void every_round_gives_each_party_an_index_of_its_own(void **state)
@@ -207,5 +195,5 @@ int main(void)
         cmocka_unit_test(a_child_is_refused_and_breaks_nothing),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -13,18 +13,6 @@ typedef struct ear_of {
     ilk__listener listener;
 } ear_of;
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void listener_open(ear_of *e, const char *url)
 {
     ilk_error err = {0};
@@ -273,5 +261,5 @@ int main(void)
         cmocka_unit_test(a_channel_without_a_right_is_told_and_waits_go_on),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -5,19 +5,17 @@
  *
  * The directory is $ILK_CONFORMANCE_DIR, or the one beside this source.
  */
-#include "cmocka_all.h"
 #include "conf_queue.h"
 #include "conf_signal.h"
 #include "conf_state.h"
 #include "conformance_run.h"
-#include "fixture.h"
+#include "server_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static fixture fx;
 static ilk_client *client;
 static conf_table table;
 static conf_state states;   /* the case's events, barriers and latches */

@@ -2,16 +2,13 @@
 /* ct_conn.c -- connecting and logging in to a real server. */
 #include "clock.h"
 #include "conn.h"
-#include "fixture.h"
+#include "server_case.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
-
-static fixture fx;
 static ilk_error err;
 static ilk__conn *conn;
 
@@ -285,18 +282,6 @@ static void a_server_without_hello(void **state)
     assert_refused(open_tcp("", ""), ILK_EAUTH, "NOAUTH");
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 #define TEST(name) cmocka_unit_test_teardown(name, hang_up)
 
 int main(void)
@@ -317,5 +302,5 @@ int main(void)
         TEST(a_server_without_hello),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

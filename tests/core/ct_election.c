@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_election.c -- campaigning, leading and resigning. */
+#include "client_case.h"
 #include "election_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-static ilk_client *client;
 static ilk_error err;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    client = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    return fixture_stop(&fx);
-}
 
 /* ---- leading ------------------------------------------------------------ */
 
@@ -359,5 +343,5 @@ int main(void)
         cmocka_unit_test(winning_and_losing_are_told),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

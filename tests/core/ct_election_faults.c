@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_election_faults.c -- odd names and identities, wrong arguments and keys,
  * forks, handles freed too early, users without rights. */
+#include "client_case.h"
 #include "election_case.h"
 
 #include <stdio.h>
@@ -8,24 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static ilk_client *client;
 static ilk_error err;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    client = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    return fixture_stop(&fx);
-}
 
 /* ---- names and identities ----------------------------------------------- */
 
@@ -372,5 +356,5 @@ int main(void)
         cmocka_unit_test(child_is_refused_until_it_reopens),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

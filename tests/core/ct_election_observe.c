@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_election_observe.c -- who observes is told of each change, and of none
  * by asking. */
+#include "client_case.h"
 #include "election_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static ilk_client *client;
 static ilk_error err;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    client = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    return fixture_stop(&fx);
-}
 
 static ilk_observer *observe(ilk_election *election, uint32_t flags)
 {
@@ -339,5 +323,5 @@ int main(void)
         cmocka_unit_test(hundred_standbys_and_observers_do_not_poll),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_guard.c -- a value that refuses reads and writes under an older fence. */
-#include "lock_case.h"
+#include "client_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,30 +8,6 @@
 #include <string.h>
 
 #define FENCE_TOP ((INT64_C(1) << 53) - 1)
-
-static ilk_client *client;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    client = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    return fixture_stop(&fx);
-}
-
-static int forget(void **state)
-{
-    (void)state;
-    return strcmp(fixture_command(&fx, "FLUSHALL"), "OK");
-}
 
 static ilk_status set(const char *key, int64_t fence, const char *value,
                       ilk_error *err)
@@ -367,7 +343,7 @@ static void wrong_type_is_told_and_nothing_is_changed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define GUARD_TEST(name) cmocka_unit_test_setup(name, forget)
+#define GUARD_TEST(name) cmocka_unit_test_setup(name, server_flush)
         GUARD_TEST(value_of_any_bytes_comes_back_with_its_fence),
         GUARD_TEST(empty_value_is_a_value),
         GUARD_TEST(nothing_is_there_at_first_and_after_remove),
@@ -382,5 +358,5 @@ int main(void)
         GUARD_TEST(wrong_type_is_told_and_nothing_is_changed),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

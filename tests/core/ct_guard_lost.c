@@ -4,18 +4,6 @@
 
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* One call under fence 7, made by a thread of its own. */
 typedef struct call {
     pthread_t thread;
@@ -126,5 +114,5 @@ int main(void)
         cmocka_unit_test(read_that_is_stale_the_second_time_is_stale),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

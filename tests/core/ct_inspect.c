@@ -6,24 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
-
 static ilk_client *open_labelled(const char *label)
 {
     ilk_client_opts opts = {.size = sizeof opts, .label = label};
@@ -357,7 +339,7 @@ static void long_line_is_counted_and_its_head_listed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(free_name_has_no_holder, flush),
+        cmocka_unit_test_setup(free_name_has_no_holder, server_flush),
         cmocka_unit_test(held_name_tells_who_and_how_long),
         cmocka_unit_test(label_is_host_and_process_by_default),
         cmocka_unit_test(foreign_holder_is_told_apart),
@@ -369,5 +351,5 @@ int main(void)
         cmocka_unit_test(long_line_is_counted_and_its_head_listed),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -4,24 +4,6 @@
 
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
-
 typedef struct name {
     const char *bytes;
     size_t len;
@@ -130,10 +112,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(names_of_any_bytes_are_found_in_byte_order,
-                               flush),
-        cmocka_unit_test_setup(pattern_is_a_glob_over_the_name, flush),
-        cmocka_unit_test_setup(many_names_take_many_steps, flush),
+                               server_flush),
+        cmocka_unit_test_setup(pattern_is_a_glob_over_the_name, server_flush),
+        cmocka_unit_test_setup(many_names_take_many_steps, server_flush),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -2,9 +2,8 @@
 /* ct_job.c -- what becomes of messages that were taken. */
 #include "queue_case.h"
 
-#include "proxy.h"
+#include "proxy_case.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -283,10 +282,7 @@ typedef struct lossy {
 
 static void begin(lossy *l)
 {
-    char path[160];
-
-    snprintf(path, sizeof path, "%s/p", fx.dir);
-    assert_int_equal(0, proxy_open(&l->p, path, fx.socket));
+    assert_int_equal(0, proxy_before_server(&l->p));
     l->client = open_client_at(l->p.url);
     l->queue = open_queue_at(l->client, "mail", 0, 0, 0);
     /* All scripts known, so that one command is one question. */
@@ -394,5 +390,5 @@ int main(void)
         TEST(lost_reply_to_a_pop_is_told),
     };
 
-    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -3,17 +3,14 @@
 #include "lane_case.h"
 
 #include "clock.h"
+#include "server_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
-
 enum { THREADS = 16, CALLS = 1000 };
-
-static fixture fx;
 
 static int open_lane(void **state)
 {
@@ -300,18 +297,6 @@ static void threads_survive_a_connection_that_keeps_breaking(void **state)
     assert_string_equal(lane_ask("PING"), "PONG");
 }
 
-static int start(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
 
 int main(void)
@@ -330,5 +315,5 @@ int main(void)
         TEST(threads_survive_a_connection_that_keeps_breaking),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -2,18 +2,16 @@
 /* ct_lane_tls.c -- a connection over TLS that many threads share. */
 #include "certs.h"
 #include "lane_case.h"
+#include "server_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmocka_all.h"
-
 enum { THREADS = 8, CALLS = 300, LONG = 40000 };
 
 static certs c;
-static fixture fx;
 static int tls_port;
 static _Atomic int wrong_answers;
 

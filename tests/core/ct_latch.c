@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_latch.c -- a number that is counted down, on a server. */
-#include "proxy.h"
+#include "proxy_case.h"
 #include "script.h"
 #include "state_case.h"
 
@@ -8,26 +8,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static ilk_client *client, *other;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL) != 0)
-        return -1;
-    client = open_client();
-    other = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    ilk_client_free(other);
-    return fixture_stop(&fx);
-}
 
 static void looking_needs_no_count(void **state)
 {
@@ -125,16 +105,13 @@ static void the_last_count_wakes_all_who_wait(void **state)
 
 static void a_count_whose_answer_was_lost_counts_once(void **state)
 {
-    static proxy between;
-    char path[160];
     ilk_client *behind;
     ilk_latch *a;
     ilk_error err = {0};
     int64_t left = -1;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    assert_int_equal(0, proxy_open(&between, path, fx.socket));
+    assert_int_equal(0, proxy_before_server(&between));
     behind = open_client_at(between.url);
     a = open_latch(behind, "once", 100);
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
@@ -335,5 +312,5 @@ int main(void)
         cmocka_unit_test(bad_input_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

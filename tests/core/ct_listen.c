@@ -5,53 +5,12 @@
 #include "client.h"
 #include "clock.h"
 #include "lock_thread.h"
+#include "replica_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static fixture replica;
-
-static int setup(void **state)
-{
-    char args[64];
-
-    (void)state;
-    if (fixture_start(&fx, "--repl-diskless-sync-delay 0"))
-        return -1;
-    snprintf(args, sizeof args, "--replicaof 127.0.0.1 %d", fx.port);
-    if (fixture_start(&replica, args))
-        return -1;
-    return fixture_await(&fx, "1", 10000, "WAIT 1 100");
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&replica) | fixture_stop(&fx);
-}
-
-static ilk_client *open_listening(void)
-{
-    char url[256];
-
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?listen=127.0.0.1:%d",
-             fx.port, replica.port);
-    return open_client_at(url);
-}
-
-/* The client's own channel has so many listeners there. */
-static void await_ears(fixture *at, const ilk_client *client, int count)
-{
-    char expected[128], channel[96];
-
-    snprintf(channel, sizeof channel, "ilk:inbox:%s", ilk_client_id(client));
-    snprintf(expected, sizeof expected, "%s\n%d", channel, count);
-    assert_int_equal(fixture_await(at, expected, (int)patience(5000),
-                                   "PUBSUB NUMSUB %s", channel),
-                     0);
-}
 
 /* The replica has sent on what it was told, so that only one is deaf now. */
 static void kill_ears(fixture *at)
@@ -337,5 +296,5 @@ int main(void)
         cmocka_unit_test(the_option_listens_over_a_unix_socket_too),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, replica_setup, replica_teardown);
 }

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static ilk_client_stats stats_of(ilk_client *client)
 {
     ilk_client_stats stats = {.size = sizeof stats};
@@ -375,5 +363,5 @@ int main(void)
         cmocka_unit_test(fence_is_above_what_this_handle_has_seen),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -15,12 +15,6 @@ static int setup(void **state)
                               "--rdbcompression no");
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* Something done to the server again and again by a thread of its own. */
 typedef struct meddler {
     fixture own; /* a copy with a connection of its own */
@@ -393,5 +387,5 @@ int main(void)
         cmocka_unit_test(server_that_takes_no_more_connections),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

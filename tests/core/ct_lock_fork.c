@@ -8,18 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 typedef struct family {
     ilk_client *client;
     ilk_lock *held, *idle, *reader;
@@ -313,5 +301,5 @@ int main(void)
         cmocka_unit_test(reopened_client_lives_its_own_life),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -7,18 +7,6 @@
 #include <signal.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* ---- events ------------------------------------------------------------- */
 
 static int event_fd(ilk_client *client)
@@ -369,5 +357,5 @@ int main(void)
         cmocka_unit_test(barging_waiters_are_all_served),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -7,24 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-
-    (void)state;
-    sigaction(SIGUSR1, &action, NULL);
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
+    fixture_wake_on(SIGUSR1);
+    return server_setup(state);
 }
 
 /* names: one letter each. */
@@ -389,5 +375,5 @@ int main(void)
         cmocka_unit_test(opposite_orders_never_wait_in_a_circle),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

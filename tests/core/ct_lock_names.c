@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* ---- names -------------------------------------------------------------- */
 
 typedef struct name {
@@ -394,5 +382,5 @@ int main(void)
         cmocka_unit_test(options_of_other_sizes),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

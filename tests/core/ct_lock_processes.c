@@ -8,18 +8,6 @@
 
 enum { TTL = 1000, SLACK = 600 };
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void waiters_enter_in_the_order_of_their_arrival(void **state)
 {
     child c[5];
@@ -191,5 +179,5 @@ int main(void)
         cmocka_unit_test(timed_out_waiter_leaves_no_trace),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_replies.c -- replies that are cut, lost, late or nonsense. */
 #include "lock_thread.h"
-#include "proxy.h"
+#include "proxy_case.h"
 #include "script.h"
 
 #include <stdatomic.h>
@@ -10,29 +10,15 @@
 
 enum { PATIENCE_MS = 400 };
 
-static proxy between;
 static ilk_client *client; /* behind it */
 static const char *acquiring, *releasing, *extending;
 
 static int setup(void **state)
 {
-    char path[160];
-
-    (void)state;
     acquiring = ilk__scripts[ILK__SCRIPT_LOCK_ACQUIRE].sha1;
     releasing = ilk__scripts[ILK__SCRIPT_LOCK_RELEASE].sha1;
     extending = ilk__scripts[ILK__SCRIPT_LOCK_EXTEND].sha1;
-    if (fixture_start(&fx, NULL) != 0)
-        return -1;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    return proxy_open(&between, path, fx.socket);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    proxy_close(&between);
-    return fixture_stop(&fx);
+    return proxy_setup(state);
 }
 
 /* The server knows the scripts before a test begins. */
@@ -396,5 +382,5 @@ int main(void)
         TEST(nonsense_about_a_release_frees_the_handle),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, proxy_teardown);
 }

@@ -33,18 +33,6 @@
     "+evalsha +eval +subscribe " SCRIPTS_RUN INSPECTION                        \
     "+ping +client|setname +scan "
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static ilk_client *open_lazy(const char *url)
 {
     ilk_client *client = NULL;
@@ -375,5 +363,5 @@ int main(void)
         cmocka_unit_test(smallest_set_of_rights_is_enough),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,18 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* With patience of so many ms for connecting and for replies. */
 static ilk_client *open_lazy(const char *url, int64_t patience_ms)
 {
@@ -396,5 +384,5 @@ int main(void)
         cmocka_unit_test(many_that_end_on_a_dead_connection_are_given_back),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -27,12 +27,6 @@ static int setup(void **state)
     return fixture_start(&fx, NULL);
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void rain(int period_us)
 {
     struct itimerval every = {{0, period_us}, {0, period_us}};
@@ -362,5 +356,5 @@ int main(void)
         cmocka_unit_test(no_descriptors_left),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

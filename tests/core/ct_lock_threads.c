@@ -8,18 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static ilk_client_stats stats_of(ilk_client *client)
 {
     ilk_client_stats stats = {.size = sizeof stats};
@@ -396,5 +384,5 @@ int main(void)
         cmocka_unit_test(thousand_waiters_share_three_connections),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

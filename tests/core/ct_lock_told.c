@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_told.c -- taking back over a connection that breaks. */
 #include "lock_case.h"
-#include "proxy.h"
+#include "proxy_case.h"
 #include "script.h"
-
-#include <stdio.h>
 
 enum { SLOW_MS = 600 };
 
-static proxy between;
 static ilk_client *client; /* behind it */
 
 /* What takes back is told with its source, and nothing else here is. */
 static const char told[] = "$4\r\nEVAL\r\n";
-
-static int setup(void **state)
-{
-    char path[160];
-
-    (void)state;
-    if (fixture_start(&fx, NULL) != 0)
-        return -1;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    return proxy_open(&between, path, fx.socket);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    proxy_close(&between);
-    return fixture_stop(&fx);
-}
 
 /* The server knows the scripts before a test begins. */
 static int come(void **state)
@@ -105,5 +84,5 @@ int main(void)
         TEST(a_lock_that_is_not_renewed),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

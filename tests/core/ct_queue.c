@@ -394,5 +394,5 @@ int main(void)
         TEST(wrong_type_is_told),
     };
 
-    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -145,5 +145,5 @@ int main(void)
         TEST(no_work_is_lost_for_want_of_memory),
     };
 
-    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

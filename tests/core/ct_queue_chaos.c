@@ -314,7 +314,7 @@ static int teardown(void **state)
 {
     ilk_client_free(client);
     munmap(all, sizeof *all);
-    return queue_teardown(state);
+    return server_teardown(state);
 }
 
 int main(void)

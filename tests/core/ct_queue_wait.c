@@ -180,19 +180,13 @@ static void wait_for_several_queues_ends_with_any(void **state)
     ilk_queue_free(low);
 }
 
-static void nobody(int signal)
-{
-    (void)signal;
-}
-
 static void signal_ends_a_wait_that_keeps_its_place(void **state)
 {
-    struct sigaction action = {.sa_handler = nobody};
     ilk_queue *queue = open_queue("mail");
     consumer c;
 
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
+    fixture_wake_on(SIGUSR1);
     memset(&c, 0, sizeof c);
     c.queue = queue;
     c.timeout_ms = 5000;
@@ -219,11 +213,10 @@ static void signal_ends_a_wait_that_keeps_its_place(void **state)
 static void wake_for_one_who_left_goes_to_the_next(void **state)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
-    struct sigaction action = {.sa_handler = nobody};
     consumer parked, c;
 
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
+    fixture_wake_on(SIGUSR1);
     start(&parked, other, 5000);
     await_consumers("mail", 1);
     while (!parked.interrupted) {
@@ -298,5 +291,5 @@ int main(void)
         TEST(nothing_is_polled),
     };
 
-    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -1,44 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_recipes.c -- plain keys in plain formats, also when replies are lost. */
 #include "lock_case.h"
-#include "proxy.h"
+#include "proxy_case.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STR(text) text, strlen(text)
 
-static proxy middle;
 static ilk_client *client; /* through the proxy */
 
 static int setup(void **state)
 {
-    char path[160];
-
-    (void)state;
-    if (fixture_start(&fx, NULL))
+    if (proxy_setup(state) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    if (proxy_open(&middle, path, fx.socket))
-        return -1;
-    client = open_client_at(middle.url);
+    client = open_client_at(between.url);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     ilk_client_free(client);
-    proxy_close(&middle);
-    return fixture_stop(&fx);
-}
-
-static int forget(void **state)
-{
-    (void)state;
-    return strcmp(fixture_command(&fx, "FLUSHALL"), "OK");
+    return proxy_teardown(state);
 }
 
 /* The i-th item is this text. */
@@ -187,12 +171,12 @@ static void one_client_is_the_master(void **state)
    not get here, and the question is asked again. */
 static void lose_the_next_reply(void)
 {
-    proxy_cut(&middle, "ilk:recipes:", 0);
+    proxy_cut(&between, "ilk:recipes:", 0);
 }
 
 static void assert_lost(void)
 {
-    assert_int_equal(1, proxy_struck(&middle));
+    assert_int_equal(1, proxy_struck(&between));
 }
 
 static void a_lost_reply_pushes_and_pops_once(void **state)
@@ -260,7 +244,7 @@ static void a_lost_reply_keeps_permit_and_mastership(void **state)
     assert_status(ILK_OK,
                   ilk_recipes_permit(&mine, client, "w", 1, 1, 1000, &err));
     ilk_items_free(mine);
-    proxy_cut(&middle, "s:owner", 0);
+    proxy_cut(&between, "s:owner", 0);
     assert_status(ILK_OK, take_permit(&mine, &err));
     assert_lost();
     lose_the_next_reply();
@@ -364,7 +348,7 @@ static void a_forked_child_is_refused_and_may_reopen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define RECIPE(name) cmocka_unit_test_setup(name, forget)
+#define RECIPE(name) cmocka_unit_test_setup(name, server_flush)
         RECIPE(lists_have_two_ends),
         RECIPE(a_late_unpark_leaves_the_next_delivery_alone),
         RECIPE(permits_end_at_the_limit),

@@ -14,18 +14,6 @@
 static ilk_client *client;
 static ilk_consumer *consumer; /* of "high" and "low" */
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static ilk_consumer *open_consumer(ilk_client *of)
 {
     static const void *const names[] = {"high", "low"};
@@ -351,5 +339,5 @@ int main(void)
         CONSUMER(one_taken_for_dead_is_told),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

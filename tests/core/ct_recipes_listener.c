@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_recipes_listener.c -- listeners on raw channels, and signals to them. */
-#include "lock_case.h"
+#include "client_case.h"
 
 #include <string.h>
-
-static ilk_client *client;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    client = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    return fixture_stop(&fx);
-}
 
 static ilk_listener *open_listener(const char *channel, const char *id)
 {
@@ -188,5 +170,5 @@ int main(void)
         cmocka_unit_test(arguments_without_sense_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
 }

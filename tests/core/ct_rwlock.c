@@ -9,18 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 typedef ilk_status open_side(ilk_lock **, ilk_client *, const void *, size_t,
                              const ilk_lock_opts *, ilk_error *);
 
@@ -396,5 +384,5 @@ int main(void)
         cmocka_unit_test(storm_of_readers_and_writers),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

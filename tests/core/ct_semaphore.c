@@ -8,24 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
-
 /* ---- opening ------------------------------------------------------------ */
 
 static ilk_status try_open(ilk_client *client, const char *name, size_t len,
@@ -356,17 +338,19 @@ int main(void)
         cmocka_unit_test(names_are_checked_as_those_of_locks),
         cmocka_unit_test(limits_and_permits_are_checked),
         cmocka_unit_test(options_are_checked),
-        cmocka_unit_test_setup(permits_up_to_the_limit_are_held_at_once, flush),
-        cmocka_unit_test_setup(several_permits_are_one_hold, flush),
-        cmocka_unit_test_setup(the_name_itself_is_never_touched, flush),
-        cmocka_unit_test_setup(wrong_type_at_the_keys_is_told, flush),
+        cmocka_unit_test_setup(permits_up_to_the_limit_are_held_at_once,
+                               server_flush),
+        cmocka_unit_test_setup(several_permits_are_one_hold, server_flush),
+        cmocka_unit_test_setup(the_name_itself_is_never_touched, server_flush),
+        cmocka_unit_test_setup(wrong_type_at_the_keys_is_told, server_flush),
         cmocka_unit_test_setup(a_hold_is_renewed_as_long_as_its_owner_lives,
-                               flush),
-        cmocka_unit_test_setup(a_lost_hold_is_told, flush),
+                               server_flush),
+        cmocka_unit_test_setup(a_lost_hold_is_told, server_flush),
         cmocka_unit_test_setup(a_hold_moves_to_another_handle_by_its_token,
-                               flush),
-        cmocka_unit_test_setup(a_child_cannot_use_its_parents_hold, flush),
+                               server_flush),
+        cmocka_unit_test_setup(a_child_cannot_use_its_parents_hold,
+                               server_flush),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

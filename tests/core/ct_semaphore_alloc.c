@@ -3,18 +3,10 @@
  * ct_semaphore_alloc.c -- scenes with semaphores in which the n-th allocation
  * and all after it fail, as in ct_alloc.c.
  */
-#include "alloc.h"
+#include "scene_case.h"
 #include "semaphore_case.h"
 
 #include <string.h>
-
-static ilk_client *client;
-
-typedef struct scene {
-    const char *name;
-    ilk_status (*run)(ilk_error *err);
-    ilk_status instead; /* also allowed without memory; 0: only ILK_ENOMEM */
-} scene;
 
 static ilk_status open_it(ilk_semaphore **out, int32_t permits, ilk_error *err)
 {
@@ -89,76 +81,27 @@ static ilk_status look(ilk_error *err)
 }
 
 static const scene scenes[] = {
-    {"take and give", take_and_give, ILK_OK},
-    {"wait and get", wait_and_get, ILK_ETIMEOUT},
-    {"look", look, ILK_OK},
+    {"take and give", NULL, take_and_give, ILK_OK, ILK_OK},
+    {"wait and get", NULL, wait_and_get, ILK_OK, ILK_ETIMEOUT},
+    {"look", NULL, look, ILK_OK, ILK_OK},
 };
 
-static void assert_works(void)
+static void check(const scene *s)
 {
     ilk_semaphore *other = open_semaphore(client, "other", 2);
     ilk_error err = {0};
 
+    (void)s;
     assert_status(ILK_OK, ilk_semaphore_acquire(other, 3000, &err));
     assert_status(ILK_OK, ilk_semaphore_release(other, &err));
     ilk_semaphore_free(other);
-}
-
-/* Play it with the n-th allocation failing; 0 when there was no n-th. */
-static int play(const scene *s, long n)
-{
-    ilk_error err = {0};
-    ilk_status st;
-    long made;
-
-    fixture_command(&fx, "FLUSHALL");
-    client = open_client();
-    ilk__alloc_fail_at(n);
-    st = s->run(&err);
-    made = ilk__alloc_count();
-    ilk__alloc_fail_at(0);
-    if (st && !(made >= n && (st == ILK_ENOMEM || st == s->instead)))
-        fail_msg("%s, allocation %ld: %s: %s", s->name, n, ilk_status_name(st),
-                 err.msg);
-    if (st)
-        assert_int_equal(err.code, st);
-    assert_works();
     /* nothing that was taken stays taken for ever */
     assert_int_not_equal(-1, fixture_int(&fx, "PTTL ilk:semaphore:{n}"));
-    ilk_client_free(client);
-    return made >= n;
-}
-
-static void each_allocation_may_fail(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        long n = 1;
-
-        while (play(&scenes[i], n))
-            n++;
-        print_message("%s: %ld allocations\n", scenes[i].name, n - 1);
-        assert_true(n > 3);
-    }
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_may_fail),
-    };
+    static const stage common = {NULL, check, 3};
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_scenes(scenes, sizeof scenes / sizeof *scenes, &common);
 }

@@ -4,18 +4,6 @@
 
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void inspection_tells_who_holds_and_who_waits(void **state)
 {
     ilk_client_opts labelled = {.size = sizeof labelled, .label = "the-shop"};
@@ -141,5 +129,5 @@ int main(void)
         cmocka_unit_test(a_long_list_is_cut),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -2,26 +2,6 @@
 /* ct_semaphore_limit.c -- the limit: told when it differs, raised, lowered. */
 #include "semaphore_case.h"
 
-#include <string.h>
-
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
-
 static void another_limit_is_told_by_both_numbers(void **state)
 {
     ilk_client *client = open_client();
@@ -156,14 +136,17 @@ static void a_limit_set_before_the_first_use_holds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers, flush),
-        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_line_in, flush),
-        cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds, flush),
+        cmocka_unit_test_setup(another_limit_is_told_by_both_numbers,
+                               server_flush),
+        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_line_in,
+                               server_flush),
+        cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds,
+                               server_flush),
         cmocka_unit_test_setup(a_raised_limit_wakes_and_a_lowered_one_drains,
-                               flush),
+                               server_flush),
         cmocka_unit_test_setup(
-            one_that_waits_for_more_than_a_lowered_limit_is_told, flush),
+            one_that_waits_for_more_than_a_lowered_limit_is_told, server_flush),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,24 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
-
 /* ---- order -------------------------------------------------------------- */
 
 /* 3 of 3 taken; then stand in line: 1, 2, 3, 1 permits. */
@@ -217,14 +199,8 @@ static void an_acquisition_in_a_crowd_costs_two_commands(void **state)
 
 /* ---- ends of waits ------------------------------------------------------ */
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "park", 1);
     ilk_semaphore *s = open_semaphore(client, "park", 1);
@@ -232,7 +208,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     sem_taker t;
 
     (void)state;
-    sigaction(SIGUSR1, &action, NULL);
+    fixture_wake_on(SIGUSR1);
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_in_line("park", 1);
@@ -348,21 +324,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(as_many_heads_as_fit_enter_and_nobody_overtakes,
-                               flush),
-        cmocka_unit_test_setup(one_that_gives_up_lets_those_behind_in, flush),
-        cmocka_unit_test_setup(a_time_out_is_kept_and_leaves_nothing, flush),
-        cmocka_unit_test_setup(a_barger_passes_those_who_wait, flush),
+                               server_flush),
+        cmocka_unit_test_setup(one_that_gives_up_lets_those_behind_in,
+                               server_flush),
+        cmocka_unit_test_setup(a_time_out_is_kept_and_leaves_nothing,
+                               server_flush),
+        cmocka_unit_test_setup(a_barger_passes_those_who_wait, server_flush),
         cmocka_unit_test_setup(an_acquisition_in_a_crowd_costs_two_commands,
-                               flush),
+                               server_flush),
         cmocka_unit_test_setup(a_signal_parks_the_wait_and_acquire_takes_it_up,
-                               flush),
-        cmocka_unit_test_setup(close_ends_a_wait, flush),
+                               server_flush),
+        cmocka_unit_test_setup(close_ends_a_wait, server_flush),
         cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
-                               flush),
-        cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, flush),
+                               server_flush),
+        cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, server_flush),
         cmocka_unit_test_setup(a_wait_outlives_a_server_that_forgets_all,
-                               flush),
+                               server_flush),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

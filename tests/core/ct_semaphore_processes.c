@@ -22,18 +22,6 @@
 
 enum { LIMIT = 4, TTL = 500, PROCESSES = 32, TURNS = 200, FAULTS = 60 };
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* ---- the crowd ---------------------------------------------------------- */
 
 /* What the processes share; a killed one's successor goes on with its count. */
@@ -308,5 +296,5 @@ int main(void)
             permits_never_exceed_the_limit_in_a_crowd_that_is_killed),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -1,57 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_semaphore_replies.c -- answers that are cut, lost, late or senseless. */
-#include "proxy.h"
+#include "proxy_case.h"
 #include "semaphore_case.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static proxy spoiler;
-
-static int setup(void **state)
-{
-    char path[160];
-
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    snprintf(path, sizeof path, "%s/proxy.sock", fx.dir);
-    return proxy_open(&spoiler, path, fx.socket);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    proxy_close(&spoiler);
-    return fixture_stop(&fx);
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
-}
 
 static void a_cut_answer_takes_no_permit_twice(void **state)
 {
-    ilk_client *client = open_client_at(spoiler.url);
+    ilk_client *client = open_client_at(between.url);
     ilk_semaphore *s = open_semaphore_with(client, "cut", 4, 2, 0, 0);
     ilk_error err = {0};
 
     (void)state;
     for (size_t bytes = 0; bytes < 20; bytes += 5) {
-        proxy_cut(&spoiler, "{cut}", bytes);
+        proxy_cut(&between, "{cut}", bytes);
         assert_status(ILK_OK, ilk_semaphore_acquire(s, 5000, &err));
-        assert_int_equal(1, proxy_struck(&spoiler));
+        assert_int_equal(1, proxy_struck(&between));
         assert_int_equal(2, permits_taken("cut"));
 
-        proxy_cut(&spoiler, "{cut}", bytes);
+        proxy_cut(&between, "{cut}", bytes);
         assert_status(ILK_OK, ilk_semaphore_extend(s, 0, &err));
-        assert_int_equal(1, proxy_struck(&spoiler));
+        assert_int_equal(1, proxy_struck(&between));
 
-        proxy_cut(&spoiler, "{cut}", bytes);
+        proxy_cut(&between, "{cut}", bytes);
         assert_status(ILK_OK, ilk_semaphore_release(s, &err));
-        assert_int_equal(1, proxy_struck(&spoiler));
+        assert_int_equal(1, proxy_struck(&between));
         assert_int_equal(0, permits_taken("cut"));
     }
     ilk_semaphore_free(s);
@@ -60,18 +33,18 @@ static void a_cut_answer_takes_no_permit_twice(void **state)
 
 static void a_lost_question_is_asked_again(void **state)
 {
-    ilk_client *client = open_client_at(spoiler.url);
+    ilk_client *client = open_client_at(between.url);
     ilk_semaphore *s = open_semaphore(client, "lose", 1);
     ilk_error err = {0};
 
     (void)state;
-    proxy_arm(&spoiler, PROXY_LOSE, "{lose}");
+    proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 5000, &err));
-    proxy_arm(&spoiler, PROXY_LOSE, "{lose}");
+    proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_semaphore_set_limit(s, 3, &err));
     assert_string_equal(
         "3", fixture_command(&fx, "HGET ilk:semaphore:fence:{lose} limit"));
-    proxy_arm(&spoiler, PROXY_LOSE, "{lose}");
+    proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_semaphore_release(s, &err));
     ilk_semaphore_free(s);
     ilk_client_free(client);
@@ -87,13 +60,13 @@ static void senseless_answers_are_refused(void **state)
         ("*14\r\n:1\r\n:3\r\n:1\r\n:9\r\n:9\r\n:0\r\n:1\r\n:1\r\n"
          "$1\r\nt\r\n$1\r\nw\r\n$1\r\nx\r\n:1\r\n:1\r\n:1\r\n"),
     };
-    ilk_client *client = open_client_at(spoiler.url);
+    ilk_client *client = open_client_at(between.url);
     ilk_info *info = NULL;
     ilk_error err = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++) {
-        proxy_replace(&spoiler, "{odd}", senseless[i], strlen(senseless[i]));
+        proxy_replace(&between, "{odd}", senseless[i], strlen(senseless[i]));
         assert_status(ILK_EREPLY,
                       ilk_semaphore_inspect(&info, client, "odd", 3, &err));
         assert_null(info);
@@ -103,13 +76,13 @@ static void senseless_answers_are_refused(void **state)
 
 static void a_late_grant_of_one_that_timed_out_is_passed_on(void **state)
 {
-    ilk_client *client = open_client_at(spoiler.url), *other = open_client();
+    ilk_client *client = open_client_at(between.url), *other = open_client();
     ilk_semaphore *s = open_semaphore(client, "late", 1);
     ilk_semaphore *next = open_semaphore(other, "late", 1);
     ilk_error err = {0};
 
     (void)state;
-    proxy_delay(&spoiler, "{late}", 400);
+    proxy_delay(&between, "{late}", 400);
     assert_int_not_equal(ILK_OK, ilk_semaphore_acquire(s, 100, &err));
     assert_int_equal(0, ilk_semaphore_held(s));
 
@@ -123,12 +96,13 @@ static void a_late_grant_of_one_that_timed_out_is_passed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_cut_answer_takes_no_permit_twice, flush),
-        cmocka_unit_test_setup(a_lost_question_is_asked_again, flush),
-        cmocka_unit_test_setup(senseless_answers_are_refused, flush),
+        cmocka_unit_test_setup(a_cut_answer_takes_no_permit_twice,
+                               server_flush),
+        cmocka_unit_test_setup(a_lost_question_is_asked_again, server_flush),
+        cmocka_unit_test_setup(senseless_answers_are_refused, server_flush),
         cmocka_unit_test_setup(a_late_grant_of_one_that_timed_out_is_passed_on,
-                               flush),
+                               server_flush),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

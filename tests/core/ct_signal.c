@@ -7,18 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void a_signal_to_one_goes_to_who_has_waited_longest(void **state)
 {
     ilk_client *client = open_client(), *giver = open_client();
@@ -319,5 +307,5 @@ int main(void)
         cmocka_unit_test(a_wait_outlives_many_refreshes),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -13,18 +13,6 @@
 
 enum { MOST = 400 };
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 /* Without memory it may also be a connection that could not be opened. */
 static void assert_excused(ilk_status st)
 {
@@ -126,5 +114,5 @@ int main(void)
         cmocka_unit_test(no_allocation_is_one_too_many),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -9,25 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-
-    (void)state;
-    sigaction(SIGALRM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
+    fixture_wake_on(SIGALRM);
+    fixture_wake_on(SIGUSR1);
+    return server_setup(state);
 }
 
 static void a_close_ends_the_wait(void **state)
@@ -322,5 +308,5 @@ int main(void)
         cmocka_unit_test(a_fork_leaves_the_wait_to_the_parent),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

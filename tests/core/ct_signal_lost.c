@@ -1,35 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_signal_lost.c -- replies, connections and servers that get lost. */
-#include "proxy.h"
+#include "proxy_case.h"
 #include "signal_case.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static proxy px;
-
-static int setup(void **state)
-{
-    char path[160];
-
-    (void)state;
-    if (fixture_start(&fx, NULL))
-        return -1;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    return proxy_open(&px, path, fx.socket);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    proxy_close(&px);
-    return fixture_stop(&fx);
-}
 
 /* Its scripts are known to the server: what is lost below did run. */
 static ilk_client *open_giver(void)
 {
-    ilk_client *giver = open_client_at(px.url);
+    ilk_client *giver = open_client_at(between.url);
     ilk_signal *warm = open_signal(giver, "warm");
 
     assert_int_equal(0, tell_one(warm, "x") + tell_all(warm, "x"));
@@ -52,15 +31,15 @@ static void a_lost_reply_gives_the_signal_once(void **state)
         await_waits("once", i + 1);
     }
 
-    proxy_cut(&px, "word-a", 0);
+    proxy_cut(&between, "word-a", 0);
     assert_int_equal(1, tell_one(give, "word-a"));
-    assert_int_equal(1, proxy_struck(&px));
+    assert_int_equal(1, proxy_struck(&between));
     assert_heard(ILK_OK, &l[0]);
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:signal:wait:{once}"));
 
-    proxy_cut(&px, "word-b", 3);
+    proxy_cut(&between, "word-b", 3);
     assert_int_equal(1, tell_all(give, "word-b"));
-    assert_int_equal(1, proxy_struck(&px));
+    assert_int_equal(1, proxy_struck(&between));
     assert_heard(ILK_OK, &l[1]);
     assert_string_equal("0 once=word-b;", heard(l[1].arrival));
 
@@ -84,10 +63,10 @@ static void a_command_that_never_arrived_is_sent_again(void **state)
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
     await_waits("again", 1);
 
-    proxy_arm(&px, PROXY_LOSE, "word-c");
+    proxy_arm(&between, PROXY_LOSE, "word-c");
     assert_int_equal(1, tell_one(give, "word-c"));
 
-    assert_int_equal(1, proxy_struck(&px));
+    assert_int_equal(1, proxy_struck(&between));
     assert_heard(ILK_OK, &l);
     free_hearing(&l);
     ilk_signal_free(signal);
@@ -122,7 +101,7 @@ static void where_no_reply_comes_it_is_unknown(void **state)
 /* The wait's own question is asked twice, and stands in line once. */
 static void a_wait_whose_reply_is_lost_stands_in_line_once(void **state)
 {
-    ilk_client *client = open_client_at(px.url), *giver = open_client();
+    ilk_client *client = open_client_at(between.url), *giver = open_client();
     ilk_signal *signal = open_signal(client, "inline");
     ilk_signal *give = open_signal(giver, "inline");
     ilk_arrival *arrival = NULL;
@@ -131,12 +110,12 @@ static void a_wait_whose_reply_is_lost_stands_in_line_once(void **state)
 
     (void)state;
     assert_status(ILK_ETIMEOUT, ilk_signal_wait(&arrival, signal, 50, &err));
-    proxy_cut(&px, "ilk:signal:wait:{inline}", 0);
+    proxy_cut(&between, "ilk:signal:wait:{inline}", 0);
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
     await_waits("inline", 1);
     fixture_sleep_ms(200);
 
-    assert_int_equal(1, proxy_struck(&px));
+    assert_int_equal(1, proxy_struck(&between));
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:signal:wait:{inline}"));
     assert_int_equal(1, tell_all(give, "x"));
 
@@ -259,5 +238,5 @@ int main(void)
         cmocka_unit_test(a_broadcast_to_the_deaf_is_not_counted),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, proxy_setup, proxy_teardown);
 }

@@ -7,18 +7,6 @@
 static ilk_client *client, *giver;
 static ilk_signal *a, *b, *c, *give_a, *give_b, *give_c;
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static int open_all(void **state)
 {
     (void)state;
@@ -285,5 +273,5 @@ int main(void)
         TEST(a_broadcast_counts_a_wait_for_all_in_each_list),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -8,24 +8,10 @@
 static ilk_client *client, *giver;
 static ilk_signal *jobs, *mail, *print, *other;
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 static int setup(void **state)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-
-    (void)state;
-    sigaction(SIGUSR1, &action, NULL);
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
+    fixture_wake_on(SIGUSR1);
+    return server_setup(state);
 }
 
 static ilk_signal *open_pattern(ilk_client *of, const char *pattern)
@@ -213,5 +199,5 @@ int main(void)
         TEST(a_pattern_is_not_signalled_and_waits_alone),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, server_teardown);
 }

@@ -4,18 +4,6 @@
 
 #include <stdlib.h>
 
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 static void more_data_are_refused(void **state)
 {
     char *much = calloc(1, ILK_SIGNAL_DATA_MAX + 1);
@@ -130,5 +118,5 @@ int main(void)
         cmocka_unit_test(arguments_that_make_no_sense_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_signal_replica.c -- signals that are heard from a replica as well:
  * either connection is killed in turn, and none is lost or comes twice. */
+#include "replica_case.h"
 #include "signal_case.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static fixture replica;
-
-static int setup(void **state)
-{
-    char args[64];
-
-    (void)state;
-    if (fixture_start(&fx, "--repl-diskless-sync-delay 0"))
-        return -1;
-    snprintf(args, sizeof args, "--replicaof 127.0.0.1 %d", fx.port);
-    if (fixture_start(&replica, args))
-        return -1;
-    return fixture_await(&fx, "1", 10000, "WAIT 1 100");
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&replica) | fixture_stop(&fx);
-}
-
-static ilk_client *open_listening(void)
-{
-    char url[256];
-
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d?listen=127.0.0.1:%d",
-             fx.port, replica.port);
-    return open_client_at(url);
-}
-
-static void await_ears(fixture *at, const ilk_client *client)
-{
-    char expected[128], channel[96];
-
-    snprintf(channel, sizeof channel, "ilk:inbox:%s", ilk_client_id(client));
-    snprintf(expected, sizeof expected, "%s\n1", channel);
-    assert_int_equal(fixture_await(at, expected, (int)patience(5000),
-                                   "PUBSUB NUMSUB %s", channel),
-                     0);
-}
 
 enum { SIGNALS = 300, WAITERS = 4 };
 
@@ -86,8 +46,8 @@ static void start_hearers(hearer h[WAITERS], ilk_client *client,
         pthread_create(&h[i].thread, NULL, hear_all, &h[i]);
     }
     await_waits("both", WAITERS);
-    await_ears(&fx, client);
-    await_ears(&replica, client);
+    await_ears(&fx, client, 1);
+    await_ears(&replica, client, 1);
 }
 
 static void end_hearers(hearer h[WAITERS], _Atomic int *stop)
@@ -187,5 +147,5 @@ int main(void)
         cmocka_unit_test(a_broadcast_is_heard_while_one_connection_lives),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, replica_setup, replica_teardown);
 }

@@ -5,26 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ilk_client *client, *other;
-
-static int setup(void **state)
-{
-    (void)state;
-    if (fixture_start(&fx, NULL) != 0)
-        return -1;
-    client = open_client();
-    other = open_client();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    ilk_client_free(client);
-    ilk_client_free(other);
-    return fixture_stop(&fx);
-}
-
 static void assert_seen(const ilk_sticky *sticky, int is_set, const char *data,
                         size_t len)
 {
@@ -296,5 +276,5 @@ int main(void)
         cmocka_unit_test(who_follows_two_that_race_sees_the_last),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, state_setup, state_teardown);
 }

@@ -3,18 +3,10 @@
  * ct_sticky_alloc.c -- scenes with events, latches and barriers in which the
  * n-th allocation and all after it fail, as in ct_alloc.c.
  */
-#include "alloc.h"
+#include "scene_case.h"
 #include "state_case.h"
 
 #include <string.h>
-
-static ilk_client *client;
-
-typedef struct scene {
-    const char *name;
-    ilk_status (*run)(ilk_error *err);
-    ilk_status expected; /* with memory */
-} scene;
 
 static ilk_status set_and_see(ilk_error *err)
 {
@@ -81,80 +73,31 @@ static ilk_status arrive_in_vain(ilk_error *err)
 }
 
 static const scene scenes[] = {
-    {"set and see", set_and_see, ILK_OK},
-    {"wait in vain", wait_in_vain, ILK_ETIMEOUT},
-    {"count down", count_down, ILK_OK},
-    {"arrive in vain", arrive_in_vain, ILK_ETIMEOUT},
+    {"set and see", NULL, set_and_see, ILK_OK, ILK_OK},
+    {"wait in vain", NULL, wait_in_vain, ILK_ETIMEOUT, ILK_OK},
+    {"count down", NULL, count_down, ILK_OK, ILK_OK},
+    {"arrive in vain", NULL, arrive_in_vain, ILK_ETIMEOUT, ILK_OK},
 };
 
 /* With memory back all of it works. An entry that could not be taken back is
  * forgotten at the next change, or when its client does not refresh it. */
-static void assert_works(void)
+static void check(const scene *s)
 {
     ilk_barrier *one = open_barrier(client, "one", 1);
-    ilk_sticky *other = open_sticky(client, "other");
+    ilk_sticky *event = open_sticky(client, "other");
     ilk_error err = {0};
 
+    (void)s;
     assert_status(ILK_OK, ilk_barrier_wait(one, 3000, NULL, &err));
-    assert_status(ILK_OK, ilk_sticky_set(other, "x", 1, &err));
-    assert_status(ILK_OK, ilk_sticky_wait(other, 3000, &err));
+    assert_status(ILK_OK, ilk_sticky_set(event, "x", 1, &err));
+    assert_status(ILK_OK, ilk_sticky_wait(event, 3000, &err));
     ilk_barrier_free(one);
-    ilk_sticky_free(other);
-}
-
-/* Play it with the n-th allocation failing; 0 when there was no n-th. */
-static int play(const scene *s, long n)
-{
-    ilk_error err = {0};
-    ilk_status st;
-    long made;
-
-    fixture_command(&fx, "FLUSHALL");
-    client = open_client();
-    ilk__alloc_fail_at(n);
-    st = s->run(&err);
-    made = ilk__alloc_count();
-    ilk__alloc_fail_at(0);
-    if (st != s->expected && !(made >= n && st == ILK_ENOMEM))
-        fail_msg("%s, allocation %ld: %s: %s", s->name, n, ilk_status_name(st),
-                 err.msg);
-    if (st)
-        assert_int_equal(err.code, st);
-    assert_works();
-    ilk_client_free(client);
-    return made >= n;
-}
-
-static void each_allocation_may_fail(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        long n = 1;
-
-        while (play(&scenes[i], n))
-            n++;
-        print_message("%s: %ld allocations\n", scenes[i].name, n - 1);
-        assert_true(n > 3);
-    }
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
+    ilk_sticky_free(event);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_may_fail),
-    };
+    static const stage common = {NULL, check, 3};
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_scenes(scenes, sizeof scenes / sizeof *scenes, &common);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_sticky_faults.c -- an event on a server and a line that fail. */
-#include "proxy.h"
+#include "proxy_case.h"
 #include "script.h"
 #include "state_case.h"
 
@@ -8,31 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static proxy between;
-static ilk_client *client, *behind; /* behind the proxy */
+static ilk_client *behind; /* behind the proxy */
 
 static int setup(void **state)
 {
-    char path[160];
-
-    (void)state;
-    if (fixture_start(&fx, NULL) != 0)
+    if (client_setup(state) != 0 || proxy_before_server(&between) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/proxy", fx.dir);
-    if (proxy_open(&between, path, fx.socket) != 0)
-        return -1;
-    client = open_client();
     behind = open_client_at(between.url);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    ilk_client_free(client);
     ilk_client_free(behind);
     proxy_close(&between);
-    return fixture_stop(&fx);
+    return client_teardown(state);
 }
 
 /* ---- answers and messages that are lost --------------------------------- */

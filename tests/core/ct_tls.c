@@ -3,7 +3,7 @@
 #include "certs.h"
 #include "clock.h"
 #include "conn.h"
-#include "fixture.h"
+#include "server_case.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -12,10 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
-
 static certs c;
-static fixture fx;
 static int tls_port;
 static ilk_error err;
 static ilk__conn *conn;

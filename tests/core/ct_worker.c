@@ -277,5 +277,5 @@ int main(void)
         TEST(bad_options_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
 }

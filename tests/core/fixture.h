@@ -83,8 +83,9 @@ void fixture_hang_up(fixture *fx); /* the next command dials again */
  */
 int64_t patience(int64_t ms);
 
-int64_t fixture_now_ms(void);  /* monotonic */
-void fixture_sleep_ms(int ms); /* goes on after signals */
+int64_t fixture_now_ms(void);     /* monotonic */
+void fixture_sleep_ms(int ms);    /* goes on after signals */
+void fixture_wake_on(int signal); /* ends waits, and does nothing else */
 
 /* Remove a directory and what is in it. */
 void fixture_remove(const char *dir);

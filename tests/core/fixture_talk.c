@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,18 @@ void fixture_sleep_ms(int ms)
 
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         continue;
+}
+
+static void on_signal(int signal)
+{
+    (void)signal;
+}
+
+void fixture_wake_on(int signal)
+{
+    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
+
+    sigaction(signal, &action, NULL);
 }
 
 void fixture_hang_up(fixture *fx)

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-fixture fx;
-
 void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
                       const char *what, const char *file, int line)
 {

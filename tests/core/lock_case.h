@@ -6,15 +6,12 @@
 #ifndef ILK__LOCK_CASE_H
 #define ILK__LOCK_CASE_H
 
-#include "cmocka_all.h"
-#include "fixture.h"
+#include "server_case.h"
 
 #include <interlock.h>
 
 #include <pthread.h>
 #include <sys/types.h>
-
-extern fixture fx; /* the test program's server */
 
 ilk_client *open_client(void);
 ilk_client *open_client_at(const char *url);

@@ -5,20 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-ilk_client *client;
-
-int queue_setup(void **state)
-{
-    (void)state;
-    return fixture_start(&fx, NULL);
-}
-
-int queue_teardown(void **state)
-{
-    (void)state;
-    return fixture_stop(&fx);
-}
-
 int queue_begin(void **state)
 {
     (void)state;

@@ -3,13 +3,9 @@
 #ifndef ILK__QUEUE_CASE_H
 #define ILK__QUEUE_CASE_H
 
-#include "lock_case.h"
+#include "client_case.h"
 
-extern ilk_client *client; /* of the test program, set up for each test */
-
-int queue_setup(void **state);    /* a server */
-int queue_teardown(void **state); /* and its end */
-int queue_begin(void **state);    /* an empty server, a client */
+int queue_begin(void **state); /* an empty server, a client */
 int queue_end(void **state);
 
 ilk_queue *open_queue(const char *name);

@@ -10,32 +10,49 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-ilk_sticky *open_sticky(ilk_client *client, const char *name)
+ilk_client *other;
+
+int state_setup(void **state)
+{
+    if (client_setup(state) != 0)
+        return -1;
+    other = open_client();
+    return 0;
+}
+
+int state_teardown(void **state)
+{
+    ilk_client_free(other);
+    other = NULL;
+    return client_teardown(state);
+}
+
+ilk_sticky *open_sticky(ilk_client *of, const char *name)
 {
     ilk_sticky *sticky = NULL;
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_sticky_open(&sticky, client, name, strlen(name),
-                                          NULL, &err));
+    assert_status(ILK_OK,
+                  ilk_sticky_open(&sticky, of, name, strlen(name), NULL, &err));
     return sticky;
 }
 
-ilk_latch *open_latch(ilk_client *client, const char *name, int64_t count)
+ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count)
 {
     ilk_latch *latch = NULL;
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_latch_open(&latch, client, name, strlen(name),
-                                         count, NULL, &err));
+    assert_status(ILK_OK, ilk_latch_open(&latch, of, name, strlen(name), count,
+                                         NULL, &err));
     return latch;
 }
 
-ilk_barrier *open_barrier(ilk_client *client, const char *name, int64_t parties)
+ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties)
 {
     ilk_barrier *barrier = NULL;
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_barrier_open(&barrier, client, name, strlen(name),
+    assert_status(ILK_OK, ilk_barrier_open(&barrier, of, name, strlen(name),
                                            parties, NULL, &err));
     return barrier;
 }
@@ -102,16 +119,9 @@ int64_t waited_ms(const waiting *w)
     return w->ended_at - w->began_at;
 }
 
-static void on_signal(int number)
-{
-    (void)number;
-}
-
 void interrupt_waiting(waiting *w)
 {
-    struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-
-    sigaction(SIGUSR1, &action, NULL);
+    fixture_wake_on(SIGUSR1);
     for (int i = 0; i < 500 && !w->done; i++) {
         pthread_kill(w->thread, SIGUSR1);
         fixture_sleep_ms(10);

@@ -12,14 +12,18 @@
 #ifndef ILK__STATE_CASE_H
 #define ILK__STATE_CASE_H
 
-#include "lock_case.h"
+#include "client_case.h"
 
 #include <stdatomic.h>
 
-ilk_sticky *open_sticky(ilk_client *client, const char *name);
-ilk_latch *open_latch(ilk_client *client, const char *name, int64_t count);
-ilk_barrier *open_barrier(ilk_client *client, const char *name,
-                          int64_t parties);
+extern ilk_client *other;
+
+int state_setup(void **state); /* a server, `client` and `other` */
+int state_teardown(void **state);
+
+ilk_sticky *open_sticky(ilk_client *of, const char *name);
+ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count);
+ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties);
 
 /* The server has so many in the line of this kind and name, at last. */
 void await_line(const char *kind, const char *name, int n);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client_case.h -- a server and one client of it for all tests of a program.
+ *
+ *     cmocka_run_group_tests(tests, client_setup, client_teardown);
+ */
+#ifndef ILK__CLIENT_CASE_H
+#define ILK__CLIENT_CASE_H
+
+#include "lock_case.h"
+
+extern ilk_client *client; /* NULL while it is not open */
+
+int client_setup(void **state);
+int client_teardown(void **state);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* server_case.c -- one server for all tests of a program. */
+#include "server_case.h"
+
+#include <string.h>
+
+fixture fx;
+
+int server_setup(void **state)
+{
+    (void)state;
+    return fixture_start(&fx, NULL);
+}
+
+int server_teardown(void **state)
+{
+    (void)state;
+    return fixture_stop(&fx);
+}
+
+int server_flush(void **state)
+{
+    (void)state;
+    return strcmp("OK", fixture_command(&fx, "FLUSHALL"));
+}

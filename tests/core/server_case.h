@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_case.h -- one server for all tests of a program, started before the
+ * first and ended after the last.
+ *
+ *     cmocka_run_group_tests(tests, server_setup, server_teardown);
+ */
+#ifndef ILK__SERVER_CASE_H
+#define ILK__SERVER_CASE_H
+
+#include "cmocka_all.h"
+#include "fixture.h"
+
+extern fixture fx; /* the test program's server */
+
+int server_setup(void **state);
+int server_teardown(void **state);
+int server_flush(void **state); /* before a test: no keys */
+
+#endif
