@@ -15,6 +15,8 @@
  * - Names and payloads are bytes: a pointer and a length, any content.
  * - Times are int64_t milliseconds. A timeout of -1 waits for ever, 0 tries
  *   once.
+ * - What may wait has a twin whose name ends in `_start`, which does not; see
+ *   op.h.
  * - Threads: "any thread" may be called from several threads at once; "one
  *   thread at a time" may move between threads; "immutable" never changes.
  */
@@ -32,6 +34,7 @@
 #include "interlock/latch.h"
 #include "interlock/lock.h"
 #include "interlock/lock_many.h"
+#include "interlock/op.h"
 #include "interlock/queue.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"

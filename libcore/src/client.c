@@ -12,6 +12,7 @@
 #include "alloc.h"
 #include "clock.h"
 #include "log.h"
+#include "loop.h"
 #include "opts.h"
 #include "run.h"
 #include "unclaimed.h"
@@ -210,7 +211,9 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     client->lane = ilk__lane_new(&client->target);
     client->keeper =
         ilk__keeper_new(client->desk, &client->target, opts->reply_timeout_ms);
-    if (!client->lane || !client->keeper)
+    client->loop =
+        ilk__loop_new(client, &client->target, opts->reply_timeout_ms);
+    if (!client->lane || !client->keeper || !client->loop)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     ilk__client_listen(client);
     return ILK_OK;
@@ -218,6 +221,7 @@ static ilk_status build(ilk_client *client, ilk_error *err)
 
 static void destroy(ilk_client *client)
 {
+    ilk__loop_free(client->loop);
     if (client->keeper)
         ilk__keeper_free(client->keeper);
     ilk__lane_free(client->lane);
@@ -309,6 +313,7 @@ static void shut(ilk_client *client)
     client->desk->closed = 1;
     ilk__desk_wake_sleepers(client->desk);
     ilk__desk_unlock(client->desk);
+    ilk__loop_shut(client->loop);
     ilk__keeper_stop(client->keeper);
     ilk__lane_shut(client->lane);
     pthread_mutex_lock(&client->revival);
@@ -337,11 +342,14 @@ static void abandon(ilk_client *client)
         ilk__lane_abandon(client->lane);
     if (client->keeper)
         ilk__keeper_abandon(client->keeper);
+    if (client->loop)
+        ilk__loop_abandon(client->loop);
     if (client->desk)
         ilk__pollable_close(&client->desk->bell);
     ilk__embedded_abandon(client->embedded);
     client->lane = NULL;
     client->keeper = NULL;
+    client->loop = NULL;
     client->desk = NULL;
     client->embedded = NULL;
 }

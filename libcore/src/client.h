@@ -35,6 +35,7 @@ struct ilk_client {
     ilk__lane *lane;
     ilk__desk *desk;
     ilk__keeper *keeper;
+    struct ilk__loop *loop; /* loop.h */
 };
 
 /*

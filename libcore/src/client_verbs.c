@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* client_verbs.c -- what can be asked of a client. */
 #include "client.h"
+#include "loop.h"
 #include "opts.h"
-#include "run.h"
+
+#include "clock.h"
 
 static void ask_ping(ilk__op *op)
 {
@@ -21,16 +23,45 @@ static const ilk__op_type ping = {.name = "ping",
                                   .ask = ask_ping,
                                   .reply = on_pong};
 
+typedef struct pinging {
+    ilk__verb verb;
+    int64_t timeout_ms;
+} pinging;
+
+static void ponged(ilk__verb *verb, ilk_status status)
+{
+    ilk__verb_end(verb, status);
+}
+
+static void begin_ping(ilk__verb *verb)
+{
+    const pinging *self = (pinging *)verb;
+    ilk_status st = ilk__client_enter(verb->client, verb->err);
+
+    if (st)
+        ilk__verb_end(verb, st);
+    else
+        ilk__verb_ask(verb, &ping, NULL,
+                      self->timeout_ms < 0 ? ilk__verb_patience(verb)
+                                           : ilk__deadline(self->timeout_ms),
+                      ponged);
+}
+
 ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
                            ilk_error *err)
 {
-    ilk_status st = ilk__client_enter(client, err);
+    pinging self = {.timeout_ms = timeout_ms};
 
-    if (st)
-        return st;
-    if (timeout_ms < 0)
-        timeout_ms = client->opts.reply_timeout_ms;
-    return ilk__ask(client, &ping, NULL, timeout_ms, err);
+    return ilk__verb_run(&self.verb, client, begin_ping, err);
+}
+
+ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
+                                 int64_t timeout_ms, ilk_error *err)
+{
+    pinging self = {.timeout_ms = timeout_ms};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin_ping,
+                           err);
 }
 
 void ilk_client_interrupt(ilk_client *client)
@@ -50,24 +81,25 @@ ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd, ilk_error *err)
     if (!out_fd)
         return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
     /* The keeper tells of leases that run out, renewed or not. */
-    st = ilk__keeper_start(client->keeper, err);
-    if (st)
-        return st;
     atomic_store(&client->desk->events_wanted, 1);
-    return ilk__events_fd(&client->desk->events, out_fd, err);
+    return ilk__loop_fd(client->loop, out_fd, err);
 }
 
+/* After the close, too: how what was started has ended. */
 ilk_status ilk_client_next_event(ilk_client *client, ilk_event *event,
                                  ilk_error *err)
 {
     ilk_event ours = {.size = sizeof ours};
     ilk_status st = ilk__client_enter(client, err);
 
-    if (st)
+    if (st && st != ILK_ECLOSED)
         return st;
     if (!event)
         return ilk__fail(err, ILK_EINVAL, "event must not be NULL");
-    st = ilk__events_next(&client->desk->events, &ours, err);
+    if (ilk__loop_next(client->loop, &ours) == ILK_OK)
+        st = ILK_OK;
+    else if (st == ILK_OK)
+        st = ilk__events_next(&client->desk->events, &ours, err);
     if (st)
         return st;
     return ilk__opts_fill(event, &ours, sizeof ours, "ilk_event", err);
@@ -90,6 +122,7 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     ours = client->desk->stats;
     ilk__keeper_counts_get(client->keeper, &keeper);
     ilk__desk_unlock(client->desk);
+    ilk__loop_counts_add(client->loop, &keeper);
     ours.commands = lane.commands + keeper.commands;
     ours.writes = lane.writes + keeper.writes;
     ours.bytes_out = lane.bytes_out + keeper.bytes_out;

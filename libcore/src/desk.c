@@ -121,20 +121,20 @@ void ilk__desk_post(ilk__desk *desk, ilk__errand *errand)
     ilk__desk_ring(desk, 0);
 }
 
+ilk__errand *ilk__desk_next_posted(ilk__desk *desk)
+{
+    ilk__errand *errand = desk->posted;
+
+    if (errand)
+        desk->posted = errand->next;
+    if (!desk->posted)
+        desk->posted_end = &desk->posted;
+    return errand;
+}
+
 void ilk__desk_wake_sleepers(ilk__desk *desk)
 {
     atomic_fetch_add(&desk->wakes, 1);
     for (ilk__sleeper *s = desk->sleepers; s; s = s->next)
         ilk__unpark(s->parker);
-}
-
-void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
-                      const ilk__op_type *type, void *subject)
-{
-    memset(&errand->timer, 0, sizeof errand->timer);
-    errand->next = NULL;
-    errand->desk = desk;
-    errand->patience = ILK__FOREVER;
-    errand->finished = NULL;
-    ilk__op_init(&errand->op, type, subject, ILK__FOREVER, NULL);
 }

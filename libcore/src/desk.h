@@ -6,30 +6,18 @@
 #ifndef ILK__DESK_H
 #define ILK__DESK_H
 
+#include "errand.h"
 #include "event.h"
 #include "keys.h"
-#include "op.h"
 #include "park.h"
 #include "recent.h"
 #include "table.h"
-#include "timer.h"
 #include "token.h"
 
 #include <pthread.h>
 
-/* An operation that the keeper runs for somebody. */
-typedef struct ilk__errand ilk__errand;
 typedef struct ilk__desk ilk__desk;
 typedef struct ilk__letter ilk__letter;
-struct ilk__errand {
-    ilk__op op;
-    ilk__timer timer;  /* the operation's sleeps */
-    ilk__errand *next; /* posted, or in line on the wire */
-    ilk__desk *desk;
-    int64_t patience; /* when the server's silence ends the connection */
-    /* Called by the keeper under the mutex when the operation is done. */
-    void (*finished)(ilk__errand *errand);
-};
 
 /* A thread asleep in the blocking driver. */
 typedef struct ilk__sleeper {
@@ -92,9 +80,7 @@ int32_t ilk__desk_want_inbox(ilk__desk *desk, int again, ilk_error *why);
 void ilk__desk_ring(ilk__desk *desk, int64_t due); /* keeper, look by then */
 void ilk__desk_set_timer(ilk__desk *desk, ilk__timer *timer, int64_t due);
 void ilk__desk_post(ilk__desk *desk, ilk__errand *errand);
+ilk__errand *ilk__desk_next_posted(ilk__desk *desk); /* or NULL */
 void ilk__desk_wake_sleepers(ilk__desk *desk);
-
-void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
-                      const ilk__op_type *type, void *subject);
 
 #endif

@@ -1,162 +1,386 @@
 /* SPDX-License-Identifier: MIT */
-/* errand.c -- the operations that the keeper runs, over its calls link. */
-#include "keeper_inside.h"
+/* errand.c -- operations that an event loop runs over one link. */
+#include "errand.h"
 
+#include "alloc.h"
 #include "clock.h"
 #include "log.h"
 
 #include <stddef.h>
+#include <string.h>
 
-static void append(ilk__errand ***end, ilk__errand *errand)
+enum {
+    FIRST_ROOM = 64,
+    /* A deadline that comes so little before the server's patience ends is
+     * kept by that: it needs no timer. */
+    SLACK_MS = 20
+};
+
+void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
+                      const ilk__op_type *type, void *subject)
 {
+    memset((char *)errand + sizeof errand->op, 0,
+           sizeof *errand - sizeof errand->op);
+    errand->desk = desk;
+    errand->timer.fire = ilk__errand_fire;
+    ilk__op_init(&errand->op, type, subject, ILK__FOREVER, NULL);
+}
+
+void ilk__errands_init(ilk__errands *errands, const ilk__target *target,
+                       ilk__timers *timers, int64_t reply_timeout_ms)
+{
+    memset(errands, 0, sizeof *errands);
+    ilk__link_init(&errands->link, target);
+    errands->timers = timers;
+    errands->reply_timeout_ms = reply_timeout_ms;
+    errands->held_end = &errands->held;
+}
+
+/* ---- the wire ----------------------------------------------------------- */
+
+static ilk__awaited *at(const ilk__errands *errands, uint64_t place)
+{
+    return &errands->wire[place % errands->room];
+}
+
+/* Places keep their numbers, so all move when the ring gets longer. */
+static ilk_status make_room(ilk__errands *errands)
+{
+    size_t room = errands->room ? errands->room * 2 : FIRST_ROOM;
+    ilk__awaited *wire;
+
+    if (errands->count < errands->room)
+        return ILK_OK;
+    wire = ilk__malloc(room * sizeof *wire);
+    if (!wire)
+        return ILK_ENOMEM;
+    for (uint64_t i = 0; i < errands->count; i++)
+        wire[(errands->first + i) % room] = *at(errands, errands->first + i);
+    ilk__free(errands->wire);
+    errands->wire = wire;
+    errands->room = room;
+    return ILK_OK;
+}
+
+static ilk_status put_on_wire(ilk__errands *errands, ilk__errand *errand,
+                              const ilk__command *command,
+                              ilk__promise *promise)
+{
+    ilk_status st = make_room(errands);
+
+    if (st == ILK_OK)
+        st = ilk__link_send(&errands->link, command);
+    if (st)
+        return st;
+    *at(errands, errands->first + errands->count) = (ilk__awaited){
+        .errand = errand,
+        .promise = promise,
+        .patience = ilk__deadline(errands->reply_timeout_ms),
+    };
+    if (errand)
+        errand->place = errands->first + errands->count;
+    errands->count++;
+    return ILK_OK;
+}
+
+static void end_promise(ilk__promise *promise, ilk_status status)
+{
+    if (promise)
+        promise->ended(promise, status);
+}
+
+void ilk__errands_free(ilk__errands *errands)
+{
+    for (uint64_t i = 0; i < errands->count; i++)
+        end_promise(at(errands, errands->first + i)->promise, ILK_ECLOSED);
+    errands->count = 0;
+    ilk__free(errands->wire);
+    errands->wire = NULL;
+    errands->room = 0;
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
+static void hold(ilk__errands *errands, ilk__errand *errand)
+{
+    errands->link.wanted = 1;
     errand->next = NULL;
-    **end = errand;
-    *end = &errand->next;
+    *errands->held_end = errand;
+    errands->held_end = &errand->next;
+    errand->whereabouts = ILK__ERRAND_HELD;
 }
 
-static ilk__errand *take_first(ilk__errand **first, ilk__errand ***end)
+static void set_timer(ilk__errands *errands, ilk__errand *errand, int64_t due)
 {
-    ilk__errand *errand = *first;
-
-    if (errand) {
-        *first = errand->next;
-        if (!*first)
-            *end = first;
-    }
-    return errand;
+    if (due < ILK__FOREVER)
+        ilk__timer_set(errands->timers, &errand->timer, due);
+    else
+        ilk__timer_clear(errands->timers, &errand->timer);
 }
 
-static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input);
-
-static void send_or_hold(ilk__keeper *keeper, ilk__errand *errand)
+static int send(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
 {
-    if (!keeper->calls.up) {
-        keeper->calls.wanted = 1;
-        append(&keeper->held_end, errand);
-        return;
-    }
-    if (ilk__link_send(&keeper->calls, &errand->op.command)) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY, .status = ILK_ENOMEM};
-        step(keeper, errand, &input);
-        return;
-    }
-    errand->patience = ilk__deadline(keeper->reply_timeout_ms);
-    append(&keeper->end, errand);
-}
+    ilk__op *op = &errand->op;
 
-static void wake_errand(ilk__timer *timer, void *context)
-{
-    ilk__errand *errand =
-        (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer));
-    ilk__input input = {.kind = ILK__INPUT_WAKE, .cause = ILK__CAUSE_TIME};
-
-    step(context, errand, &input);
-}
-
-static void step(ilk__keeper *keeper, ilk__errand *errand, ilk__input *input)
-{
-    ilk__act act;
-
-    input->now = ilk__now_ms();
-    act = ilk__op_step(&errand->op, input);
-    if (act == ILK__ACT_SEND) {
-        send_or_hold(keeper, errand);
-    } else if (act == ILK__ACT_SLEEP) {
-        errand->timer.fire = wake_errand;
-        ilk__timer_set(&keeper->desk->timers, &errand->timer,
-                       errand->op.wake_at);
-    } else {
-        errand->finished(errand);
-    }
-}
-
-void ilk__errands_start(ilk__keeper *keeper)
-{
-    ilk__desk *desk = keeper->desk;
-    ilk__errand *errand;
-
-    while ((errand = take_first(&desk->posted, &desk->posted_end))) {
-        ilk__input input = {.kind = ILK__INPUT_START};
-
-        step(keeper, errand, &input);
-    }
-}
-
-void ilk__errands_link_up(ilk__keeper *keeper)
-{
-    ilk__errand *held = keeper->held, *next;
-
-    keeper->held = NULL;
-    keeper->held_end = &keeper->held;
-    for (; held; held = next) {
-        next = held->next;
-        send_or_hold(keeper, held);
-    }
-}
-
-/* All of these go without an answer; some will want to be sent again. */
-static void no_reply(ilk__keeper *keeper, ilk__errand *list, int may_have_run,
-                     ilk_status status)
-{
-    for (ilk__errand *next; list; list = next) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .may_have_run = may_have_run,
-                            .status = status};
-        next = list->next;
-        step(keeper, list, &input);
-    }
-}
-
-void ilk__errands_link_lost(ilk__keeper *keeper)
-{
-    ilk__errand *on_wire = keeper->first, *held = keeper->held;
-    ilk_status status = (ilk_status)keeper->calls.error.code;
-
-    ilk__log(ILK__LOG_INFO, "keeper: %s", keeper->calls.error.msg);
-    keeper->first = keeper->held = NULL;
-    keeper->end = &keeper->first;
-    keeper->held_end = &keeper->held;
-    no_reply(keeper, on_wire, 1, ILK_ECONN);
-    no_reply(keeper, held, 0, status ? status : ILK_ECONN);
-}
-
-int ilk__errands_reply(ilk__keeper *keeper, const ilk__reply *reply)
-{
-    ilk__errand *errand = take_first(&keeper->first, &keeper->end);
-    ilk__input input = {.kind = ILK__INPUT_REPLY, .reply = reply};
-
-    if (!errand)
+    *input = (ilk__input){.kind = ILK__INPUT_NO_REPLY, .status = ILK_ECLOSED};
+    if (errand->closed)
         return 0;
-    step(keeper, errand, &input);
+    if (!errands->link.up) {
+        hold(errands, errand);
+        set_timer(errands, errand, op->deadline);
+        return 1;
+    }
+    input->status = put_on_wire(errands, errand, &op->command, NULL);
+    if (input->status)
+        return 0;
+    errand->whereabouts = ILK__ERRAND_ON_WIRE;
+    if (op->deadline < at(errands, errand->place)->patience - SLACK_MS)
+        set_timer(errands, errand, op->deadline);
     return 1;
 }
 
-static void end(ilk__keeper *keeper, ilk__errand *errand)
+static void tell(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
 {
-    errand->op.status = ILK_ECLOSED;
-    ilk__timer_clear(&keeper->desk->timers, &errand->timer);
-    errand->finished(errand);
+    ilk__promise *promise = errand->op.promise;
+
+    *input = (ilk__input){.kind = ILK__INPUT_SENT, .status = ILK_ECONN};
+    if (!errands->link.up)
+        return;
+    input->status =
+        put_on_wire(errands, NULL, &errand->op.command, promise);
+    if (input->status == ILK_OK)
+        errand->op.promise = NULL;
 }
 
-static void end_all(ilk__keeper *keeper, ilk__errand *list)
+static int sleep_on(ilk__errands *errands, ilk__errand *errand,
+                    ilk__input *input)
 {
-    for (ilk__errand *next; list; list = next) {
-        next = list->next;
-        end(keeper, list);
+    *input = (ilk__input){.kind = ILK__INPUT_WAKE, .cause = ILK__CAUSE_CLOSED};
+    if (errand->closed
+        || (errand->is_awake && errand->is_awake(errand, &input->cause)))
+        return 0;
+    errand->whereabouts = ILK__ERRAND_ASLEEP;
+    set_timer(errands, errand, errand->op.wake_at);
+    return 1;
+}
+
+/* Until it waits for something that is not here yet. */
+static void run(ilk__errands *errands, ilk__errand *errand, ilk__input input)
+{
+    int waits = 0;
+
+    errand->whereabouts = ILK__ERRAND_IDLE;
+    ilk__timer_clear(errands->timers, &errand->timer);
+    while (!waits) {
+        ilk__act act;
+
+        input.now = ilk__now_ms();
+        act = ilk__op_step(&errand->op, &input);
+        if (act == ILK__ACT_DONE)
+            break;
+        if (act == ILK__ACT_SEND)
+            waits = send(errands, errand, &input);
+        else if (act == ILK__ACT_TELL)
+            tell(errands, errand, &input);
+        else
+            waits = sleep_on(errands, errand, &input);
+    }
+    if (!waits)
+        errand->finished(errand);
+}
+
+void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
+{
+    run(errands, errand, (ilk__input){.kind = ILK__INPUT_START});
+}
+
+void ilk__errand_wake(ilk__errands *errands, ilk__errand *errand,
+                      ilk__cause cause)
+{
+    if (errand->whereabouts == ILK__ERRAND_ASLEEP)
+        run(errands, errand,
+            (ilk__input){.kind = ILK__INPUT_WAKE, .cause = cause});
+}
+
+/* ---- ending early ------------------------------------------------------- */
+
+static void unhold(ilk__errands *errands, ilk__errand *errand)
+{
+    ilk__errand **link = &errands->held;
+
+    while (*link != errand)
+        link = &(*link)->next;
+    *link = errand->next;
+    if (!errand->next)
+        errands->held_end = link;
+}
+
+/* It goes on as if no reply had come. */
+static void give_up(ilk__errands *errands, ilk__errand *errand,
+                    ilk_status status)
+{
+    ilk__input input = {.kind = ILK__INPUT_NO_REPLY, .status = status};
+
+    if (errand->whereabouts == ILK__ERRAND_HELD) {
+        unhold(errands, errand);
+    } else {
+        at(errands, errand->place)->errand = NULL;
+        input.may_have_run = 1;
+    }
+    run(errands, errand, input);
+}
+
+static ilk__errand *errand_of(ilk__timer *timer)
+{
+    return (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer));
+}
+
+void ilk__errand_fire(ilk__timer *timer, void *context)
+{
+    ilk__errand *errand = errand_of(timer);
+
+    if (errand->whereabouts == ILK__ERRAND_ASLEEP)
+        ilk__errand_wake(context, errand, ILK__CAUSE_TIME);
+    else
+        give_up(context, errand, ILK_ETIMEOUT);
+}
+
+void ilk__errand_withhold(ilk__errands *errands, ilk__errand *errand,
+                          ilk_status status)
+{
+    if (errand->whereabouts == ILK__ERRAND_HELD)
+        give_up(errands, errand, status);
+}
+
+void ilk__errand_close(ilk__errands *errands, ilk__errand *errand)
+{
+    errand->closed = 1;
+    if (errand->whereabouts == ILK__ERRAND_ASLEEP)
+        ilk__errand_wake(errands, errand, ILK__CAUSE_CLOSED);
+    else
+        give_up(errands, errand, ILK_ECLOSED);
+}
+
+/* ---- what happened on the link ------------------------------------------ */
+
+void ilk__errands_link_up(ilk__errands *errands)
+{
+    ilk__errand *held = errands->held, *next;
+
+    errands->held = NULL;
+    errands->held_end = &errands->held;
+    for (; held; held = next) {
+        ilk__input input;
+
+        next = held->next;
+        held->op.now = ilk__now_ms();
+        ilk__timer_clear(errands->timers, &held->timer);
+        if (!send(errands, held, &input))
+            run(errands, held, input);
     }
 }
 
-void ilk__errands_end(ilk__keeper *keeper)
+static void tell_why(const ilk__errands *errands, ilk__errand *errand)
 {
-    ilk__desk *desk = keeper->desk;
+    if (errand->op.err)
+        *errand->op.err = errands->link.error;
+}
+
+/* All of these go without an answer; some will want to be sent again. What is
+ * sent meanwhile is on the next connection, or held. */
+static void wire_lost(ilk__errands *errands)
+{
+    uint64_t end = errands->first + errands->count;
+
+    while (errands->first < end) {
+        ilk__awaited lost = *at(errands, errands->first);
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .may_have_run = 1,
+                            .status = ILK_ECONN};
+
+        errands->first++;
+        errands->count--;
+        end_promise(lost.promise, ILK_ECONN);
+        if (!lost.errand)
+            continue;
+        tell_why(errands, lost.errand);
+        run(errands, lost.errand, input);
+    }
+}
+
+static void held_lost(ilk__errands *errands, ilk__errand *held)
+{
+    ilk_status status = (ilk_status)errands->link.error.code;
+
+    for (ilk__errand *next; held; held = next) {
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .status = status ? status : ILK_ECONN};
+
+        next = held->next;
+        tell_why(errands, held);
+        run(errands, held, input);
+    }
+}
+
+void ilk__errands_link_lost(ilk__errands *errands)
+{
+    ilk__errand *held = errands->held;
+
+    errands->held = NULL;
+    errands->held_end = &errands->held;
+    wire_lost(errands);
+    held_lost(errands, held);
+}
+
+int ilk__errands_reply(ilk__errands *errands, const ilk__reply *reply)
+{
+    ilk__awaited answered;
+    int refused = reply->type == ILK__REPLY_ERROR;
+
+    if (!errands->count)
+        return 0;
+    answered = *at(errands, errands->first);
+    errands->first++;
+    errands->count--;
+    end_promise(answered.promise, refused ? ILK_ESERVER : ILK_OK);
+    if (answered.errand)
+        run(errands, answered.errand,
+            (ilk__input){.kind = ILK__INPUT_REPLY, .reply = reply});
+    return 1;
+}
+
+int64_t ilk__errands_patience(const ilk__errands *errands)
+{
+    return errands->count ? at(errands, errands->first)->patience
+                          : ILK__FOREVER;
+}
+
+/* ---- the end of all ----------------------------------------------------- */
+
+void ilk__errand_end(ilk__errands *errands, ilk__errand *errand)
+{
+    errand->op.status = ILK_ECLOSED;
+    ilk__timer_clear(errands->timers, &errand->timer);
+    errand->finished(errand);
+}
+
+void ilk__errands_end(ilk__errands *errands)
+{
+    ilk__errand *held = errands->held, *next;
     ilk__timer *timer;
 
-    end_all(keeper, keeper->first);
-    end_all(keeper, keeper->held);
-    end_all(keeper, desk->posted);
-    /* What is left are errands asleep between two tries, in no list. */
-    while ((timer = ilk__timers_pop(&desk->timers, INT64_MAX)))
-        if (timer->fire == wake_errand)
-            end(keeper,
-                (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer)));
+    for (uint64_t i = 0; i < errands->count; i++)
+        if (at(errands, errands->first + i)->errand)
+            ilk__errand_end(errands, at(errands, errands->first + i)->errand);
+    errands->count = 0;
+    errands->held = NULL;
+    errands->held_end = &errands->held;
+    for (; held; held = next) {
+        next = held->next;
+        ilk__errand_end(errands, held);
+    }
+    /* What is left sleeps between two tries, in no list. */
+    while ((timer = ilk__timers_pop(errands->timers, INT64_MAX)))
+        if (timer->fire == ilk__errand_fire)
+            ilk__errand_end(errands, errand_of(timer));
 }

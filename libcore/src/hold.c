@@ -154,8 +154,11 @@ static int is_mine(const ilk__hold *hold)
 void ilk__hold_close(ilk__hold *hold)
 {
     /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (is_mine(hold))
+    if (is_mine(hold)) {
+        if (hold->busy)
+            ilk__loop_forget(hold->client->loop, hold);
         tear_down(hold);
+    }
     dispose(hold);
 }
 
@@ -207,6 +210,12 @@ ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err)
 void ilk__hold_leave(ilk__hold *hold)
 {
     atomic_store(&hold->busy, 0);
+}
+
+void ilk__hold_end(ilk__hold *hold, ilk__verb *verb, ilk_status status)
+{
+    ilk__hold_leave(hold);
+    ilk__verb_end(verb, status);
 }
 
 ilk__hold *ilk__hold_of(const ilk__waiter *waiter)

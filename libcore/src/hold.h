@@ -20,8 +20,8 @@
  *
  * A column embeds an ilk__hold as its first member, so that one is the other;
  * fills in its options; calls ilk__hold_open(); and offers the verbs below
- * under its own name after it has checked for NULL. A verb of its own begins
- * with ilk__hold_enter_verb() and ends with ilk__hold_leave().
+ * under its own name after it has checked for NULL. A verb of its own (verb.h)
+ * begins with ilk__hold_enter_verb() and ends with ilk__hold_end().
  *
  * What a column has more than a lock goes into its `ask` and `reply`:
  *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
@@ -40,11 +40,14 @@
 
 #include "client.h"
 #include "lease.h"
+#include "loop.h"
 #include "watch.h"
 
 enum { ILK__HOLD_EXTEND_KEYS = 6 };
 
 typedef struct ilk__hold ilk__hold;
+typedef struct ilk__acquiring ilk__acquiring;
+typedef struct ilk__looking ilk__looking;
 
 /* What a column tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
@@ -65,17 +68,16 @@ typedef struct ilk__hold_kind {
      * bind    waiter and lease were set up, first or after a fork: what the
      *         column adds to them (permits, a prefix of the token). Tokens
      *         are fresh for each take: what comes late is given back by them
-     * take    ilk__hold_take(), or more steps around it. Who keeps something
-     *         after ILK_EINTR sets hold->parked, and has `unpark`
+     * take    in place of the wait in one line: more steps, which end with
+     *         ilk__hold_taken(). Who keeps something after ILK_EINTR sets
+     *         hold->parked, and has `unpark`
      * unpark  gives that up
-     * look    ilk__hold_look()
+     * look    in place of ilk__hold_ask_look()
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
-    ilk_status (*take)(ilk__hold *hold, int64_t deadline, int once,
-                       int64_t ttl_ms, ilk_error *err);
+    void (*take)(ilk__acquiring *acquiring);
     void (*unpark)(ilk__hold *hold);
-    ilk_status (*look)(const ilk__hold *hold, const char *token,
-                       int64_t *out_lease_ms, ilk_error *err);
+    void (*look)(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then);
 } ilk__hold_kind;
 
 typedef struct ilk__hold_opts {
@@ -137,52 +139,106 @@ ilk__hold *ilk__hold_of(const ilk__waiter *waiter);
 int64_t ilk__hold_remaining_ms(const ilk__hold *hold);
 int32_t ilk__hold_held(const ilk__hold *hold);
 
+/* For a verb: leave the handle, and end with this. */
+void ilk__hold_end(ilk__hold *hold, ilk__verb *verb, ilk_status status);
+
 /* ---- acquiring: hold_take.c --------------------------------------------- */
 
-/* The verb. ttl_ms 0: that of the options. */
+struct ilk__acquiring {
+    ilk__verb verb;
+    ilk__hold *hold;
+    int64_t timeout_ms, ttl_ms; /* ttl_ms 0: that of the options */
+    /* set when it begins */
+    int64_t deadline, asked_at;
+    int once;
+    ilk__extension extension;
+};
+
+/* The verb, run or started. */
 ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err);
+ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
+                                   int64_t timeout_ms, int64_t ttl_ms,
+                                   ilk_error *err);
+/* As a part of a column's own verb, which embeds an acquiring first. */
+void ilk__hold_begin_acquire(ilk__verb *verb);
 
 /* End a wait from outside, or a parked one. Any thread. */
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
-/* Inside a verb: stand in line until it holds, without watching the lease. */
-ilk_status ilk__hold_take(ilk__hold *hold, int64_t deadline, int once,
-                          int64_t ttl_ms, ilk_error *err);
+/*
+ * Inside a verb: stand in this one's line. `then` calls ilk__hold_took() for
+ * ILK_OK: it holds, and the lease is not watched yet.
+ */
+void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
+                     int once, int64_t ttl_ms, ilk__verb_then *then);
+void ilk__hold_took(ilk__hold *hold);
+/* How a kind's own `take` ends. */
+void ilk__hold_taken(ilk__acquiring *acquiring, ilk_status status);
 /* Hold from now on: renewed, or watched when somebody listens. */
 void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
 
 /* ---- held: hold_verbs.c ------------------------------------------------- */
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
+                                   ilk_error *err);
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err);
+ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
+                                  ilk_error *err);
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err);
 
 /* Hand over to another process, under the token. */
 ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                            ilk_error *err);
+ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
+                                 const void *token, size_t token_len,
+                                 ilk_error *err);
 
 /* ---- questions: hold_ask.c ---------------------------------------------- */
 
+/* A question about a line, whoever stands in it. */
+typedef struct ilk__line_question {
+    const ilk__line *line;
+    const ilk__desk *desk;
+} ilk__line_question;
+
 /* Subject of releasing and breaking operations. */
 typedef struct ilk__giving {
+    ilk__line_question at; /* first */
     const ilk__hold_kind *kind;
     const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
-    const ilk__line *line;
     const char *token;
     size_t token_len;
     int64_t sure_until; /* the local deadline when it was first asked */
     int more, denied;
+    int tries; /* to see the next served */
+    ilk__verb_then *then;
 } ilk__giving;
 
-/* Ask a releasing or breaking question, and see the next served. */
-ilk_status ilk__hold_give(ilk_client *client, const ilk__op_type *type,
-                          ilk__giving *giving, ilk_error *err);
+/*
+ * Inside a verb: ask a releasing or breaking question, and see the next
+ * served.
+ */
+void ilk__hold_ask_give(ilk__verb *verb, const ilk__op_type *type,
+                        ilk__giving *giving, ilk__verb_then *then);
 
-/* Ask the server whether this token holds: ILK_OK and the lease, ILK_ELOST. */
-ilk_status ilk__hold_look(const ilk__hold *hold, const char *token,
-                          int64_t *out_lease_ms, ilk_error *err);
+/* Does this token hold? */
+struct ilk__looking {
+    ilk__line_question at; /* first */
+    const ilk__hold *hold; /* whose token */
+    char entry[ILK__ENTRY_MAX];
+    size_t entry_len;
+    int64_t lease_ms; /* ILK_OK: the lease; else ILK_ELOST */
+    /* for a kind's own, which looks at several */
+    size_t index;
+    int64_t shortest_ms;
+    ilk__verb_then *then;
+};
+void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
+                        const ilk__hold *hold, ilk__verb_then *then);
 
 /* For releasing op types: token, grant_ms, limit, liveness; the answer. */
 void ilk__hold_ask_release(ilk__op *op);

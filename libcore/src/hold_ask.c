@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_ask.c -- what a hold asks in its caller's thread: release, look. */
-#include "clock.h"
+/* hold_ask.c -- what the verbs of a hold ask: release, claim, look. */
 #include "hold.h"
-#include "run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +12,8 @@ void ilk__hold_ask_release(ilk__op *op)
     const ilk__giving *giving = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, giving->line->keys,
-                      giving->line->key_count);
+    ilk__script_begin(command, op->type->script, giving->at.line->keys,
+                      giving->at.line->key_count);
     ilk__command_add(command, giving->token, giving->token_len);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
@@ -44,136 +42,139 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
                         "released, or lost before: the reply is missing");
 }
 
-/* ---- claiming, until nobody is left behind ------------------------------ */
+/* ---- a refresh of the line ---------------------------------------------- */
 
-enum { SETTLE_TRIES = 100 };
-
-typedef struct settling {
-    const ilk__line *line;
-    ilk__desk *desk;
-    int more;
-} settling;
-
-static void ask_settle(ilk__op *op)
+/* It is the column's own script, and this subject's first member. */
+static void ask_refresh(ilk__op *op, int entries)
 {
-    const settling *self = op->subject;
+    const ilk__line_question *self = op->subject;
+    const ilk__line *line = self->line;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, self->line->keys,
-                      self->line->key_count);
+    op->script = line->refresh->script;
+    ilk__script_begin(command, op->script, line->keys, line->key_count);
     ilk__command_add_str(command, self->desk->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
-    ilk__command_add_int(command, 0);
+    ilk__command_add_int(command, entries);
+}
+
+/* ---- claiming, until nobody is left behind ------------------------------ */
+
+enum { SETTLE_TRIES = 100 };
+
+static void ask_settle(ilk__op *op)
+{
+    ask_refresh(op, 0);
 }
 
 static ilk__act settled(ilk__op *op, const ilk__reply *reply)
 {
-    settling *self = op->subject;
+    ilk__giving *giving = op->subject;
 
-    self->more = ilk__script_code(reply) == ILK__CODE_MORE;
+    giving->more = ilk__script_code(reply) == ILK__CODE_MORE;
     return ilk__op_done(op, ILK_OK);
+}
+
+static const ilk__op_type claim = {.name = "claim",
+                                   .script = ILK__SCRIPT_NONE,
+                                   .reads = 1,
+                                   .ask = ask_settle,
+                                   .reply = settled};
+
+static ilk__giving *giving_of(const ilk__verb *verb)
+{
+    return verb->op->subject;
+}
+
+static void given(ilk__verb *verb, ilk__giving *giving)
+{
+    ilk_status st = ILK_OK;
+
+    if (giving->denied)
+        st = ilk__fail(verb->err, ILK_EAUTH,
+                       "released, but this user may not PUBLISH to "
+                       "ilk:inbox:* and the next holder was not told");
+    giving->then(verb, st);
 }
 
 /* The release left the name free at its limit: claim until it is settled.
  * Bounded: what is left then is found by the waiters' own refresh. */
-static void settle(ilk_client *client, const ilk__line *line)
+static void settle(ilk__verb *verb, ilk_status status)
 {
-    settling self = {.line = line, .desk = client->desk, .more = 1};
-    ilk__op_type type = {.name = "claim",
-                         .script = line->refresh->script,
-                         .reads = 1,
-                         .ask = ask_settle,
-                         .reply = settled};
+    ilk__giving *giving = giving_of(verb);
 
-    for (int i = 0; self.more && i < SETTLE_TRIES; i++)
-        if (ilk__ask(client, &type, &self, client->opts.reply_timeout_ms, NULL))
-            return;
+    if (status || !giving->more || giving->tries++ == SETTLE_TRIES) {
+        given(verb, giving);
+        return;
+    }
+    ilk__verb_ask(verb, &claim, giving, ilk__verb_patience(verb), settle);
+    ilk__verb_hush(verb);
 }
 
-ilk_status ilk__hold_give(ilk_client *client, const ilk__op_type *type,
-                          ilk__giving *giving, ilk_error *err)
+static void answered(ilk__verb *verb, ilk_status status)
 {
-    ilk_status st;
-    ilk_error own = {0};
-    ilk__parker parker;
-    ilk__op op;
+    ilk__giving *giving = giving_of(verb);
 
-    st = ilk__parker_init(&parker, err);
-    if (st)
-        return st;
-    ilk__op_init(&op, type, giving,
-                 ilk__deadline(client->opts.reply_timeout_ms),
-                 err ? err : &own);
-    op.patient = 1;
-    st = ilk__run(client, &op, &parker);
-    ilk__op_free(&op);
-    ilk__parker_destroy(&parker);
-    if (st)
-        return st;
-    if (giving->more && giving->line->refresh)
-        settle(client, giving->line);
-    if (!giving->denied)
-        return ILK_OK;
-    return ilk__fail(err, ILK_EAUTH,
-                     "released, but this user may not PUBLISH to "
-                     "ilk:inbox:* and the next holder was not told");
+    if (status)
+        giving->then(verb, status);
+    else if (giving->at.line->refresh)
+        settle(verb, ILK_OK);
+    else
+        given(verb, giving);
+}
+
+void ilk__hold_ask_give(ilk__verb *verb, const ilk__op_type *type,
+                        ilk__giving *giving, ilk__verb_then *then)
+{
+    giving->then = then;
+    giving->tries = 0;
+    ilk__verb_ask(verb, type, giving, ilk__verb_patience(verb), answered);
+    verb->op->patient = 1;
 }
 
 /* ---- does this token hold? ---------------------------------------------- */
 
-typedef struct looking {
-    settling question;
-    const ilk__hold_kind *kind;
-    char entry[ILK__ENTRY_MAX];
-    size_t entry_len;
-    int64_t lease_ms;
-} looking;
-
 /* A refresh that names an entry of our token hears how that stands. */
 static void ask_look(ilk__op *op)
 {
-    looking *self = op->subject;
+    const ilk__looking *self = op->subject;
 
-    ask_settle(op);
-    op->command.argc--; /* not none but one entry */
-    ilk__command_add_int(&op->command, 1);
+    ask_refresh(op, 1);
     ilk__command_add(&op->command, self->entry, self->entry_len);
 }
 
 static ilk__act looked(ilk__op *op, const ilk__reply *reply)
 {
-    looking *self = op->subject;
+    ilk__looking *self = op->subject;
 
     if (reply->count != 7)
         return ilk__op_fail(op, ILK_EREPLY, "check: an answer too short");
     if (ilk__script_int(reply, 3) != ILK__CODE_HELD)
         return ilk__op_fail(op, ILK_ELOST, "the %s is no longer ours",
-                            self->kind->lease.noun);
+                            self->hold->kind->lease.noun);
     self->lease_ms = ilk__script_int(reply, 4);
     return ilk__op_done(op, ILK_OK);
 }
 
-ilk_status ilk__hold_look(const ilk__hold *hold, const char *token,
-                          int64_t *out_lease_ms, ilk_error *err)
+static const ilk__op_type look = {.name = "check",
+                                  .script = ILK__SCRIPT_NONE,
+                                  .reads = 1,
+                                  .ask = ask_look,
+                                  .reply = looked};
+
+void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
+                        const ilk__hold *hold, ilk__verb_then *then)
 {
-    ilk_client *client = hold->client;
     char as = hold->kind->waits_as;
     int64_t permits = hold->waiter.permits ? hold->waiter.permits : 1;
-    looking self = {.question = {.line = &hold->line, .desk = client->desk},
-                    .kind = hold->kind};
-    ilk__op_type type = {.name = "check",
-                         .script = hold->kind->refresh->script,
-                         .reads = 1,
-                         .ask = ask_look,
-                         .reply = looked};
-    ilk_status st;
 
-    self.entry_len = (size_t)snprintf(
-        self.entry, sizeof self.entry, "1 %c %s %c0 %s 1 %" PRId64 " -", as,
-        client->desk->client_id, as, token, permits);
-    st = ilk__ask(client, &type, &self, client->opts.reply_timeout_ms, err);
-    *out_lease_ms = self.lease_ms;
-    return st;
+    looking->at.line = &hold->line;
+    looking->at.desk = hold->client->desk;
+    looking->entry_len = (size_t)snprintf(
+        looking->entry, sizeof looking->entry, "1 %c %s %c0 %s 1 %" PRId64 " -",
+        as, looking->at.desk->client_id, as, looking->hold->lease.token,
+        permits);
+    ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
 }

@@ -2,55 +2,35 @@
 /* hold_take.c -- from standing in line to a lease that is looked after. */
 #include "clock.h"
 #include "hold.h"
-#include "run.h"
 
 #include <stdio.h>
 #include <string.h>
 
-ilk_status ilk__hold_take(ilk__hold *hold, int64_t deadline, int once,
-                          int64_t ttl_ms, ilk_error *err)
+/* ---- standing in line --------------------------------------------------- */
+
+void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
+                     int once, int64_t ttl_ms, ilk__verb_then *then)
 {
     ilk__waiter *waiter = &hold->waiter;
-    ilk__lease *lease = &hold->lease;
-    ilk__op op;
-    ilk_status st;
 
     waiter->lease_ms = ttl_ms;
-    waiter->floor = lease->fence;
+    waiter->floor = hold->lease.fence;
     waiter->once = once;
-    ilk__op_init(&op, hold->kind->acquire, waiter, deadline, err);
-    st = ilk__run(hold->client, &op, &waiter->parker);
-    ilk__op_free(&op);
-    if (st)
-        return st;
+    ilk__verb_wait(verb, hold->kind->acquire, waiter, &waiter->parker, deadline,
+                   then);
+}
+
+void ilk__hold_took(ilk__hold *hold)
+{
+    const ilk__waiter *waiter = &hold->waiter;
+    ilk__lease *lease = &hold->lease;
+
     snprintf(lease->token, sizeof lease->token, "%s",
              ilk__waiter_token(waiter));
     lease->token_len = strlen(lease->token);
     ilk__lease_begin(lease, waiter->fence,
                      ilk__lease_deadline(waiter->began, waiter->granted_ms),
                      waiter->granted_ms);
-    return ILK_OK;
-}
-
-/* A grant runs short until it is renewed or, without renewal, extended. */
-static ilk_status lengthen(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
-{
-    int64_t asked_at = ilk__now_ms();
-    ilk__extension extension;
-    ilk_status st;
-
-    if (hold->lease.span_ms >= ttl_ms || !hold->opts.no_renew)
-        return ILK_OK;
-    ilk__lease_extension(&hold->lease, &extension, ttl_ms);
-    st = ilk__ask(hold->client, hold->kind->lease.extend, &extension,
-                  hold->client->opts.reply_timeout_ms, err);
-    if (st == ILK_ELOST)
-        return st;
-    if (st == ILK_OK)
-        ilk__lease_begin(&hold->lease, hold->lease.fence,
-                         ilk__lease_deadline(asked_at, extension.ttl_ms),
-                         extension.ttl_ms);
-    return ILK_OK; /* without an answer: held, for as long as granted */
 }
 
 void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
@@ -65,55 +45,155 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
         ilk__lease_watch(&hold->lease, ttl_ms, renews, hold_end);
 }
 
-static ilk_status acquire(ilk__hold *hold, int64_t timeout_ms, int64_t ttl_ms,
-                          ilk_error *err)
+/* ---- the verb ----------------------------------------------------------- */
+
+static void taken_in_line(ilk__verb *verb, ilk_status status)
 {
+    ilk__acquiring *self = (ilk__acquiring *)verb;
+
+    if (status == ILK_OK)
+        ilk__hold_took(self->hold);
+    ilk__hold_taken(self, status);
+}
+
+static void take(ilk__acquiring *self)
+{
+    if (self->hold->kind->take)
+        self->hold->kind->take(self);
+    else
+        ilk__hold_await(&self->verb, self->hold, self->deadline, self->once,
+                        self->ttl_ms, taken_in_line);
+}
+
+static void keep(ilk__acquiring *self)
+{
+    ilk__hold_keep(self->hold, self->ttl_ms);
+    ilk__hold_end(self->hold, &self->verb, ILK_OK);
+}
+
+/* Without an answer it is held, for as long as granted. */
+static void lengthened(ilk__verb *verb, ilk_status status)
+{
+    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__lease *lease = &self->hold->lease;
+
+    if (status == ILK_OK)
+        ilk__lease_begin(
+            lease, lease->fence,
+            ilk__lease_deadline(self->asked_at, self->extension.ttl_ms),
+            self->extension.ttl_ms);
+    if (status != ILK_ELOST) {
+        keep(self);
+        return;
+    }
+    ilk__lease_end(lease); /* gone before it was ours: again */
+    if (self->once)
+        ilk__hold_end(self->hold, verb, ILK_EBUSY);
+    else
+        take(self);
+}
+
+/* A grant runs short until it is renewed or, without renewal, extended. */
+void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
+{
+    ilk__hold *hold = self->hold;
+
+    if (status) {
+        ilk__hold_end(hold, &self->verb, status);
+    } else if (hold->lease.span_ms >= self->ttl_ms || !hold->opts.no_renew) {
+        keep(self);
+    } else {
+        self->asked_at = ilk__now_ms();
+        ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms);
+        ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
+                      ilk__verb_patience(&self->verb), lengthened);
+    }
+}
+
+static ilk_status nest(ilk__hold *hold, ilk_error *err)
+{
+    if (!hold->opts.reentrant)
+        return ilk__fail(err, ILK_EHELD, "the handle holds already");
+    hold->depth++;
+    return ILK_OK;
+}
+
+static void acquire(ilk__acquiring *self)
+{
+    ilk__hold *hold = self->hold;
     const ilk_client_opts *opts = &hold->client->opts;
-    int once = timeout_ms == 0;
-    int64_t deadline = ilk__deadline(
-        once ? opts->connect_timeout_ms + opts->reply_timeout_ms : timeout_ms);
     ilk_status st = ILK_OK;
 
+    ilk__lease_end(&hold->lease);
+    self->once = self->timeout_ms == 0;
+    self->deadline = ilk__deadline(
+        self->once ? opts->connect_timeout_ms + opts->reply_timeout_ms
+                   : self->timeout_ms);
     if (!hold->opts.no_renew)
-        st = ilk__keeper_start(hold->client->keeper, err);
-    while (st == ILK_OK) {
-        st = hold->kind->take
-                 ? hold->kind->take(hold, deadline, once, ttl_ms, err)
-                 : ilk__hold_take(hold, deadline, once, ttl_ms, err);
-        if (st)
-            return st;
-        st = lengthen(hold, ttl_ms, err);
-        if (st == ILK_OK) {
-            ilk__hold_keep(hold, ttl_ms);
-            return ILK_OK;
-        }
-        ilk__lease_end(&hold->lease); /* gone before it was ours: again */
-        st = once ? ILK_EBUSY : ILK_OK;
+        st = ilk__keeper_start(hold->client->keeper, self->verb.err);
+    if (st)
+        ilk__hold_end(hold, &self->verb, st);
+    else
+        take(self);
+}
+
+void ilk__hold_begin_acquire(ilk__verb *verb)
+{
+    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__hold *hold = self->hold;
+    ilk_status st = ilk__hold_enter(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
     }
-    return st;
+    if (self->ttl_ms == 0)
+        self->ttl_ms = hold->opts.ttl_ms;
+    st = ilk__hold_check_ttl(self->ttl_ms, verb->err);
+    if (st)
+        ilk__hold_end(hold, verb, st);
+    else if (ilk__hold_held(hold))
+        ilk__hold_end(hold, verb, nest(hold, verb->err));
+    else
+        acquire(self);
+}
+
+static void give_up(ilk__verb *verb)
+{
+    ilk__hold *hold = ((ilk__acquiring *)verb)->hold;
+
+    if (!hold->kind->unpark)
+        ilk__waiter_cancel(&hold->waiter);
+    else if (hold->parked)
+        hold->kind->unpark(hold);
+}
+
+static ilk__acquiring acquiring(ilk__hold *hold, int64_t timeout_ms,
+                                int64_t ttl_ms)
+{
+    return (ilk__acquiring){.verb = {.handle = hold, .give_up = give_up},
+                            .hold = hold,
+                            .timeout_ms = timeout_ms,
+                            .ttl_ms = ttl_ms};
 }
 
 ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter(hold, err);
+    ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
-    if (st)
-        return st;
-    if (ttl_ms == 0)
-        ttl_ms = hold->opts.ttl_ms;
-    st = ilk__hold_check_ttl(ttl_ms, err);
-    if (st == ILK_OK && ilk__hold_held(hold)) {
-        if (hold->opts.reentrant)
-            hold->depth++;
-        else
-            st = ilk__fail(err, ILK_EHELD, "the handle holds already");
-    } else if (st == ILK_OK) {
-        ilk__lease_end(&hold->lease);
-        st = acquire(hold, timeout_ms, ttl_ms, err);
-    }
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, ilk__hold_begin_acquire,
+                         err);
+}
+
+ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
+                                   int64_t timeout_ms, int64_t ttl_ms,
+                                   ilk_error *err)
+{
+    ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
+
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+                           ilk__hold_begin_acquire, err);
 }
 
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err)

@@ -2,121 +2,220 @@
 /* hold_verbs.c -- what can be done with a thing that is held. */
 #include "clock.h"
 #include "hold.h"
-#include "run.h"
 
 #include <string.h>
 
 /* ---- giving up ---------------------------------------------------------- */
 
-static ilk_status release(ilk__hold *hold, ilk_error *err)
-{
-    ilk__giving giving = {
-        .kind = hold->kind,
-        .hold = hold,
-        .line = &hold->line,
-        .token = hold->lease.token,
-        .token_len = hold->lease.token_len,
-        .sure_until = atomic_load(&hold->lease.deadline),
-    };
-    int lost = atomic_load(&hold->lease.state) == ILK__LEASE_LOST;
-    ilk_status st = ilk__lease_check(&hold->lease, err);
+typedef struct releasing {
+    ilk__verb verb;
+    ilk__hold *hold;
+    ilk__giving giving;
+    int lost;
+} releasing;
 
-    if (st == ILK_OK && hold->depth > 1) {
-        hold->depth--;
-        return ILK_OK;
-    }
-    if (st && !lost)
-        return st;
+static void released(ilk__verb *verb, ilk_status status)
+{
+    const releasing *self = (releasing *)verb;
+
+    if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))
+        status = ilk__fail(verb->err, ILK_ELOST, "the %s was lost before",
+                           self->hold->kind->lease.noun);
+    ilk__hold_end(self->hold, verb, status);
+}
+
+static void release(releasing *self)
+{
+    ilk__hold *hold = self->hold;
+
+    self->giving =
+        (ilk__giving){.at = {.line = &hold->line, .desk = hold->client->desk},
+                      .kind = hold->kind,
+                      .hold = hold,
+                      .token = hold->lease.token,
+                      .token_len = hold->lease.token_len,
+                      .sure_until = atomic_load(&hold->lease.deadline)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
-    /* A lost lease may be there still, when only its renewal failed. */
-    st = ilk__hold_give(hold->client, hold->kind->release, &giving, err);
-    if (lost && (st == ILK_OK || st == ILK_EUNKNOWN))
-        st = ilk__fail(err, ILK_ELOST, "the %s was lost before",
-                       hold->kind->lease.noun);
-    return st;
+    ilk__hold_ask_give(&self->verb, hold->kind->release, &self->giving,
+                       released);
+}
+
+/* A lost lease may be there still, when only its renewal failed. */
+static void begin_release(ilk__verb *verb)
+{
+    releasing *self = (releasing *)verb;
+    ilk__hold *hold = self->hold;
+    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    self->lost = atomic_load(&hold->lease.state) == ILK__LEASE_LOST;
+    st = ilk__lease_check(&hold->lease, verb->err);
+    if (st == ILK_OK && hold->depth > 1) {
+        hold->depth--;
+        ilk__hold_end(hold, verb, ILK_OK);
+    } else if (st && !self->lost) {
+        ilk__hold_end(hold, verb, st);
+    } else {
+        release(self);
+    }
 }
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    releasing self = {.verb = {.handle = hold}, .hold = hold};
 
-    if (st)
-        return st;
-    st = release(hold, err);
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, begin_release, err);
+}
+
+ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
+                                   ilk_error *err)
+{
+    releasing self = {.verb = {.handle = hold}, .hold = hold};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+                           begin_release, err);
 }
 
 /* ---- extending ---------------------------------------------------------- */
 
-/* Ask for a lease under the token in the handle, and hold it if granted. */
-static ilk_status extend_to(ilk__hold *hold, int64_t ttl_ms, int64_t *fence,
-                            ilk_error *err)
-{
-    int64_t asked_at = ilk__now_ms();
+typedef struct extending {
+    ilk__verb verb;
+    ilk__hold *hold;
+    int64_t ttl_ms; /* 0: that of the options */
+    const void *token; /* to adopt; the caller's, until it has begun */
+    size_t token_len;
+    int64_t asked_at;
     ilk__extension extension;
-    ilk_status st;
+} extending;
 
-    ilk__lease_extension(&hold->lease, &extension, ttl_ms);
-    st = ilk__ask(hold->client, hold->kind->lease.extend, &extension,
-                  hold->client->opts.reply_timeout_ms, err);
+/* Ask for a lease under the token in the handle, and hold it if granted. */
+static void extend(extending *self, ilk__verb_then *then)
+{
+    ilk__hold *hold = self->hold;
+
+    self->asked_at = ilk__now_ms();
+    ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms);
+    ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
+                  ilk__verb_patience(&self->verb), then);
+}
+
+static void prolong(extending *self)
+{
+    ilk__lease_prolong(&self->hold->lease, self->asked_at,
+                       self->extension.ttl_ms);
+}
+
+static void extended(ilk__verb *verb, ilk_status status)
+{
+    extending *self = (extending *)verb;
+
+    if (status == ILK_OK)
+        prolong(self);
+    else if (status == ILK_ELOST)
+        ilk__lease_lose(&self->hold->lease);
+    ilk__hold_end(self->hold, verb, status);
+}
+
+static void begin_extend(ilk__verb *verb)
+{
+    extending *self = (extending *)verb;
+    ilk__hold *hold = self->hold;
+    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    if (self->ttl_ms == 0)
+        self->ttl_ms = hold->opts.ttl_ms;
+    st = ilk__hold_check_ttl(self->ttl_ms, verb->err);
+    if (st == ILK_OK)
+        st = ilk__lease_check(&hold->lease, verb->err);
     if (st)
-        return st;
-    *fence = extension.fence;
-    ilk__lease_prolong(&hold->lease, asked_at, extension.ttl_ms);
-    return ILK_OK;
+        ilk__hold_end(hold, verb, st);
+    else
+        extend(self, extended);
 }
 
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 {
-    int64_t fence;
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    extending self = {
+        .verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
-    if (st)
-        return st;
-    if (ttl_ms == 0)
-        ttl_ms = hold->opts.ttl_ms;
-    st = ilk__hold_check_ttl(ttl_ms, err);
-    if (st == ILK_OK)
-        st = ilk__lease_check(&hold->lease, err);
-    if (st == ILK_OK) {
-        st = extend_to(hold, ttl_ms, &fence, err);
-        if (st == ILK_ELOST)
-            ilk__lease_lose(&hold->lease);
-    }
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, begin_extend, err);
+}
+
+ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
+                                  ilk_error *err)
+{
+    extending self = {
+        .verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+                           begin_extend, err);
 }
 
 /* ---- checking ----------------------------------------------------------- */
 
-static ilk_status check(ilk__hold *hold, ilk_error *err)
-{
-    int64_t asked_at = ilk__now_ms(), lease_ms = 0;
-    ilk_status st = ilk__lease_check(&hold->lease, err);
+typedef struct checking {
+    ilk__verb verb;
+    ilk__hold *hold;
+    int64_t asked_at;
+    ilk__looking looking;
+} checking;
 
-    if (st || ilk__hold_held(hold))
-        return st;
-    st = hold->kind->look
-             ? hold->kind->look(hold, hold->lease.token, &lease_ms, err)
-             : ilk__hold_look(hold, hold->lease.token, &lease_ms, err);
-    if (st == ILK_OK)
-        ilk__lease_prolong(&hold->lease, asked_at, lease_ms);
-    else if (st == ILK_ELOST)
-        ilk__lease_lose(&hold->lease);
-    return st;
+static void looked(ilk__verb *verb, ilk_status status)
+{
+    checking *self = (checking *)verb;
+
+    if (status == ILK_OK)
+        ilk__lease_prolong(&self->hold->lease, self->asked_at,
+                           self->looking.lease_ms);
+    else if (status == ILK_ELOST)
+        ilk__lease_lose(&self->hold->lease);
+    ilk__hold_end(self->hold, verb, status);
+}
+
+static void begin_check(ilk__verb *verb)
+{
+    checking *self = (checking *)verb;
+    ilk__hold *hold = self->hold;
+    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = ilk__lease_check(&hold->lease, verb->err);
+    if (st || ilk__hold_held(hold)) {
+        ilk__hold_end(hold, verb, st);
+        return;
+    }
+    self->asked_at = ilk__now_ms();
+    self->looking.hold = hold;
+    if (hold->kind->look)
+        hold->kind->look(verb, &self->looking, looked);
+    else
+        ilk__hold_ask_look(verb, &self->looking, hold, looked);
 }
 
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    checking self = {.verb = {.handle = hold}, .hold = hold};
 
-    if (st)
-        return st;
-    st = check(hold, err);
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, begin_check, err);
+}
+
+ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
+{
+    checking self = {.verb = {.handle = hold}, .hold = hold};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+                           begin_check, err);
 }
 
 /* ---- handing over ------------------------------------------------------- */
@@ -147,42 +246,75 @@ static ilk_status check_token(const void *token, size_t len, ilk_error *err)
     return ILK_OK;
 }
 
-static ilk_status adopt(ilk__hold *hold, const void *token, size_t token_len,
-                        ilk_error *err)
+static void adopted(ilk__verb *verb, ilk_status status)
 {
-    ilk__lease *lease = &hold->lease;
-    int64_t ttl_ms = hold->opts.ttl_ms;
-    int64_t fence = 0;
-    ilk_status st = ILK_OK;
+    extending *self = (extending *)verb;
+    ilk__hold *hold = self->hold;
 
-    if (!hold->opts.no_renew)
+    if (status == ILK_OK) {
+        prolong(self);
+        atomic_store(&hold->lease.fence, self->extension.fence);
+        ilk__hold_keep(hold, self->ttl_ms);
+    }
+    ilk__hold_end(hold, verb, status);
+}
+
+static ilk_status prepare_adopt(extending *self, ilk_error *err)
+{
+    ilk__hold *hold = self->hold;
+    ilk__lease *lease = &hold->lease;
+    ilk_status st = check_token(self->token, self->token_len, err);
+
+    if (st == ILK_OK && ilk__hold_held(hold))
+        st = ilk__fail(err, ILK_EHELD, "the handle holds already");
+    if (st == ILK_OK && !hold->opts.no_renew)
         st = ilk__keeper_start(hold->client->keeper, err);
     if (st)
         return st;
     ilk__lease_end(lease);
-    memcpy(lease->token, token, token_len);
-    lease->token[token_len] = '\0';
-    lease->token_len = token_len;
-    st = extend_to(hold, ttl_ms, &fence, err);
-    if (st)
-        return st;
-    atomic_store(&lease->fence, fence);
-    ilk__hold_keep(hold, ttl_ms);
+    memcpy(lease->token, self->token, self->token_len);
+    lease->token[self->token_len] = '\0';
+    lease->token_len = self->token_len;
+    self->ttl_ms = hold->opts.ttl_ms;
     return ILK_OK;
+}
+
+static void begin_adopt(ilk__verb *verb)
+{
+    extending *self = (extending *)verb;
+    ilk_status st = ilk__hold_enter_verb(self->hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = prepare_adopt(self, verb->err);
+    if (st)
+        ilk__hold_end(self->hold, verb, st);
+    else
+        extend(self, adopted);
 }
 
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                            ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    extending self = {.verb = {.handle = hold},
+                      .hold = hold,
+                      .token = token,
+                      .token_len = token_len};
 
-    if (st)
-        return st;
-    st = check_token(token, token_len, err);
-    if (st == ILK_OK && ilk__hold_held(hold))
-        st = ilk__fail(err, ILK_EHELD, "the handle holds already");
-    if (st == ILK_OK)
-        st = adopt(hold, token, token_len, err);
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, begin_adopt, err);
+}
+
+ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
+                                 const void *token, size_t token_len,
+                                 ilk_error *err)
+{
+    extending self = {.verb = {.handle = hold},
+                      .hold = hold,
+                      .token = token,
+                      .token_len = token_len};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+                           begin_adopt, err);
 }

@@ -64,6 +64,11 @@ void ilk_info_free(ilk_info *info)
     ilk__free(info);
 }
 
+void ilk__info_dispose(void *info)
+{
+    ilk_info_free(info);
+}
+
 /* ---- the thing ---------------------------------------------------------- */
 
 int32_t ilk_info_get_state(const ilk_info *info)

@@ -29,4 +29,6 @@ struct ilk_info {
    0 without memory or when one is no text. */
 int ilk__info_list(ilk_info *info, const ilk__reply *reply, size_t at);
 
+void ilk__info_dispose(void *info); /* ilk_info_free() */
+
 #endif

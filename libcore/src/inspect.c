@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.c -- looking at a name: who holds it and who waits. */
+#include "inspect.h"
+
 #include "alloc.h"
-#include "info.h"
-#include "lock.h"
-#include "run.h"
 
 #include <string.h>
 
@@ -23,14 +22,9 @@ enum {
     AT_ENTRIES
 };
 
-typedef struct inspecting {
-    ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk_info *info;
-} inspecting;
-
 static void ask(ilk__op *op)
 {
-    const inspecting *self = op->subject;
+    const ilk__inspecting *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__LOCK_KEYS);
@@ -69,7 +63,7 @@ static ilk_info_state state_of(const ilk__reply *reply)
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 {
-    inspecting *self = op->subject;
+    ilk__inspecting *self = op->subject;
     ilk_info *info = self->info;
     const ilk__reply *type = ilk__script_item(reply, AT_TYPE);
     const ilk__reply *holder;
@@ -108,30 +102,77 @@ static const ilk__op_type lock_inspect = {.name = "inspect",
                                           .ask = ask,
                                           .reply = inspected};
 
+void ilk__inspect_ask(ilk__verb *verb, ilk__inspecting *self,
+                      ilk__verb_then *then)
+{
+    ilk__verb_ask(verb, &lock_inspect, self, ilk__verb_patience(verb), then);
+}
+
+/* ---- the verb ----------------------------------------------------------- */
+
+typedef struct looking {
+    ilk__verb verb;
+    const void *name; /* the caller's, until it has begun */
+    size_t name_len;
+    ilk__inspecting at;
+} looking;
+
+static void end(looking *self, ilk_status status)
+{
+    ilk__lock_keys_free(self->at.keys);
+    if (status)
+        ilk_info_free(self->at.info);
+    else
+        ilk__verb_answer(&self->verb, self->at.info, ilk__info_dispose);
+    ilk__verb_end(&self->verb, status);
+}
+
+static void looked(ilk__verb *verb, ilk_status status)
+{
+    end((looking *)verb, status);
+}
+
+static void begin(ilk__verb *verb)
+{
+    looking *self = (looking *)verb;
+    ilk_status st = ilk__client_enter(verb->client, verb->err);
+
+    if (st == ILK_OK)
+        st = ilk__lock_keys(self->at.keys, self->name, self->name_len,
+                            verb->err);
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    self->at.info = ilk__calloc(1, sizeof *self->at.info);
+    if (!self->at.info)
+        end(self, ilk__fail(verb->err, ILK_ENOMEM, "out of memory"));
+    else
+        ilk__inspect_ask(verb, &self->at, looked);
+}
+
 ilk_status ilk_inspect(ilk_info **out, ilk_client *client, const void *name,
                        size_t name_len, ilk_error *err)
 {
-    inspecting self = {0};
+    looking self = {.name = name, .name_len = name_len};
     ilk_status st;
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st == ILK_OK)
-        st = ilk__lock_keys(self.keys, name, name_len, err);
-    if (st)
-        return st;
-    self.info = ilk__calloc(1, sizeof *self.info);
-    if (!self.info)
-        st = ilk__fail(err, ILK_ENOMEM, "out of memory");
-    else
-        st = ilk__ask(client, &lock_inspect, &self,
-                      client->opts.reply_timeout_ms, err);
-    ilk__lock_keys_free(self.keys);
-    if (st)
-        ilk_info_free(self.info);
-    else
-        *out = self.info;
+    st = ilk__verb_run(&self.verb, client, begin, err);
+    *out = self.verb.result.object;
     return st;
+}
+
+ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client, const void *name,
+                             size_t name_len, ilk_error *err)
+{
+    looking self = {.name = name, .name_len = name_len};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+}
+
+const ilk_info *ilk_op_info(ilk_op *op)
+{
+    return ilk__op_object(op, ilk__info_dispose);
 }

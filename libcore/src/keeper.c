@@ -3,14 +3,15 @@
  * keeper.c -- one background thread per client and its event loop.
  *
  * A turn: with the mutex, fire what is due and step errands, which appends
- * their commands to the calls link; without it, write, poll and read. The
+ * their commands to the link; without it, write, poll and read. The
  * links belong to this thread alone, so only the desk needs the mutex.
  */
-#include "keeper_inside.h"
+#include "keeper.h"
 
 #include "alloc.h"
 #include "channel.h"
 #include "clock.h"
+#include "ear.h"
 #include "inbox.h"
 #include "log.h"
 #include "watch.h"
@@ -22,6 +23,18 @@
 
 enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
 
+struct ilk__keeper {
+    ilk__desk *desk;
+    pthread_t thread;
+    int started, stopping; /* under the desk's mutex */
+    int64_t stop_by;
+    ilk__errands errands;
+    ilk__ear ears[ILK__EARS_MAX]; /* the inbox listens on these */
+    size_t ear_count;
+    uint32_t interrupts;       /* seen so far */
+    ilk__keeper_counts counts; /* a copy for others, under the mutex */
+};
+
 ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
                              int64_t reply_timeout_ms)
 {
@@ -30,10 +43,8 @@ ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
     if (!keeper)
         return NULL;
     keeper->desk = desk;
-    keeper->reply_timeout_ms = reply_timeout_ms;
-    keeper->end = &keeper->first;
-    keeper->held_end = &keeper->held;
-    ilk__link_init(&keeper->calls, target);
+    ilk__errands_init(&keeper->errands, target, &desk->timers,
+                      reply_timeout_ms);
     ilk__keeper_listen(keeper, target);
     return keeper;
 }
@@ -47,22 +58,29 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
 
 /* ---- links -------------------------------------------------------------- */
 
-static void run_calls(ilk__keeper *keeper)
+static void lost(ilk__keeper *keeper)
 {
+    ilk__log(ILK__LOG_INFO, "keeper: %s", keeper->errands.link.error.msg);
+    ilk__errands_link_lost(&keeper->errands);
+}
+
+static void run_errands(ilk__keeper *keeper)
+{
+    ilk__errands *errands = &keeper->errands;
     ilk__reply *reply = NULL;
     ilk__link_event event;
 
-    while ((event = ilk__link_next(&keeper->calls, &reply))) {
+    while ((event = ilk__link_next(&errands->link, &reply))) {
         ilk__desk_lock(keeper->desk);
         if (event == ILK__LINK_CAME_UP) {
-            ilk__errands_link_up(keeper);
+            ilk__errands_link_up(errands);
             /* what happened while it was down is found out at once */
             ilk__watch_hurry_all(keeper->desk);
         } else if (event == ILK__LINK_LOST) {
-            ilk__errands_link_lost(keeper);
+            lost(keeper);
         } else if (reply->type != ILK__REPLY_PUSH
-                   && !ilk__errands_reply(keeper, reply)) {
-            ilk__link_break(&keeper->calls, "a reply too many");
+                   && !ilk__errands_reply(errands, reply)) {
+            ilk__link_break(&errands->link, "a reply too many");
         }
         ilk__desk_unlock(keeper->desk);
         ilk__reply_free(reply);
@@ -93,15 +111,6 @@ static void run_ear(ilk__keeper *keeper, ilk__ear *ear)
     }
 }
 
-/* A server that does not answer is left. */
-static void check_patience(ilk__keeper *keeper, int64_t now)
-{
-    if (!keeper->first || now < keeper->first->patience)
-        return;
-    ilk__link_break(&keeper->calls, "the server does not answer");
-    ilk__errands_link_lost(keeper);
-}
-
 /* ---- the loop ----------------------------------------------------------- */
 
 static void add_counts(ilk__keeper_counts *sum, const ilk__link *link)
@@ -118,7 +127,7 @@ static void count(ilk__keeper *keeper)
 {
     ilk__keeper_counts sum = {0};
 
-    add_counts(&sum, &keeper->calls);
+    add_counts(&sum, &keeper->errands.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         add_counts(&sum, &keeper->ears[i].link);
     keeper->counts = sum;
@@ -145,26 +154,38 @@ static void tend_ears(ilk__keeper *keeper)
         ilk__channels_sweep(desk);
 }
 
+static void start_posted(ilk__keeper *keeper)
+{
+    ilk__errand *errand;
+
+    while ((errand = ilk__desk_next_posted(keeper->desk)))
+        ilk__errand_start(&keeper->errands, errand);
+}
+
 /* The part of a turn that needs the mutex. 0 when it is time to end. */
 static int keep(ilk__keeper *keeper)
 {
     ilk__desk *desk = keeper->desk;
+    ilk__errands *errands = &keeper->errands;
     int64_t now = ilk__now_ms();
     uint32_t interrupts = atomic_load(&desk->interrupts);
     ilk__timer *timer;
 
-    check_patience(keeper, now);
-    ilk__errands_start(keeper);
+    if (now >= ilk__errands_patience(errands)) {
+        ilk__link_break(&errands->link, "the server does not answer");
+        lost(keeper);
+    }
+    start_posted(keeper);
     while ((timer = ilk__timers_pop(&desk->timers, now)))
-        timer->fire(timer, keeper);
-    ilk__errands_start(keeper);
+        timer->fire(timer, errands);
+    start_posted(keeper);
     if (interrupts != keeper->interrupts || desk->closed)
         ilk__desk_wake_sleepers(desk);
     keeper->interrupts = interrupts;
     tend_ears(keeper);
     count(keeper);
     return !keeper->stopping
-           || ((keeper->first || keeper->held) && now < keeper->stop_by);
+           || ((errands->count || errands->held) && now < keeper->stop_by);
 }
 
 /* Sleep until a link, the bell or a timer wants something. */
@@ -175,14 +196,14 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->desk->bell),
                              .events = POLLIN};
-    due = ilk__sooner(due, ilk__link_prepare(&keeper->calls, &fds[1]));
+    due = ilk__sooner(due, ilk__link_prepare(&keeper->errands.link, &fds[1]));
     for (size_t i = 0; i < ears; i++)
         due = ilk__sooner(
             due, ilk__link_prepare(&keeper->ears[i].link, &fds[2 + i]));
     if (poll(fds, 2 + ears, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
             ilk__pollable_clear(&keeper->desk->bell);
-        ilk__link_polled(&keeper->calls, &fds[1]);
+        ilk__link_polled(&keeper->errands.link, &fds[1]);
         for (size_t i = 0; i < ears; i++)
             ilk__link_polled(&keeper->ears[i].link, &fds[2 + i]);
     }
@@ -201,19 +222,18 @@ static void *keeper_main(void *context)
         desk->plan = INT64_MIN; /* awake: nobody needs to ring */
         going = keep(keeper);
         due = ilk__timers_next(&desk->timers);
-        if (keeper->first)
-            due = ilk__sooner(due, keeper->first->patience);
+        due = ilk__sooner(due, ilk__errands_patience(&keeper->errands));
         if (keeper->stopping)
             due = ilk__sooner(due, keeper->stop_by);
         desk->plan = due;
         ilk__desk_unlock(desk);
         if (!going)
             break;
-        ilk__link_flush(&keeper->calls);
+        ilk__link_flush(&keeper->errands.link);
         for (size_t i = 0; i < keeper->ear_count; i++)
             ilk__link_flush(&keeper->ears[i].link);
         sleep_on(keeper, due);
-        run_calls(keeper);
+        run_errands(keeper);
         for (size_t i = 0; i < keeper->ear_count; i++)
             run_ear(keeper, &keeper->ears[i]);
     }
@@ -263,20 +283,25 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     ilk__desk_unlock(keeper->desk);
     if (running)
         pthread_join(keeper->thread, NULL);
-    ilk__link_close(&keeper->calls);
+    ilk__link_close(&keeper->errands.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         ilk__ear_close(&keeper->ears[i]);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
 {
-    ilk__errands_end(keeper);
+    ilk__errand *errand;
+
+    while ((errand = ilk__desk_next_posted(keeper->desk)))
+        ilk__errand_end(&keeper->errands, errand);
+    ilk__errands_end(&keeper->errands);
+    ilk__errands_free(&keeper->errands);
     ilk__free(keeper);
 }
 
 void ilk__keeper_abandon(ilk__keeper *keeper)
 {
-    ilk__link_abandon(&keeper->calls);
+    ilk__link_abandon(&keeper->errands.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         ilk__link_abandon(&keeper->ears[i].link);
 }

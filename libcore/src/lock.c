@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.c -- the lock's verbs, and what an unclaimed grant means. */
-#include "lock.h"
-
 #include "letter.h"
+#include "lock.h"
 
 static ilk_status no_lock(ilk_error *err)
 {
@@ -28,7 +27,6 @@ ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err)
     return lock ? ilk__hold_cancel(&lock->hold, err) : no_lock(err);
 }
 
-#include "letter.h"
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
 {
@@ -54,6 +52,42 @@ ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token, size_t token_len,
                           ilk_error *err)
 {
     return lock ? ilk__hold_adopt(&lock->hold, token, token_len, err)
+                : no_lock(err);
+}
+
+/* ---- started ------------------------------------------------------------ */
+
+ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
+                                  int64_t timeout_ms, int64_t ttl_ms,
+                                  ilk_error *err)
+{
+    return lock ? ilk__hold_acquire_start(out, &lock->hold, timeout_ms, ttl_ms,
+                                          err)
+                : no_lock(err);
+}
+
+ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock, ilk_error *err)
+{
+    return lock ? ilk__hold_release_start(out, &lock->hold, err)
+                : no_lock(err);
+}
+
+ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock, int64_t ttl_ms,
+                                 ilk_error *err)
+{
+    return lock ? ilk__hold_extend_start(out, &lock->hold, ttl_ms, err)
+                : no_lock(err);
+}
+
+ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock, ilk_error *err)
+{
+    return lock ? ilk__hold_check_start(out, &lock->hold, err) : no_lock(err);
+}
+
+ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock, const void *token,
+                                size_t token_len, ilk_error *err)
+{
+    return lock ? ilk__hold_adopt_start(out, &lock->hold, token, token_len, err)
                 : no_lock(err);
 }
 

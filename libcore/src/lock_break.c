@@ -1,79 +1,151 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_break.c -- a lock taken away by an operator, in either layout. */
-#include "lock.h"
-
-#include <interlock/inspect.h>
+#include "alloc.h"
+#include "inspect.h"
 
 #include <string.h>
 
-static ilk_status nobody(const void *token, ilk_error *err)
+typedef struct breaking {
+    ilk__verb verb;
+    const void *name, *token; /* the caller's, until it has begun */
+    size_t name_len, token_len;
+    char *only; /* this holder's; NULL: anybody's */
+    ilk__inspecting found;
+    ilk__line line;
+    ilk__giving giving;
+    ilk_lock *lock; /* in Redisson's layout */
+} breaking;
+
+static void end(breaking *self, ilk_status status)
 {
-    return ilk__fail(err, ILK_ENOTOWNER,
-                     token ? "not held under this token" : "nobody holds it");
+    if (status == ILK_ELOST)
+        status = ilk__fail(self->verb.err, ILK_ENOTOWNER,
+                           self->only ? "not held under this token"
+                                      : "nobody holds it");
+    ilk_lock_free(self->lock);
+    ilk_info_free(self->found.info);
+    ilk__lock_keys_free(self->found.keys);
+    ilk__free(self->only);
+    ilk__verb_end(&self->verb, status);
 }
 
-static ilk_status break_plain(ilk_client *client, const void *name,
-                              size_t name_len, const void *token,
-                              size_t token_len, ilk_error *err)
+static void broken(ilk__verb *verb, ilk_status status)
 {
-    ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__LOCK_KEYS,
-                      .refresh = ilk__lock_plain.refresh};
-    ilk__giving giving = {.kind = &ilk__lock_plain,
-                          .line = &line,
-                          .token = token ? token : "",
-                          .token_len = token ? token_len : 0};
-    ilk_status st = ilk__lock_keys(keys, name, name_len, err);
-
-    if (st)
-        return st;
-    st = ilk__hold_give(client, &ilk__lock_break_op, &giving, err);
-    ilk__lock_keys_free(keys);
-    return st == ILK_ELOST ? nobody(token, err) : st;
+    end((breaking *)verb, status);
 }
 
-/* In Redisson's layout it is released for the owner who is found there. */
-static ilk_status break_redisson(ilk_client *client, const void *name,
-                                 size_t name_len, const void *token,
-                                 size_t token_len, ilk_error *err)
+/* ---- in Redisson's layout ----------------------------------------------- */
+
+static int is_wanted(const breaking *self)
 {
+    return !self->only
+           || (self->token_len == self->giving.token_len
+               && memcmp(self->only, self->giving.token, self->token_len) == 0);
+}
+
+/* It is released for the owner who is found there. */
+static void found(ilk__verb *verb, ilk_status status)
+{
+    breaking *self = (breaking *)verb;
+    const ilk__bytes *name = &self->found.keys[0];
     ilk_lock_opts opts = {.size = sizeof opts, .layout = ILK_LAYOUT_REDISSON};
-    ilk_lock *lock = NULL;
-    ilk_info *info = NULL;
-    ilk__giving giving = {.kind = &ilk__lock_redisson};
-    ilk_status st = ilk_inspect(&info, client, name, name_len, err);
+    ilk__giving *giving = &self->giving;
+
+    if (status == ILK_OK)
+        status = ilk_lock_open(&self->lock, verb->client, name->data, name->len,
+                               &opts, verb->err);
+    if (status) {
+        end(self, status);
+        return;
+    }
+    *giving = (ilk__giving){.kind = &ilk__lock_redisson,
+                            .at = {.line = &self->lock->hold.line,
+                                   .desk = verb->client->desk}};
+    giving->token = ilk_info_holder(self->found.info, &giving->token_len);
+    if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
+        || !is_wanted(self))
+        end(self, ILK_ELOST);
+    else
+        ilk__hold_ask_give(verb, self->lock->hold.kind->release, giving,
+                           broken);
+}
+
+static void look(breaking *self)
+{
+    self->found.info = ilk__calloc(1, sizeof *self->found.info);
+    if (!self->found.info)
+        end(self, ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory"));
+    else
+        ilk__inspect_ask(&self->verb, &self->found, found);
+}
+
+/* ---- in the plain one --------------------------------------------------- */
+
+static void plain_broken(ilk__verb *verb, ilk_status status)
+{
+    if (status == ILK_ETYPE)
+        look((breaking *)verb);
+    else
+        end((breaking *)verb, status);
+}
+
+static ilk_status prepare(breaking *self)
+{
+    ilk__verb *verb = &self->verb;
+    ilk_status st = ilk__client_enter(verb->client, verb->err);
 
     if (st == ILK_OK)
-        st = ilk_lock_open(&lock, client, name, name_len, &opts, err);
-    if (st)
-        goto out;
-    giving.line = &lock->hold.line;
-    giving.token = ilk_info_holder(info, &giving.token_len);
-    if (ilk_info_get_state(info) != ILK_INFO_REDISSON
-        || (token
-            && (token_len != giving.token_len
-                || memcmp(token, giving.token, token_len) != 0)))
-        st = nobody(token, err);
-    else
-        st = ilk__hold_give(client, lock->hold.kind->release, &giving, err);
-    if (st == ILK_ELOST)
-        st = nobody(token, err);
-out:
-    ilk_lock_free(lock);
-    ilk_info_free(info);
-    return st;
+        st = ilk__lock_keys(self->found.keys, self->name, self->name_len,
+                            verb->err);
+    if (st || !self->token)
+        return st;
+    self->only = ilk__memdup(self->token, self->token_len);
+    if (self->only)
+        return ILK_OK;
+    ilk__lock_keys_free(self->found.keys);
+    return ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
+}
+
+static void begin(ilk__verb *verb)
+{
+    breaking *self = (breaking *)verb;
+    ilk_status st = prepare(self);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    self->line = (ilk__line){.keys = self->found.keys,
+                             .key_count = ILK__LOCK_KEYS,
+                             .refresh = ilk__lock_plain.refresh};
+    self->giving = (ilk__giving){
+        .kind = &ilk__lock_plain,
+        .at = {.line = &self->line, .desk = verb->client->desk},
+        .token = self->only ? self->only : "",
+        .token_len = self->only ? self->token_len : 0};
+    ilk__hold_ask_give(verb, &ilk__lock_break_op, &self->giving, plain_broken);
 }
 
 ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
                           const void *token, size_t token_len, ilk_error *err)
 {
-    ilk_status st = ilk__client_enter(client, err);
+    breaking self = {.name = name,
+                     .name_len = name_len,
+                     .token = token,
+                     .token_len = token_len};
 
-    if (st)
-        return st;
-    st = break_plain(client, name, name_len, token, token_len, err);
-    if (st == ILK_ETYPE)
-        st = break_redisson(client, name, name_len, token, token_len, err);
-    return st;
+    return ilk__verb_run(&self.verb, client, begin, err);
+}
+
+ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
+                                const void *name, size_t name_len,
+                                const void *token, size_t token_len,
+                                ilk_error *err)
+{
+    breaking self = {.name = name,
+                     .name_len = name_len,
+                     .token = token,
+                     .token_len = token_len};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
 }

@@ -14,7 +14,7 @@ const char *const ilk__lock_key_kinds[ILK__LOCK_KEYS] = {
 static void ask_release_with(ilk__op *op, const ilk__bytes *channel)
 {
     const ilk__giving *giving = op->subject;
-    const ilk__line *line = giving->line;
+    const ilk__line *line = giving->at.line;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, line->keys, line->key_count);
@@ -37,7 +37,7 @@ static void ask_redisson_release(ilk__op *op)
 {
     const ilk__giving *giving = op->subject;
 
-    ask_release_with(op, &giving->line->channel);
+    ask_release_with(op, &giving->at.line->channel);
 }
 
 /* ---- Redisson's layout -------------------------------------------------- */

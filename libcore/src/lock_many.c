@@ -20,20 +20,31 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
     return st;
 }
 
-static ilk_status look(const ilk__hold *hold, const char *token,
-                       int64_t *out_lease_ms, ilk_error *err)
+/* They all hold it: name after name, and the shortest lease counts. */
+static void look_at_next(ilk__verb *verb, ilk_status status)
 {
-    const ilk_lock_many *many = (const ilk_lock_many *)hold;
-    ilk_status st = ILK_OK;
+    ilk__looking *looking = verb->op->subject;
+    const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
 
-    *out_lease_ms = INT64_MAX;
-    for (size_t i = 0; i < many->count && st == ILK_OK; i++) {
-        int64_t lease_ms = 0;
-
-        st = ilk__hold_look(&many->locks[i]->hold, token, &lease_ms, err);
-        *out_lease_ms = ilk__sooner(*out_lease_ms, lease_ms);
+    looking->shortest_ms = ilk__sooner(looking->shortest_ms, looking->lease_ms);
+    looking->index++;
+    if (status == ILK_OK && looking->index < many->count) {
+        ilk__hold_ask_look(verb, looking, &many->locks[looking->index]->hold,
+                           look_at_next);
+    } else {
+        looking->lease_ms = looking->shortest_ms;
+        looking->then(verb, status);
     }
-    return st;
+}
+
+static void look(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then)
+{
+    const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
+
+    looking->index = 0;
+    looking->shortest_ms = INT64_MAX;
+    looking->then = then;
+    ilk__hold_ask_look(verb, looking, &many->locks[0]->hold, look_at_next);
 }
 
 static const ilk__op_type many_release = ILK__HOLD_RELEASE(MANY_RELEASE),

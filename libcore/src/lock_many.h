@@ -14,11 +14,11 @@ struct ilk_lock_many {
     ilk_lock **locks; /* in byte order of their names */
     char token[ILK__TOKEN_LEN + 1];
     size_t taken; /* of an acquire that goes name by name */
+    int64_t lease_ms, fence; /* of one that got all at once */
 };
 
 /* lock_many_take.c: all the names, or none. A signal leaves it parked. */
-ilk_status ilk__lock_many_take(ilk__hold *hold, int64_t deadline, int once,
-                               int64_t ttl_ms, ilk_error *err);
+void ilk__lock_many_take(ilk__acquiring *acquiring);
 
 /* Give back what is taken or held under the token, whatever it is. */
 void ilk__lock_many_give_back(ilk__hold *hold);

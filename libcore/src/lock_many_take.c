@@ -14,16 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct taking {
-    ilk_lock_many *many;
-    int64_t lease_ms, fence; /* when all were free */
-    size_t busy;             /* which was not */
-} taking;
-
 static void ask_all(ilk__op *op)
 {
-    const taking *self = op->subject;
-    const ilk_lock_many *many = self->many;
+    const ilk_lock_many *many = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, many->hold.keys,
                       many->hold.key_count);
@@ -35,18 +28,19 @@ static void ask_all(ilk__op *op)
 
 static ilk__act took_all(ilk__op *op, const ilk__reply *reply)
 {
-    taking *self = op->subject;
+    ilk_lock_many *many = op->subject;
+    size_t busy;
 
     if (ilk__script_code(reply) == ILK__CODE_HELD) {
-        self->lease_ms = ilk__script_int(reply, 0);
-        self->fence = ilk__script_int(reply, 1);
+        many->lease_ms = ilk__script_int(reply, 0);
+        many->fence = ilk__script_int(reply, 1);
         return ilk__op_done(op, ILK_OK);
     }
-    self->busy = (size_t)ilk__script_int(reply, 0);
-    if (self->busy >= self->many->count)
+    busy = (size_t)ilk__script_int(reply, 0);
+    if (busy >= many->count)
         return ilk__op_fail(op, ILK_EREPLY, "many_acquire: no such name");
     return ilk__op_fail(op, ILK_EBUSY, "held elsewhere: \"%.*s\"", 64,
-                        self->many->locks[self->busy]->hold.keys[0].data);
+                        many->locks[busy]->hold.keys[0].data);
 }
 
 static const ilk__op_type many_acquire = {
@@ -110,9 +104,9 @@ static const ilk__op_type many_give_back = {
 void ilk__lock_many_give_back(ilk__hold *hold)
 {
     ilk_lock_many *many = (ilk_lock_many *)hold;
-    ilk__giving giving = {.kind = hold->kind,
+    ilk__giving giving = {.at = {.line = &hold->line},
+                          .kind = hold->kind,
                           .hold = hold,
-                          .line = &hold->line,
                           .token = many->token,
                           .token_len = ILK__TOKEN_LEN};
 
@@ -137,125 +131,170 @@ static void keep_taken(ilk_lock_many *many, int64_t hold_end)
     }
 }
 
-static ilk_status take_next(ilk_lock_many *many, int64_t deadline,
-                            ilk_error *err)
+static ilk_lock_many *many_of(const ilk__verb *verb)
 {
-    ilk__hold *next = &many->locks[many->taken]->hold;
-    int64_t ttl_ms = many->hold.opts.ttl_ms;
-    ilk_status st;
+    return (ilk_lock_many *)((const ilk__acquiring *)verb)->hold;
+}
 
-    if (atomic_load(&many->cancelled))
-        return ilk__fail(err, ILK_ECANCELLED, "the wait was cancelled");
-    next->waiter.fixed_token = many->token;
-    st = ilk__hold_take(next, deadline, 0, ttl_ms, err);
-    if (st)
-        return st;
-    many->taken++;
-    ilk__lease_watch(&next->lease, ttl_ms, 1, ILK__FOREVER);
-    return ILK_OK;
+/* A signal leaves what is taken, and the place in line, for a while. */
+static void end_each(ilk__verb *verb, ilk_status status)
+{
+    ilk_lock_many *many = many_of(verb);
+
+    if (status == ILK_EINTR) {
+        many->hold.parked = 1;
+        keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
+    } else if (status) {
+        ilk__lock_many_give_back(&many->hold);
+    }
+    ilk__hold_taken((ilk__acquiring *)verb, status);
+}
+
+static void united(ilk__verb *verb, ilk_status status)
+{
+    const ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk_lock_many *many = many_of(verb);
+
+    if (status == ILK_OK) {
+        for (size_t i = 0; i < many->count; i++)
+            ilk__lease_end(&many->locks[i]->hold.lease);
+        begin(many, self->asked_at, self->extension.ttl_ms,
+              self->extension.fence);
+    }
+    end_each(verb, status);
 }
 
 /* All are held, under leases of their own: now under one. */
-static ilk_status unite(ilk_lock_many *many, ilk_error *err)
+static void unite(ilk__acquiring *self)
 {
+    ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk__hold *hold = &many->hold;
-    int64_t asked_at = ilk__now_ms();
-    ilk__extension extension;
-    ilk_status st;
+    ilk__extension *extension = &self->extension;
 
+    self->asked_at = ilk__now_ms();
     memcpy(hold->lease.token, many->token, sizeof many->token);
     hold->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_extension(&hold->lease, &extension, hold->opts.ttl_ms);
+    ilk__lease_extension(&hold->lease, extension, hold->opts.ttl_ms);
     for (size_t i = 0; i < many->count; i++)
-        if (many->locks[i]->hold.lease.fence > extension.fence)
-            extension.fence = many->locks[i]->hold.lease.fence;
-    st = ilk__ask(hold->client, hold->kind->lease.extend, &extension,
-                  hold->client->opts.reply_timeout_ms, err);
-    if (st)
-        return st;
-    for (size_t i = 0; i < many->count; i++)
-        ilk__lease_end(&many->locks[i]->hold.lease);
-    begin(many, asked_at, extension.ttl_ms, extension.fence);
-    return ILK_OK;
+        if (many->locks[i]->hold.lease.fence > extension->fence)
+            extension->fence = many->locks[i]->hold.lease.fence;
+    ilk__verb_ask(&self->verb, hold->kind->lease.extend, extension,
+                  ilk__verb_patience(&self->verb), united);
 }
 
-/* Name by name. A signal leaves what is taken and the place for a while. */
-static ilk_status take_each(ilk_lock_many *many, int64_t deadline,
-                            ilk_error *err)
-{
-    ilk__hold *hold = &many->hold;
-    ilk_status st = ilk__keeper_start(hold->client->keeper, err);
+static void took_next(ilk__verb *verb, ilk_status status);
 
-    if (hold->parked)
-        keep_taken(many, ILK__FOREVER);
-    hold->parked = 0;
-    while (many->taken < many->count && st == ILK_OK)
-        st = take_next(many, deadline, err);
-    if (st == ILK_OK)
-        st = unite(many, err);
-    if (st == ILK_EINTR) {
-        hold->parked = 1;
-        keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
-    } else if (st) {
-        ilk__lock_many_give_back(hold);
+static void take_next(ilk__acquiring *self)
+{
+    ilk_lock_many *many = (ilk_lock_many *)self->hold;
+    ilk__hold *next = &many->locks[many->taken]->hold;
+
+    if (atomic_load(&many->cancelled)) {
+        end_each(&self->verb, ilk__fail(self->verb.err, ILK_ECANCELLED,
+                                        "the wait was cancelled"));
+        return;
     }
-    return st;
+    next->waiter.fixed_token = many->token;
+    ilk__hold_await(&self->verb, next, self->deadline, 0,
+                    many->hold.opts.ttl_ms, took_next);
+}
+
+static void took_next(ilk__verb *verb, ilk_status status)
+{
+    ilk_lock_many *many = many_of(verb);
+    ilk__hold *next = &many->locks[many->taken]->hold;
+
+    if (status) {
+        end_each(verb, status);
+        return;
+    }
+    ilk__hold_took(next);
+    many->taken++;
+    ilk__lease_watch(&next->lease, many->hold.opts.ttl_ms, 1, ILK__FOREVER);
+    if (many->taken < many->count)
+        take_next((ilk__acquiring *)verb);
+    else
+        unite((ilk__acquiring *)verb);
+}
+
+/* Name by name. */
+static void take_each(ilk__acquiring *self)
+{
+    ilk_lock_many *many = (ilk_lock_many *)self->hold;
+    ilk_status st = ilk__keeper_start(many->hold.client->keeper, self->verb.err);
+
+    if (many->hold.parked)
+        keep_taken(many, ILK__FOREVER);
+    many->hold.parked = 0;
+    if (st)
+        end_each(&self->verb, st);
+    else if (many->taken < many->count)
+        take_next(self);
+    else
+        unite(self);
 }
 
 /* ---- all at once, when nobody holds or awaits any ----------------------- */
 
-static ilk_status take_all(ilk_lock_many *many, int64_t patience,
-                           ilk_error *err)
+static void took_at_once(ilk__verb *verb, ilk_status status)
 {
-    ilk__hold *hold = &many->hold;
-    int64_t asked_at = ilk__now_ms();
-    taking all = {.many = many};
+    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk_lock_many *many = many_of(verb);
+
+    if (status == ILK_OK) {
+        begin(many, self->asked_at, many->lease_ms, many->fence);
+        if (!ilk__hold_held(&many->hold))
+            status = ilk__fail(verb->err, ILK_ETIMEOUT,
+                               "the reply came after the lease");
+    }
+    if (status == ILK_EBUSY && !self->once) {
+        take_each(self);
+        return;
+    }
+    if (status && status != ILK_EBUSY)
+        ilk__lock_many_give_back(&many->hold);
+    ilk__hold_taken(self, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+}
+
+/* Until when the first answer may take. */
+static int64_t patience(const ilk__acquiring *self)
+{
+    int64_t most = ilk__verb_patience(&self->verb);
+
+    return self->once ? most : ilk__sooner(most, self->deadline);
+}
+
+static void take_at_once(ilk__acquiring *self)
+{
+    ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk_status st;
 
     for (size_t i = 0; i < many->count; i++)
         ilk__waiter_forget(&many->locks[i]->hold.waiter);
-    st = ilk__token(many->token, ILK__TOKEN_LEN, err);
-    if (st)
-        return st;
+    st = ilk__token(many->token, ILK__TOKEN_LEN, self->verb.err);
+    if (st) {
+        ilk__hold_taken(self, st);
+        return;
+    }
     many->taken = 0;
-    st = ilk__ask(hold->client, &many_acquire, &all, patience, err);
-    if (st == ILK_OK) {
-        begin(many, asked_at, all.lease_ms, all.fence);
-        if (ilk__hold_held(hold))
-            return ILK_OK;
-        st = ilk__fail(err, ILK_ETIMEOUT, "the reply came after the lease");
-    }
-    if (st != ILK_EBUSY)
-        ilk__lock_many_give_back(hold);
-    return st == ILK_EUNKNOWN ? ILK_ECONN : st;
+    self->asked_at = ilk__now_ms();
+    ilk__verb_ask(&self->verb, &many_acquire, many, patience(self),
+                  took_at_once);
 }
 
-/* How long the first answer may take. */
-static int64_t patience_until(const ilk__hold *hold, int64_t deadline, int once)
+void ilk__lock_many_take(ilk__acquiring *self)
 {
-    int64_t most = hold->client->opts.reply_timeout_ms;
-    int64_t left = deadline - ilk__now_ms();
+    ilk_lock_many *many = (ilk_lock_many *)self->hold;
 
-    if (once)
-        return most;
-    return left > 1 ? ilk__sooner(most, left) : 1;
-}
-
-ilk_status ilk__lock_many_take(ilk__hold *hold, int64_t deadline, int once,
-                               int64_t ttl_ms, ilk_error *err)
-{
-    ilk_lock_many *many = (ilk_lock_many *)hold;
-    ilk_status st = ILK_EBUSY;
-
-    (void)ttl_ms; /* always that of the options */
+    self->ttl_ms = many->hold.opts.ttl_ms; /* there is no other */
     atomic_store(&many->cancelled, 0);
-    if (!hold->parked)
-        st = take_all(many, patience_until(hold, deadline, once), err);
-    if (st == ILK_EBUSY && !once) {
-        st = take_each(many, deadline, err);
-    } else if (hold->parked) { /* taken up to look once */
-        ilk__lock_many_give_back(hold);
-        ilk__fail(err, st, "%s", ilk_strerror(st));
+    if (!many->hold.parked) {
+        take_at_once(self);
+    } else if (!self->once) {
+        take_each(self);
+    } else { /* taken up to look once */
+        ilk__lock_many_give_back(&many->hold);
+        ilk__hold_taken(self, ilk__fail(self->verb.err, ILK_EBUSY, "%s",
+                                        ilk_strerror(ILK_EBUSY)));
     }
-    return st;
 }

@@ -36,6 +36,7 @@ ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err)
     (void)err;
     atomic_init(&parker->permit, 0);
     parker->fds[0] = parker->fds[1] = -1;
+    parker->wake = NULL;
     return ILK_OK;
 }
 
@@ -77,6 +78,7 @@ ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err)
 {
     atomic_init(&parker->permit, 0);
     parker->fds[0] = parker->fds[1] = -1;
+    parker->wake = NULL;
     if (pipe(parker->fds) != 0)
         return ilk__fail(err, ILK_ESYSTEM, "pipe: %s", strerror(errno));
     if (prepare(parker->fds[0]) == 0 && prepare(parker->fds[1]) == 0)
@@ -119,13 +121,18 @@ static void ring_bell(ilk__parker *parker)
 
 #endif
 
+int ilk__parker_take_permit(ilk__parker *parker)
+{
+    return atomic_exchange_explicit(&parker->permit, 0, memory_order_acquire)
+           != 0;
+}
+
 ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
 {
     int error = 0;
 
     for (;;) {
-        if (atomic_exchange_explicit(&parker->permit, 0, memory_order_acquire)
-            != 0)
+        if (ilk__parker_take_permit(parker))
             return ILK_OK;
         if (error == EINTR)
             return ILK_EINTR;
@@ -139,7 +146,11 @@ void ilk__unpark(ilk__parker *parker)
 {
     int saved = errno;
 
-    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release) == 0)
+    if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release))
+        return;
+    if (parker->wake)
+        parker->wake->call(parker->wake);
+    else
         ring_bell(parker);
     errno = saved;
 }

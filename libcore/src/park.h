@@ -12,9 +12,16 @@
 
 #include <stdatomic.h>
 
+/* What is woken when no thread sleeps there. */
+typedef struct ilk__wake ilk__wake;
+struct ilk__wake {
+    void (*call)(ilk__wake *wake); /* quick; any mutex may be held */
+};
+
 typedef struct ilk__parker {
     _Atomic uint32_t permit;
-    int fds[2]; /* pipe where there is no futex, else -1 */
+    int fds[2];      /* pipe where there is no futex, else -1 */
+    ilk__wake *wake; /* called for a new permit; NULL: a thread may sleep */
 } ilk__parker;
 
 /* ILK_ESYSTEM only where a pipe is needed. */
@@ -24,5 +31,8 @@ void ilk__parker_destroy(ilk__parker *parker);
 /* ILK_OK: woken; ILK_ETIMEOUT: deadline passed; ILK_EINTR: a signal came. */
 ilk_status ilk__park(ilk__parker *parker, int64_t deadline);
 void ilk__unpark(ilk__parker *parker); /* any thread, signal handlers too */
+
+/* 1 when there was one. */
+int ilk__parker_take_permit(ilk__parker *parker);
 
 #endif

@@ -80,14 +80,16 @@ void ilk__pollable_raise(ilk__pollable *pollable)
     errno = saved; /* full means raised */
 }
 
-void ilk__pollable_clear(ilk__pollable *pollable)
+int ilk__pollable_clear(ilk__pollable *pollable)
 {
     uint64_t drain[16];
-    int saved = errno;
+    int saved = errno, raised = 0;
     ssize_t got;
 
-    do
+    do {
         got = read(pollable->fds[0], drain, sizeof drain);
-    while (got == sizeof drain || (got < 0 && errno == EINTR));
+        raised |= got > 0;
+    } while (got == sizeof drain || (got < 0 && errno == EINTR));
     errno = saved;
+    return raised;
 }

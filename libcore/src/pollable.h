@@ -13,6 +13,6 @@ ilk_status ilk__pollable_open(ilk__pollable *pollable, ilk_error *err);
 void ilk__pollable_close(ilk__pollable *pollable);
 int ilk__pollable_fd(const ilk__pollable *pollable); /* readable when raised */
 void ilk__pollable_raise(ilk__pollable *pollable);   /* signal-safe */
-void ilk__pollable_clear(ilk__pollable *pollable);
+int ilk__pollable_clear(ilk__pollable *pollable);    /* 1: it was raised */
 
 #endif

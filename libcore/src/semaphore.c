@@ -2,7 +2,7 @@
 /* semaphore.c -- the semaphore's verbs, its limit, and an unclaimed grant. */
 #include "semaphore.h"
 
-#include "run.h"
+#include <stddef.h>
 
 static ilk_status no_semaphore(ilk_error *err)
 {
@@ -67,14 +67,21 @@ ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore, const void *token,
 /* ---- the limit ---------------------------------------------------------- */
 
 typedef struct limiting {
-    ilk__giving giving; /* first: whoever fits now is served as by a release */
+    ilk__verb verb;
+    ilk_semaphore *semaphore;
     int32_t limit, base;
+    ilk__giving giving; /* whoever fits now is served as by a release */
 } limiting;
+
+static limiting *limiting_of(const ilk__op *op)
+{
+    return (limiting *)((char *)op->subject - offsetof(limiting, giving));
+}
 
 static void ask_limit(ilk__op *op)
 {
-    const limiting *self = op->subject;
-    const ilk__line *line = self->giving.line;
+    const limiting *self = limiting_of(op);
+    const ilk__line *line = self->giving.at.line;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, line->keys, line->key_count);
@@ -87,7 +94,7 @@ static void ask_limit(ilk__op *op)
 
 static ilk__act limited(ilk__op *op, const ilk__reply *reply)
 {
-    limiting *self = op->subject;
+    limiting *self = limiting_of(op);
 
     self->giving.more = (int)ilk__script_int(reply, 1);
     self->giving.denied = (int)ilk__script_int(reply, 2);
@@ -99,34 +106,67 @@ static const ilk__op_type set_limit = {.name = "SEMAPHORE_LIMIT",
                                        .ask = ask_limit,
                                        .reply = limited};
 
+static void limit_set(ilk__verb *verb, ilk_status status)
+{
+    const limiting *self = (limiting *)verb;
+
+    if (status == ILK_EAUTH && self->giving.denied)
+        ilk__fail(verb->err, ILK_EAUTH,
+                  "the limit is %d now, but this user may not PUBLISH to "
+                  "ilk:inbox:* and those who wait were not told",
+                  (int)self->limit);
+    ilk__hold_end(&self->semaphore->hold, verb, status);
+}
+
+static void begin_set_limit(ilk__verb *verb)
+{
+    limiting *self = (limiting *)verb;
+    ilk_semaphore *semaphore = self->semaphore;
+    ilk_status st;
+
+    if (self->limit < semaphore->opts.permits
+        || self->limit > ILK_SEMAPHORE_MAX) {
+        ilk__verb_fail(verb, ILK_EINVAL,
+                       "limit must be %d (this handle's permits) to %d, "
+                       "got %d",
+                       (int)semaphore->opts.permits, ILK_SEMAPHORE_MAX,
+                       (int)self->limit);
+        return;
+    }
+    st = ilk__hold_enter_verb(&semaphore->hold, verb->err);
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    self->giving.at.line = &semaphore->hold.line;
+    self->giving.at.desk = verb->client->desk;
+    self->base = semaphore->limit;
+    ilk__hold_ask_give(verb, &set_limit, &self->giving, limit_set);
+}
+
 ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
                                    ilk_error *err)
 {
-    limiting self = {0};
-    ilk_status st;
+    limiting self = {.verb = {.handle = semaphore},
+                     .semaphore = semaphore,
+                     .limit = limit};
 
-    if (!semaphore)
-        return no_semaphore(err);
-    if (limit < semaphore->opts.permits || limit > ILK_SEMAPHORE_MAX)
-        return ilk__fail(err, ILK_EINVAL,
-                         "limit must be %d (this handle's permits) to %d, "
-                         "got %d",
-                         (int)semaphore->opts.permits, ILK_SEMAPHORE_MAX,
-                         (int)limit);
-    st = ilk__hold_enter_verb(&semaphore->hold, err);
-    if (st)
-        return st;
-    self.giving.line = &semaphore->hold.line;
-    self.limit = limit;
-    self.base = semaphore->limit;
-    st = ilk__hold_give(semaphore->hold.client, &set_limit, &self.giving, err);
-    if (st == ILK_EAUTH && self.giving.denied)
-        ilk__fail(err, ILK_EAUTH,
-                  "the limit is %d now, but this user may not PUBLISH to "
-                  "ilk:inbox:* and those who wait were not told",
-                  (int)limit);
-    ilk__hold_leave(&semaphore->hold);
-    return st;
+    return semaphore ? ilk__verb_run(&self.verb, semaphore->hold.client,
+                                     begin_set_limit, err)
+                     : no_semaphore(err);
+}
+
+ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
+                                         int32_t limit, ilk_error *err)
+{
+    limiting self = {.verb = {.handle = semaphore},
+                     .semaphore = semaphore,
+                     .limit = limit};
+
+    return semaphore ? ilk__verb_start(out, &self.verb, sizeof self,
+                                       semaphore->hold.client, begin_set_limit,
+                                       err)
+                     : no_semaphore(err);
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -62,7 +62,7 @@ static void ask_release(ilk__op *op)
     const ilk__giving *giving = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_int(&op->command, giving->line->barge);
+    ilk__command_add_int(&op->command, giving->at.line->barge);
 }
 
 /* ---- the tables --------------------------------------------------------- */

@@ -36,7 +36,7 @@ void __wrap_ilk__link_break(ilk__link *link, const char *why);
 
 static wire *wire_of(node *n, const ilk__link *link)
 {
-    return link == &n->keeper.calls ? &n->calls : &n->inbox;
+    return link == &n->errands.link ? &n->calls : &n->inbox;
 }
 
 ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
@@ -56,11 +56,11 @@ static void link_came_up(node *n, ilk__link *link)
     wire_of(n, link)->up = 1;
     link->up = 1;
     ilk__desk_lock(&n->desk);
-    if (link == &n->keeper.calls) {
-        ilk__errands_link_up(&n->keeper);
+    if (link == &n->errands.link) {
+        ilk__errands_link_up(&n->errands);
         ilk__watch_hurry_all(&n->desk);
     } else {
-        ilk__inbox_came_up(&n->desk, &n->keeper.ears[0]);
+        ilk__inbox_came_up(&n->desk, &n->ear);
     }
     ilk__desk_unlock(&n->desk);
 }
@@ -76,13 +76,13 @@ static void connect_link(node *n, ilk__link *link)
 static void connect_calls(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->keeper.calls);
+    connect_link(n, &n->errands.link);
 }
 
 static void connect_inbox(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->keeper.ears[0].link);
+    connect_link(n, &n->ear.link);
 }
 
 static void open_if_wanted(node *n, ilk__link *link, event_fn *connects)
@@ -111,10 +111,10 @@ static void link_is_lost(node *n, ilk__link *link)
     link->up = 0;
     ilk__fail(&link->error, ILK_ECONN, "broken");
     ilk__desk_lock(&n->desk);
-    if (link == &n->keeper.calls)
-        ilk__errands_link_lost(&n->keeper);
+    if (link == &n->errands.link)
+        ilk__errands_link_lost(&n->errands);
     else
-        ilk__inbox_lost(&n->desk, &n->keeper.ears[0]);
+        ilk__inbox_lost(&n->desk, &n->ear);
     ilk__desk_unlock(&n->desk);
     node_turn(n);
 }
@@ -122,13 +122,13 @@ static void link_is_lost(node *n, ilk__link *link)
 static void calls_are_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->keeper.calls);
+    link_is_lost(n, &n->errands.link);
 }
 
 static void inbox_is_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->keeper.ears[0].link);
+    link_is_lost(n, &n->ear.link);
 }
 
 void node_break(node *n, wire *w)
@@ -152,21 +152,29 @@ void node_break(node *n, wire *w)
 
 /* ---- its keeper --------------------------------------------------------- */
 
+static void start_posted(node *n)
+{
+    ilk__errand *errand;
+
+    while ((errand = ilk__desk_next_posted(&n->desk)))
+        ilk__errand_start(&n->errands, errand);
+}
+
 static void keep(node *n)
 {
     ilk__desk *desk = &n->desk;
     ilk__timer *timer;
 
     ilk__desk_lock(desk);
-    ilk__errands_start(&n->keeper);
+    start_posted(n);
     while ((timer = ilk__timers_pop(&desk->timers, local_of(n, world_now))))
-        timer->fire(timer, &n->keeper);
-    ilk__errands_start(&n->keeper);
+        timer->fire(timer, &n->errands);
+    start_posted(n);
     if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
-        n->keeper.ears[0].link.wanted = 1;
+        n->ear.link.wanted = 1;
     ilk__desk_unlock(desk);
-    open_if_wanted(n, &n->keeper.calls, connect_calls);
-    open_if_wanted(n, &n->keeper.ears[0].link, connect_inbox);
+    open_if_wanted(n, &n->errands.link, connect_calls);
+    open_if_wanted(n, &n->ear.link, connect_inbox);
 }
 
 static void planned_turn(node *n, void *data)
@@ -214,10 +222,7 @@ void node_open(node *n)
     if (ilk__desk_open(&n->desk, "me", NULL))
         abort();
     n->desk.unclaimed = ilk__unclaimed;
-    n->keeper.desk = &n->desk;
-    n->keeper.reply_timeout_ms = -1;
-    n->keeper.end = &n->keeper.first;
-    n->keeper.held_end = &n->keeper.held;
+    ilk__errands_init(&n->errands, NULL, &n->desk.timers, -1);
     n->planned_at = INT64_MAX;
     n->offset = 100000 + dice(1000000);
     n->rate = 0.996 + dice(9) / 1000.0; /* within the drift allowed for */
@@ -236,15 +241,20 @@ void node_kill(node *n)
 /* Only memory is given back: for the world it is killed. */
 void node_close(node *n)
 {
+    ilk__errand *errand;
+
     current = n;
     n->dead = 1;
     for (size_t i = 0; i < n->task_count; i++)
         task_close(&n->tasks[i]);
     ilk__desk_lock(&n->desk);
-    ilk__errands_end(&n->keeper);
+    while ((errand = ilk__desk_next_posted(&n->desk)))
+        ilk__errand_end(&n->errands, errand);
+    ilk__errands_end(&n->errands);
+    ilk__errands_free(&n->errands);
     ilk__desk_unlock(&n->desk);
     ilk__desk_close(&n->desk);
-    ilk__buf_free(&n->keeper.calls.out);
-    ilk__buf_free(&n->keeper.ears[0].asked);
+    ilk__buf_free(&n->errands.link.out);
+    ilk__buf_free(&n->ear.asked);
     current = NULL;
 }

@@ -15,7 +15,8 @@
 #ifndef ILK__SIM_H
 #define ILK__SIM_H
 
-#include "keeper_inside.h"
+#include "desk.h"
+#include "ear.h"
 #include "lock.h"
 
 #include <stdio.h>
@@ -97,7 +98,8 @@ struct task {
 
 struct node {
     ilk__desk desk;
-    ilk__keeper keeper;
+    ilk__errands errands; /* the keeper's */
+    ilk__ear ear;
     wire lane, calls, inbox;
     int subscribed; /* the server sends it messages */
     int dead;

@@ -211,7 +211,7 @@ static void park(task *t)
 static void release(task *t)
 {
     t->giving = (ilk__giving){.kind = &ilk__lock_plain,
-                              .line = &t->line,
+                              .at = {.line = &t->line},
                               .token = t->lease.token,
                               .token_len = t->lease.token_len,
                               .sure_until = t->lease.deadline};

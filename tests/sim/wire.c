@@ -60,9 +60,9 @@ static void deliver(node *n, const letter *l, const ilk__reply *reply)
     }
     ilk__desk_lock(&n->desk);
     if (l->wire == &n->calls)
-        ilk__errands_reply(&n->keeper, reply);
+        ilk__errands_reply(&n->errands, reply);
     else
-        ilk__inbox_reply(&n->desk, &n->keeper.ears[0], reply);
+        ilk__inbox_reply(&n->desk, &n->ear, reply);
     ilk__desk_unlock(&n->desk);
 }
 

@@ -26,6 +26,9 @@ extern "C" {
 /** A connection to one server, shared by the handles made from it. */
 typedef struct ilk_client ilk_client;
 
+/** Something that was started and goes on by itself; see op.h. */
+typedef struct ilk_op ilk_op;
+
 /** Flags of ilk_client_opts; 0 is the default behaviour. */
 enum {
     ILK_CLIENT_LAZY = 1,        /**< connect at the first call, not in open */
@@ -137,6 +140,20 @@ ILK_API void ilk_client_free(ilk_client *client);
  */
 ILK_API ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
                                    ilk_error *err);
+
+/**
+ * Start ilk_client_ping().
+ *
+ * @param[out] out     the operation, to be freed; NULL when the call fails
+ * @param client       the client
+ * @param timeout_ms   milliseconds; -1 for the client's reply_timeout_ms
+ * @param[out] err     may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
+                                         int64_t timeout_ms, ilk_error *err);
 
 /**
  * End every wait of this client with ILK_EINTR, as a signal would. The waits

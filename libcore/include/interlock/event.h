@@ -3,8 +3,10 @@
  * @file event.h
  * News of a client: one pollable descriptor and a bounded queue.
  *
- * An event is a hint, fetched when the caller likes; ilk_lock_remaining_ms()
- * is the truth. Events of one handle and kind are coalesced while they wait.
+ * An event of a handle is a hint, fetched when the caller likes;
+ * ilk_lock_remaining_ms() is the truth. Events of one handle and kind are
+ * coalesced while they wait. Of each operation that was started (op.h) one
+ * event tells that it has ended; none of these is ever lost.
  */
 #ifndef INTERLOCK_EVENT_H
 #define INTERLOCK_EVENT_H
@@ -23,7 +25,8 @@ typedef enum ilk_event_kind {
     ILK_EVENT_LOCK_LOST = 1,      /**< `id` is that of the lock, `status` why */
     ILK_EVENT_SEMAPHORE_LOST = 2, /**< of the semaphore, `status` why */
     ILK_EVENT_LEADERSHIP_LOST = 3, /**< of the candidate, `status` why */
-    ILK_EVENT_LEADERSHIP_WON = 4   /**< of the candidate */
+    ILK_EVENT_LEADERSHIP_WON = 4,  /**< of the candidate */
+    ILK_EVENT_DONE = 5 /**< an operation has ended, `status` how; op.h */
 } ilk_event_kind;
 
 /** One piece of news. */
@@ -31,7 +34,7 @@ typedef struct ilk_event {
     size_t size;    /**< set by the caller to sizeof */
     int32_t kind;   /**< an ilk_event_kind */
     int32_t status; /**< the ilk_status that goes with it */
-    int64_t id;     /**< the handle's id, see ilk_lock_id() */
+    int64_t id;     /**< the handle's, as ilk_lock_id(), or the operation's */
 } ilk_event;
 
 /**
@@ -50,12 +53,14 @@ ILK_API ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd,
                                        ilk_error *err);
 
 /**
- * Fetch the next event.
+ * Fetch the next event; what was started advances here, see op.h.
  *
  * @param client      the client
  * @param[out] event  filled; set event->size to sizeof *event before
  * @param[out] err    may be NULL
- * @return ILK_OK; ILK_EAGAIN when there is none; ILK_EINVAL, ILK_EFORKED
+ * @return ILK_OK; ILK_EAGAIN when there is none; ILK_ECLOSED after the close,
+ *         when the ends of all operations were fetched; ILK_EINVAL,
+ *         ILK_EFORKED
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API ilk_status ilk_client_next_event(ilk_client *client, ilk_event *event,

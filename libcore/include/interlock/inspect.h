@@ -51,6 +51,32 @@ ILK_API ilk_status ilk_inspect(ilk_info **out, ilk_client *client,
                                ilk_error *err);
 
 /**
+ * Start ilk_inspect(); ilk_op_info() has what was found.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param name       the name; copied
+ * @param name_len   its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client,
+                                     const void *name, size_t name_len,
+                                     ilk_error *err);
+
+/**
+ * What an operation found that looked at one name.
+ *
+ * @param op  one that has ended with ILK_OK
+ * @return the finding; NULL for another kind of operation, or too early
+ * Ownership: borrowed until the operation is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const ilk_info *ilk_op_info(ilk_op *op);
+
+/**
  * How the name is held.
  *
  * @param info  the finding

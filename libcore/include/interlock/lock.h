@@ -107,6 +107,22 @@ ILK_API ilk_status ilk_lock_acquire_ttl(ilk_lock *lock, int64_t timeout_ms,
                                         int64_t ttl_ms, ilk_error *err);
 
 /**
+ * Start ilk_lock_acquire_ttl().
+ *
+ * @param[out] out     the operation, to be freed; NULL when the call fails
+ * @param lock         the handle
+ * @param timeout_ms   milliseconds; -1 waits for ever, 0 tries once
+ * @param ttl_ms       the lease; 0 for the handle's
+ * @param[out] err     may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
+                                          int64_t timeout_ms, int64_t ttl_ms,
+                                          ilk_error *err);
+
+/**
  * End a wait: the place in the line is given up, a grant that was already
  * under way goes to the next. A thread inside ilk_lock_acquire() returns
  * ILK_ECANCELLED.
@@ -135,6 +151,19 @@ ILK_API ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err);
 ILK_API ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err);
 
 /**
+ * Start ilk_lock_release(); the lock counts as given up at once.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param lock       the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
+                                          ilk_error *err);
+
+/**
  * Set the lease left to ttl_ms, counted from now.
  *
  * @param lock      a handle that holds
@@ -147,6 +176,20 @@ ILK_API ilk_status ilk_lock_extend(ilk_lock *lock, int64_t ttl_ms,
                                    ilk_error *err);
 
 /**
+ * Start ilk_lock_extend().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param lock       the handle
+ * @param ttl_ms     the lease; 0 for the handle's
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock,
+                                         int64_t ttl_ms, ilk_error *err);
+
+/**
  * Find out whether the lock is still ours. Within the local deadline that
  * costs nothing; past it the server is asked.
  *
@@ -156,6 +199,19 @@ ILK_API ilk_status ilk_lock_extend(ilk_lock *lock, int64_t ttl_ms,
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_check(ilk_lock *lock, ilk_error *err);
+
+/**
+ * Start ilk_lock_check().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param lock       the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock,
+                                        ilk_error *err);
 
 /**
  * Stop renewing and give the hold away: the handle is free, the lock stays
@@ -183,6 +239,22 @@ ILK_API ilk_status ilk_lock_detach(ilk_lock *lock, ilk_error *err);
  */
 ILK_API ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token,
                                   size_t token_len, ilk_error *err);
+
+/**
+ * Start ilk_lock_adopt().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param lock        the handle
+ * @param token       what the donor's ilk_lock_token() told; copied
+ * @param token_len   its bytes
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock,
+                                        const void *token, size_t token_len,
+                                        ilk_error *err);
 
 /**
  * Whether the handle holds for sure: taken, not lost, local deadline not
@@ -250,6 +322,25 @@ ILK_API int64_t ilk_lock_id(const ilk_lock *lock);
 ILK_API ilk_status ilk_lock_break(ilk_client *client, const void *name,
                                   size_t name_len, const void *token,
                                   size_t token_len, ilk_error *err);
+
+/**
+ * Start ilk_lock_break().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param client      the client
+ * @param name        the lock's name; copied
+ * @param name_len    its bytes
+ * @param token       break only this holder's lock; NULL for anybody's; copied
+ * @param token_len   its bytes
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
+                                        const void *name, size_t name_len,
+                                        const void *token, size_t token_len,
+                                        ilk_error *err);
 
 /**
  * Free the handle. Nothing is sent: a lock that is held runs out with its

@@ -213,6 +213,21 @@ ILK_API ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore,
                                            int32_t limit, ilk_error *err);
 
 /**
+ * Start ilk_semaphore_set_limit().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param semaphore   the handle
+ * @param limit       as for ilk_semaphore_set_limit()
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
+                                                 ilk_semaphore *semaphore,
+                                                 int32_t limit, ilk_error *err);
+
+/**
  * Whether the handle holds for sure: taken, not lost, local deadline not
  * passed.
  *

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c -- the application's event loop drives what was started. */
+#include "loop_inside.h"
+
+#include "alloc.h"
+#include "client.h"
+#include "clock.h"
+#include "log.h"
+
+#include <string.h>
+
+void ilk__loop_lock(ilk__loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+}
+
+void ilk__loop_unlock(ilk__loop *loop)
+{
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+/* ---- the bell ----------------------------------------------------------- */
+
+void ilk__loop_ring(ilk__loop *loop)
+{
+    if (!atomic_exchange(&loop->rung, 1))
+        ilk__pollable_raise(&loop->bell);
+}
+
+/*
+ * A bell that is about to be raised but is not yet stays rung: it is cleared
+ * when it can be heard. What was to be told is looked for after this.
+ */
+static void silence(ilk__loop *loop)
+{
+    if (atomic_load(&loop->rung) && ilk__pollable_clear(&loop->bell))
+        atomic_store(&loop->rung, 0);
+}
+
+static void wake_loop(ilk__wake *wake)
+{
+    ilk__loop_ring(
+        (ilk__loop *)((char *)wake - offsetof(ilk__loop, wake)));
+}
+
+static void alarm_rings(ilk__timer *timer, void *context)
+{
+    ilk__loop *loop =
+        (ilk__loop *)((char *)timer - offsetof(ilk__loop, alarm));
+
+    (void)context;
+    atomic_store(&loop->alarm_at, ILK__FOREVER);
+    ilk__loop_ring(loop);
+}
+
+/* An alarm that is too early costs a turn; so it is only ever put forward. */
+static void set_alarm(ilk__loop *loop, int64_t due)
+{
+    ilk__desk *desk = loop->client->desk;
+
+    if (due >= atomic_load(&loop->alarm_at))
+        return;
+    ilk__desk_lock(desk);
+    atomic_store(&loop->alarm_at, due);
+    ilk__desk_set_timer(desk, &loop->alarm, due);
+    ilk__desk_unlock(desk);
+}
+
+/* ---- making and opening ------------------------------------------------- */
+
+ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
+                         int64_t reply_timeout_ms)
+{
+    ilk__loop *loop = ilk__calloc(1, sizeof *loop);
+
+    if (!loop)
+        return NULL;
+    pthread_mutex_init(&loop->mutex, NULL);
+    loop->client = client;
+    loop->pollset.fd = -1;
+    loop->bell.fds[0] = loop->bell.fds[1] = -1;
+    loop->watched_fd = -1;
+    loop->alarm_at = ILK__FOREVER;
+    loop->alarm.fire = alarm_rings;
+    loop->wake.call = wake_loop;
+    ilk__errands_init(&loop->errands, target, &loop->timers, reply_timeout_ms);
+    return loop;
+}
+
+static void close_fds(ilk__loop *loop)
+{
+    ilk__pollset_close(&loop->pollset);
+    ilk__pollable_close(&loop->bell);
+}
+
+static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
+{
+    int news;
+    ilk_status st = ilk__pollset_open(&loop->pollset, err);
+
+    if (st == ILK_OK)
+        st = ilk__pollable_open(&loop->bell, err);
+    if (st == ILK_OK)
+        st = ilk__pollset_watch(&loop->pollset, ilk__pollable_fd(&loop->bell),
+                                POLLIN, err);
+    if (st == ILK_OK)
+        st = ilk__events_fd(&loop->client->desk->events, &news, err);
+    if (st == ILK_OK)
+        st = ilk__pollset_watch(&loop->pollset, news, POLLIN, err);
+    return st;
+}
+
+/* From now on the desk tells us what it tells threads that sleep. */
+static ilk_status sign_in(ilk__loop *loop, ilk_error *err)
+{
+    ilk__desk *desk = loop->client->desk;
+    ilk_status st = ilk__parker_init(&loop->parker, err);
+
+    if (st)
+        return st;
+    loop->parker.wake = &loop->wake;
+    loop->sleeper.parker = &loop->parker;
+    ilk__desk_lock(desk);
+    st = ilk__timers_reserve(&desk->timers, err);
+    if (st == ILK_OK) {
+        loop->sleeper.next = desk->sleepers;
+        desk->sleepers = &loop->sleeper;
+        loop->wakes = desk->wakes;
+    }
+    ilk__desk_unlock(desk);
+    return st;
+}
+
+ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err)
+{
+    ilk_status st;
+
+    if (loop->open)
+        return ILK_OK;
+    /* It tells of grants, of leases that run out, of time. */
+    st = ilk__keeper_start(loop->client->keeper, err);
+    if (st == ILK_OK)
+        st = open_fds(loop, err);
+    if (st == ILK_OK)
+        st = sign_in(loop, err);
+    if (st == ILK_OK)
+        loop->open = 1;
+    else
+        close_fds(loop);
+    return st;
+}
+
+ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
+{
+    ilk_status st;
+
+    ilk__loop_lock(loop);
+    st = ilk__loop_open(loop, err);
+    *out_fd = loop->pollset.fd;
+    ilk__loop_unlock(loop);
+    return st;
+}
+
+/* ---- a turn ------------------------------------------------------------- */
+
+static void lost(ilk__loop *loop)
+{
+    ilk__log(ILK__LOG_INFO, "loop: %s", loop->errands.link.error.msg);
+    ilk__errands_link_lost(&loop->errands);
+}
+
+static void run_link(ilk__loop *loop)
+{
+    ilk__errands *errands = &loop->errands;
+    ilk__reply *reply = NULL;
+    ilk__link_event event;
+
+    while ((event = ilk__link_next(&errands->link, &reply))) {
+        if (event == ILK__LINK_CAME_UP)
+            ilk__errands_link_up(errands);
+        else if (event == ILK__LINK_LOST)
+            lost(loop);
+        else if (reply->type != ILK__REPLY_PUSH
+                 && !ilk__errands_reply(errands, reply))
+            ilk__link_break(&errands->link, "a reply too many");
+        ilk__reply_free(reply);
+        reply = NULL;
+        if (event == ILK__LINK_LOST)
+            break;
+    }
+}
+
+/* The descriptor and the alarm tell when the next turn is due. */
+static void prepare(ilk__loop *loop)
+{
+    ilk__link *link = &loop->errands.link;
+    struct pollfd pfd;
+    int64_t due = ilk__link_prepare(link, &pfd);
+
+    if (pfd.fd >= 0
+        && (!link->up || link->connects != loop->connects
+            || pfd.fd != loop->watched_fd || pfd.events != loop->watched_for)) {
+        if (ilk__pollset_watch(&loop->pollset, pfd.fd, pfd.events, NULL))
+            due = 0; /* then by turns */
+        loop->watched_fd = pfd.fd;
+        loop->watched_for = pfd.events;
+        loop->connects = link->up ? link->connects : -1;
+    }
+    due = ilk__sooner(due, ilk__timers_next(&loop->timers));
+    due = ilk__sooner(due, ilk__errands_patience(&loop->errands));
+    if (due < ILK__FOREVER)
+        set_alarm(loop, due);
+}
+
+void ilk__loop_kick(ilk__loop *loop)
+{
+    ilk__link *link = &loop->errands.link;
+
+    if (!loop->open || loop->shut)
+        return;
+    if (!link->up)
+        run_link(loop);
+    if (loop->errands.count <= 1) /* else an answer will bring a turn */
+        ilk__link_flush(link);
+    if (!link->up || loop->errands.count <= 1)
+        prepare(loop);
+    if (loop->done.first)
+        ilk__loop_ring(loop);
+}
+
+void ilk__loop_turn(ilk__loop *loop)
+{
+    ilk__desk *desk = loop->client->desk;
+    ilk__link *link = &loop->errands.link;
+    int64_t now = ilk__now_ms();
+    uint32_t wakes;
+    ilk__timer *timer;
+
+    silence(loop);
+    wakes = atomic_load(&desk->wakes);
+    (void)ilk__parker_take_permit(&loop->parker);
+    if (wakes != loop->wakes)
+        ilk__loop_wake_all(loop);
+    loop->wakes = wakes;
+    ilk__loop_wake_ready(loop);
+    if (now >= ilk__errands_patience(&loop->errands)) {
+        ilk__link_break(link, "the server does not answer");
+        lost(loop);
+    }
+    while ((timer = ilk__timers_pop(&loop->timers, now)))
+        timer->fire(timer, &loop->errands);
+    link->readable = link->conn != NULL;
+    run_link(loop);
+    ilk__link_flush(link);
+    prepare(loop);
+}
+
+ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out)
+{
+    ilk_status st = ILK_EAGAIN;
+    ilk_op *op;
+
+    ilk__loop_lock(loop);
+    if (!loop->done.first && loop->open && !loop->shut)
+        ilk__loop_turn(loop);
+    op = loop->done.first;
+    if (op) {
+        ilk__op_list_remove(op);
+        *out = (ilk_event){.size = sizeof *out,
+                           .kind = ILK_EVENT_DONE,
+                           .status = op->verb->status,
+                           .id = op->id};
+        st = ILK_OK;
+    }
+    if (loop->done.first)
+        ilk__loop_ring(loop); /* who fetches one at a time comes again */
+    ilk__loop_unlock(loop);
+    return st;
+}
+
+void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
+{
+    const ilk__link *link = &loop->errands.link;
+
+    ilk__loop_lock(loop);
+    sum->commands += link->commands;
+    sum->writes += link->writes;
+    sum->bytes_out += link->bytes_out;
+    sum->bytes_in += link->bytes_in;
+    sum->connects += link->connects;
+    sum->connected += link->up != 0;
+    ilk__loop_unlock(loop);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void sign_out(ilk__loop *loop)
+{
+    ilk__desk *desk = loop->client->desk;
+    ilk__sleeper **link;
+
+    ilk__desk_lock(desk);
+    for (link = &desk->sleepers; *link != &loop->sleeper;)
+        link = &(*link)->next;
+    *link = loop->sleeper.next;
+    ilk__timer_clear(&desk->timers, &loop->alarm);
+    ilk__timers_unreserve(&desk->timers);
+    ilk__desk_unlock(desk);
+}
+
+void ilk__loop_shut(ilk__loop *loop)
+{
+    ilk__loop_lock(loop);
+    loop->shut = 1;
+    ilk__loop_end_all(loop);
+    if (loop->open) {
+        ilk__link_flush(&loop->errands.link); /* what was told last */
+        sign_out(loop);
+        if (loop->done.first)
+            ilk__loop_ring(loop);
+    }
+    ilk__link_close(&loop->errands.link);
+    ilk__errands_free(&loop->errands);
+    ilk__loop_unlock(loop);
+}
+
+void ilk__loop_free(ilk__loop *loop)
+{
+    if (!loop)
+        return;
+    if (loop->open)
+        ilk__parker_destroy(&loop->parker);
+    close_fds(loop);
+    ilk__timers_free(&loop->timers);
+    pthread_mutex_destroy(&loop->mutex);
+    ilk__free(loop);
+}
+
+void ilk__loop_abandon(ilk__loop *loop)
+{
+    ilk__link_abandon(&loop->errands.link);
+    close_fds(loop);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* loop_inside.h -- what the two files of the loop share. */
+#ifndef ILK__LOOP_INSIDE_H
+#define ILK__LOOP_INSIDE_H
+
+#include "loop.h"
+#include "pollset.h"
+
+#include <stddef.h>
+
+/* A list of operations, in order. */
+typedef struct ilk__op_list {
+    ilk_op *first, *last;
+} ilk__op_list;
+
+struct ilk_op {
+    ilk__errand errand;
+    ilk__wake wake; /* its waiter's news */
+    ilk_op *next, *previous, *next_ready;
+    ilk__op_list *list; /* running or done; NULL: fetched */
+    ilk_client *client; /* referred to */
+    uint32_t era;       /* the client's, when it was started */
+    _Atomic int ready;  /* among those with news */
+    ilk__parker *bound; /* that tells us its news */
+    int cancelled, done;
+    int64_t id;
+    ilk_error error;
+    ilk__verb *verb;    /* the copy, in room */
+    max_align_t room[]; /* for it */
+};
+
+struct ilk__loop {
+    pthread_mutex_t mutex; /* guards all but what is atomic */
+    ilk_client *client;
+    ilk__pollset pollset;
+    ilk__pollable bell;
+    _Atomic int rung; /* the bell is raised, or about to be */
+    int open, shut;
+    int watched_fd; /* the link's in the pollset, and for what */
+    short watched_for;
+    int64_t connects;
+    ilk__timers timers;
+    ilk__errands errands;
+    ilk__op_list running, done;
+    _Atomic(ilk_op *) ready; /* with news, the last first */
+    uint32_t wakes;          /* the desk's, seen so far */
+    ilk__sleeper sleeper;    /* to be told of them */
+    ilk__parker parker;
+    ilk__wake wake;
+    ilk__timer alarm; /* the desk's, which rings the bell */
+    _Atomic int64_t alarm_at;
+};
+
+void ilk__loop_lock(ilk__loop *loop);
+void ilk__loop_unlock(ilk__loop *loop);
+
+/* With the mutex held. loop.c: */
+void ilk__loop_ring(ilk__loop *loop); /* without it, too */
+ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err);
+void ilk__loop_turn(ilk__loop *loop);
+void ilk__loop_kick(ilk__loop *loop); /* something was started */
+
+/* loop_op.c: */
+void ilk__op_list_add(ilk__op_list *list, ilk_op *op);
+void ilk__op_list_remove(ilk_op *op);
+void ilk__loop_wake_ready(ilk__loop *loop);
+void ilk__loop_wake_all(ilk__loop *loop);
+void ilk__loop_end_all(ilk__loop *loop);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* loop_op.c -- what was started: its life from start to being fetched. */
+#include "loop_inside.h"
+
+#include "alloc.h"
+#include "client.h"
+#include "clock.h"
+
+#include <string.h>
+
+/* ---- lists -------------------------------------------------------------- */
+
+void ilk__op_list_add(ilk__op_list *list, ilk_op *op)
+{
+    op->list = list;
+    op->next = NULL;
+    op->previous = list->last;
+    if (list->last)
+        list->last->next = op;
+    else
+        list->first = op;
+    list->last = op;
+}
+
+void ilk__op_list_remove(ilk_op *op)
+{
+    ilk__op_list *list = op->list;
+
+    if (!list)
+        return;
+    if (op->previous)
+        op->previous->next = op->next;
+    else
+        list->first = op->next;
+    if (op->next)
+        op->next->previous = op->previous;
+    else
+        list->last = op->previous;
+    op->list = NULL;
+}
+
+/* ---- news --------------------------------------------------------------- */
+
+static ilk_op *op_of_wake(ilk__wake *wake)
+{
+    return (ilk_op *)((char *)wake - offsetof(ilk_op, wake));
+}
+
+static void push_ready(ilk__loop *loop, ilk_op *op)
+{
+    op->next_ready = atomic_load(&loop->ready);
+    while (!atomic_compare_exchange_weak(&loop->ready, &op->next_ready, op))
+        continue;
+}
+
+/* The keeper, or who cancels by the handle, with the desk's mutex. */
+static void on_news(ilk__wake *wake)
+{
+    ilk_op *op = op_of_wake(wake);
+    ilk__loop *loop = op->client->loop;
+
+    if (atomic_exchange(&op->ready, 1))
+        return;
+    push_ready(loop, op);
+    ilk__loop_ring(loop);
+}
+
+static void bind(ilk_op *op, ilk__parker *parker)
+{
+    ilk__desk *desk = op->client->desk;
+
+    if (op->bound == parker)
+        return;
+    ilk__desk_lock(desk);
+    if (op->bound)
+        op->bound->wake = NULL;
+    if (parker)
+        parker->wake = &op->wake;
+    ilk__desk_unlock(desk);
+    op->bound = parker;
+}
+
+/* All with news, in the order in which it came. */
+static ilk_op *take_ready(ilk__loop *loop)
+{
+    ilk_op *last = atomic_exchange(&loop->ready, NULL), *first = NULL;
+
+    while (last) {
+        ilk_op *op = last;
+
+        last = op->next_ready;
+        op->next_ready = first;
+        first = op;
+    }
+    return first;
+}
+
+void ilk__loop_wake_ready(ilk__loop *loop)
+{
+    for (ilk_op *next, *op = take_ready(loop); op; op = next) {
+        next = op->next_ready;
+        atomic_store(&op->ready, 0);
+        if (op->errand.whereabouts == ILK__ERRAND_ASLEEP && op->bound
+            && ilk__parker_take_permit(op->bound))
+            ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_NEWS);
+    }
+}
+
+void ilk__loop_wake_all(ilk__loop *loop)
+{
+    for (ilk_op *next, *op = loop->running.first; op; op = next) {
+        next = op->next;
+        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_NEWS);
+    }
+}
+
+/* It is over: nobody has news for it, nor will have. */
+static void withdraw_from_ready(ilk__loop *loop, ilk_op *gone)
+{
+    bind(gone, NULL);
+    if (!gone->ready)
+        return;
+    for (ilk_op *next, *op = take_ready(loop); op; op = next) {
+        next = op->next_ready;
+        if (op != gone)
+            push_ready(loop, op);
+    }
+    gone->ready = 0;
+}
+
+/* ---- from one operation of the verb to the next ------------------------- */
+
+static int is_awake(ilk__errand *errand, ilk__cause *cause)
+{
+    ilk_op *op = (ilk_op *)errand;
+
+    if (op->cancelled && op->verb->give_up && op->verb->parker) {
+        *cause = ILK__CAUSE_INTERRUPT;
+        return 1;
+    }
+    if (!op->verb->parker)
+        return 0;
+    bind(op, op->verb->parker);
+    *cause = ILK__CAUSE_NEWS;
+    return ilk__parker_take_permit(op->bound);
+}
+
+/* A wait that was cancelled answers like one that a signal ends, and is then
+ * given up. */
+static void settle_cancelled(ilk_op *op)
+{
+    ilk__verb *verb = op->verb;
+
+    if (!op->cancelled || verb->status == ILK_OK || !verb->give_up)
+        return;
+    if (verb->status == ILK_EINTR)
+        verb->give_up(verb);
+    verb->status = ilk__fail(verb->err, ILK_ECANCELLED, "%s",
+                             ilk_strerror(ILK_ECANCELLED));
+}
+
+static void over(ilk_op *op)
+{
+    ilk__loop *loop = op->client->loop;
+
+    withdraw_from_ready(loop, op);
+    settle_cancelled(op);
+    if (op->verb->status && op->verb->err->code == 0)
+        ilk__fail(op->verb->err, op->verb->status, "%s",
+                  ilk_strerror(op->verb->status));
+    ilk__timers_unreserve(&loop->timers);
+    ilk__op_list_remove(op);
+    op->done = 1;
+    ilk__op_list_add(&loop->done, op);
+}
+
+static void finished(ilk__errand *errand)
+{
+    ilk_op *op = (ilk_op *)errand;
+    ilk__verb *verb = op->verb;
+    ilk__verb_then *then = verb->then;
+    ilk_status st = errand->op.status;
+
+    ilk__op_free(&errand->op);
+    verb->then = NULL;
+    then(verb, st);
+    if (verb->then)
+        ilk__errand_start(&op->client->loop->errands, errand);
+    else
+        over(op);
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
+{
+    ilk_op *op = ilk__calloc(1, sizeof *op + size);
+
+    if (!op)
+        return NULL;
+    op->verb = memcpy(op->room, verb, size);
+    op->verb->client = client;
+    op->verb->op = &op->errand.op;
+    op->verb->err = &op->error;
+    op->client = ilk__client_ref(client);
+    op->era = client->era;
+    op->id = ilk__desk_new_id(client->desk);
+    op->wake.call = on_news;
+    ilk__errand_init(&op->errand, client->desk, NULL, NULL);
+    op->errand.is_awake = is_awake;
+    op->errand.finished = finished;
+    return op;
+}
+
+static void discard(ilk_op *op)
+{
+    ilk__result *result = &op->verb->result;
+
+    if (result->object)
+        result->dispose(result->object);
+    ilk__client_unref(op->client);
+    ilk__free(op);
+}
+
+static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
+                        ilk_error *err)
+{
+    ilk__verb *verb = op->verb;
+    ilk_status st = loop->shut ? ilk__client_enter(loop->client, err)
+                               : ilk__loop_open(loop, err);
+
+    if (st == ILK_OK)
+        st = ilk__timers_reserve(&loop->timers, err);
+    if (st)
+        return st;
+    begin(verb);
+    if (!verb->then && verb->status) {
+        ilk__timers_unreserve(&loop->timers);
+        if (err)
+            *err = op->error;
+        return verb->status;
+    }
+    ilk__op_list_add(&loop->running, op);
+    if (verb->then)
+        ilk__errand_start(&loop->errands, &op->errand);
+    else
+        over(op);
+    ilk__loop_kick(loop);
+    return ILK_OK;
+}
+
+ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
+                           ilk_client *client, ilk__verb_begin *begin,
+                           ilk_error *err)
+{
+    ilk_status st;
+    ilk_op *op;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st)
+        return st;
+    op = make(verb, size, client);
+    if (!op)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    ilk__loop_lock(client->loop);
+    st = start(client->loop, op, begin, err);
+    ilk__loop_unlock(client->loop);
+    if (st)
+        discard(op);
+    else
+        *out = op;
+    return st;
+}
+
+/* ---- ending early ------------------------------------------------------- */
+
+static void cancel(ilk__loop *loop, ilk_op *op)
+{
+    if (op->done || !op->verb->give_up)
+        return;
+    op->cancelled = 1;
+    if (op->verb->parker) /* else it is not the wait itself that sleeps */
+        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
+    if (!op->done)
+        ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
+}
+
+static void end(ilk__loop *loop, ilk_op *op)
+{
+    cancel(loop, op);
+    if (!op->done)
+        ilk__errand_close(&loop->errands, &op->errand);
+}
+
+void ilk__loop_forget(ilk__loop *loop, const void *handle)
+{
+    ilk__loop_lock(loop);
+    for (ilk_op *next, *op = loop->running.first; op; op = next) {
+        next = op->next;
+        if (op->verb->handle == handle)
+            end(loop, op);
+    }
+    ilk__loop_kick(loop);
+    ilk__loop_unlock(loop);
+}
+
+void ilk__loop_end_all(ilk__loop *loop)
+{
+    while (loop->running.first)
+        ilk__errand_close(&loop->errands, &loop->running.first->errand);
+}
+
+/* ---- public ------------------------------------------------------------- */
+
+static int is_mine(const ilk_op *op)
+{
+    return !ilk__client_is_forked(op->client) && op->era == op->client->era;
+}
+
+static ilk_status enter(const ilk_op *op, ilk_error *err)
+{
+    ilk__error_clear(err);
+    if (!op)
+        return ilk__fail(err, ILK_EINVAL, "op must not be NULL");
+    if (!is_mine(op))
+        return ilk__fail(err, ILK_EFORKED,
+                         "the operation is the parent process'");
+    return ILK_OK;
+}
+
+int64_t ilk_op_id(const ilk_op *op)
+{
+    return op ? op->id : 0;
+}
+
+ilk_status ilk_op_status(ilk_op *op, ilk_error *err)
+{
+    ilk_status st = enter(op, err);
+
+    if (st)
+        return st;
+    ilk__loop_lock(op->client->loop);
+    st = op->done ? op->verb->status : ILK_EAGAIN;
+    if (st == ILK_EAGAIN)
+        ilk__fail(err, st, "the operation is under way");
+    else if (st && err)
+        *err = op->error;
+    ilk__loop_unlock(op->client->loop);
+    return st;
+}
+
+int64_t ilk_op_number(ilk_op *op)
+{
+    int64_t number;
+
+    if (enter(op, NULL))
+        return 0;
+    ilk__loop_lock(op->client->loop);
+    number = op->done ? op->verb->result.number : 0;
+    ilk__loop_unlock(op->client->loop);
+    return number;
+}
+
+void *ilk__op_object(ilk_op *op, void (*dispose)(void *object))
+{
+    void *object = NULL;
+
+    if (enter(op, NULL))
+        return NULL;
+    ilk__loop_lock(op->client->loop);
+    if (op->done && op->verb->result.dispose == dispose)
+        object = op->verb->result.object;
+    ilk__loop_unlock(op->client->loop);
+    return object;
+}
+
+ilk_status ilk_op_cancel(ilk_op *op, ilk_error *err)
+{
+    ilk_status st = enter(op, err);
+
+    if (st)
+        return st;
+    ilk__loop_lock(op->client->loop);
+    cancel(op->client->loop, op);
+    ilk__loop_kick(op->client->loop);
+    ilk__loop_unlock(op->client->loop);
+    return ILK_OK;
+}
+
+void ilk_op_free(ilk_op *op)
+{
+    if (!op)
+        return;
+    if (is_mine(op)) {
+        ilk__loop *loop = op->client->loop;
+
+        ilk__loop_lock(loop);
+        if (!op->done)
+            end(loop, op);
+        ilk__op_list_remove(op);
+        ilk__loop_kick(loop);
+        ilk__loop_unlock(loop);
+    }
+    discard(op);
+}
