@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUND = {"base", "client", "event", "server"}
+GROUND = {"base", "client", "event", "op", "server"}
 # Columns on the scripts of another: a worker asks what a queue asks.
 GUESTS = {"worker"}
 # Where the parts of the column {noun} lie; a * allows for several files.

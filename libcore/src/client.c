@@ -71,14 +71,6 @@ ilk_status ilk__client_enter_handle(const ilk_client *client,
 
 /* ---- opening ------------------------------------------------------------ */
 
-void ilk_client_opts_init(ilk_client_opts *opts, size_t size)
-{
-    if (!opts || size < sizeof opts->size)
-        return;
-    memset(opts, 0, size);
-    opts->size = size;
-}
-
 static ilk_status check_opts(ilk_client *client, ilk_error *err)
 {
     ilk_client_opts *opts = &client->opts;

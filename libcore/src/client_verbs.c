@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* client_verbs.c -- what can be asked of a client. */
 #include "client.h"
+#include "clock.h"
 #include "loop.h"
 #include "opts.h"
 
-#include "clock.h"
+#include <string.h>
+
+void ilk_client_opts_init(ilk_client_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
 
 static void ask_ping(ilk__op *op)
 {

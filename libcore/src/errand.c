@@ -146,8 +146,7 @@ static void tell(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
     *input = (ilk__input){.kind = ILK__INPUT_SENT, .status = ILK_ECONN};
     if (!errands->link.up)
         return;
-    input->status =
-        put_on_wire(errands, NULL, &errand->op.command, promise);
+    input->status = put_on_wire(errands, NULL, &errand->op.command, promise);
     if (input->status == ILK_OK)
         errand->op.promise = NULL;
 }

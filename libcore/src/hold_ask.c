@@ -172,9 +172,9 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
 
     looking->at.line = &hold->line;
     looking->at.desk = hold->client->desk;
-    looking->entry_len = (size_t)snprintf(
-        looking->entry, sizeof looking->entry, "1 %c %s %c0 %s 1 %" PRId64 " -",
-        as, looking->at.desk->client_id, as, looking->hold->lease.token,
-        permits);
+    looking->entry_len = (size_t)snprintf(looking->entry, sizeof looking->entry,
+                                          "1 %c %s %c0 %s 1 %" PRId64 " -", as,
+                                          looking->at.desk->client_id, as,
+                                          looking->hold->lease.token, permits);
     ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
 }

@@ -126,9 +126,9 @@ static void acquire(ilk__acquiring *self)
 
     ilk__lease_end(&hold->lease);
     self->once = self->timeout_ms == 0;
-    self->deadline = ilk__deadline(
-        self->once ? opts->connect_timeout_ms + opts->reply_timeout_ms
-                   : self->timeout_ms);
+    self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
+                                                    + opts->reply_timeout_ms
+                                              : self->timeout_ms);
     if (!hold->opts.no_renew)
         st = ilk__keeper_start(hold->client->keeper, self->verb.err);
     if (st)

@@ -85,7 +85,7 @@ ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
 typedef struct extending {
     ilk__verb verb;
     ilk__hold *hold;
-    int64_t ttl_ms; /* 0: that of the options */
+    int64_t ttl_ms;    /* 0: that of the options */
     const void *token; /* to adopt; the caller's, until it has begun */
     size_t token_len;
     int64_t asked_at;
@@ -143,8 +143,7 @@ static void begin_extend(ilk__verb *verb)
 
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 {
-    extending self = {
-        .verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
+    extending self = {.verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
     return ilk__verb_run(&self.verb, hold->client, begin_extend, err);
 }
@@ -152,8 +151,7 @@ ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                                   ilk_error *err)
 {
-    extending self = {
-        .verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
+    extending self = {.verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
     return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
                            begin_extend, err);

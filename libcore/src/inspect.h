@@ -8,7 +8,7 @@
 
 typedef struct ilk__inspecting {
     ilk__bytes keys[ILK__LOCK_KEYS]; /* the caller's */
-    ilk_info *info; /* found; to be freed, whatever came out */
+    ilk_info *info;                  /* found; to be freed, whatever came out */
 } ilk__inspecting;
 
 void ilk__inspect_ask(ilk__verb *verb, ilk__inspecting *inspecting,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.c -- the lock's verbs, and what an unclaimed grant means. */
-#include "letter.h"
 #include "lock.h"
+#include "letter.h"
 
 static ilk_status no_lock(ilk_error *err)
 {
@@ -26,7 +26,6 @@ ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err)
 {
     return lock ? ilk__hold_cancel(&lock->hold, err) : no_lock(err);
 }
-
 
 ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
 {
@@ -68,8 +67,7 @@ ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
 
 ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock, ilk_error *err)
 {
-    return lock ? ilk__hold_release_start(out, &lock->hold, err)
-                : no_lock(err);
+    return lock ? ilk__hold_release_start(out, &lock->hold, err) : no_lock(err);
 }
 
 ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock, int64_t ttl_ms,

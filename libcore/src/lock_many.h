@@ -13,7 +13,7 @@ struct ilk_lock_many {
     size_t count;
     ilk_lock **locks; /* in byte order of their names */
     char token[ILK__TOKEN_LEN + 1];
-    size_t taken; /* of an acquire that goes name by name */
+    size_t taken;            /* of an acquire that goes name by name */
     int64_t lease_ms, fence; /* of one that got all at once */
 };
 

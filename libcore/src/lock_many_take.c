@@ -221,7 +221,8 @@ static void took_next(ilk__verb *verb, ilk_status status)
 static void take_each(ilk__acquiring *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
-    ilk_status st = ilk__keeper_start(many->hold.client->keeper, self->verb.err);
+    ilk_status st =
+        ilk__keeper_start(many->hold.client->keeper, self->verb.err);
 
     if (many->hold.parked)
         keep_taken(many, ILK__FOREVER);

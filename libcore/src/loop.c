@@ -39,14 +39,12 @@ static void silence(ilk__loop *loop)
 
 static void wake_loop(ilk__wake *wake)
 {
-    ilk__loop_ring(
-        (ilk__loop *)((char *)wake - offsetof(ilk__loop, wake)));
+    ilk__loop_ring((ilk__loop *)((char *)wake - offsetof(ilk__loop, wake)));
 }
 
 static void alarm_rings(ilk__timer *timer, void *context)
 {
-    ilk__loop *loop =
-        (ilk__loop *)((char *)timer - offsetof(ilk__loop, alarm));
+    ilk__loop *loop = (ilk__loop *)((char *)timer - offsetof(ilk__loop, alarm));
 
     (void)context;
     atomic_store(&loop->alarm_at, ILK__FOREVER);

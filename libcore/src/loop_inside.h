@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_inside.h -- what the two files of the loop share. */
+/* loop_inside.h -- what the three files of the loop share. */
 #ifndef ILK__LOOP_INSIDE_H
 #define ILK__LOOP_INSIDE_H
 
@@ -66,5 +66,8 @@ void ilk__op_list_remove(ilk_op *op);
 void ilk__loop_wake_ready(ilk__loop *loop);
 void ilk__loop_wake_all(ilk__loop *loop);
 void ilk__loop_end_all(ilk__loop *loop);
+void ilk__op_cancel(ilk__loop *loop, ilk_op *op); /* if it is a wait */
+void ilk__op_close(ilk__loop *loop, ilk_op *op);  /* it ends now */
+void ilk__op_discard(ilk_op *op);                 /* without the mutex */
 
 #endif

@@ -212,7 +212,7 @@ static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
     return op;
 }
 
-static void discard(ilk_op *op)
+void ilk__op_discard(ilk_op *op)
 {
     ilk__result *result = &op->verb->result;
 
@@ -269,7 +269,7 @@ ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
     st = start(client->loop, op, begin, err);
     ilk__loop_unlock(client->loop);
     if (st)
-        discard(op);
+        ilk__op_discard(op);
     else
         *out = op;
     return st;
@@ -277,7 +277,7 @@ ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
 
 /* ---- ending early ------------------------------------------------------- */
 
-static void cancel(ilk__loop *loop, ilk_op *op)
+void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 {
     if (op->done || !op->verb->give_up)
         return;
@@ -288,9 +288,9 @@ static void cancel(ilk__loop *loop, ilk_op *op)
         ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
 }
 
-static void end(ilk__loop *loop, ilk_op *op)
+void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
-    cancel(loop, op);
+    ilk__op_cancel(loop, op);
     if (!op->done)
         ilk__errand_close(&loop->errands, &op->errand);
 }
@@ -301,7 +301,7 @@ void ilk__loop_forget(ilk__loop *loop, const void *handle)
     for (ilk_op *next, *op = loop->running.first; op; op = next) {
         next = op->next;
         if (op->verb->handle == handle)
-            end(loop, op);
+            ilk__op_close(loop, op);
     }
     ilk__loop_kick(loop);
     ilk__loop_unlock(loop);
@@ -311,98 +311,4 @@ void ilk__loop_end_all(ilk__loop *loop)
 {
     while (loop->running.first)
         ilk__errand_close(&loop->errands, &loop->running.first->errand);
-}
-
-/* ---- public ------------------------------------------------------------- */
-
-static int is_mine(const ilk_op *op)
-{
-    return !ilk__client_is_forked(op->client) && op->era == op->client->era;
-}
-
-static ilk_status enter(const ilk_op *op, ilk_error *err)
-{
-    ilk__error_clear(err);
-    if (!op)
-        return ilk__fail(err, ILK_EINVAL, "op must not be NULL");
-    if (!is_mine(op))
-        return ilk__fail(err, ILK_EFORKED,
-                         "the operation is the parent process'");
-    return ILK_OK;
-}
-
-int64_t ilk_op_id(const ilk_op *op)
-{
-    return op ? op->id : 0;
-}
-
-ilk_status ilk_op_status(ilk_op *op, ilk_error *err)
-{
-    ilk_status st = enter(op, err);
-
-    if (st)
-        return st;
-    ilk__loop_lock(op->client->loop);
-    st = op->done ? op->verb->status : ILK_EAGAIN;
-    if (st == ILK_EAGAIN)
-        ilk__fail(err, st, "the operation is under way");
-    else if (st && err)
-        *err = op->error;
-    ilk__loop_unlock(op->client->loop);
-    return st;
-}
-
-int64_t ilk_op_number(ilk_op *op)
-{
-    int64_t number;
-
-    if (enter(op, NULL))
-        return 0;
-    ilk__loop_lock(op->client->loop);
-    number = op->done ? op->verb->result.number : 0;
-    ilk__loop_unlock(op->client->loop);
-    return number;
-}
-
-void *ilk__op_object(ilk_op *op, void (*dispose)(void *object))
-{
-    void *object = NULL;
-
-    if (enter(op, NULL))
-        return NULL;
-    ilk__loop_lock(op->client->loop);
-    if (op->done && op->verb->result.dispose == dispose)
-        object = op->verb->result.object;
-    ilk__loop_unlock(op->client->loop);
-    return object;
-}
-
-ilk_status ilk_op_cancel(ilk_op *op, ilk_error *err)
-{
-    ilk_status st = enter(op, err);
-
-    if (st)
-        return st;
-    ilk__loop_lock(op->client->loop);
-    cancel(op->client->loop, op);
-    ilk__loop_kick(op->client->loop);
-    ilk__loop_unlock(op->client->loop);
-    return ILK_OK;
-}
-
-void ilk_op_free(ilk_op *op)
-{
-    if (!op)
-        return;
-    if (is_mine(op)) {
-        ilk__loop *loop = op->client->loop;
-
-        ilk__loop_lock(loop);
-        if (!op->done)
-            end(loop, op);
-        ilk__op_list_remove(op);
-        ilk__loop_kick(loop);
-        ilk__loop_unlock(loop);
-    }
-    discard(op);
 }

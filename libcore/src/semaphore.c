@@ -147,9 +147,8 @@ static void begin_set_limit(ilk__verb *verb)
 ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
                                    ilk_error *err)
 {
-    limiting self = {.verb = {.handle = semaphore},
-                     .semaphore = semaphore,
-                     .limit = limit};
+    limiting self = {
+        .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
 
     return semaphore ? ilk__verb_run(&self.verb, semaphore->hold.client,
                                      begin_set_limit, err)
@@ -159,14 +158,13 @@ ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
 ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
                                          int32_t limit, ilk_error *err)
 {
-    limiting self = {.verb = {.handle = semaphore},
-                     .semaphore = semaphore,
-                     .limit = limit};
+    limiting self = {
+        .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
 
-    return semaphore ? ilk__verb_start(out, &self.verb, sizeof self,
-                                       semaphore->hold.client, begin_set_limit,
-                                       err)
-                     : no_semaphore(err);
+    return semaphore
+               ? ilk__verb_start(out, &self.verb, sizeof self,
+                                 semaphore->hold.client, begin_set_limit, err)
+               : no_semaphore(err);
 }
 
 /* ---- getters ------------------------------------------------------------ */
