@@ -72,11 +72,13 @@ typedef struct ilk__hold_kind {
      *         ilk__hold_taken(). Who keeps something after ILK_EINTR sets
      *         hold->parked, and has `unpark`
      * unpark  gives that up
+     * end_take  ends one that waits
      * look    in place of ilk__hold_ask_look()
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
     void (*take)(ilk__acquiring *acquiring);
     void (*unpark)(ilk__hold *hold);
+    void (*end_take)(ilk__hold *hold);
     void (*look)(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then);
 } ilk__hold_kind;
 

@@ -162,10 +162,12 @@ static void give_up(ilk__verb *verb)
 {
     ilk__hold *hold = ((ilk__acquiring *)verb)->hold;
 
-    if (!hold->kind->unpark)
-        ilk__waiter_cancel(&hold->waiter);
-    else if (hold->parked)
+    if (hold->parked)
         hold->kind->unpark(hold);
+    else if (hold->kind->end_take)
+        hold->kind->end_take(hold);
+    else
+        ilk__waiter_cancel(&hold->waiter);
 }
 
 static ilk__acquiring acquiring(ilk__hold *hold, int64_t timeout_ms,

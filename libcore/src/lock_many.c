@@ -47,6 +47,15 @@ static void look(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then)
     ilk__hold_ask_look(verb, looking, &many->locks[0]->hold, look_at_next);
 }
 
+static void end_waits(ilk__hold *hold)
+{
+    ilk_lock_many *many = (ilk_lock_many *)hold;
+
+    atomic_store(&many->cancelled, 1);
+    for (size_t i = 0; i < many->count; i++)
+        ilk__waiter_cancel(&many->locks[i]->hold.waiter);
+}
+
 static const ilk__op_type many_release = ILK__HOLD_RELEASE(MANY_RELEASE),
                           many_extend = ILK__HOLD_EXTEND(MANY_EXTEND);
 
@@ -59,6 +68,7 @@ static const ilk__hold_kind lock_many = {
     .bind = bind,
     .take = ilk__lock_many_take,
     .unpark = ilk__lock_many_give_back,
+    .end_take = end_waits,
     .look = look,
 };
 
@@ -197,9 +207,8 @@ ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err)
     st = ilk__hold_enter_verb(&many->hold, NULL);
     if (st == ILK_OK)
         ilk__hold_leave(&many->hold);
-    else /* a thread is inside: its wait ends */
-        for (size_t i = 0; i < many->count; i++)
-            ilk__waiter_cancel(&many->locks[i]->hold.waiter);
+    else
+        end_waits(&many->hold);
     return ILK_OK;
 }
 

@@ -134,19 +134,18 @@ static int is_awake(ilk__errand *errand, ilk__cause *cause)
 {
     ilk_op *op = (ilk_op *)errand;
 
-    if (op->cancelled && op->verb->give_up && op->verb->parker) {
-        *cause = ILK__CAUSE_INTERRUPT;
-        return 1;
-    }
     if (!op->verb->parker)
         return 0;
+    *cause = ILK__CAUSE_INTERRUPT;
+    if (op->cancelled && errand->op.resend)
+        return 1; /* it would ask again and again */
     bind(op, op->verb->parker);
     *cause = ILK__CAUSE_NEWS;
     return ilk__parker_take_permit(op->bound);
 }
 
-/* A wait that was cancelled answers like one that a signal ends, and is then
- * given up. */
+/* A wait that was cancelled between two tries answers like one that a signal
+ * ends, and keeps its place until it is given up. */
 static void settle_cancelled(ilk_op *op)
 {
     ilk__verb *verb = op->verb;
@@ -282,8 +281,11 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
     if (op->done || !op->verb->give_up)
         return;
     op->cancelled = 1;
-    if (op->verb->parker) /* else it is not the wait itself that sleeps */
+    op->verb->give_up(op->verb);
+    if (op->verb->parker && op->errand.op.resend)
         ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
+    else
+        ilk__loop_wake_ready(loop);
     if (!op->done)
         ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
 }

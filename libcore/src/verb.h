@@ -39,7 +39,8 @@ typedef struct ilk__result {
 struct ilk__verb {
     /* filled in by the column */
     const void *handle; /* ends with it, if that is freed first; may be NULL */
-    /* a wait: someone ends it, and it has answered ILK_EINTR. NULL: none */
+    /* a wait: end it, as the column's cancel does; its place, too, when it has
+     * answered ILK_EINTR. NULL: no wait */
     void (*give_up)(ilk__verb *verb);
 
     /* while it runs */

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What every handle that holds a lease has in common.
-
-A column says by a :class:`Verbs` which C functions are its own; acquiring,
-releasing, ``with`` and the rest are written here once.
-"""
+"""The verbs of every handle that holds a lease: acquire, release, ``with``."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
-import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _fork, _green, errors
+from . import _ffi, _green, errors
 from ._core import ffi, lib
-from ._ffi import EINTR, ELOST, OK, UNSET, Unset
+from ._ffi import EINTR, OK, UNSET, Unset
+from ._held import Held
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,112 +21,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("interlock")
 
 NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, lib.ILK_EINTR)
-LAYOUTS = {"plain": lib.ILK_LAYOUT_PLAIN, "redisson": lib.ILK_LAYOUT_REDISSON}
 
 
-class Verbs(NamedTuple):
-    """The C functions of one column."""
-
-    acquire: Callable[..., int]
-    cancel: Callable[..., int]
-    release: Callable[..., int]
-    extend: Callable[..., int]
-    check: Callable[..., int]
-    held: Callable[..., int]
-    remaining_ms: Callable[..., int]
-    fence: Callable[..., int]
-    token: Callable[..., Any]
-    id: Callable[..., int]
-    free: Callable[..., None]
-
-
-class AnyOptions(Protocol):
-    """What a handle of any column is opened with."""
-
-    @property
-    def wait(self) -> float | None:
-        """How long ``with`` and a bare ``acquire()`` wait; None for ever."""
-
-    @property
-    def reentrant(self) -> bool:
-        """Whether acquires may nest."""
-
-    def to_c(self) -> Any:
-        """The same as the column's options in C."""
-
-
-class Options(NamedTuple):
-    """What a handle is opened with; the meaning is in :meth:`Client.lock`."""
-
-    ttl: float
-    wait: float | None
-    renew: bool
-    fair: bool
-    reentrant: bool
-    max_hold: float | None
-    layout: str
-    foreign_poll: float | None
-
-    def to_c(self) -> Any:
-        """The same as an ilk_lock_opts."""
-        if self.layout not in LAYOUTS:
-            known = " or ".join(repr(layout) for layout in LAYOUTS)
-            raise errors.InvalidError(f"layout must be {known}, got {self.layout!r}")
-        opts = ffi.new("ilk_lock_opts *")
-        lib.ilk_lock_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.ttl_ms = _ffi.lease_ms(self.ttl)
-        opts.max_hold_ms = _ffi.lease_ms(self.max_hold, "max_hold")
-        opts.foreign_poll_ms = _ffi.lease_ms(self.foreign_poll, "foreign_poll")
-        opts.layout = LAYOUTS[self.layout]
-        opts.flags = (
-            (0 if self.renew else lib.ILK_LOCK_NO_RENEW)
-            | (0 if self.fair else lib.ILK_LOCK_BARGE)
-            | (lib.ILK_LOCK_REENTRANT if self.reentrant else 0)
-        )
-        return opts
-
-
-def _caller() -> tuple[int, object | None]:
-    """Who calls: the thread (or greenlet), and the asyncio task if there is one."""
-    asyncio = sys.modules.get("asyncio")
-    task = None
-    if asyncio is not None:
-        with contextlib.suppress(RuntimeError):  # no loop runs in this thread
-            task = asyncio.current_task()
-    return threading.get_ident(), task
-
-
-class Lease:
+class Lease(Held):
     """A handle that is acquired, held under a lease, and released.
 
     Thread: one thread at a time; the handle may move between threads, except
     with ``reentrant=True``. ``cancel()`` may be called from any thread.
     """
-
-    _verbs: ClassVar[Verbs]
-    _type: ClassVar[str]
-
-    def __init__(
-        self,
-        client: Client,
-        shown: str,
-        options: AnyOptions,
-        open_handle: Callable[..., int],
-        *names: Any,
-    ) -> None:
-        if options.wait is not None:
-            _ffi.timeout_ms(options.wait, "wait")
-        self._client = client
-        self._shown = shown
-        self._wait = options.wait
-        self._reentrant = options.reentrant
-        self._owner: tuple[int, object | None] | None = None
-        self._depth = 0  # acquires that were not yet released
-        out = ffi.new(f"{self._type} **")
-        _ffi.call(open_handle, out, client._live(), *names, options.to_c())
-        self._handle = ffi.gc(out[0], self._verbs.free)
-        self._err = _ffi.new_error()  # for the two verbs that must be quick
-        client._handles[self.id] = self
 
     def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
         """Take it, waiting for those who asked before.
@@ -186,41 +83,10 @@ class Lease:
         """
         _ffi.call(self._verbs.check, self._live())
 
-    def cancel(self) -> None:
-        """End a wait: a thread inside ``acquire()`` gets CancelledError.
-
-        Blocks: no. Thread: any thread.
-        """
-        _ffi.call(self._verbs.cancel, self._live())
-
-    @property
-    def held(self) -> bool:
-        """Whether it is ours for sure, by the local clock."""
-        return bool(self._verbs.held(self._handle))
-
-    def remaining(self) -> float:
-        """Seconds that it is ours for sure; 0.0 when not held or in doubt."""
-        return float(self._verbs.remaining_ms(self._handle)) / 1000
-
-    @property
-    def fence(self) -> int:
-        """The number of this hold, greater than any before it; 0 before the first."""
-        return int(self._verbs.fence(self._handle))
-
-    @property
-    def token(self) -> str:
-        """The token of this hold; "" before the first."""
-        return _ffi.text(self._verbs.token(self._handle))
-
-    @property
-    def id(self) -> int:
-        """The handle's number in its client; events carry it."""
-        return int(self._verbs.id(self._handle))
-
     @property
     def client(self) -> Client:
         """The client that it was made from."""
-        return self._client
+        return cast("Client", self._client)
 
     def __enter__(self) -> Self:
         depth = self._depth
@@ -253,23 +119,6 @@ class Lease:
         if error is None:
             raise lost
         log.warning("while %s left its block: %s", kind and kind.__name__, lost)
-
-    def __repr__(self) -> str:
-        state = "free"
-        if self.held:
-            state = f"token={self.token[:8]} remaining={self.remaining():.3f}"
-        return f"<interlock.{type(self).__name__} {self._shown} {state}>"
-
-    @property
-    def _noun(self) -> str:
-        return self._type[len("ilk_") :].replace("_", " ")
-
-    def _live(self) -> Any:
-        """The C handle, after its client has noticed a fork."""
-        client = self._client
-        if client._generation != _fork.generation:
-            client._live()
-        return self._handle
 
     def _take(
         self,
@@ -310,33 +159,7 @@ class Lease:
         if not held and self._verbs.held(handle):
             self._verbs.release(handle, ffi.NULL)
 
-    def _unless_lost(self, status: int, err: Any) -> bool:
-        if status == ELOST:
-            return False
-        _ffi.check(status, err)
-        return True
-
     def _drop(self, handle: Any) -> None:
         """Release without a word."""
         self._forget_one()
         self._verbs.release(handle, ffi.NULL)
-
-    def _forget_one(self) -> None:
-        self._depth = max(0, self._depth - 1)
-        if not self._depth:
-            self._owner = None
-
-    def _claim(self) -> None:
-        """With reentrant=True, one thread and task at a time may count."""
-        me = _caller()
-        with _fork.guard:
-            if self._owner is None:
-                self._owner = me
-        self._refuse_stranger(errors.HeldError)
-
-    def _refuse_stranger(self, kind: type[errors.Error]) -> None:
-        if self._owner not in (None, _caller()):
-            raise kind(
-                f"{self._noun} {self._shown} is reentrant and in use by another"
-                " thread or task"
-            )

@@ -6,40 +6,20 @@ A lease for one acquire only, and a hold that moves to another handle.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, ClassVar
+from typing import Callable, ClassVar
 
 from . import _ffi
 from ._core import lib
-from ._ffi import UNSET, Name, Unset
-from ._lease import AnyOptions, Lease
-
-if TYPE_CHECKING:
-    from .client import Client
+from ._ffi import UNSET, Unset
+from ._held import HeldByName
+from ._lease import Lease
 
 
-class Named(Lease):
+class Named(HeldByName, Lease):
     """A handle of one name; its columns are the lock and the semaphore."""
 
     _acquire_ttl: ClassVar[Callable[..., int]]
-    _detach: ClassVar[Callable[..., int]]
     _adopt: ClassVar[Callable[..., int]]
-
-    def __init__(
-        self,
-        client: Client,
-        name: Name,
-        options: AnyOptions,
-        open_handle: Callable[..., int],
-        *more: Any,
-    ) -> None:
-        raw = _ffi.name_bytes(name)
-        super().__init__(client, repr(name), options, open_handle, raw, len(raw), *more)
-        self._name = name
-
-    @property
-    def name(self) -> Name:
-        """The name, as it was given."""
-        return self._name
 
     def acquire(
         self,
@@ -70,28 +50,6 @@ class Named(Lease):
             return self._take(timeout, self._verbs.acquire)
         lease = _ffi.lease_ms(ttl)
         return self._take(timeout, type(self)._acquire_ttl, lease)
-
-    def detach(self) -> str:
-        """Stop renewing and give the hold away; the answer is its token.
-
-        It stays taken until its lease ends; another handle, also in another
-        process, takes it over with :meth:`adopt`.
-
-        >>> donor, heir = client.lock("tape"), client.lock("tape")
-        >>> donor.acquire()
-        True
-        >>> heir.adopt(donor.detach())
-        True
-        >>> donor.held, heir.held, heir.release()
-        (False, True, True)
-
-        Raises: NotOwnedError, LostError. Blocks: no.
-        Thread: one thread at a time.
-        """
-        handle = self._live()
-        _ffi.call(type(self)._detach, handle)
-        self._depth, self._owner = 0, None
-        return self.token
 
     def adopt(self, token: str | bytes) -> bool:
         """Take over a hold by its token; its fence stays.

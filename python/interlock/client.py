@@ -14,15 +14,15 @@ from . import _ffi, _fork, errors
 from . import inspect as _inspect
 from . import lock as _lock
 from . import semaphore as _semaphore
+from ._base import Base
 from ._columns import Columns
-from ._core import ffi, lib
+from ._core import lib
 from ._ffi import Name
-from ._lease import Lease, Options
+from ._held import Options
 from .events import Events
 from .lock import Lock
 from .lock_many import LockMany
 from .rwlock import RWLock
-from .stats import Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -72,7 +72,7 @@ def connect(
     )
 
 
-class Client(Columns):
+class Client(Base, Columns):
     """What :func:`connect` returns; closed by ``close()`` or ``with``.
 
     In a forked child it opens connections and an identity of its own at the
@@ -92,31 +92,15 @@ class Client(Columns):
         embedded: bool = True,
         lazy: bool = False,
     ) -> None:
-        shown = _ffi.c_string(label, "label")
-        replicas = _ffi.c_string(listen, "listen")
-        opts = ffi.new("ilk_client_opts *")
-        lib.ilk_client_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.connect_timeout_ms = _ffi.lease_ms(connect_timeout, "connect_timeout")
-        opts.reply_timeout_ms = _ffi.lease_ms(reply_timeout, "reply_timeout")
-        opts.label = shown
-        opts.listen = replicas
-        if protocol not in (None, 2, 3):
-            raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
-        opts.protocol = protocol or 0
-        opts.flags = (
-            lib.ILK_CLIENT_TICK  # a signal may have come to another thread
-            | (lib.ILK_CLIENT_LAZY if lazy else 0)
-            | (0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED)
-        )
-        if url == "":  # an unset variable, not a wish for a private server
-            raise errors.InvalidError("url is empty")
-        out = ffi.new("ilk_client **")
-        _ffi.call(lib.ilk_client_open, out, _ffi.c_string(url, "url"), opts)
-        self._handle = ffi.gc(out[0], lib.ilk_client_free)
-        self._generation = _fork.generation
-        self._closed = False
-        self._handles: weakref.WeakValueDictionary[int, Lease] = (
-            weakref.WeakValueDictionary()
+        super().__init__(
+            url,
+            label=label,
+            listen=listen,
+            connect_timeout=connect_timeout,
+            reply_timeout=reply_timeout,
+            protocol=protocol,
+            embedded=embedded,
+            lazy=lazy,
         )
         _open_clients.add(self)
 
@@ -130,11 +114,6 @@ class Client(Columns):
         _open_clients.discard(self)
         if self._generation == _fork.generation:  # the parent's stay the parent's
             _ffi.call(lib.ilk_client_close, self._handle)
-
-    @property
-    def closed(self) -> bool:
-        """Whether ``close()`` was called."""
-        return self._closed
 
     def ping(self, timeout: float | None = None) -> bool:
         """Ask the server for a sign of life; True, or an exception.
@@ -287,23 +266,6 @@ class Client(Columns):
         """The client's news, such as a lock that was lost."""
         return Events(self)
 
-    def stats(self) -> Stats:
-        """The client's counters. Blocks: no. Thread: any thread."""
-        raw = ffi.new("ilk_client_stats *")
-        raw.size = ffi.sizeof(raw[0])
-        _ffi.call(lib.ilk_client_get_stats, self._live(), raw)
-        return Stats.from_c(raw)
-
-    @property
-    def id(self) -> str:
-        """The client's identity, 16 hexadecimal digits."""
-        return _ffi.text(lib.ilk_client_id(self._live()))
-
-    @property
-    def url(self) -> str:
-        """The URL in use, without the password."""
-        return _ffi.text(lib.ilk_client_url(self._handle))
-
     def __enter__(self) -> Self:
         return self
 
@@ -314,10 +276,6 @@ class Client(Columns):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        state = " closed" if self._closed else ""
-        return f"<interlock.Client {self.url}{state}>"
 
     def _live(self) -> Any:
         """The C handle; in a forked child it becomes the child's own first."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, _green, errors
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, Name
-from ._lease import NOT_IN_TIME, Lease, Verbs
+from ._held import Verbs
+from ._lease import NOT_IN_TIME, Lease
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -71,7 +71,11 @@ def inspect(client: Client, name: Name) -> Info:
     raw = _ffi.name_bytes(name)
     out = ffi.new("ilk_info **")
     _ffi.call(lib.ilk_inspect, out, client._live(), raw, len(raw))
-    found = ffi.gc(out[0], lib.ilk_info_free)
+    return to_info(name, ffi.gc(out[0], lib.ilk_info_free))
+
+
+def to_info(name: Name, found: Any) -> Info:
+    """What an ilk_info tells. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
     state = STATES[lib.ilk_info_get_state(found)]
     holder = _decode(_string(lib.ilk_info_holder(found, length), length))

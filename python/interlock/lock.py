@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._lease import Options, Verbs
+from ._held import Options, Verbs
 from ._named import Named
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._lease import Lease, Options, Verbs
+from ._held import Options, Verbs
+from ._lease import Lease
 
 if TYPE_CHECKING:
     from .client import Client

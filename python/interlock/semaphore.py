@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._lease import Verbs
+from ._held import Verbs
 from ._named import Named
 
 if TYPE_CHECKING:

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+"""Between the core's operations and an event loop: asyncio's, or trio's.
+
+Starting returns at once; the client's descriptor becomes readable when
+something has happened, :meth:`Driver.drain` fetches what has ended and wakes
+its task. There are no threads and no callbacks from C. What was started in
+one turn of the loop is sent together at its end.
+
+A task that is cancelled ends its operation first and waits for the verdict,
+which is immediate for what waits in line, and at most one answer away for
+what was just asked. So nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import sys
+from types import TracebackType
+from typing import Any, Callable, Protocol
+
+from .. import _ffi, errors
+from .._core import ffi, lib
+from .._ffi import OK
+
+DONE: int = lib.ILK_EVENT_DONE
+
+Undo = Callable[[], None]
+
+
+class Body(Protocol):
+    """The body of an ``async with``, which a loss may cancel."""
+
+    def cancel(self) -> None:
+        """End it."""
+
+    async def leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """True when the exception is that of ``cancel()``, which ends here."""
+
+
+class Gate(Protocol):
+    """Something that one task waits for and the loop opens."""
+
+    def open(self) -> None:
+        """Let everybody through from now on."""
+
+    async def wait(self, timeout: float | None) -> bool:
+        """False when it did not open in time."""
+
+
+class Started:
+    """One operation under way, and who waits for it."""
+
+    __slots__ = ("op", "status", "wake")
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self.status: int | None = None
+        self.wake: Callable[[], None] | None = None
+
+    def free(self) -> None:
+        """Free the operation, unless its object is still looked at."""
+        if self.op is not None:
+            lib.ilk_op_free(self.op)
+            self.op = None
+
+
+class Driver:
+    """What both loops share; one for each client."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._pending: dict[int, Started] = {}
+        self._event = ffi.new("ilk_event *")
+        self._event.size = ffi.sizeof(self._event[0])
+        self._unsent = 0  # started since the last turn
+        self.news: collections.deque[tuple[int, int, int]] = collections.deque(
+            maxlen=1024
+        )
+        self.on_news: Callable[[int, int, int], None] = lambda *_: None
+        out = ffi.new("int *")
+        _ffi.call(lib.ilk_client_event_fd, handle, out)
+        self._fd = int(out[0])
+
+    # ---- what each loop has its own way of ----------------------------------
+
+    def is_current(self) -> bool:
+        """Whether this is the loop that runs."""
+        raise NotImplementedError
+
+    def soon(self) -> None:
+        """Drain once when the tasks that are ready have run."""
+        raise NotImplementedError
+
+    async def wait(self, started: Started, undo: Undo | None) -> None:
+        """Until it has ended; ``undo`` gives back what came too late."""
+        raise NotImplementedError
+
+    def body(self) -> Body:
+        """The current task is in the body of an ``async with``."""
+        raise NotImplementedError
+
+    def gate(self) -> Gate:
+        """Something to wait for."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Watch the descriptor no more."""
+        raise NotImplementedError
+
+    # ---- operations ---------------------------------------------------------
+
+    def start(self, function: Callable[..., int], *args: Any) -> Started:
+        """Start an operation; what fails at once is raised."""
+        if not self.is_current():
+            raise errors.InvalidError("the client belongs to another event loop")
+        out, err = ffi.new("ilk_op **"), _ffi.new_error()
+        status = function(out, *args, err)
+        if status != OK:
+            raise _ffi.failure(status, err)
+        started = Started(out[0])
+        self._pending[lib.ilk_op_id(out[0])] = started
+        self._unsent += 1
+        if self._unsent == 2:  # one alone is sent already
+            self.soon()
+        return started
+
+    def forget(self, function: Callable[..., int], *args: Any) -> None:
+        """Start an operation that nobody waits for."""
+        with contextlib.suppress(errors.Error):
+            started = self.start(function, *args)
+            started.wake = started.free
+
+    async def status(
+        self, function: Callable[..., int], *args: Any, undo: Undo | None = None
+    ) -> tuple[int, errors.Error | None]:
+        """Run an operation that answers a status, and what it stands for."""
+        started = self.start(function, *args)
+        try:
+            await self.wait(started, undo)
+            return self._outcome(started)
+        finally:
+            started.free()
+
+    async def call(self, function: Callable[..., int], *args: Any) -> None:
+        """Run an operation; its failure is raised."""
+        _, failure = await self.status(function, *args)
+        if failure is not None:
+            raise failure
+
+    async def number(self, function: Callable[..., int], *args: Any) -> int:
+        """Run an operation that answers a number."""
+        started = self.start(function, *args)
+        try:
+            await self.wait(started, None)
+            _, failure = self._outcome(started)
+            if failure is not None:
+                raise failure
+            return int(lib.ilk_op_number(started.op))
+        finally:
+            started.free()
+
+    async def finish(
+        self, function: Callable[..., int], *args: Any, undo: Undo | None = None
+    ) -> tuple[Any, int, errors.Error | None]:
+        """Run an operation that answers an object.
+
+        The operation lives as long as the first of what is returned: what a
+        getter of the core takes from it is borrowed.
+        """
+        started = self.start(function, *args)
+        try:
+            await self.wait(started, undo)
+            status, failure = self._outcome(started)
+            op, started.op = ffi.gc(started.op, lib.ilk_op_free), None
+            return op, status, failure
+        finally:
+            started.free()
+
+    def _outcome(self, started: Started) -> tuple[int, errors.Error | None]:
+        status = started.status
+        assert status is not None
+        if status == OK:
+            return OK, None
+        err = _ffi.new_error()
+        lib.ilk_op_status(started.op, err)
+        return status, _ffi.failure(status, err)
+
+    def drain(self) -> None:
+        """Send what was started, fetch what has happened."""
+        event, pending, fetch = self._event, self._pending, lib.ilk_client_next_event
+        self._unsent = 0
+        while fetch(self._handle, event, ffi.NULL) == OK:
+            if event.kind != DONE:
+                self.on_news(event.kind, event.id, event.status)
+                continue
+            started = pending.pop(event.id, None)
+            if started is not None:
+                started.status = event.status
+                if started.wake is not None:
+                    started.wake()
+
+
+class AsyncioBody:
+    """A body in an asyncio task."""
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """End it."""
+        if self._task is not None and not self._cancelled:
+            self._cancelled = True
+            self._task.cancel()
+
+    async def leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """True when the exception is that of ``cancel()``, which ends here."""
+        if not self._cancelled:
+            return False
+        if not isinstance(error, asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)  # it was on its way
+        uncancel = getattr(self._task, "uncancel", None)  # Python 3.11
+        others = uncancel() if uncancel is not None else 0
+        return isinstance(error, asyncio.CancelledError) and not others
+
+
+class AsyncioGate:
+    """Something to wait for in asyncio."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def open(self) -> None:
+        """Let everybody through from now on."""
+        self._event.set()
+
+    async def wait(self, timeout: float | None) -> bool:
+        """False when it did not open in time."""
+        try:
+            await asyncio.wait_for(self._event.wait(), timeout)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+
+class AsyncioDriver(Driver):
+    """On asyncio, or uvloop."""
+
+    def __init__(self, handle: Any) -> None:
+        super().__init__(handle)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._fd, self.drain)
+
+    def is_current(self) -> bool:
+        """Whether this is the loop that runs."""
+        return asyncio._get_running_loop() is self._loop
+
+    def soon(self) -> None:
+        """Drain once when the tasks that are ready have run."""
+        self._loop.call_soon(self.drain)
+
+    def body(self) -> Body:
+        """The current task is in the body of an ``async with``."""
+        return AsyncioBody()
+
+    def gate(self) -> Gate:
+        """Something to wait for."""
+        return AsyncioGate()
+
+    def close(self) -> None:
+        """Watch the descriptor no more."""
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+
+    async def wait(self, started: Started, undo: Undo | None) -> None:
+        """Until it has ended; ``undo`` gives back what came too late."""
+        try:
+            await self._sleep(started)
+        except asyncio.CancelledError:
+            await self._settle(started)
+            if started.status == OK and undo is not None:
+                undo()
+            raise
+
+    async def _sleep(self, started: Started) -> None:
+        future = self._loop.create_future()
+
+        def wake() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        started.wake = wake
+        await future
+
+    async def _settle(self, started: Started) -> None:
+        """Its task is cancelled: end it, and hear how it ended."""
+        if started.status is None:
+            lib.ilk_op_cancel(started.op, ffi.NULL)
+            self.drain()
+        while started.status is None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sleep(started)
+
+
+def current(handle: Any) -> Driver:
+    """A driver for the loop that runs this task."""
+    if "trio" in sys.modules:
+        from . import _trio
+
+        if _trio.runs():
+            return _trio.TrioDriver(handle)
+    try:
+        return AsyncioDriver(handle)
+    except RuntimeError:
+        raise errors.InvalidError("no event loop runs in this thread") from None

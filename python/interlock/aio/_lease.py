@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""The verbs of every handle that holds a lease: acquire, release, ``async with``."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, cast
+
+from .. import _ffi, errors
+from .._core import lib
+from .._ffi import ELOST, OK, UNSET, Unset
+from .._held import Held, HeldByName
+from ._driver import Body
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .client import Client
+
+log = logging.getLogger("interlock")
+
+NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT)
+
+
+class Starts(NamedTuple):
+    """The C functions that start what the column's verbs wait for."""
+
+    acquire: Callable[..., int]
+    release: Callable[..., int]
+    extend: Callable[..., int]
+    check: Callable[..., int]
+
+
+class Lease(Held):
+    """A handle that is acquired, held under a lease, and released.
+
+    It belongs to no task: whoever has the object may release it. One task at
+    a time may use it.
+    """
+
+    _starts: ClassVar[Starts]
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._bodies: list[Body] = []
+        self._lost: errors.Error | None = None
+
+    @property
+    def client(self) -> Client:
+        """The client that it was made from."""
+        return cast("Client", self._client)
+
+    async def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
+        """As in :mod:`interlock`. A task that is cancelled holds nothing."""
+        return await self._take(timeout)
+
+    async def release(self) -> bool:
+        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        handle = self._live()
+        if self._reentrant:
+            self._refuse_stranger(errors.NotOwnedError)
+        try:
+            status, failure = await self.client._driver.status(
+                self._starts.release, handle
+            )
+        finally:
+            self._forget_one()
+        return self._kept(status, failure)
+
+    async def extend(self, ttl: float | None = None) -> bool:
+        """As in :mod:`interlock`."""
+        lease = _ffi.lease_ms(ttl)
+        return self._kept(
+            *await self.client._driver.status(self._starts.extend, self._live(), lease)
+        )
+
+    async def check(self) -> None:
+        """As in :mod:`interlock`."""
+        await self.client._driver.call(self._starts.check, self._live())
+
+    async def __aenter__(self) -> Self:
+        if not await self.acquire():
+            raise errors.TimeoutError(
+                f"{self._noun} {self._shown} was not acquired within {self._wait} s"
+            )
+        self._lost = None
+        self._bodies.append(self.client._driver.body())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ours = await self._bodies.pop().leave(kind, error, trace)
+        lost = await self._give_up() if self._depth else None
+        if ours and lost is None:
+            lost = self._lost
+        if lost is None:
+            return
+        if error is None or ours:
+            raise lost
+        log.warning("while %s left its block: %s", kind and kind.__name__, lost)
+
+    async def _give_up(self) -> errors.Error | None:
+        """Release at the end of a block, or why it could not be."""
+        try:
+            if await self.release():
+                return None
+            return errors.LostError(f"{self._noun} {self._shown} was lost inside")
+        except errors.Error as failure:
+            return failure
+
+    async def _take(self, timeout: float | Unset | None, *more: Any) -> bool:
+        limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
+        handle = self._live()
+        if self._reentrant:
+            self._claim()
+        try:
+            status, failure = await self.client._driver.status(
+                self._starts.acquire, handle, limit, *more, undo=self._undo
+            )
+        finally:
+            if not self._depth:
+                self._owner = None
+        if status == OK:
+            self._depth = self._depth + 1 if self._reentrant else 1
+            return True
+        if status in NOT_IN_TIME:
+            return False
+        assert failure is not None
+        raise failure
+
+    def _undo(self) -> None:
+        """The task was cancelled as it was granted: nobody holds it."""
+        self.client._driver.forget(self._starts.release, self._handle)
+
+    def _kept(self, status: int, failure: errors.Error | None) -> bool:
+        if failure is not None and status != ELOST:
+            raise failure
+        return status == OK
+
+    def _told(self, failure: errors.Error) -> None:
+        """An event says that it was lost: what is done under it ends."""
+        self._lost = failure
+        for body in self._bodies:
+            body.cancel()
+
+
+class Named(HeldByName, Lease):
+    """A handle of one name; its columns are the lock and the semaphore."""
+
+    _adopt: ClassVar[Callable[..., int]]
+
+    async def acquire(
+        self,
+        timeout: float | Unset | None = UNSET,
+        *,
+        ttl: float | None = None,
+    ) -> bool:
+        """As in :mod:`interlock`. A task that is cancelled holds nothing."""
+        return await self._take(timeout, _ffi.lease_ms(ttl))
+
+    async def adopt(self, token: str | bytes) -> bool:
+        """As in :mod:`interlock`."""
+        raw = _ffi.name_bytes(token, "token")
+        handle = self._live()
+        if self._reentrant:
+            self._claim()
+        try:
+            status, failure = await self.client._driver.status(
+                type(self)._adopt, handle, raw, len(raw)
+            )
+            if status == OK:
+                self._depth = 1
+        finally:
+            if not self._depth:
+                self._owner = None
+        return self._kept(status, failure)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The lock of many readers or one writer, for tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._core import lib
+from .._ffi import Name
+from .lock import Lock
+
+if TYPE_CHECKING:
+    from .._held import Options
+    from .client import Client
+
+
+class RWLock:
+    """As :class:`interlock.RWLock`; its two locks are awaited."""
+
+    def __init__(self, client: Client, name: Name, options: Options) -> None:
+        self._read = Lock(client, name, options, lib.ilk_rwlock_read_open)
+        self._write = Lock(client, name, options, lib.ilk_rwlock_write_open)
+
+    @property
+    def name(self) -> Name:
+        """The name, as it was given."""
+        return self._read.name
+
+    @property
+    def read(self) -> Lock:
+        """The handle that shares the name with other readers."""
+        return self._read
+
+    @property
+    def write(self) -> Lock:
+        """The handle that has the name alone."""
+        return self._write
+
+    def __repr__(self) -> str:
+        return f"<interlock.aio.RWLock {self.name!r}>"
