@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi
 from ._core import ffi, lib
@@ -56,19 +56,18 @@ class Lock(Named):
         super().__init__(client, name, options, open_handle)
 
 
-def break_lock(client: Client, name: Name, token: str | bytes | None) -> bool:
-    """See :meth:`Client.break_lock`."""
+def breaking(name: Name, token: str | bytes | None) -> tuple[Any, ...]:
+    """What ilk_lock_break() takes behind the client. Thread: any thread."""
     raw = _ffi.name_bytes(name)
     mark = None if token is None else _ffi.name_bytes(token, "token")
+    length = 0 if mark is None else len(mark)
+    return raw, len(raw), ffi.NULL if mark is None else mark, length
+
+
+def break_lock(client: Client, name: Name, token: str | bytes | None) -> bool:
+    """See :meth:`Client.break_lock`."""
     err = _ffi.new_error()
-    status: int = lib.ilk_lock_break(
-        client._live(),
-        raw,
-        len(raw),
-        ffi.NULL if mark is None else mark,
-        0 if mark is None else len(mark),
-        err,
-    )
+    status: int = lib.ilk_lock_break(client._live(), *breaking(name, token), err)
     if status == lib.ILK_ENOTOWNER:
         return False
     _ffi.check(status, err)

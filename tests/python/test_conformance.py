@@ -8,6 +8,7 @@ that name with these bytes behind it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import interlock
 import pytest
+from awaited import Face, OneTask
 from conformance_queue import QueueLines, open_queue
 from support import ReplyError
 
@@ -51,8 +53,8 @@ def unescape(raw):
 class Case:
     """The handles and names of one case, and a method for each statement."""
 
-    def __init__(self, client, server):
-        self.client, self.server = client, server
+    def __init__(self, face, client, server):
+        self.face, self.client, self.server = face, client, server
         self.unique = f"p{os.getpid()}.{uuid.uuid4().hex[:8]}.".encode()
         self.names, self.handles, self.observers = {}, {}, {}
 
@@ -180,7 +182,7 @@ class Case:
             assert plain(calls[verb]()) == wanted
 
     def await_several(self, word, ms, words, wanted):
-        wait = {b"any": interlock.wait_any, b"both": interlock.wait_all}[word]
+        wait = {b"any": self.face.wait_any, b"both": self.face.wait_all}[word]
         signals = [self.handles[one] for one in words]
         came = lambda: wait(signals, ms / 1000) is not None  # noqa: E731
         self.expect(wanted, came, "ILK_ETIMEOUT")
@@ -298,11 +300,22 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("lines", read_table(TABLE))
-def test_conformance(client, server, lines):
-    case = Case(client, server)
-    assert lines
+@pytest.fixture(params=["blocking", "awaited"])
+def face(request):
+    """The package's two faces run the same table."""
+    if request.param == "blocking":
+        yield Face()
+        return
+    with contextlib.closing(OneTask()) as task:
+        yield Face(task)
 
-    for where, text in lines:
-        print(where, text.decode("utf-8", "backslashreplace"))
-        case.run(text)
+
+@pytest.mark.parametrize("lines", read_table(TABLE))
+def test_conformance(face, url, server, lines):
+    with contextlib.closing(face.connect(url)) as client:
+        case = Case(face, client, server)
+        assert lines
+
+        for where, text in lines:
+            print(where, text.decode("utf-8", "backslashreplace"))
+            case.run(text)

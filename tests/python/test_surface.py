@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
 import importlib
 import logging
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import interlock
 import pytest
+from interlock import aio
 from interlock._core import lib
 
 PACKAGE = Path(interlock.__file__).parent
@@ -60,6 +62,8 @@ def test_the_core_is_generated_from_all_the_headers():
 def test_examples_in_docstrings_run(module, client, url):
     found = importlib.import_module(module)
     extra = {"client": client, "url": url, "connect": interlock.connect}
+    if module.startswith("interlock.aio"):
+        extra.update(asyncio=asyncio, aio=aio, connect=aio.connect)
 
     failed, _ = doctest.testmod(
         found,

@@ -14,9 +14,93 @@ lock that nobody holds. What needs no server (``held``, ``remaining()``,
 
 from __future__ import annotations
 
+from .. import errors
+from ..election import Leader, Leadership
+from ..errors import (
+    AuthError,
+    BrokenError,
+    BusyError,
+    CancelledError,
+    ClosedError,
+    ClusterError,
+    ConnectionError,
+    DiffersError,
+    Error,
+    ForkedError,
+    HeldError,
+    InterruptedError,
+    InvalidError,
+    LostError,
+    NoQuorumError,
+    NotOwnedError,
+    OutOfMemoryError,
+    ReplyError,
+    ServerBusyError,
+    ServerError,
+    ServerLoadingError,
+    ServerMemoryError,
+    ServerReadOnlyError,
+    StaleError,
+    SystemCallError,
+    TimeoutError,
+    UnknownOutcomeError,
+    WrongTypeError,
+)
+from ..events import Event
+from ..inspect import Info, Waiter
+from ..queue import QueueInfo
+from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
+from ..stats import Stats
+from ..sticky import StickyState
 from .client import Client, connect
 from .events import Events
 from .lock import Lock
 from .rwlock import RWLock
 
-__all__ = ["Client", "Events", "Lock", "RWLock", "connect"]
+__all__ = [
+    "AuthError",
+    "BrokenError",
+    "BusyError",
+    "CancelledError",
+    "Client",
+    "ClosedError",
+    "ClusterError",
+    "ConnectionError",
+    "DiffersError",
+    "Error",
+    "Event",
+    "Events",
+    "ForkedError",
+    "HeldError",
+    "Info",
+    "InterruptedError",
+    "InvalidError",
+    "Leader",
+    "Leadership",
+    "Lock",
+    "LostError",
+    "NoQuorumError",
+    "NotOwnedError",
+    "OutOfMemoryError",
+    "PermitHolder",
+    "PermitWaiter",
+    "QueueInfo",
+    "RWLock",
+    "ReplyError",
+    "SemaphoreInfo",
+    "ServerBusyError",
+    "ServerError",
+    "ServerLoadingError",
+    "ServerMemoryError",
+    "ServerReadOnlyError",
+    "StaleError",
+    "Stats",
+    "StickyState",
+    "SystemCallError",
+    "TimeoutError",
+    "UnknownOutcomeError",
+    "Waiter",
+    "WrongTypeError",
+    "connect",
+    "errors",
+]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _ffi, _fork, errors
 from .. import inspect as _inspect
+from .. import lock as _lock
 from .._base import Base
 from .._core import lib
 from .._ffi import Name
 from .._held import Options
 from ..events import KINDS
 from . import _driver
-from . import lock as _lock
 from ._columns import Columns
 from ._lease import Lease
 from .events import Events, News
@@ -129,9 +129,14 @@ class Client(Base, Columns):
             raise failure
         return _inspect.to_info(name, lib.ilk_op_info(op))
 
-    async def break_lock(self, name: Name, *, token: str | bytes | None = None) -> bool:
+    async def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
         """As :meth:`interlock.Client.break_lock`."""
-        return await _lock.break_lock(self, name, token)
+        status, failure = await self._driver.status(
+            lib.ilk_lock_break_start, self._live(), *_lock.breaking(name, token)
+        )
+        if failure is not None and status != lib.ILK_ENOTOWNER:
+            raise failure
+        return failure is None
 
     def events(self) -> Events:
         """The client's news, such as a lock that was lost."""

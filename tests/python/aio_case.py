@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Tests of the asynchronous face run on every loop that it is said to run on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import anyio
+import pytest
+
+LOOPS = {
+    "asyncio": ("asyncio", {}),
+    "uvloop": ("asyncio", {"use_uvloop": True}),
+    "trio": ("trio", {}),
+}
+
+
+def run_on(loop, function, *args, **more):
+    """Run an async function to its end on asyncio, uvloop or trio."""
+    backend, options = LOOPS[loop]
+    call = functools.partial(function, *args, **more)
+    return anyio.run(call, backend=backend, backend_options=options)
+
+
+def on_every_loop(function):
+    """Make an async test a test for each loop; its fixtures stay the same."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    @functools.wraps(function)
+    def test(loop, **fixtures):
+        run_on(loop, function, **fixtures)
+
+    loop = inspect.Parameter("loop", inspect.Parameter.KEYWORD_ONLY)
+    known = inspect.signature(function).parameters.values()
+    test.__signature__ = inspect.Signature([*known, loop])
+    return test
+
+
+async def until(condition, seconds=5.0):
+    """Wait until an async function answers something true."""
+    with anyio.fail_after(seconds):
+        while not await condition():
+            await anyio.sleep(0.005)
+
+
+async def until_waiting(client, name, count):
+    """Wait until so many stand in line for a name."""
+
+    async def there():
+        return (await client.inspect(name)).waiting == count
+
+    await until(there)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""The lock for tasks: whose it is, what a cancelled task leaves, what a loss does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+import anyio
+import interlock
+import pytest
+import redis.asyncio
+from aio_case import on_every_loop, until, until_waiting
+from interlock import aio
+
+
+@on_every_loop
+async def test_a_lock_is_taken_and_given_up(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, ttl=10)
+        assert await lock.acquire()
+        assert lock.held and 9 < lock.remaining() <= 10 and lock.fence > 0
+        assert (await client.inspect(name)).holder == lock.token
+        assert await lock.extend(20)
+        assert 19 < lock.remaining() <= 20
+        await lock.check()
+        assert await lock.release()
+        assert not lock.held
+        with pytest.raises(interlock.NotOwnedError):
+            await lock.release()
+
+
+@on_every_loop
+async def test_who_tries_or_waits_in_vain_is_told(url, name):
+    async with aio.connect(url) as client, client.lock(name):
+        second = client.lock(name, wait=0.05)
+        assert not await second.acquire(0)
+        began = time.monotonic()
+        assert not await second.acquire(0.1)
+        assert time.monotonic() - began >= 0.1
+        with pytest.raises(interlock.TimeoutError, match="within 0.05 s"):
+            async with second:
+                pass
+        assert (await client.inspect(name)).waiting == 0
+
+
+@on_every_loop
+async def test_a_hundred_tasks_hold_it_one_after_the_other(url, name):
+    order, inside = [], 0
+
+    async def sell(client, number):
+        nonlocal inside
+        async with client.lock(name) as lock:
+            inside += 1
+            assert inside == 1
+            await anyio.sleep(0)
+            order.append((lock.fence, number))
+            inside -= 1
+
+    async with aio.connect(url) as client, anyio.create_task_group() as group:
+        for number in range(100):
+            group.start_soon(sell, client, number)
+
+    assert len(order) == 100
+    assert [fence for fence, _ in order] == sorted({fence for fence, _ in order})
+
+
+@on_every_loop
+async def test_a_thousand_waits_share_three_connections(url, name):
+    async with aio.connect(url) as client:
+        holder = client.lock(name)
+        await holder.acquire()
+        entered = 0
+
+        async def wait():
+            nonlocal entered
+            async with client.lock(name, renew=False):
+                entered += 1
+
+        async with anyio.create_task_group() as group:
+            for _ in range(1000):
+                group.start_soon(wait)
+            await until_waiting(client, name, 1000)
+            assert client.stats().connections <= 3
+            await holder.release()
+        assert entered == 1000
+        assert (await client.inspect(name)).state == "free"
+
+
+@on_every_loop
+async def test_a_handle_does_one_thing_at_a_time(url, name):
+    async with aio.connect(url) as client, client.lock(name):
+        second = client.lock(name)
+        async with anyio.create_task_group() as group:
+            group.start_soon(second.acquire)
+            await until_waiting(client, name, 1)
+            with pytest.raises(interlock.HeldError, match="in use"):
+                await second.acquire()
+            group.cancel_scope.cancel()
+
+
+# ---- cancelling -------------------------------------------------------------
+
+
+@on_every_loop
+async def test_a_task_cancelled_in_line_leaves_no_place_behind(url, name):
+    async with aio.connect(url) as client, client.lock(name):
+        for _ in range(20):
+            lock = client.lock(name)
+            async with anyio.create_task_group() as group:
+                group.start_soon(lock.acquire)
+                await until_waiting(client, name, 1)
+                group.cancel_scope.cancel()
+            assert (await client.inspect(name)).waiting == 0
+            assert not lock.held
+
+
+@on_every_loop
+async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
+    """Held and granted while it is cancelled: after it nobody holds."""
+    async with aio.connect(url) as client:
+        for step in range(60):
+            lock, holder = client.lock(name), client.lock(name)
+            if step % 2:
+                await holder.acquire()
+            async with anyio.create_task_group() as group:
+
+                async def take(lock=lock):
+                    await lock.acquire()
+                    with anyio.CancelScope(shield=True):
+                        await lock.release()
+
+                group.start_soon(take)
+                await anyio.sleep(step * 0.00005)
+                if step % 2:
+                    await holder.release()
+                group.cancel_scope.cancel()
+
+            async def is_free():
+                return (await client.inspect(name)).state == "free"
+
+            await until(is_free)
+            assert (await client.inspect(name)).waiting == 0
+
+
+@on_every_loop
+async def test_a_timeout_around_acquire_leaves_nothing_behind(url, name):
+    async with aio.connect(url) as client, client.lock(name):
+        lock = client.lock(name)
+        with anyio.move_on_after(0.05) as scope:
+            await lock.acquire()
+        assert scope.cancelled_caught
+        assert not await lock.acquire(0)  # the handle is free again
+        assert (await client.inspect(name)).waiting == 0
+
+
+@on_every_loop
+async def test_a_release_that_is_cancelled_is_done(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name)
+        await lock.acquire()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await lock.release()
+        assert not lock.held
+        assert await client.lock(name).acquire(1)
+
+
+def test_asyncio_tasks_may_be_cancelled_again_and_again(url, name):
+    async def main():
+        async with aio.connect(url) as client, client.lock(name):
+            lock = client.lock(name)
+            task = asyncio.create_task(lock.acquire())
+            await until_waiting(client, name, 1)
+            for _ in range(3):
+                task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await client.inspect(name)).waiting == 0
+
+    asyncio.run(main())
+
+
+# ---- whose it is ------------------------------------------------------------
+
+
+@on_every_loop
+async def test_another_task_may_release_what_one_acquired(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name)
+        async with anyio.create_task_group() as group:
+            group.start_soon(lock.acquire)
+        assert lock.held
+        async with anyio.create_task_group() as group:
+            group.start_soon(lock.release)
+        assert not lock.held
+
+
+def test_a_late_release_touches_nobodys_lock_while_redis_pys_does(server, name):
+    """Two tasks share one lock object; the first one's lease has run out."""
+
+    async def theirs():
+        conn = redis.asyncio.Redis(unix_socket_path=server.socket)
+        lock = redis.asyncio.lock.Lock(conn, name, timeout=0.1)
+        await lock.acquire()
+        await asyncio.sleep(0.15)  # the first task works for too long
+        assert await lock.acquire()  # the second one takes it
+        with contextlib.suppress(redis.exceptions.LockError):
+            await lock.release()  # the first one: late
+        held = await conn.exists(name)
+        await conn.aclose()
+        return held
+
+    async def ours():
+        async with aio.connect(server.unix_url) as client:
+            lock = client.lock(name, ttl=0.1, renew=False)
+            await lock.acquire()
+            await asyncio.sleep(0.15)
+            second = client.lock(name)
+            assert await second.acquire()
+            assert not await lock.release()
+            held = second.held and (await client.inspect(name)).state == "held"
+            await second.release()
+        return held
+
+    assert not asyncio.run(theirs())
+    assert asyncio.run(ours())
+
+
+@on_every_loop
+async def test_two_tasks_cannot_both_own_one_handle(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name)
+        await lock.acquire()
+        with pytest.raises(interlock.HeldError):
+            await lock.acquire()
+        assert await lock.release()
+
+
+@on_every_loop
+async def test_a_reentrant_lock_counts_for_one_task(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, reentrant=True)
+        async with lock, lock, anyio.create_task_group() as group:
+
+            async def intrude():
+                with pytest.raises(interlock.HeldError, match="another"):
+                    await lock.acquire()
+
+            group.start_soon(intrude)
+        assert not lock.held
+
+
+@on_every_loop
+async def test_a_hold_moves_to_another_handle(url, name):
+    async with aio.connect(url) as client:
+        donor, heir = client.lock(name), client.lock(name)
+        await donor.acquire()
+        assert await heir.adopt(donor.detach())
+        assert not donor.held and heir.held
+        assert await heir.release()
+        assert not await heir.adopt("gone")
+
+
+@on_every_loop
+async def test_readers_share_and_a_writer_is_alone(url, name):
+    async with aio.connect(url) as client:
+        table, other = client.rwlock(name), client.rwlock(name)
+        async with table.read, other.read:
+            assert (await client.inspect(name)).readers == 2
+            assert not await other.write.acquire(0)
+        async with table.write:
+            assert not await other.read.acquire(0)
+
+
+# ---- losing it --------------------------------------------------------------
+
+
+@on_every_loop
+async def test_a_loss_cancels_the_body_and_raises(url, name):
+    reached = False
+    async with aio.connect(url) as client:
+        with pytest.raises(interlock.LostError):
+            async with client.lock(name, ttl=0.3):
+                assert await client.break_lock(name)
+                await anyio.sleep(10)
+                reached = True
+        assert not reached
+        await anyio.sleep(0)  # the task goes on, uncancelled
+        assert await client.ping()
+
+
+@on_every_loop
+async def test_a_body_that_ends_before_it_hears_of_the_loss_raises_too(url, name):
+    async with aio.connect(url) as client:
+        with pytest.raises(interlock.LostError, match="lost inside"):
+            async with client.lock(name, ttl=10):
+                assert await client.break_lock(name)
+        await anyio.sleep(0)
+
+
+@on_every_loop
+async def test_what_the_body_raises_is_not_hidden_by_a_loss(url, name, caplog):
+    async with aio.connect(url) as client:
+        with pytest.raises(KeyError):
+            async with client.lock(name):
+                assert await client.break_lock(name)
+                raise KeyError("work")
+    assert "lost inside" in caplog.text
+
+
+@on_every_loop
+async def test_a_cancel_from_outside_stays_one_although_the_lock_was_lost(url, name):
+    async with aio.connect(url) as client:
+        with anyio.CancelScope() as scope:
+            async with client.lock(name, ttl=10):
+                await client.break_lock(name)
+                scope.cancel()
+                await anyio.sleep(10)
+        assert scope.cancelled_caught
