@@ -3,9 +3,6 @@
 #include "election.h"
 
 #include "alloc.h"
-#include "run.h"
-
-#include <string.h>
 
 static ilk_status no_election(ilk_error *err)
 {
@@ -14,34 +11,11 @@ static ilk_status no_election(ilk_error *err)
 
 /* ---- campaigning -------------------------------------------------------- */
 
-/* Whether it leads, which may be all that there is to find out. */
-static ilk_status look(ilk_election *election, int *out_leads, ilk_error *err)
-{
-    ilk_status st = ilk__hold_enter(&election->hold, err);
-
-    if (st)
-        return st;
-    *out_leads = ilk__hold_held(&election->hold);
-    ilk__hold_leave(&election->hold);
-    return ILK_OK;
-}
-
 ilk_status ilk_election_campaign(ilk_election *election, int64_t timeout_ms,
                                  ilk_error *err)
 {
-    int leads = 0;
-    ilk_status st;
-
-    if (!election)
-        return no_election(err);
-    st = look(election, &leads, err);
-    if (st || leads)
-        return st;
-    st = ilk__hold_acquire(&election->hold, timeout_ms, 0, err);
-    if (st == ILK_OK)
-        ilk__events_push(&election->hold.client->desk->events,
-                         ILK_EVENT_LEADERSHIP_WON, election->hold.id, ILK_OK);
-    return st;
+    return election ? ilk__hold_acquire(&election->hold, timeout_ms, 0, err)
+                    : no_election(err);
 }
 
 ilk_status ilk_election_cancel(ilk_election *election, ilk_error *err)
@@ -67,17 +41,54 @@ ilk_status ilk_election_check(ilk_election *election, ilk_error *err)
     return election ? ilk__hold_check(&election->hold, err) : no_election(err);
 }
 
+ilk_status ilk_election_campaign_start(ilk_op **out, ilk_election *election,
+                                       int64_t timeout_ms, ilk_error *err)
+{
+    return election ? ilk__hold_acquire_start(out, &election->hold, timeout_ms,
+                                              0, err)
+                    : ilk__op_none(out, no_election(err));
+}
+
+ilk_status ilk_election_resign_start(ilk_op **out, ilk_election *election,
+                                     ilk_error *err)
+{
+    return election ? ilk__hold_release_start(out, &election->hold, err)
+                    : ilk__op_none(out, no_election(err));
+}
+
+ilk_status ilk_election_renew_start(ilk_op **out, ilk_election *election,
+                                    int64_t ttl_ms, ilk_error *err)
+{
+    return election ? ilk__hold_extend_start(out, &election->hold, ttl_ms, err)
+                    : ilk__op_none(out, no_election(err));
+}
+
+ilk_status ilk_election_check_start(ilk_op **out, ilk_election *election,
+                                    ilk_error *err)
+{
+    return election ? ilk__hold_check_start(out, &election->hold, err)
+                    : ilk__op_none(out, no_election(err));
+}
+
 /* ---- publishing --------------------------------------------------------- */
+
+typedef struct proclaiming {
+    ilk__verb verb;
+    ilk_election *election;
+    const void *from; /* the caller's, until it has begun */
+    char *value;      /* the handle's when it is heard */
+    size_t value_len;
+} proclaiming;
 
 static void ask_proclaim(ilk__op *op)
 {
-    const ilk_election *election = op->subject;
-    const ilk__hold *hold = &election->hold;
+    const proclaiming *self = op->subject;
+    const ilk__hold *hold = &self->election->hold;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, hold->keys, hold->key_count);
     ilk__command_add(command, hold->lease.token, hold->lease.token_len);
-    ilk__command_add(command, election->value, election->value_len);
+    ilk__command_add(command, self->value, self->value_len);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }
 
@@ -94,51 +105,75 @@ static const ilk__op_type election_proclaim = {
     .ask = ask_proclaim,
     .reply = proclaimed};
 
-/* The new value is the handle's while it is asked for, and if it is heard. */
-static ilk_status proclaim(ilk_election *election, char *value, size_t len,
-                           ilk_error *err)
+static void heard(ilk__verb *verb, ilk_status status)
 {
-    ilk__hold *hold = &election->hold;
-    char *former = election->value;
-    size_t former_len = election->value_len;
-    ilk_status st;
+    proclaiming *self = (proclaiming *)verb;
+    ilk_election *election = self->election;
+    char *unused = self->value;
 
-    election->value = value;
-    election->value_len = len;
-    st = ilk__ask(hold->client, &election_proclaim, election,
-                  hold->client->opts.reply_timeout_ms, err);
-    if (st == ILK_ELOST)
-        ilk__lease_lose(&hold->lease);
-    if (st) {
-        election->value = former;
-        election->value_len = former_len;
-        former = value;
+    if (status == ILK_OK) {
+        unused = election->value;
+        election->value = self->value;
+        election->value_len = self->value_len;
+    } else if (status == ILK_ELOST) {
+        ilk__lease_lose(&election->hold.lease);
     }
-    ilk__free(former);
-    return st;
+    ilk__free(unused);
+    ilk__hold_end(&election->hold, verb, status);
+}
+
+static void begin_proclaim(ilk__verb *verb)
+{
+    proclaiming *self = (proclaiming *)verb;
+    ilk__hold *hold = &self->election->hold;
+    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = ilk__election_check_value(self->from, self->value_len, verb->err);
+    if (st == ILK_OK)
+        st = ilk__lease_check(&hold->lease, verb->err);
+    if (st == ILK_OK) {
+        self->value =
+            ilk__memdup(self->value_len ? self->from : "", self->value_len);
+        if (!self->value)
+            st = ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
+    }
+    if (st)
+        ilk__hold_end(hold, verb, st);
+    else
+        ilk__verb_ask(verb, &election_proclaim, self, ilk__verb_patience(verb),
+                      heard);
 }
 
 ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                                  size_t value_len, ilk_error *err)
 {
-    ilk_status st;
-    char *copy;
+    proclaiming self = {.verb = {.handle = election},
+                        .election = election,
+                        .from = value,
+                        .value_len = value_len};
 
-    if (!election)
-        return no_election(err);
-    st = ilk__hold_enter_verb(&election->hold, err);
-    if (st)
-        return st;
-    st = ilk__election_check_value(value, value_len, err);
-    if (st == ILK_OK)
-        st = ilk__lease_check(&election->hold.lease, err);
-    if (st == ILK_OK) {
-        copy = ilk__memdup(value_len ? value : "", value_len);
-        st = copy ? proclaim(election, copy, value_len, err)
-                  : ilk__fail(err, ILK_ENOMEM, "out of memory");
-    }
-    ilk__hold_leave(&election->hold);
-    return st;
+    return election ? ilk__verb_run(&self.verb, election->hold.client,
+                                    begin_proclaim, err)
+                    : no_election(err);
+}
+
+ilk_status ilk_election_proclaim_start(ilk_op **out, ilk_election *election,
+                                       const void *value, size_t value_len,
+                                       ilk_error *err)
+{
+    proclaiming self = {.verb = {.handle = election},
+                        .election = election,
+                        .from = value,
+                        .value_len = value_len};
+
+    return election
+               ? ilk__verb_start(out, &self.verb, sizeof self,
+                                 election->hold.client, begin_proclaim, err)
+               : ilk__op_none(out, no_election(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

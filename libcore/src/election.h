@@ -12,7 +12,7 @@
 
 #include "hold.h"
 
-#include <interlock/election.h>
+#include <interlock/election_leader.h>
 
 enum {
     ILK__ELECTION_KEYS = 6, /* leader, fence, wait, live, value, seen */
@@ -44,10 +44,17 @@ struct ilk_leader {
 ilk_status ilk__election_check_value(const void *value, size_t len,
                                      ilk_error *err);
 
+/* The name, inside the handle's keys. */
+void ilk__election_name(const ilk_election *election, const char **out,
+                        size_t *out_len);
+
 /* Build a finding of an answer: election_leader's, or as much of it as
  * election_observe tells. ILK_ENOMEM leaves nothing. */
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err);
+
+/* What a verb found. */
+void ilk__leader_answer(ilk__verb *verb, ilk_leader *leader);
 
 /* desk->unclaimed: a leadership that nobody waits for goes to the next. */
 void ilk__election_unclaimed(ilk__desk *desk, const ilk__letter *letter);

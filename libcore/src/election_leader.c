@@ -2,7 +2,6 @@
 /* election_leader.c -- who leads: asking for it, and what was found. */
 #include "alloc.h"
 #include "election.h"
-#include "run.h"
 
 #include <string.h>
 
@@ -82,18 +81,20 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
 
 /* ---- asking ------------------------------------------------------------- */
 
+/* It asks about the name, so the handle may be freed meanwhile. */
 typedef struct looking {
-    const ilk_election *election;
+    ilk__verb verb;
+    const ilk_election *election; /* the caller's, until it has begun */
+    ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk_leader *found;
 } looking;
 
 static void ask(ilk__op *op)
 {
     const looking *self = op->subject;
-    const ilk__hold *hold = &self->election->hold;
 
-    ilk__script_begin(&op->command, op->type->script, hold->keys,
-                      hold->key_count);
+    ilk__script_begin(&op->command, op->type->script, self->keys,
+                      ILK__ELECTION_KEYS);
     ilk__command_add_int(&op->command, ILK__LEADER_LISTED);
 }
 
@@ -111,6 +112,40 @@ static const ilk__op_type election_leader = {.name = "election_leader",
                                              .ask = ask,
                                              .reply = found};
 
+static void end(looking *self, ilk_status status)
+{
+    ilk__keys_free(self->keys, ILK__ELECTION_KEYS);
+    if (status)
+        ilk_leader_free(self->found);
+    else
+        ilk__leader_answer(&self->verb, self->found);
+    ilk__verb_end(&self->verb, status);
+}
+
+static void looked(ilk__verb *verb, ilk_status status)
+{
+    end((looking *)verb, status);
+}
+
+static void begin(ilk__verb *verb)
+{
+    looking *self = (looking *)verb;
+    const char *name;
+    size_t name_len;
+    ilk_status st = ilk__client_enter(verb->client, verb->err);
+
+    if (st == ILK_OK) {
+        ilk__election_name(self->election, &name, &name_len);
+        st = ilk__keys_make(self->keys, ilk__election_key_kinds,
+                            ILK__ELECTION_KEYS, name, name_len, verb->err);
+    }
+    if (st)
+        end(self, st);
+    else
+        ilk__verb_ask(verb, &election_leader, self, ilk__verb_patience(verb),
+                      looked);
+}
+
 ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
                                ilk_error *err)
 {
@@ -122,12 +157,38 @@ ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
     *out = NULL;
     if (!election)
         return ilk__fail(err, ILK_EINVAL, "election must not be NULL");
-    st = ilk__client_enter(election->hold.client, err);
-    if (st == ILK_OK)
-        st = ilk__ask(election->hold.client, &election_leader, &self,
-                      election->hold.client->opts.reply_timeout_ms, err);
-    *out = self.found;
+    st = ilk__verb_run(&self.verb, election->hold.client, begin, err);
+    *out = self.verb.result.object;
     return st;
+}
+
+ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
+                                     ilk_error *err)
+{
+    looking self = {.election = election};
+
+    if (!election)
+        return ilk__op_none(
+            out, ilk__fail(err, ILK_EINVAL, "election must not be NULL"));
+    return ilk__verb_start(out, &self.verb, sizeof self, election->hold.client,
+                           begin, err);
+}
+
+/* ---- answering ---------------------------------------------------------- */
+
+static void dispose(void *leader)
+{
+    ilk_leader_free(leader);
+}
+
+void ilk__leader_answer(ilk__verb *verb, ilk_leader *leader)
+{
+    ilk__verb_answer(verb, leader, dispose);
+}
+
+const ilk_leader *ilk_op_leader(ilk_op *op)
+{
+    return ilk__op_object(op, dispose);
 }
 
 /* ---- getters ------------------------------------------------------------ */

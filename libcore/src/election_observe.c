@@ -13,7 +13,6 @@
 #include "alloc.h"
 #include "clock.h"
 #include "election.h"
-#include "run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,8 +106,7 @@ ilk_status ilk_election_observe(ilk_observer **out, ilk_election *election,
     if (!observer)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     observer->vacant = (flags & ILK_OBSERVE_VACANT) != 0;
-    ilk__side_key_name(election->hold.keys[0].data, election->hold.keys[0].len,
-                       ilk__election_key_kinds[0], &name, &name_len);
+    ilk__election_name(election, &name, &name_len);
     st = ilk__hold_open(&observer->hold, election->hold.client, &observer_kind,
                         &opts, name, name_len, err);
     if (st) {
@@ -127,34 +125,17 @@ void ilk_observer_free(ilk_observer *observer)
     ilk__free(observer);
 }
 
+static ilk_status no_observer(ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL, "observer must not be NULL");
+}
+
 ilk_status ilk_observer_cancel(ilk_observer *observer, ilk_error *err)
 {
-    if (!observer)
-        return ilk__fail(err, ILK_EINVAL, "observer must not be NULL");
-    return ilk__hold_cancel(&observer->hold, err);
+    return observer ? ilk__hold_cancel(&observer->hold, err) : no_observer(err);
 }
 
 /* ---- the next change ---------------------------------------------------- */
-
-static ilk_status next(ilk_observer *observer, int64_t timeout_ms,
-                       ilk_error *err)
-{
-    ilk_client *client = observer->hold.client;
-    ilk__waiter *waiter = &observer->hold.waiter;
-    int once = timeout_ms == 0;
-    int64_t limit =
-        client->opts.connect_timeout_ms + client->opts.reply_timeout_ms;
-    ilk__op op;
-    ilk_status st;
-
-    waiter->lease_ms = ILK__REFRESH_MS; /* it never holds: none to look for */
-    waiter->once = once;
-    ilk__op_init(&op, &election_observe, waiter,
-                 ilk__deadline(once ? limit : timeout_ms), err);
-    st = ilk__run(client, &op, &waiter->parker);
-    ilk__op_free(&op);
-    return st;
-}
 
 static void remember(ilk_observer *observer, const ilk_leader *found)
 {
@@ -168,24 +149,78 @@ static void remember(ilk_observer *observer, const ilk_leader *found)
                  observer->term);
 }
 
+typedef struct observing {
+    ilk__verb verb;
+    ilk_observer *observer;
+    int64_t timeout_ms;
+} observing;
+
+static void told(ilk__verb *verb, ilk_status status)
+{
+    ilk_observer *observer = ((observing *)verb)->observer;
+
+    if (status == ILK_OK) {
+        remember(observer, observer->found);
+        ilk__leader_answer(verb, observer->found);
+    } else {
+        ilk_leader_free(observer->found);
+    }
+    observer->found = NULL;
+    ilk__hold_end(&observer->hold, verb, status);
+}
+
+/* It never holds: the lease in its entry is only to be there. */
+static void begin_next(ilk__verb *verb)
+{
+    const observing *self = (observing *)verb;
+    ilk__hold *hold = &self->observer->hold;
+    const ilk_client_opts *opts = &verb->client->opts;
+    int once = self->timeout_ms == 0;
+    int64_t limit = opts->connect_timeout_ms + opts->reply_timeout_ms;
+    ilk_status st = ilk__hold_enter(hold, verb->err);
+
+    if (st)
+        ilk__verb_end(verb, st);
+    else
+        ilk__hold_await(verb, hold,
+                        ilk__deadline(once ? limit : self->timeout_ms), once,
+                        ILK__REFRESH_MS, told);
+}
+
+static void give_up(ilk__verb *verb)
+{
+    ilk__waiter_cancel(&((observing *)verb)->observer->hold.waiter);
+}
+
+static observing observing_of(ilk_observer *observer, int64_t timeout_ms)
+{
+    return (observing){.verb = {.handle = observer, .give_up = give_up},
+                       .observer = observer,
+                       .timeout_ms = timeout_ms};
+}
+
 ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
                              int64_t timeout_ms, ilk_error *err)
 {
+    observing self = observing_of(observer, timeout_ms);
     ilk_status st;
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
     if (!observer)
-        return ilk__fail(err, ILK_EINVAL, "observer must not be NULL");
-    st = ilk__hold_enter(&observer->hold, err);
-    if (st)
-        return st;
-    st = next(observer, timeout_ms, err);
-    if (st == ILK_OK)
-        remember(observer, observer->found);
-    *out = observer->found;
-    observer->found = NULL;
-    ilk__hold_leave(&observer->hold);
+        return no_observer(err);
+    st = ilk__verb_run(&self.verb, observer->hold.client, begin_next, err);
+    *out = self.verb.result.object;
     return st;
+}
+
+ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
+                                   int64_t timeout_ms, ilk_error *err)
+{
+    observing self = observing_of(observer, timeout_ms);
+
+    return observer ? ilk__verb_start(out, &self.verb, sizeof self,
+                                      observer->hold.client, begin_next, err)
+                    : ilk__op_none(out, no_observer(err));
 }

@@ -67,6 +67,8 @@ static const ilk__hold_kind candidate = {
     .cancel = &election_cancel,
     .release = &election_resign,
     .waits_as = 'e',
+    .taken_event = ILK_EVENT_LEADERSHIP_WON,
+    .stays = 1,
     .extend_keys = {0, 1, 4},
     .extend_key_count = 3,
     .bind = set_prefix,
@@ -194,6 +196,15 @@ void ilk_election_free(ilk_election *election)
     ilk__hold_close(&election->hold);
     ilk__free(election->value);
     ilk__free(election);
+}
+
+void ilk__election_name(const ilk_election *election, const char **out,
+                        size_t *out_len)
+{
+    const ilk__bytes *key = &election->hold.keys[0];
+
+    ilk__side_key_name(key->data, key->len, ilk__election_key_kinds[0], out,
+                       out_len);
 }
 
 /* ---- news --------------------------------------------------------------- */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* guard.c -- a value in Redis that refuses writes with an older fence. */
 #include "alloc.h"
-#include "keys.h"
-#include "run.h"
+#include "client.h"
+#include "loop.h"
 
 #include <interlock/guard.h>
 
 #include <string.h>
 
-enum { VALUE_MAX = 1024 * 1024 };
+enum { VALUE_MAX = 1024 * 1024, GUARD_KEYS = 2 };
 #define FENCE_MAX (INT64_C(1) << 53)
 
 struct ilk_value {
@@ -18,10 +18,13 @@ struct ilk_value {
 };
 
 typedef struct guarding {
-    ilk__bytes keys[2]; /* of the value, and of its fence */
+    ilk__verb verb;
+    const ilk__op_type *type;
+    const void *key, *value; /* the caller's, until it has begun */
+    size_t key_len, value_len;
     int64_t fence;
-    const void *value;
-    size_t value_len;
+    ilk__bytes keys[GUARD_KEYS]; /* of the value, and of its fence */
+    char *written;
     ilk_value *found;
 } guarding;
 
@@ -31,11 +34,11 @@ static void ask(ilk__op *op)
 {
     const guarding *self = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, self->keys, 2);
+    ilk__script_begin(&op->command, op->type->script, self->keys, GUARD_KEYS);
     if (op->type->script != ILK__SCRIPT_GUARD_REMOVE)
         ilk__command_add_int(&op->command, self->fence);
     if (op->type->script == ILK__SCRIPT_GUARD_SET)
-        ilk__command_add(&op->command, self->value, self->value_len);
+        ilk__command_add(&op->command, self->written, self->value_len);
 }
 
 static ilk__act was_stale(ilk__op *op, const ilk__reply *reply)
@@ -97,26 +100,27 @@ static const ilk__op_type guard_remove = {.name = "guard_remove",
                                           .ask = ask,
                                           .reply = was_removed};
 
-static ilk_status run(ilk_client *client, const ilk__op_type *type,
-                      guarding *self, const void *key, size_t key_len,
-                      ilk_error *err)
-{
-    ilk_status st = ilk__client_enter(client, err);
+/* ---- the verb ----------------------------------------------------------- */
 
-    if (st == ILK_OK)
-        st = ilk__name_check(key, key_len, "key", err);
-    if (st)
-        return st;
-    self->keys[0].data = ilk__memdup(key, key_len);
-    self->keys[0].len = key_len;
-    if (!self->keys[0].data)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = ilk__side_key(&self->keys[1], "guard", key, key_len, err);
-    if (st == ILK_OK)
-        st = ilk__ask(client, type, self, client->opts.reply_timeout_ms, err);
-    ilk__free(self->keys[0].data);
-    ilk__free(self->keys[1].data);
-    return st;
+static void dispose(void *value)
+{
+    ilk_value_free(value);
+}
+
+static void end(guarding *self, ilk_status status)
+{
+    ilk__keys_free(self->keys, GUARD_KEYS);
+    ilk__free(self->written);
+    if (status)
+        ilk_value_free(self->found);
+    else
+        ilk__verb_answer(&self->verb, self->found, dispose);
+    ilk__verb_end(&self->verb, status);
+}
+
+static void answered(ilk__verb *verb, ilk_status status)
+{
+    end((guarding *)verb, status);
 }
 
 static ilk_status check_fence(int64_t fence, ilk_error *err)
@@ -127,56 +131,136 @@ static ilk_status check_fence(int64_t fence, ilk_error *err)
                      (long long)fence);
 }
 
+static ilk_status check(const guarding *self, ilk_error *err)
+{
+    ilk_status st = check_fence(self->fence, err);
+
+    if (st == ILK_OK && self->value_len > VALUE_MAX)
+        st = ilk__fail(err, ILK_EINVAL,
+                       "value must have at most %d bytes, got %zu", VALUE_MAX,
+                       self->value_len);
+    if (st == ILK_OK && !self->value && self->value_len)
+        st = ilk__fail(err, ILK_EINVAL, "value must not be NULL");
+    if (st == ILK_OK)
+        st = ilk__client_enter(self->verb.client, err);
+    return st ? st : ilk__name_check(self->key, self->key_len, "key", err);
+}
+
+static int make_room(guarding *self)
+{
+    if (self->type == &guard_set) {
+        self->written =
+            ilk__memdup(self->value_len ? self->value : "", self->value_len);
+        return self->written != NULL;
+    }
+    if (self->type == &guard_get) {
+        self->found = ilk__calloc(1, sizeof *self->found);
+        return self->found != NULL;
+    }
+    return 1;
+}
+
+static ilk_status prepare(guarding *self, ilk_error *err)
+{
+    static const char *const kinds[GUARD_KEYS] = {NULL, "guard"};
+    ilk_status st = check(self, err);
+
+    if (st == ILK_OK)
+        st = ilk__keys_make(self->keys, kinds, GUARD_KEYS, self->key,
+                            self->key_len, err);
+    if (st == ILK_OK && !make_room(self))
+        st = ilk__fail(err, ILK_ENOMEM, "out of memory");
+    return st;
+}
+
+static void begin(ilk__verb *verb)
+{
+    guarding *self = (guarding *)verb;
+    ilk_status st = prepare(self, verb->err);
+
+    if (st)
+        end(self, st);
+    else
+        ilk__verb_ask(verb, self->type, self, ilk__verb_patience(verb),
+                      answered);
+}
+
 /* ---- verbs -------------------------------------------------------------- */
+
+static guarding setting(const void *key, size_t key_len, int64_t fence,
+                        const void *value, size_t value_len)
+{
+    return (guarding){.type = &guard_set,
+                      .key = key,
+                      .key_len = key_len,
+                      .fence = fence,
+                      .value = value,
+                      .value_len = value_len};
+}
 
 ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
                          int64_t fence, const void *value, size_t value_len,
                          ilk_error *err)
 {
-    guarding self = {
-        .fence = fence, .value = value ? value : "", .value_len = value_len};
-    ilk_status st = check_fence(fence, err);
+    guarding self = setting(key, key_len, fence, value, value_len);
 
-    if (st)
-        return st;
-    if (value_len > VALUE_MAX)
-        return ilk__fail(err, ILK_EINVAL,
-                         "value must have at most %d bytes, got %zu", VALUE_MAX,
-                         value_len);
-    if (!value && value_len)
-        return ilk__fail(err, ILK_EINVAL, "value must not be NULL");
-    return run(client, &guard_set, &self, key, key_len, err);
+    return ilk__verb_run(&self.verb, client, begin, err);
+}
+
+ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
+                               const void *key, size_t key_len, int64_t fence,
+                               const void *value, size_t value_len,
+                               ilk_error *err)
+{
+    guarding self = setting(key, key_len, fence, value, value_len);
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
 }
 
 ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
                          size_t key_len, int64_t fence, ilk_error *err)
 {
-    guarding self = {.fence = fence};
+    guarding self = {
+        .type = &guard_get, .key = key, .key_len = key_len, .fence = fence};
     ilk_status st;
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = check_fence(fence, err);
-    if (st)
-        return st;
-    self.found = ilk__calloc(1, sizeof *self.found);
-    if (!self.found)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = run(client, &guard_get, &self, key, key_len, err);
-    if (st)
-        ilk_value_free(self.found);
-    else
-        *out = self.found;
+    st = ilk__verb_run(&self.verb, client, begin, err);
+    *out = self.verb.result.object;
     return st;
+}
+
+ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
+                               const void *key, size_t key_len, int64_t fence,
+                               ilk_error *err)
+{
+    guarding self = {
+        .type = &guard_get, .key = key, .key_len = key_len, .fence = fence};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
 }
 
 ilk_status ilk_guard_remove(ilk_client *client, const void *key, size_t key_len,
                             ilk_error *err)
 {
-    guarding self = {0};
+    guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
 
-    return run(client, &guard_remove, &self, key, key_len, err);
+    return ilk__verb_run(&self.verb, client, begin, err);
+}
+
+ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
+                                  const void *key, size_t key_len,
+                                  ilk_error *err)
+{
+    guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+}
+
+const ilk_value *ilk_op_value(ilk_op *op)
+{
+    return ilk__op_object(op, dispose);
 }
 
 const char *ilk_value_data(const ilk_value *value, size_t *out_len)

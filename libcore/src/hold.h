@@ -54,6 +54,8 @@ typedef struct ilk__hold_kind {
     ilk__lease_kind lease; /* noun, event of a loss, how to extend */
     char waits_as;         /* kind of its entries in the waiting list */
     int barges;            /* has no order to keep */
+    int32_t taken_event;   /* tells that it was taken; 0: nothing does */
+    int stays; /* to take it again is no fault, and no second hold */
 
     /* The thing's keys: kinds of side keys, NULL being the name itself.
        None: the column sets hold->keys before it opens. */

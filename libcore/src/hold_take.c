@@ -65,10 +65,17 @@ static void take(ilk__acquiring *self)
                         self->ttl_ms, taken_in_line);
 }
 
+/* Told once the handle is free: who hears of it may be another thread. */
 static void keep(ilk__acquiring *self)
 {
-    ilk__hold_keep(self->hold, self->ttl_ms);
-    ilk__hold_end(self->hold, &self->verb, ILK_OK);
+    ilk__hold *hold = self->hold;
+    ilk_event_kind told = (ilk_event_kind)hold->kind->taken_event;
+    int64_t id = hold->id;
+
+    ilk__hold_keep(hold, self->ttl_ms);
+    ilk__hold_end(hold, &self->verb, ILK_OK);
+    if (told)
+        ilk__events_push(&self->verb.client->desk->events, told, id, ILK_OK);
 }
 
 /* Without an answer it is held, for as long as granted. */
@@ -112,6 +119,8 @@ void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
 
 static ilk_status nest(ilk__hold *hold, ilk_error *err)
 {
+    if (hold->kind->stays)
+        return ILK_OK;
     if (!hold->opts.reentrant)
         return ilk__fail(err, ILK_EHELD, "the handle holds already");
     hold->depth++;

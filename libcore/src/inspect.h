@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.h -- looking at a lock's name, as a part of a verb. */
+/* inspect.h -- looking at a name, as a verb or as a part of one. */
 #ifndef ILK__INSPECT_H
 #define ILK__INSPECT_H
 
 #include "info.h"
 #include "lock.h"
 
+/* Subject of inspecting operations. */
 typedef struct ilk__inspecting {
-    ilk__bytes keys[ILK__LOCK_KEYS]; /* the caller's */
+    ilk__bytes keys[ILK__LOCK_KEYS]; /* the caller's; no column has more */
     ilk_info *info;                  /* found; to be freed, whatever came out */
 } ilk__inspecting;
 
+/* What a column looks at, and its question. */
+typedef struct ilk__sight {
+    const char *const *key_kinds;
+    size_t key_count;
+    const ilk__op_type *inspect;
+} ilk__sight;
+
+/* The verb, run or started. */
+ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
+                        const ilk__sight *sight, const void *name,
+                        size_t name_len, ilk_error *err);
+ilk_status ilk__inspect_start(ilk_op **out, ilk_client *client,
+                              const ilk__sight *sight, const void *name,
+                              size_t name_len, ilk_error *err);
+
+/* For a lock's name, inside a verb. */
 void ilk__inspect_ask(ilk__verb *verb, ilk__inspecting *inspecting,
                       ilk__verb_then *then);
 

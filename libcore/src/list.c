@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* list.c -- finding names by the key that each kind has while in use. */
 #include "alloc.h"
-#include "keys.h"
-#include "run.h"
+#include "client.h"
+#include "loop.h"
 
-#include <interlock/inspect.h>
+#include <interlock/list.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +35,26 @@ struct ilk_list {
     size_t count, room;
 };
 
-typedef struct scanning {
-    ilk_list *list;
-    const struct kind *kind;
-    char pattern[ILK_NAME_MAX + 32];
+/* The forms a side key can have; see keys.h. */
+static const struct form {
+    const char *open, *close;
+} forms[] = {{":{", "}"}, {"=", ""}, {"~", ""}};
+
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+/* One walk for each kind and form, each of several questions. */
+typedef struct listing {
+    ilk__verb verb;
+    const void *from; /* the caller's, until it has begun */
+    char pattern[ILK_NAME_MAX];
     size_t pattern_len;
+    uint32_t kinds;
+    ilk_list *list;
+    size_t kind, form; /* of this walk */
+    char glob[ILK_NAME_MAX + 32];
+    size_t glob_len;
     char cursor[24];
-} scanning;
+} listing;
 
 static ilk_status add(ilk_list *list, int32_t kind, const char *name,
                       size_t len)
@@ -66,19 +79,20 @@ static ilk_status add(ilk_list *list, int32_t kind, const char *name,
 
 static void ask(ilk__op *op)
 {
-    const scanning *self = op->subject;
+    const listing *self = op->subject;
 
     ilk__command_add_str(&op->command, "SCAN");
     ilk__command_add_str(&op->command, self->cursor);
     ilk__command_add_str(&op->command, "MATCH");
-    ilk__command_add(&op->command, self->pattern, self->pattern_len);
+    ilk__command_add(&op->command, self->glob, self->glob_len);
     ilk__command_add_str(&op->command, "COUNT");
     ilk__command_add_int(&op->command, 1000);
 }
 
 static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
 {
-    scanning *self = op->subject;
+    listing *self = op->subject;
+    const struct kind *kind = &kinds_known[self->kind];
     const ilk__reply *keys;
 
     if (reply->type != ILK__REPLY_ARRAY || reply->count != 2
@@ -94,9 +108,8 @@ static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
         size_t len;
 
         if (key->type == ILK__REPLY_STR
-            && ilk__side_key_name(key->str, key->len, self->kind->key, &name,
-                                  &len)
-            && add(self->list, self->kind->bit, name, len))
+            && ilk__side_key_name(key->str, key->len, kind->key, &name, &len)
+            && add(self->list, kind->bit, name, len))
             return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
     }
     return ilk__op_done(op, ILK_OK);
@@ -107,34 +120,6 @@ static const ilk__op_type scan = {.name = "scan",
                                   .reads = 1,
                                   .ask = ask,
                                   .reply = scanned};
-
-/* One walk for each form a side key can have; see keys.h. */
-static ilk_status walk(ilk_client *client, scanning *self, const char *open,
-                       const char *pattern, size_t pattern_len,
-                       const char *close, ilk_error *err)
-{
-    ilk__buf glob = {0};
-    ilk_status st = ILK_OK;
-
-    if (ilk__buf_add(&glob, "ilk:", 4)
-        || ilk__buf_add(&glob, self->kind->key, strlen(self->kind->key))
-        || ilk__buf_add(&glob, open, strlen(open))
-        || ilk__buf_add(&glob, pattern, pattern_len)
-        || ilk__buf_add(&glob, close, strlen(close)))
-        st = ilk__fail(err, ILK_ENOMEM, "out of memory");
-    if (st == ILK_OK) {
-        self->pattern_len = ilk__buf_len(&glob);
-        memcpy(self->pattern, ilk__buf_data(&glob), self->pattern_len);
-        memcpy(self->cursor, "0", 2);
-    }
-    ilk__buf_free(&glob);
-    while (st == ILK_OK) {
-        st = ilk__ask(client, &scan, self, client->opts.reply_timeout_ms, err);
-        if (strcmp(self->cursor, "0") == 0)
-            break;
-    }
-    return st;
-}
 
 static int in_byte_order(const void *a, const void *b)
 {
@@ -162,61 +147,136 @@ static void sort_and_unite(ilk_list *list)
     list->count = kept;
 }
 
-static ilk_status walk_kind(ilk_client *client, scanning *self,
-                            const char *pattern, size_t len, ilk_error *err)
-{
-    ilk_status st = walk(client, self, ":{", pattern, len, "}", err);
+/* ---- the verb ----------------------------------------------------------- */
 
-    if (st == ILK_OK)
-        st = walk(client, self, "=", pattern, len, "", err);
-    if (st == ILK_OK)
-        st = walk(client, self, "~", pattern, len, "", err);
-    return st;
+static void dispose(void *list)
+{
+    ilk_list_free(list);
 }
 
-static ilk_status check(ilk_list **out, ilk_client *client, uint32_t kinds,
-                        size_t pattern_len, ilk_error *err)
+static void end(listing *self, ilk_status status)
+{
+    if (status) {
+        ilk_list_free(self->list);
+    } else {
+        sort_and_unite(self->list);
+        ilk__verb_answer(&self->verb, self->list, dispose);
+    }
+    ilk__verb_end(&self->verb, status);
+}
+
+static void put(listing *self, const char *text, size_t len)
+{
+    memcpy(self->glob + self->glob_len, text, len);
+    self->glob_len += len;
+}
+
+static void begin_walk(listing *self)
+{
+    const char *key = kinds_known[self->kind].key;
+    const struct form *form = &forms[self->form];
+
+    self->glob_len = 0;
+    put(self, "ilk:", 4);
+    put(self, key, strlen(key));
+    put(self, form->open, strlen(form->open));
+    put(self, self->pattern, self->pattern_len);
+    put(self, form->close, strlen(form->close));
+    memcpy(self->cursor, "0", 2);
+}
+
+/* The first that is wanted, from this one on. */
+static size_t wanted_kind(const listing *self, size_t kind)
+{
+    while (kind < KINDS && !(self->kinds & (uint32_t)kinds_known[kind].bit))
+        kind++;
+    return kind;
+}
+
+/* The next form, or the next kind; 0 when all is walked. */
+static int go_on(listing *self)
+{
+    if (++self->form == FORMS) {
+        self->form = 0;
+        self->kind = wanted_kind(self, self->kind + 1);
+    }
+    if (self->kind == KINDS)
+        return 0;
+    begin_walk(self);
+    return 1;
+}
+
+static void walked(ilk__verb *verb, ilk_status status)
+{
+    listing *self = (listing *)verb;
+    int over = status != ILK_OK;
+
+    if (status == ILK_OK && strcmp(self->cursor, "0") == 0)
+        over = !go_on(self);
+    if (over)
+        end(self, status);
+    else
+        ilk__verb_ask(verb, &scan, self, ilk__verb_patience(verb), walked);
+}
+
+static ilk_status prepare(listing *self, ilk_error *err)
 {
     const uint32_t all = (1u << KINDS) - 1;
+    ilk_status st;
 
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    if (kinds & ~all)
+    if (self->kinds & ~all)
         return ilk__fail(err, ILK_EINVAL, "unknown kinds 0x%x",
-                         (unsigned)(kinds & ~all));
-    if (pattern_len > ILK_NAME_MAX)
+                         (unsigned)(self->kinds & ~all));
+    if (self->pattern_len > ILK_NAME_MAX)
         return ilk__fail(err, ILK_EINVAL,
                          "pattern must have at most %d bytes, got %zu",
-                         ILK_NAME_MAX, pattern_len);
-    return ilk__client_enter(client, err);
+                         ILK_NAME_MAX, self->pattern_len);
+    st = ilk__client_enter(self->verb.client, err);
+    if (st)
+        return st;
+    self->list = ilk__calloc(1, sizeof *self->list);
+    if (!self->list)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    memcpy(self->pattern, self->from, self->pattern_len);
+    if (!self->kinds)
+        self->kinds = all;
+    return ILK_OK;
+}
+
+static void begin(ilk__verb *verb)
+{
+    listing *self = (listing *)verb;
+    ilk_status st = prepare(self, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    self->kind = wanted_kind(self, 0);
+    begin_walk(self);
+    ilk__verb_ask(verb, &scan, self, ilk__verb_patience(verb), walked);
+}
+
+static listing listing_of(uint32_t kinds, const void *pattern,
+                          size_t pattern_len)
+{
+    return (listing){.kinds = kinds,
+                     .from = pattern ? pattern : "*",
+                     .pattern_len = pattern ? pattern_len : 1};
 }
 
 ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
                                uint32_t kinds, const void *pattern,
                                size_t pattern_len, ilk_error *err)
 {
-    scanning self;
-    ilk_status st = check(out, client, kinds, pattern ? pattern_len : 1, err);
+    listing self = listing_of(kinds, pattern, pattern_len);
+    ilk_status st;
 
-    if (st)
-        return st;
-    self.list = ilk__calloc(1, sizeof *self.list);
-    if (!self.list)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    for (size_t i = 0; i < KINDS && st == ILK_OK; i++) {
-        self.kind = &kinds_known[i];
-        if (!kinds || kinds & (uint32_t)self.kind->bit)
-            st = walk_kind(client, &self, pattern ? pattern : "*",
-                           pattern ? pattern_len : 1, err);
-    }
-    if (st) {
-        ilk_list_free(self.list);
-        return st;
-    }
-    sort_and_unite(self.list);
-    *out = self.list;
-    return ILK_OK;
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    st = ilk__verb_run(&self.verb, client, begin, err);
+    *out = self.verb.result.object;
+    return st;
 }
 
 ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
@@ -226,6 +286,22 @@ ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
     return ilk_list_open_kinds(out, client, ILK_KIND_LOCK, pattern, pattern_len,
                                err);
 }
+
+ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client, uint32_t kinds,
+                               const void *pattern, size_t pattern_len,
+                               ilk_error *err)
+{
+    listing self = listing_of(kinds, pattern, pattern_len);
+
+    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+}
+
+const ilk_list *ilk_op_list(ilk_op *op)
+{
+    return ilk__op_object(op, dispose);
+}
+
+/* ---- getters ------------------------------------------------------------ */
 
 int32_t ilk_list_kind(const ilk_list *list, size_t index)
 {

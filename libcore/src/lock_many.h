@@ -15,6 +15,9 @@ struct ilk_lock_many {
     char token[ILK__TOKEN_LEN + 1];
     size_t taken;            /* of an acquire that goes name by name */
     int64_t lease_ms, fence; /* of one that got all at once */
+    /* of one that failed, while it is told that all is given back */
+    ilk__giving giving;
+    ilk_status ending;
 };
 
 /* lock_many_take.c: all the names, or none. A signal leaves it parked. */

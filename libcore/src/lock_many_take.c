@@ -101,21 +101,48 @@ static const ilk__op_type many_give_back = {
  * Told, not asked: the caller's time may be over, and what is not undone here
  * is not renewed any more.
  */
-void ilk__lock_many_give_back(ilk__hold *hold)
+static ilk__giving prepare_give_back(ilk_lock_many *many)
 {
-    ilk_lock_many *many = (ilk_lock_many *)hold;
-    ilk__giving giving = {.at = {.line = &hold->line},
-                          .kind = hold->kind,
-                          .hold = hold,
-                          .token = many->token,
-                          .token_len = ILK__TOKEN_LEN};
-
     for (size_t i = 0; i < many->count; i++) {
         ilk__waiter_cancel(&many->locks[i]->hold.waiter);
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
-    hold->parked = 0;
+    many->hold.parked = 0;
+    return (ilk__giving){.at = {.line = &many->hold.line},
+                         .kind = many->hold.kind,
+                         .hold = &many->hold,
+                         .token = many->token,
+                         .token_len = ILK__TOKEN_LEN};
+}
+
+void ilk__lock_many_give_back(ilk__hold *hold)
+{
+    ilk__giving giving = prepare_give_back((ilk_lock_many *)hold);
+
     (void)ilk__ask(hold->client, &many_give_back, &giving, 0, NULL);
+}
+
+static ilk_lock_many *many_of(const ilk__verb *verb)
+{
+    return (ilk_lock_many *)((const ilk__acquiring *)verb)->hold;
+}
+
+static void ended(ilk__verb *verb, ilk_status status)
+{
+    (void)status;
+    ilk__hold_taken((ilk__acquiring *)verb, many_of(verb)->ending);
+}
+
+/* As a step of the verb, so that it follows on the same connection what the
+ * verb has asked and not heard of. */
+static void end_without(ilk__verb *verb, ilk_status ending)
+{
+    ilk_lock_many *many = many_of(verb);
+
+    many->ending = ending;
+    many->giving = prepare_give_back(many);
+    ilk__verb_ask(verb, &many_give_back, &many->giving, 0, ended);
+    ilk__verb_hush(verb);
 }
 
 /* ---- one after the other ------------------------------------------------ */
@@ -131,21 +158,18 @@ static void keep_taken(ilk_lock_many *many, int64_t hold_end)
     }
 }
 
-static ilk_lock_many *many_of(const ilk__verb *verb)
-{
-    return (ilk_lock_many *)((const ilk__acquiring *)verb)->hold;
-}
-
 /* A signal leaves what is taken, and the place in line, for a while. */
 static void end_each(ilk__verb *verb, ilk_status status)
 {
     ilk_lock_many *many = many_of(verb);
 
-    if (status == ILK_EINTR) {
+    if (status && status != ILK_EINTR) {
+        end_without(verb, status);
+        return;
+    }
+    if (status) {
         many->hold.parked = 1;
         keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
-    } else if (status) {
-        ilk__lock_many_give_back(&many->hold);
     }
     ilk__hold_taken((ilk__acquiring *)verb, status);
 }
@@ -253,8 +277,9 @@ static void took_at_once(ilk__verb *verb, ilk_status status)
         return;
     }
     if (status && status != ILK_EBUSY)
-        ilk__lock_many_give_back(&many->hold);
-    ilk__hold_taken(self, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+        end_without(verb, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+    else
+        ilk__hold_taken(self, status);
 }
 
 /* Until when the first answer may take. */
@@ -294,8 +319,7 @@ void ilk__lock_many_take(ilk__acquiring *self)
     } else if (!self->once) {
         take_each(self);
     } else { /* taken up to look once */
-        ilk__lock_many_give_back(&many->hold);
-        ilk__hold_taken(self, ilk__fail(self->verb.err, ILK_EBUSY, "%s",
-                                        ilk_strerror(ILK_EBUSY)));
+        end_without(&self->verb, ilk__fail(self->verb.err, ILK_EBUSY, "%s",
+                                           ilk_strerror(ILK_EBUSY)));
     }
 }

@@ -40,6 +40,9 @@ ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
                            ilk_client *client, ilk__verb_begin *begin,
                            ilk_error *err);
 
+/* There is no operation, for there is no handle; the status. */
+ilk_status ilk__op_none(ilk_op **out, ilk_status status);
+
 /* What a done operation answered, if it is of this kind; borrowed. */
 void *ilk__op_object(ilk_op *op, void (*dispose)(void *object));
 

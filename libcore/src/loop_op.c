@@ -274,6 +274,13 @@ ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
     return st;
 }
 
+ilk_status ilk__op_none(ilk_op **out, ilk_status status)
+{
+    if (out)
+        *out = NULL;
+    return status;
+}
+
 /* ---- ending early ------------------------------------------------------- */
 
 void ilk__op_cancel(ilk__loop *loop, ilk_op *op)

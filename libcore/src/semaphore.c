@@ -64,6 +64,48 @@ ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore, const void *token,
                      : no_semaphore(err);
 }
 
+/* ---- started ------------------------------------------------------------ */
+
+ilk_status ilk_semaphore_acquire_start(ilk_op **out, ilk_semaphore *semaphore,
+                                       int64_t timeout_ms, int64_t ttl_ms,
+                                       ilk_error *err)
+{
+    return semaphore ? ilk__hold_acquire_start(out, &semaphore->hold,
+                                               timeout_ms, ttl_ms, err)
+                     : ilk__op_none(out, no_semaphore(err));
+}
+
+ilk_status ilk_semaphore_release_start(ilk_op **out, ilk_semaphore *semaphore,
+                                       ilk_error *err)
+{
+    return semaphore ? ilk__hold_release_start(out, &semaphore->hold, err)
+                     : ilk__op_none(out, no_semaphore(err));
+}
+
+ilk_status ilk_semaphore_extend_start(ilk_op **out, ilk_semaphore *semaphore,
+                                      int64_t ttl_ms, ilk_error *err)
+{
+    return semaphore
+               ? ilk__hold_extend_start(out, &semaphore->hold, ttl_ms, err)
+               : ilk__op_none(out, no_semaphore(err));
+}
+
+ilk_status ilk_semaphore_check_start(ilk_op **out, ilk_semaphore *semaphore,
+                                     ilk_error *err)
+{
+    return semaphore ? ilk__hold_check_start(out, &semaphore->hold, err)
+                     : ilk__op_none(out, no_semaphore(err));
+}
+
+ilk_status ilk_semaphore_adopt_start(ilk_op **out, ilk_semaphore *semaphore,
+                                     const void *token, size_t token_len,
+                                     ilk_error *err)
+{
+    return semaphore ? ilk__hold_adopt_start(out, &semaphore->hold, token,
+                                             token_len, err)
+                     : ilk__op_none(out, no_semaphore(err));
+}
+
 /* ---- the limit ---------------------------------------------------------- */
 
 typedef struct limiting {
@@ -164,7 +206,7 @@ ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
     return semaphore
                ? ilk__verb_start(out, &self.verb, sizeof self,
                                  semaphore->hold.client, begin_set_limit, err)
-               : no_semaphore(err);
+               : ilk__op_none(out, no_semaphore(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphore_inspect.c -- looking at a semaphore: who holds, who waits. */
 #include "alloc.h"
-#include "info.h"
-#include "run.h"
+#include "inspect.h"
 #include "semaphore.h"
 
 #include <string.h>
@@ -22,14 +21,9 @@ enum {
 /* ... and of each holder, behind AT_FIRST. */
 enum { OF_TOKEN, OF_WHO, OF_PERMITS, OF_FENCE, OF_SINCE, OF_TTL, OF_ALL };
 
-typedef struct inspecting {
-    ilk__bytes keys[ILK__SEMAPHORE_KEYS];
-    ilk_info *info;
-} inspecting;
-
 static void ask(ilk__op *op)
 {
-    const inspecting *self = op->subject;
+    const ilk__inspecting *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__SEMAPHORE_KEYS);
@@ -103,7 +97,7 @@ static int copy_lists(ilk_info *info, const ilk__reply *reply)
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 {
-    inspecting *self = op->subject;
+    ilk__inspecting *self = op->subject;
     ilk_info *info = self->info;
 
     if (!is_well_formed(reply))
@@ -127,30 +121,20 @@ static const ilk__op_type semaphore_inspect = {
     .ask = ask,
     .reply = inspected};
 
+static const ilk__sight sight = {.key_kinds = ilk__semaphore_key_kinds,
+                                 .key_count = ILK__SEMAPHORE_KEYS,
+                                 .inspect = &semaphore_inspect};
+
 ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
                                  const void *name, size_t name_len,
                                  ilk_error *err)
 {
-    inspecting self = {0};
-    ilk_status st;
+    return ilk__inspect(out, client, &sight, name, name_len, err);
+}
 
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st == ILK_OK)
-        st = ilk__keys_make(self.keys, ilk__semaphore_key_kinds,
-                            ILK__SEMAPHORE_KEYS, name, name_len, err);
-    if (st == ILK_OK) {
-        self.info = ilk__calloc(1, sizeof *self.info);
-        st = self.info ? ilk__ask(client, &semaphore_inspect, &self,
-                                  client->opts.reply_timeout_ms, err)
-                       : ilk__fail(err, ILK_ENOMEM, "out of memory");
-    }
-    ilk__keys_free(self.keys, ILK__SEMAPHORE_KEYS);
-    if (st)
-        ilk_info_free(self.info);
-    else
-        *out = self.info;
-    return st;
+ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
+                                       const void *name, size_t name_len,
+                                       ilk_error *err)
+{
+    return ilk__inspect_start(out, client, &sight, name, name_len, err);
 }

@@ -95,30 +95,30 @@ void assert_ended_at(ilk_status expected, ilk_client *client, ilk_op *op,
     int64_t limit = fixture_now_ms() + patience(LIMIT_MS);
     ilk_error err = {0};
     ilk_status st;
-    int32_t told = ILK_OK;
+    int32_t how = ILK_OK;
     int times = 0;
 
     while (!times && fixture_now_ms() < limit) {
         (void)turn(client, 20);
-        times = take(client, ilk_op_id(op), &told);
+        times = take(client, ilk_op_id(op), &how);
     }
     st = ilk_op_status(op, &err);
-    if (times == 1 && st == expected && told == (int32_t)expected)
+    if (times == 1 && st == expected && how == (int32_t)expected)
         return;
     print_error("expected %s, got %s: %s; told %d times: %s\n",
                 ilk_status_name(expected), ilk_status_name(st), err.msg, times,
-                ilk_status_name((ilk_status)told));
+                ilk_status_name((ilk_status)how));
     _fail(file, line);
 }
 
 void assert_under_way_at(ilk_client *client, ilk_op *op, const char *file,
                          int line)
 {
-    int32_t told;
+    int32_t how;
 
     turn_for(client, A_WHILE_MS);
     if (ilk_op_status(op, NULL) == ILK_EAGAIN
-        && take(client, ilk_op_id(op), &told) == 0)
+        && take(client, ilk_op_id(op), &how) == 0)
         return;
     print_error("not under way any more: %s\n",
                 ilk_status_name(ilk_op_status(op, NULL)));

@@ -10,8 +10,9 @@
  * (guard.h).
  *
  * A leader publishes a value, such as its address. Anybody may read it, and
- * observers are told when it or the leader changes. ilk_election_is_leader()
- * asks the local clock and turns 0 before anybody else can be elected.
+ * observers are told when it or the leader changes (election_leader.h).
+ * ilk_election_is_leader() asks the local clock and turns 0 before anybody
+ * else can be elected.
  */
 #ifndef INTERLOCK_ELECTION_H
 #define INTERLOCK_ELECTION_H
@@ -27,23 +28,14 @@ extern "C" {
 /** A candidate's handle: one candidate, one term at a time. */
 typedef struct ilk_election ilk_election;
 
-/** What is known of a leadership at one moment. */
-typedef struct ilk_leader ilk_leader;
-
-/** One who is told of changes. */
-typedef struct ilk_observer ilk_observer;
-
 /** Limits of what a candidate may say. */
 enum {
     ILK_ELECTION_VALUE_MAX = 65536, /**< bytes of the published value */
     ILK_ELECTION_IDENTITY_MAX = 64  /**< bytes of an identity */
 };
 
-/** Flags of ilk_election_opts and ilk_election_observe(). */
-enum {
-    ILK_ELECTION_NO_RENEW = 1, /**< the leadership ends with the lease */
-    ILK_OBSERVE_VACANT = 1     /**< tell as well when nobody leads */
-};
+/** Flags of ilk_election_opts. */
+enum { ILK_ELECTION_NO_RENEW = 1 /**< the leadership ends with the lease */ };
 
 /** Options of a candidate. Zero means the default everywhere. */
 typedef struct ilk_election_opts {
@@ -114,6 +106,22 @@ ILK_API ilk_status ilk_election_campaign(ilk_election *election,
                                          int64_t timeout_ms, ilk_error *err);
 
 /**
+ * Start ilk_election_campaign().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param election    the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_campaign_start(ilk_op **out,
+                                               ilk_election *election,
+                                               int64_t timeout_ms,
+                                               ilk_error *err);
+
+/**
  * End a campaign: the place in the line is given up, a leadership that was
  * already under way goes to the next. A thread inside
  * ilk_election_campaign() returns ILK_ECANCELLED.
@@ -140,6 +148,20 @@ ILK_API ilk_status ilk_election_cancel(ilk_election *election, ilk_error *err);
 ILK_API ilk_status ilk_election_resign(ilk_election *election, ilk_error *err);
 
 /**
+ * Start ilk_election_resign(); it counts as no longer leading at once.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param election  the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_resign_start(ilk_op **out,
+                                             ilk_election *election,
+                                             ilk_error *err);
+
+/**
  * Begin the lease anew, for candidates that renew by their own hand. The
  * term stays.
  *
@@ -153,6 +175,21 @@ ILK_API ilk_status ilk_election_renew(ilk_election *election, int64_t ttl_ms,
                                       ilk_error *err);
 
 /**
+ * Start ilk_election_renew().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param election  the handle
+ * @param ttl_ms    the lease; 0 for the handle's
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_renew_start(ilk_op **out,
+                                            ilk_election *election,
+                                            int64_t ttl_ms, ilk_error *err);
+
+/**
  * Find out whether it leads still. Within the local deadline that costs
  * nothing; past it the server is asked.
  *
@@ -162,6 +199,20 @@ ILK_API ilk_status ilk_election_renew(ilk_election *election, int64_t ttl_ms,
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_election_check(ilk_election *election, ilk_error *err);
+
+/**
+ * Start ilk_election_check().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param election  the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_check_start(ilk_op **out,
+                                            ilk_election *election,
+                                            ilk_error *err);
 
 /**
  * Publish another value. It is also what this handle publishes in later
@@ -178,6 +229,24 @@ ILK_API ilk_status ilk_election_check(ilk_election *election, ilk_error *err);
 ILK_API ilk_status ilk_election_proclaim(ilk_election *election,
                                          const void *value, size_t value_len,
                                          ilk_error *err);
+
+/**
+ * Start ilk_election_proclaim().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param election   the handle
+ * @param value      any bytes; may be NULL when value_len is 0; copied
+ * @param value_len  their number, at most ILK_ELECTION_VALUE_MAX
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_proclaim_start(ilk_op **out,
+                                               ilk_election *election,
+                                               const void *value,
+                                               size_t value_len,
+                                               ilk_error *err);
 
 /**
  * Whether the candidate leads for sure: elected, not lost, local deadline
@@ -235,160 +304,6 @@ ILK_API int64_t ilk_election_id(const ilk_election *election);
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_election_free(ilk_election *election);
-
-/**
- * Ask who leads, since when, and who stands in line.
- *
- * @param[out] out  the finding, to be freed; NULL when the call fails
- * @param election  a handle, whether it campaigns or not
- * @param[out] err  may be NULL
- * @return ILK_OK, also when nobody leads; ILK_EINVAL, ILK_ETYPE, ILK_ECONN,
- *         ILK_EAUTH and the others
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
-                                       ilk_error *err);
-
-/**
- * What the leader has published.
- *
- * @param leader        the finding
- * @param[out] out_len  its bytes; may be NULL
- * @return NUL-terminated bytes; NULL when nobody leads
- * Ownership: borrowed until the finding is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_leader_value(const ilk_leader *leader, size_t *out_len);
-
-/**
- * The leader's term; when nobody leads, that of the last one.
- *
- * @param leader  the finding
- * @return the term; 0 when none is on record
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_leader_term(const ilk_leader *leader);
-
-/**
- * The label of the leader's client, host:pid by default.
- *
- * @param leader  the finding
- * @return a NUL-terminated string; "" when nobody leads
- * Ownership: borrowed until the finding is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_leader_label(const ilk_leader *leader);
-
-/**
- * Since when it leads, in milliseconds of the server's clock since 1970.
- *
- * @param leader  the finding
- * @return milliseconds; 0 when nobody leads
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_leader_since_ms(const ilk_leader *leader);
-
-/**
- * The lease left by the server's clock.
- *
- * @param leader  the finding
- * @return milliseconds; 0 when nobody leads
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_leader_ttl_ms(const ilk_leader *leader);
-
-/**
- * How many candidates stand in line; 0 in what an observer is told.
- *
- * @param leader  the finding
- * @return their number, which may be greater than that of those listed
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_leader_candidates(const ilk_leader *leader);
-
-/**
- * How many of the candidates are listed; at most 100, the first first.
- *
- * @param leader  the finding
- * @return their number
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_leader_listed(const ilk_leader *leader);
-
-/**
- * The label of the i-th candidate's client.
- *
- * @param leader  the finding
- * @param index   0 to ilk_leader_listed() - 1
- * @return a NUL-terminated string; "" beyond the end
- * Ownership: borrowed until the finding is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_leader_candidate_label(const ilk_leader *leader,
-                                               size_t index);
-
-/**
- * Free a finding.
- *
- * @param leader  may be NULL
- * Threads: one thread at a time, once. Blocks: no. Since: 0.1
- */
-ILK_API void ilk_leader_free(ilk_leader *leader);
-
-/**
- * Observe the election: ilk_observer_next() tells who leads, and again at
- * each change. Nothing is sent yet.
- *
- * @param[out] out  the observer, to be freed; NULL when the call fails
- * @param election  whose name is observed; it may be freed before *out
- * @param flags     ILK_OBSERVE_…
- * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
- * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
- * Since: 0.1
- */
-ILK_API ilk_status ilk_election_observe(ilk_observer **out,
-                                        ilk_election *election, uint32_t flags,
-                                        ilk_error *err);
-
-/**
- * The next thing that an observer has not been told: at first who leads,
- * then each change of leader or value. What was true for a moment only may
- * be skipped; what is true last is always told, unless a server that lost its
- * memory shows a smaller term. Between changes nothing is asked but the
- * refresh of those who wait, every two seconds.
- *
- * @param[out] out    the finding, to be freed; NULL when the call fails
- * @param observer    the observer
- * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
- * @param[out] err    may be NULL
- * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing new); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (another thread is in here);
- *         ILK_ECONN and the server's conditions
- * Ownership: the caller frees *out. Threads: one thread at a time.
- * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_observer_cancel() and ilk_client_close(). Since: 0.1
- */
-ILK_API ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
-                                     int64_t timeout_ms, ilk_error *err);
-
-/**
- * End a wait: a thread inside ilk_observer_next() returns ILK_ECANCELLED.
- *
- * @param observer  the observer; nothing happens when it does not wait
- * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
- * Threads: any thread. Blocks: no. Since: 0.1
- */
-ILK_API ilk_status ilk_observer_cancel(ilk_observer *observer, ilk_error *err);
-
-/**
- * Free an observer.
- * @param observer  may be NULL
- * Threads: one thread at a time, once. Blocks: no. Since: 0.1
- */
-ILK_API void ilk_observer_free(ilk_observer *observer);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

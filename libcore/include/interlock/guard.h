@@ -48,6 +48,26 @@ ILK_API ilk_status ilk_guard_set(ilk_client *client, const void *key,
                                  ilk_error *err);
 
 /**
+ * Start ilk_guard_set().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param key        as in ilk_guard_set(); copied
+ * @param key_len    its bytes
+ * @param fence      as in ilk_guard_set()
+ * @param value      any bytes; may be NULL when value_len is 0; copied
+ * @param value_len  their number, at most 1 MiB
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
+                                       const void *key, size_t key_len,
+                                       int64_t fence, const void *value,
+                                       size_t value_len, ilk_error *err);
+
+/**
  * Read a guarded value, under a fence when it is read in order to write.
  *
  * A fence puts itself on record as a write does, in the same step: once this
@@ -69,6 +89,33 @@ ILK_API ilk_status ilk_guard_set(ilk_client *client, const void *key,
 ILK_API ilk_status ilk_guard_get(ilk_value **out, ilk_client *client,
                                  const void *key, size_t key_len, int64_t fence,
                                  ilk_error *err);
+
+/**
+ * Start ilk_guard_get(); ilk_op_value() has what was read.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param key       as in ilk_guard_set(); copied
+ * @param key_len   its bytes
+ * @param fence     from ilk_lock_fence(); 0 only reads
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
+                                       const void *key, size_t key_len,
+                                       int64_t fence, ilk_error *err);
+
+/**
+ * The value that an operation has read.
+ *
+ * @param op  one that has ended with ILK_OK
+ * @return the value; NULL for another kind of operation, or too early
+ * Ownership: borrowed until the operation is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const ilk_value *ilk_op_value(ilk_op *op);
 
 /**
  * The bytes of a value.
@@ -110,6 +157,22 @@ ILK_API void ilk_value_free(ilk_value *value);
  */
 ILK_API ilk_status ilk_guard_remove(ilk_client *client, const void *key,
                                     size_t key_len, ilk_error *err);
+
+/**
+ * Start ilk_guard_remove().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param key       as in ilk_guard_set(); copied
+ * @param key_len   its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
+                                          const void *key, size_t key_len,
+                                          ilk_error *err);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file inspect.h
- * Looking at locks without touching them: who holds, who waits, which names.
+ * Looking at locks without touching them: who holds, who waits.
  *
  * Other columns have a function of their own that makes a finding, such as
  * ilk_semaphore_inspect(); the getters serve all. Where several hold, those
@@ -20,9 +20,6 @@ extern "C" {
 
 /** What is known of one name at one moment. */
 typedef struct ilk_info ilk_info;
-
-/** Names found by ilk_list_open(). */
-typedef struct ilk_list ilk_list;
 
 /** In which way a name is held. */
 typedef enum ilk_info_state {
@@ -298,94 +295,6 @@ ILK_API int64_t ilk_info_holder_ttl_ms(const ilk_info *info, size_t index);
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_info_free(ilk_info *info);
-
-/** What a name may belong to; several are added up. */
-enum {
-    ILK_KIND_LOCK = 1,
-    ILK_KIND_SEMAPHORE = 2,
-    ILK_KIND_ELECTION = 4,
-    ILK_KIND_SIGNAL = 8, /**< somebody waits for it */
-    ILK_KIND_STICKY = 16,
-    ILK_KIND_BARRIER = 32,
-    ILK_KIND_LATCH = 64,
-    ILK_KIND_QUEUE = 128
-};
-
-/**
- * Find the names of locks that are held or awaited through this library, or
- * were within the last day. The whole key space is walked in small steps, so
- * this is for operators, not for programs' daily work.
- *
- * @param[out] out     the names, to be freed; NULL when the call fails
- * @param client       the client
- * @param pattern      a glob as Redis' KEYS takes it; NULL for all
- * @param pattern_len  its bytes
- * @param[out] err     may be NULL
- * @return ILK_OK; ILK_EINVAL, ILK_ECONN, ILK_EAUTH and the others
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: some round trips. Since: 0.1
- */
-ILK_API ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
-                                 const void *pattern, size_t pattern_len,
-                                 ilk_error *err);
-
-/**
- * The same for other kinds: names that are in use, or were not long ago. A
- * name of several kinds is found several times.
- *
- * @param[out] out     the names, to be freed; NULL when the call fails
- * @param client       the client
- * @param kinds        sum of ILK_KIND_…; 0 for all
- * @param pattern      a glob as Redis' KEYS takes it; NULL for all
- * @param pattern_len  its bytes
- * @param[out] err     may be NULL
- * @return as ilk_list_open()
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: some round trips. Since: 0.1
- */
-ILK_API ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
-                                       uint32_t kinds, const void *pattern,
-                                       size_t pattern_len, ilk_error *err);
-
-/**
- * How many names were found.
- *
- * @param list  the names
- * @return their number
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API size_t ilk_list_count(const ilk_list *list);
-
-/**
- * The i-th name, in byte order; one of several kinds in their order.
- *
- * @param list          the names
- * @param index         0 to ilk_list_count() - 1
- * @param[out] out_len  its bytes; may be NULL
- * @return NUL-terminated bytes; NULL beyond the end
- * Ownership: borrowed until the list is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_list_name(const ilk_list *list, size_t index,
-                                  size_t *out_len);
-
-/**
- * What the i-th name belongs to.
- *
- * @param list   the names
- * @param index  0 to ilk_list_count() - 1
- * @return one of ILK_KIND_…; 0 beyond the end
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int32_t ilk_list_kind(const ilk_list *list, size_t index);
-
-/**
- * Free the names.
- *
- * @param list  may be NULL
- * Threads: one thread at a time, once. Blocks: no. Since: 0.1
- */
-ILK_API void ilk_list_free(ilk_list *list);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -58,6 +58,22 @@ ILK_API ilk_status ilk_lock_many_acquire(ilk_lock_many *many,
                                          int64_t timeout_ms, ilk_error *err);
 
 /**
+ * Start ilk_lock_many_acquire().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param many        the handle
+ * @param timeout_ms  milliseconds for all of them; -1 for ever, 0 once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_many_acquire_start(ilk_op **out,
+                                               ilk_lock_many *many,
+                                               int64_t timeout_ms,
+                                               ilk_error *err);
+
+/**
  * Give all the names up.
  *
  * @param many      the handle
@@ -67,6 +83,20 @@ ILK_API ilk_status ilk_lock_many_acquire(ilk_lock_many *many,
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err);
+
+/**
+ * Start ilk_lock_many_release(); the names count as given up at once.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param many      the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_many_release_start(ilk_op **out,
+                                               ilk_lock_many *many,
+                                               ilk_error *err);
 
 /**
  * Set the lease left of all the names to ttl_ms, counted from now.
@@ -80,6 +110,20 @@ ILK_API ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err);
  */
 ILK_API ilk_status ilk_lock_many_extend(ilk_lock_many *many, int64_t ttl_ms,
                                         ilk_error *err);
+
+/**
+ * Start ilk_lock_many_extend().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param many      the handle
+ * @param ttl_ms    the lease; 0 for the handle's
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_many_extend_start(ilk_op **out, ilk_lock_many *many,
+                                              int64_t ttl_ms, ilk_error *err);
 
 /**
  * End a wait, as ilk_lock_cancel() does.
@@ -100,6 +144,19 @@ ILK_API ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err);
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_many_check(ilk_lock_many *many, ilk_error *err);
+
+/**
+ * Start ilk_lock_many_check().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param many      the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_many_check_start(ilk_op **out, ilk_lock_many *many,
+                                             ilk_error *err);
 
 /**
  * Whether the handle holds all its names for sure.

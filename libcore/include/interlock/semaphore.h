@@ -112,6 +112,23 @@ ILK_API ilk_status ilk_semaphore_acquire_ttl(ilk_semaphore *semaphore,
                                              ilk_error *err);
 
 /**
+ * Start ilk_semaphore_acquire_ttl().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param semaphore   the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param ttl_ms      the lease; 0 for the handle's
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_acquire_start(ilk_op **out,
+                                               ilk_semaphore *semaphore,
+                                               int64_t timeout_ms,
+                                               int64_t ttl_ms, ilk_error *err);
+
+/**
  * End a wait: the place in the line is given up, a grant that was already
  * under way goes to the next. A thread inside ilk_semaphore_acquire()
  * returns ILK_ECANCELLED.
@@ -141,6 +158,20 @@ ILK_API ilk_status ilk_semaphore_release(ilk_semaphore *semaphore,
                                          ilk_error *err);
 
 /**
+ * Start ilk_semaphore_release(); the permits count as given back at once.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param semaphore  the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_release_start(ilk_op **out,
+                                               ilk_semaphore *semaphore,
+                                               ilk_error *err);
+
+/**
  * Set the lease left to ttl_ms, counted from now.
  *
  * @param semaphore  a handle that holds
@@ -153,8 +184,22 @@ ILK_API ilk_status ilk_semaphore_extend(ilk_semaphore *semaphore,
                                         int64_t ttl_ms, ilk_error *err);
 
 /**
- * Find out whether the permits are still ours. Within the local deadline
- * that costs nothing; past it the server is asked.
+ * Start ilk_semaphore_extend().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param semaphore  the handle
+ * @param ttl_ms     the lease; 0 for the handle's
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_extend_start(ilk_op **out,
+                                              ilk_semaphore *semaphore,
+                                              int64_t ttl_ms, ilk_error *err);
+
+/**
+ * Find out whether the permits are still ours, as ilk_lock_check() does.
  *
  * @param semaphore  the handle
  * @param[out] err   may be NULL
@@ -165,9 +210,22 @@ ILK_API ilk_status ilk_semaphore_check(ilk_semaphore *semaphore,
                                        ilk_error *err);
 
 /**
- * Stop renewing and give the hold away: the handle is free, the permits stay
- * taken under the token, which another handle may adopt before the lease
- * ends. ilk_semaphore_token() tells the token until the next acquire.
+ * Start ilk_semaphore_check().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param semaphore  the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_check_start(ilk_op **out,
+                                             ilk_semaphore *semaphore,
+                                             ilk_error *err);
+
+/**
+ * Give the hold away, as ilk_lock_detach() does: the permits stay taken under
+ * the token, which ilk_semaphore_token() tells until the next acquire.
  *
  * @param semaphore  a handle that holds
  * @param[out] err   may be NULL
@@ -193,6 +251,23 @@ ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
 ILK_API ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore,
                                        const void *token, size_t token_len,
                                        ilk_error *err);
+
+/**
+ * Start ilk_semaphore_adopt().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param semaphore  the handle
+ * @param token      what the donor's ilk_semaphore_token() told; copied
+ * @param token_len  its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_adopt_start(ilk_op **out,
+                                             ilk_semaphore *semaphore,
+                                             const void *token,
+                                             size_t token_len, ilk_error *err);
 
 /**
  * Change the limit of a semaphore that is in use. Raising it lets those who
@@ -228,8 +303,7 @@ ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
                                                  int32_t limit, ilk_error *err);
 
 /**
- * Whether the handle holds for sure: taken, not lost, local deadline not
- * passed.
+ * Whether the handle holds for sure, as for a lock.
  *
  * @param semaphore  the handle; NULL answers 0
  * @return 1 or 0
@@ -238,8 +312,7 @@ ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
 ILK_API int32_t ilk_semaphore_held(const ilk_semaphore *semaphore);
 
 /**
- * Milliseconds that the permits are ours for sure, as
- * ilk_lock_remaining_ms() counts them.
+ * Milliseconds that the permits are ours for sure, as for a lock.
  *
  * @param semaphore  the handle; NULL answers 0
  * @return milliseconds; 0 when not held or not sure any more
@@ -286,8 +359,7 @@ ILK_API int64_t ilk_semaphore_id(const ilk_semaphore *semaphore);
 ILK_API void ilk_semaphore_free(ilk_semaphore *semaphore);
 
 /**
- * Look at a semaphore without touching it: its limit, who holds how much,
- * who waits. See inspect.h for the getters.
+ * Look at a semaphore without touching it; inspect.h has the getters.
  *
  * @param[out] out  the finding, to be freed; NULL when the call fails
  * @param client    the client
@@ -302,6 +374,22 @@ ILK_API void ilk_semaphore_free(ilk_semaphore *semaphore);
 ILK_API ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
                                          const void *name, size_t name_len,
                                          ilk_error *err);
+
+/**
+ * Start ilk_semaphore_inspect(); ilk_op_info() has what was found.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param name      the semaphore's name; copied
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
+                                               const void *name,
+                                               size_t name_len, ilk_error *err);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file list.h
+ * Which names are in use.
+ */
+#ifndef INTERLOCK_LIST_H
+#define INTERLOCK_LIST_H
+
+#include "client.h"
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+/** Names found by ilk_list_open(). */
+typedef struct ilk_list ilk_list;
+
+/** What a name may belong to; several are added up. */
+enum {
+    ILK_KIND_LOCK = 1,
+    ILK_KIND_SEMAPHORE = 2,
+    ILK_KIND_ELECTION = 4,
+    ILK_KIND_SIGNAL = 8, /**< somebody waits for it */
+    ILK_KIND_STICKY = 16,
+    ILK_KIND_BARRIER = 32,
+    ILK_KIND_LATCH = 64,
+    ILK_KIND_QUEUE = 128
+};
+
+/**
+ * Find the names of locks that are held or awaited through this library, or
+ * were within the last day. The whole key space is walked in small steps, so
+ * this is for operators, not for programs' daily work.
+ *
+ * @param[out] out     the names, to be freed; NULL when the call fails
+ * @param client       the client
+ * @param pattern      a glob as Redis' KEYS takes it; NULL for all
+ * @param pattern_len  its bytes
+ * @param[out] err     may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: some round trips. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
+                                 const void *pattern, size_t pattern_len,
+                                 ilk_error *err);
+
+/**
+ * The same for other kinds: names that are in use, or were not long ago. A
+ * name of several kinds is found several times.
+ *
+ * @param[out] out     the names, to be freed; NULL when the call fails
+ * @param client       the client
+ * @param kinds        sum of ILK_KIND_…; 0 for all
+ * @param pattern      a glob as Redis' KEYS takes it; NULL for all
+ * @param pattern_len  its bytes
+ * @param[out] err     may be NULL
+ * @return as ilk_list_open()
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: some round trips. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
+                                       uint32_t kinds, const void *pattern,
+                                       size_t pattern_len, ilk_error *err);
+
+/**
+ * Start ilk_list_open_kinds(); ilk_op_list() has the names.
+ *
+ * @param[out] out     the operation, to be freed; NULL when the call fails
+ * @param client       the client
+ * @param kinds        sum of ILK_KIND_…; 0 for all
+ * @param pattern      a glob as Redis' KEYS takes it; NULL for all; copied
+ * @param pattern_len  its bytes
+ * @param[out] err     may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client,
+                                       uint32_t kinds, const void *pattern,
+                                       size_t pattern_len, ilk_error *err);
+
+/**
+ * The names that an operation has found.
+ *
+ * @param op  one that has ended with ILK_OK
+ * @return the names; NULL for another kind of operation, or too early
+ * Ownership: borrowed until the operation is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const ilk_list *ilk_op_list(ilk_op *op);
+
+/**
+ * How many names were found.
+ *
+ * @param list  the names
+ * @return their number
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API size_t ilk_list_count(const ilk_list *list);
+
+/**
+ * The i-th name, in byte order; one of several kinds in their order.
+ *
+ * @param list          the names
+ * @param index         0 to ilk_list_count() - 1
+ * @param[out] out_len  its bytes; may be NULL
+ * @return NUL-terminated bytes; NULL beyond the end
+ * Ownership: borrowed until the list is freed. Threads: immutable.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_list_name(const ilk_list *list, size_t index,
+                                  size_t *out_len);
+
+/**
+ * What the i-th name belongs to.
+ *
+ * @param list   the names
+ * @param index  0 to ilk_list_count() - 1
+ * @return one of ILK_KIND_…; 0 beyond the end
+ * Threads: immutable. Blocks: no. Since: 0.1
+ */
+ILK_API int32_t ilk_list_kind(const ilk_list *list, size_t index);
+
+/**
+ * Free the names.
+ *
+ * @param list  may be NULL
+ * Threads: one thread at a time, once. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_list_free(ilk_list *list);
+
+#ifndef ILK_BINDGEN
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif
