@@ -26,7 +26,9 @@ from .._ffi import OK
 
 DONE: int = lib.ILK_EVENT_DONE
 
-Undo = Callable[[], None]
+# Gives back what came as the task was cancelled; told the operation, which
+# is freed after that.
+Undo = Callable[[Any], None]
 
 
 class Body(Protocol):
@@ -183,6 +185,13 @@ class Driver:
         finally:
             started.free()
 
+    async def answer(self, function: Callable[..., int], *args: Any) -> Any:
+        """Run an operation that answers an object; its failure is raised."""
+        op, _, failure = await self.finish(function, *args)
+        if failure is not None:
+            raise failure
+        return op
+
     def _outcome(self, started: Started) -> tuple[int, errors.Error | None]:
         status = started.status
         assert status is not None
@@ -292,7 +301,7 @@ class AsyncioDriver(Driver):
         except asyncio.CancelledError:
             await self._settle(started)
             if started.status == OK and undo is not None:
-                undo()
+                undo(started.op)
             raise
 
     async def _sleep(self, started: Started) -> None:

@@ -118,9 +118,15 @@ class Lease(Held):
         handle = self._live()
         if self._reentrant:
             self._claim()
+        # A candidate that leads may campaign: that it led on is not undone.
+        kept = self._depth and not self._reentrant and self.held
         try:
             status, failure = await self.client._driver.status(
-                self._starts.acquire, handle, limit, *more, undo=self._undo
+                self._starts.acquire,
+                handle,
+                limit,
+                *more,
+                undo=None if kept else self._undo,
             )
         finally:
             if not self._depth:
@@ -133,7 +139,7 @@ class Lease(Held):
         assert failure is not None
         raise failure
 
-    def _undo(self) -> None:
+    def _undo(self, _: Any) -> None:
         """The task was cancelled as it was granted: nobody holds it."""
         self.client._driver.forget(self._starts.release, self._handle)
 

@@ -122,11 +122,9 @@ class Client(Base, Columns):
     async def inspect(self, name: Name) -> _inspect.Info:
         """As :meth:`interlock.Client.inspect`."""
         raw = _ffi.name_bytes(name)
-        op, _, failure = await self._driver.finish(
+        op = await self._driver.answer(
             lib.ilk_inspect_start, self._live(), raw, len(raw)
         )
-        if failure is not None:
-            raise failure
         return _inspect.to_info(name, lib.ilk_op_info(op))
 
     async def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
