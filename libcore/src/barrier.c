@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier.c -- rounds of so many parties: what to ask, what is answered. */
-#include "lease.h"
-#include "opts.h"
-#include "state_wait.h"
-
-#include <interlock/barrier.h>
+#include "barrier.h"
+#include "state_look.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEEP_DEFAULT_MS = 3600 * 1000,
-    LEAVE_MS = 1000 /* the server's time to answer one who leaves */
-};
-
-struct ilk_barrier {
-    ilk__state state;
-    ilk_barrier_opts opts;
-    int64_t parties;
-    /* The number that the server gave to an arrival, and under which token. */
-    int64_t number;
-    char arrived_as[ILK__STATE_TOKEN];
-    int64_t index;
-};
+enum { LEAVE_MS = 1000 }; /* the server's time to answer one who leaves */
 
 static ilk_barrier *barrier_of(const ilk__waiter *waiter)
 {
@@ -146,7 +130,7 @@ static const char *const key_kinds[] = {"barrier", "barrier:arrived",
                                         "barrier:wait", "barrier:live",
                                         "barrier:rounds"};
 
-static const ilk__state_kind kind = {
+const ilk__state_kind ilk__barrier_kind = {
     .noun = "barrier",
     .key_kinds = key_kinds,
     .key_count = sizeof key_kinds / sizeof *key_kinds,
@@ -156,21 +140,60 @@ static const ilk__state_kind kind = {
     .asks_to_leave = 1,
 };
 
+static void arrived(ilk__verb *verb, ilk_status status)
+{
+    const ilk__state_verb *self = (ilk__state_verb *)verb;
+
+    if (status == ILK_OK)
+        verb->result.number = ((const ilk_barrier *)self->state)->index;
+    ilk__state_end(verb, status);
+}
+
+/*
+ * What was started and is interrupted has been cancelled. Taken up to look
+ * once, the wait asks what came of its arrival: the round may be full.
+ */
+static void awaited(ilk__verb *verb, ilk_status status)
+{
+    ilk__state_verb *self = (ilk__state_verb *)verb;
+
+    if (status != ILK_EINTR || !self->started
+        || self->state->waiter.stage != ILK__STAGE_QUEUED) {
+        arrived(verb, status);
+        return;
+    }
+    self->timeout_ms = 0;
+    ilk__state_await(self, arrived);
+}
+
+static void begin_wait(ilk__verb *verb)
+{
+    ilk__state_verb *self = (ilk__state_verb *)verb;
+
+    if (ilk__state_enter(self))
+        ilk__state_await(self, awaited);
+}
+
 ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
                             int64_t *out_index, ilk_error *err)
 {
-    ilk_status st;
+    ilk__state_verb self = {.state = (ilk__state *)barrier,
+                            .timeout_ms = timeout_ms};
+    ilk_status st = ilk__state_run(&self, "barrier", begin_wait, err);
 
-    if (!barrier)
-        return ilk__fail(err, ILK_EINVAL, "barrier must not be NULL");
-    st = ilk__state_enter(&barrier->state, err);
-    if (st)
-        return st;
-    st = ilk__state_wait(&barrier->state, timeout_ms, err);
     if (st == ILK_OK && out_index)
-        *out_index = barrier->index;
-    ilk__state_leave(&barrier->state);
+        *out_index = self.verb.result.number;
     return st;
+}
+
+ilk_status ilk_barrier_wait_start(ilk_op **out, ilk_barrier *barrier,
+                                  int64_t timeout_ms, ilk_error *err)
+{
+    ilk__state_verb self = {.state = (ilk__state *)barrier,
+                            .timeout_ms = timeout_ms};
+
+    return ilk__state_start(out, &self, sizeof self, "barrier", begin_wait,
+                            err);
 }
 
 ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err)
@@ -185,7 +208,7 @@ ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err)
 static void ask_reset(ilk__op *op)
 {
     const ilk__change *change = op->subject;
-    const ilk_barrier *self = (const ilk_barrier *)change->state;
+    const ilk_barrier *self = (const ilk_barrier *)change->of.state;
 
     ilk__state_ask_change(op);
     ilk__command_add_int(&op->command, self->parties);
@@ -207,47 +230,65 @@ static const ilk__op_type barrier_reset = {.name = "barrier_reset",
                                            .ask = ask_reset,
                                            .reply = was_reset};
 
-ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err)
+static void begin_reset(ilk__verb *verb)
 {
-    ilk__change change = {0};
-    ilk_status st;
+    ilk__change *self = (ilk__change *)verb;
 
-    if (!barrier)
-        return ilk__fail(err, ILK_EINVAL, "barrier must not be NULL");
-    st = ilk__state_enter_verb(&barrier->state, err);
-    if (st)
-        return st;
-    change.state = &barrier->state;
-    st = ilk__state_change(&change, &barrier_reset, err);
-    ilk__state_leave(&barrier->state);
-    return st;
+    if (ilk__state_begin(&self->of))
+        ilk__state_change(self, &barrier_reset, ilk__state_end);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err)
+{
+    ilk__change self = {.of.state = (ilk__state *)barrier};
 
-typedef struct counting {
-    const ilk_barrier *barrier;
-    int64_t waiting, parties;
-} counting;
+    return ilk__state_run(&self.of, "barrier", begin_reset, err);
+}
+
+ilk_status ilk_barrier_reset_start(ilk_op **out, ilk_barrier *barrier,
+                                   ilk_error *err)
+{
+    ilk__change self = {.of.state = (ilk__state *)barrier};
+
+    return ilk__state_start(out, &self.of, sizeof self, "barrier", begin_reset,
+                            err);
+}
+
+/* ---- looking ------------------------------------------------------------ */
 
 static void ask_read(ilk__op *op)
 {
-    const counting *self = op->subject;
+    const ilk__state_look *self = op->subject;
+    const ilk_barrier *barrier = (const ilk_barrier *)self->of.state;
 
-    ilk__script_begin(&op->command, op->type->script, self->barrier->state.keys,
-                      1);
-    ilk__command_add_int(&op->command, self->barrier->parties);
+    ilk__script_begin(&op->command, op->type->script, barrier->state.keys, 1);
+    ilk__command_add_int(&op->command, barrier->parties);
 }
 
 static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 {
-    counting *self = op->subject;
+    ilk__state_look *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
-        return differs(op, self->barrier, reply);
-    self->waiting = ilk__script_int(reply, 0);
-    self->parties = ilk__script_int(reply, 1);
+        return differs(op, (const ilk_barrier *)self->of.state, reply);
+    self->now = ilk__script_int(reply, 0);
+    self->agreed = ilk__script_int(reply, 1);
     return ilk__op_done(op, ILK_OK);
+}
+
+/* It asks for no number. */
+static ilk_status open_any(ilk__state **out, ilk_client *client,
+                           const void *name, size_t name_len, ilk_error *err)
+{
+    ilk_barrier *barrier;
+    ilk_status st =
+        ilk_barrier_open(&barrier, client, name, name_len, 1, NULL, err);
+
+    if (st)
+        return st;
+    barrier->parties = 0;
+    *out = &barrier->state;
+    return ILK_OK;
 }
 
 static const ilk__op_type barrier_read = {.name = "barrier_read",
@@ -255,115 +296,51 @@ static const ilk__op_type barrier_read = {.name = "barrier_read",
                                           .reads = 1,
                                           .ask = ask_read,
                                           .reply = was_read};
-
-static ilk_status read_barrier(ilk_barrier *barrier, counting *question,
-                               ilk_error *err)
-{
-    question->barrier = barrier;
-    return ilk__state_read(&barrier->state, &barrier_read, question, err);
-}
+static const ilk__look_kind look = {
+    .noun = "barrier", .asks = &barrier_read, .open = open_any};
 
 ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
                                ilk_error *err)
 {
-    counting question = {0};
-    ilk_status st;
-
-    if (!barrier || !out_waiting)
-        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
-                         barrier ? "out_waiting" : "barrier");
-    st = read_barrier(barrier, &question, err);
-    if (st == ILK_OK)
-        *out_waiting = question.waiting;
-    return st;
+    if (barrier && !out_waiting)
+        return ilk__fail(err, ILK_EINVAL, "out_waiting must not be NULL");
+    return ilk__state_count(out_waiting, &look, (ilk__state *)barrier, err);
 }
 
-/* ---- handles ------------------------------------------------------------ */
-
-void ilk_barrier_opts_init(ilk_barrier_opts *opts, size_t size)
+ilk_status ilk_barrier_waiting_start(ilk_op **out, ilk_barrier *barrier,
+                                     ilk_error *err)
 {
-    if (!opts || size < sizeof opts->size)
-        return;
-    memset(opts, 0, size);
-    opts->size = size;
+    return ilk__state_count_start(out, &look, (ilk__state *)barrier, err);
 }
 
-static ilk_status check_opts(ilk_barrier_opts *out, int64_t parties,
-                             const ilk_barrier_opts *in, ilk_error *err)
-{
-    ilk_status st =
-        ilk__opts_copy(out, sizeof *out, in, "ilk_barrier_opts", err);
-
-    if (st)
-        return st;
-    if (parties < 1 || parties > ILK_BARRIER_PARTIES_MAX)
-        return ilk__fail(err, ILK_EINVAL, "parties must be 1 to %d, got %lld",
-                         ILK_BARRIER_PARTIES_MAX, (long long)parties);
-    if (out->keep_ms < 0 || out->keep_ms > ILK__LEASE_MAX_MS)
-        return ilk__fail(err, ILK_EINVAL,
-                         "keep_ms must be 1 to %lld (0: an hour), got %lld",
-                         (long long)ILK__LEASE_MAX_MS, (long long)out->keep_ms);
-    if (out->keep_ms == 0)
-        out->keep_ms = KEEP_DEFAULT_MS;
-    return ILK_OK;
-}
-
-ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
-                            const void *name, size_t name_len, int64_t parties,
-                            const ilk_barrier_opts *opts, ilk_error *err)
-{
-    ilk_barrier_opts checked;
-    ilk__state *state;
-    ilk_barrier *self;
-    ilk_status st;
-
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st == ILK_OK)
-        st = check_opts(&checked, parties, opts, err);
-    if (st)
-        return st;
-    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
-                        err);
-    if (st)
-        return st;
-    self = (ilk_barrier *)state;
-    self->opts = checked;
-    self->parties = parties;
-    *out = self;
-    return ILK_OK;
-}
-
-/* A handle that asks for no number takes what is on record. */
 ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
                                size_t name_len, int64_t *out_parties,
                                int64_t *out_waiting, ilk_error *err)
 {
-    counting question = {0};
-    ilk_barrier *self = NULL;
-    ilk_status st;
-
     if (!out_parties || !out_waiting)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_parties ? "out_waiting" : "out_parties");
-    st = ilk_barrier_open(&self, client, name, name_len, 1, NULL, err);
-    if (!self)
-        return st;
-    self->parties = 0;
-    st = read_barrier(self, &question, err);
-    if (st == ILK_OK) {
-        *out_parties = question.parties;
-        *out_waiting = question.waiting;
-    }
-    ilk_barrier_free(self);
-    return st;
+    return ilk__state_inspect(out_parties, out_waiting, &look, client, name,
+                              name_len, err);
 }
 
-void ilk_barrier_free(ilk_barrier *barrier)
+ilk_status ilk_barrier_inspect_start(ilk_op **out, ilk_client *client,
+                                     const void *name, size_t name_len,
+                                     ilk_error *err)
 {
-    if (!barrier)
-        return;
-    ilk__state_free(&barrier->state);
+    return ilk__state_inspect_start(out, &look, client, name, name_len, err);
+}
+
+int64_t ilk_op_barrier_parties(ilk_op *op)
+{
+    const ilk__state_look *found = ilk__state_found(op, &look);
+
+    return found ? found->agreed : 0;
+}
+
+int64_t ilk_op_barrier_waiting(ilk_op *op)
+{
+    const ilk__state_look *found = ilk__state_found(op, &look);
+
+    return found ? found->now : 0;
 }

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* latch.c -- a number counted down: what to ask, what the answer means. */
-#include "lease.h"
-#include "opts.h"
-#include "state_wait.h"
-
-#include <interlock/latch.h>
+#include "latch.h"
+#include "state_look.h"
 
 #include <string.h>
-
-enum { KEEP_DEFAULT_MS = 24 * 3600 * 1000 };
-
-struct ilk_latch {
-    ilk__state state;
-    ilk_latch_opts opts;
-    int64_t count;
-};
 
 static ilk__act differs(ilk__op *op, const ilk_latch *self,
                         const ilk__reply *reply)
@@ -59,7 +48,7 @@ static const ilk__op_type latch_wait =
 static const char *const key_kinds[] = {"latch", "latch:once", "latch:wait",
                                         "latch:live"};
 
-static const ilk__state_kind kind = {
+const ilk__state_kind ilk__latch_kind = {
     .noun = "latch",
     .key_kinds = key_kinds,
     .key_count = sizeof key_kinds / sizeof *key_kinds,
@@ -68,18 +57,29 @@ static const ilk__state_kind kind = {
     .cancel = &ilk__state_cancel_op,
 };
 
+static void begin_wait(ilk__verb *verb)
+{
+    ilk__state_verb *self = (ilk__state_verb *)verb;
+
+    if (ilk__state_enter(self))
+        ilk__state_await(self, ilk__state_end);
+}
+
 ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms, ilk_error *err)
 {
-    ilk_status st;
+    ilk__state_verb self = {.state = (ilk__state *)latch,
+                            .timeout_ms = timeout_ms};
 
-    if (!latch)
-        return ilk__fail(err, ILK_EINVAL, "latch must not be NULL");
-    st = ilk__state_enter(&latch->state, err);
-    if (st)
-        return st;
-    st = ilk__state_wait(&latch->state, timeout_ms, err);
-    ilk__state_leave(&latch->state);
-    return st;
+    return ilk__state_run(&self, "latch", begin_wait, err);
+}
+
+ilk_status ilk_latch_wait_start(ilk_op **out, ilk_latch *latch,
+                                int64_t timeout_ms, ilk_error *err)
+{
+    ilk__state_verb self = {.state = (ilk__state *)latch,
+                            .timeout_ms = timeout_ms};
+
+    return ilk__state_start(out, &self, sizeof self, "latch", begin_wait, err);
 }
 
 ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err)
@@ -93,20 +93,21 @@ ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err)
 
 typedef struct counting {
     ilk__change change;
-    const ilk_latch *latch;
+    const ilk__op_type *type;
     int64_t by;
-    int64_t left, count;
+    int64_t left;
 } counting;
 
 static void ask_change(ilk__op *op)
 {
     const counting *self = op->subject;
+    const ilk_latch *latch = (const ilk_latch *)self->change.of.state;
 
     ilk__state_ask_change(op);
     if (op->type->script == ILK__SCRIPT_LATCH_COUNT_DOWN)
         ilk__command_add_int(&op->command, self->by);
-    ilk__command_add_int(&op->command, self->latch->count);
-    ilk__command_add_int(&op->command, self->latch->opts.keep_ms);
+    ilk__command_add_int(&op->command, latch->count);
+    ilk__command_add_int(&op->command, latch->opts.keep_ms);
     ilk__command_add_int(&op->command, ILK__STATE_TELL);
 }
 
@@ -115,7 +116,7 @@ static ilk__act changed(ilk__op *op, const ilk__reply *reply)
     counting *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
-        return differs(op, self->latch, reply);
+        return differs(op, (ilk_latch *)self->change.of.state, reply);
     self->left = ilk__script_int(reply, 0);
     ilk__state_changed(&self->change, reply, 1);
     return ilk__op_done(op, ILK_OK);
@@ -132,64 +133,109 @@ static const ilk__op_type latch_reset = {.name = "latch_reset",
                                          .ask = ask_change,
                                          .reply = changed};
 
+static void was_changed(ilk__verb *verb, ilk_status status)
+{
+    const counting *self = (counting *)verb;
+
+    if (status == ILK_OK || self->change.denied)
+        verb->result.number = self->left;
+    ilk__state_end(verb, status);
+}
+
+static void begin_change(ilk__verb *verb)
+{
+    counting *self = (counting *)verb;
+
+    if (self->by < 1 || self->by > ILK_LATCH_COUNT_MAX)
+        ilk__verb_fail(verb, ILK_EINVAL, "n must be 1 to %d, got %lld",
+                       ILK_LATCH_COUNT_MAX, (long long)self->by);
+    else if (ilk__state_begin(&self->change.of))
+        ilk__state_change(&self->change, self->type, was_changed);
+}
+
+static counting count_down(ilk_latch *latch, int64_t n)
+{
+    return (counting){.change.of.state = (ilk__state *)latch,
+                      .type = &latch_count_down,
+                      .by = n};
+}
+
 ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n, int64_t *out_left,
                                 ilk_error *err)
 {
-    counting question = {.latch = latch, .by = n};
-    ilk_status st;
+    counting self = count_down(latch, n);
+    ilk_status st = ilk__state_run(&self.change.of, "latch", begin_change, err);
 
-    if (!latch)
-        return ilk__fail(err, ILK_EINVAL, "latch must not be NULL");
-    if (n < 1 || n > ILK_LATCH_COUNT_MAX)
-        return ilk__fail(err, ILK_EINVAL, "n must be 1 to %d, got %lld",
-                         ILK_LATCH_COUNT_MAX, (long long)n);
-    st = ilk__state_enter_verb(&latch->state, err);
-    if (st)
-        return st;
-    question.change.state = &latch->state;
-    st = ilk__state_change(&question.change, &latch_count_down, err);
-    if (out_left && (st == ILK_OK || question.change.denied))
-        *out_left = question.left;
-    ilk__state_leave(&latch->state);
+    if (out_left && (st == ILK_OK || self.change.denied))
+        *out_left = self.left;
     return st;
+}
+
+ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch, int64_t n,
+                                      ilk_error *err)
+{
+    counting self = count_down(latch, n);
+
+    return ilk__state_start(out, &self.change.of, sizeof self, "latch",
+                            begin_change, err);
+}
+
+static counting reset(ilk_latch *latch)
+{
+    return (counting){
+        .change.of.state = (ilk__state *)latch, .type = &latch_reset, .by = 1};
 }
 
 ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err)
 {
-    counting question = {.latch = latch};
-    ilk_status st;
+    counting self = reset(latch);
 
-    if (!latch)
-        return ilk__fail(err, ILK_EINVAL, "latch must not be NULL");
-    st = ilk__state_enter_verb(&latch->state, err);
-    if (st)
-        return st;
-    question.change.state = &latch->state;
-    st = ilk__state_change(&question.change, &latch_reset, err);
-    ilk__state_leave(&latch->state);
-    return st;
+    return ilk__state_run(&self.change.of, "latch", begin_change, err);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch, ilk_error *err)
+{
+    counting self = reset(latch);
+
+    return ilk__state_start(out, &self.change.of, sizeof self, "latch",
+                            begin_change, err);
+}
+
+/* ---- looking ------------------------------------------------------------ */
 
 static void ask_read(ilk__op *op)
 {
-    const counting *self = op->subject;
+    const ilk__state_look *self = op->subject;
+    const ilk_latch *latch = (const ilk_latch *)self->of.state;
 
-    ilk__script_begin(&op->command, op->type->script, self->latch->state.keys,
-                      1);
-    ilk__command_add_int(&op->command, self->latch->count);
+    ilk__script_begin(&op->command, op->type->script, latch->state.keys, 1);
+    ilk__command_add_int(&op->command, latch->count);
 }
 
 static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 {
-    counting *self = op->subject;
+    ilk__state_look *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
-        return differs(op, self->latch, reply);
-    self->left = ilk__script_int(reply, 0);
-    self->count = ilk__script_int(reply, 1);
+        return differs(op, (const ilk_latch *)self->of.state, reply);
+    self->now = ilk__script_int(reply, 0);
+    self->agreed = ilk__script_int(reply, 1);
     return ilk__op_done(op, ILK_OK);
+}
+
+/* It asks for no number. */
+static ilk_status open_any(ilk__state **out, ilk_client *client,
+                           const void *name, size_t name_len, ilk_error *err)
+{
+    ilk_latch *latch;
+    ilk_status st =
+        ilk_latch_open(&latch, client, name, name_len, 1, NULL, err);
+
+    if (st)
+        return st;
+    latch->count = 0;
+    *out = &latch->state;
+    return ILK_OK;
 }
 
 static const ilk__op_type latch_read = {.name = "latch_read",
@@ -197,113 +243,49 @@ static const ilk__op_type latch_read = {.name = "latch_read",
                                         .reads = 1,
                                         .ask = ask_read,
                                         .reply = was_read};
-
-static ilk_status read_latch(ilk_latch *latch, counting *question,
-                             ilk_error *err)
-{
-    question->latch = latch;
-    return ilk__state_read(&latch->state, &latch_read, question, err);
-}
+static const ilk__look_kind look = {
+    .noun = "latch", .asks = &latch_read, .open = open_any};
 
 ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left, ilk_error *err)
 {
-    counting question = {0};
-    ilk_status st;
-
-    if (!latch || !out_left)
-        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
-                         latch ? "out_left" : "latch");
-    st = read_latch(latch, &question, err);
-    if (st == ILK_OK)
-        *out_left = question.left;
-    return st;
+    if (latch && !out_left)
+        return ilk__fail(err, ILK_EINVAL, "out_left must not be NULL");
+    return ilk__state_count(out_left, &look, (ilk__state *)latch, err);
 }
 
-/* ---- handles ------------------------------------------------------------ */
-
-void ilk_latch_opts_init(ilk_latch_opts *opts, size_t size)
+ilk_status ilk_latch_count_start(ilk_op **out, ilk_latch *latch, ilk_error *err)
 {
-    if (!opts || size < sizeof opts->size)
-        return;
-    memset(opts, 0, size);
-    opts->size = size;
+    return ilk__state_count_start(out, &look, (ilk__state *)latch, err);
 }
 
-static ilk_status check_opts(ilk_latch_opts *out, int64_t count,
-                             const ilk_latch_opts *in, ilk_error *err)
-{
-    ilk_status st = ilk__opts_copy(out, sizeof *out, in, "ilk_latch_opts", err);
-
-    if (st)
-        return st;
-    if (count < 1 || count > ILK_LATCH_COUNT_MAX)
-        return ilk__fail(err, ILK_EINVAL, "count must be 1 to %d, got %lld",
-                         ILK_LATCH_COUNT_MAX, (long long)count);
-    if (out->keep_ms < 0 || out->keep_ms > ILK__LEASE_MAX_MS)
-        return ilk__fail(err, ILK_EINVAL,
-                         "keep_ms must be 1 to %lld (0: a day), got %lld",
-                         (long long)ILK__LEASE_MAX_MS, (long long)out->keep_ms);
-    if (out->keep_ms == 0)
-        out->keep_ms = KEEP_DEFAULT_MS;
-    return ILK_OK;
-}
-
-ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client, const void *name,
-                          size_t name_len, int64_t count,
-                          const ilk_latch_opts *opts, ilk_error *err)
-{
-    ilk_latch_opts checked;
-    ilk__state *state;
-    ilk_latch *self;
-    ilk_status st;
-
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st == ILK_OK)
-        st = check_opts(&checked, count, opts, err);
-    if (st)
-        return st;
-    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
-                        err);
-    if (st)
-        return st;
-    self = (ilk_latch *)state;
-    self->opts = checked;
-    self->count = count;
-    *out = self;
-    return ILK_OK;
-}
-
-/* A handle that asks for no number takes what is on record. */
 ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
                              size_t name_len, int64_t *out_count,
                              int64_t *out_left, ilk_error *err)
 {
-    counting question = {0};
-    ilk_latch *self = NULL;
-    ilk_status st;
-
     if (!out_count || !out_left)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_count ? "out_left" : "out_count");
-    st = ilk_latch_open(&self, client, name, name_len, 1, NULL, err);
-    if (!self)
-        return st;
-    self->count = 0;
-    st = read_latch(self, &question, err);
-    if (st == ILK_OK) {
-        *out_count = question.count;
-        *out_left = question.left;
-    }
-    ilk_latch_free(self);
-    return st;
+    return ilk__state_inspect(out_count, out_left, &look, client, name,
+                              name_len, err);
 }
 
-void ilk_latch_free(ilk_latch *latch)
+ilk_status ilk_latch_inspect_start(ilk_op **out, ilk_client *client,
+                                   const void *name, size_t name_len,
+                                   ilk_error *err)
 {
-    if (!latch)
-        return;
-    ilk__state_free(&latch->state);
+    return ilk__state_inspect_start(out, &look, client, name, name_len, err);
+}
+
+int64_t ilk_op_latch_count(ilk_op *op)
+{
+    const ilk__state_look *found = ilk__state_found(op, &look);
+
+    return found ? found->agreed : 0;
+}
+
+int64_t ilk_op_latch_left(ilk_op *op)
+{
+    const ilk__state_look *found = ilk__state_found(op, &look);
+
+    return found ? found->now : 0;
 }

@@ -4,7 +4,6 @@
 
 #include "alloc.h"
 #include "clock.h"
-#include "run.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,8 +84,15 @@ static int is_mine(const ilk__state *state)
            && state->era == state->client->era;
 }
 
+void ilk__state_forget(ilk__state *state)
+{
+    if (is_mine(state) && state->busy)
+        ilk__loop_forget(state->client->loop, state);
+}
+
 void ilk__state_free(ilk__state *state)
 {
+    ilk__state_forget(state);
     /* A child, or a handle of the parent's desk, has nothing to take back. */
     if (is_mine(state))
         ilk__waiter_destroy(&state->waiter);
@@ -113,7 +119,12 @@ static ilk_status bind_again(ilk__state *state, ilk_error *err)
     return st;
 }
 
-ilk_status ilk__state_enter(ilk__state *state, ilk_error *err)
+static void leave(ilk__state *state)
+{
+    atomic_store(&state->busy, 0);
+}
+
+static ilk_status enter(ilk__state *state, ilk_error *err)
 {
     ilk_status st =
         ilk__client_enter_handle(state->client, &state->busy, state->era, err);
@@ -122,56 +133,80 @@ ilk_status ilk__state_enter(ilk__state *state, ilk_error *err)
         return st;
     st = bind_again(state, err);
     if (st)
-        ilk__state_leave(state);
+        leave(state);
     return st;
 }
 
-ilk_status ilk__state_enter_verb(ilk__state *state, ilk_error *err)
+int ilk__state_enter(ilk__state_verb *self)
 {
-    ilk_status st = ilk__state_enter(state, err);
-
-    if (st == ILK_OK && state->waiter.watch)
-        ilk__waiter_cancel(&state->waiter);
-    return st;
-}
-
-void ilk__state_leave(ilk__state *state)
-{
-    atomic_store(&state->busy, 0);
-}
-
-ilk_status ilk__state_read(ilk__state *state, const ilk__op_type *type,
-                           void *subject, ilk_error *err)
-{
-    ilk_status st = ilk__state_enter_verb(state, err);
+    ilk_status st = enter(self->state, self->verb.err);
 
     if (st)
-        return st;
-    st = ilk__ask(state->client, type, subject,
-                  state->client->opts.reply_timeout_ms, err);
-    ilk__state_leave(state);
-    return st;
+        ilk__verb_end(&self->verb, st);
+    return st == ILK_OK;
+}
+
+int ilk__state_begin(ilk__state_verb *self)
+{
+    int entered = ilk__state_enter(self);
+
+    if (entered && self->state->waiter.watch)
+        ilk__waiter_cancel(&self->state->waiter);
+    return entered;
+}
+
+void ilk__state_end(ilk__verb *verb, ilk_status status)
+{
+    leave(((ilk__state_verb *)verb)->state);
+    ilk__verb_end(verb, status);
+}
+
+static ilk_status no_handle(const char *noun, ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
+}
+
+ilk_status ilk__state_run(ilk__state_verb *self, const char *noun,
+                          ilk__verb_begin *begin, ilk_error *err)
+{
+    if (!self->state)
+        return no_handle(noun, err);
+    return ilk__verb_run(&self->verb, self->state->client, begin, err);
+}
+
+ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
+                            const char *noun, ilk__verb_begin *begin,
+                            ilk_error *err)
+{
+    if (out)
+        *out = NULL;
+    if (!self->state)
+        return no_handle(noun, err);
+    self->verb.handle = self->state;
+    self->started = 1;
+    return ilk__verb_start(out, &self->verb, size, self->state->client, begin,
+                           err);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
 
-ilk_status ilk__state_wait(ilk__state *state, int64_t timeout_ms,
-                           ilk_error *err)
+static void give_up(ilk__verb *verb)
 {
+    ilk__waiter_cancel(&((ilk__state_verb *)verb)->state->waiter);
+}
+
+void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then)
+{
+    ilk__state *state = self->state;
     const ilk_client_opts *opts = &state->client->opts;
     ilk__waiter *waiter = &state->waiter;
     int64_t patience = opts->connect_timeout_ms + opts->reply_timeout_ms;
-    ilk_error own = {0};
-    ilk__op op;
-    ilk_status st;
 
-    waiter->once = timeout_ms == 0;
-    ilk__op_init(&op, state->kind->wait, waiter,
-                 ilk__deadline(waiter->once ? patience : timeout_ms),
-                 err ? err : &own);
-    st = ilk__run(state->client, &op, &waiter->parker);
-    ilk__op_free(&op);
-    return st;
+    waiter->once = self->timeout_ms == 0;
+    self->verb.give_up = give_up;
+    ilk__verb_wait(&self->verb, state->kind->wait, waiter, &waiter->parker,
+                   ilk__deadline(waiter->once ? patience : self->timeout_ms),
+                   then);
 }
 
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err)
@@ -219,7 +254,7 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
 void ilk__state_ask_change(ilk__op *op)
 {
     const ilk__change *change = op->subject;
-    const ilk__line *line = &change->state->line;
+    const ilk__line *line = &change->of.state->line;
 
     ilk__script_begin(&op->command, op->type->script, line->keys,
                       line->key_count);
@@ -235,7 +270,7 @@ void ilk__state_changed(ilk__change *change, const ilk__reply *reply, size_t at)
 static void ask_wake(ilk__op *op)
 {
     const ilk__change *change = op->subject;
-    const ilk__line *line = &change->state->line;
+    const ilk__line *line = &change->of.state->line;
 
     ilk__script_begin(&op->command, op->type->script, line->keys,
                       line->key_count);
@@ -253,53 +288,57 @@ static const ilk__op_type state_wake = {.name = "state_wake",
                                         .ask = ask_wake,
                                         .reply = woken};
 
+static void done(ilk__change *change)
+{
+    ilk__verb *verb = &change->of.verb;
+    ilk_status st = ILK_OK;
+
+    if (change->denied)
+        st = ilk__fail(verb->err, ILK_EAUTH,
+                       "the %s is changed, but this user may not PUBLISH to "
+                       "ilk:inbox:* and those who wait were not told",
+                       change->of.state->kind->noun);
+    change->then(verb, st);
+}
+
 /* As often as it takes for those who waited when it changed; who asks again
  * meanwhile knows it. Whom this does not reach, finds it at a refresh. */
-static void tell_the_rest(ilk__change *change)
+static void tell_the_rest(ilk__verb *verb, ilk_status status)
 {
-    ilk_client *client = change->state->client;
-    int64_t calls = (change->untold + ILK__STATE_TELL - 1) / ILK__STATE_TELL;
+    ilk__change *change = (ilk__change *)verb;
 
-    for (; calls > 0 && change->untold > 0 && !change->denied; calls--)
-        if (ilk__ask(client, &state_wake, change, client->opts.reply_timeout_ms,
-                     NULL))
-            return;
+    if (status || change->untold <= 0 || change->denied
+        || change->calls-- == 0) {
+        done(change);
+        return;
+    }
+    ilk__verb_ask(verb, &state_wake, change, ilk__verb_patience(verb),
+                  tell_the_rest);
+    ilk__verb_hush(verb);
 }
 
-static ilk_status ask_patiently(ilk__change *change, const ilk__op_type *type,
-                                ilk_error *err)
+static void answered(ilk__verb *verb, ilk_status status)
 {
-    ilk_client *client = change->state->client;
-    ilk__parker parker;
-    ilk__op op;
-    ilk_status st = ilk__parker_init(&parker, err);
+    ilk__change *change = (ilk__change *)verb;
 
-    if (st)
-        return st;
-    ilk__op_init(&op, type, change,
-                 ilk__deadline(client->opts.reply_timeout_ms), err);
-    op.patient = 1;
-    st = ilk__run(client, &op, &parker);
-    ilk__op_free(&op);
-    ilk__parker_destroy(&parker);
-    return st;
+    change->calls = (change->untold + ILK__STATE_TELL - 1) / ILK__STATE_TELL;
+    if (status)
+        change->then(verb, status);
+    else
+        tell_the_rest(verb, ILK_OK);
 }
 
-ilk_status ilk__state_change(ilk__change *change, const ilk__op_type *type,
-                             ilk_error *err)
+void ilk__state_change(ilk__change *change, const ilk__op_type *type,
+                       ilk__verb_then *then)
 {
-    ilk_error own = {0};
-    ilk_status st = ilk__token(change->token, ILK__TOKEN_LEN, err);
+    ilk__verb *verb = &change->of.verb;
+    ilk_status st = ilk__token(change->token, ILK__TOKEN_LEN, verb->err);
 
-    if (st == ILK_OK)
-        st = ask_patiently(change, type, err ? err : &own);
-    if (st)
-        return st;
-    tell_the_rest(change);
-    if (!change->denied)
-        return ILK_OK;
-    return ilk__fail(err, ILK_EAUTH,
-                     "the %s is changed, but this user may not PUBLISH to "
-                     "ilk:inbox:* and those who wait were not told",
-                     change->state->kind->noun);
+    change->then = then;
+    if (st) {
+        then(verb, st);
+        return;
+    }
+    ilk__verb_ask(verb, type, change, ilk__verb_patience(verb), answered);
+    verb->op->patient = 1;
 }

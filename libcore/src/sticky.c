@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sticky.c -- an event that stays set: what to ask, what the answer means. */
+#include "sticky.h"
 #include "alloc.h"
-#include "lease.h"
-#include "opts.h"
-#include "state_wait.h"
-
-#include <interlock/sticky.h>
 
 #include <string.h>
 
@@ -13,42 +9,30 @@
 
 enum { WAITS_FOR_SET = -1 };
 
-struct ilk_sticky {
-    ilk__state state;
-    ilk_sticky_opts opts;
-    int64_t known; /* of the wait under way: a generation, or WAITS_FOR_SET */
-
-    /* as it was last seen */
-    int64_t generation;
-    int is_set;
-    char *data; /* NULL: none */
-    size_t data_len;
-};
-
 /* ---- what was seen ------------------------------------------------------ */
 
-static int see(ilk_sticky *self, int64_t generation, int is_set,
-               const void *data, size_t len)
+/* Data are the handle's from then on; NULL: none. */
+static void see(ilk_sticky *self, int64_t generation, int is_set, char *data,
+                size_t len)
 {
-    char *copy = len ? ilk__memdup(data, len) : NULL;
-
-    if (len && !copy)
-        return 0;
     ilk__free(self->data);
-    self->data = copy;
+    self->data = data;
     self->data_len = len;
     self->generation = generation;
     self->is_set = is_set;
-    return 1;
 }
 
 /* STATE generation set ttl data */
 static int see_reply(ilk_sticky *self, const ilk__reply *reply)
 {
     const ilk__reply *data = ilk__script_item(reply, 3);
+    char *copy = data->len ? ilk__memdup(data->str, data->len) : NULL;
 
-    return see(self, ilk__script_int(reply, 0), ilk__script_int(reply, 1) == 1,
-               data->str, data->len);
+    if (data->len && !copy)
+        return 0;
+    see(self, ilk__script_int(reply, 0), ilk__script_int(reply, 1) == 1, copy,
+        data->len);
+    return 1;
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -85,7 +69,7 @@ static const ilk__op_type sticky_wait =
 static const char *const key_kinds[] = {"sticky", "sticky:once", "sticky:wait",
                                         "sticky:live"};
 
-static const ilk__state_kind kind = {
+const ilk__state_kind ilk__sticky_kind = {
     .noun = "event",
     .key_kinds = key_kinds,
     .key_count = sizeof key_kinds / sizeof *key_kinds,
@@ -94,38 +78,82 @@ static const ilk__state_kind kind = {
     .cancel = &ilk__state_cancel_op,
 };
 
-/* A parked wait goes on, if it is the same one. */
-static ilk_status wait(ilk_sticky *self, int64_t known, int64_t timeout_ms,
-                       ilk_error *err)
-{
-    ilk_status st;
+typedef struct awaiting {
+    ilk__state_verb of;
+    int64_t known;
+} awaiting;
 
-    if (!self)
-        return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    st = known == self->known ? ilk__state_enter(&self->state, err)
-                              : ilk__state_enter_verb(&self->state, err);
-    if (st)
-        return st;
-    self->known = known;
-    st = ilk__state_wait(&self->state, timeout_ms, err);
-    ilk__state_leave(&self->state);
-    return st;
+static ilk_status check_generation(int64_t generation, ilk_error *err)
+{
+    if (generation >= 0 && generation < GENERATION_MAX)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "generation must be 0 to 2^53 - 1, got %lld",
+                     (long long)generation);
+}
+
+/* A parked wait goes on, if it is the same one. */
+static void begin_wait(ilk__verb *verb)
+{
+    awaiting *self = (awaiting *)verb;
+    ilk_sticky *sticky = (ilk_sticky *)self->of.state;
+
+    if (!(self->known == sticky->known ? ilk__state_enter(&self->of)
+                                       : ilk__state_begin(&self->of)))
+        return;
+    sticky->known = self->known;
+    ilk__state_await(&self->of, ilk__state_end);
+}
+
+static awaiting wait_for(ilk_sticky *sticky, int64_t known, int64_t timeout_ms)
+{
+    return (awaiting){
+        .of = {.state = (ilk__state *)sticky, .timeout_ms = timeout_ms},
+        .known = known};
 }
 
 ilk_status ilk_sticky_wait(ilk_sticky *sticky, int64_t timeout_ms,
                            ilk_error *err)
 {
-    return wait(sticky, WAITS_FOR_SET, timeout_ms, err);
+    awaiting self = wait_for(sticky, WAITS_FOR_SET, timeout_ms);
+
+    return ilk__state_run(&self.of, "sticky", begin_wait, err);
+}
+
+ilk_status ilk_sticky_wait_start(ilk_op **out, ilk_sticky *sticky,
+                                 int64_t timeout_ms, ilk_error *err)
+{
+    awaiting self = wait_for(sticky, WAITS_FOR_SET, timeout_ms);
+
+    return ilk__state_start(out, &self.of, sizeof self, "sticky", begin_wait,
+                            err);
 }
 
 ilk_status ilk_sticky_wait_change(ilk_sticky *sticky, int64_t generation,
                                   int64_t timeout_ms, ilk_error *err)
 {
-    if (generation < 0 || generation >= GENERATION_MAX)
-        return ilk__fail(err, ILK_EINVAL,
-                         "generation must be 0 to 2^53 - 1, got %lld",
-                         (long long)generation);
-    return wait(sticky, generation, timeout_ms, err);
+    awaiting self = wait_for(sticky, generation, timeout_ms);
+    ilk_status st = check_generation(generation, err);
+
+    if (st)
+        return st;
+    return ilk__state_run(&self.of, "sticky", begin_wait, err);
+}
+
+ilk_status ilk_sticky_wait_change_start(ilk_op **out, ilk_sticky *sticky,
+                                        int64_t generation, int64_t timeout_ms,
+                                        ilk_error *err)
+{
+    awaiting self = wait_for(sticky, generation, timeout_ms);
+    ilk_status st = check_generation(generation, err);
+
+    if (st) {
+        if (out)
+            *out = NULL;
+        return st;
+    }
+    return ilk__state_start(out, &self.of, sizeof self, "sticky", begin_wait,
+                            err);
 }
 
 ilk_status ilk_sticky_cancel(ilk_sticky *sticky, ilk_error *err)
@@ -139,20 +167,23 @@ ilk_status ilk_sticky_cancel(ilk_sticky *sticky, ilk_error *err)
 
 typedef struct changing {
     ilk__change change;
-    const void *data;
+    const ilk__op_type *type;
+    const void *given; /* the caller's, until it has begun */
+    char *data;        /* a copy, for as long as it may be asked again */
     size_t data_len;
-    int64_t ttl_ms;
     int64_t generation;
 } changing;
 
 static void ask_change(ilk__op *op)
 {
     const changing *self = op->subject;
+    const ilk_sticky *sticky = (const ilk_sticky *)self->change.of.state;
 
     ilk__state_ask_change(op);
     if (op->type->script == ILK__SCRIPT_STICKY_SET) {
-        ilk__command_add(&op->command, self->data, self->data_len);
-        ilk__command_add_int(&op->command, self->ttl_ms);
+        ilk__command_add(&op->command, self->data ? self->data : "",
+                         self->data_len);
+        ilk__command_add_int(&op->command, sticky->opts.ttl_ms);
     }
     ilk__command_add_int(&op->command, ILK__STATE_TELL);
 }
@@ -175,44 +206,90 @@ static const ilk__op_type sticky_clear = {.name = "sticky_clear",
                                           .ask = ask_change,
                                           .reply = changed};
 
-static ilk_status change(ilk_sticky *self, const ilk__op_type *type,
-                         const void *data, size_t data_len, ilk_error *err)
+static ilk_status check_data(const changing *self, ilk_error *err)
 {
-    changing question = {.change.state = &self->state,
-                         .data = data,
-                         .data_len = data_len,
-                         .ttl_ms = self->opts.ttl_ms};
-    ilk_status st = ilk__state_enter_verb(&self->state, err);
+    if (!self->given && self->data_len)
+        return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
+    if (self->data_len > ILK_STICKY_DATA_MAX)
+        return ilk__fail(err, ILK_EINVAL,
+                         "data must have at most %d bytes, got %zu",
+                         ILK_STICKY_DATA_MAX, self->data_len);
+    return ILK_OK;
+}
 
-    if (st)
-        return st;
-    st = ilk__state_change(&question.change, type, err);
-    if ((st == ILK_OK || question.change.denied)
-        && !see(self, question.generation, type == &sticky_set, data, data_len))
-        st = ilk__fail(err, ILK_ENOMEM, "out of memory, after the change");
-    ilk__state_leave(&self->state);
-    return st;
+/* The handle has seen what was asked for. */
+static void was_changed(ilk__verb *verb, ilk_status status)
+{
+    changing *self = (changing *)verb;
+
+    if (status == ILK_OK || self->change.denied)
+        see((ilk_sticky *)self->change.of.state, self->generation,
+            self->type == &sticky_set, self->data, self->data_len);
+    else
+        ilk__free(self->data);
+    ilk__state_end(verb, status);
+}
+
+static void begin_change(ilk__verb *verb)
+{
+    changing *self = (changing *)verb;
+    ilk_status st = check_data(self, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    if (!ilk__state_begin(&self->change.of))
+        return;
+    if (self->data_len)
+        self->data = ilk__memdup(self->given, self->data_len);
+    if (self->data_len && !self->data)
+        ilk__state_end(verb, ilk__fail(verb->err, ILK_ENOMEM, "out of memory"));
+    else
+        ilk__state_change(&self->change, self->type, was_changed);
+}
+
+static changing change(ilk_sticky *sticky, const ilk__op_type *type,
+                       const void *data, size_t data_len)
+{
+    return (changing){.change.of.state = (ilk__state *)sticky,
+                      .type = type,
+                      .given = data,
+                      .data_len = data_len};
 }
 
 ilk_status ilk_sticky_set(ilk_sticky *sticky, const void *data, size_t data_len,
                           ilk_error *err)
 {
-    if (!sticky)
-        return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    if (!data && data_len)
-        return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
-    if (data_len > ILK_STICKY_DATA_MAX)
-        return ilk__fail(err, ILK_EINVAL,
-                         "data must have at most %d bytes, got %zu",
-                         ILK_STICKY_DATA_MAX, data_len);
-    return change(sticky, &sticky_set, data ? data : "", data_len, err);
+    changing self = change(sticky, &sticky_set, data, data_len);
+
+    return ilk__state_run(&self.change.of, "sticky", begin_change, err);
+}
+
+ilk_status ilk_sticky_set_start(ilk_op **out, ilk_sticky *sticky,
+                                const void *data, size_t data_len,
+                                ilk_error *err)
+{
+    changing self = change(sticky, &sticky_set, data, data_len);
+
+    return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
+                            begin_change, err);
 }
 
 ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err)
 {
-    if (!sticky)
-        return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    return change(sticky, &sticky_clear, "", 0, err);
+    changing self = change(sticky, &sticky_clear, NULL, 0);
+
+    return ilk__state_run(&self.change.of, "sticky", begin_change, err);
+}
+
+ilk_status ilk_sticky_clear_start(ilk_op **out, ilk_sticky *sticky,
+                                  ilk_error *err)
+{
+    changing self = change(sticky, &sticky_clear, NULL, 0);
+
+    return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
+                            begin_change, err);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -237,86 +314,26 @@ static const ilk__op_type sticky_read = {.name = "sticky_read",
                                          .ask = ask_read,
                                          .reply = was_read};
 
+static void begin_read(ilk__verb *verb)
+{
+    ilk__state_verb *self = (ilk__state_verb *)verb;
+
+    if (ilk__state_begin(self))
+        ilk__verb_ask(verb, &sticky_read, self->state, ilk__verb_patience(verb),
+                      ilk__state_end);
+}
+
 ilk_status ilk_sticky_read(ilk_sticky *sticky, ilk_error *err)
 {
-    if (!sticky)
-        return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    return ilk__state_read(&sticky->state, &sticky_read, sticky, err);
+    ilk__state_verb self = {.state = (ilk__state *)sticky};
+
+    return ilk__state_run(&self, "sticky", begin_read, err);
 }
 
-/* ---- handles ------------------------------------------------------------ */
-
-void ilk_sticky_opts_init(ilk_sticky_opts *opts, size_t size)
+ilk_status ilk_sticky_read_start(ilk_op **out, ilk_sticky *sticky,
+                                 ilk_error *err)
 {
-    if (!opts || size < sizeof opts->size)
-        return;
-    memset(opts, 0, size);
-    opts->size = size;
-}
+    ilk__state_verb self = {.state = (ilk__state *)sticky};
 
-static ilk_status check_opts(ilk_sticky_opts *out, const ilk_sticky_opts *in,
-                             ilk_error *err)
-{
-    ilk_status st =
-        ilk__opts_copy(out, sizeof *out, in, "ilk_sticky_opts", err);
-
-    if (st == ILK_OK && (out->ttl_ms < 0 || out->ttl_ms > ILK__LEASE_MAX_MS))
-        st = ilk__fail(err, ILK_EINVAL,
-                       "ttl_ms must be 1 to %lld (0: no end), got %lld",
-                       (long long)ILK__LEASE_MAX_MS, (long long)out->ttl_ms);
-    return st;
-}
-
-ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
-                           const void *name, size_t name_len,
-                           const ilk_sticky_opts *opts, ilk_error *err)
-{
-    ilk_sticky_opts checked;
-    ilk__state *state;
-    ilk_sticky *self;
-    ilk_status st;
-
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st == ILK_OK)
-        st = check_opts(&checked, opts, err);
-    if (st)
-        return st;
-    st = ilk__state_new(&state, sizeof *self, client, &kind, name, name_len,
-                        err);
-    if (st)
-        return st;
-    self = (ilk_sticky *)state;
-    self->opts = checked;
-    *out = self;
-    return ILK_OK;
-}
-
-int32_t ilk_sticky_is_set(const ilk_sticky *sticky)
-{
-    return sticky ? sticky->is_set : 0;
-}
-
-int64_t ilk_sticky_generation(const ilk_sticky *sticky)
-{
-    return sticky ? sticky->generation : 0;
-}
-
-const char *ilk_sticky_data(const ilk_sticky *sticky, size_t *out_len)
-{
-    int has = sticky && sticky->data;
-
-    if (out_len)
-        *out_len = has ? sticky->data_len : 0;
-    return has ? sticky->data : "";
-}
-
-void ilk_sticky_free(ilk_sticky *sticky)
-{
-    if (!sticky)
-        return;
-    ilk__free(sticky->data);
-    ilk__state_free(&sticky->state);
+    return ilk__state_start(out, &self, sizeof self, "sticky", begin_read, err);
 }

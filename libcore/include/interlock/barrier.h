@@ -39,7 +39,7 @@
 #ifndef INTERLOCK_BARRIER_H
 #define INTERLOCK_BARRIER_H
 
-#include "client.h"
+#include "op.h"
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus
@@ -79,8 +79,8 @@ ILK_API void ilk_barrier_opts_init(ilk_barrier_opts *opts, size_t size);
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
- * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
- * Since: 0.1
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
  */
 ILK_API ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
                                     const void *name, size_t name_len,
@@ -112,6 +112,22 @@ ILK_API ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
                                     int64_t *out_index, ilk_error *err);
 
 /**
+ * Start ilk_barrier_wait(). ilk_op_number() tells the index. A cancelled one
+ * leaves the round, which breaks it, unless the round is full by then: that
+ * ends with ILK_OK.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param barrier     the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_wait_start(ilk_op **out, ilk_barrier *barrier,
+                                          int64_t timeout_ms, ilk_error *err);
+
+/**
  * How many have arrived at the open round.
  *
  * @param barrier           the handle
@@ -124,6 +140,19 @@ ILK_API ilk_status ilk_barrier_waiting(ilk_barrier *barrier,
                                        int64_t *out_waiting, ilk_error *err);
 
 /**
+ * Start ilk_barrier_waiting(). ilk_op_number() tells how many.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param barrier    the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_waiting_start(ilk_op **out, ilk_barrier *barrier,
+                                             ilk_error *err);
+
+/**
  * Break the open round, if there is one, and begin anew with the handle's
  * number of parties, whatever is on record.
  *
@@ -134,6 +163,19 @@ ILK_API ilk_status ilk_barrier_waiting(ilk_barrier *barrier,
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_barrier_reset(ilk_barrier *barrier, ilk_error *err);
+
+/**
+ * Start ilk_barrier_reset().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param barrier    the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_reset_start(ilk_op **out, ilk_barrier *barrier,
+                                           ilk_error *err);
 
 /**
  * End a wait: a thread inside ilk_barrier_wait() returns ILK_ECANCELLED, and
@@ -161,6 +203,43 @@ ILK_API ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err);
 ILK_API ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
                                        size_t name_len, int64_t *out_parties,
                                        int64_t *out_waiting, ilk_error *err);
+
+/**
+ * Start ilk_barrier_inspect(). ilk_op_barrier_parties() and
+ * ilk_op_barrier_waiting() tell what was found.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param name       the barrier's name, which is copied
+ * @param name_len   its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_barrier_inspect_start(ilk_op **out, ilk_client *client,
+                                             const void *name, size_t name_len,
+                                             ilk_error *err);
+
+/**
+ * The parties of the barrier that ilk_barrier_inspect_start() has found.
+ *
+ * @param op  an operation; NULL answers 0
+ * @return the number; 0 when the server has none on record, and for an
+ *         operation that is under way or of another kind
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_op_barrier_parties(ilk_op *op);
+
+/**
+ * How many had arrived at the barrier that ilk_barrier_inspect_start() has
+ * found.
+ *
+ * @param op  an operation; NULL answers 0
+ * @return the number; 0 for an operation that is under way or of another kind
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_op_barrier_waiting(ilk_op *op);
 
 /**
  * Free the handle. Nothing is sent; a wait that a signal ended is left by the

@@ -17,7 +17,7 @@
 #ifndef INTERLOCK_LATCH_H
 #define INTERLOCK_LATCH_H
 
-#include "client.h"
+#include "op.h"
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus
@@ -57,8 +57,8 @@ ILK_API void ilk_latch_opts_init(ilk_latch_opts *opts, size_t size);
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
- * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
- * Since: 0.1
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
  */
 ILK_API ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client,
                                   const void *name, size_t name_len,
@@ -82,6 +82,20 @@ ILK_API ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n,
                                         int64_t *out_left, ilk_error *err);
 
 /**
+ * Start ilk_latch_count_down(). ilk_op_number() tells what is left.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param latch      the handle
+ * @param n          at least 1
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch,
+                                              int64_t n, ilk_error *err);
+
+/**
  * Wait until nothing is left; at once when that is so.
  *
  * After ILK_EINTR the handle stays in line for a few seconds: wait again
@@ -101,6 +115,20 @@ ILK_API ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms,
                                   ilk_error *err);
 
 /**
+ * Start ilk_latch_wait().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param latch       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_wait_start(ilk_op **out, ilk_latch *latch,
+                                        int64_t timeout_ms, ilk_error *err);
+
+/**
  * What is left to count; the whole count when the server has none on record.
  *
  * @param latch          the handle
@@ -113,6 +141,19 @@ ILK_API ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left,
                                    ilk_error *err);
 
 /**
+ * Start ilk_latch_count(). ilk_op_number() tells what is left.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param latch      the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_count_start(ilk_op **out, ilk_latch *latch,
+                                         ilk_error *err);
+
+/**
  * Begin anew with the handle's count, whatever is on record. Who waits with
  * the same count waits on; with another one it fails with ILK_EDIFFERS.
  *
@@ -122,6 +163,19 @@ ILK_API ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left,
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err);
+
+/**
+ * Start ilk_latch_reset().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param latch      the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch,
+                                         ilk_error *err);
 
 /**
  * End a wait: a thread inside ilk_latch_wait() returns ILK_ECANCELLED.
@@ -148,6 +202,42 @@ ILK_API ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err);
 ILK_API ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
                                      size_t name_len, int64_t *out_count,
                                      int64_t *out_left, ilk_error *err);
+
+/**
+ * Start ilk_latch_inspect(). ilk_op_latch_count() and ilk_op_latch_left() tell
+ * what was found.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param name       the latch's name, which is copied
+ * @param name_len   its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_latch_inspect_start(ilk_op **out, ilk_client *client,
+                                           const void *name, size_t name_len,
+                                           ilk_error *err);
+
+/**
+ * Where the latch began that ilk_latch_inspect_start() has found.
+ *
+ * @param op  an operation; NULL answers 0
+ * @return the number; 0 when the server has none on record, and for an
+ *         operation that is under way or of another kind
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_op_latch_count(ilk_op *op);
+
+/**
+ * What is left to count of the latch that ilk_latch_inspect_start() has found.
+ *
+ * @param op  an operation; NULL answers 0
+ * @return the number; 0 for an operation that is under way or of another kind
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int64_t ilk_op_latch_left(ilk_op *op);
 
 /**
  * Free the handle. Nothing is sent: the latch stays as it is.

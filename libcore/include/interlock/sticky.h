@@ -24,7 +24,7 @@
 #ifndef INTERLOCK_STICKY_H
 #define INTERLOCK_STICKY_H
 
-#include "client.h"
+#include "op.h"
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus
@@ -63,8 +63,8 @@ ILK_API void ilk_sticky_opts_init(ilk_sticky_opts *opts, size_t size);
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
- * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
- * Since: 0.1
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
  */
 ILK_API ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
                                    const void *name, size_t name_len,
@@ -86,6 +86,23 @@ ILK_API ilk_status ilk_sticky_set(ilk_sticky *sticky, const void *data,
                                   size_t data_len, ilk_error *err);
 
 /**
+ * Start ilk_sticky_set().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param sticky     the handle
+ * @param data       any bytes, which are copied; may be NULL when data_len is
+ *                   0
+ * @param data_len   their number, at most ILK_STICKY_DATA_MAX
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_sticky_set_start(ilk_op **out, ilk_sticky *sticky,
+                                        const void *data, size_t data_len,
+                                        ilk_error *err);
+
+/**
  * Clear the event and forget its data. A clear one stays as it is. The handle
  * has then seen this state.
  *
@@ -97,6 +114,19 @@ ILK_API ilk_status ilk_sticky_set(ilk_sticky *sticky, const void *data,
 ILK_API ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err);
 
 /**
+ * Start ilk_sticky_clear().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param sticky     the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_sticky_clear_start(ilk_op **out, ilk_sticky *sticky,
+                                          ilk_error *err);
+
+/**
  * Ask how the event stands; the handle has then seen that.
  *
  * @param sticky    the handle
@@ -105,6 +135,19 @@ ILK_API ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err);
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_sticky_read(ilk_sticky *sticky, ilk_error *err);
+
+/**
+ * Start ilk_sticky_read().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param sticky     the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_sticky_read_start(ilk_op **out, ilk_sticky *sticky,
+                                         ilk_error *err);
 
 /**
  * Wait until the event is set; at once when it is. The handle has then seen
@@ -127,6 +170,20 @@ ILK_API ilk_status ilk_sticky_wait(ilk_sticky *sticky, int64_t timeout_ms,
                                    ilk_error *err);
 
 /**
+ * Start ilk_sticky_wait().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param sticky      the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_sticky_wait_start(ilk_op **out, ilk_sticky *sticky,
+                                         int64_t timeout_ms, ilk_error *err);
+
+/**
  * Wait until the generation is greater than this one, by a set or a clear; at
  * once when it is. The handle has then seen the state as it is by now.
  *
@@ -140,6 +197,24 @@ ILK_API ilk_status ilk_sticky_wait(ilk_sticky *sticky, int64_t timeout_ms,
 ILK_API ilk_status ilk_sticky_wait_change(ilk_sticky *sticky,
                                           int64_t generation,
                                           int64_t timeout_ms, ilk_error *err);
+
+/**
+ * Start ilk_sticky_wait_change().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param sticky      the handle
+ * @param generation  the one that is known
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_sticky_wait_change_start(ilk_op **out,
+                                                ilk_sticky *sticky,
+                                                int64_t generation,
+                                                int64_t timeout_ms,
+                                                ilk_error *err);
 
 /**
  * End a wait: a thread inside ilk_sticky_wait() returns ILK_ECANCELLED.

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* barrier.h -- the barrier's handle. */
+#ifndef ILK__BARRIER_H
+#define ILK__BARRIER_H
+
+#include "state_wait.h"
+
+#include <interlock/barrier.h>
+
+struct ilk_barrier {
+    ilk__state state;
+    ilk_barrier_opts opts;
+    int64_t parties;
+    /* The number that the server gave to an arrival, and under which token. */
+    int64_t number;
+    char arrived_as[ILK__STATE_TOKEN];
+    int64_t index;
+};
+
+extern const ilk__state_kind ilk__barrier_kind;
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* sticky.h -- the handle of an event that stays set. */
+#ifndef ILK__STICKY_H
+#define ILK__STICKY_H
+
+#include "state_wait.h"
+
+#include <interlock/sticky.h>
+
+struct ilk_sticky {
+    ilk__state state;
+    ilk_sticky_opts opts;
+    int64_t known; /* of the wait under way: a generation, or WAITS_FOR_SET */
+
+    /* as it was last seen */
+    int64_t generation;
+    int is_set;
+    char *data; /* NULL: none */
+    size_t data_len;
+};
+
+extern const ilk__state_kind ilk__sticky_kind;
+
+#endif
