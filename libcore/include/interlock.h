@@ -23,6 +23,7 @@
 #ifndef INTERLOCK_H
 #define INTERLOCK_H
 
+#include "interlock/arrival.h"
 #include "interlock/barrier.h"
 #include "interlock/base.h"
 #include "interlock/client.h"

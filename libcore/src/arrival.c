@@ -52,3 +52,44 @@ void ilk_arrival_free(ilk_arrival *arrival)
     ilk__heard_free(arrival->heard);
     ilk__free(arrival);
 }
+
+static int is_lost(const ilk_arrival *arrival)
+{
+    const ilk_client *client = arrival->client;
+
+    return ilk__client_is_forked(client) || client->era != arrival->era
+           || client->closed;
+}
+
+/* The wait is over, and nobody has asked what it brought. */
+static void pass_on(const ilk_arrival *arrival)
+{
+    ilk__desk *desk = arrival->client->desk;
+
+    ilk__desk_lock(desk);
+    for (size_t i = 0; i < arrival->count; i++) {
+        const ilk__parcel *parcel = arrival->parcels[i];
+
+        if (parcel && parcel->letter->verb == ILK__LETTER_SIGNAL)
+            desk->unclaimed(desk, parcel->letter);
+    }
+    ilk__desk_unlock(desk);
+}
+
+void ilk__arrival_dispose(void *object)
+{
+    ilk_arrival *arrival = object;
+
+    if (!arrival->seen && !is_lost(arrival))
+        pass_on(arrival);
+    ilk_arrival_free(arrival);
+}
+
+const ilk_arrival *ilk_op_arrival(ilk_op *op)
+{
+    ilk_arrival *arrival = ilk__op_object(op, ilk__arrival_dispose);
+
+    if (arrival)
+        arrival->seen = 1;
+    return arrival;
+}

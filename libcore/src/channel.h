@@ -22,8 +22,7 @@
 #include "desk.h"
 #include "ear.h"
 #include "letter.h"
-
-#include <interlock/client.h>
+#include "verb.h"
 
 enum { ILK__HEARD_MAX = 1024 };
 
@@ -45,7 +44,8 @@ struct ilk__listener {
     ilk__parker parker;
     _Atomic int cancelled;
     int letters;
-    int awaits_message; /* else that it is confirmed */
+    int awaits_message;   /* else that it is confirmed */
+    ilk__verb_then *then; /* when that has come */
 
     /* under the desk's mutex */
     ilk__channel *channel; /* NULL: it does not listen */
@@ -68,18 +68,23 @@ ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
 void ilk__listener_destroy(ilk__listener *listener);
 
 /*
- * Listen, from when this answers ILK_OK. After ILK_EINTR call it again with
- * the same channel. Whatever else it answers, the listener does not listen:
- * ILK_ETIMEOUT, ILK_ECANCELLED, ILK_ECLOSED, ILK_ECONN, ILK_EAUTH, ILK_ENOMEM.
+ * Inside a verb: listen, from when `then` is told ILK_OK. After ILK_EINTR
+ * call it again with the same channel. Whatever else is told, the listener
+ * does not listen: ILK_ETIMEOUT, ILK_ECANCELLED, ILK_ECLOSED, ILK_ECONN,
+ * ILK_EAUTH, ILK_ENOMEM.
  */
-ilk_status ilk__listen_begin(ilk_client *client, ilk__listener *listener,
-                             const ilk__channel_of *to, int64_t deadline,
-                             ilk_error *err);
-/* The next message. It goes on listening, also after ILK_ETIMEOUT, ILK_EINTR
- * and ILK_ECANCELLED; ILK_ECONN: nothing was heard from the server for a
- * minute. One at a time for each listener. */
-ilk_status ilk__listen_next(ilk_client *client, ilk__listener *listener,
-                            ilk__heard **out, int64_t deadline, ilk_error *err);
+void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
+                       const ilk__channel_of *to, int64_t deadline,
+                       ilk__verb_then *then);
+/*
+ * Inside a verb: await a message; after ILK_OK it is to be taken. It goes on
+ * listening, also after ILK_ETIMEOUT, ILK_EINTR and ILK_ECANCELLED; ILK_ECONN:
+ * nothing was heard from the server for a minute. One at a time for each
+ * listener.
+ */
+void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
+                      int64_t deadline, ilk__verb_then *then);
+ilk__heard *ilk__listen_take(ilk__listener *listener); /* NULL: none */
 void ilk__listen_end(ilk__listener *listener);
 /* Ends a wait of the listener's with ILK_ECANCELLED. Any thread. */
 void ilk__listen_cancel(ilk__listener *listener);

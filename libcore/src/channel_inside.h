@@ -29,6 +29,7 @@ int ilk__channel_is_heard(const ilk__channel *channel);
 ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to);
 extern const ilk__op_type ilk__listen_op; /* op->subject: an ilk__listener */
-ilk__heard *ilk__listener_take(ilk__listener *listener); /* NULL: none */
+/* NULL: none. The mutex is held. */
+ilk__heard *ilk__listener_take(ilk__listener *listener);
 
 #endif

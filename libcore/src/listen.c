@@ -4,7 +4,6 @@
 
 #include "alloc.h"
 #include "clock.h"
-#include "run.h"
 
 #include <string.h>
 
@@ -129,8 +128,10 @@ void ilk__listener_destroy(ilk__listener *listener)
 
 void ilk__listen_cancel(ilk__listener *listener)
 {
+    ilk__desk_lock(listener->desk);
     atomic_store(&listener->cancelled, 1);
     ilk__unpark(&listener->parker);
+    ilk__desk_unlock(listener->desk);
 }
 
 /* ---- waiting: an operation that asks nothing ---------------------------- */
@@ -201,23 +202,26 @@ const ilk__op_type ilk__listen_op = {.name = "listen",
                                      .start = start,
                                      .wake = wake};
 
-static ilk_status run(ilk_client *client, ilk__listener *listener,
-                      int awaits_message, int64_t deadline, ilk_error *err)
+static void await(ilk__verb *verb, ilk__listener *listener, int message,
+                  int64_t deadline, ilk__verb_then *then)
 {
-    ilk_error own = {0};
-    ilk__op op;
-    ilk_status st;
-
-    listener->awaits_message = awaits_message;
-    ilk__op_init(&op, &ilk__listen_op, listener, deadline, err ? err : &own);
-    st = ilk__run(client, &op, &listener->parker);
-    ilk__op_free(&op);
-    return st;
+    listener->awaits_message = message;
+    ilk__verb_wait(verb, &ilk__listen_op, listener, &listener->parker, deadline,
+                   then);
 }
 
-ilk_status ilk__listen_begin(ilk_client *client, ilk__listener *listener,
-                             const ilk__channel_of *to, int64_t deadline,
-                             ilk_error *err)
+static void begun(ilk__verb *verb, ilk_status status)
+{
+    ilk__listener *listener = verb->op->subject;
+
+    if (status && status != ILK_EINTR)
+        ilk__listen_end(listener);
+    listener->then(verb, status);
+}
+
+void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
+                       const ilk__channel_of *to, int64_t deadline,
+                       ilk__verb_then *then)
 {
     ilk_status st = ILK_OK;
 
@@ -227,27 +231,28 @@ ilk_status ilk__listen_begin(ilk_client *client, ilk__listener *listener,
         st = ilk__listener_join(listener, to);
     }
     ilk__desk_unlock(listener->desk);
+    listener->then = then;
     if (st)
-        return ilk__fail(err, st, "out of memory");
-    st = run(client, listener, 0, deadline, err);
-    if (st && st != ILK_EINTR)
-        ilk__listen_end(listener);
-    return st;
+        then(verb, ilk__fail(verb->err, st, "out of memory"));
+    else
+        await(verb, listener, 0, deadline, begun);
 }
 
-ilk_status ilk__listen_next(ilk_client *client, ilk__listener *listener,
-                            ilk__heard **out, int64_t deadline, ilk_error *err)
+void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
+                      int64_t deadline, ilk__verb_then *then)
 {
-    ilk_status st;
+    if (listener->channel)
+        await(verb, listener, 1, deadline, then);
+    else
+        then(verb, ilk__fail(verb->err, ILK_EINVAL, "it does not listen"));
+}
 
-    *out = NULL;
-    if (!listener->channel)
-        return ilk__fail(err, ILK_EINVAL, "it does not listen");
-    st = run(client, listener, 1, deadline, err);
-    if (st)
-        return st;
+ilk__heard *ilk__listen_take(ilk__listener *listener)
+{
+    ilk__heard *heard;
+
     ilk__desk_lock(listener->desk);
-    *out = ilk__listener_take(listener);
+    heard = ilk__listener_take(listener);
     ilk__desk_unlock(listener->desk);
-    return ILK_OK;
+    return heard;
 }

@@ -1,189 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* signal.c -- the signal's handle, and waiting with one or several. */
+/* signal.c -- waiting with one signal or several, and listening. */
 #include "signal_wait.h"
 
 #include "alloc.h"
-#include "opts.h"
 
 #include <string.h>
-
-static const char *const list_kinds[ILK__SIGNAL_LISTS] = {
-    "signal:wait", "signal:live", "signal:crowd"};
-static const char channel_prefix[] = "ilk:signal:";
-
-/* ---- keys --------------------------------------------------------------- */
-
-ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
-                            const void *name, size_t len, ilk_error *err)
-{
-    ilk_status st = ilk__name_check(name, len, "name", err);
-
-    memset(keys, 0, ILK__SIGNAL_LISTS * sizeof *keys);
-    for (int i = 0; i < ILK__SIGNAL_LISTS && st == ILK_OK; i++)
-        st = ilk__side_key(&keys[i], list_kinds[i], name, len, err);
-    if (st)
-        ilk__signal_keys_free(keys);
-    return st;
-}
-
-void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS])
-{
-    for (int i = 0; i < ILK__SIGNAL_LISTS; i++) {
-        ilk__free(keys[i].data);
-        keys[i].data = NULL;
-    }
-}
-
-/* ---- handles ------------------------------------------------------------ */
-
-void ilk_signal_opts_init(ilk_signal_opts *opts, size_t size)
-{
-    if (!opts || size < sizeof opts->size)
-        return;
-    memset(opts, 0, size);
-    opts->size = size;
-}
-
-static ilk_status check_opts(ilk_signal *signal, const ilk_signal_opts *in,
-                             ilk_error *err)
-{
-    ilk_signal_opts opts;
-    ilk_status st =
-        ilk__opts_copy(&opts, sizeof opts, in, "ilk_signal_opts", err);
-
-    if (st)
-        return st;
-    if (opts.flags & ~(uint32_t)ILK_SIGNAL_PATTERN)
-        return ilk__fail(err, ILK_EINVAL, "unknown signal flags 0x%x",
-                         (unsigned)opts.flags);
-    signal->flags = opts.flags;
-    return ILK_OK;
-}
-
-static ilk_status set_name(ilk_signal *signal, const void *name, size_t len,
-                           ilk_error *err)
-{
-    ilk_status st = ilk__signal_keys(signal->keys, name, len, err);
-
-    if (st)
-        return st;
-    signal->channel.len = sizeof channel_prefix - 1 + len;
-    signal->channel.data = ilk__malloc(signal->channel.len + 1);
-    if (!signal->channel.data)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    memcpy(signal->channel.data, channel_prefix, sizeof channel_prefix - 1);
-    signal->name.data = signal->channel.data + sizeof channel_prefix - 1;
-    signal->name.len = len;
-    memcpy(signal->name.data, name, len);
-    signal->name.data[len] = '\0';
-    return ILK_OK;
-}
-
-/* Set up what belongs to the client's desk; again after a reopening. */
-static ilk_status bind(ilk_signal *signal, ilk_error *err)
-{
-    ilk__desk *desk = signal->client->desk;
-    ilk_status st = ilk__listener_init(&signal->listener, desk, err);
-
-    if (st)
-        return st;
-    pthread_mutex_init(&signal->gate, NULL);
-    signal->id = ilk__desk_new_id(desk);
-    signal->wait = NULL;
-    signal->era = signal->client->era;
-    return ILK_OK;
-}
-
-static void dispose(ilk_signal *signal)
-{
-    ilk__signal_keys_free(signal->keys);
-    ilk__free(signal->channel.data); /* and the name in it */
-    ilk__client_unref(signal->client);
-    ilk__free(signal);
-}
-
-ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
-                           const void *name, size_t name_len,
-                           const ilk_signal_opts *opts, ilk_error *err)
-{
-    ilk_signal *signal;
-    ilk_status st;
-
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__client_enter(client, err);
-    if (st)
-        return st;
-    signal = ilk__calloc(1, sizeof *signal);
-    if (!signal)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    signal->client = ilk__client_ref(client);
-    st = check_opts(signal, opts, err);
-    if (st == ILK_OK)
-        st = set_name(signal, name, name_len, err);
-    if (st == ILK_OK)
-        st = bind(signal, err);
-    if (st) {
-        dispose(signal);
-        return st;
-    }
-    *out = signal;
-    return ILK_OK;
-}
-
-void ilk_signal_free(ilk_signal *signal)
-{
-    if (!signal)
-        return;
-    /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (ilk__client_is_forked(signal->client)
-        || signal->era != signal->client->era) {
-        ilk__signal_wait_forget(signal->wait);
-    } else {
-        ilk__signal_wait_free(signal->wait);
-        ilk__listener_destroy(&signal->listener);
-        pthread_mutex_destroy(&signal->gate);
-    }
-    dispose(signal);
-}
-
-/* ---- verbs: in and out -------------------------------------------------- */
-
-/* The client was reopened after a fork: a wait under way is the parent's. */
-static ilk_status bind_again(ilk_signal *signal, ilk_error *err)
-{
-    int waited = signal->listener.channel
-                 || (signal->wait && signal->wait->waiter.watch);
-    ilk_status st;
-
-    ilk__signal_wait_forget(signal->wait);
-    st = bind(signal, err);
-    if (st == ILK_OK && waited)
-        st = ilk__fail(err, ILK_EFORKED, "the wait is the parent process'");
-    return st;
-}
-
-ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err)
-{
-    ilk_status st;
-
-    if (!signal)
-        return ilk__fail(err, ILK_EINVAL, "signal must not be NULL");
-    st = ilk__client_enter_handle(signal->client, &signal->busy, signal->era,
-                                  err);
-    if (st || signal->era == signal->client->era)
-        return st;
-    st = bind_again(signal, err);
-    if (st)
-        atomic_store(&signal->busy, 0);
-    return st;
-}
-
-void ilk__signal_leave(ilk_signal *signal)
-{
-    atomic_store(&signal->busy, 0);
-}
 
 /* ---- waiting ------------------------------------------------------------ */
 
@@ -238,87 +59,6 @@ static ilk_status get_wait(ilk_signal *const *signals, size_t count,
     return ILK_OK;
 }
 
-static ilk_status wait_for(ilk_arrival **out, ilk_signal *const *signals,
-                           size_t count, int wants_all, int64_t timeout_ms,
-                           ilk_error *err)
-{
-    size_t room = wants_all ? count : 1;
-    ilk_arrival *arrival =
-        ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->parcels);
-    ilk_status st;
-
-    if (!arrival)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    arrival->count = room;
-    if (signals[0]->flags & ILK_SIGNAL_PATTERN)
-        st = ilk__signal_listen(signals[0], timeout_ms, arrival, err);
-    else
-        st = get_wait(signals, count, wants_all, err);
-    if (st == ILK_OK && !arrival->heard)
-        st = ilk__signal_wait_run(signals[0]->wait, signals[0]->client,
-                                  timeout_ms, arrival, err);
-    if (st)
-        ilk_arrival_free(arrival);
-    else
-        *out = arrival;
-    return st;
-}
-
-static ilk_status enter_and_wait(ilk_arrival **out, ilk_signal *const *signals,
-                                 size_t count, int wants_all,
-                                 int64_t timeout_ms, ilk_error *err)
-{
-    ilk_status st;
-
-    ilk__error_clear(err);
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = check_set(signals, count, err);
-    if (st == ILK_OK)
-        st = ilk__signal_enter(signals[0], err);
-    if (st)
-        return st;
-    st = wait_for(out, signals, count, wants_all, timeout_ms, err);
-    ilk__signal_leave(signals[0]);
-    return st;
-}
-
-ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
-                           int64_t timeout_ms, ilk_error *err)
-{
-    return enter_and_wait(out, &signal, 1, 0, timeout_ms, err);
-}
-
-ilk_status ilk_signal_wait_any(ilk_arrival **out, ilk_signal *const *signals,
-                               size_t count, int64_t timeout_ms, ilk_error *err)
-{
-    return enter_and_wait(out, signals, count, 0, timeout_ms, err);
-}
-
-ilk_status ilk_signal_wait_all(ilk_arrival **out, ilk_signal *const *signals,
-                               size_t count, int64_t timeout_ms, ilk_error *err)
-{
-    return enter_and_wait(out, signals, count, 1, timeout_ms, err);
-}
-
-ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err)
-{
-    ilk_status st = ilk__signal_enter(signal, err);
-
-    if (st)
-        return st;
-    if (signal->flags & ILK_SIGNAL_PATTERN) {
-        st = ilk__signal_listen_begin(signal, err);
-    } else {
-        st = get_wait(&signal, 1, 0, err);
-        if (st == ILK_OK)
-            st = ilk__signal_wait_begin(signal->wait, signal->client, err);
-    }
-    ilk__signal_leave(signal);
-    return st;
-}
-
 /* Nobody is inside a verb: what is left is a listener, or a parked wait. */
 static void give_up(ilk_signal *signal)
 {
@@ -328,6 +68,180 @@ static void give_up(ilk_signal *signal)
         ilk__waiter_cancel(&signal->wait->waiter);
     }
 }
+
+static void give_up_verb(ilk__verb *verb)
+{
+    give_up(((ilk__signal_verb *)verb)->own);
+}
+
+void ilk__signal_came(ilk__signal_verb *self, ilk_status status)
+{
+    if (status)
+        ilk_arrival_free(self->arrival);
+    else
+        ilk__verb_answer(&self->verb, self->arrival, ilk__arrival_dispose);
+    ilk__signal_end(&self->verb, self->own, status);
+}
+
+static ilk_status prepare_wait(ilk__signal_verb *self)
+{
+    size_t room = self->wants_all ? self->count : 1;
+    ilk_arrival *arrival =
+        ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->parcels);
+
+    if (!arrival)
+        return ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory");
+    arrival->client = self->own->client;
+    arrival->era = self->own->era;
+    arrival->count = room;
+    self->arrival = arrival;
+    if (self->own->flags & ILK_SIGNAL_PATTERN)
+        return ILK_OK;
+    return get_wait(self->signals, self->count, self->wants_all,
+                    self->verb.err);
+}
+
+static void begin_wait(ilk__verb *verb)
+{
+    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk_status st = ilk__signal_enter(self->own, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = prepare_wait(self);
+    if (st)
+        ilk__signal_came(self, st);
+    else if (self->own->flags & ILK_SIGNAL_PATTERN)
+        ilk__signal_hear(self);
+    else
+        ilk__signal_await(self);
+}
+
+/* Of handles that are checked. */
+static ilk__signal_verb wait_for(ilk_signal *const *signals, size_t count,
+                                 int wants_all, int64_t timeout_ms)
+{
+    return (ilk__signal_verb){.verb.give_up = give_up_verb,
+                              .own = signals[0],
+                              .signals = signals,
+                              .count = count,
+                              .wants_all = wants_all,
+                              .timeout_ms = timeout_ms};
+}
+
+static ilk_status run_wait(ilk_arrival **out, ilk_signal *const *signals,
+                           size_t count, int wants_all, int64_t timeout_ms,
+                           ilk_error *err)
+{
+    ilk__signal_verb self;
+    ilk_status st;
+
+    ilk__error_clear(err);
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = check_set(signals, count, err);
+    if (st)
+        return st;
+    self = wait_for(signals, count, wants_all, timeout_ms);
+    st = ilk__signal_run(&self.verb, self.own, begin_wait, err);
+    *out = self.verb.result.object;
+    return st;
+}
+
+static ilk_status start_wait(ilk_op **out, ilk_signal *const *signals,
+                             size_t count, int wants_all, int64_t timeout_ms,
+                             ilk_error *err)
+{
+    ilk__signal_verb self;
+    ilk_status st = check_set(signals, count, err);
+
+    if (out)
+        *out = NULL;
+    if (st)
+        return st;
+    self = wait_for(signals, count, wants_all, timeout_ms);
+    return ilk__signal_start(out, &self.verb, sizeof self, self.own, begin_wait,
+                             err);
+}
+
+ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
+                           int64_t timeout_ms, ilk_error *err)
+{
+    return run_wait(out, &signal, 1, 0, timeout_ms, err);
+}
+
+ilk_status ilk_signal_wait_start(ilk_op **out, ilk_signal *signal,
+                                 int64_t timeout_ms, ilk_error *err)
+{
+    return start_wait(out, &signal, 1, 0, timeout_ms, err);
+}
+
+ilk_status ilk_signal_wait_any(ilk_arrival **out, ilk_signal *const *signals,
+                               size_t count, int64_t timeout_ms, ilk_error *err)
+{
+    return run_wait(out, signals, count, 0, timeout_ms, err);
+}
+
+ilk_status ilk_signal_wait_any_start(ilk_op **out, ilk_signal *const *signals,
+                                     size_t count, int64_t timeout_ms,
+                                     ilk_error *err)
+{
+    return start_wait(out, signals, count, 0, timeout_ms, err);
+}
+
+ilk_status ilk_signal_wait_all(ilk_arrival **out, ilk_signal *const *signals,
+                               size_t count, int64_t timeout_ms, ilk_error *err)
+{
+    return run_wait(out, signals, count, 1, timeout_ms, err);
+}
+
+ilk_status ilk_signal_wait_all_start(ilk_op **out, ilk_signal *const *signals,
+                                     size_t count, int64_t timeout_ms,
+                                     ilk_error *err)
+{
+    return start_wait(out, signals, count, 1, timeout_ms, err);
+}
+
+/* ---- listening ---------------------------------------------------------- */
+
+static void begin_listen(ilk__verb *verb)
+{
+    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk_status st = ilk__signal_enter(self->own, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+    } else if (self->own->flags & ILK_SIGNAL_PATTERN) {
+        ilk__signal_begin_hearing(self);
+    } else {
+        st = get_wait(&self->own, 1, 0, verb->err);
+        if (st)
+            ilk__signal_end(verb, self->own, st);
+        else
+            ilk__signal_begin_waiting(self);
+    }
+}
+
+ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err)
+{
+    ilk__signal_verb self = {.own = signal};
+
+    return ilk__signal_run(&self.verb, signal, begin_listen, err);
+}
+
+ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
+                                   ilk_error *err)
+{
+    ilk__signal_verb self = {.verb.give_up = give_up_verb, .own = signal};
+
+    return ilk__signal_start(out, &self.verb, sizeof self, signal, begin_listen,
+                             err);
+}
+
+/* ---- the end ------------------------------------------------------------ */
 
 ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err)
 {

@@ -7,7 +7,6 @@
  */
 #include "alloc.h"
 #include "clock.h"
-#include "run.h"
 #include "signal_wait.h"
 
 #include <inttypes.h>
@@ -95,9 +94,9 @@ static const ilk__op_type notify_all = {.name = "signal_notify_all",
 
 /* ---- keys --------------------------------------------------------------- */
 
-/* "ilk:signal:sent:{name}:<client>.<giver>". */
+/* "ilk:signal:sent:{name}:<client>.<giver>", with room behind it. */
 static ilk_status sent_key(notice *self, const char *client_id, int64_t giver,
-                           ilk_error *err)
+                           size_t room, ilk_error *err)
 {
     ilk__bytes *key = &self->keys[SENT], stem = {0};
     char tail[ID_MAX];
@@ -109,7 +108,7 @@ static ilk_status sent_key(notice *self, const char *client_id, int64_t giver,
     if (st)
         return st;
     key->len = stem.len + (size_t)tail_len;
-    key->data = ilk__realloc(stem.data, key->len + 1);
+    key->data = ilk__realloc(stem.data, key->len + 1 + room);
     if (!key->data) {
         ilk__free(stem.data);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
@@ -135,64 +134,131 @@ static ilk_status check_data(const ilk_signal *signal, const void *data,
     return ILK_OK;
 }
 
-static ilk_status give(ilk_signal *signal, const ilk__op_type *type,
-                       notice *self, ilk_error *err)
+typedef struct notifying {
+    ilk__verb verb;
+    ilk_signal *signal;
+    const ilk__op_type *type;
+    const void *data; /* the caller's, until it has begun */
+    size_t data_len;
+    notice notice;
+} notifying;
+
+/* The data may have to be sent again: they are kept behind the key. */
+static ilk_status compose(notifying *self)
 {
+    ilk_signal *signal = self->signal;
+    notice *given = &self->notice;
     const char *client_id = signal->client->desk->client_id;
+    char *copy;
     ilk_status st;
 
-    memcpy(self->keys, signal->keys, sizeof signal->keys);
-    self->name = signal->name.data;
-    self->name_len = signal->name.len;
-    self->channel = signal->channel;
-    snprintf(self->id, sizeof self->id, "%s.%" PRId64 ".%" PRId64, client_id,
+    memcpy(given->keys, signal->keys, sizeof signal->keys);
+    given->name = signal->name.data;
+    given->name_len = signal->name.len;
+    given->channel = signal->channel;
+    snprintf(given->id, sizeof given->id, "%s.%" PRId64 ".%" PRId64, client_id,
              signal->id, ++signal->requests);
-    st = sent_key(self, client_id, signal->id, err);
+    st = sent_key(given, client_id, signal->id, self->data_len, self->verb.err);
+    if (st)
+        return st;
+    copy = given->keys[SENT].data + given->keys[SENT].len + 1;
+    if (self->data_len)
+        memcpy(copy, self->data, self->data_len);
+    given->data = copy;
+    given->data_len = self->data_len;
+    return ILK_OK;
+}
+
+static void was_given(ilk__verb *verb, ilk_status status)
+{
+    notifying *self = (notifying *)verb;
+    const notice *given = &self->notice;
+
+    ilk__free(given->keys[SENT].data);
+    verb->result.number = given->reached;
+    if (status == ILK_OK && given->denied)
+        status = ilk__fail(verb->err, ILK_EAUTH,
+                           "%lld reached, others not: no right to PUBLISH to "
+                           "ilk:inbox:* or ilk:signal:*",
+                           (long long)given->reached);
+    ilk__signal_end(verb, self->signal, status);
+}
+
+static void begin(ilk__verb *verb)
+{
+    notifying *self = (notifying *)verb;
+    ilk_status st = ilk__signal_enter(self->signal, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = check_data(self->signal, self->data, self->data_len, verb->err);
     if (st == ILK_OK)
-        st = ilk__ask(signal->client, type, self,
-                      signal->client->opts.reply_timeout_ms, err);
-    ilk__free(self->keys[SENT].data);
-    if (st == ILK_OK && self->denied)
-        st = ilk__fail(err, ILK_EAUTH,
-                       "%lld reached, others not: no right to PUBLISH to "
-                       "ilk:inbox:* or ilk:signal:*",
-                       (long long)self->reached);
+        st = compose(self);
+    if (st)
+        ilk__signal_end(verb, self->signal, st);
+    else
+        ilk__verb_ask(verb, self->type, &self->notice, ilk__verb_patience(verb),
+                      was_given);
+}
+
+static ilk_status run(int64_t *out_reached, notifying *self, ilk_error *err)
+{
+    ilk_status st = ilk__signal_run(&self->verb, self->signal, begin, err);
+
+    if (out_reached)
+        *out_reached = self->verb.result.number;
     return st;
 }
 
-static ilk_status notify(int64_t *out_reached, ilk_signal *signal,
-                         const ilk__op_type *type, const void *data,
-                         size_t data_len, ilk_error *err)
+static ilk_status start(ilk_op **out, notifying *self, ilk_error *err)
 {
-    notice self = {.data = data ? data : "", .data_len = data_len};
-    ilk_status st;
+    return ilk__signal_start(out, &self->verb, sizeof *self, self->signal,
+                             begin, err);
+}
 
-    if (out_reached)
-        *out_reached = 0;
-    st = ilk__signal_enter(signal, err);
-    if (st)
-        return st;
-    st = check_data(signal, data, data_len, err);
-    if (st == ILK_OK)
-        st = give(signal, type, &self, err);
-    ilk__signal_leave(signal);
-    if (out_reached)
-        *out_reached = self.reached;
-    return st;
+static notifying notify(ilk_signal *signal, const ilk__op_type *type,
+                        const void *data, size_t data_len)
+{
+    return (notifying){
+        .signal = signal, .type = type, .data = data, .data_len = data_len};
 }
 
 ilk_status ilk_signal_notify_one(int64_t *out_reached, ilk_signal *signal,
                                  const void *data, size_t data_len,
                                  ilk_error *err)
 {
-    return notify(out_reached, signal, &notify_one, data, data_len, err);
+    notifying self = notify(signal, &notify_one, data, data_len);
+
+    return run(out_reached, &self, err);
+}
+
+ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
+                                       const void *data, size_t data_len,
+                                       ilk_error *err)
+{
+    notifying self = notify(signal, &notify_one, data, data_len);
+
+    return start(out, &self, err);
 }
 
 ilk_status ilk_signal_notify_all(int64_t *out_reached, ilk_signal *signal,
                                  const void *data, size_t data_len,
                                  ilk_error *err)
 {
-    return notify(out_reached, signal, &notify_all, data, data_len, err);
+    notifying self = notify(signal, &notify_all, data, data_len);
+
+    return run(out_reached, &self, err);
+}
+
+ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
+                                       const void *data, size_t data_len,
+                                       ilk_error *err)
+{
+    notifying self = notify(signal, &notify_all, data, data_len);
+
+    return start(out, &self, err);
 }
 
 /* ---- passing on --------------------------------------------------------- */
@@ -230,7 +296,7 @@ static passing *passing_new(ilk__desk *desk, const ilk__letter *letter)
     snprintf(given->id, sizeof given->id, "%s.%" PRId64, desk->client_id,
              giver);
     if (ilk__signal_keys(given->keys, given->name, given->name_len, NULL)
-        || sent_key(given, desk->client_id, giver, NULL)
+        || sent_key(given, desk->client_id, giver, 0, NULL)
         || ilk__timers_reserve(&desk->timers, NULL)) {
         passing_free(self);
         return NULL;

@@ -8,41 +8,59 @@
 #include "signal_wait.h"
 
 #include "clock.h"
-#include "run.h"
 
-static ilk_status begin(ilk_signal *signal, int64_t deadline, ilk_error *err)
+static void begin(ilk__signal_verb *self, ilk__verb_then *then)
 {
+    ilk_signal *signal = self->own;
     const ilk__channel_of to = {.name = signal->channel.data,
                                 .len = signal->channel.len,
                                 .is_pattern = 1,
                                 .letters = 1};
 
-    return ilk__listen_begin(signal->client, &signal->listener, &to, deadline,
-                             err);
+    ilk__listen_begin(&self->verb, &signal->listener, &to, self->deadline,
+                      then);
 }
 
-ilk_status ilk__signal_listen_begin(ilk_signal *signal, ilk_error *err)
+static void begun(ilk__verb *verb, ilk_status status)
 {
-    int64_t limit = signal->client->opts.reply_timeout_ms;
-
-    return begin(signal, ilk__deadline(limit), err);
+    ilk__signal_end(verb, ((ilk__signal_verb *)verb)->own, status);
 }
 
-ilk_status ilk__signal_listen(ilk_signal *signal, int64_t timeout_ms,
-                              ilk_arrival *arrival, ilk_error *err)
+void ilk__signal_begin_hearing(ilk__signal_verb *self)
 {
-    ilk__listener *listener = &signal->listener;
-    int64_t deadline = ilk__deadline(timeout_ms);
-    ilk_status st;
+    self->deadline = ilk__verb_patience(&self->verb);
+    begin(self, begun);
+}
 
-    if (timeout_ms == 0 && !listener->channel)
-        return ilk__fail(err, ILK_ETIMEOUT, "%s", ilk_strerror(ILK_ETIMEOUT));
-    st = begin(signal, deadline, err);
-    if (st)
-        return st;
-    st = ilk__listen_next(signal->client, listener, &arrival->heard, deadline,
-                          err);
-    if (st != ILK_EINTR)
+static void heard(ilk__verb *verb, ilk_status status)
+{
+    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk__listener *listener = &self->own->listener;
+
+    if (status == ILK_OK)
+        self->arrival->heard = ilk__listen_take(listener);
+    if (status != ILK_EINTR)
         ilk__listen_end(listener);
-    return st;
+    ilk__signal_came(self, status);
+}
+
+static void hear_next(ilk__verb *verb, ilk_status status)
+{
+    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+
+    if (status)
+        ilk__signal_came(self, status);
+    else
+        ilk__listen_next(verb, &self->own->listener, self->deadline, heard);
+}
+
+void ilk__signal_hear(ilk__signal_verb *self)
+{
+    if (self->timeout_ms == 0 && !self->own->listener.channel) {
+        ilk__signal_came(self, ilk__fail(self->verb.err, ILK_ETIMEOUT, "%s",
+                                         ilk_strerror(ILK_ETIMEOUT)));
+        return;
+    }
+    self->deadline = ilk__deadline(self->timeout_ms);
+    begin(self, hear_next);
 }

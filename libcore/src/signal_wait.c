@@ -3,7 +3,6 @@
 #include "signal_wait.h"
 #include "alloc.h"
 #include "clock.h"
-#include "run.h"
 #include "watch.h"
 
 #include <stddef.h>
@@ -290,48 +289,63 @@ static int is_under_way(const ilk__waiter *waiter)
            || waiter->stage == ILK__STAGE_LINGER;
 }
 
-static ilk_status run(ilk__signal_wait *wait, ilk_client *client,
-                      int64_t timeout_ms, ilk_error *err)
+static void run(ilk__signal_verb *self, int64_t timeout_ms,
+                ilk__verb_then *then)
 {
-    ilk__waiter *waiter = &wait->waiter;
-    ilk__op op;
-    ilk_status st;
+    ilk__waiter *waiter = &self->own->wait->waiter;
 
-    ilk__op_init(&op, &wait_op, waiter, ilk__deadline(timeout_ms), err);
-    st = ilk__run(client, &op, &waiter->parker);
-    ilk__op_free(&op);
-    return st;
+    ilk__verb_wait(&self->verb, &wait_op, waiter, &waiter->parker,
+                   ilk__deadline(timeout_ms), then);
 }
 
-ilk_status ilk__signal_wait_run(ilk__signal_wait *wait, ilk_client *client,
-                                int64_t timeout_ms, ilk_arrival *arrival,
-                                ilk_error *err)
+static void came(ilk__verb *verb, ilk_status status)
 {
-    ilk__waiter *waiter = &wait->waiter;
-    ilk_status st = ILK_OK;
+    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk__signal_wait *wait = self->own->wait;
 
-    if (timeout_ms == 0 && !wait->arrived && !is_under_way(waiter))
-        return ilk__fail(err, ILK_ETIMEOUT, "%s", ilk_strerror(ILK_ETIMEOUT));
-    set_listens(wait, 0);
-    if (!wait->arrived)
-        st = run(wait, client, timeout_ms, err);
     wait->arrived = 0;
-    if (st == ILK_OK)
-        collect(waiter, arrival);
-    return st;
+    if (status == ILK_OK)
+        collect(&wait->waiter, self->arrival);
+    ilk__signal_came(self, status);
 }
 
-ilk_status ilk__signal_wait_begin(ilk__signal_wait *wait, ilk_client *client,
-                                  ilk_error *err)
+void ilk__signal_await(ilk__signal_verb *self)
 {
-    ilk_status st;
+    ilk__signal_wait *wait = self->own->wait;
 
-    if (wait->arrived || (wait->listens && is_under_way(&wait->waiter)))
-        return ILK_OK;
-    set_listens(wait, 1);
-    st = run(wait, client, client->opts.reply_timeout_ms, err);
-    wait->arrived = st == ILK_OK && !is_under_way(&wait->waiter);
-    if (st && st != ILK_EINTR)
+    if (self->timeout_ms == 0 && !wait->arrived
+        && !is_under_way(&wait->waiter)) {
+        ilk__signal_came(self, ilk__fail(self->verb.err, ILK_ETIMEOUT, "%s",
+                                         ilk_strerror(ILK_ETIMEOUT)));
+        return;
+    }
+    set_listens(wait, 0);
+    if (wait->arrived)
+        came(&self->verb, ILK_OK);
+    else
+        run(self, self->timeout_ms, came);
+}
+
+static void waits(ilk__verb *verb, ilk_status status)
+{
+    ilk_signal *signal = ((ilk__signal_verb *)verb)->own;
+    ilk__signal_wait *wait = signal->wait;
+
+    wait->arrived = status == ILK_OK && !is_under_way(&wait->waiter);
+    if (status && status != ILK_EINTR)
         set_listens(wait, 0);
-    return st;
+    ilk__signal_end(verb, signal, status);
+}
+
+void ilk__signal_begin_waiting(ilk__signal_verb *self)
+{
+    ilk_signal *signal = self->own;
+    ilk__signal_wait *wait = signal->wait;
+
+    if (wait->arrived || (wait->listens && is_under_way(&wait->waiter))) {
+        ilk__signal_end(&self->verb, signal, ILK_OK);
+        return;
+    }
+    set_listens(wait, 1);
+    run(self, signal->client->opts.reply_timeout_ms, waits);
 }

@@ -14,6 +14,7 @@
 
 #include "channel.h"
 #include "client.h"
+#include "loop.h"
 #include "parcel.h"
 #include "wait.h"
 
@@ -25,6 +26,9 @@ enum {
 };
 
 struct ilk_arrival {
+    ilk_client *client; /* of the wait; an operation that has it refers to it */
+    uint32_t era;
+    _Atomic int seen; /* by who started the wait */
     size_t count;
     ilk__heard *heard;      /* of a pattern; else NULL */
     ilk__parcel *parcels[]; /* their index is that of the handle */
@@ -57,11 +61,28 @@ struct ilk_signal {
     ilk__signal_wait *wait;
 };
 
-/* ---- handles (signal.c) */
+/* A verb that waits, with one handle or several, or begins to. */
+typedef struct ilk__signal_verb {
+    ilk__verb verb; /* first */
+    ilk_signal *own;
+    ilk_signal *const *signals; /* the caller's, until it has begun */
+    size_t count;
+    int wants_all;
+    int64_t timeout_ms, deadline;
+    ilk_arrival *arrival; /* with room for what is to come */
+} ilk__signal_verb;
 
-/* Begin and end of every verb; what says which verb in error texts. */
+/* ---- handles (signal_open.c) */
+
+/* The whole verb, run or started; the second copies it. */
+ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
+                           ilk__verb_begin *begin, ilk_error *err);
+ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
+                             ilk_signal *signal, ilk__verb_begin *begin,
+                             ilk_error *err);
+/* Its begin and its end. */
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
-void ilk__signal_leave(ilk_signal *signal);
+void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status);
 
 /* The lists of a name; freed by ilk__signal_keys_free(). */
 ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
@@ -82,17 +103,21 @@ void ilk__signal_wait_free(ilk__signal_wait *wait);
 void ilk__signal_wait_give_up(ilk__signal_wait *wait);
 /* The same where its desk is the parent process'. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
-ilk_status ilk__signal_wait_run(ilk__signal_wait *wait, ilk_client *client,
-                                int64_t timeout_ms, ilk_arrival *arrival,
-                                ilk_error *err);
-ilk_status ilk__signal_wait_begin(ilk__signal_wait *wait, ilk_client *client,
-                                  ilk_error *err);
+/* Inside a verb: await what is to come; begin to, for a later verb. */
+void ilk__signal_await(ilk__signal_verb *self);
+void ilk__signal_begin_waiting(ilk__signal_verb *self);
 
-/* ---- patterns (signal_pattern.c) */
+/* ---- patterns (signal_pattern.c): the same */
 
-ilk_status ilk__signal_listen(ilk_signal *signal, int64_t timeout_ms,
-                              ilk_arrival *arrival, ilk_error *err);
-ilk_status ilk__signal_listen_begin(ilk_signal *signal, ilk_error *err);
+void ilk__signal_hear(ilk__signal_verb *self);
+void ilk__signal_begin_hearing(ilk__signal_verb *self);
+
+/* ---- arrivals */
+
+/* How both end (signal.c): the arrival is the answer, or goes. */
+void ilk__signal_came(ilk__signal_verb *self, ilk_status status);
+/* The same as an operation's answer: what nobody has seen is passed on. */
+void ilk__arrival_dispose(void *arrival);
 
 /* ---- notices (signal_notify.c) */
 

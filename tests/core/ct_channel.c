@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_channel.c -- listening to channels and patterns of a real server. */
-#include "channel.h"
 #include "client.h"
 #include "clock.h"
+#include "listener_case.h"
 #include "lock_thread.h"
 
 #include <stdio.h>
@@ -34,15 +34,15 @@ static ilk_status begin(ear_of *e, const char *name, int is_pattern,
     const ilk__channel_of to = {
         .name = name, .len = strlen(name), .is_pattern = is_pattern};
 
-    return ilk__listen_begin(e->client, &e->listener, &to,
-                             ilk__deadline(patience(2000)), err);
+    return listen_begin(e->client, &e->listener, &to,
+                        ilk__deadline(patience(2000)), err);
 }
 
 static ilk_status next(ear_of *e, int64_t timeout_ms, ilk__heard **out,
                        ilk_error *err)
 {
-    return ilk__listen_next(e->client, &e->listener, out,
-                            ilk__deadline(timeout_ms), err);
+    return listen_next(e->client, &e->listener, out, ilk__deadline(timeout_ms),
+                       err);
 }
 
 static void assert_hears(ear_of *e, const char *channel, const char *data)
@@ -106,8 +106,8 @@ static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
     assert_status(ILK_OK, ilk__listener_init(&second, e.client->desk, &err));
-    assert_status(ILK_OK, ilk__listen_begin(e.client, &second, &news,
-                                            ilk__deadline(2000), &err));
+    assert_status(ILK_OK, listen_begin(e.client, &second, &news,
+                                       ilk__deadline(2000), &err));
     ilk__listen_end(&e.listener);
     assert_int_equal(fixture_int(&fx, "PUBLISH news one"), 1);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_listen.c -- a client that listens to a replica as well: either
  * connection is killed in turn, and nothing is lost or comes twice. */
-#include "channel.h"
 #include "client.h"
 #include "clock.h"
+#include "listener_case.h"
 #include "lock_thread.h"
 #include "replica_case.h"
 
@@ -56,8 +56,8 @@ static void *listen_to_all(void *context)
     int number = 0;
 
     while (number < LETTERS - 1) {
-        a->ended = ilk__listen_next(a->client, &a->listener, &heard,
-                                    ilk__deadline(patience(5000)), &err);
+        a->ended = listen_next(a->client, &a->listener, &heard,
+                               ilk__deadline(patience(5000)), &err);
         if (a->ended)
             return NULL;
         number = atoi(heard->letter.data);
@@ -90,8 +90,8 @@ static void each_letter_is_heard_once_whichever_connection_dies(void **state)
     open_inbox(a.client);
     assert_status(ILK_OK,
                   ilk__listener_init(&a.listener, a.client->desk, &err));
-    assert_status(ILK_OK, ilk__listen_begin(a.client, &a.listener, &jobs,
-                                            ilk__deadline(5000), &err));
+    assert_status(ILK_OK, listen_begin(a.client, &a.listener, &jobs,
+                                       ilk__deadline(5000), &err));
     assert_int_equal(
         fixture_await(&replica, "1", (int)patience(5000), "PUBSUB NUMPAT"), 0);
     assert_int_equal(pthread_create(&thread, NULL, listen_to_all, &a), 0);

@@ -18,7 +18,7 @@
 #ifndef INTERLOCK_SIGNAL_H
 #define INTERLOCK_SIGNAL_H
 
-#include "client.h"
+#include "arrival.h"
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus
@@ -28,9 +28,6 @@ extern "C" {
 
 /** A handle for the signals of one name, or of a pattern of names. */
 typedef struct ilk_signal ilk_signal;
-
-/** What a wait has brought: one signal, or one of each name. */
-typedef struct ilk_arrival ilk_arrival;
 
 /** Bounds. */
 enum {
@@ -103,6 +100,21 @@ ILK_API ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
                                    int64_t timeout_ms, ilk_error *err);
 
 /**
+ * Start ilk_signal_wait(). ilk_op_arrival() tells what came.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param signal      the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
+ *                    ilk_signal_wait()
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_wait_start(ilk_op **out, ilk_signal *signal,
+                                         int64_t timeout_ms, ilk_error *err);
+
+/**
  * Begin to wait, and return as soon as the server knows: a signal from then on
  * is kept for the next ilk_signal_wait() on this handle. For those who look
  * at something first and wait only if they must: a signal that comes between
@@ -117,6 +129,19 @@ ILK_API ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
  * client opens a connection. Since: 0.1
  */
 ILK_API ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err);
+
+/**
+ * Start ilk_signal_listen().
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param signal     the handle
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
+                                           ilk_error *err);
 
 /**
  * Wait for a signal of any one of several handles. The wait stands in all
@@ -140,6 +165,26 @@ ILK_API ilk_status ilk_signal_wait_any(ilk_arrival **out,
                                        int64_t timeout_ms, ilk_error *err);
 
 /**
+ * Start ilk_signal_wait_any(). ilk_op_arrival() tells what came. The operation
+ * is on the first handle; the others are its caller's again at once, and may
+ * be freed.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param signals     as for ilk_signal_wait_any(); the array is copied
+ * @param count       1 to ILK_SIGNAL_MAX
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
+ *                    ilk_signal_wait()
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_wait_any_start(ilk_op **out,
+                                             ilk_signal *const *signals,
+                                             size_t count, int64_t timeout_ms,
+                                             ilk_error *err);
+
+/**
  * Wait until each of several handles has got a signal. The first one of each
  * counts. When the time runs out before, those that were sent to this wait
  * alone are passed on.
@@ -159,6 +204,26 @@ ILK_API ilk_status ilk_signal_wait_all(ilk_arrival **out,
                                        int64_t timeout_ms, ilk_error *err);
 
 /**
+ * Start ilk_signal_wait_all(). ilk_op_arrival() tells what came. The operation
+ * is on the first handle; the others are its caller's again at once, and may
+ * be freed.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param signals     as for ilk_signal_wait_any(); the array is copied
+ * @param count       1 to ILK_SIGNAL_MAX
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
+ *                    ilk_signal_wait()
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_wait_all_start(ilk_op **out,
+                                             ilk_signal *const *signals,
+                                             size_t count, int64_t timeout_ms,
+                                             ilk_error *err);
+
+/**
  * Signal the one who has waited longest.
  *
  * @param[out] out_reached  1, or 0 when nobody waits; may be NULL
@@ -174,6 +239,23 @@ ILK_API ilk_status ilk_signal_wait_all(ilk_arrival **out,
 ILK_API ilk_status ilk_signal_notify_one(int64_t *out_reached,
                                          ilk_signal *signal, const void *data,
                                          size_t data_len, ilk_error *err);
+
+/**
+ * Start ilk_signal_notify_one(). ilk_op_number() tells how many were reached.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param signal     a handle of a name, not of a pattern
+ * @param data       any bytes, which are copied; may be NULL when data_len is
+ *                   0
+ * @param data_len   0 to ILK_SIGNAL_DATA_MAX
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
+                                               const void *data,
+                                               size_t data_len, ilk_error *err);
 
 /**
  * Signal all who wait. Each client gets one message, however many of its
@@ -193,6 +275,23 @@ ILK_API ilk_status ilk_signal_notify_one(int64_t *out_reached,
 ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
                                          ilk_signal *signal, const void *data,
                                          size_t data_len, ilk_error *err);
+
+/**
+ * Start ilk_signal_notify_all(). ilk_op_number() tells how many were reached.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param signal     a handle of a name, not of a pattern
+ * @param data       any bytes, which are copied; may be NULL when data_len is
+ *                   0
+ * @param data_len   0 to ILK_SIGNAL_DATA_MAX
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
+                                               const void *data,
+                                               size_t data_len, ilk_error *err);
 
 /**
  * End a wait: a thread inside ilk_signal_wait() and its kin returns
@@ -225,6 +324,22 @@ ILK_API ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
                                       ilk_error *err);
 
 /**
+ * Start ilk_signal_inspect(). ilk_op_number() tells how many wait.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param client     the client
+ * @param name       the signal's name, which is copied
+ * @param name_len   its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
+                                            const void *name, size_t name_len,
+                                            ilk_error *err);
+
+/**
  * Free the handle. Nothing is sent by the caller: a wait is given up by the
  * keeper.
  *
@@ -234,59 +349,24 @@ ILK_API ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
 ILK_API void ilk_signal_free(ilk_signal *signal);
 
 /**
- * How many signals have come: 1, or as many as there were handles in
- * ilk_signal_wait_all().
+ * Free the handle. Nothing is sent by the caller: a wait is given up by the
+ * keeper.
  *
- * @param arrival  what a wait has brought; NULL answers 0
- * @return their number
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API size_t ilk_arrival_count(const ilk_arrival *arrival);
-
-/**
- * Which handle it was that the i-th signal came for.
- *
- * @param arrival  what a wait has brought
- * @param index    0 to ilk_arrival_count() - 1
- * @return its place among the handles of the wait, from 0; -1 beyond the end
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int32_t ilk_arrival_which(const ilk_arrival *arrival, size_t index);
-
-/**
- * The name under which the i-th signal was given: of interest to those who
- * listen to a pattern.
- *
- * @param arrival       what a wait has brought
- * @param index         0 to ilk_arrival_count() - 1
- * @param[out] out_len  its bytes; may be NULL
- * @return NUL-terminated bytes; NULL beyond the end
- * Ownership: borrowed until the arrival is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_arrival_name(const ilk_arrival *arrival, size_t index,
-                                     size_t *out_len);
-
-/**
- * What the i-th signal carries.
- *
- * @param arrival       what a wait has brought
- * @param index         0 to ilk_arrival_count() - 1
- * @param[out] out_len  its bytes; may be NULL
- * @return NUL-terminated bytes, any bytes; NULL beyond the end
- * Ownership: borrowed until the arrival is freed. Threads: immutable.
- * Blocks: no. Since: 0.1
- */
-ILK_API const char *ilk_arrival_data(const ilk_arrival *arrival, size_t index,
-                                     size_t *out_len);
-
-/**
- * Free what a wait has brought.
- *
- * @param arrival  may be NULL
+ * @param signal  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
-ILK_API void ilk_arrival_free(ilk_arrival *arrival);
+ILK_API void ilk_signal_free(ilk_signal *signal);
+
+/**
+ * What a started wait has brought.
+ *
+ * @param op  the operation of an ilk_signal_wait_start() or its kin
+ * @return the arrival; NULL while it is under way, when it has failed, and
+ *         for operations of another kind
+ * Ownership: borrowed until the operation is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const ilk_arrival *ilk_op_arrival(ilk_op *op);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* listener_case.c -- listening as a thread does that has nothing else to do. */
+#include "listener_case.h"
+
+typedef struct listening {
+    ilk__verb verb;
+    ilk__listener *listener;
+    const ilk__channel_of *to; /* NULL: the next message */
+    int64_t deadline;
+} listening;
+
+static void begin(ilk__verb *verb)
+{
+    const listening *self = (listening *)verb;
+
+    if (self->to)
+        ilk__listen_begin(verb, self->listener, self->to, self->deadline,
+                          ilk__verb_end);
+    else
+        ilk__listen_next(verb, self->listener, self->deadline, ilk__verb_end);
+}
+
+ilk_status listen_begin(ilk_client *client, ilk__listener *listener,
+                        const ilk__channel_of *to, int64_t deadline,
+                        ilk_error *err)
+{
+    listening self = {.listener = listener, .to = to, .deadline = deadline};
+
+    return ilk__verb_run(&self.verb, client, begin, err);
+}
+
+ilk_status listen_next(ilk_client *client, ilk__listener *listener,
+                       ilk__heard **out, int64_t deadline, ilk_error *err)
+{
+    listening self = {.listener = listener, .deadline = deadline};
+    ilk_status st = ilk__verb_run(&self.verb, client, begin, err);
+
+    *out = st == ILK_OK ? ilk__listen_take(listener) : NULL;
+    return st;
+}
