@@ -11,21 +11,33 @@ enum { HEADER_MOST = 1 + 20 + 2 }; /* type, digits of a size_t, CR LF */
 
 void ilk__command_init(ilk__command *command)
 {
-    command->argv = command->inline_argv;
-    command->lens = command->inline_lens;
-    command->argc = 0;
-    command->room = ILK__COMMAND_INLINE;
-    command->failed = 0;
-    command->number_count = 0;
+    memset(command, 0, sizeof *command);
+}
+
+static int has_longer(const ilk__command *command)
+{
+    return command->words && command->argv != command->words->argv;
 }
 
 void ilk__command_free(ilk__command *command)
 {
-    if (command->argv != command->inline_argv)
+    if (has_longer(command)) {
         ilk__free(command->argv);
-    if (command->lens != command->inline_lens)
         ilk__free(command->lens);
+    }
+    ilk__free(command->words);
     ilk__command_init(command);
+}
+
+static int begin(ilk__command *command)
+{
+    command->words = ilk__malloc(sizeof *command->words);
+    if (command->words == NULL)
+        return -1;
+    command->argv = command->words->argv;
+    command->lens = command->words->lens;
+    command->room = ILK__COMMAND_WORDS;
+    return 0;
 }
 
 /* Move to arrays of twice the size; on failure the old ones stay. */
@@ -42,7 +54,7 @@ static int grow(ilk__command *command)
     }
     memcpy(argv, command->argv, command->argc * sizeof *argv);
     memcpy(lens, command->lens, command->argc * sizeof *lens);
-    if (command->argv != command->inline_argv) {
+    if (has_longer(command)) {
         ilk__free(command->argv);
         ilk__free(command->lens);
     }
@@ -52,12 +64,21 @@ static int grow(ilk__command *command)
     return 0;
 }
 
+/* 0 when there is no memory for one more argument. */
+static int make_room(ilk__command *command)
+{
+    if (command->argc < command->room)
+        return 1;
+    if ((command->words ? grow(command) : begin(command)) == 0)
+        return 1;
+    command->failed = 1;
+    return 0;
+}
+
 void ilk__command_add(ilk__command *command, const void *data, size_t len)
 {
-    if (command->argc == command->room && grow(command) != 0) {
-        command->failed = 1;
+    if (!make_room(command))
         return;
-    }
     command->argv[command->argc] = data;
     command->lens[command->argc] = len;
     command->argc++;
@@ -82,8 +103,10 @@ void ilk__command_add_int(ilk__command *command, int64_t number)
     char *text, *end;
 
     assert(command->number_count < ILK__COMMAND_NUMBERS);
-    end =
-        command->numbers[command->number_count++] + sizeof command->numbers[0];
+    if (!make_room(command))
+        return;
+    text = command->words->numbers[command->number_count++];
+    end = text + sizeof command->words->numbers[0];
     text = digits(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
     if (number < 0)
         *--text = '-';

@@ -3,7 +3,8 @@
  * command.h -- a command as arguments with lengths, then as bytes.
  *
  * Arguments are borrowed until the command is formatted, but for numbers,
- * which are kept inside. An allocation that fails is remembered and told by
+ * which are kept. The first one allocates: an operation is small while it has
+ * nothing to say. An allocation that fails is remembered and told by
  * ilk__command_format(), so building needs no checks.
  */
 #ifndef ILK__COMMAND_H
@@ -11,17 +12,21 @@
 
 #include "buf.h"
 
-enum { ILK__COMMAND_INLINE = 24, ILK__COMMAND_NUMBERS = 12 };
+enum { ILK__COMMAND_WORDS = 24, ILK__COMMAND_NUMBERS = 12 };
+
+/* What most commands need, in one piece. */
+typedef struct ilk__words {
+    const char *argv[ILK__COMMAND_WORDS];
+    size_t lens[ILK__COMMAND_WORDS];
+    char numbers[ILK__COMMAND_NUMBERS][24];
+} ilk__words;
 
 typedef struct ilk__command {
-    const char **argv;
+    ilk__words *words; /* NULL: empty */
+    const char **argv; /* in words, or longer ones */
     size_t *lens;
-    size_t argc, room;
+    size_t argc, room, number_count;
     int failed;
-    const char *inline_argv[ILK__COMMAND_INLINE];
-    size_t inline_lens[ILK__COMMAND_INLINE];
-    char numbers[ILK__COMMAND_NUMBERS][24];
-    size_t number_count;
 } ilk__command;
 
 void ilk__command_init(ilk__command *command);

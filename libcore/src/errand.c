@@ -16,6 +16,44 @@ enum {
     SLACK_MS = 20
 };
 
+/* ---- lists -------------------------------------------------------------- */
+
+static void empty(ilk__errand_list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void put(ilk__errand_list *list, ilk__errand *errand,
+                ilk__whereabouts where)
+{
+    errand->next = NULL;
+    *list->end = errand;
+    list->end = &errand->next;
+    errand->whereabouts = where;
+}
+
+static void take_out(ilk__errand_list *list, ilk__errand *errand)
+{
+    ilk__errand **link = &list->first;
+
+    while (*link != errand)
+        link = &(*link)->next;
+    *link = errand->next;
+    if (!errand->next)
+        list->end = link;
+}
+
+static ilk__errand *take_all(ilk__errand_list *list)
+{
+    ilk__errand *first = list->first;
+
+    empty(list);
+    return first;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
 void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
                       const ilk__op_type *type, void *subject)
 {
@@ -33,7 +71,8 @@ void ilk__errands_init(ilk__errands *errands, const ilk__target *target,
     ilk__link_init(&errands->link, target);
     errands->timers = timers;
     errands->reply_timeout_ms = reply_timeout_ms;
-    errands->held_end = &errands->held;
+    empty(&errands->line);
+    empty(&errands->held);
 }
 
 /* ---- the wire ----------------------------------------------------------- */
@@ -101,15 +140,6 @@ void ilk__errands_free(ilk__errands *errands)
 
 /* ---- steps -------------------------------------------------------------- */
 
-static void hold(ilk__errands *errands, ilk__errand *errand)
-{
-    errands->link.wanted = 1;
-    errand->next = NULL;
-    *errands->held_end = errand;
-    errands->held_end = &errand->next;
-    errand->whereabouts = ILK__ERRAND_HELD;
-}
-
 static void set_timer(ilk__errands *errands, ilk__errand *errand, int64_t due)
 {
     if (due < ILK__FOREVER)
@@ -126,7 +156,8 @@ static int send(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
     if (errand->closed)
         return 0;
     if (!errands->link.up) {
-        hold(errands, errand);
+        errands->link.wanted = 1;
+        put(&errands->held, errand, ILK__ERRAND_HELD);
         set_timer(errands, errand, op->deadline);
         return 1;
     }
@@ -158,6 +189,8 @@ static int sleep_on(ilk__errands *errands, ilk__errand *errand,
     if (errand->closed
         || (errand->is_awake && errand->is_awake(errand, &input->cause)))
         return 0;
+    if (!errand->op.resend)
+        ilk__command_free(&errand->op.command); /* it will ask anew */
     errand->whereabouts = ILK__ERRAND_ASLEEP;
     set_timer(errands, errand, errand->op.wake_at);
     return 1;
@@ -188,9 +221,29 @@ static void run(ilk__errands *errands, ilk__errand *errand, ilk__input input)
         errand->finished(errand);
 }
 
-void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
+static void start(ilk__errands *errands, ilk__errand *errand)
 {
     run(errands, errand, (ilk__input){.kind = ILK__INPUT_START});
+}
+
+void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
+{
+    if (errands->count < ILK__WIRE_FULL && !errands->line.first) {
+        start(errands, errand);
+    } else {
+        put(&errands->line, errand, ILK__ERRAND_IN_LINE);
+        set_timer(errands, errand, errand->op.deadline);
+    }
+}
+
+static void start_next(ilk__errands *errands)
+{
+    ilk__errand *next;
+
+    while (errands->count < ILK__WIRE_FULL && (next = errands->line.first)) {
+        take_out(&errands->line, next);
+        start(errands, next);
+    }
 }
 
 void ilk__errand_wake(ilk__errands *errands, ilk__errand *errand,
@@ -203,17 +256,6 @@ void ilk__errand_wake(ilk__errands *errands, ilk__errand *errand,
 
 /* ---- ending early ------------------------------------------------------- */
 
-static void unhold(ilk__errands *errands, ilk__errand *errand)
-{
-    ilk__errand **link = &errands->held;
-
-    while (*link != errand)
-        link = &(*link)->next;
-    *link = errand->next;
-    if (!errand->next)
-        errands->held_end = link;
-}
-
 /* It goes on as if no reply had come. */
 static void give_up(ilk__errands *errands, ilk__errand *errand,
                     ilk_status status)
@@ -221,12 +263,18 @@ static void give_up(ilk__errands *errands, ilk__errand *errand,
     ilk__input input = {.kind = ILK__INPUT_NO_REPLY, .status = status};
 
     if (errand->whereabouts == ILK__ERRAND_HELD) {
-        unhold(errands, errand);
+        take_out(&errands->held, errand);
     } else {
         at(errands, errand->place)->errand = NULL;
         input.may_have_run = 1;
     }
     run(errands, errand, input);
+}
+
+static void leave_line(ilk__errands *errands, ilk__errand *errand)
+{
+    take_out(&errands->line, errand);
+    start(errands, errand);
 }
 
 static ilk__errand *errand_of(ilk__timer *timer)
@@ -240,6 +288,8 @@ void ilk__errand_fire(ilk__timer *timer, void *context)
 
     if (errand->whereabouts == ILK__ERRAND_ASLEEP)
         ilk__errand_wake(context, errand, ILK__CAUSE_TIME);
+    else if (errand->whereabouts == ILK__ERRAND_IN_LINE)
+        leave_line(context, errand); /* it finds its time is up */
     else
         give_up(context, errand, ILK_ETIMEOUT);
 }
@@ -249,6 +299,8 @@ void ilk__errand_withhold(ilk__errands *errands, ilk__errand *errand,
 {
     if (errand->whereabouts == ILK__ERRAND_HELD)
         give_up(errands, errand, status);
+    else if (errand->whereabouts == ILK__ERRAND_IN_LINE)
+        ilk__errand_close(errands, errand);
 }
 
 void ilk__errand_close(ilk__errands *errands, ilk__errand *errand)
@@ -256,6 +308,8 @@ void ilk__errand_close(ilk__errands *errands, ilk__errand *errand)
     errand->closed = 1;
     if (errand->whereabouts == ILK__ERRAND_ASLEEP)
         ilk__errand_wake(errands, errand, ILK__CAUSE_CLOSED);
+    else if (errand->whereabouts == ILK__ERRAND_IN_LINE)
+        leave_line(errands, errand);
     else
         give_up(errands, errand, ILK_ECLOSED);
 }
@@ -264,10 +318,8 @@ void ilk__errand_close(ilk__errands *errands, ilk__errand *errand)
 
 void ilk__errands_link_up(ilk__errands *errands)
 {
-    ilk__errand *held = errands->held, *next;
+    ilk__errand *held = take_all(&errands->held), *next;
 
-    errands->held = NULL;
-    errands->held_end = &errands->held;
     for (; held; held = next) {
         ilk__input input;
 
@@ -323,12 +375,11 @@ static void held_lost(ilk__errands *errands, ilk__errand *held)
 
 void ilk__errands_link_lost(ilk__errands *errands)
 {
-    ilk__errand *held = errands->held;
+    ilk__errand *held = take_all(&errands->held);
 
-    errands->held = NULL;
-    errands->held_end = &errands->held;
     wire_lost(errands);
     held_lost(errands, held);
+    start_next(errands);
 }
 
 int ilk__errands_reply(ilk__errands *errands, const ilk__reply *reply)
@@ -345,6 +396,8 @@ int ilk__errands_reply(ilk__errands *errands, const ilk__reply *reply)
     if (answered.errand)
         run(errands, answered.errand,
             (ilk__input){.kind = ILK__INPUT_REPLY, .reply = reply});
+    if (errands->line.first)
+        start_next(errands);
     return 1;
 }
 
@@ -363,21 +416,24 @@ void ilk__errand_end(ilk__errands *errands, ilk__errand *errand)
     errand->finished(errand);
 }
 
+static void end_list(ilk__errands *errands, ilk__errand *errand)
+{
+    for (ilk__errand *next; errand; errand = next) {
+        next = errand->next;
+        ilk__errand_end(errands, errand);
+    }
+}
+
 void ilk__errands_end(ilk__errands *errands)
 {
-    ilk__errand *held = errands->held, *next;
     ilk__timer *timer;
 
     for (uint64_t i = 0; i < errands->count; i++)
         if (at(errands, errands->first + i)->errand)
             ilk__errand_end(errands, at(errands, errands->first + i)->errand);
     errands->count = 0;
-    errands->held = NULL;
-    errands->held_end = &errands->held;
-    for (; held; held = next) {
-        next = held->next;
-        ilk__errand_end(errands, held);
-    }
+    end_list(errands, take_all(&errands->held));
+    end_list(errands, take_all(&errands->line));
     /* What is left sleeps between two tries, in no list. */
     while ((timer = ilk__timers_pop(errands->timers, INT64_MAX)))
         if (timer->fire == ilk__errand_fire)

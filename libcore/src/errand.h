@@ -3,13 +3,15 @@
  * errand.h -- operations that an event loop runs, any number at once, over
  * one link.
  *
- *     start -> SEND -> held until the link is up -> on the wire -> reply
+ *     in line -> start -> SEND -> held until the link is up -> wire -> reply
  *           -> TELL:  sent, nobody waits for it
  *           -> SLEEP: until its time, or until it is woken
  *           -> DONE:  finished()
  *
  * Replies come in the order of the commands. Who does not wait any more, for
- * its deadline has passed, leaves a ghost in its place.
+ * its deadline has passed, leaves a ghost in its place. While
+ * ILK__WIRE_FULL commands are unanswered no more errands start: a thousand
+ * keep a server busy, and ten thousand would only take memory on both sides.
  *
  * There are two such loops: the keeper's, and the application's (loop.h).
  * Each calls from one thread at a time, the keeper with the desk's mutex.
@@ -24,8 +26,11 @@
 typedef struct ilk__desk ilk__desk;
 typedef struct ilk__errand ilk__errand;
 
+enum { ILK__WIRE_FULL = 1024 };
+
 typedef enum ilk__whereabouts {
     ILK__ERRAND_IDLE,
+    ILK__ERRAND_IN_LINE,
     ILK__ERRAND_HELD,
     ILK__ERRAND_ON_WIRE,
     ILK__ERRAND_ASLEEP
@@ -34,7 +39,7 @@ typedef enum ilk__whereabouts {
 struct ilk__errand {
     ilk__op op;
     ilk__timer timer;  /* its sleeps; else its deadline. Room is reserved */
-    ilk__errand *next; /* posted, or held */
+    ilk__errand *next; /* posted, in line, or held */
     ilk__desk *desk;
     uint64_t place; /* on the wire */
     int whereabouts;
@@ -44,6 +49,10 @@ struct ilk__errand {
     /* The operation is done. */
     void (*finished)(ilk__errand *errand);
 };
+
+typedef struct ilk__errand_list {
+    ilk__errand *first, **end;
+} ilk__errand_list;
 
 /* One command's place on the wire. */
 typedef struct ilk__awaited {
@@ -58,8 +67,9 @@ typedef struct ilk__errands {
     int64_t reply_timeout_ms;
     ilk__awaited *wire; /* a ring */
     size_t room, count;
-    uint64_t first;                /* the place of the first on the wire */
-    ilk__errand *held, **held_end; /* to be sent when the link is up */
+    uint64_t first;        /* the place of the first on the wire */
+    ilk__errand_list line; /* to be started when there is room on the wire */
+    ilk__errand_list held; /* to be sent when the link is up */
 } ilk__errands;
 
 void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,

@@ -185,7 +185,8 @@ static int keep(ilk__keeper *keeper)
     tend_ears(keeper);
     count(keeper);
     return !keeper->stopping
-           || ((errands->count || errands->held) && now < keeper->stop_by);
+           || ((errands->count || errands->held.first)
+               && now < keeper->stop_by);
 }
 
 /* Sleep until a link, the bell or a timer wants something. */

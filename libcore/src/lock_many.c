@@ -15,8 +15,10 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
     ilk_lock_many *many = (ilk_lock_many *)hold;
     ilk_status st = ILK_OK;
 
-    for (size_t i = 0; i < many->count && st == ILK_OK; i++)
+    for (size_t i = 0; i < many->count && st == ILK_OK; i++) {
         st = ilk__hold_bind(&many->locks[i]->hold, err);
+        many->locks[i]->hold.waiter.fixed_token = many->token;
+    }
     return st;
 }
 

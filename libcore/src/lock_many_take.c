@@ -218,7 +218,6 @@ static void take_next(ilk__acquiring *self)
                                         "the wait was cancelled"));
         return;
     }
-    next->waiter.fixed_token = many->token;
     ilk__hold_await(&self->verb, next, self->deadline, 0,
                     many->hold.opts.ttl_ms, took_next);
 }

@@ -72,8 +72,8 @@ typedef struct ilk__waiter {
     char token[128];
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
     const char *prefix;      /* of fresh ones that are numbered; or NULL */
-    char entry[ILK__ENTRY_MAX];
-    size_t entry_len;
+    char *entry; /* in line: of the last place; NULL: never in line */
+    size_t entry_len, entry_room;
     ilk_status ending;   /* what a cancel under way will answer */
     int rejoin;          /* or enqueue again under a fresh token */
     int64_t inbox_since; /* when it began to wait for the inbox */

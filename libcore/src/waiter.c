@@ -2,6 +2,7 @@
 /* waiter.c -- one who waits: in line, out of line, news. */
 #include "wait.h"
 
+#include "alloc.h"
 #include "clock.h"
 #include "parcel.h"
 #include "watch.h"
@@ -48,17 +49,33 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
     return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
 }
 
-static void compose_entry(ilk__waiter *waiter)
+static ilk_status keep_entry(ilk__waiter *waiter, const char *entry, size_t len)
+{
+    if (len + 1 > waiter->entry_room) {
+        char *room = ilk__malloc(len + 1);
+
+        if (!room)
+            return ILK_ENOMEM;
+        ilk__free(waiter->entry);
+        waiter->entry = room;
+        waiter->entry_room = len + 1;
+    }
+    memcpy(waiter->entry, entry, len + 1);
+    waiter->entry_len = len;
+    return ILK_OK;
+}
+
+static ilk_status compose_entry(ilk__waiter *waiter)
 {
     const ilk__desk *desk = waiter->desk;
-    char kind = waiter->line->kind;
-    int len = snprintf(waiter->entry, sizeof waiter->entry,
+    char kind = waiter->line->kind, entry[ILK__ENTRY_MAX];
+    int len = snprintf(entry, sizeof entry,
                        "1 %c %s %c%" PRId64 " %s %" PRId64 " %" PRId64 " %s",
                        kind, desk->client_id, kind, waiter->id,
                        ilk__waiter_token(waiter), waiter->lease_ms,
                        waiter->permits ? waiter->permits : 1, desk->label);
 
-    waiter->entry_len = (size_t)len;
+    return keep_entry(waiter, entry, (size_t)len);
 }
 
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
@@ -75,8 +92,10 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
         memset(waiter->tickets, 0,
                waiter->line->name_count * sizeof *waiter->tickets);
     st = ilk__watch_join(waiter);
-    if (st == ILK_OK)
-        compose_entry(waiter);
+    if (st == ILK_OK && compose_entry(waiter)) {
+        ilk__watch_leave(waiter);
+        st = ILK_ENOMEM;
+    }
     ilk__desk_unlock(desk);
     if (st)
         return ilk__fail(err, st, "out of memory");
@@ -123,6 +142,8 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
     ilk__watch_forget(waiter);
     ilk__parcel_drop(waiter);
     ilk__desk_unlock(desk);
+    ilk__free(waiter->entry);
+    waiter->entry = NULL;
     ilk__parker_destroy(&waiter->parker);
 }
 

@@ -123,7 +123,7 @@ static void an_allocation_that_failed_is_told_by_format(void **state)
     ilk_error err;
 
     (void)state;
-    add_many(ILK__COMMAND_INLINE);
+    add_many(ILK__COMMAND_WORDS);
     ilk__alloc_fail_at(1);
     ilk__command_add_str(&command, "one more");
     ilk__alloc_fail_at(0);

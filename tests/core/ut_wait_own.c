@@ -67,7 +67,7 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
 
     (void)state;
     gate_queue(&my_gate, 8000);
-    memcpy(entry, my_gate.waiter.entry, sizeof entry);
+    memcpy(entry, my_gate.waiter.entry, my_gate.waiter.entry_len + 1);
 
     inbox_hears("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
