@@ -6,7 +6,7 @@ local args = require "interlock.args"
 local constants = require "interlock.constants"
 local job = require "interlock.job"
 local options = require "interlock.options"
-local take = require "interlock.take"
+local wait = require "interlock.wait"
 
 ---@class interlock.Queue
 ---@field names string[]
@@ -88,7 +88,7 @@ end
 function Queue:pop(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local found, msg, code =
-    take.wait(self._handle, ms, core.ilk_queue_pop, core.ilk_queue_leave)
+    wait.by(self._handle, ms, core.ilk_queue_pop, core.ilk_queue_leave)
   if not found then
     return nil, msg, code
   end
@@ -108,7 +108,7 @@ function Queue:reserve(timeout_ms, lease_ms)
     return core.ilk_queue_reserve(handle, left, lease)
   end
   local found, msg, code =
-    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
+    wait.by(self._handle, ms, ask, core.ilk_queue_leave)
   if not found then
     return nil, msg, code
   end
@@ -133,7 +133,7 @@ function Queue:reserve_many(count, timeout_ms, lease_ms, done)
     return core.ilk_queue_reserve_many(handle, count, left, lease, before)
   end
   local found, msg, code =
-    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
+    wait.by(self._handle, ms, ask, core.ilk_queue_leave)
   if not found then
     return nil, msg, code
   end
@@ -245,11 +245,7 @@ local function open(client, names, opts)
   elseif not handle then
     return nil, msg, code
   end
-  local copy = {}
-  for i = 1, #names do
-    copy[i] = names[i]
-  end
-  return setmetatable({ names = copy, _handle = handle }, meta)
+  return setmetatable({ names = args.copy(names), _handle = handle }, meta)
 end
 
 --- Make a handle for a queue; nothing is sent. client:queue(name, opts)

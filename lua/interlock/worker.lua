@@ -6,7 +6,7 @@ local args = require "interlock.args"
 local job = require "interlock.job"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
-local take = require "interlock.take"
+local wait = require "interlock.wait"
 
 ---@class interlock.Worker
 ---@field done integer messages that were done
@@ -37,7 +37,7 @@ local rules = {
 function Worker:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local found, msg, code =
-    take.wait(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave)
+    wait.by(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave)
   if not found then
     return nil, msg, code
   end
