@@ -271,8 +271,8 @@ static void reopened_client_lives_its_own_life(void **state)
     pid_t pid;
 
     (void)state;
-#ifdef __SANITIZE_THREAD__ /* lets no child of threads start a thread */
-    skip();
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
     open_family(&f);
     snprintf(id, sizeof id, "%s", ilk_client_id(f.client));

@@ -274,8 +274,8 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
     pid_t pid;
 
     (void)state;
-#ifdef __SANITIZE_THREAD__ /* lets no child of threads start a thread */
-    skip();
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("fork", 1);

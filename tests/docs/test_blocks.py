@@ -117,7 +117,7 @@ def python_command(block, directory):
 
 def lua_command(block, directory):
     if block.program is None:
-        pytest.skip(f"no Lua with a module in {BUILD / 'lua'}")
+        pytest.skip(f"not run: there is no Lua with a module in {BUILD / 'lua'}")
     source = directory / "block.lua"
     source.write_text(block.code)
     return [block.program, str(source)]
