@@ -102,15 +102,7 @@ void start_waiting(waiting *w)
 void assert_waited_at(ilk_status expected, waiting *w, const char *file,
                       int line)
 {
-    int64_t limit = fixture_now_ms() + 30000;
-
-    while (!w->done && fixture_now_ms() < limit)
-        fixture_sleep_ms(1);
-    if (!w->done) {
-        print_error("it waits still\n");
-        _fail(file, line);
-    }
-    pthread_join(w->thread, NULL);
+    join_soon_at(w->thread, "wait", file, line);
     assert_status_at(expected, w->status, &w->err, "wait", file, line);
 }
 
