@@ -223,15 +223,3 @@ void end_party(party *p)
     close(p->reports);
     close(p->orders);
 }
-
-void assert_ends_well(pid_t pid)
-{
-    int ended_as;
-
-    assert_int_equal(pid, waitpid(pid, &ended_as, 0));
-    assert_true(WIFEXITED(ended_as));
-    if (WEXITSTATUS(ended_as) != 0)
-        print_error("demand of line %d (modulo 250)\n",
-                    WEXITSTATUS(ended_as) - 1);
-    assert_int_equal(0, WEXITSTATUS(ended_as));
-}
