@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import lock_alone
 import lock_crowd
+import lock_peers
 import lock_waits
 from harness import build_c, hiredis_flags, interlock_flags, run_parts
 
-PROGRAMS = ["pairs", "crowd", "handover", "idle"]
-PARTS = {"alone": lock_alone, "crowd": lock_crowd, "waits": lock_waits}
+PROGRAMS = ["side", "handover", "idle"]
+PARTS = {
+    "alone": lock_alone,
+    "crowd": lock_crowd,
+    "waits": lock_waits,
+    "peers": lock_peers,
+}
 
 
 def main(words: list[str]) -> None:
     for program in PROGRAMS:
         build_c(program, interlock_flags())
-    build_c("raw", hiredis_flags())
+    for program in ("raw", "limit"):
+        build_c(program, hiredis_flags())
     run_parts("lock", __doc__, PARTS, words)

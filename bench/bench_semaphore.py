@@ -14,5 +14,5 @@ PARTS = {"alone": semaphore_alone, "crowd": semaphore_crowd}
 
 
 def main(words: list[str]) -> None:
-    build_c("crowd", interlock_flags())
+    build_c("side", interlock_flags())
     run_parts("semaphore", __doc__, PARTS, words)

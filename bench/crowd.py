@@ -3,110 +3,97 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import time
 
-from harness import Report, Server, median, pinned
+from harness import Report, Server, median
+from sides import Crew, fresh
+from tables import MORE, Measure
 
 PROCESSES = 4
-THREADS = 25
-WAITERS = PROCESSES * THREADS
-START_UP = 1.5  # until all are connected and stand ready
+WAITERS = 100
+START_UP = 0.3  # until all have heard when it starts, and for each waiter
+START_UP_EACH = 0.0005
 
-# What our clients send, from INFO commandstats.
-OURS_SENT = {"evalsha": 1, "eval": 1, "subscribe": 1}
+MEASURES = [
+    Measure("per_s", "acquisitions", "/s", MORE),
+    Measure("changes_per_s", "owner changes", "/s", MORE),
+    Measure("commands", "commands", "each"),
+    Measure("server_us", "server CPU", "us each"),
+    Measure("wait_median_ms", "wait p50", "ms"),
+    Measure("wait_p99_ms", "wait p99", "ms"),
+    Measure("wait_longest_ms", "wait longest", "ms"),
+    Measure("jain", "Jain fairness", "", MORE),
+]
 
 
 def crowd(
     server: Server,
-    command: list,
-    rest: list,
+    crew: Crew,
     seconds: float,
-    cpus: set[int],
-    weights: dict[str, int],
-    start_up: float = START_UP,
+    waiters: int = WAITERS,
+    hold_us: int = 0,
 ) -> dict:
-    """One round: `command NAME THREADS STARTS ENDS rest...`; the logs together.
-
-    `weights` tells which commands of INFO commandstats the side sends, for
-    what scripts call is counted there as well.
-    """
-    starts = time.monotonic() + start_up
-    name = f"crowd-{time.monotonic_ns()}"
-    words = [*command, name, THREADS, starts, starts + seconds, *rest]
+    """One round: all waiters, spread over the sides; the logs together."""
+    name = fresh("crowd")
+    taking_part = crew.sides[:waiters]
+    for number, side in enumerate(taking_part):
+        share = len(range(number, waiters, len(taking_part)))
+        side.tell("crowd", name, share, hold_us)
+    for side in taking_part:
+        side.hear()
     before, counters = server.calls(), server.counters()
-    processes = [
-        subprocess.Popen(
-            [str(word) for word in words],
-            stdout=subprocess.PIPE, preexec_fn=pinned(cpus),
-        )
-        for _ in range(PROCESSES)
-    ]  # fmt: skip
-    logs = []
-    for process in processes:
-        logs += json.loads(process.communicate(timeout=120)[0])
+    starts = time.monotonic() + START_UP + START_UP_EACH * waiters
+    for side in taking_part:
+        side.tell("go", starts, starts + seconds)
+    logs = [log for side in taking_part for log in side.hear()]
     after = server.calls()
     sent = sum(
         weight * (after.get(name, 0) - before.get(name, 0))
-        for name, weight in weights.items()
+        for name, weight in crew.kind.sent.items()
     )
-    cpu = server.counters()["cpu"] - counters["cpu"]
     found = figures(logs, int(seconds * 1e9))
-    return {**found, "sent": sent, "server_us": cpu * 1e6 / found["total"]}
+    cpu = server.counters()["cpu"] - counters["cpu"]
+    found["server_us"] = cpu * 1e6 / found["total"]
+    found["commands"] = sent / found["total"]
+    return found
 
 
 def figures(logs: list[list[int]], end: int) -> dict:
-    """From each waiter's [asked, entered, ...]; what began before the end."""
-    total = sum(len(log) // 2 for log in logs)
+    """From each waiter's [asked, entered, ...]; rates of those before the end.
+
+    Waits are of all, for who is starved enters only when the others have gone.
+    """
     entries, waits, counts = [], [], []
     for number, log in enumerate(logs):
-        inside = [
-            (asked, entered)
-            for asked, entered in zip(log[::2], log[1::2])
-            if entered <= end
-        ]
+        waits += [entered - asked for asked, entered in zip(log[::2], log[1::2])]
+        inside = [entered for entered in log[1::2] if entered <= end]
         counts.append(len(inside))
-        waits += [entered - asked for asked, entered in inside]
-        entries += [(entered, number) for _, entered in inside]
+        entries += [(entered, number) for entered in inside]
     entries.sort()
     owners = [number for _, number in entries]
     changes = sum(a != b for a, b in zip(owners, owners[1:]))
+    waits.sort()
+    squares = len(counts) * sum(c * c for c in counts)
     return {
-        "total": total,
+        "total": len(waits),
         "per_s": len(entries) / end * 1e9,
         "changes_per_s": changes / end * 1e9,
-        "jain": sum(counts) ** 2 / (len(counts) * sum(c * c for c in counts)),
+        "jain": sum(counts) ** 2 / squares if squares else 0.0,
         "least": min(counts),
         "most": max(counts),
         "wait_median_ms": statistics.median(waits) / 1e6,
-        "wait_longest_ms": max(waits) / 1e6,
+        "wait_p99_ms": waits[(len(waits) - 1) * 99 // 100] / 1e6,
+        "wait_longest_ms": waits[-1] / 1e6,
     }
 
 
-def commands(results: list[dict]) -> float:
-    """Commands that the clients sent for one acquisition."""
-    return round(statistics.median(r["sent"] / r["total"] for r in results), 2)
-
-
 def show_ours(report: Report, label: str, results: list[dict]) -> None:
+    """What we aim at; the rest is in the table."""
     ratio = statistics.median(
         r["wait_longest_ms"] / r["wait_median_ms"] for r in results
     )
-    sent = commands(results)
-    report.row(f"{label}: acquisitions", median(results, "per_s"), "/s")
+    sent = round(median(results, "commands"), 2)
     report.row(f"{label}: commands per acquisition", sent, "", "<= 2.05")
     report.row(f"{label}: Jain fairness", median(results, "jain"), "", ">= 0.99")
-    report.row(f"{label}: median wait", median(results, "wait_median_ms"), "ms")
     report.row(f"{label}: longest / median wait", ratio, "x", "<= 3")
-    report.row(f"{label}: server CPU", median(results, "server_us"), "us")
-
-
-def show_peer(report: Report, label: str, results: list[dict]) -> None:
-    longest = median(results, "wait_longest_ms")
-    report.row(f"{label}: acquisitions", median(results, "per_s"), "/s")
-    report.row(f"{label}: commands per acquisition", commands(results), "")
-    report.row(f"{label}: Jain fairness", median(results, "jain"), "")
-    report.row(f"{label}: longest wait", longest, "ms")
-    report.row(f"{label}: server CPU", median(results, "server_us"), "us")

@@ -55,7 +55,7 @@ class Server:
         self.process = subprocess.Popen(
             [self.binary, "--bind", "127.0.0.1", "--port", str(self.port),
              "--save", "", "--appendonly", "no", "--dir", self.folder.name,
-             "--maxclients", "4000"],
+             "--maxclients", "20000"],
             stdout=subprocess.DEVNULL, preexec_fn=pinned({SERVER_CPU}),
         )  # fmt: skip
         self.url = f"redis://127.0.0.1:{self.port}/0"
@@ -196,6 +196,7 @@ def run_parts(name: str, about: str, parts: dict, words: list[str]) -> None:
     options = argparse.ArgumentParser(prog=f"bench {name}", description=about)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=float, default=1.0, help="of one round")
+    options.add_argument("--most", type=int, default=10**6, help="that growth has")
     options.add_argument("--only", choices=sorted(parts), action="append")
     given = options.parse_args(words)
 
@@ -211,6 +212,7 @@ def run_parts(name: str, about: str, parts: dict, words: list[str]) -> None:
         for part, module in parts.items():
             if not given.only or part in given.only:
                 module.measure(server, report, given)
+        described.update(importlib.import_module("peers").VERSIONS)
         report.save(OUT / f"{name}.json", described)
         print(f"{report.summary()}; details in {OUT / name}.json")
     finally:
@@ -226,6 +228,7 @@ class Report:
     def __init__(self) -> None:
         self.rows: list[dict] = []
         self.raw: dict[str, object] = {}
+        self.cases: list[dict] = []  # what tables.py has compared
 
     def row(self, what: str, value: float, unit: str, goal: str = "") -> None:
         """`goal` is `>= 0.9`, `<= 50` and the like; empty: for information."""
@@ -237,7 +240,10 @@ class Report:
 
     def save(self, path: Path, machine: dict) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        report = {"machine": machine, "rows": self.rows, "raw": self.raw}
+        report = {
+            "machine": machine, "rows": self.rows, "cases": self.cases,
+            "raw": self.raw,
+        }  # fmt: skip
         path.write_text(json.dumps(report, indent=1) + "\n")
 
     def summary(self) -> str:

@@ -4,22 +4,21 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import sys
+from typing import Callable
 
 from harness import (
     ANY,
     OTHER,
     OUT,
-    ROOT,
     SAME,
     Report,
     Server,
     in_turns,
     median,
     run,
-    worker,
 )
+from lock_sides import python, sha1s
+from sides import ask_once
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
@@ -38,18 +37,11 @@ class Sides:
     def __init__(self, server: Server, seconds: float) -> None:
         self.server = server
         self.seconds = seconds
-        sys.path.insert(0, str(ROOT / "tools"))
-        expand = importlib.import_module("expand_scripts")
-        scripts, _ = expand.load(expand.SCRIPTS, [expand.SCRIPTS / "include"])
-        text = {script.name: script.text for script in scripts}
-        self.sha1s = [
-            server.redis.script_load(text[name])
-            for name in ("lock_acquire", "lock_release")
-        ]
+        self.sha1s = sha1s(server, "lock_acquire", "lock_release")
 
-    def _with_server(self, command: list, cpus: set[int]) -> dict:
+    def _with_server(self, measured: Callable[[], dict]) -> dict:
         before = self.server.counters()
-        result = run(command, cpus)
+        result = measured()
         after = self.server.counters()
         for key in before:
             result[f"server_{key}"] = (after[key] - before[key]) / result["pairs"]
@@ -58,15 +50,17 @@ class Sides:
     def raw(self, cpus: set[int]) -> dict:
         port = self.server.port
         command = [OUT / "raw", "127.0.0.1", port, self.seconds, *self.sha1s]
-        return self._with_server(command, cpus)
+        return self._with_server(lambda: run(command, cpus))
 
     def c(self, cpus: set[int], threads: int = 1, clients: str = "one") -> dict:
-        command = [OUT / "pairs", self.server.url, threads, clients, self.seconds]
-        return self._with_server(command, cpus)
+        command = [OUT / "side", "lock", self.server.url]
+        words = ["pairs", "pairs", threads, self.seconds, clients]
+        return self._with_server(lambda: ask_once(command, cpus, *words))
 
     def python(self, kind: str, cpus: set[int], threads: int = 1) -> dict:
-        command = worker("pairs", kind, self.server.url, threads, self.seconds)
-        return self._with_server(command, cpus)
+        command = python(kind, self.server)
+        words = ["pairs", "pairs", threads, self.seconds]
+        return self._with_server(lambda: ask_once(command, cpus, *words))
 
 
 def commands_of_a_pair(report: Report, sides: Sides) -> None:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import subprocess
 import time
 
 import interlock
-from crowd import OURS_SENT, PROCESSES, WAITERS, crowd, show_ours, show_peer
+from crowd import MEASURES, PROCESSES, WAITERS, crowd, show_ours
 from harness import (
     ANY,
     OTHER,
@@ -23,28 +24,21 @@ from harness import (
     run,
     worker,
 )
-
-PYTHON = ["interlock", "python-redis-lock", "redis-py"]
-
-# What a client sends, from INFO commandstats, which counts what scripts call
-# as well: the script that releases python-redis-lock calls GET once.
-SENT = {
-    "interlock": OURS_SENT,
-    "redis-py": {"evalsha": 1, "set": 1},
-    "python-redis-lock": {"evalsha": 0, "set": 1, "blpop": 1, "get": 1},
-}
+from lock_sides import own_kinds
+from sides import all_started
+from tables import Case, compare
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print(f"\n-- {WAITERS} waiters in {PROCESSES} processes, no time inside")
     seconds = max(0.5, 1.5 * given.seconds)
     for where, cpus in (("all cores", ANY), ("one core", SAME)):
-        compare(server, report, given.rounds, seconds, where, cpus)
+        compared(server, report, given.rounds, seconds, where, cpus)
     arrival(server, report, given.rounds)
     handover(server, report, given.rounds)
 
 
-def compare(
+def compared(
     server: Server,
     report: Report,
     rounds: int,
@@ -52,35 +46,23 @@ def compare(
     where: str,
     cpus: set[int],
 ) -> None:
-    sides = {
-        kind: lambda kind=kind: one_round(server, kind, seconds, cpus)
-        for kind in ("C", *PYTHON)
-    }
-    results = in_turns(rounds, **sides)
-    report.raw[f"crowd, {where}"] = results
+    names = ("C", "Python", "python-redis-lock", "redis-py")
+    kinds = {name: kind for name, kind in own_kinds(server).items() if name in names}
+    with all_started(kinds, cpus, PROCESSES) as crews:
+        turns = {
+            name: functools.partial(crowd, server, crew, seconds)
+            for name, crew in crews.items()
+        }
+        results = in_turns(rounds, **turns)
+    compare(
+        report, Case(f"lock, crowd, {where}", "waiters", WAITERS), results, MEASURES
+    )
     show_ours(report, f"C, {where}", results["C"])
-    show_ours(report, f"Python, {where}", results["interlock"])
-    show_others(report, where, results)
-
-
-def one_round(server: Server, kind: str, seconds: float, cpus: set[int]) -> dict:
-    if kind == "C":
-        command, weights = [OUT / "crowd", server.url], OURS_SENT
-    else:
-        command, weights = worker("crowd", kind, server.url), SENT[kind]
-    return crowd(server, command, [], seconds, cpus, weights)
-
-
-def show_others(report: Report, where: str, results: dict[str, list]) -> None:
-    for kind in ("python-redis-lock", "redis-py"):
-        show_peer(report, f"{kind}, {where}", results[kind])
-    changes = {k: median(v, "changes_per_s") for k, v in results.items()}
-    for kind, value in changes.items():
-        label = "Python" if kind == "interlock" else kind
-        report.row(f"{label}, {where}: owner changes", value, "/s")
-    for kind, least in (("redis-py", 20), ("python-redis-lock", 3)):
-        ratio = changes["interlock"] / changes[kind]
-        what = f"    owner changes, Python ours / {kind}"
+    show_ours(report, f"Python, {where}", results["Python"])
+    changes = {name: median(found, "changes_per_s") for name, found in results.items()}
+    for name, least in (("redis-py", 20), ("python-redis-lock", 3)):
+        ratio = changes["Python"] / changes[name]
+        what = f"    owner changes, Python ours / {name}"
         report.row(what, ratio, "x", f">= {least}")
 
 

@@ -14,39 +14,73 @@ from typing import Callable
 
 Call = Callable[[], object]
 Pair = tuple[Call, Call]
+Make = Callable[..., Pair]
 BODY = b"x" * 200
 POLL = 0.01
+LEASE = 30.0
 
 
-def locks(kind: str, url: str) -> Callable[[str], Pair]:
-    """Connect; the answer makes acquire and release for a name."""
+def connection(url: str) -> object:
+    """A redis-py client whose threads need not wait for each other."""
+    import redis
+
+    return redis.Redis.from_url(url, socket_timeout=None, max_connections=10000)
+
+
+def locks(kind: str, url: str) -> Make:
+    """Connect; the answer makes acquire and release for a name and a lease."""
     if kind == "interlock":
         import interlock
 
         client = interlock.connect(url)
 
-        def make(name: str) -> Pair:
-            lock = client.lock(name)
+        def make(name: str, ttl: float = LEASE) -> Pair:
+            lock = client.lock(name, ttl=ttl)
             return lock.acquire, lock.release
 
         return make
-    import redis
-
-    connection = redis.Redis.from_url(url, socket_timeout=None)
-
-    def make_other(name: str) -> Pair:
-        if kind == "redis-py":
-            lock = connection.lock(name, timeout=30)
-        else:
-            import redis_lock
-
-            lock = redis_lock.Lock(connection, name, expire=30)
-        return lock.acquire, lock.release
-
-    return make_other
+    server = connection(url)
+    of = {
+        "redis-py": redis_py_lock,
+        "python-redis-lock": python_redis_lock,
+        "pottery": pottery_lock,
+        "redlock-py": redlock_py_lock,
+    }[kind]
+    return lambda name, ttl=LEASE: of(server, name, ttl)
 
 
-def semaphores(kind: str, url: str, limit: int) -> Callable[[str], Pair]:
+def redis_py_lock(server: object, name: str, ttl: float) -> Pair:
+    lock = server.lock(name, timeout=ttl)
+    return lock.acquire, lock.release
+
+
+def python_redis_lock(server: object, name: str, ttl: float) -> Pair:
+    import redis_lock
+
+    lock = redis_lock.Lock(server, name, expire=int(ttl))
+    return lock.acquire, lock.release
+
+
+def pottery_lock(server: object, name: str, ttl: float) -> Pair:
+    import pottery
+
+    lock = pottery.Redlock(key=name, masters={server}, auto_release_time=ttl)
+    return lock.acquire, lock.release
+
+
+def redlock_py_lock(server: object, name: str, ttl: float) -> Pair:
+    import redlock
+
+    # Its default gives up after three tries.
+    locker = redlock.Redlock([server], retry_count=sys.maxsize)
+    held: list[redlock.Lock] = []
+    return (
+        lambda: held.append(locker.lock(name, int(ttl * 1000))),
+        lambda: locker.unlock(held.pop()),
+    )
+
+
+def semaphores(kind: str, url: str, limit: int) -> Make:
     """Connect; the answer makes acquire and release for a name."""
     if kind == "interlock":
         import interlock
@@ -58,19 +92,17 @@ def semaphores(kind: str, url: str, limit: int) -> Callable[[str], Pair]:
             return permit.acquire, permit.release
 
         return make
-    import redis
-
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "python"))
     import documents
 
-    connection = redis.Redis.from_url(url, socket_timeout=None)
+    server = connection(url)
 
     def make_other(name: str) -> Pair:
         held: list[str] = []
 
         def acquire() -> None:
             while True:
-                steps = documents.acquire_fair_semaphore(connection, name, limit)
+                steps = documents.acquire_fair_semaphore(server, name, limit)
                 identifier = documents.run(steps)
                 if identifier:
                     held.append(identifier)
@@ -78,7 +110,7 @@ def semaphores(kind: str, url: str, limit: int) -> Callable[[str], Pair]:
                 time.sleep(POLL)
 
         def release() -> None:
-            steps = documents.release_fair_semaphore(connection, name, held.pop())
+            steps = documents.release_fair_semaphore(server, name, held.pop())
             documents.run(steps)
 
         return acquire, release
@@ -93,9 +125,5 @@ def queues(kind: str, url: str) -> Pair:
 
         queue = interlock.connect(url).queue("messages")
         return lambda: queue.push(BODY), queue.pop
-    import redis
-
-    connection = redis.Redis.from_url(url, socket_timeout=None)
-    return lambda: connection.lpush("messages", BODY), lambda: connection.rpop(
-        "messages"
-    )
+    server = connection(url)
+    return lambda: server.lpush("messages", BODY), lambda: server.rpop("messages")

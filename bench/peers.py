@@ -1,55 +1,164 @@
 # SPDX-License-Identifier: MIT
 """Peers that are fetched when they are wanted, at pinned versions.
 
-One that cannot be had is skipped, and that is said.
+One that cannot be had is skipped, and that is said. What is used, and in
+which version, is printed and kept in VERSIONS.
 """
 
 from __future__ import annotations
 
+import functools
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from harness import OUT, ROOT
+from harness import HIREDIS_PY, OUT, ROOT
 
-TOOZ = "tooz==9.1.0"
 REDIS_PY = "redis==8.1.0"
+TOOZ = ["tooz==9.1.0", REDIS_PY]
+LOCKS = ["pottery==3.0.1", "redlock-py==1.0.8", REDIS_PY, HIREDIS_PY]
+QUEUES = ["rq==3.0.0", "dramatiq==2.2.1", "celery==5.7.0", REDIS_PY, HIREDIS_PY]
+PINS = ROOT / "tests" / "interop" / "peers"  # go.sum and pom.xml serve both
+VERSIONS: dict[str, str] = {}
 
 
 def skipped(what: str, why: str) -> None:
+    VERSIONS[what] = f"SKIPPED: {why}"
     print(f"SKIPPED: {what}: {why}", flush=True)
 
 
-def node(script: str, what: str) -> list | None:
-    """The command of a peer in Node, its packages installed; else None."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        skipped(what, "needs node and npm")
-        return None
-    place = OUT / "node"
+def used(what: str, version: str) -> None:
+    if what not in VERSIONS:
+        print(f"{what}: {version}", flush=True)
+    VERSIONS[what] = version
+
+
+def set_up(what: str, needs: list[str], place: Path, *commands: list) -> bool:
+    """Run the commands in the place; whether all went well."""
+    missing = [tool for tool in needs if not shutil.which(tool)]
+    if missing:
+        skipped(what, f"needs {' and '.join(missing)}")
+        return False
+    for command in commands:
+        done = subprocess.run(
+            [str(word) for word in command], cwd=place, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            print(done.stdout[-2000:], flush=True)
+            skipped(what, f"{command[0]} could not set it up")
+            return False
+    return True
+
+
+def copied(language: str, *more: Path) -> Path:
+    """A folder in the build tree with that language's sources."""
+    place = OUT / language
     place.mkdir(parents=True, exist_ok=True)
-    for source in (ROOT / "bench" / "node").iterdir():
+    for source in (*(ROOT / "bench" / language).iterdir(), *more):
         shutil.copy(source, place)
-    done = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--silent"],
-        cwd=place, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        skipped(what, "npm could not install it")
+    return place
+
+
+# --- By language.
+
+
+@functools.cache
+def node_place() -> Path | None:
+    place = copied("node")
+    install = ["npm", "install", "--no-audit", "--no-fund", "--silent"]
+    return place if set_up("Node", ["node", "npm"], place, install) else None
+
+
+def node(script: str, *packages: str) -> list | None:
+    """The command of a peer in Node, its packages installed; else None."""
+    place = node_place()
+    if place is None:
+        for package in packages:
+            skipped(package, "see Node")
         return None
+    for package in packages:
+        found = place / "node_modules" / package / "package.json"
+        used(package, json.loads(found.read_text())["version"] + " (npm)")
     return ["node", place / script]
+
+
+@functools.cache
+def go() -> list | None:
+    """The command of redsync's side."""
+    place = copied("go", PINS / "go" / "go.mod", PINS / "go" / "go.sum")
+    build = ["go", "build", "-mod=readonly", "-o", "side", "."]
+    if not set_up("redsync", ["go"], place, build):
+        return None
+    for module, version in re.findall(
+        r"(go-redsync/redsync|redis/go-redis)/v\d+ v(\S+)",
+        (place / "go.mod").read_text(),
+    ):
+        used(module.rpartition("/")[2], f"{version} (Go)")
+    return [place / "side", "redsync"]
+
+
+@functools.cache
+def java_place() -> Path | None:
+    place = copied("java", PINS / "java" / "pom.xml")
+    fetch = [
+        "mvn", "-B", "-q", f"-Dmaven.repo.local={OUT / 'm2'}",
+        "dependency:copy-dependencies", "-DincludeScope=runtime",
+        f"-DoutputDirectory={place / 'jars'}",
+    ]  # fmt: skip
+    if not (place / "jars").is_dir() and not set_up("Redisson", ["mvn"], place, fetch):
+        return None
+    compile_it = ["javac", "-cp", f"{place}/jars/*", "Side.java"]
+    if not set_up("Redisson", ["java", "javac"], place, compile_it):
+        return None
+    (jar,) = (place / "jars").glob("redisson-*.jar")
+    used("redisson", jar.stem.removeprefix("redisson-") + " (Maven)")
+    return place
+
+
+def java(kind: str) -> list | None:
+    """The command of one of Redisson's sides."""
+    place = java_place()
+    quiet = "-Dslf4j.internal.verbosity=ERROR"
+    return place and ["java", quiet, "-cp", f"{place}:{place}/jars/*", "Side", kind]
+
+
+@functools.cache
+def python_place(name: str, what: str, pins: tuple[str, ...]) -> Path | None:
+    """A folder with these packages, beside what ./dev has installed."""
+    place = OUT / name
+    stamp = place / "pins.txt"
+    if not (stamp.exists() and stamp.read_text() == "\n".join(pins)):
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        install = [sys.executable, "-m", "pip", "install", "-q", "--target", place,
+                   "--disable-pip-version-check", *pins]  # fmt: skip
+        if not set_up(what, [], place, install):
+            return None
+        stamp.write_text("\n".join(pins))
+    for pin in pins:
+        package, _, version = pin.partition("==")
+        if pin not in (REDIS_PY, HIREDIS_PY):
+            used(package, f"{version} (PyPI)")
+    return place
+
+
+def python(name: str, pins: list[str], *command: object) -> list | None:
+    """The command, run where these packages are found; else None."""
+    what = ", ".join(pin.partition("==")[0] for pin in pins)
+    place = python_place(name, what, tuple(pins))
+    if place is None:
+        return None
+    paths = [str(place), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join(filter(None, paths))
+    return ["env", f"PYTHONPATH={path}", sys.executable, *command]
 
 
 def tooz() -> bool:
     """Install it into build/bench/tooz; whether it is there."""
-    place = OUT / "tooz"
-    if (place / "tooz").is_dir():
-        return True
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--target", place,
-         "--disable-pip-version-check", TOOZ, REDIS_PY],
-        check=False,
-    )  # fmt: skip
-    if done.returncode:
-        skipped("tooz", f"pip could not install {TOOZ}")
-        return False
-    return True
+    return python_place("tooz", "tooz", tuple(TOOZ)) is not None

@@ -7,7 +7,7 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["election", "lock", "queue", "semaphore", "signal"]
+NAMES = ["election", "growth", "lock", "queue", "semaphore", "signal"]
 
 
 def main() -> int:

@@ -5,18 +5,25 @@ from __future__ import annotations
 
 import argparse
 
-from harness import ANY, SAME, Report, Server, in_turns, median, run, worker
+from harness import ANY, OTHER, SAME, Report, Server, in_turns, median
+from lock_peers import uncontended
+from semaphore_sides import semaphore_kinds
+from sides import all_started, ask_once, fresh
 
 LIMIT = 4
+THREADS = [1, 8]
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
-    print("\n-- Uncontended, pairs of acquire and release, in Python")
+    print("\n-- Uncontended, pairs of acquire and release")
+    kinds = semaphore_kinds(server, LIMIT)
     for where, cpus, threads in (("1 thread", SAME, 1), ("8 threads", ANY, 8)):
-        compare(server, report, given, where, cpus, threads)
+        in_python(server, report, given, where, cpus, threads)
+    with all_started(kinds, OTHER) as crews:
+        uncontended(server, report, given, "semaphore", crews, THREADS)
 
 
-def compare(
+def in_python(
     server: Server,
     report: Report,
     given: argparse.Namespace,
@@ -24,18 +31,20 @@ def compare(
     cpus: set[int],
     threads: int,
 ) -> None:
-    def side(kind: str) -> dict:
+    kinds = semaphore_kinds(server, LIMIT)
+
+    def side(name: str) -> dict:
         before = server.counters()
-        words = worker("pairs", kind, server.url, threads, given.seconds, LIMIT)
-        found = run(words, cpus)
+        words = ["pairs", fresh("pairs"), threads, given.seconds]
+        found = ask_once(kinds[name].command, cpus, *words)
         after = server.counters()
         trips = (after["reads"] - before["reads"]) / found["pairs"]
         return {**found, "trips": trips}
 
     results = in_turns(
         given.rounds,
-        ours=lambda: side("interlock"),
-        documents=lambda: side("documents"),
+        ours=lambda: side("Python"),
+        documents=lambda: side("fair semaphore"),
     )
     report.raw[f"semaphore, {where}"] = results
     ours, theirs = (median(found, "per_s") for found in results.values())

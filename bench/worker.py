@@ -13,98 +13,17 @@ import statistics
 import sys
 import threading
 import time
-from typing import Callable
 
 import openers
 from worker_election import candidates, lead
+from worker_side import repeat
 from worker_signal import broadcast, latency
-
-Maker = Callable[[int], openers.Pair]
-
-
-def in_threads(count: int, body: Callable[[int], None]) -> None:
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def repeat(make: Maker, threads: str, seconds: str) -> object:
-    """What make(number) answers, one after the other, by each thread."""
-    counts = [0] * int(threads)
-    for number in range(len(counts)):  # connect and load scripts first
-        for call in make(number):
-            call()
-    began = time.monotonic()
-    ends = began + float(seconds)
-    cpu = time.process_time()
-
-    def body(number: int) -> None:
-        first, second = make(number)
-        done = 0
-        while time.monotonic() < ends:
-            for _ in range(16):
-                first()
-                second()
-            done += 16
-        counts[number] = done
-
-    in_threads(len(counts), body)
-    took = time.monotonic() - began
-    total = sum(counts)
-    return {
-        "pairs": total,
-        "per_s": total / took,
-        "cpu_us": (time.process_time() - cpu) / total * 1e6,
-    }
-
-
-def pairs(kind: str, url: str, threads: str, seconds: str, limit: str = "") -> object:
-    """Uncontended acquire and release, each thread on a name of its own."""
-    if limit:
-        make = openers.semaphores(kind, url, int(limit))
-    else:
-        make = openers.locks(kind, url)
-    return repeat(lambda number: make(f"pairs-{number}"), threads, seconds)
 
 
 def messages(kind: str, url: str, threads: str, seconds: str) -> object:
     """Push and pop, all threads on one queue."""
     calls = openers.queues(kind, url)
-    return repeat(lambda _: calls, threads, seconds)
-
-
-def crowd(
-    kind: str,
-    url: str,
-    name: str,
-    threads: str,
-    starts: str,
-    ends: str,
-    limit: str = "",
-) -> object:
-    """Threads that take one lock, or a permit; [asked, entered, ...] in ns each."""
-    if limit:
-        make = openers.semaphores(kind, url, int(limit))
-    else:
-        make = openers.locks(kind, url)
-    begin, end = float(starts), float(ends)
-    logs: list[list[int]] = [[] for _ in range(int(threads))]
-
-    def body(number: int) -> None:
-        acquire, release = make(name)
-        log = logs[number]
-        time.sleep(max(0.0, begin - time.monotonic()))
-        while time.monotonic() < end:
-            asked = time.monotonic_ns()
-            acquire()
-            entered = time.monotonic_ns()
-            release()
-            log += (asked - int(begin * 1e9), entered - int(begin * 1e9))
-
-    in_threads(len(logs), body)
-    return logs
+    return repeat([calls] * int(threads), float(seconds))
 
 
 def handover(kind: str, url: str, name: str, rounds: str) -> object:
@@ -175,9 +94,7 @@ def hold(kind: str, url: str, name: str, ttl: str) -> object:
 TASKS = {
     task.__name__: task
     for task in (
-        pairs,
         messages,
-        crowd,
         handover,
         arrive,
         hold,

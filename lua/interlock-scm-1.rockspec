@@ -53,10 +53,10 @@ build = {
       ["interlock.rwlock"] = "lua/interlock/rwlock.lua",
       ["interlock.semaphore"] = "lua/interlock/semaphore.lua",
       ["interlock.server"] = "lua/interlock/server.lua",
-      ["interlock.state"] = "lua/interlock/state.lua",
       ["interlock.signal"] = "lua/interlock/signal.lua",
+      ["interlock.state"] = "lua/interlock/state.lua",
       ["interlock.sticky"] = "lua/interlock/sticky.lua",
-      ["interlock.take"] = "lua/interlock/take.lua",
+      ["interlock.wait"] = "lua/interlock/wait.lua",
       ["interlock.worker"] = "lua/interlock/worker.lua",
     },
     lib = {

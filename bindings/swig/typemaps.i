@@ -25,6 +25,16 @@ static int64_t ilk_lua_to_integer(lua_State *L, int index)
     return (int64_t)lua_tonumber(L, index);
 }
 
+/* What does not fit is the nearest that does, never another number. */
+static int32_t ilk_lua_to_int32(lua_State *L, int index)
+{
+    int64_t value = ilk_lua_to_integer(L, index);
+
+    if (value > INT32_MAX)
+        return INT32_MAX;
+    return value < INT32_MIN ? INT32_MIN : (int32_t)value;
+}
+
 static void ilk_lua_push_integer(lua_State *L, int64_t value)
 {
 #if LUA_VERSION_NUM >= 503
@@ -102,9 +112,10 @@ static size_t ilk_lua_handles(lua_State *L, int index, swig_type_info *type,
 %}
 
 /* Integers. Lua's own default would hand out floats. */
-%typemap(in, checkfn="lua_isnumber")
-    int, int32_t, int64_t, uint32_t, size_t
+%typemap(in, checkfn="lua_isnumber") int64_t, uint32_t, size_t
     %{ $1 = ($1_ltype)ilk_lua_to_integer(L, $input); %}
+%typemap(in, checkfn="lua_isnumber") int, int32_t
+    %{ $1 = ilk_lua_to_int32(L, $input); %}
 %typemap(out) int, int32_t, int64_t, uint32_t, size_t
     %{ ilk_lua_push_integer(L, (int64_t)$1); SWIG_arg++; %}
 

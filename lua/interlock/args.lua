@@ -48,19 +48,6 @@ function args.optional_bytes(what, value)
   return value
 end
 
---- A whole number from 1 on; C knows how far.
----@param what string
----@param value any
----@return integer
-function args.count(what, value)
-  local usable = type(value) == "number" and value % 1 == 0
-    and value >= 1 and value < 2 ^ 31
-  if not usable then
-    refuse(what, "a whole number, 1 or more", value)
-  end
-  return value
-end
-
 --- Text for C, or nil. An empty one is an unset variable, not a wish.
 ---@param what string
 ---@param value any
@@ -147,10 +134,13 @@ end
 --- A number of things: whole, at least 1.
 ---@param what string
 ---@param value any
+---@param most integer? where C does not tell
 ---@return integer
-function args.count(what, value)
-  if whole(value) ~= value or value == nil or value < 1 then
-    refuse(what, "a whole number, 1 or more", value)
+function args.count(what, value, most)
+  local usable = value ~= nil and whole(value) == value and value >= 1
+  if not usable or value > (most or MAX) then
+    local reach = most and (", 1 to %d"):format(most) or ", 1 or more"
+    refuse(what, "a whole number" .. reach, value)
   end
   return value
 end
@@ -169,6 +159,17 @@ function args.names(what, value)
     end
   end
   return value
+end
+
+--- A list of one's own, whatever the caller does with his.
+---@param list string[]
+---@return string[]
+function args.copy(list)
+  local copy = {}
+  for i = 1, #list do
+    copy[i] = list[i]
+  end
+  return copy
 end
 
 return args

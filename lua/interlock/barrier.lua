@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local options = require "interlock.options"
 local state = require "interlock.state"
+local wait = require "interlock.wait"
 
 ---@class interlock.Barrier
 ---@field name string
@@ -23,8 +24,7 @@ local meta = state.metatable("barrier", Barrier, {})
 ---  and others
 function Barrier:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return state.wait(self._handle, core.ilk_barrier_cancel, ms,
-    core.ilk_barrier_wait)
+  return wait.by(self._handle, ms, core.ilk_barrier_wait, core.ilk_barrier_cancel)
 end
 
 --- Ask how many have arrived at the open round.

@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
 local options = require "interlock.options"
+local wait = require "interlock.wait"
 
 ---@class interlock.Election: interlock.Hold
 ---@field is_leader boolean whether it leads for sure, by the local clock
@@ -39,7 +40,7 @@ local verbs = {
   id = core.ilk_election_id,
 }
 
-local meta = hold.metatable("election", Election, {
+local meta = hold.metatable("election", Election, verbs, {
   is_leader = function(self)
     return verbs.held(self._handle) == 1
   end,
@@ -146,7 +147,8 @@ local Observer = {}
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Observer:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local found, msg, code = hold.wait(self, ms, core.ilk_observer_next)
+  local found, msg, code = wait.by(self._handle, ms, core.ilk_observer_next,
+    core.ilk_observer_cancel)
   if not found then
     return nil, msg, code
   end
@@ -188,8 +190,7 @@ function Election:observe(opts)
   if not handle then
     return nil, msg, code
   end
-  local own = { cancel = core.ilk_observer_cancel }
-  return setmetatable({ _handle = handle, _verbs = own }, observer_meta)
+  return setmetatable({ _handle = handle }, observer_meta)
 end
 
 local election = {}
@@ -205,20 +206,9 @@ local election = {}
 function election.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_election_opts_init(), rules, opts)
-  local handle, msg, code = core.ilk_election_open(client._handle, name, record)
-  if code == core.ILK_EINVAL then
-    error(msg, 2)
-  elseif not handle then
-    return nil, msg, code
-  end
-  local made = setmetatable({
-    name = name,
-    _title = ("%q"):format(name),
-    _handle = handle,
-    _verbs = verbs,
-  }, meta)
-  client._holds[made.id] = made
-  return made
+  local made, msg, code = hold.wrap(meta, client, { name = name },
+    core.ilk_election_open(client._handle, name, record))
+  return made, msg, code
 end
 
 return election

@@ -8,6 +8,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local wait = require "interlock.wait"
 
 ---@class interlock.Hold
 ---@field name string|string[] what is locked
@@ -35,43 +36,18 @@ function getters.id(self)
   return self._verbs.id(self._handle)
 end
 
--- The interpreter runs its signal handlers between two turns, so Ctrl-C
--- takes effect there, as an error that leaves this function.
-local function wait(self, timeout_ms, take)
-  local handle = self._handle
-  local deadline = core.ilk_lua_clock_ms() + timeout_ms
-  local left = timeout_ms
-  while true do
-    local ok, msg, code = take(handle, left)
-    if code ~= core.ILK_EINTR then
-      return ok, msg, code
-    end
-    if timeout_ms > 0 then
-      left = deadline - core.ilk_lua_clock_ms()
-    end
-    if timeout_ms > 0 and left <= 0 then -- signals came to the very end
-      self._verbs.cancel(handle)
-      return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
-    end
-  end
-end
-
--- An error left the wait: nothing that it may have got is kept.
-local function abandon(self, held_before)
-  self._verbs.cancel(self._handle)
-  if not held_before and self.held then
-    self._verbs.release(self._handle)
-  end
-end
-
--- Wait by `take`, a function of the handle and the milliseconds left.
-local function acquire(self, timeout_ms, take)
+-- Wait by `ask`, a function of the handle and the milliseconds left. An error
+-- that leaves the wait keeps nothing that it may have got.
+local function acquire(self, timeout_ms, ask)
+  local verbs = self._verbs
   local held_before = self.held
-  local ran, ok, msg, code = pcall(wait, self, timeout_ms, take)
-  if not ran then
-    abandon(self, held_before)
-    error(ok, 0)
+  local function abandon()
+    if not held_before and self.held then
+      verbs.release(self._handle)
+    end
   end
+  local ok, msg, code =
+    wait.by(self._handle, timeout_ms, ask, verbs.cancel, abandon)
   return ok, msg, code
 end
 
@@ -171,25 +147,16 @@ local hold = {}
 hold.methods = Hold
 hold.acquire = acquire
 
---- Wait by `take`, a function of the handle and the milliseconds left, and
---- end the wait when an error leaves it. self has _handle and _verbs.cancel.
-function hold.wait(self, timeout_ms, take)
-  local ran, found, msg, code = pcall(wait, self, timeout_ms, take)
-  if not ran then
-    self._verbs.cancel(self._handle)
-    error(found, 0)
-  end
-  return found, msg, code
-end
-
 --- A metatable for objects of one kind.
 ---@param kind string what tostring() says
 ---@param own table the methods that the kind has beside the common ones
+---@param verbs table<string, function> the generated functions of its handle
 ---@param fields table<string, function>? and the fields, each by its getter
 ---@return table
-function hold.metatable(kind, own, fields)
+function hold.metatable(kind, own, verbs, fields)
   local methods = setmetatable(own, { __index = Hold })
   return {
+    verbs = verbs,
     __index = function(self, key)
       local getter = getters[key] or fields and fields[key]
       if getter then
@@ -207,6 +174,25 @@ function hold.metatable(kind, own, fields)
     end,
     __close = close,
   }
+end
+
+--- What an _open of the generated module answered, as an object. A wrong
+--- argument is raised in the line that called the public function.
+---@param meta table from hold.metatable
+---@param client interlock.Client
+---@param made table its `name` and what else it shows
+function hold.wrap(meta, client, made, handle, msg, code)
+  if code == core.ILK_EINVAL then
+    error(msg, 3)
+  elseif not handle then
+    return nil, msg, code
+  end
+  made._title = made._title or ("%q"):format(made.name)
+  made._handle = handle
+  made._verbs = meta.verbs
+  setmetatable(made, meta)
+  client._holds[made.id] = made
+  return made
 end
 
 --- The generated functions of one kind of handle.

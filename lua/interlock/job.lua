@@ -91,10 +91,15 @@ end
 
 local job = {}
 
---- Around a handle of the generated module.
----@param handle userdata
----@return interlock.Job
-function job.wrap(handle)
+--- What the generated module answered, as an object.
+---@param handle userdata?
+---@return interlock.Job? job
+---@return string? msg
+---@return integer? code
+function job.wrap(handle, msg, code)
+  if not handle then
+    return nil, msg, code
+  end
   return setmetatable({ _handle = handle }, meta)
 end
 
@@ -118,9 +123,14 @@ function Batch:lost()
 end
 
 --- Around a batch of the generated module: a list of jobs.
----@param handle userdata
----@return interlock.Batch
-function job.batch(handle)
+---@param handle userdata?
+---@return interlock.Batch? batch
+---@return string? msg
+---@return integer? code
+function job.batch(handle, msg, code)
+  if not handle then
+    return nil, msg, code
+  end
   local made = setmetatable({ _handle = handle }, batch_meta)
   for i = 1, core.ilk_batch_count(handle) do
     made[i] = job.wrap(assert(core.ilk_batch_job(handle, i - 1)))

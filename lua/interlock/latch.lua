@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local options = require "interlock.options"
 local state = require "interlock.state"
+local wait = require "interlock.wait"
 
 ---@class interlock.Latch
 ---@field name string
@@ -35,8 +36,7 @@ end
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Latch:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return state.wait(self._handle, core.ilk_latch_cancel, ms,
-    core.ilk_latch_wait)
+  return wait.by(self._handle, ms, core.ilk_latch_wait, core.ilk_latch_cancel)
 end
 
 --- Ask what is left.

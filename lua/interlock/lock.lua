@@ -30,28 +30,12 @@ local rules = {
   layout = { "choice", constants.names("ILK_LAYOUT_") },
 }
 
-local verbs = hold.verbs("ilk_lock_")
-local meta = hold.metatable("lock", named.add(Lock))
+local meta = hold.metatable("lock", named.add(Lock), hold.verbs("ilk_lock_"))
 
 local lock = {}
 
 lock.rules = rules
-
---- Make an object of a handle.
----@param client interlock.Client
----@param name string
----@param handle userdata
----@return interlock.Lock
-function lock.wrap(client, name, handle)
-  local made = setmetatable({
-    name = name,
-    _title = ("%q"):format(name),
-    _handle = handle,
-    _verbs = verbs,
-  }, meta)
-  client._holds[made.id] = made
-  return made
-end
+lock.meta = meta
 
 --- Make a lock of this name; nothing is sent. client:lock(name, opts)
 ---@param client interlock.Client
@@ -63,13 +47,9 @@ end
 function lock.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_lock_opts_init(), rules, opts)
-  local handle, msg, code = core.ilk_lock_open(client._handle, name, record)
-  if code == core.ILK_EINVAL then
-    error(msg, 2)
-  elseif not handle then
-    return nil, msg, code
-  end
-  return lock.wrap(client, name, handle)
+  local made, msg, code = hold.wrap(meta, client, { name = name },
+    core.ilk_lock_open(client._handle, name, record))
+  return made, msg, code
 end
 
 return lock

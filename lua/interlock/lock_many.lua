@@ -10,8 +10,8 @@ local options = require "interlock.options"
 ---@class interlock.LockMany: interlock.Hold
 local LockMany = {}
 
-local verbs = hold.verbs("ilk_lock_many_")
-local meta = hold.metatable("lock over many names", LockMany)
+local meta = hold.metatable("lock over many names", LockMany,
+  hold.verbs("ilk_lock_many_"))
 
 local lock_many = {}
 
@@ -26,25 +26,10 @@ local lock_many = {}
 function lock_many.open(client, names, opts)
   args.names("names", names)
   local record = options.fill(core.ilk_lock_opts_init(), lock.rules, opts)
-  local handle, msg, code =
-    core.ilk_lock_many_open(client._handle, names, record)
-  if code == core.ILK_EINVAL then
-    error(msg, 2)
-  elseif not handle then
-    return nil, msg, code
-  end
-  local copy = {}
-  for i = 1, #names do
-    copy[i] = names[i]
-  end
-  local made = setmetatable({
-    name = copy,
-    _title = "of " .. #names,
-    _handle = handle,
-    _verbs = verbs,
-  }, meta)
-  client._holds[made.id] = made
-  return made
+  local shown = { name = args.copy(names), _title = "of " .. #names }
+  local made, msg, code = hold.wrap(meta, client, shown,
+    core.ilk_lock_many_open(client._handle, names, record))
+  return made, msg, code
 end
 
 return lock_many

@@ -6,7 +6,7 @@ local args = require "interlock.args"
 local constants = require "interlock.constants"
 local job = require "interlock.job"
 local options = require "interlock.options"
-local take = require "interlock.take"
+local wait = require "interlock.wait"
 
 ---@class interlock.Queue
 ---@field names string[]
@@ -88,7 +88,7 @@ end
 function Queue:pop(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local found, msg, code =
-    take.wait(self._handle, ms, core.ilk_queue_pop, core.ilk_queue_leave)
+    wait.by(self._handle, ms, core.ilk_queue_pop, core.ilk_queue_leave)
   if not found then
     return nil, msg, code
   end
@@ -107,12 +107,7 @@ function Queue:reserve(timeout_ms, lease_ms)
   local function ask(handle, left)
     return core.ilk_queue_reserve(handle, left, lease)
   end
-  local found, msg, code =
-    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
-  if not found then
-    return nil, msg, code
-  end
-  return job.wrap(found)
+  return job.wrap(wait.by(self._handle, ms, ask, core.ilk_queue_leave))
 end
 
 --- Take up to `count` messages under one lease, and acknowledge those of a
@@ -132,12 +127,7 @@ function Queue:reserve_many(count, timeout_ms, lease_ms, done)
   local function ask(handle, left)
     return core.ilk_queue_reserve_many(handle, count, left, lease, before)
   end
-  local found, msg, code =
-    take.wait(self._handle, ms, ask, core.ilk_queue_leave)
-  if not found then
-    return nil, msg, code
-  end
-  return job.batch(found)
+  return job.batch(wait.by(self._handle, ms, ask, core.ilk_queue_leave))
 end
 
 --- A job that another handle, also in another process, has reserved. It has no
@@ -148,11 +138,7 @@ end
 ---@return integer? code
 function Queue:adopt(token)
   args.bytes("token", token)
-  local found, msg, code = core.ilk_job_adopt(self._handle, token)
-  if not found then
-    return nil, msg, code
-  end
-  return job.wrap(found)
+  return job.wrap(core.ilk_job_adopt(self._handle, token))
 end
 
 --- End the waits of this handle: they answer ILK_ECANCELLED.
@@ -207,12 +193,8 @@ end
 ---@return integer? code
 function Queue:peek(where, from, count)
   local at = place(where or "ready")
-  local found, msg, code =
-    core.ilk_queue_peek(self._handle, at, from or 0, count or 10)
-  if not found then
-    return nil, msg, code
-  end
-  return job.batch(found)
+  return job.batch(
+    core.ilk_queue_peek(self._handle, at, from or 0, count or 10))
 end
 
 --- Throw away what is "ready", "delayed" or "dead"; by default all three.
@@ -245,11 +227,7 @@ local function open(client, names, opts)
   elseif not handle then
     return nil, msg, code
   end
-  local copy = {}
-  for i = 1, #names do
-    copy[i] = names[i]
-  end
-  return setmetatable({ names = copy, _handle = handle }, meta)
+  return setmetatable({ names = args.copy(names), _handle = handle }, meta)
 end
 
 --- Make a handle for a queue; nothing is sent. client:queue(name, opts)

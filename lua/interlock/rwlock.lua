@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local hold = require "interlock.hold"
 local lock = require "interlock.lock"
 local options = require "interlock.options"
 
@@ -27,13 +28,12 @@ function rwlock.open(client, name, opts)
   local made = { name = name }
   for _, side in ipairs { "read", "write" } do
     local open = core["ilk_rwlock_" .. side .. "_open"]
-    local handle, msg, code = open(client._handle, name, record)
-    if code == core.ILK_EINVAL then
-      error(msg, 2)
-    elseif not handle then
+    local handle, msg, code = hold.wrap(lock.meta, client, { name = name },
+      open(client._handle, name, record))
+    if not handle then
       return nil, msg, code
     end
-    made[side] = lock.wrap(client, name, handle)
+    made[side] = handle
   end
   return made
 end

@@ -27,7 +27,7 @@ local rules = {
 }
 
 local verbs = hold.verbs("ilk_semaphore_")
-local meta = hold.metatable("semaphore", named.add(Semaphore))
+local meta = hold.metatable("semaphore", named.add(Semaphore), verbs)
 
 --- Change the limit while the semaphore is in use: raising it lets those who
 --- wait in, lowering it takes nothing away. Whoever was made with the limit
@@ -37,7 +37,7 @@ local meta = hold.metatable("semaphore", named.add(Semaphore))
 ---@return string? msg
 ---@return integer? code
 function Semaphore:set_limit(limit)
-  args.count("limit", limit)
+  args.count("limit", limit, core.ILK_SEMAPHORE_MAX)
   local ok, msg, code = verbs.set_limit(self._handle, limit)
   if code == core.ILK_EINVAL then
     error(msg, 2)
@@ -58,24 +58,12 @@ local semaphore = {}
 ---@return integer? code
 function semaphore.open(client, name, limit, opts)
   args.bytes("name", name)
-  args.count("limit", limit)
+  args.count("limit", limit, core.ILK_SEMAPHORE_MAX)
   local record = options.fill(core.ilk_semaphore_opts_init(), rules, opts)
-  local handle, msg, code =
-    core.ilk_semaphore_open(client._handle, name, limit, record)
-  if code == core.ILK_EINVAL then
-    error(msg, 2)
-  elseif not handle then
-    return nil, msg, code
-  end
-  local made = setmetatable({
-    name = name,
-    limit = limit,
-    _title = ("%q"):format(name),
-    _handle = handle,
-    _verbs = verbs,
-  }, meta)
-  client._holds[made.id] = made
-  return made
+  local shown = { name = name, limit = limit }
+  local made, msg, code = hold.wrap(meta, client, shown,
+    core.ilk_semaphore_open(client._handle, name, limit, record))
+  return made, msg, code
 end
 
 ---@class interlock.PermitHolder

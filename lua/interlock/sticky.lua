@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local options = require "interlock.options"
 local state = require "interlock.state"
+local wait = require "interlock.wait"
 
 ---@class interlock.Sticky
 ---@field name string
@@ -69,8 +70,8 @@ end
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Sticky:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen(self, state.wait(self._handle, core.ilk_sticky_cancel, ms,
-    core.ilk_sticky_wait))
+  return seen(self, wait.by(self._handle, ms, core.ilk_sticky_wait,
+    core.ilk_sticky_cancel))
 end
 
 --- Wait until its generation is greater than this one; at once when it is.
@@ -82,10 +83,10 @@ end
 function Sticky:wait_change(generation, timeout_ms)
   local known = args.fence("generation", generation)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen(self, state.wait(self._handle, core.ilk_sticky_cancel, ms,
-    function(handle, left)
-      return core.ilk_sticky_wait_change(handle, known, left)
-    end))
+  local function ask(handle, left)
+    return core.ilk_sticky_wait_change(handle, known, left)
+  end
+  return seen(self, wait.by(self._handle, ms, ask, core.ilk_sticky_cancel))
 end
 
 --- End a wait that a signal has interrupted.

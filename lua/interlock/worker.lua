@@ -6,7 +6,7 @@ local args = require "interlock.args"
 local job = require "interlock.job"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
-local take = require "interlock.take"
+local wait = require "interlock.wait"
 
 ---@class interlock.Worker
 ---@field done integer messages that were done
@@ -36,12 +36,8 @@ local rules = {
 ---@return integer? code ILK_ECANCELLED once it was told to stop
 function Worker:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local found, msg, code =
-    take.wait(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave)
-  if not found then
-    return nil, msg, code
-  end
-  return job.wrap(found)
+  return job.wrap(
+    wait.by(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave))
 end
 
 --- The message is done; the answer goes with the next question.

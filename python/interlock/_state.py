@@ -22,6 +22,24 @@ if TYPE_CHECKING:
     from .client import Client
 
 
+def keep_opts(kind: str, init: Callable[..., None], keep: float) -> Any:
+    """Options with how long a record is kept. Blocks: no. Thread: any thread."""
+    opts = ffi.new(f"{kind}_opts *")
+    init(opts, ffi.sizeof(opts[0]))
+    opts.keep_ms = _ffi.lease_ms(keep, "keep")
+    return opts
+
+
+def two_numbers(
+    function: Callable[..., int], client: Client, name: Name
+) -> tuple[int, int]:
+    """What an inspection tells. Blocks: one round trip. Thread: any thread."""
+    raw = _ffi.name_bytes(name)
+    first, second = ffi.new("int64_t *"), ffi.new("int64_t *")
+    _ffi.call(function, client._live(), raw, len(raw), first, second)
+    return int(first[0]), int(second[0])
+
+
 class State:
     """A name, and the C handles for it that are not in use."""
 
@@ -75,6 +93,13 @@ class State:
         if status != OK:
             self._idle.append(handle)
             raise _ffi.failure(status, err)
+
+    def _ask(self, function: Callable[..., int], *args: Any) -> int:
+        """A verb that does not wait and answers a number."""
+        out = ffi.new("int64_t *")
+        with self._handle() as handle:
+            self._call(handle, function, *args, out)
+        return int(out[0])
 
     def _wait(
         self,

@@ -6,10 +6,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from . import _ffi, errors
+from . import errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
-from ._state import State
+from ._state import State, keep_opts, two_numbers
 from .latch import whole
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ class Barrier(State):
     _cancel = lib.ilk_barrier_cancel
 
     def __init__(self, client: Client, name: Name, parties: int, keep: float) -> None:
-        opts = ffi.new("ilk_barrier_opts *")
-        lib.ilk_barrier_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.keep_ms = _ffi.lease_ms(keep, "keep")
+        opts = keep_opts(self._type, lib.ilk_barrier_opts_init, keep)
         self._parties = whole(parties, "parties", lib.ILK_BARRIER_PARTIES_MAX)
         super().__init__(client, name, lib.ilk_barrier_open, parties, opts)
 
@@ -91,10 +89,7 @@ class Barrier(State):
         Raises: DiffersError, ConnectionError and the server's conditions.
         Blocks: one round trip. Thread: any thread.
         """
-        here = ffi.new("int64_t *")
-        with self._handle() as handle:
-            self._call(handle, lib.ilk_barrier_waiting, here)
-        return int(here[0])
+        return self._ask(lib.ilk_barrier_waiting)
 
     def reset(self) -> None:
         """Break the open round; begin anew with this object's number of parties.
@@ -108,7 +103,4 @@ class Barrier(State):
 
 def inspect(client: Client, name: Name) -> BarrierInfo:
     """See :meth:`Client.inspect_barrier`."""
-    raw = _ffi.name_bytes(name)
-    parties, waiting = ffi.new("int64_t *"), ffi.new("int64_t *")
-    _ffi.call(lib.ilk_barrier_inspect, client._live(), raw, len(raw), parties, waiting)
-    return BarrierInfo(int(parties[0]), int(waiting[0]))
+    return BarrierInfo(*two_numbers(lib.ilk_barrier_inspect, client, name))

@@ -6,10 +6,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from . import _ffi, errors
-from ._core import ffi, lib
+from . import errors
+from ._core import lib
 from ._ffi import OK, Name
-from ._state import State
+from ._state import State, keep_opts, two_numbers
 
 if TYPE_CHECKING:
     from .client import Client
@@ -49,9 +49,7 @@ class Latch(State):
     _cancel = lib.ilk_latch_cancel
 
     def __init__(self, client: Client, name: Name, count: int, keep: float) -> None:
-        opts = ffi.new("ilk_latch_opts *")
-        lib.ilk_latch_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.keep_ms = _ffi.lease_ms(keep, "keep")
+        opts = keep_opts(self._type, lib.ilk_latch_opts_init, keep)
         begin = whole(count, "count", lib.ILK_LATCH_COUNT_MAX)
         super().__init__(client, name, lib.ilk_latch_open, begin, opts)
 
@@ -63,10 +61,7 @@ class Latch(State):
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
         by = whole(n, "n", lib.ILK_LATCH_COUNT_MAX)
-        left = ffi.new("int64_t *")
-        with self._handle() as handle:
-            self._call(handle, lib.ilk_latch_count_down, by, left)
-        return int(left[0])
+        return self._ask(lib.ilk_latch_count_down, by)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until nothing is left; True at once when that is so.
@@ -88,10 +83,7 @@ class Latch(State):
         Raises: DiffersError, ConnectionError and the server's conditions.
         Blocks: one round trip. Thread: any thread.
         """
-        left = ffi.new("int64_t *")
-        with self._handle() as handle:
-            self._call(handle, lib.ilk_latch_count, left)
-        return int(left[0])
+        return self._ask(lib.ilk_latch_count)
 
     def reset(self) -> None:
         """Begin anew with this object's count, whatever is on record.
@@ -105,7 +97,4 @@ class Latch(State):
 
 def inspect(client: Client, name: Name) -> LatchInfo:
     """See :meth:`Client.inspect_latch`."""
-    raw = _ffi.name_bytes(name)
-    count, left = ffi.new("int64_t *"), ffi.new("int64_t *")
-    _ffi.call(lib.ilk_latch_inspect, client._live(), raw, len(raw), count, left)
-    return LatchInfo(int(count[0]), int(left[0]))
+    return LatchInfo(*two_numbers(lib.ilk_latch_inspect, client, name))

@@ -105,7 +105,9 @@ def test_manual_has_this_version(shell):
     assert f'"interlock {version}"' in (CLI / "interlock.1").read_text()
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
+@pytest.mark.skipif(
+    not shutil.which("groff"), reason="the manual is not rendered: groff is missing"
+)
 def test_manual_renders_without_a_warning():
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-P-cbou", "-ww", CLI / "interlock.1"],
@@ -204,7 +206,7 @@ def test_zsh_and_fish_know_every_option():
 )
 def test_completion_is_valid(program, file):
     if not shutil.which(program):
-        pytest.skip(f"no {program}")
+        pytest.skip(f"{file} is not parsed: {program} is missing")
     path = CLI / "completions" / file
 
     subprocess.run([program, "-n", path], check=True, timeout=20)

@@ -165,7 +165,10 @@ def pid_of_command(shell, name, script="echo held $$; exec sleep 60", **more):
     return holder, int(holder.stdout.readline().split()[1])
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="only Linux tells a child of its parent's death",
+)
 def test_command_dies_with_interlock(shell, name):
     holder, pid = pid_of_command(shell, name)
     assert is_alive(pid)

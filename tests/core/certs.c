@@ -54,7 +54,8 @@ int certs_make(certs *c)
 {
     snprintf(c->dir, sizeof c->dir, "/tmp/ilk-certs-XXXXXX");
     if (run("/", "command -v openssl >/dev/null") != 0) {
-        fprintf(stderr, "skipped: no openssl command\n");
+        fprintf(stderr,
+                "SKIPPED: TLS is not tested: there is no openssl command\n");
         return CERTS_SKIP;
     }
     if (mkdtemp(c->dir) == NULL)
@@ -114,7 +115,9 @@ int certs_serve(certs *c, fixture *fx, int *out_port)
     without = *fixture_command(fx, "CONFIG GET tls-port") == '\0';
     fixture_stop(fx);
     if (without) {
-        fprintf(stderr, "skipped: this server was built without TLS\n");
+        fprintf(
+            stderr,
+            "SKIPPED: TLS is not tested: the server was built without it\n");
         certs_remove(c);
         return CERTS_SKIP;
     }

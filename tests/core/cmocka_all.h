@@ -10,4 +10,11 @@
 
 #include <cmocka.h>
 
+/* Leave the test out that this stands in, and say so and why. */
+#define skip_because(why)                                                      \
+    do {                                                                       \
+        print_error("SKIPPED: %s: %s\n", __func__, why);                       \
+        skip();                                                                \
+    } while (0)
+
 #endif

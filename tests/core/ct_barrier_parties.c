@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_barrier_parties.c -- parties that are processes: many rounds, deaths. */
+#include "fork_case.h"
 #include "state_case.h"
 
 #include <signal.h>

@@ -3,10 +3,10 @@
  * forks, handles freed too early, users without rights. */
 #include "client_case.h"
 #include "election_case.h"
+#include "fork_case.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static ilk_error err;
@@ -296,13 +296,6 @@ static void closing_ends_campaigns(void **state)
     ilk_client_free(own);
 }
 
-/* In a child: no assertions, the exit status says which line failed. */
-#define demand(condition)                                                      \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            _exit(1 + __LINE__ % 250);                                         \
-    } while (0)
-
 static void child_is_refused_until_it_reopens(void **state)
 {
     ilk_client *own = open_client();
@@ -310,14 +303,12 @@ static void child_is_refused_until_it_reopens(void **state)
     ilk_election *b = open_candidate(own, "fork2", 0, "child");
     ilk_observer *o = NULL;
     ilk_leader *leader;
-    int ended;
     pid_t pid;
 
     (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     assert_status(ILK_OK, ilk_election_observe(&o, a, 0, &err));
-    fflush(NULL);
-    pid = fork();
+    pid = fork_now();
     if (pid == 0) {
         demand(!ilk_election_is_leader(a) && !ilk_election_remaining_ms(a));
         demand(ilk_election_campaign(a, 0, NULL) == ILK_EFORKED);
@@ -330,10 +321,10 @@ static void child_is_refused_until_it_reopens(void **state)
         demand(ilk_election_campaign(a, 0, NULL) == ILK_EBUSY);
         demand(ilk_election_campaign(b, 0, NULL) == ILK_OK);
         demand(ilk_observer_next(&leader, o, 1000, NULL) == ILK_OK);
-        _exit(strcmp(ilk_leader_value(leader, NULL), "parent") != 0);
+        demand(strcmp(ilk_leader_value(leader, NULL), "parent") == 0);
+        _exit(0);
     }
-    assert_int_equal(pid, waitpid(pid, &ended, 0));
-    assert_int_equal(0, ended);
+    assert_ends_well(pid);
     assert_status(ILK_OK, ilk_election_check(a, &err));
     assert_status(ILK_OK, ilk_election_resign(a, &err));
     ilk_observer_free(o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_embedded_many.c -- the embedded server between several processes. */
 #include "embedded_case.h"
+#include "fork_case.h"
 
 #include "clock.h"
 #include "embedded_spawn.h"
@@ -19,21 +20,6 @@
 
 enum { RACERS = 24, ROUNDS = 3 };
 
-/* Tells a child's exit from a crash, and a failed step from both. */
-#define CHILD_NEEDS(condition)                                                 \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            _exit(100);                                                        \
-    } while (0)
-
-static void assert_ended_well(pid_t pid)
-{
-    int status;
-
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
-
 /* Children write a byte when they are attached and leave when told so. */
 typedef struct gate {
     int ready[2], go[2];
@@ -50,8 +36,8 @@ static void pass_gate(gate *g)
     char byte;
 
     close(g->go[1]);
-    CHILD_NEEDS(write(g->ready[1], "", 1) == 1);
-    CHILD_NEEDS(read(g->go[0], &byte, 1) == 0); /* end of file: go */
+    demand(write(g->ready[1], "", 1) == 1);
+    demand(read(g->go[0], &byte, 1) == 0); /* end of file: go */
 }
 
 static void await_ready(gate *g, int count)
@@ -84,7 +70,7 @@ static void racer(gate *start, gate *end)
         _exit(1);
     }
     pass_gate(end);
-    CHILD_NEEDS(strcmp(ask(embedded, "PING"), "+PONG") == 0);
+    demand(strcmp(ask(embedded, "PING"), "+PONG") == 0);
     ilk__embedded_detach(embedded);
     _exit(0);
 }
@@ -141,7 +127,7 @@ static void racing_processes_start_one_server_and_end_it(void **state)
         server = look().pid;
         close(end.go[1]);
         for (int i = 0; i < RACERS; i++)
-            assert_ended_well(pids[i]);
+            assert_ends_well(pids[i]);
         await_end(server);
         close_gate(&start);
         close_gate(&end);
@@ -160,16 +146,16 @@ static void processes_that_come_and_go_never_fail(void **state)
         for (int n = 0; n < VISITS; n++) {
             ilk__embedded *embedded;
 
-            CHILD_NEEDS(ilk__embedded_attach(&embedded, NULL,
-                                             ilk__deadline(2 * PATIENCE), NULL)
-                        == ILK_OK);
-            CHILD_NEEDS(ask(embedded, "INCR visits")[0] == ':');
+            demand(ilk__embedded_attach(&embedded, NULL,
+                                        ilk__deadline(2 * PATIENCE), NULL)
+                   == ILK_OK);
+            demand(ask(embedded, "INCR visits")[0] == ':');
             ilk__embedded_detach(embedded);
         }
         _exit(0);
     }
     for (int i = 0; i < VISITORS; i++)
-        assert_ended_well(pids[i]);
+        assert_ends_well(pids[i]);
     {
         ilk__embedded *embedded = attach(NULL);
 
@@ -187,7 +173,7 @@ static void the_server_outlives_who_started_it(void **state)
     (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
-        CHILD_NEEDS(
+        demand(
             ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
             == ILK_OK);
         pass_gate(&g);
@@ -197,7 +183,7 @@ static void the_server_outlives_who_started_it(void **state)
     await_ready(&g, 1);
     embedded = attach(NULL);
     close(g.go[1]);
-    assert_ended_well(pid);
+    assert_ends_well(pid);
     assert_string_equal(ask(embedded, "PING"), "+PONG");
     ilk__embedded_detach(embedded);
     assert_int_equal(look().running, 0);
@@ -213,7 +199,7 @@ static void a_killed_user_does_not_count(void **state)
     (void)state;
     open_gate(&g);
     if ((pid = fork()) == 0) {
-        CHILD_NEEDS(
+        demand(
             ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
             == ILK_OK);
         pass_gate(&g);
@@ -255,7 +241,7 @@ static void a_frozen_starter_fails_others_at_their_deadline(void **state)
     assert_fails(NULL, 200, ILK_ECONN, "another process is still");
     assert_in_range(ilk__now_ms() - before, 200, 600);
     assert_int_equal(kill(pid, SIGCONT), 0);
-    assert_ended_well(pid);
+    assert_ends_well(pid);
 }
 
 static void a_forked_child_leaves_the_server_alone(void **state)
@@ -268,12 +254,12 @@ static void a_forked_child_leaves_the_server_alone(void **state)
         ilk__embedded_detach(embedded);
         _exit(0);
     }
-    assert_ended_well(pid);
+    assert_ends_well(pid);
     if ((pid = fork()) == 0) {
         ilk__embedded_abandon(embedded);
         _exit(0);
     }
-    assert_ended_well(pid);
+    assert_ends_well(pid);
     assert_string_equal(ask(embedded, "PING"), "+PONG");
     ilk__embedded_detach(embedded);
     assert_int_equal(look().running, 0);
@@ -295,7 +281,7 @@ static void a_forked_child_that_does_nothing_holds_no_place(void **state)
     ilk__embedded_detach(embedded);
     assert_int_equal(look().running, 0);
     close(g.go[1]);
-    assert_ended_well(pid);
+    assert_ends_well(pid);
     close_gate(&g);
 }
 
@@ -309,11 +295,10 @@ static void a_forked_child_may_attach_for_itself(void **state)
     open_gate(&g);
     if ((pid = fork()) == 0) {
         ilk__embedded_abandon(embedded);
-        CHILD_NEEDS(
-            ilk__embedded_attach(&own, NULL, ilk__deadline(PATIENCE), NULL)
-            == ILK_OK);
+        demand(ilk__embedded_attach(&own, NULL, ilk__deadline(PATIENCE), NULL)
+               == ILK_OK);
         pass_gate(&g);
-        CHILD_NEEDS(strcmp(ask(own, "PING"), "+PONG") == 0);
+        demand(strcmp(ask(own, "PING"), "+PONG") == 0);
         ilk__embedded_detach(own);
         _exit(0);
     }
@@ -321,7 +306,7 @@ static void a_forked_child_may_attach_for_itself(void **state)
     ilk__embedded_detach(embedded);
     assert_int_equal(look().running, 1);
     close(g.go[1]);
-    assert_ended_well(pid);
+    assert_ends_well(pid);
     assert_int_equal(look().running, 0);
     close_gate(&g);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_job.c -- what becomes of messages that were taken. */
+#include "fork_case.h"
 #include "queue_case.h"
 
 #include "proxy_case.h"
 
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void first_delivery_says_so(void **state)
@@ -218,28 +218,25 @@ static void child_may_not_finish_the_parents(void **state)
 {
     ilk_queue *queue = open_queue("mail");
     ilk_job *job;
-    int status;
     pid_t pid;
 
     (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
-    pid = fork();
+    pid = fork_now();
     if (pid == 0) {
-        int fine =
-            ilk_job_ack(job, NULL) == ILK_EFORKED
-            && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_EFORKED
-            && ilk_client_reopen(client, NULL) == ILK_OK
-            && ilk_job_ack(job, NULL) == ILK_EFORKED
-            && ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK;
+        demand(ilk_job_ack(job, NULL) == ILK_EFORKED);
+        demand(ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_EFORKED);
+        demand(ilk_client_reopen(client, NULL) == ILK_OK);
+        demand(ilk_job_ack(job, NULL) == ILK_EFORKED);
+        demand(ilk_queue_push(NULL, queue, "x", 1, NULL, NULL) == ILK_OK);
         ilk_job_free(job);
         ilk_queue_free(queue);
         ilk_client_free(client);
-        _exit(fine ? 0 : 1);
+        _exit(0);
     }
-    waitpid(pid, &status, 0);
+    assert_ends_well(pid);
 
-    assert_int_equal(0, status);
     ack(job);
     assert_next(queue, "x");
     ilk_queue_free(queue);

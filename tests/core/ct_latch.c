@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_latch.c -- a number that is counted down, on a server. */
+#include "fork_case.h"
 #include "proxy_case.h"
 #include "script.h"
 #include "state_case.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void looking_needs_no_count(void **state)

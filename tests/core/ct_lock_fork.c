@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_fork.c -- a process that forks while it holds or waits. */
+#include "fork_case.h"
 #include "lock_thread.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct family {
@@ -41,30 +41,6 @@ static void free_family(family *f)
     ilk_lock_free(f->reader);
     ilk_lock_many_free(f->many);
     ilk_client_free(f->client);
-}
-
-/* In a child: no assertions, the exit status says which line failed. */
-#define demand(condition)                                                      \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            _exit(1 + __LINE__ % 250);                                         \
-    } while (0)
-
-#define assert_child_ends_well(pid)                                            \
-    do {                                                                       \
-        int ended_as;                                                          \
-        assert_int_equal(pid, waitpid(pid, &ended_as, 0));                     \
-        assert_true(WIFEXITED(ended_as));                                      \
-        if (WEXITSTATUS(ended_as) != 0)                                        \
-            print_error("demand of line %d (modulo 250)\n",                    \
-                        WEXITSTATUS(ended_as) - 1);                            \
-        assert_int_equal(0, WEXITSTATUS(ended_as));                            \
-    } while (0)
-
-static pid_t fork_now(void)
-{
-    fflush(NULL);
-    return fork();
 }
 
 static void demand_forked(const family *f)
@@ -125,7 +101,7 @@ static void child_is_refused_and_the_parent_still_holds(void **state)
         free_family(&f); /* quietly */
         _exit(0);
     }
-    assert_child_ends_well(pid);
+    assert_ends_well(pid);
 
     fixture_sleep_ms(1000); /* renewal goes on, on the parent's connections */
     assert_status(ILK_OK, ilk_lock_check(f.held, &err));
@@ -155,7 +131,7 @@ static void child_sends_nothing(void **state)
         ilk_client_free(client);
         _exit(0);
     }
-    assert_child_ends_well(pid);
+    assert_ends_well(pid);
     assert_null(strstr(fixture_command(&fx, "INFO commandstats"), "eval"));
     assert_null(strstr(fx.reply, "quit"));
     assert_string_equal(ilk_lock_token(lock),
@@ -187,7 +163,7 @@ static void fork_while_another_thread_waits(void **state)
             ilk_client_free(client);
             _exit(0);
         }
-        assert_child_ends_well(pid);
+        assert_ends_well(pid);
     }
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{fw}"));
     assert_false(atomic_load(&t.done));
@@ -230,7 +206,7 @@ static void fork_while_other_threads_call(void **state)
             ilk_client_free(client);
             _exit(0);
         }
-        assert_child_ends_well(pid);
+        assert_ends_well(pid);
     }
     assert_status(ILK_OK, ilk_client_close(client, &err));
     for (int i = 0; i < 4; i++)
@@ -271,8 +247,8 @@ static void reopened_client_lives_its_own_life(void **state)
     pid_t pid;
 
     (void)state;
-#ifdef __SANITIZE_THREAD__ /* lets no child of threads start a thread */
-    skip();
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
     open_family(&f);
     snprintf(id, sizeof id, "%s", ilk_client_id(f.client));
@@ -284,7 +260,7 @@ static void reopened_client_lives_its_own_life(void **state)
         free_family(&f);
         _exit(0);
     }
-    assert_child_ends_well(pid);
+    assert_ends_well(pid);
     assert_status(ILK_OK, ilk_lock_check(f.held, &err));
     assert_status(ILK_OK, ilk_lock_release(f.held, &err));
     assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));

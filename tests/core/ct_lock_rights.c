@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_rights.c -- users who may not: passwords, commands, keys, channels.
  * And the smallest set of rights with which everything works. */
+#include "fork_case.h"
 #include "lock_thread.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECRET "hush-7f3a"
@@ -125,7 +125,7 @@ static void password_is_in_no_log(void **state)
 {
     static char text[65536];
     char url[256], path[160];
-    int status, fd;
+    int fd;
     ssize_t len;
     pid_t pid;
 
@@ -133,12 +133,10 @@ static void password_is_in_no_log(void **state)
     make_user(url, "~* &other:* " RIGHTS);
     fixture_command(&fx, "SET held somebody");
     snprintf(path, sizeof path, "%s/client.log", fx.dir);
-    fflush(NULL);
-    pid = fork();
+    pid = fork_now();
     if (pid == 0)
         fail_with_passwords(path);
-    assert_int_equal(pid, waitpid(pid, &status, 0));
-    assert_int_equal(0, status);
+    assert_ends_well(pid);
 
     fd = open(path, O_RDONLY);
     len = read(fd, text, sizeof text - 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_recipes.c -- plain keys in plain formats, also when replies are lost. */
+#include "fork_case.h"
 #include "lock_case.h"
 #include "proxy_case.h"
 
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define STR(text) text, strlen(text)
@@ -324,24 +324,23 @@ static void wrong_types_and_long_values_of_others_are_told(void **state)
 
 static void a_forked_child_is_refused_and_may_reopen(void **state)
 {
-    int status = 0;
     pid_t pid;
 
     (void)state;
     assert_int_equal(1, lead(client, 0));
-    pid = fork();
+    pid = fork_now();
     if (pid == 0) {
         int64_t n = 0;
-        int bad = ilk_recipes_push(NULL, client, "q", 1, 0, "x", 1, NULL)
-                  != ILK_EFORKED;
 
-        bad |= ilk_client_reopen(client, NULL) != ILK_OK;
-        bad |= ilk_recipes_master(&n, client, "m", 1, NULL, 0, 1, 20000, NULL)
-               != ILK_OK;
-        _exit(bad || n != 0);
+        demand(ilk_recipes_push(NULL, client, "q", 1, 0, "x", 1, NULL)
+               == ILK_EFORKED);
+        demand(ilk_client_reopen(client, NULL) == ILK_OK);
+        demand(ilk_recipes_master(&n, client, "m", 1, NULL, 0, 1, 20000, NULL)
+               == ILK_OK);
+        demand(n == 0);
+        _exit(0);
     }
-    waitpid(pid, &status, 0);
-    assert_int_equal(0, status);
+    assert_ends_well(pid);
     assert_int_equal(2, lead(client, 1));
 }
 

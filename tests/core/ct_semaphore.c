@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_semaphore.c -- permits of one handle: taken, given back, lost, told. */
+#include "fork_case.h"
 #include "semaphore_case.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- opening ------------------------------------------------------------ */
@@ -309,23 +309,19 @@ static void a_child_cannot_use_its_parents_hold(void **state)
     ilk_client *client = open_client();
     ilk_semaphore *s = open_semaphore(client, "fork", 2);
     ilk_error err = {0};
-    int status = 0;
     pid_t pid;
 
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 0, &err));
-    fflush(NULL);
-    pid = fork();
+    pid = fork_now();
     if (pid == 0) {
-        int ok = ilk_semaphore_release(s, &err) == ILK_EFORKED
-                 && ilk_semaphore_set_limit(s, 3, &err) == ILK_EFORKED
-                 && ilk_semaphore_held(s) == 0;
-
+        demand(ilk_semaphore_release(s, &err) == ILK_EFORKED);
+        demand(ilk_semaphore_set_limit(s, 3, &err) == ILK_EFORKED);
+        demand(ilk_semaphore_held(s) == 0);
         ilk_semaphore_free(s);
-        _exit(ok ? 0 : 1);
+        _exit(0);
     }
-    assert_int_equal(pid, waitpid(pid, &status, 0));
-    assert_int_equal(0, status);
+    assert_ends_well(pid);
     assert_int_equal(1, permits_taken("fork"));
     assert_status(ILK_OK, ilk_semaphore_release(s, &err));
     ilk_semaphore_free(s);

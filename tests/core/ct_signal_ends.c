@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_signal_ends.c -- what ends a wait for signals but a signal. */
+#include "fork_case.h"
 #include "signal_case.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static int setup(void **state)
@@ -232,13 +232,6 @@ static void a_rain_of_interruptions_loses_no_signal(void **state)
 
 /* ---- fork --------------------------------------------------------------- */
 
-/* In a child: no assertions, the exit status says which line failed. */
-#define demand(condition)                                                      \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            _exit(1 + __LINE__ % 250);                                         \
-    } while (0)
-
 static void child_of(ilk_client *client, ilk_signal *signal)
 {
     ilk_arrival *arrival = NULL;
@@ -269,28 +262,24 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
     ilk_signal *signal = open_signal(client, "fork");
     ilk_arrival *arrival = NULL;
     ilk_error err = {0};
-    int ended_as;
     hearing l;
     pid_t pid;
 
     (void)state;
-#ifdef __SANITIZE_THREAD__ /* lets no child of threads start a thread */
-    skip();
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("fork", 1);
     interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l); /* parked */
-    fflush(NULL);
-    pid = fork();
+    pid = fork_now();
     if (pid == 0)
         child_of(client, signal);
 
     assert_status(ILK_OK, ilk_signal_wait(&arrival, signal, 20000, &err));
     assert_string_equal("0 fork=c;", heard(arrival));
-    assert_int_equal(pid, waitpid(pid, &ended_as, 0));
-    assert_true(WIFEXITED(ended_as));
-    assert_int_equal(0, WEXITSTATUS(ended_as));
+    assert_ends_well(pid);
     ilk_arrival_free(arrival);
     ilk_signal_free(signal);
     ilk_client_free(client);

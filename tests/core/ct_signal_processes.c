@@ -239,8 +239,8 @@ static void where_processes_are_killed_none_is_heard_twice(void **state)
     int never, twice;
 
     (void)state;
-#ifdef __SANITIZE_THREAD__ /* lets no child of threads start a thread */
-    skip();
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
 #endif
     for (unsigned i = 0; i < PROCESSES; i++)
         pids[i] = start_process(i + 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_sticky_faults.c -- an event on a server and a line that fail. */
+#include "fork_case.h"
 #include "proxy_case.h"
 #include "script.h"
 #include "state_case.h"

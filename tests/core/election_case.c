@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 ilk_election *open_candidate_with(ilk_client *client, const char *name,
                                   const ilk_election_opts *opts)
@@ -100,11 +99,7 @@ void start_campaign(campaign *c, ilk_election *election, int64_t timeout_ms)
 
 void end_campaign(campaign *c, ilk_status expected)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 30;
-    assert_int_equal(0, pthread_timedjoin_np(c->thread, NULL, &until));
+    join_soon(c->thread, "campaign");
     assert_status_at(expected, c->status, &c->err, "campaign", __FILE__,
                      __LINE__);
 }

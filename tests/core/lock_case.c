@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
@@ -60,6 +61,19 @@ void assert_on_time(int64_t took_ms, int64_t timeout_ms)
     int64_t slack = timeout_ms / 20 > 20 ? timeout_ms / 20 : 20;
 
     assert_in_range(took_ms, timeout_ms, timeout_ms + patience(3 * slack));
+}
+
+void join_soon_at(pthread_t thread, const char *what, const char *file,
+                  int line)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 30;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return;
+    print_error("%s goes on after 30 s\n", what);
+    _fail(file, line);
 }
 
 void await_waiters(const char *name, int n)

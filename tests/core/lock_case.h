@@ -28,6 +28,11 @@ void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
 /* took must be at most `limit` ms and the larger of 20 ms and 5 % late. */
 void assert_on_time(int64_t took_ms, int64_t timeout_ms);
 
+/* Join a thread; a failure when what it does goes on for 30 s. */
+#define join_soon(thread, what) join_soon_at(thread, what, __FILE__, __LINE__)
+void join_soon_at(pthread_t thread, const char *what, const char *file,
+                  int line);
+
 /* How many stand in the waiting list of a plain name; waits until n do. */
 void await_waiters(const char *name, int n);
 

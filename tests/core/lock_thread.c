@@ -26,16 +26,7 @@ void start_taker(taker *t, ilk_lock *lock, int64_t timeout_ms)
 
 void assert_took_at(ilk_status expected, taker *t, const char *file, int line)
 {
-    int64_t deadline = fixture_now_ms() + 30000;
-
-    while (!atomic_load(&t->done) && fixture_now_ms() < deadline)
-        fixture_sleep_ms(1);
-    if (!atomic_load(&t->done)) {
-        print_error("an acquire of %lld ms never ends\n",
-                    (long long)t->timeout_ms);
-        _fail(file, line);
-    }
-    pthread_join(t->thread, NULL);
+    join_soon_at(t->thread, "acquire", file, line);
     assert_status_at(expected, t->status, &t->err, "acquire", file, line);
 }
 
@@ -63,7 +54,7 @@ void start_many_taker(many_taker *t, ilk_lock_many *many, int64_t timeout_ms)
 
 void assert_took_many(ilk_status expected, many_taker *t)
 {
-    pthread_join(t->thread, NULL);
+    join_soon(t->thread, "acquire of many");
     assert_status_at(expected, t->status, &t->err, "acquire of many", __FILE__,
                      __LINE__);
 }

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 ilk_semaphore *open_semaphore_with(ilk_client *client, const char *name,
                                    int32_t limit, int32_t permits,
@@ -65,14 +64,7 @@ void start_sem_taker(sem_taker *t, ilk_semaphore *semaphore, int64_t timeout_ms)
 void assert_sem_took_at(ilk_status expected, sem_taker *t, const char *file,
                         int line)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 30;
-    if (pthread_timedjoin_np(t->thread, NULL, &until)) {
-        print_error("the acquire goes on after 30 s\n");
-        _fail(file, line);
-    }
+    join_soon_at(t->thread, "acquire", file, line);
     assert_status_at(expected, t->status, &t->err, "acquire", file, line);
 }
 

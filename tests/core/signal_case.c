@@ -56,15 +56,7 @@ void start_hearing(hearing *l, listen_mode mode, ilk_signal *const *signals,
 void assert_heard_at(ilk_status expected, hearing *l, const char *file,
                      int line)
 {
-    int64_t deadline = fixture_now_ms() + 30000;
-
-    while (!atomic_load(&l->done) && fixture_now_ms() < deadline)
-        fixture_sleep_ms(1);
-    if (!atomic_load(&l->done)) {
-        print_error("a wait of %lld ms never ends\n", (long long)l->timeout_ms);
-        _fail(file, line);
-    }
-    pthread_join(l->thread, NULL);
+    join_soon_at(l->thread, "wait", file, line);
     assert_status_at(expected, l->status, &l->err, "wait", file, line);
     if ((expected == ILK_OK) != (l->arrival != NULL))
         _fail(file, line);

@@ -102,15 +102,7 @@ void start_waiting(waiting *w)
 void assert_waited_at(ilk_status expected, waiting *w, const char *file,
                       int line)
 {
-    int64_t limit = fixture_now_ms() + 30000;
-
-    while (!w->done && fixture_now_ms() < limit)
-        fixture_sleep_ms(1);
-    if (!w->done) {
-        print_error("it waits still\n");
-        _fail(file, line);
-    }
-    pthread_join(w->thread, NULL);
+    join_soon_at(w->thread, "wait", file, line);
     assert_status_at(expected, w->status, &w->err, "wait", file, line);
 }
 
@@ -230,16 +222,4 @@ void end_party(party *p)
         continue;
     close(p->reports);
     close(p->orders);
-}
-
-void assert_ends_well(pid_t pid)
-{
-    int ended_as;
-
-    assert_int_equal(pid, waitpid(pid, &ended_as, 0));
-    assert_true(WIFEXITED(ended_as));
-    if (WEXITSTATUS(ended_as) != 0)
-        print_error("demand of line %d (modulo 250)\n",
-                    WEXITSTATUS(ended_as) - 1);
-    assert_int_equal(0, WEXITSTATUS(ended_as));
 }

@@ -76,12 +76,4 @@ void tell_party(party *p, char what);
 char hear_party(party *p, int timeout_ms, int64_t *out_number);
 void end_party(party *p); /* SIGKILL, and reaped */
 
-/* Statements of a child process: its exit status says which line failed. */
-#define demand(condition)                                                      \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            _exit(1 + __LINE__ % 250);                                         \
-    } while (0)
-void assert_ends_well(pid_t pid);
-
 #endif

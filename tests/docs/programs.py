@@ -19,15 +19,18 @@ EXAMPLES = ROOT / "examples"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release")).resolve()
-CC_FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+CC_FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 PATIENCE = 20  # seconds for what takes a moment
 
 
-def languages():
-    """c, python, and the Luas that are here and have a module in the build."""
+def luas():
+    """The Luas that are here and have a module in the build."""
     known = ("lua5.1", "lua5.4", "luajit")
-    luas = [p for p in known if shutil.which(p) and (BUILD / "lua" / p).is_dir()]
-    return ["python", "c", *luas]
+    return [p for p in known if shutil.which(p) and (BUILD / "lua" / p).is_dir()]
+
+
+def languages():
+    return ["python", "c", *luas()]
 
 
 def pairs(shift):
@@ -44,6 +47,23 @@ def environment(url, language):
     return env
 
 
+def compile_c(standard, source, program):
+    """Make a program, without a warning, against the library of the build."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    assert compiler, "no C compiler"
+    built = subprocess.run(
+        [
+            *(compiler, f"-std={standard}", *CC_FLAGS, source, "-o", program),
+            *("-I", ROOT / "libcore" / "include", "-L", BUILD / "lib"),
+            *(f"-Wl,-rpath,{BUILD / 'lib'}", "-linterlock"),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return program
+
+
 class Built:
     """The C programs, each compiled once."""
 
@@ -58,19 +78,7 @@ class Built:
 
     def _compile(self, name):
         program = self.directory / name.replace("/", "-")
-        compiler = shutil.which(os.environ.get("CC", "cc"))
-        assert compiler, "no C compiler"
-        built = subprocess.run(
-            [
-                *(compiler, *CC_FLAGS, EXAMPLES / f"{name}.c", "-o", program),
-                *("-I", ROOT / "libcore" / "include", "-L", BUILD / "lib"),
-                *(f"-Wl,-rpath,{BUILD / 'lib'}", "-linterlock"),
-            ],
-            capture_output=True,
-            text=True,
-        )
-        assert built.returncode == 0, built.stderr
-        return program
+        return compile_c("c99", EXAMPLES / f"{name}.c", program)
 
 
 class Program:

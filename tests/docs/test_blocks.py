@@ -13,19 +13,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
-
-from support import Server  # noqa: E402
+from programs import BUILD, ROOT, compile_c, luas
+from support import Server
 
 BLOCK = re.compile(
     r"^(?P<indent>[ ]*)<!-- run: (?P<language>[a-z]+) -->\n"
@@ -36,8 +31,6 @@ BLOCK = re.compile(
 )
 MARK = re.compile(r"^\s*<!-- run:", re.MULTILINE)
 OUTPUT_MARK = re.compile(r"^\s*<!-- output", re.MULTILINE)
-BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release")).resolve()
-CC_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
 class Block(NamedTuple):
@@ -67,17 +60,11 @@ def blocks_of(path):
         )
 
 
-def lua_programs():
-    """The Luas that are here and have a module in the build."""
-    known = ("lua5.1", "lua5.4", "luajit")
-    return [p for p in known if shutil.which(p) and (BUILD / "lua" / p).is_dir()]
-
-
 def each_way(block):
     """The block once for each program that is to run it."""
     if block.language != "lua":
         return [block]
-    return [block._replace(program=program) for program in lua_programs() or [None]]
+    return [block._replace(program=program) for program in luas() or [None]]
 
 
 def all_blocks():
@@ -93,20 +80,7 @@ def all_blocks():
 def c_command(block, directory):
     source = directory / "block.c"
     source.write_text(block.code)
-    program = directory / "block"
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    assert compiler, "no C compiler"
-    built = subprocess.run(
-        [
-            *(compiler, *CC_FLAGS, str(source), "-o", str(program)),
-            *("-I", str(ROOT / "libcore" / "include")),
-            *("-L", str(BUILD / "lib"), f"-Wl,-rpath,{BUILD / 'lib'}", "-linterlock"),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
-    return [str(program)]
+    return [str(compile_c("c11", source, directory / "block"))]
 
 
 def python_command(block, directory):
@@ -117,7 +91,7 @@ def python_command(block, directory):
 
 def lua_command(block, directory):
     if block.program is None:
-        pytest.skip(f"no Lua with a module in {BUILD / 'lua'}")
+        pytest.skip(f"not run: there is no Lua with a module in {BUILD / 'lua'}")
     source = directory / "block.lua"
     source.write_text(block.code)
     return [block.program, str(source)]

@@ -17,6 +17,12 @@ local wrong = {
   { "a limit of 1025", function()
     client:semaphore("x", 1025)
   end, "1025" },
+  { "a limit of 33 bits", function()
+    client:semaphore("x", 2 ^ 32 + 5)
+  end, "limit.*1024.*got 4294967301" },
+  { "a new limit of 33 bits", function()
+    client:semaphore("x", 3):set_limit(2 ^ 32 + 5)
+  end, "limit.*got 4294967301" },
   { "half a permit", function()
     client:semaphore("x", 3, { permits = 0.5 })
   end, "permits" },

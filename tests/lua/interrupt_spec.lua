@@ -2,6 +2,7 @@
 -- Ctrl-C ends a wait of a real interpreter at once, and nothing is left.
 
 local interlock = require "interlock"
+local core = require "interlock.core"
 local hold = require "interlock.hold"
 local support = require "support"
 
@@ -81,6 +82,34 @@ describe("Ctrl-C", function()
     assert.is_true(took < 500, "took " .. took)
     assert.is_true(lock:release())
     assert.is_true(client:lock(name):acquire(1000))
+  end)
+
+  -- Takes it, and is interrupted before the caller has heard of that.
+  local function take_and_fail(handle)
+    assert.is_true(core.ilk_lock_acquire(handle, 0))
+    error("hurt", 0)
+  end
+
+  it("keeps nothing that was got just before", function()
+    local own = client:lock(support.name())
+
+    local ran, raised = pcall(hold.acquire, own, 60, take_and_fail)
+
+    assert.is_false(ran)
+    assert.equal("hurt", raised)
+    assert.is_false(own.held)
+    assert.equal("free", client:inspect(own.name).state)
+  end)
+
+  it("keeps what was held before that", function()
+    local own = client:lock(support.name(), { reentrant = true })
+    assert.is_true(own:acquire(0))
+
+    local ran = pcall(hold.acquire, own, 60, error)
+
+    assert.is_false(ran)
+    assert.is_true(own.held)
+    assert.equal("held", client:inspect(own.name).state)
   end)
 
   it("does not move the deadline, however many signals come", function()

@@ -28,6 +28,17 @@ describe("a queue", function()
     assert.equal(status.ILK_EBUSY, code)
   end)
 
+  it("refuses a count of 33 bits, and does not cut it", function()
+    queue:push("x")
+
+    local batch, msg, code = queue:reserve_many(2 ^ 32 + 3, 0)
+
+    assert.is_nil(batch)
+    assert.is_truthy(msg:find("max must be 1 to 256", 1, true), msg)
+    assert.equal(status.ILK_EINVAL, code)
+    assert.equal(1, queue:size())
+  end)
+
   it("has messages that another handle may finish", function()
     assert(queue:push("x"))
     local taken = assert(queue:reserve(0))

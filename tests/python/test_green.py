@@ -33,15 +33,18 @@ EVENTLET = (
 
 
 def needs(library):
-    return pytest.param(
-        library,
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec(library) is None, reason=f"no {library} here"
-        ),
+    return pytest.mark.skipif(
+        importlib.util.find_spec(library) is None,
+        reason=f"waits among green threads are not tried: {library} is missing",
     )
 
 
-@pytest.fixture(params=[needs("gevent"), needs("eventlet")])
+@pytest.fixture(
+    params=[
+        pytest.param("gevent", marks=needs("gevent")),
+        pytest.param("eventlet", marks=needs("eventlet")),
+    ]
+)
 def green(request, run_child):
     head = GEVENT if request.param == "gevent" else EVENTLET
 
@@ -105,7 +108,7 @@ def test_a_killed_greenlet_leaves_the_line(client, green, name, waiting):
     assert child.stdout.readline().strip() == "True"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gevent") is None, reason="no gevent here")
+@needs("gevent")
 def test_gevents_timeout_ends_a_wait(client, run_child, name, waiting):
     with client.lock(name):
         child = run_child(

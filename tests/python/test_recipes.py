@@ -11,7 +11,7 @@ import interlock
 import pytest
 from interlock.recipes import acquire_lock, release_lock
 
-redis = pytest.importorskip("redis")
+redis = pytest.importorskip("redis", reason="the recipes are not tried: no redis-py")
 
 # The well-known functions, as programs carry them around.
 TUTORIAL = """

@@ -19,7 +19,7 @@ from documents import Candidate, run, step
 from interlock import recipes
 from support import wait_until
 
-redis = pytest.importorskip("redis")
+redis = pytest.importorskip("redis", reason="the recipes are not tried: no redis-py")
 
 
 @pytest.fixture

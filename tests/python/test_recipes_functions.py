@@ -15,7 +15,7 @@ import pytest
 from interlock import recipes
 from interlock.recipes import acquire_lock, release_lock
 
-redis = pytest.importorskip("redis")
+redis = pytest.importorskip("redis", reason="the recipes are not tried: no redis-py")
 
 
 @pytest.fixture(params=["client", "url", "redis"])

@@ -163,7 +163,7 @@ def test_nothing_is_written_when_nothing_changed(folder):
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_generated_c_is_the_scripts(tmp_path, compiler, shipped):
     if not shutil.which(compiler):
-        pytest.skip(f"no {compiler}")
+        pytest.skip(f"the generated C was not compiled: {compiler} is missing")
     expand_scripts.main(["--out", str(tmp_path)])
     (tmp_path / "main.c").write_text(
         '#include "scripts.gen.h"\n#include <stdio.h>\nint main(void)\n{\n'
@@ -208,7 +208,7 @@ def test_scripts_are_small(shipped):
 
 def test_luacheck_finds_nothing(tmp_path):
     if not shutil.which("luacheck"):
-        pytest.skip("no luacheck")
+        pytest.skip("the scripts were not judged: luacheck is missing")
     expand_scripts.main(["--lua-dir", str(tmp_path)])
 
     done = subprocess.run(

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- Waiting for a message, as queues and workers do.
+-- Waiting by a handle: for a lock, a message, an event, whatever comes.
 
 local core = require "interlock.core"
 
-local take = {}
+local wait = {}
 
 -- The interpreter runs its signal handlers between two turns, so Ctrl-C
 -- takes effect there, as an error that leaves this function.
-local function wait(handle, timeout_ms, ask, leave)
+local function turns(handle, timeout_ms, ask, leave)
   local deadline = core.ilk_lua_clock_ms() + timeout_ms
   local left = timeout_ms
   while true do
@@ -31,16 +31,22 @@ end
 ---@param timeout_ms integer -1 for ever, 0 once
 ---@param ask fun(handle: userdata, left: integer): any
 ---@param leave fun(handle: userdata)
+---@param abandon fun()? after an error, what else is to be given up
 ---@return any? found
 ---@return string? msg
 ---@return integer? code
-function take.wait(handle, timeout_ms, ask, leave)
-  local ran, found, msg, code = pcall(wait, handle, timeout_ms, ask, leave)
+function wait.by(handle, timeout_ms, ask, leave, abandon)
+  local ran, found, msg, code = pcall(turns, handle, timeout_ms, ask, leave)
   if not ran then
     leave(handle)
+    if abandon then
+      abandon()
+    end
     error(found, 0)
+  elseif found then
+    return found
   end
-  return found, msg, code
+  return nil, msg, code
 end
 
-return take
+return wait

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""What an operation costs while the server has ever more to remember.
+
+Nothing here fails on a figure: there is no goal but that nothing grows.
+"""
+
+from __future__ import annotations
+
+import growth
+from harness import build_c, hiredis_flags, interlock_flags, run_parts
+
+PARTS = {
+    "names": growth.Names,
+    "waiters": growth.Waiters,
+    "messages": growth.Messages,
+}
+
+
+def main(words: list[str]) -> None:
+    build_c("growth", interlock_flags())
+    build_c("limit", hiredis_flags())
+    run_parts("growth", __doc__, PARTS, words)

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+// redsync's side: side redsync URL; ../README.md has the lines it hears.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+)
+
+const lease = 30 * time.Second
+
+type side struct {
+	sync  *redsync.Redsync
+	lines *bufio.Scanner
+}
+
+// The clock that all processes of a machine share, in nanoseconds.
+func now() int64 {
+	const monotonic = 1
+	var t syscall.Timespec
+	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, monotonic,
+		uintptr(unsafe.Pointer(&t)), 0)
+	return t.Nano()
+}
+
+func cpu() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func number(word string) float64 {
+	value, err := strconv.ParseFloat(word, 64)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func answer(what any) {
+	line, err := json.Marshal(what)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(line))
+}
+
+// Its default gives up after 32 tries.
+func (s *side) mutex(name string, ttl time.Duration) *redsync.Mutex {
+	return s.sync.NewMutex(name, redsync.WithExpiry(ttl),
+		redsync.WithTries(math.MaxInt))
+}
+
+func lock(mutex *redsync.Mutex) {
+	if err := mutex.Lock(); err != nil {
+		panic(err)
+	}
+}
+
+func unlock(mutex *redsync.Mutex) {
+	if released, err := mutex.Unlock(); err != nil || !released {
+		panic(fmt.Sprint("not released: ", err))
+	}
+}
+
+func inThreads(count int, body func(int)) {
+	var group sync.WaitGroup
+	for i := 0; i < count; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			body(i)
+		}()
+	}
+	group.Wait()
+}
+
+func (s *side) pairs(words []string) {
+	threads := int(number(words[2]))
+	times := make([][]int64, threads)
+	inThreads(threads, func(i int) { // connect, and load scripts, first
+		mutex := s.mutex(fmt.Sprintf("%s-%d", words[1], i), lease)
+		lock(mutex)
+		unlock(mutex)
+	})
+	used, began := cpu(), now()
+	ends := began + int64(number(words[3])*1e9)
+	inThreads(threads, func(i int) {
+		mutex := s.mutex(fmt.Sprintf("%s-%d", words[1], i), lease)
+		for asked := now(); len(times[i]) == 0 || asked < ends; {
+			lock(mutex)
+			unlock(mutex)
+			ended := now()
+			times[i] = append(times[i], ended-asked)
+			asked = ended
+		}
+	})
+	took, used := now()-began, cpu()-used
+	var all []int64
+	for _, own := range times {
+		all = append(all, own...)
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a] < all[b] })
+	count := len(all)
+	answer(map[string]float64{
+		"pairs":  float64(count),
+		"per_s":  float64(count) / float64(took) * 1e9,
+		"p50_us": float64(all[count/2]) / 1000,
+		"p99_us": float64(all[(count-1)*99/100]) / 1000,
+		"cpu_us": float64(used.Nanoseconds()) / 1000 / float64(count),
+	})
+}
+
+func (s *side) crowd(words []string) {
+	logs := make([][]int64, int(number(words[2])))
+	inside := time.Duration(number(words[3])) * time.Microsecond
+	answer("standing")
+	s.lines.Scan()
+	told := strings.Fields(s.lines.Text())
+	starts, ends := int64(number(told[1])*1e9), int64(number(told[2])*1e9)
+	inThreads(len(logs), func(i int) {
+		mutex := s.mutex(words[1], lease)
+		log := []int64{}
+		time.Sleep(time.Duration(starts - now()))
+		for len(log) == 0 || now() < ends {
+			log = append(log, now()-starts)
+			lock(mutex)
+			log = append(log, now()-starts)
+			if inside > 0 {
+				time.Sleep(inside)
+			}
+			unlock(mutex)
+		}
+		logs[i] = log
+	})
+	answer(logs)
+}
+
+func (s *side) ttl(words []string) *redsync.Mutex {
+	return s.mutex(words[1], time.Duration(number(words[2]))*time.Millisecond)
+}
+
+func (s *side) hear(words []string) {
+	switch words[0] {
+	case "pairs":
+		s.pairs(words)
+	case "crowd":
+		s.crowd(words)
+	case "hold":
+		lock(s.ttl(words))
+		answer("held")
+	case "next":
+		mutex := s.ttl(words)
+		answer("waiting")
+		lock(mutex)
+		answer(now())
+		unlock(mutex)
+	default:
+		panic("unknown verb " + words[0])
+	}
+}
+
+func main() {
+	options, err := redis.ParseURL(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	client := redis.NewClient(options)
+	if err := client.Ping(context.Background()).Err(); err != nil {
+		panic(err)
+	}
+	s := side{redsync.New(goredis.NewPool(client)), bufio.NewScanner(os.Stdin)}
+	answer("ready")
+	for s.lines.Scan() {
+		s.hear(strings.Fields(s.lines.Text()))
+	}
+}
