@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* errand.c -- operations that an event loop runs over one link. */
-#include "errand.h"
+#include "errand_inside.h"
 
 #include "alloc.h"
 #include "clock.h"
-#include "log.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static void take_out(ilk__errand_list *list, ilk__errand *errand)
         list->end = link;
 }
 
-static ilk__errand *take_all(ilk__errand_list *list)
+ilk__errand *ilk__errands_take_all(ilk__errand_list *list)
 {
     ilk__errand *first = list->first;
 
@@ -77,7 +76,7 @@ void ilk__errands_init(ilk__errands *errands, const ilk__target *target,
 
 /* ---- the wire ----------------------------------------------------------- */
 
-static ilk__awaited *at(const ilk__errands *errands, uint64_t place)
+ilk__awaited *ilk__errands_at(const ilk__errands *errands, uint64_t place)
 {
     return &errands->wire[place % errands->room];
 }
@@ -94,7 +93,8 @@ static ilk_status make_room(ilk__errands *errands)
     if (!wire)
         return ILK_ENOMEM;
     for (uint64_t i = 0; i < errands->count; i++)
-        wire[(errands->first + i) % room] = *at(errands, errands->first + i);
+        wire[(errands->first + i) % room] =
+            *ilk__errands_at(errands, errands->first + i);
     ilk__free(errands->wire);
     errands->wire = wire;
     errands->room = room;
@@ -111,7 +111,7 @@ static ilk_status put_on_wire(ilk__errands *errands, ilk__errand *errand,
         st = ilk__link_send(&errands->link, command);
     if (st)
         return st;
-    *at(errands, errands->first + errands->count) = (ilk__awaited){
+    *ilk__errands_at(errands, errands->first + errands->count) = (ilk__awaited){
         .errand = errand,
         .promise = promise,
         .patience = ilk__deadline(errands->reply_timeout_ms),
@@ -120,22 +120,6 @@ static ilk_status put_on_wire(ilk__errands *errands, ilk__errand *errand,
         errand->place = errands->first + errands->count;
     errands->count++;
     return ILK_OK;
-}
-
-static void end_promise(ilk__promise *promise, ilk_status status)
-{
-    if (promise)
-        promise->ended(promise, status);
-}
-
-void ilk__errands_free(ilk__errands *errands)
-{
-    for (uint64_t i = 0; i < errands->count; i++)
-        end_promise(at(errands, errands->first + i)->promise, ILK_ECLOSED);
-    errands->count = 0;
-    ilk__free(errands->wire);
-    errands->wire = NULL;
-    errands->room = 0;
 }
 
 /* ---- steps -------------------------------------------------------------- */
@@ -148,7 +132,8 @@ static void set_timer(ilk__errands *errands, ilk__errand *errand, int64_t due)
         ilk__timer_clear(errands->timers, &errand->timer);
 }
 
-static int send(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
+int ilk__errand_send(ilk__errands *errands, ilk__errand *errand,
+                     ilk__input *input)
 {
     ilk__op *op = &errand->op;
 
@@ -165,7 +150,8 @@ static int send(ilk__errands *errands, ilk__errand *errand, ilk__input *input)
     if (input->status)
         return 0;
     errand->whereabouts = ILK__ERRAND_ON_WIRE;
-    if (op->deadline < at(errands, errand->place)->patience - SLACK_MS)
+    if (op->deadline
+        < ilk__errands_at(errands, errand->place)->patience - SLACK_MS)
         set_timer(errands, errand, op->deadline);
     return 1;
 }
@@ -197,7 +183,8 @@ static int sleep_on(ilk__errands *errands, ilk__errand *errand,
 }
 
 /* Until it waits for something that is not here yet. */
-static void run(ilk__errands *errands, ilk__errand *errand, ilk__input input)
+void ilk__errand_run(ilk__errands *errands, ilk__errand *errand,
+                     ilk__input input)
 {
     int waits = 0;
 
@@ -211,7 +198,7 @@ static void run(ilk__errands *errands, ilk__errand *errand, ilk__input input)
         if (act == ILK__ACT_DONE)
             break;
         if (act == ILK__ACT_SEND)
-            waits = send(errands, errand, &input);
+            waits = ilk__errand_send(errands, errand, &input);
         else if (act == ILK__ACT_TELL)
             tell(errands, errand, &input);
         else
@@ -223,7 +210,7 @@ static void run(ilk__errands *errands, ilk__errand *errand, ilk__input input)
 
 static void start(ilk__errands *errands, ilk__errand *errand)
 {
-    run(errands, errand, (ilk__input){.kind = ILK__INPUT_START});
+    ilk__errand_run(errands, errand, (ilk__input){.kind = ILK__INPUT_START});
 }
 
 void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
@@ -236,7 +223,7 @@ void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
     }
 }
 
-static void start_next(ilk__errands *errands)
+void ilk__errands_start_next(ilk__errands *errands)
 {
     ilk__errand *next;
 
@@ -250,8 +237,8 @@ void ilk__errand_wake(ilk__errands *errands, ilk__errand *errand,
                       ilk__cause cause)
 {
     if (errand->whereabouts == ILK__ERRAND_ASLEEP)
-        run(errands, errand,
-            (ilk__input){.kind = ILK__INPUT_WAKE, .cause = cause});
+        ilk__errand_run(errands, errand,
+                        (ilk__input){.kind = ILK__INPUT_WAKE, .cause = cause});
 }
 
 /* ---- ending early ------------------------------------------------------- */
@@ -265,10 +252,10 @@ static void give_up(ilk__errands *errands, ilk__errand *errand,
     if (errand->whereabouts == ILK__ERRAND_HELD) {
         take_out(&errands->held, errand);
     } else {
-        at(errands, errand->place)->errand = NULL;
+        ilk__errands_at(errands, errand->place)->errand = NULL;
         input.may_have_run = 1;
     }
-    run(errands, errand, input);
+    ilk__errand_run(errands, errand, input);
 }
 
 static void leave_line(ilk__errands *errands, ilk__errand *errand)
@@ -277,14 +264,14 @@ static void leave_line(ilk__errands *errands, ilk__errand *errand)
     start(errands, errand);
 }
 
-static ilk__errand *errand_of(ilk__timer *timer)
+ilk__errand *ilk__errand_of(ilk__timer *timer)
 {
     return (ilk__errand *)((char *)timer - offsetof(ilk__errand, timer));
 }
 
 void ilk__errand_fire(ilk__timer *timer, void *context)
 {
-    ilk__errand *errand = errand_of(timer);
+    ilk__errand *errand = ilk__errand_of(timer);
 
     if (errand->whereabouts == ILK__ERRAND_ASLEEP)
         ilk__errand_wake(context, errand, ILK__CAUSE_TIME);
@@ -312,130 +299,4 @@ void ilk__errand_close(ilk__errands *errands, ilk__errand *errand)
         leave_line(errands, errand);
     else
         give_up(errands, errand, ILK_ECLOSED);
-}
-
-/* ---- what happened on the link ------------------------------------------ */
-
-void ilk__errands_link_up(ilk__errands *errands)
-{
-    ilk__errand *held = take_all(&errands->held), *next;
-
-    for (; held; held = next) {
-        ilk__input input;
-
-        next = held->next;
-        held->op.now = ilk__now_ms();
-        ilk__timer_clear(errands->timers, &held->timer);
-        if (!send(errands, held, &input))
-            run(errands, held, input);
-    }
-}
-
-static void tell_why(const ilk__errands *errands, ilk__errand *errand)
-{
-    if (errand->op.err)
-        *errand->op.err = errands->link.error;
-}
-
-/* All of these go without an answer; some will want to be sent again. What is
- * sent meanwhile is on the next connection, or held. */
-static void wire_lost(ilk__errands *errands)
-{
-    uint64_t end = errands->first + errands->count;
-
-    while (errands->first < end) {
-        ilk__awaited lost = *at(errands, errands->first);
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .may_have_run = 1,
-                            .status = ILK_ECONN};
-
-        errands->first++;
-        errands->count--;
-        end_promise(lost.promise, ILK_ECONN);
-        if (!lost.errand)
-            continue;
-        tell_why(errands, lost.errand);
-        run(errands, lost.errand, input);
-    }
-}
-
-static void held_lost(ilk__errands *errands, ilk__errand *held)
-{
-    ilk_status status = (ilk_status)errands->link.error.code;
-
-    for (ilk__errand *next; held; held = next) {
-        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
-                            .status = status ? status : ILK_ECONN};
-
-        next = held->next;
-        tell_why(errands, held);
-        run(errands, held, input);
-    }
-}
-
-void ilk__errands_link_lost(ilk__errands *errands)
-{
-    ilk__errand *held = take_all(&errands->held);
-
-    wire_lost(errands);
-    held_lost(errands, held);
-    start_next(errands);
-}
-
-int ilk__errands_reply(ilk__errands *errands, const ilk__reply *reply)
-{
-    ilk__awaited answered;
-    int refused = reply->type == ILK__REPLY_ERROR;
-
-    if (!errands->count)
-        return 0;
-    answered = *at(errands, errands->first);
-    errands->first++;
-    errands->count--;
-    end_promise(answered.promise, refused ? ILK_ESERVER : ILK_OK);
-    if (answered.errand)
-        run(errands, answered.errand,
-            (ilk__input){.kind = ILK__INPUT_REPLY, .reply = reply});
-    if (errands->line.first)
-        start_next(errands);
-    return 1;
-}
-
-int64_t ilk__errands_patience(const ilk__errands *errands)
-{
-    return errands->count ? at(errands, errands->first)->patience
-                          : ILK__FOREVER;
-}
-
-/* ---- the end of all ----------------------------------------------------- */
-
-void ilk__errand_end(ilk__errands *errands, ilk__errand *errand)
-{
-    errand->op.status = ILK_ECLOSED;
-    ilk__timer_clear(errands->timers, &errand->timer);
-    errand->finished(errand);
-}
-
-static void end_list(ilk__errands *errands, ilk__errand *errand)
-{
-    for (ilk__errand *next; errand; errand = next) {
-        next = errand->next;
-        ilk__errand_end(errands, errand);
-    }
-}
-
-void ilk__errands_end(ilk__errands *errands)
-{
-    ilk__timer *timer;
-
-    for (uint64_t i = 0; i < errands->count; i++)
-        if (at(errands, errands->first + i)->errand)
-            ilk__errand_end(errands, at(errands, errands->first + i)->errand);
-    errands->count = 0;
-    end_list(errands, take_all(&errands->held));
-    end_list(errands, take_all(&errands->line));
-    /* What is left sleeps between two tries, in no list. */
-    while ((timer = ilk__timers_pop(errands->timers, INT64_MAX)))
-        if (timer->fire == ilk__errand_fire)
-            ilk__errand_end(errands, errand_of(timer));
 }
