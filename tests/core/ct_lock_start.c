@@ -130,7 +130,7 @@ static void readers_and_redissons_are_started_alike(void **state)
     reads = start_acquire(reader, -1);
     assert_ends(ILK_OK, client, reads);
     writes = start_acquire(writer, -1);
-    await_line("rw", "1");
+    await_lock_line("rw", "1");
     assert_under_way(client, writes);
     assert_status(ILK_OK, ilk_lock_release_start(&reads, reader, &err));
     assert_ends(ILK_OK, client, reads);
@@ -239,7 +239,7 @@ static void a_wait_gets_the_lock_when_it_is_released(void **state)
     (void)state;
     lock = open_lock(client, "wanted");
     op = start_acquire(lock, -1);
-    await_line("wanted", "1");
+    await_lock_line("wanted", "1");
     assert_under_way(client, op);
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_ends(ILK_OK, client, op);
@@ -265,7 +265,7 @@ static void a_wait_ends_on_time(void **state)
     op = start_acquire(lock, 300);
     assert_ends(ILK_ETIMEOUT, client, op);
     assert_on_time(fixture_now_ms() - began, 300);
-    await_line("busy", "0");
+    await_lock_line("busy", "0");
     ilk_lock_free(lock);
     free_elsewhere(held);
 }
@@ -302,7 +302,7 @@ static void two_operations_on_one_handle_are_refused(void **state)
     (void)state;
     lock = open_lock(client, "single");
     op = start_acquire(lock, -1);
-    await_line("single", "1");
+    await_lock_line("single", "1");
     assert_status(ILK_EHELD,
                   ilk_lock_acquire_start(&second, lock, -1, 0, &err));
     assert_null(second);

@@ -19,7 +19,7 @@ static void start_wait(const char *name)
     held = hold_elsewhere(name);
     lock = open_lock(client, name);
     op = start_acquire(lock, -1);
-    await_line(name, "1");
+    await_lock_line(name, "1");
 }
 
 /* ---- cancelled ---------------------------------------------------------- */
@@ -92,7 +92,7 @@ static void start_granted(const char *name)
     next = open_lock(third, name);
     start_wait(name);
     start_taker(&behind, next, 20000);
-    await_line(name, "2");
+    await_lock_line(name, "2");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_string_equal("1", fixture_command(&fx, "EXISTS %s", name));
     fixture_sleep_ms(50);
@@ -161,7 +161,7 @@ static void a_cancel_on_the_heels_of_the_release_loses_nothing(void **state)
             assert_status(ILK_OK, ilk_lock_release(lock, &err));
         assert_ends(st, client, op);
         turn_until(client, "0", "EXISTS heels");
-        await_line("heels", "0");
+        await_lock_line("heels", "0");
         ilk_lock_free(lock);
         free_elsewhere(held);
     }
@@ -187,7 +187,7 @@ static void freeing_an_operation_on_its_way_gives_all_back(void **state)
     for (int i = 0; i < 20; i++) {
         ilk_op_free(start_acquire(lock, -1));
         turn_until(client, "0", "EXISTS unheard");
-        await_line("unheard", "0");
+        await_lock_line("unheard", "0");
     }
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     ilk_lock_free(lock);
@@ -340,7 +340,7 @@ static void a_wait_is_cancelled_while_the_server_is_away(void **state)
     assert_int_equal(0, fixture_restart(&fx));
     turn_for(client, 1000);
     assert_string_equal("0", fixture_command(&fx, "EXISTS away"));
-    await_line("away", "0");
+    await_lock_line("away", "0");
     ilk_lock_free(lock);
     free_elsewhere(held);
 }
