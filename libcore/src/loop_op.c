@@ -150,9 +150,9 @@ static void settle_cancelled(ilk_op *op)
 {
     ilk__verb *verb = op->verb;
 
-    if (!op->cancelled || verb->status == ILK_OK || !verb->give_up)
+    if (!op->cancelled || verb->status == ILK_OK)
         return;
-    if (verb->status == ILK_EINTR)
+    if (verb->status == ILK_EINTR && verb->give_up)
         verb->give_up(verb);
     verb->status = ilk__fail(verb->err, ILK_ECANCELLED, "%s",
                              ilk_strerror(ILK_ECANCELLED));
@@ -297,9 +297,13 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
         ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
 }
 
+/* Nobody will take what has just come: a wait ends as by a signal, and what
+ * it may have got goes with its place. */
 void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
-    ilk__op_cancel(loop, op);
+    op->cancelled = 1;
+    if (op->verb->give_up && op->verb->parker)
+        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
     if (!op->done)
         ilk__errand_close(&loop->errands, &op->errand);
 }
