@@ -33,18 +33,14 @@ def sizes(most: int) -> list[int]:
     return found
 
 
-def used_memory(server: Server) -> int:
-    return server.redis.info("memory")["used_memory"]
-
-
 class Memory:
     """Bytes that each of what was added takes; scripts are there before."""
 
     def __init__(self, server: Server, there: int) -> None:
-        self.server, self.there, self.used = server, there, used_memory(server)
+        self.server, self.there, self.used = server, there, server.used_memory()
 
     def each(self, size: int) -> float:
-        used, added = used_memory(self.server), size - self.there
+        used, added = self.server.used_memory(), size - self.there
         each = (used - self.used) / added
         self.there, self.used = size, used
         return each

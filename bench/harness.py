@@ -84,6 +84,9 @@ class Server:
             "reads": info["total_reads_processed"],
         }
 
+    def used_memory(self) -> int:
+        return int(self.redis.info("memory")["used_memory"])
+
     def close(self) -> None:
         self.redis.close()
         self.process.terminate()

@@ -1,69 +1,81 @@
 # SPDX-License-Identifier: MIT
-"""The queue against BullMQ in server CPU, and against plain lists in Python."""
+"""The queue against its peers, message by message and in batches."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 
-import peers
-from harness import ANY, OTHER, OUT, SAME, Report, Server, in_turns, median, run, worker
+from harness import ANY, OTHER, SAME, Report, Server, in_turns, median, run, worker
+from queue_sides import QueueKind, queue_kinds
+from sides import started
+from tables import MORE, Case, Measure, compare
 
 MESSAGES = {1: 4000, 10: 20000, 32: 32000, 100: 50000}
 GOALS = {1: ">= 1.8", 10: "", 32: ">= 7", 100: ""}
+MEASURES = [
+    Measure("push_per_s", "pushed", "/s", MORE),
+    Measure("take_per_s", "taken, done", "/s", MORE),
+    Measure("push_us", "push: server CPU", "us each"),
+    Measure("take_us", "take: server CPU", "us each"),
+    Measure("cpu_us", "client CPU", "us each"),
+    Measure("bytes", "pending", "bytes each"),
+]
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print("\n-- Messages of 200 bytes: pushed, reserved, acknowledged")
-    peer = peers.node("bullmq.js", "BullMQ")
-    one_batch(server, report, given.rounds, 1, peer, SAME)
+    kinds = queue_kinds(server)
+    batches(server, report, given, kinds, 1, "one core", SAME)
     for batch in MESSAGES:
-        one_batch(server, report, given.rounds, batch, peer, OTHER)
+        batches(server, report, given, kinds, batch, "two cores", OTHER)
     eight_threads(server, report, given)
 
 
-def both_ways(
-    server: Server, command: list, batch: int, cpus: set[int]
-) -> dict[str, float]:
-    """Server CPU per message, in microseconds, and messages per second."""
-    server.redis.flushall()
-    count = MESSAGES[batch]
-    total = {"cpu": 0.0, "seconds": 0.0}
-    for what in ("push", "take"):
-        before = server.counters()["cpu"]
-        result = run([*command, what, batch, count], cpus)
-        total["cpu"] += (server.counters()["cpu"] - before) * 1e6 / count
-        total[what] = result["per_s"]
-        total["seconds"] += count / result["per_s"]
-    return {**total, "per_s": count / total["seconds"]}
-
-
-def one_batch(
+def batches(
     server: Server,
     report: Report,
-    rounds: int,
+    given: argparse.Namespace,
+    kinds: dict[str, QueueKind],
     batch: int,
-    peer: list | None,
+    where: str,
     cpus: set[int],
 ) -> None:
-    def side(command: list) -> dict[str, float]:
-        return both_ways(server, command, batch, cpus)
+    wanted = max(batch, int(MESSAGES[batch] * min(1.0, given.seconds)))
+    rounds = {
+        name: functools.partial(both_ways, server, kind, batch, wanted, cpus)
+        for name, kind in kinds.items()
+        if batch == 1 or kind.batches
+    }
+    results = in_turns(given.rounds, **rounds)
+    compare(report, Case(f"queue, {where}", "messages in a call", batch), results,
+            MEASURES)  # fmt: skip
+    if "BullMQ" in results:
+        ratio = median(results["BullMQ"], "cpu") / median(results["C"], "cpu")
+        goal = GOALS[batch]
+        report.row(f"batch {batch}, {where}: server CPU, BullMQ / C", ratio, "x", goal)
 
-    sides = {"ours": lambda: side([OUT / "queue", server.url])}
-    if peer:
-        sides["bullmq"] = lambda: side([*peer, server.port])
-    results = in_turns(rounds, **sides)
-    where = "one core" if cpus == SAME else "two cores"
-    report.raw[f"queue, batch {batch}, {where}"] = results
-    for name, found in results.items():
-        report.row(
-            f"batch {batch}, {where}, {name}: server CPU", median(found, "cpu"), "us"
-        )
-        report.row(
-            f"batch {batch}, {where}, {name}: messages", median(found, "per_s"), "/s"
-        )
-    if peer:
-        ratio = median(results["bullmq"], "cpu") / median(results["ours"], "cpu")
-        report.row("    server CPU, BullMQ / ours", ratio, "x", GOALS[batch])
+
+def both_ways(
+    server: Server, kind: QueueKind, batch: int, wanted: int, cpus: set[int]
+) -> dict[str, float]:
+    """Messages in, then out: rates, CPU of both ends, what waits in memory."""
+    server.redis.flushall()
+    count = max(1, int(wanted * kind.share) // batch) * batch
+    found = {"cpu": 0.0, "cpu_us": 0.0}
+    for verb in ("push", "take"):
+        empty = server.used_memory()
+        with started(kind.command, cpus) as (side,):
+            before = server.counters()["cpu"]
+            answer = side.ask(verb, batch, count)
+            spent = (server.counters()["cpu"] - before) * 1e6 / count
+        if verb == "push":
+            found["bytes"] = (server.used_memory() - empty) / count
+        found[f"{verb}_us"] = spent
+        found[f"{verb}_per_s"] = answer["per_s"]
+        found["cpu"] += spent
+        found["cpu_us"] += answer["cpu_us"]
+    return found
 
 
 def eight_threads(server: Server, report: Report, given: argparse.Namespace) -> None:

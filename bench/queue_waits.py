@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from harness import ANY, OTHER, OUT, Report, Server, in_turns, median, run
+from harness import ANY, OTHER, OUT, Report, Server, in_turns, median
+from sides import ask_once, started
 
 DUE = 1_000_000
 LONG_US = 5000
@@ -19,8 +20,10 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
 
 
 def wake_up(server: Server, report: Report, rounds: int) -> None:
-    command = [OUT / "queue", server.url, "wake", 1, 500]
-    results = in_turns(rounds, ours=lambda: run(command, ANY))["ours"]
+    command = [OUT / "queue", server.url]
+    results = in_turns(rounds, ours=lambda: ask_once(command, ANY, "wake", 1, 500))[
+        "ours"
+    ]
     report.raw["queue, wake-up"] = results
     report.row("push to the consumer that waited, median",
                median(results, "p50_us"), "us")  # fmt: skip
@@ -45,11 +48,12 @@ def due_at_once(server: Server, report: Report) -> None:
 
 def drained(server: Server, what: str) -> dict:
     server.redis.flushall()
-    run([OUT / "queue", server.url, what, 250, DUE], OTHER, timeout=600)
-    time.sleep(0.01)
-    server.redis.config_set("slowlog-log-slower-than", LONG_US)
-    server.redis.slowlog_reset()
-    taken = run([OUT / "queue", server.url, "take", 32, DUE], OTHER, timeout=600)
+    with started([OUT / "queue", server.url], OTHER) as (side,):
+        side.ask(what, 250, DUE, patience=600)
+        time.sleep(0.01)
+        server.redis.config_set("slowlog-log-slower-than", LONG_US)
+        server.redis.slowlog_reset()
+        taken = side.ask("take", 32, DUE, patience=600)
     slow = [entry["duration"] for entry in server.redis.slowlog_get(128)
             if entry["command"].startswith(b"EVAL")]  # fmt: skip
     server.redis.flushall()

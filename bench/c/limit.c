@@ -7,12 +7,12 @@
  * asked, it need not wait to be told. A second connection hears the grants.
  */
 #include "lines.h"
+#include "raw.h"
 
-#include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <unistd.h>
 
-enum { KEYS = 5, WORDS_MAX = 24, DEPTH = 64, TEXT = 160 };
+enum { KEYS = 5, DEPTH = 64, TEXT = 160 };
 
 enum { HELD = 1, QUEUED = 3, RELEASED = 5 }; /* include/reply.lua */
 
@@ -20,23 +20,11 @@ typedef struct names {
     char key[KEYS][TEXT];
 } names;
 
-typedef struct words {
-    const char *word[WORDS_MAX];
-    size_t len[WORDS_MAX];
-    int count;
-} words;
-
 static redisContext *redis, *inbox;
 static const char *acquire_sha1, *release_sha1;
 static const char *lease_ms = "30000";
 
 /* ---- what our client sends ----------------------------------------------- */
-
-static void add(words *w, const char *text)
-{
-    w->word[w->count] = text;
-    w->len[w->count++] = strlen(text);
-}
 
 static void name_keys(names *it, const char *name)
 {
@@ -62,12 +50,6 @@ static void begin(words *w, const names *of, const char *sha1,
     add(w, token);
 }
 
-static void append(const words *w)
-{
-    if (redisAppendCommandArgv(redis, w->count, (const char **)w->word, w->len))
-        die("limit", "out of memory");
-}
-
 /* As waiter `number`, or with a number below 0 as one who tries once. */
 static void ask_acquire(const names *of, const char *token, long number)
 {
@@ -86,7 +68,7 @@ static void ask_acquire(const names *of, const char *token, long number)
     add(&w, entry);
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         add(&w, rest[i]);
-    append(&w);
+    append(redis, &w);
 }
 
 static void ask_release(const names *of, const char *token)
@@ -98,21 +80,12 @@ static void ask_release(const names *of, const char *token)
     add(&w, "64");
     add(&w, "0");
     add(&w, "6000");
-    append(&w);
+    append(redis, &w);
 }
 
-/* Read one reply and insist on the code that the script answers first. */
 static void expect(long long code)
 {
-    redisReply *reply = NULL;
-
-    if (redisGetReply(redis, (void **)&reply) || !reply)
-        die("limit", redis->errstr);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1
-        || reply->element[0]->integer != code)
-        die("limit: not the answer that was expected",
-            reply->str ? reply->str : "another code");
-    freeReplyObject(reply);
+    freeReplyObject(read_code(redis, code));
 }
 
 static void make_token(char *token, size_t number)
@@ -327,15 +300,6 @@ static void stand(const line *asked)
     }
     freeReplyObject(redisCommand(redis, "DEL %s %s", of.key[0], of.key[2]));
     answer("\"left\"");
-}
-
-static redisContext *dial(const char *host, const char *port)
-{
-    redisContext *it = redisConnect(host, atoi(port));
-
-    if (!it || it->err)
-        die("limit", it ? it->errstr : "out of memory");
-    return it;
 }
 
 int main(int argc, char **argv)

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c -- messages of 200 bytes through one queue, by one thread:
+ * queue.c -- our side of the queue, in C: queue URL. Messages have 200 bytes;
+ * it hears
  *
- *     queue URL push BATCH MESSAGES     put them in, BATCH in a call
- *     queue URL take BATCH MESSAGES     take them, each call acknowledging
- *                                       what the one before took
- *     queue URL delay BATCH MESSAGES    put them in, due in a millisecond
- *     queue URL wake 1 MESSAGES         from a push to the consumer that
- *                                       waited for it, with clients of their
- *                                       own, one message at a time
+ *     push BATCH MESSAGES     put them in, BATCH in a call
+ *     take BATCH MESSAGES     take them, each call acknowledging what the one
+ *                             before took
+ *     delay BATCH MESSAGES    put them in, due in a millisecond
+ *     wake 1 MESSAGES         from a push to the consumer that waited for it,
+ *                             with clients of their own, one at a time
  */
-#include "bench.h"
+#include "lines.h"
 
 #include <interlock.h>
 #include <pthread.h>
-#include <string.h>
 
 enum { BODY = 200, BATCH_MAX = ILK_QUEUE_BATCH_MAX, LEASE_MS = 60000 };
 
@@ -126,42 +125,55 @@ static void wake(ilk_queue *producer, ilk_queue *waiting, size_t messages)
     printf("{\"messages\": %zu, \"p50_us\": %.1f, \"p99_us\": %.1f}\n",
            messages, percentile_us(me.times, messages, 0.5),
            percentile_us(me.times, messages, 0.99));
+    fflush(stdout);
     free(me.times);
+}
+
+static void pass(ilk_queue *queue, const line *asked)
+{
+    size_t batch = (size_t)atol(asked->word[1]);
+    size_t messages = (size_t)atol(asked->word[2]);
+    double longest = 0, cpu = cpu_seconds();
+    int64_t began = now_ns();
+
+    if (batch < 1 || batch > BATCH_MAX || messages % batch)
+        die("queue: no such batch", asked->word[1]);
+    if (says(asked, "take"))
+        longest = take(queue, batch, messages);
+    else
+        push(queue, batch, messages, says(asked, "delay"));
+    printf("{\"messages\": %zu, \"per_s\": %.1f, \"longest_us\": %.1f,"
+           " \"cpu_us\": %.3f}\n",
+           messages, (double)messages * 1e9 / (double)(now_ns() - began),
+           longest, (cpu_seconds() - cpu) * 1e6 / (double)messages);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-    size_t batch = argc == 5 ? (size_t)atoi(argv[3]) : 0;
-    size_t messages = argc == 5 ? (size_t)atol(argv[4]) : 0;
-    const char *what = argc == 5 ? argv[2] : "";
     ilk_client *client, *other;
     ilk_queue *queue, *waiting;
-    double longest = 0;
-    int64_t began;
+    line asked;
 
-    if (batch < 1 || batch > BATCH_MAX || messages % batch)
-        die("usage", "queue URL push|take|delay|wake BATCH MESSAGES");
+    if (argc != 2)
+        die("usage", "queue URL");
     for (size_t i = 0; i < BATCH_MAX; i++) {
         bodies[i] = body;
         body_lens[i] = BODY;
     }
     memset(body, 'x', BODY);
     queue = open_queue(argv[1], &client);
-    if (strcmp(what, "wake") == 0) {
+    answer("\"ready\"");
+    while (hear(&asked)) {
+        if (!says(&asked, "wake")) {
+            pass(queue, &asked);
+            continue;
+        }
         waiting = open_queue(argv[1], &other);
-        wake(queue, waiting, messages);
+        wake(queue, waiting, (size_t)atol(asked.word[2]));
         ilk_queue_free(waiting);
         ilk_client_free(other);
-        return 0;
     }
-    began = now_ns();
-    if (strcmp(what, "take") == 0)
-        longest = take(queue, batch, messages);
-    else
-        push(queue, batch, messages, strcmp(what, "delay") == 0);
-    printf("{\"messages\": %zu, \"per_s\": %.1f, \"longest_us\": %.1f}\n",
-           messages, (double)messages * 1e9 / (double)(now_ns() - began),
-           longest);
     ilk_queue_free(queue);
     ilk_client_free(client);
     return 0;

@@ -3,28 +3,13 @@
  * raw.c -- the floor: hiredis sends the lock's own two scripts and does
  * nothing else. raw HOST PORT SECONDS ACQUIRE_SHA1 RELEASE_SHA1
  */
-#include "bench.h"
+#include "raw.h"
 
-#include <hiredis/hiredis.h>
-#include <string.h>
-
-enum { KEYS = 5, WORDS_MAX = 24, SAMPLES = 400000 };
+enum { KEYS = 5, SAMPLES = 400000 };
 
 static const char *const names[KEYS] = {
     "raw-0", "ilk:lock:fence:{raw-0}", "ilk:lock:wait:{raw-0}",
     "ilk:lock:live:{raw-0}", "ilk:lock:readers:{raw-0}"};
-
-typedef struct words {
-    const char *word[WORDS_MAX];
-    size_t len[WORDS_MAX];
-    int count;
-} words;
-
-static void add(words *w, const char *text)
-{
-    w->word[w->count] = text;
-    w->len[w->count++] = strlen(text);
-}
 
 static void begin(words *w, const char *sha1)
 {
@@ -36,20 +21,10 @@ static void begin(words *w, const char *sha1)
         add(w, names[i]);
 }
 
-/* Send, read, and insist on the code that the script answers first. */
 static void ask(redisContext *redis, const words *w, long long code)
 {
-    redisReply *reply =
-        redisCommandArgv(redis, w->count, (const char **)w->word, w->len);
-
-    if (!reply)
-        die("raw", redis->errstr);
-    if (reply->type == REDIS_REPLY_ERROR)
-        die("raw", reply->str);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1
-        || reply->element[0]->integer != code)
-        die("raw", "not the answer that was expected");
-    freeReplyObject(reply);
+    append(redis, w);
+    freeReplyObject(read_code(redis, code));
 }
 
 /* A token of its own for each pair, as the library has. */
@@ -87,9 +62,7 @@ int main(int argc, char **argv)
 
     if (argc != 6)
         die("usage", "raw HOST PORT SECONDS ACQUIRE_SHA1 RELEASE_SHA1");
-    redis = redisConnect(argv[1], atoi(argv[2]));
-    if (!redis || redis->err)
-        die("raw", redis ? redis->errstr : "out of memory");
+    redis = dial(argv[1], argv[2]);
     cpu = cpu_seconds();
     start = now_ns();
     ends = start + (int64_t)(atof(argv[3]) * 1e9);

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
-// BullMQ's side of the queue: bullmq.js PORT push|take BATCH MESSAGES.
+// BullMQ's side of the queue: bullmq.js URL; it hears push BATCH MESSAGES and
+// take BATCH MESSAGES.
 //
 // BATCH 1 awaits each add and works on one job at a time; above that jobs are
 // added in bulk and worked on BATCH at a time. Nothing is kept of a job that
 // is done, as we keep nothing.
+import { createInterface } from "node:readline";
 import { Queue, Worker } from "bullmq";
 
-const [port, what, batch, messages] = process.argv
-  .slice(2)
-  .map((word) => (/^\d+$/.test(word) ? Number(word) : word));
-const connection = { host: "127.0.0.1", port, maxRetriesPerRequest: null };
+const { hostname, port } = new URL(process.argv[2]);
+const connection = {
+  host: hostname,
+  port: Number(port),
+  maxRetriesPerRequest: null,
+};
 const data = { body: "x".repeat(200) };
 const opts = { removeOnComplete: true, removeOnFail: true };
 
-async function push() {
+async function push(batch, messages) {
   const queue = new Queue("bench", { connection });
   await queue.waitUntilReady();
   const began = performance.now();
@@ -27,7 +31,7 @@ async function push() {
   return spent;
 }
 
-async function take() {
+async function take(batch, messages) {
   let done = 0;
   let began;
   await new Promise((resolve) => {
@@ -47,6 +51,19 @@ async function take() {
   return performance.now() - began;
 }
 
-const spent = await (what === "push" ? push() : take());
-console.log(JSON.stringify({ messages, per_s: (messages * 1000) / spent }));
+console.log('"ready"');
+for await (const line of createInterface({ input: process.stdin })) {
+  const [verb, ...words] = line.split(" ");
+  const [batch, messages] = words.map(Number);
+  const used = process.cpuUsage();
+  const spent = await { push, take }[verb](batch, messages);
+  const { user, system } = process.cpuUsage(used);
+  console.log(
+    JSON.stringify({
+      messages,
+      per_s: (messages * 1000) / spent,
+      cpu_us: (user + system) / messages,
+    }),
+  );
+}
 process.exit(0);

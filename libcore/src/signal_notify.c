@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SENT = ILK__SIGNAL_LISTS, KEYS, ID_MAX = 64 };
+enum { SENT = ILK__SIGNAL_LISTS, KEYS = SENT + 1, ID_MAX = 64 };
 
 typedef struct notice {
     ilk__bytes keys[KEYS]; /* wait, live, crowd, sent */
