@@ -59,6 +59,8 @@ struct ilk__desk {
     /* It came for somebody who does not wait for it any more; mutex held. */
     void (*unclaimed)(ilk__desk *desk, const ilk__letter *letter);
     int64_t last_id;
+    /* an answer to what was told without its source has shown it */
+    _Atomic char knows_script[ILK__SCRIPT_COUNT];
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
     ilk__events events;
     ilk_client_stats stats;

@@ -5,6 +5,7 @@
 #include "alloc.h"
 #include "clock.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ void ilk__errands_init(ilk__errands *errands, const ilk__target *target,
 
 ilk__awaited *ilk__errands_at(const ilk__errands *errands, uint64_t place)
 {
+    assert(errands->room > 0);
     return &errands->wire[place % errands->room];
 }
 

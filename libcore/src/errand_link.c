@@ -92,14 +92,14 @@ void ilk__errands_link_lost(ilk__errands *errands)
 int ilk__errands_reply(ilk__errands *errands, const ilk__reply *reply)
 {
     ilk__awaited answered;
-    int refused = reply->type == ILK__REPLY_ERROR;
-
     if (!errands->count)
         return 0;
     answered = *ilk__errands_at(errands, errands->first);
     errands->first++;
     errands->count--;
-    end_promise(answered.promise, refused ? ILK_ESERVER : ILK_OK);
+    if (answered.promise)
+        end_promise(answered.promise,
+                    ilk__promise_judge(answered.promise, reply));
     if (answered.errand)
         ilk__errand_run(errands, answered.errand,
                         (ilk__input){.kind = ILK__INPUT_REPLY, .reply = reply});

@@ -51,6 +51,7 @@ static ilk_status set_up(ilk__hold *hold, ilk_error *err)
 
 static void tear_down(ilk__hold *hold)
 {
+    ilk__hold_forget_unconfirmed(hold);
     if (hold->kind->acquire)
         ilk__waiter_destroy(&hold->waiter);
     ilk__lease_destroy(&hold->lease);
@@ -67,6 +68,8 @@ ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
     hold->id = ilk__desk_new_id(hold->client->desk);
     hold->depth = 0;
     hold->parked = 0;
+    hold->unconfirmed = NULL; /* the parent's */
+    hold->was_lost = 0;
     st = set_up(hold, err);
     if (st)
         return st;

@@ -48,6 +48,7 @@ enum { ILK__HOLD_EXTEND_KEYS = 6 };
 typedef struct ilk__hold ilk__hold;
 typedef struct ilk__acquiring ilk__acquiring;
 typedef struct ilk__looking ilk__looking;
+typedef struct ilk__unconfirmed ilk__unconfirmed;
 
 /* What a column tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
@@ -106,6 +107,9 @@ struct ilk__hold {
     ilk__waiter waiter; /* none if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
+    /* a release whose answer was not waited for; under the desk's mutex */
+    ilk__unconfirmed *unconfirmed;
+    _Atomic int32_t was_lost; /* it has come, and this is what it told */
 };
 
 /* ---- handles: hold.c ---------------------------------------------------- */
@@ -200,6 +204,13 @@ ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
 ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
                                  const void *token, size_t token_len,
                                  ilk_error *err);
+
+/* ---- without an answer: hold_unconfirmed.c ------------------------------ */
+
+ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err);
+/* ILK_ELOST, once, when that was told late. */
+ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
+void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
 /* ---- questions: hold_ask.c ---------------------------------------------- */
 

@@ -131,14 +131,15 @@ static void acquire(ilk__acquiring *self)
 {
     ilk__hold *hold = self->hold;
     const ilk_client_opts *opts = &hold->client->opts;
-    ilk_status st = ILK_OK;
+    ilk_status st;
 
     ilk__lease_end(&hold->lease);
     self->once = self->timeout_ms == 0;
     self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
                                                     + opts->reply_timeout_ms
                                               : self->timeout_ms);
-    if (!hold->opts.no_renew)
+    st = ilk__hold_told_lost(hold, self->verb.err);
+    if (st == ILK_OK && !hold->opts.no_renew)
         st = ilk__keeper_start(hold->client->keeper, self->verb.err);
     if (st)
         ilk__hold_end(hold, &self->verb, st);

@@ -17,8 +17,8 @@ static void finish_ghost(ilk__lane *lane, ilk__place *ghost, ilk_status status)
     ilk__promise *promise = ghost->promise;
 
     if (promise) {
-        if (ghost->reply && ghost->reply->type == ILK__REPLY_ERROR)
-            status = ILK_ESERVER;
+        if (ghost->reply)
+            status = ilk__promise_judge(promise, ghost->reply);
         promise->status = status;
         promise->next = lane->ended;
         lane->ended = promise;

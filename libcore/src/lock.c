@@ -32,6 +32,12 @@ ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err)
     return lock ? ilk__hold_release(&lock->hold, err) : no_lock(err);
 }
 
+ilk_status ilk_lock_release_unconfirmed(ilk_lock *lock, ilk_error *err)
+{
+    return lock ? ilk__hold_release_unconfirmed(&lock->hold, err)
+                : no_lock(err);
+}
+
 ilk_status ilk_lock_extend(ilk_lock *lock, int64_t ttl_ms, ilk_error *err)
 {
     return lock ? ilk__hold_extend(&lock->hold, ttl_ms, err) : no_lock(err);

@@ -3,6 +3,8 @@
 #ifndef ILK__PROMISE_H
 #define ILK__PROMISE_H
 
+#include "reply.h"
+
 #include <interlock/base.h>
 
 /*
@@ -14,8 +16,19 @@
 typedef struct ilk__promise ilk__promise;
 struct ilk__promise {
     void (*ended)(ilk__promise *promise, ilk_status status);
+    /* What an answer means, read by whoever reads it. NULL: whatever is no
+     * error is good. */
+    ilk_status (*judge)(const ilk__promise *promise, const ilk__reply *reply);
     ilk__promise *next; /* who has it keeps it in a list */
     ilk_status status;
 };
+
+static inline ilk_status ilk__promise_judge(const ilk__promise *promise,
+                                            const ilk__reply *reply)
+{
+    if (promise->judge)
+        return promise->judge(promise, reply);
+    return reply->type == ILK__REPLY_ERROR ? ILK_ESERVER : ILK_OK;
+}
 
 #endif

@@ -38,6 +38,13 @@ ilk_status ilk_semaphore_release(ilk_semaphore *semaphore, ilk_error *err)
                      : no_semaphore(err);
 }
 
+ilk_status ilk_semaphore_release_unconfirmed(ilk_semaphore *semaphore,
+                                             ilk_error *err)
+{
+    return semaphore ? ilk__hold_release_unconfirmed(&semaphore->hold, err)
+                     : no_semaphore(err);
+}
+
 ilk_status ilk_semaphore_extend(ilk_semaphore *semaphore, int64_t ttl_ms,
                                 ilk_error *err)
 {

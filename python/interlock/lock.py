@@ -45,6 +45,7 @@ class Lock(Named):
     _acquire_ttl = lib.ilk_lock_acquire_ttl
     _detach = lib.ilk_lock_detach
     _adopt = lib.ilk_lock_adopt
+    _release_unconfirmed = lib.ilk_lock_release_unconfirmed
 
     def __init__(
         self,

@@ -78,6 +78,7 @@ class Semaphore(Named):
     _acquire_ttl = lib.ilk_semaphore_acquire_ttl
     _detach = lib.ilk_semaphore_detach
     _adopt = lib.ilk_semaphore_adopt
+    _release_unconfirmed = lib.ilk_semaphore_release_unconfirmed
 
     def __init__(
         self, client: Client, name: Name, limit: int, options: SemaphoreOptions

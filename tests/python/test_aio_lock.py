@@ -182,6 +182,30 @@ def test_asyncio_tasks_may_be_cancelled_again_and_again(url, name):
     asyncio.run(main())
 
 
+@on_every_loop
+async def test_a_release_need_not_be_confirmed(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, renew=False)
+        for _ in range(50):
+            assert await lock.acquire(1)
+            assert await lock.release(confirm=False)
+            assert not lock.held
+        assert await client.lock(name).acquire(5)
+
+
+@on_every_loop
+async def test_a_loss_is_told_late_when_it_was_not_confirmed(url, name):
+    async with aio.connect(url) as client:
+        lock = client.lock(name, renew=False)
+        assert await lock.acquire()
+        assert await client.break_lock(name)
+        assert await lock.release(confirm=False)
+        with pytest.raises(interlock.LostError):
+            await lock.acquire()
+        assert await lock.acquire(0)
+        assert await lock.release()
+
+
 # ---- whose it is ------------------------------------------------------------
 
 

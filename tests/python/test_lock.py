@@ -348,3 +348,35 @@ def test_redisson_layout_is_a_hash(client, server, name):
         assert client.inspect(name).state == "redisson"
         with pytest.raises(interlock.WrongTypeError):
             client.lock(name).acquire(0)
+
+
+def test_a_release_need_not_be_confirmed(client, other, name):
+    lock = client.lock(name, renew=False)
+    for _ in range(50):
+        assert lock.acquire(timeout=0)
+        assert lock.release(confirm=False)
+        assert not lock.held
+    assert other.lock(name).acquire(timeout=5)
+
+
+def test_a_loss_is_told_by_the_next_acquire_when_it_was_not_confirmed(client, name):
+    lock = client.lock(name, renew=False)
+    assert lock.acquire()
+    assert client.break_lock(name)
+    assert lock.release(confirm=False)
+    with pytest.raises(interlock.LostError, match="before it was released"):
+        lock.acquire(timeout=1)
+    assert lock.acquire(timeout=5)
+    assert lock.release()
+
+
+def test_what_is_not_held_cannot_be_released_without_a_word(client, name):
+    with pytest.raises(interlock.NotOwnedError):
+        client.lock(name).release(confirm=False)
+
+
+def test_permits_may_be_given_up_without_waiting(client, name):
+    permit = client.semaphore(name, 1)
+    for _ in range(10):
+        assert permit.acquire(timeout=0)
+        assert permit.release(confirm=False)

@@ -64,6 +64,39 @@ ILK_API ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client,
                                      ilk_error *err);
 
 /**
+ * Look at a semaphore without touching it; inspect.h has the getters.
+ *
+ * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param name      the semaphore's name
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK, also for a name that nobody uses; ILK_EINVAL; ILK_ETYPE;
+ *         ILK_ECONN, ILK_EAUTH and the others
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
+                                         const void *name, size_t name_len,
+                                         ilk_error *err);
+
+/**
+ * Start ilk_semaphore_inspect(); ilk_op_info() has what was found.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param client    the client
+ * @param name      the semaphore's name; copied
+ * @param name_len  its bytes
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
+                                               const void *name,
+                                               size_t name_len, ilk_error *err);
+
+/**
  * What an operation found that looked at one name.
  *
  * @param op  one that has ended with ILK_OK

@@ -164,6 +164,23 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
                                           ilk_error *err);
 
 /**
+ * As ilk_lock_release(), without waiting for the answer: sent at once, ahead
+ * of all that this client sends later, and read by its next call. It saves a
+ * round trip and leaves the caller in doubt for as long.
+ *
+ * When the answer tells that the hold had been lost before, the next acquire
+ * on this handle answers ILK_ELOST, once, and takes nothing. When no answer
+ * comes, the background thread gives back under the token.
+ *
+ * @param lock      the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST when that is known already;
+ *         ILK_ENOMEM (still held)
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_lock_release_unconfirmed(ilk_lock *lock, ilk_error *err);
+
+/**
  * Set the lease left to ttl_ms, counted from now.
  *
  * @param lock      a handle that holds

@@ -172,6 +172,24 @@ ILK_API ilk_status ilk_semaphore_release_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
+ * As ilk_semaphore_release(), without waiting for the answer: sent at once, ahead
+ * of all that this client sends later, and read by its next call. It saves a
+ * round trip and leaves the caller in doubt for as long.
+ *
+ * When the answer tells that the hold had been lost before, the next acquire
+ * on this handle answers ILK_ELOST, once, and takes nothing. When no answer
+ * comes, the background thread gives back under the token.
+ *
+ * @param semaphore      the handle
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST when that is known already;
+ *         ILK_ENOMEM (still held)
+ * Threads: one thread at a time. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_semaphore_release_unconfirmed(ilk_semaphore *semaphore,
+                                                     ilk_error *err);
+
+/**
  * Set the lease left to ttl_ms, counted from now.
  *
  * @param semaphore  a handle that holds
@@ -357,39 +375,6 @@ ILK_API int64_t ilk_semaphore_id(const ilk_semaphore *semaphore);
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_semaphore_free(ilk_semaphore *semaphore);
-
-/**
- * Look at a semaphore without touching it; inspect.h has the getters.
- *
- * @param[out] out  the finding, to be freed; NULL when the call fails
- * @param client    the client
- * @param name      the semaphore's name
- * @param name_len  its bytes
- * @param[out] err  may be NULL
- * @return ILK_OK, also for a name that nobody uses; ILK_EINVAL; ILK_ETYPE;
- *         ILK_ECONN, ILK_EAUTH and the others
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
-                                         const void *name, size_t name_len,
-                                         ilk_error *err);
-
-/**
- * Start ilk_semaphore_inspect(); ilk_op_info() has what was found.
- *
- * @param[out] out  the operation, to be freed; NULL when the call fails
- * @param client    the client
- * @param name      the semaphore's name; copied
- * @param name_len  its bytes
- * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: no. Since: 0.1
- */
-ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
-                                               const void *name,
-                                               size_t name_len, ilk_error *err);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

@@ -152,7 +152,16 @@ class Driver:
 
     async def call(self, function: Callable[..., int], *args: Any) -> None:
         """Run an operation; its failure is raised."""
-        _, failure = await self.status(function, *args)
+        await self.settle(self.start(function, *args))
+
+    async def settle(self, started: Started) -> None:
+        """Run to its end what was started before; its failure is raised."""
+        try:
+            if started.status is None:
+                await self.wait(started, None)
+            _, failure = self._outcome(started)
+        finally:
+            started.free()
         if failure is not None:
             raise failure
 

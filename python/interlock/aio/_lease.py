@@ -11,7 +11,7 @@ from .. import _ffi, errors
 from .._core import lib
 from .._ffi import ELOST, OK, UNSET, Unset
 from .._held import Held, HeldByName
-from ._driver import Body
+from ._driver import Body, Started
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -160,6 +160,10 @@ class Named(HeldByName, Lease):
 
     _adopt: ClassVar[Callable[..., int]]
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._unconfirmed: Started | None = None
+
     async def acquire(
         self,
         timeout: float | Unset | None = UNSET,
@@ -167,11 +171,33 @@ class Named(HeldByName, Lease):
         ttl: float | None = None,
     ) -> bool:
         """As in :mod:`interlock`. A task that is cancelled holds nothing."""
-        return await self._take(timeout, _ffi.lease_ms(ttl))
+        lease = _ffi.lease_ms(ttl)
+        await self._confirm()
+        return await self._take(timeout, lease)
+
+    async def release(self, *, confirm: bool = True) -> bool:
+        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        await self._confirm()
+        if confirm:
+            return await super().release()
+        handle = self._live()
+        if self._reentrant:
+            self._refuse_stranger(errors.NotOwnedError)
+        started = self.client._driver.start(self._starts.release, handle)
+        self._forget_one()
+        self._unconfirmed = started
+        return True
+
+    async def _confirm(self) -> None:
+        """Hear of the release that was not waited for."""
+        started, self._unconfirmed = self._unconfirmed, None
+        if started is not None:
+            await self.client._driver.settle(started)
 
     async def adopt(self, token: str | bytes) -> bool:
         """As in :mod:`interlock`."""
         raw = _ffi.name_bytes(token, "token")
+        await self._confirm()
         handle = self._live()
         if self._reentrant:
             self._claim()

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold_unconfirmed.c -- a release whose answer is not waited for.
+ *
+ *     release: sent behind all else on the lane, the handle is free
+ *     answer:  read by whoever reads next; that it was lost is remembered
+ *     acquire: is told so, once, and takes nothing
+ *
+ * It goes with its source until an answer has shown that the server knows the
+ * script. Should the answer never come, or name somebody who is left to be
+ * served, the keeper gives back by the token. What waits for the answer and the
+ * handle may each outlive the other: the desk's mutex guards what they know
+ * of each other.
+ */
+#include "alloc.h"
+#include "hold.h"
+
+struct ilk__unconfirmed {
+    ilk__promise promise;
+    ilk__promise *give_back; /* NULL: there was no memory for it */
+    ilk__desk *desk;
+    ilk__hold *hold; /* NULL: freed, or released again since */
+    int script;
+};
+
+/* ---- the answer --------------------------------------------------------- */
+
+static ilk_status judge(const ilk__promise *promise, const ilk__reply *reply)
+{
+    int script = ((const ilk__unconfirmed *)promise)->script;
+
+    if (reply->type == ILK__REPLY_ERROR)
+        return ILK_ESERVER;
+    if (ilk__script_check(script, reply, NULL))
+        return ILK_EREPLY;
+    if (ilk__script_code(reply) != ILK__CODE_RELEASED)
+        return ILK_ELOST;
+    return ilk__script_int(reply, 0) ? ILK_EAGAIN : ILK_OK;
+}
+
+static void ended(ilk__promise *promise, ilk_status status)
+{
+    ilk__unconfirmed *self = (ilk__unconfirmed *)promise;
+    ilk__promise *give_back = self->give_back;
+
+    ilk__desk_lock(self->desk);
+    self->desk->knows_script[self->script] =
+        status == ILK_OK || status == ILK_ELOST || status == ILK_EAGAIN;
+    if (self->hold) {
+        self->hold->unconfirmed = NULL;
+        self->hold->was_lost = status == ILK_ELOST;
+    }
+    ilk__desk_unlock(self->desk);
+    if (give_back)
+        give_back->ended(give_back, status == ILK_ELOST ? ILK_OK : status);
+    ilk__free(self);
+}
+
+/* With the mutex held. */
+static void forget(ilk__hold *hold)
+{
+    if (hold->unconfirmed)
+        hold->unconfirmed->hold = NULL;
+    hold->unconfirmed = NULL;
+}
+
+void ilk__hold_forget_unconfirmed(ilk__hold *hold)
+{
+    ilk__desk *desk = hold->client->desk;
+
+    ilk__desk_lock(desk);
+    forget(hold);
+    ilk__desk_unlock(desk);
+}
+
+ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
+{
+    if (!atomic_exchange(&hold->was_lost, 0))
+        return ILK_OK;
+    return ilk__fail(err, ILK_ELOST,
+                     "the %s was lost before it was released last time",
+                     hold->kind->lease.noun);
+}
+
+/* ---- releasing ---------------------------------------------------------- */
+
+static ilk__unconfirmed *prepare(ilk__hold *hold)
+{
+    ilk__desk *desk = hold->client->desk;
+    ilk__unconfirmed *self = ilk__calloc(1, sizeof *self);
+
+    if (!self)
+        return NULL;
+    self->promise.ended = ended;
+    self->promise.judge = judge;
+    self->desk = desk;
+    self->hold = hold;
+    self->script = hold->kind->release->script;
+    self->give_back = ilk__give_back_promise(desk, &hold->line, "", 0,
+                                             hold->lease.token, NULL);
+    ilk__desk_lock(desk);
+    forget(hold);
+    hold->unconfirmed = self;
+    ilk__desk_unlock(desk);
+    return self;
+}
+
+/* Whether it could be sent or not: the keeper sees to the rest. */
+static ilk_status tell(ilk__hold *hold, ilk_error *err)
+{
+    ilk_client *client = hold->client;
+    const ilk__op_type *type = hold->kind->release;
+    ilk__giving giving = {.at = {.line = &hold->line, .desk = client->desk},
+                          .kind = hold->kind,
+                          .hold = hold,
+                          .token = hold->lease.token,
+                          .token_len = hold->lease.token_len};
+    ilk__unconfirmed *self = prepare(hold);
+    ilk__op op;
+
+    if (!self)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    (void)ilk__keeper_start(client->keeper, NULL);
+    ilk__op_init(&op, type, &giving, 0, err);
+    type->ask(&op);
+    if (!client->desk->knows_script[type->script])
+        ilk__script_use_source(&op.command, type->script);
+    (void)ilk__lane_tell(client->lane, &op.command, &self->promise);
+    ilk__op_free(&op);
+    return ILK_OK;
+}
+
+static ilk_status release(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st = ilk__lease_check(&hold->lease, err);
+
+    if (st)
+        return st;
+    if (hold->depth > 1) {
+        hold->depth--;
+        return ILK_OK;
+    }
+    st = tell(hold, err);
+    if (st)
+        return st;
+    hold->depth = 0;
+    ilk__lease_end(&hold->lease);
+    return ILK_OK;
+}
+
+ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st = ilk__hold_enter_verb(hold, err);
+
+    if (st)
+        return st;
+    st = release(hold, err);
+    ilk__hold_leave(hold);
+    return st;
+}
