@@ -108,12 +108,11 @@ static ilk_status run(finishing *self, const char *noun, ilk_error *err)
 static ilk_status start(ilk_op **out, finishing *self, const char *noun,
                         ilk_error *err)
 {
-    if (self->batch)
-        return ilk__verb_start(out, &self->verb, sizeof *self,
-                               self->batch->client, begin, err);
-    if (out)
-        *out = NULL;
-    return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
+    if (!self->batch)
+        return ilk__op_none(
+            out, ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun));
+    return ilk__verb_start(out, &self->verb, sizeof *self, self->batch->client,
+                           begin, err);
 }
 
 /* ---- one of them -------------------------------------------------------- */
@@ -262,10 +261,8 @@ ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
 {
     extending self = {.job = job, .lease_ms = lease_ms};
 
-    if (job)
-        return ilk__verb_start(out, &self.verb, sizeof self, job->batch->client,
-                               begin_extend, err);
-    if (out)
-        *out = NULL;
-    return ilk__fail(err, ILK_EINVAL, "job must not be NULL");
+    return job ? ilk__verb_start(out, &self.verb, sizeof self,
+                                 job->batch->client, begin_extend, err)
+               : ilk__op_none(out, ilk__fail(err, ILK_EINVAL,
+                                             "job must not be NULL"));
 }

@@ -81,7 +81,7 @@ ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
 typedef struct ilk__taking {
     ilk__verb verb;
     ilk__wanted wanted;
-    int started;
+    int started, kept;
     ilk_batch *done; /* to be acknowledged first; or NULL */
     ilk__endings endings;
     ilk__take *take;

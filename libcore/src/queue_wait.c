@@ -166,7 +166,7 @@ void ilk__queue_end_take(ilk__taking *self, ilk_status status)
     ilk__queue_end(&self->verb, status);
 }
 
-/* What was started and is being cancelled keeps its place until give_up(). */
+/* What was started and has answered so keeps its place until give_up(). */
 static void taken(ilk__verb *verb, ilk_status status)
 {
     ilk__taking *self = (ilk__taking *)verb;
@@ -179,7 +179,8 @@ static void taken(ilk__verb *verb, ilk_status status)
         status = keep(self);
     ilk_batch_free(take->got);
     take->got = NULL;
-    if (self->started && status == ILK_EINTR) {
+    self->kept = self->started && status == ILK_EINTR;
+    if (self->kept) {
         ilk__verb_end(verb, status);
         return;
     }
@@ -192,6 +193,8 @@ static void give_up(ilk__verb *verb)
     ilk__taking *self = (ilk__taking *)verb;
 
     ilk__waiter_cancel(&self->take->waiter);
+    if (!self->kept)
+        return; /* it will hear of that */
     check_in(self->take, ILK_ECANCELLED);
     ilk__queue_end_take(self, ILK_ECANCELLED);
 }
