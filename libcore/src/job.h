@@ -49,7 +49,7 @@ struct ilk_batch {
     size_t index; /* of the queue among the handle's */
     size_t count;
     _Atomic int32_t open, lost;
-    int leased; /* it was taken, not looked at or popped */
+    int leased;            /* it was taken, not looked at or popped */
     _Atomic int unclaimed; /* what a started reserve got, until it is asked */
     int64_t lease_ms;
     ilk__lease lease;

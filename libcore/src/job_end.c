@@ -252,7 +252,8 @@ ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
 {
     extending self = {.job = job, .lease_ms = lease_ms};
 
-    return job ? ilk__verb_run(&self.verb, job->batch->client, begin_extend, err)
+    return job ? ilk__verb_run(&self.verb, job->batch->client, begin_extend,
+                               err)
                : ilk__fail(err, ILK_EINVAL, "job must not be NULL");
 }
 
@@ -263,6 +264,6 @@ ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
 
     return job ? ilk__verb_start(out, &self.verb, sizeof self,
                                  job->batch->client, begin_extend, err)
-               : ilk__op_none(out, ilk__fail(err, ILK_EINVAL,
-                                             "job must not be NULL"));
+               : ilk__op_none(
+                   out, ilk__fail(err, ILK_EINVAL, "job must not be NULL"));
 }

@@ -252,7 +252,6 @@ ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
 {
     const ilk_queue *queue = verb->handle;
 
-    return queue
-               ? ilk__verb_start(out, verb, size, queue->client, begin, err)
-               : ilk__op_none(out, no_queue(err));
+    return queue ? ilk__verb_start(out, verb, size, queue->client, begin, err)
+                 : ilk__op_none(out, no_queue(err));
 }

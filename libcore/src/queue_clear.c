@@ -125,9 +125,9 @@ static void requeue_some(clearing *self)
     ilk_status st = ilk__token(token, ILK__TOKEN_LEN, verb->err);
 
     if (st == ILK_OK)
-        st = ilk__shelf_once_key(&self->keys[ILK__SHELF_KEYS],
-                                 queue->shelves[0], token, strlen(token),
-                                 verb->err);
+        st =
+            ilk__shelf_once_key(&self->keys[ILK__SHELF_KEYS], queue->shelves[0],
+                                token, strlen(token), verb->err);
     self->count = 0;
     if (st)
         ilk__queue_end(verb, st);

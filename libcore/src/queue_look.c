@@ -237,10 +237,9 @@ static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
     looking *self = op->subject;
     const ilk_queue *queue = ilk__queue_of(&self->verb);
 
-    return ilk__op_done(op, ilk__batch_new(&self->batch, queue->client,
-                                           queue->shelves[0], reply, 0,
-                                           self->where == ILK_QUEUE_DEAD,
-                                           op->err));
+    return ilk__op_done(
+        op, ilk__batch_new(&self->batch, queue->client, queue->shelves[0],
+                           reply, 0, self->where == ILK_QUEUE_DEAD, op->err));
 }
 
 static const ilk__op_type queue_peek = {.name = "queue_peek",

@@ -156,8 +156,7 @@ static ilk_status prepare(pushing *self, ilk_error *err)
 {
     const ilk_queue *queue = ilk__queue_of(&self->verb);
     ilk_push_opts own;
-    ilk_status st =
-        check_data(queue, self->data, self->lens, self->count, err);
+    ilk_status st = check_data(queue, self->data, self->lens, self->count, err);
 
     if (st == ILK_OK)
         st = check_opts(&own, self->opts, err);

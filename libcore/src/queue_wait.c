@@ -144,10 +144,9 @@ static ilk_status keep(ilk__taking *self)
     ilk_status st = ILK_OK;
 
     if (lease_ms)
-        st = ilk__batch_hold(batch, ilk__waiter_token(waiter), waiter->began,
-                             waiter->granted_ms,
-                             (queue->opts.flags & ILK_QUEUE_RENEW) != 0,
-                             self->verb.err);
+        st = ilk__batch_hold(
+            batch, ilk__waiter_token(waiter), waiter->began, waiter->granted_ms,
+            (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->verb.err);
     if (st)
         return st;
     if (lease_ms)
@@ -205,9 +204,9 @@ void ilk__queue_take(ilk__taking *self)
     const ilk_client_opts *opts = &queue->client->opts;
     const ilk__wanted *wanted = &self->wanted;
     int once = wanted->timeout_ms == 0, for_good = wanted->lease_ms == 0;
-    int64_t deadline = ilk__deadline(once ? opts->connect_timeout_ms
-                                                + opts->reply_timeout_ms
-                                          : wanted->timeout_ms);
+    int64_t deadline =
+        ilk__deadline(once ? opts->connect_timeout_ms + opts->reply_timeout_ms
+                           : wanted->timeout_ms);
     uint32_t cancels = atomic_load(&queue->cancels);
     ilk__take *take;
     ilk_status st = ILK_OK;

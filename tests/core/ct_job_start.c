@@ -86,8 +86,8 @@ static void bury_copies_its_reason(void **state)
     assert_ends(ILK_OK, client, op);
     ilk_job_free(job);
 
-    assert_status(ILK_OK, ilk_queue_peek_start(&op, queue, ILK_QUEUE_DEAD, 0,
-                                               1, &err));
+    assert_status(ILK_OK,
+                  ilk_queue_peek_start(&op, queue, ILK_QUEUE_DEAD, 0, 1, &err));
     assert_ended(ILK_OK, client, op);
     assert_int_equal(1, ilk_batch_count(ilk_op_batch(op)));
     assert_string_equal("broken", ilk_job_reason(ilk_op_job(op), NULL));
@@ -128,8 +128,8 @@ static void batch_is_acknowledged_together(void **state)
     ilk_op *op = NULL;
 
     (void)state;
-    assert_status(ILK_OK, ilk_queue_push_many(NULL, queue, data, lens, 3, NULL,
-                                              &err));
+    assert_status(ILK_OK,
+                  ilk_queue_push_many(NULL, queue, data, lens, 3, NULL, &err));
     assert_status(ILK_OK,
                   ilk_queue_reserve_many(&batch, queue, 3, 0, 0, NULL, &err));
     assert_status(ILK_OK, ilk_batch_job(&middle, batch, 1, &err));
@@ -249,14 +249,14 @@ static void all_that_is_looked_at(void **state)
     assert_null(ilk_op_batch(op)); /* that is something else */
     ilk_op_free(op);
 
-    assert_status(ILK_OK, ilk_queue_peek_start(&op, queue, ILK_QUEUE_READY, 1,
-                                               5, &err));
+    assert_status(
+        ILK_OK, ilk_queue_peek_start(&op, queue, ILK_QUEUE_READY, 1, 5, &err));
     assert_ended(ILK_OK, client, op);
     assert_data(ilk_op_job(op), "b");
     ilk_op_free(op);
 
-    assert_status(ILK_OK, ilk_queue_peek_start(&op, queue, ILK_QUEUE_DEAD, 0,
-                                               5, &err));
+    assert_status(ILK_OK,
+                  ilk_queue_peek_start(&op, queue, ILK_QUEUE_DEAD, 0, 5, &err));
     assert_ended(ILK_OK, client, op);
     assert_int_equal(0, ilk_batch_count(ilk_op_batch(op)));
     assert_null(ilk_op_job(op));
