@@ -349,15 +349,6 @@ ILK_API ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
 ILK_API void ilk_signal_free(ilk_signal *signal);
 
 /**
- * Free the handle. Nothing is sent by the caller: a wait is given up by the
- * keeper.
- *
- * @param signal  may be NULL
- * Threads: one thread at a time, once. Blocks: no. Since: 0.1
- */
-ILK_API void ilk_signal_free(ilk_signal *signal);
-
-/**
  * What a started wait has brought.
  *
  * @param op  the operation of an ilk_signal_wait_start() or its kin
