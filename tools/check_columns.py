@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 GROUND = {"base", "client", "event", "op", "server"}
 # Second pages of a column whose first one is full.
-PAGES = {"arrival", "election_leader", "list"}
+PAGES = {"arrival", "election_leader", "list", "queue_look"}
 # Columns on the scripts of another: a worker asks what a queue asks.
 GUESTS = {"worker"}
 # Where the parts of the column {noun} lie; a * allows for several files.

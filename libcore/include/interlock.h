@@ -39,6 +39,7 @@
 #include "interlock/lock_many.h"
 #include "interlock/op.h"
 #include "interlock/queue.h"
+#include "interlock/queue_look.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"
 #include "interlock/semaphore.h"

@@ -149,29 +149,12 @@ static void arrived(ilk__verb *verb, ilk_status status)
     ilk__state_end(verb, status);
 }
 
-/*
- * What was started and is interrupted has been cancelled. Taken up to look
- * once, the wait asks what came of its arrival: the round may be full.
- */
-static void awaited(ilk__verb *verb, ilk_status status)
-{
-    ilk__state_verb *self = (ilk__state_verb *)verb;
-
-    if (status != ILK_EINTR || !self->started
-        || self->state->waiter.stage != ILK__STAGE_QUEUED) {
-        arrived(verb, status);
-        return;
-    }
-    self->timeout_ms = 0;
-    ilk__state_await(self, arrived);
-}
-
 static void begin_wait(ilk__verb *verb)
 {
     ilk__state_verb *self = (ilk__state_verb *)verb;
 
     if (ilk__state_enter(self))
-        ilk__state_await(self, awaited);
+        ilk__state_await(self, arrived);
 }
 
 ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,

@@ -2,7 +2,7 @@
 /* batch.c -- messages that were taken together, out of a reply. */
 #include "alloc.h"
 #include "clock.h"
-#include "ending.h"
+#include "job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,12 +143,22 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
 
 /* ---- handles ------------------------------------------------------------ */
 
+int ilk__batch_is_mine(const ilk_batch *batch)
+{
+    return !ilk__client_is_forked(batch->client)
+           && batch->era == batch->client->era;
+}
+
+void ilk__batch_ref(ilk_batch *batch)
+{
+    atomic_fetch_add(&batch->refs, 1);
+}
+
 static void unref(ilk_batch *batch)
 {
     if (atomic_fetch_sub(&batch->refs, 1) > 1)
         return;
-    if (batch->leased && !ilk__client_is_forked(batch->client)
-        && batch->era == batch->client->era)
+    if (batch->leased && ilk__batch_is_mine(batch))
         ilk__lease_destroy(&batch->lease);
     ilk__shelf_unref(batch->shelf);
     ilk__client_unref(batch->client);
@@ -188,12 +198,12 @@ ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
     if (index >= batch->count)
         return ilk__fail(err, ILK_EINVAL, "index must be below %zu, got %zu",
                          batch->count, index);
-    atomic_fetch_add(&batch->refs, 1);
+    ilk__batch_ref(batch);
     *out = &batch->jobs[index];
     return ILK_OK;
 }
 
-/* ---- finishing ---------------------------------------------------------- */
+/* ---- verbs -------------------------------------------------------------- */
 
 ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 {
@@ -201,29 +211,5 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 
     if (st == ILK_OK && batch->era != batch->client->era)
         st = ilk__fail(err, ILK_EFORKED, "the message is the parent process'");
-    return st;
-}
-
-ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err)
-{
-    ilk__endings endings = {.alone = 1};
-    ilk_status st;
-
-    if (!batch)
-        return ilk__fail(err, ILK_EINVAL, "batch must not be NULL");
-    st = ilk__batch_enter(batch, err);
-    if (st)
-        return st;
-    if (!batch->leased)
-        return ilk__fail(err, ILK_ENOTOWNER,
-                         "these messages were not reserved");
-    st = ilk__endings_add_open(&endings, batch, ILK__ENDING_DONE, err);
-    if (st)
-        ilk__endings_unheard(&endings);
-    if (st || !endings.count)
-        return st;
-    st = ilk__endings_send(&endings, batch->client, batch->shelf, NULL, 0, 1,
-                           err);
-    ilk__endings_unheard(&endings); /* none, if it was answered */
     return st;
 }

@@ -2,8 +2,8 @@
 /* ending.c -- how deliveries ended: saying it, and hearing what came of it. */
 #include "ending.h"
 
+#include "alloc.h"
 #include "line.h"
-#include "run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,25 @@ enum { REASON_MAX = 1000, HEAD_MAX = 256 };
 void ilk__endings_free(ilk__endings *endings)
 {
     ilk__buf_free(&endings->text);
-    endings->count = 0;
+    ilk__free(endings->items);
+    endings->items = NULL;
+    endings->count = endings->room = 0;
+}
+
+/* Where the next one goes; NULL: no memory. */
+static ilk__ending *make_room(ilk__endings *endings)
+{
+    size_t room = endings->room ? endings->room * 2 : 1;
+    ilk__ending *items;
+
+    if (endings->count < endings->room)
+        return &endings->items[endings->count];
+    items = ilk__realloc(endings->items, room * sizeof *items);
+    if (!items)
+        return NULL;
+    endings->items = items;
+    endings->room = room;
+    return &items[endings->count];
 }
 
 static size_t size_of(const ilk__ending *item)
@@ -69,9 +87,11 @@ ilk_status ilk__endings_add(ilk__endings *endings, ilk_batch *batch,
                             int64_t delay_ms, const void *reason,
                             size_t reason_len, ilk_error *err)
 {
-    ilk__ending *item = &endings->items[endings->count];
+    ilk__ending *item = make_room(endings);
     int32_t size = (int32_t)(to - from + 1), before;
 
+    if (!item)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
     *item = (ilk__ending){.batch = batch, .from = from, .to = to};
     item->sure_until = atomic_load(&batch->lease.deadline);
     before = atomic_fetch_sub(&batch->open, size);
@@ -209,16 +229,9 @@ ilk_status ilk__endings_verdict(const ilk__endings *endings, ilk_error *err)
 
 /* ---- by themselves ------------------------------------------------------ */
 
-typedef struct finishing {
-    ilk__endings *endings;
-    const ilk__shelf *shelf;
-    const ilk__bytes *keys;
-    size_t key_count;
-} finishing;
-
 static void ask_ack(ilk__op *op)
 {
-    const finishing *self = op->subject;
+    const ilk__saying *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
                       &self->shelf->keys[ILK__SHELF_LEASES], 2);
@@ -227,7 +240,7 @@ static void ask_ack(ilk__op *op)
 
 static void ask_finish(ilk__op *op)
 {
-    const finishing *self = op->subject;
+    const ilk__saying *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       self->key_count);
@@ -239,7 +252,7 @@ static void ask_finish(ilk__op *op)
 
 static ilk__act finished(ilk__op *op, const ilk__reply *reply)
 {
-    const finishing *self = op->subject;
+    const ilk__saying *self = op->subject;
 
     if (!ilk__endings_heard(self->endings, op, ilk__script_item(reply, 0)->str))
         return ilk__op_fail(op, ILK_EREPLY, "an answer without numbers");
@@ -255,18 +268,10 @@ static const ilk__op_type job_finish = {.name = "job_finish",
                                         .ask = ask_finish,
                                         .reply = finished};
 
-ilk_status ilk__endings_send(ilk__endings *endings, ilk_client *client,
-                             const ilk__shelf *shelf, const ilk__bytes *keys,
-                             size_t key_count, int all_done, ilk_error *err)
+void ilk__endings_say(ilk__verb *verb, ilk__saying *saying, int all_done,
+                      ilk__verb_then *then)
 {
-    finishing self = {.endings = endings,
-                      .shelf = shelf,
-                      .keys = keys,
-                      .key_count = key_count};
-    ilk_status st = ilk__ask_patiently(
-        client, all_done ? &job_ack : &job_finish, &self, err);
-
-    if (endings->count)
-        ilk__endings_doubt(endings);
-    return st;
+    ilk__verb_ask(verb, all_done ? &job_ack : &job_finish, saying,
+                  ilk__verb_patience(verb), then);
+    verb->op->patient = 1;
 }

@@ -8,7 +8,7 @@
 
 #include "buf.h"
 #include "job.h"
-#include "op.h"
+#include "verb.h"
 
 /* What becomes of it: the verbs of item.lua. */
 typedef enum ilk__ending_verb {
@@ -28,8 +28,8 @@ typedef struct ilk__ending {
 
 typedef struct ilk__endings {
     ilk__buf text;
-    ilk__ending items[ILK__BATCH_MAX];
-    size_t count;
+    ilk__ending *items;
+    size_t count, room;
     int alone; /* of one batch, in a question about its queue only */
     int32_t lost, refused, unknown; /* what was heard, in messages */
 } ilk__endings;
@@ -59,12 +59,19 @@ void ilk__endings_unheard(ilk__endings *endings);
 /* ILK_OK, or the worst of what was heard. */
 ilk_status ilk__endings_verdict(const ilk__endings *endings, ilk_error *err);
 
+/* A question that is only about them: to a queue or to several. */
+typedef struct ilk__saying {
+    ilk__endings *endings;
+    const ilk__shelf *shelf;
+    const ilk__bytes *keys;
+    size_t key_count;
+} ilk__saying;
+
 /*
- * Say them by themselves, to a queue or to several; all_done: they are of one
- * queue, and every message is done.
+ * Inside a verb: say them by themselves. all_done: they are of one queue, and
+ * every message is done. `then` sees to those that were not heard.
  */
-ilk_status ilk__endings_send(ilk__endings *endings, ilk_client *client,
-                             const ilk__shelf *shelf, const ilk__bytes *keys,
-                             size_t key_count, int all_done, ilk_error *err);
+void ilk__endings_say(ilk__verb *verb, ilk__saying *saying, int all_done,
+                      ilk__verb_then *then);
 
 #endif

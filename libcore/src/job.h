@@ -18,7 +18,7 @@
 #include "shelf.h"
 
 #include <interlock/job.h>
-#include <interlock/queue.h>
+#include <interlock/queue_look.h>
 
 enum { ILK__BATCH_MAX = ILK_QUEUE_BATCH_MAX };
 
@@ -49,7 +49,8 @@ struct ilk_batch {
     size_t index; /* of the queue among the handle's */
     size_t count;
     _Atomic int32_t open, lost;
-    int leased; /* it was taken, not looked at or popped */
+    int leased;            /* it was taken, not looked at or popped */
+    _Atomic int unclaimed; /* what a started reserve got, until it is asked */
     int64_t lease_ms;
     ilk__lease lease;
     ilk_job jobs[];
@@ -75,7 +76,9 @@ void ilk__job_name(ilk_job *job, const char *token);
 ilk_status ilk__check_delay(int64_t delay_ms, ilk_error *err);
 ilk_status ilk__check_lease(int64_t lease_ms, ilk_error *err);
 
-/* Begin of every verb. */
+/* Begin of every verb; what is started keeps a reference until it ends. */
 ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err);
+void ilk__batch_ref(ilk_batch *batch);
+int ilk__batch_is_mine(const ilk_batch *batch); /* not the parent process' */
 
 #endif

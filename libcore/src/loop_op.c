@@ -181,6 +181,7 @@ static void finished(ilk__errand *errand)
     ilk_status st = errand->op.status;
 
     ilk__op_free(&errand->op);
+    bind(op, NULL); /* whoever has the handle next has its parker, too */
     verb->then = NULL;
     then(verb, st);
     if (verb->then)

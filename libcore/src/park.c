@@ -142,14 +142,16 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
     }
 }
 
+/* Who sees the permit may go, and the parker with it: wake is read before. */
 void ilk__unpark(ilk__parker *parker)
 {
+    ilk__wake *wake = parker->wake;
     int saved = errno;
 
     if (atomic_exchange_explicit(&parker->permit, 1, memory_order_release))
         return;
-    if (parker->wake)
-        parker->wake->call(parker->wake);
+    if (wake)
+        wake->call(wake);
     else
         ring_bell(parker);
     errno = saved;

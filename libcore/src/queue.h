@@ -4,16 +4,19 @@
  *
  *   ilk_queue    shelves: one for each queue, in order of priority
  *     keys       of all of them in a row: what one wait stands in line for
- *     takes ---> one for each thread that is in a call, kept for the next
+ *     takes ---> one for each verb that takes, kept for the next
  *
- * A take is one thread's question for messages: an ilk__waiter and what is
- * special about it. After EINTR it stays in line, for the same thread.
+ * A take is one question for messages: an ilk__waiter and what is special
+ * about it. It belongs to the verb that has checked it out. After EINTR it
+ * stays in line, for the next call of the same thread; that of a verb which
+ * was started stays the verb's, until the wait is given up.
  */
 #ifndef ILK__QUEUE_H
 #define ILK__QUEUE_H
 
 #include "ending.h"
 #include "letter.h"
+#include "loop.h"
 #include "watch.h"
 
 #include <pthread.h>
@@ -32,9 +35,10 @@ typedef struct ilk__wanted {
 struct ilk__take {
     ilk__waiter waiter; /* first: one is the other */
     ilk_queue *queue;
-    ilk__take *next;
-    int busy;   /* a thread is in a call */
-    int parked; /* it keeps the place of that thread */
+    ilk__take *next;      /* of all */
+    ilk__take *next_free; /* of those that are parked, or idle */
+    int busy;             /* a verb has it */
+    int parked;           /* it keeps the place of that thread */
     pthread_t thread;
     ilk__wanted wanted;
     int told;    /* the endings were heard */
@@ -52,17 +56,47 @@ struct ilk_queue {
     ilk__shelf **shelves;
     ilk__bytes *keys; /* borrowed from the shelves */
     ilk__line line;
-    ilk__take *takes; /* under the desk's mutex */
+    ilk__take *takes, *parked, *idle; /* under the desk's mutex */
     _Atomic uint32_t cancels;
+    _Atomic int32_t verbs; /* at work */
 };
 
-/* Begin of every verb; alone: of one that is for one queue. */
+/* To be called first by what asks nothing; alone: by what is for one queue. */
 ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err);
 
-/* Wait for messages. ILK_OK: *out has some. */
-ilk_status ilk__queue_take(ilk_batch **out, ilk_queue *queue,
-                           const ilk__wanted *wanted, ilk_error *err);
+/* Begin and end of every verb, whose handle is the queue. 0: it has ended. */
+int ilk__queue_begin(ilk__verb *verb, int alone);
+void ilk__queue_end(ilk__verb *verb, ilk_status status);
+ilk_queue *ilk__queue_of(const ilk__verb *verb);
+
+/* As ilk__verb_run() and ilk__verb_start(); the handle may be NULL. */
+ilk_status ilk__queue_run(ilk__verb *verb, ilk__verb_begin *begin,
+                          ilk_error *err);
+ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
+                            ilk__verb_begin *begin, ilk_error *err);
+
+/* ---- taking ------------------------------------------------------------- */
+
+/* The verb that waits for messages, and answers a batch. */
+typedef struct ilk__taking {
+    ilk__verb verb;
+    ilk__wanted wanted;
+    int started, kept;
+    ilk_batch *done; /* to be acknowledged first; or NULL */
+    ilk__endings endings;
+    ilk__take *take;
+} ilk__taking;
+
+ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted);
+void ilk__queue_begin_take(ilk__verb *verb);
+
+/* Inside of it, when all is checked: stand in line; then it is over. */
+void ilk__queue_take(ilk__taking *self);
+void ilk__queue_end_take(ilk__taking *self, ilk_status status);
 void ilk__queue_drop_takes(ilk_queue *queue);
+
+/* What an operation answers: ilk_op_batch(), ilk_op_job(). */
+void ilk__queue_answer(ilk__verb *verb, ilk_batch *batch);
 
 /* Fill in what the options leave open, and check them. */
 ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,

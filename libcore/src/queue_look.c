@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_look.c -- what lies in a queue: counting, looking, clearing up. */
+/* queue_look.c -- what lies in a queue: counting, looking. */
 #include "alloc.h"
 #include "queue.h"
-#include "run.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { COUNTS = ILK_QUEUE_N_OLDEST_MS + 1, COPIES_MS = 60 * 1000 };
+enum { COUNTS = ILK_QUEUE_N_OLDEST_MS + 1 };
 
 /* Where they stand in the answer of queue_inspect. */
 enum {
@@ -32,36 +29,52 @@ struct ilk_queue_info {
 };
 
 typedef struct looking {
-    ilk_queue *queue;
-    ilk__bytes keys[ILK__SHELF_KEYS + 1]; /* the shelf's, then a once key */
+    ilk__verb verb;
     int64_t found[AT_ORDER];
     int32_t order;
     int32_t where;
-    int64_t from, max; /* purge: neither; requeue: max */
-    char id[24];
+    int64_t from;
+    int32_t max;
     ilk_batch *batch;
-    int64_t count;
 } looking;
 
-static ilk_status look(looking *self, const ilk__op_type *type, ilk_error *err)
+static looking looking_at(ilk_queue *queue)
 {
-    ilk_status st = ilk__queue_enter(self->queue, 1, err);
+    return (looking){.verb = {.handle = queue}};
+}
 
-    if (st)
-        return st;
-    memcpy(self->keys, self->queue->keys, ILK__SHELF_KEYS * sizeof *self->keys);
-    return ilk__ask(self->queue->client, type, self,
-                    self->queue->client->opts.reply_timeout_ms, err);
+static void ask(ilk__verb *verb, const ilk__op_type *type, ilk__verb_then *then)
+{
+    if (ilk__queue_begin(verb, 1))
+        ilk__verb_ask(verb, type, verb, ilk__verb_patience(verb), then);
+}
+
+/* About all of the queue's keys. */
+static const looking *begin_question(ilk__op *op)
+{
+    const looking *self = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script,
+                      ilk__queue_of(&self->verb)->keys, ILK__SHELF_KEYS);
+    return self;
+}
+
+static ilk_status run(looking *self, ilk__verb_begin *begin, ilk_error *err)
+{
+    return ilk__queue_run(&self->verb, begin, err);
+}
+
+static ilk_status start(ilk_op **out, looking *self, ilk__verb_begin *begin,
+                        ilk_error *err)
+{
+    return ilk__queue_start(out, &self->verb, sizeof *self, begin, err);
 }
 
 /* ---- counting ----------------------------------------------------------- */
 
 static void ask_inspect(ilk__op *op)
 {
-    const looking *self = op->subject;
-
-    ilk__script_begin(&op->command, op->type->script, self->keys,
-                      ILK__SHELF_KEYS);
+    (void)begin_question(op);
 }
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
@@ -84,19 +97,39 @@ static const ilk__op_type queue_inspect = {.name = "queue_inspect",
                                            .ask = ask_inspect,
                                            .reply = inspected};
 
+static void sized(ilk__verb *verb, ilk_status status)
+{
+    const int64_t *found = ((looking *)verb)->found;
+
+    verb->result.number = found[AT_READY] + found[AT_DUE];
+    ilk__queue_end(verb, status);
+}
+
+static void begin_size(ilk__verb *verb)
+{
+    ask(verb, &queue_inspect, sized);
+}
+
 ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue, ilk_error *err)
 {
-    looking self = {.queue = queue};
+    looking self = looking_at(queue);
     ilk_status st;
 
     if (!out_count)
         return ilk__fail(err, ILK_EINVAL, "out_count must not be NULL");
-    *out_count = 0;
-    st = look(&self, &queue_inspect, err);
-    if (st == ILK_OK)
-        *out_count = self.found[AT_READY] + self.found[AT_DUE];
+    st = run(&self, begin_size, err);
+    *out_count = self.verb.result.number;
     return st;
 }
+
+ilk_status ilk_queue_size_start(ilk_op **out, ilk_queue *queue, ilk_error *err)
+{
+    looking self = looking_at(queue);
+
+    return start(out, &self, begin_size, err);
+}
+
+/* ---- all numbers -------------------------------------------------------- */
 
 /* Every message is somewhere, or finished. */
 static int64_t finished(const int64_t *found)
@@ -107,23 +140,14 @@ static int64_t finished(const int64_t *found)
     return rest > 0 ? rest : 0;
 }
 
-ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
-                             ilk_error *err)
+static ilk_queue_info *info_of(const looking *self)
 {
-    looking self = {.queue = queue};
-    const int64_t *found = self.found;
-    ilk_status st;
+    const int64_t *found = self->found;
+    ilk_queue_info *info = ilk__calloc(1, sizeof *info);
 
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = look(&self, &queue_inspect, err);
-    if (st)
-        return st;
-    *out = ilk__calloc(1, sizeof **out);
-    if (!*out)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    **out = (ilk_queue_info){.counts = {
+    if (!info)
+        return NULL;
+    *info = (ilk_queue_info){.counts = {
                                  [ILK_QUEUE_N_READY] = found[AT_READY],
                                  [ILK_QUEUE_N_DELAYED] = found[AT_DELAYED],
                                  [ILK_QUEUE_N_TAKEN] = found[AT_TAKEN],
@@ -135,10 +159,56 @@ ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
                                  [ILK_QUEUE_N_RETURNED] = found[AT_RETURNED],
                                  [ILK_QUEUE_N_BURIED] = found[AT_BURIED],
                                  [ILK_QUEUE_N_PURGED] = found[AT_PURGED],
-                                 [ILK_QUEUE_N_ORDER] = self.order,
+                                 [ILK_QUEUE_N_ORDER] = self->order,
                                  [ILK_QUEUE_N_OLDEST_MS] = found[AT_OLDEST],
                              }};
-    return ILK_OK;
+    return info;
+}
+
+static void dispose(void *info)
+{
+    ilk_queue_info_free(info);
+}
+
+static void found_out(ilk__verb *verb, ilk_status status)
+{
+    ilk_queue_info *info = status ? NULL : info_of((looking *)verb);
+
+    if (status == ILK_OK && !info)
+        status = ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
+    ilk__verb_answer(verb, info, dispose);
+    ilk__queue_end(verb, status);
+}
+
+static void begin_inspect(ilk__verb *verb)
+{
+    ask(verb, &queue_inspect, found_out);
+}
+
+ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
+                             ilk_error *err)
+{
+    looking self = looking_at(queue);
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    st = run(&self, begin_inspect, err);
+    *out = self.verb.result.object;
+    return st;
+}
+
+ilk_status ilk_queue_inspect_start(ilk_op **out, ilk_queue *queue,
+                                   ilk_error *err)
+{
+    looking self = looking_at(queue);
+
+    return start(out, &self, begin_inspect, err);
+}
+
+const ilk_queue_info *ilk_op_queue_info(ilk_op *op)
+{
+    return ilk__op_object(op, dispose);
 }
 
 int64_t ilk_queue_info_get(const ilk_queue_info *info, int32_t count)
@@ -155,10 +225,8 @@ void ilk_queue_info_free(ilk_queue_info *info)
 
 static void ask_peek(ilk__op *op)
 {
-    const looking *self = op->subject;
+    const looking *self = begin_question(op);
 
-    ilk__script_begin(&op->command, op->type->script, self->keys,
-                      ILK__SHELF_KEYS);
     ilk__command_add_int(&op->command, self->where);
     ilk__command_add_int(&op->command, self->from);
     ilk__command_add_int(&op->command, self->max);
@@ -167,11 +235,11 @@ static void ask_peek(ilk__op *op)
 static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
 {
     looking *self = op->subject;
+    const ilk_queue *queue = ilk__queue_of(&self->verb);
 
-    return ilk__op_done(op,
-                        ilk__batch_new(&self->batch, self->queue->client,
-                                       self->queue->shelves[0], reply, 0,
-                                       self->where == ILK_QUEUE_DEAD, op->err));
+    return ilk__op_done(
+        op, ilk__batch_new(&self->batch, queue->client, queue->shelves[0],
+                           reply, 0, self->where == ILK_QUEUE_DEAD, op->err));
 }
 
 static const ilk__op_type queue_peek = {.name = "queue_peek",
@@ -180,125 +248,58 @@ static const ilk__op_type queue_peek = {.name = "queue_peek",
                                         .ask = ask_peek,
                                         .reply = peeked};
 
+static void seen(ilk__verb *verb, ilk_status status)
+{
+    ilk__queue_answer(verb, ((looking *)verb)->batch);
+    ilk__queue_end(verb, status);
+}
+
+static void begin_peek(ilk__verb *verb)
+{
+    const looking *self = (looking *)verb;
+
+    if (self->where != ILK_QUEUE_READY && self->where != ILK_QUEUE_DELAYED
+        && self->where != ILK_QUEUE_DEAD)
+        ilk__verb_fail(verb, ILK_EINVAL, "where must be one place, got %d",
+                       (int)self->where);
+    else if (self->from < 0)
+        ilk__verb_fail(verb, ILK_EINVAL, "from must not be negative, got %lld",
+                       (long long)self->from);
+    else if (self->max < 1 || self->max > ILK_QUEUE_BATCH_MAX)
+        ilk__verb_fail(verb, ILK_EINVAL, "max must be 1 to %d, got %d",
+                       ILK_QUEUE_BATCH_MAX, (int)self->max);
+    else
+        ask(verb, &queue_peek, seen);
+}
+
+static looking peeking(ilk_queue *queue, int32_t where, int64_t from,
+                       int32_t max)
+{
+    looking self = looking_at(queue);
+
+    self.where = where;
+    self.from = from;
+    self.max = max;
+    return self;
+}
+
 ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue, int32_t where,
                           int64_t from, int32_t max, ilk_error *err)
 {
-    looking self = {.queue = queue, .where = where, .from = from, .max = max};
+    looking self = peeking(queue, where, from, max);
     ilk_status st;
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    if (where != ILK_QUEUE_READY && where != ILK_QUEUE_DELAYED
-        && where != ILK_QUEUE_DEAD)
-        return ilk__fail(err, ILK_EINVAL, "where must be one place, got %d",
-                         (int)where);
-    if (from < 0)
-        return ilk__fail(err, ILK_EINVAL, "from must not be negative, got %lld",
-                         (long long)from);
-    if (max < 1 || max > ILK_QUEUE_BATCH_MAX)
-        return ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
-                         ILK_QUEUE_BATCH_MAX, (int)max);
-    st = look(&self, &queue_peek, err);
-    *out = self.batch;
+    st = run(&self, begin_peek, err);
+    *out = self.verb.result.object;
     return st;
 }
 
-/* ---- clearing up -------------------------------------------------------- */
-
-static ilk__act counted(ilk__op *op, const ilk__reply *reply)
+ilk_status ilk_queue_peek_start(ilk_op **out, ilk_queue *queue, int32_t where,
+                                int64_t from, int32_t max, ilk_error *err)
 {
-    looking *self = op->subject;
+    looking self = peeking(queue, where, from, max);
 
-    self->count = ilk__script_int(reply, 0);
-    return ilk__op_done(op, ILK_OK);
-}
-
-static void ask_purge(ilk__op *op)
-{
-    const looking *self = op->subject;
-
-    ilk__script_begin(&op->command, op->type->script, self->keys,
-                      ILK__SHELF_KEYS);
-    ilk__command_add_int(&op->command, self->where);
-}
-
-static const ilk__op_type queue_purge = {.name = "queue_purge",
-                                         .script = ILK__SCRIPT_QUEUE_PURGE,
-                                         .ask = ask_purge,
-                                         .reply = counted};
-
-ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
-                           ilk_error *err)
-{
-    const int32_t all = ILK_QUEUE_READY | ILK_QUEUE_DELAYED | ILK_QUEUE_DEAD;
-    looking self = {.queue = queue, .where = where};
-    ilk_status st;
-
-    if (where < 1 || where > all)
-        return ilk__fail(err, ILK_EINVAL, "where must be 1 to %d, got %d",
-                         (int)all, (int)where);
-    st = look(&self, &queue_purge, err);
-    if (out_count)
-        *out_count = self.count;
-    return st;
-}
-
-static void ask_requeue(ilk__op *op)
-{
-    const looking *self = op->subject;
-
-    ilk__script_begin(&op->command, op->type->script, self->keys,
-                      ILK__SHELF_KEYS + 1);
-    ilk__command_add_str(&op->command, self->id);
-    ilk__command_add_int(&op->command, self->max);
-    ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
-    ilk__command_add_int(&op->command, COPIES_MS);
-}
-
-static const ilk__op_type queue_requeue = {.name = "queue_requeue",
-                                           .script = ILK__SCRIPT_QUEUE_REQUEUE,
-                                           .ask = ask_requeue,
-                                           .reply = counted};
-
-/* Up to a batch of them, under a request id of its own. */
-static ilk_status requeue_some(looking *self, ilk_error *err)
-{
-    ilk__bytes *once = &self->keys[ILK__SHELF_KEYS];
-    char token[ILK__TOKEN_LEN + 1];
-    ilk_status st = ilk__token(token, ILK__TOKEN_LEN, err);
-
-    if (st == ILK_OK)
-        st = ilk__shelf_once_key(once, self->queue->shelves[0], token,
-                                 strlen(token), err);
-    if (st)
-        return st;
-    st = look(self, &queue_requeue, err);
-    ilk__free(once->data);
-    return st;
-}
-
-ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
-                             int64_t max, ilk_error *err)
-{
-    looking self = {.queue = queue};
-    int64_t count = 0, left = id ? 1 : max ? max : INT64_MAX;
-    ilk_status st = ilk__queue_enter(queue, 1, err);
-
-    if (st == ILK_OK && (id < 0 || max < 0))
-        st = ilk__fail(err, ILK_EINVAL, "%s must not be negative, got %lld",
-                       id < 0 ? "id" : "max", (long long)(id < 0 ? id : max));
-    if (id)
-        snprintf(self.id, sizeof self.id, "%" PRId64, id);
-    do {
-        self.count = 0;
-        self.max = left < ILK_QUEUE_BATCH_MAX ? left : ILK_QUEUE_BATCH_MAX;
-        if (st == ILK_OK)
-            st = requeue_some(&self, err);
-        count += self.count;
-        left -= self.count;
-    } while (st == ILK_OK && left > 0 && self.count == ILK_QUEUE_BATCH_MAX);
-    if (out_count)
-        *out_count = count;
-    return st;
+    return start(out, &self, begin_peek, err);
 }

@@ -4,7 +4,6 @@
 #include "log.h"
 #include "opts.h"
 #include "queue.h"
-#include "run.h"
 
 #include <string.h>
 
@@ -12,13 +11,16 @@
 enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
 
 typedef struct pushing {
+    ilk__verb verb;
     ilk__bytes keys[PUSH_KEYS]; /* the first of a shelf, then the once key */
     const char *order;
     int64_t once_ms, delay_ms;
-    const void *const *data;
+    const void *const *data; /* the caller's, or in the copy */
     const size_t *lens;
     size_t count;
-    int64_t first;
+    const ilk_push_opts *opts; /* the caller's, until it has begun */
+    int started;
+    void *copy; /* of the messages, when it was started */
 } pushing;
 
 static void ask_push(ilk__op *op)
@@ -45,7 +47,7 @@ static ilk__act pushed(ilk__op *op, const ilk__reply *reply)
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return ilk__op_fail(op, ILK_EDIFFERS, "the queue is %s, not %s",
                             ilk__script_item(reply, 0)->str, self->order);
-    self->first = ilk__script_int(reply, 0);
+    self->verb.result.number = ilk__script_int(reply, 0);
     if (ilk__script_int(reply, 3))
         ilk__log(ILK__LOG_WARN,
                  "pushed, but this user may not PUBLISH to ilk:inbox:*");
@@ -100,7 +102,7 @@ static ilk_status check_data(const ilk_queue *queue, const void *const *data,
     return ILK_OK;
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- the verb ----------------------------------------------------------- */
 
 /* Under the caller's id or one of our own: the server does it once. */
 static ilk_status set_once(pushing *self, const ilk_queue *queue,
@@ -122,33 +124,105 @@ static ilk_status set_once(pushing *self, const ilk_queue *queue,
                                strlen(token), err);
 }
 
+/* Pointers, lengths, then the messages. */
+static ilk_status copy_data(pushing *self, ilk_error *err)
+{
+    size_t head = self->count * (sizeof *self->data + sizeof *self->lens);
+    size_t size = head;
+    const void **data;
+    size_t *lens;
+    char *to;
+
+    for (size_t i = 0; i < self->count; i++)
+        size += self->lens[i];
+    self->copy = data = ilk__malloc(size);
+    if (!data)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    lens = (size_t *)(data + self->count);
+    to = (char *)(lens + self->count);
+    for (size_t i = 0; i < self->count; i++) {
+        data[i] = to;
+        lens[i] = self->lens[i];
+        if (lens[i])
+            memcpy(to, self->data[i], lens[i]);
+        to += lens[i];
+    }
+    self->data = data;
+    self->lens = lens;
+    return ILK_OK;
+}
+
+static ilk_status prepare(pushing *self, ilk_error *err)
+{
+    const ilk_queue *queue = ilk__queue_of(&self->verb);
+    ilk_push_opts own;
+    ilk_status st = check_data(queue, self->data, self->lens, self->count, err);
+
+    if (st == ILK_OK)
+        st = check_opts(&own, self->opts, err);
+    if (st)
+        return st;
+    memcpy(self->keys, queue->keys, (PUSH_KEYS - 1) * sizeof *self->keys);
+    self->order = queue->shelves[0]->order;
+    self->delay_ms = own.delay_ms;
+    if (self->started)
+        st = copy_data(self, err);
+    return st ? st : set_once(self, queue, &own, err);
+}
+
+static void end(ilk__verb *verb, ilk_status status)
+{
+    pushing *self = (pushing *)verb;
+
+    ilk__free(self->copy);
+    ilk__free(self->keys[PUSH_KEYS - 1].data);
+    ilk__queue_end(verb, status);
+}
+
+static void begin(ilk__verb *verb)
+{
+    pushing *self = (pushing *)verb;
+    ilk_status st;
+
+    if (!ilk__queue_begin(verb, 1))
+        return;
+    st = prepare(self, verb->err);
+    if (st)
+        end(verb, st);
+    else
+        ilk__verb_ask(verb, &queue_push, self, ilk__verb_patience(verb), end);
+}
+
 ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
                                const void *const *data, const size_t *data_lens,
                                size_t count, const ilk_push_opts *opts,
                                ilk_error *err)
 {
-    pushing self = {.data = data, .lens = data_lens, .count = count};
-    ilk_push_opts own;
-    ilk_status st = ilk__queue_enter(queue, 1, err);
+    pushing self = {.verb = {.handle = queue},
+                    .data = data,
+                    .lens = data_lens,
+                    .count = count,
+                    .opts = opts};
+    ilk_status st = ilk__queue_run(&self.verb, begin, err);
 
-    if (st == ILK_OK)
-        st = check_data(queue, data, data_lens, count, err);
-    if (st == ILK_OK)
-        st = check_opts(&own, opts, err);
-    if (st)
-        return st;
-    memcpy(self.keys, queue->keys, (PUSH_KEYS - 1) * sizeof *self.keys);
-    self.order = queue->shelves[0]->order;
-    self.delay_ms = own.delay_ms;
-    st = set_once(&self, queue, &own, err);
-    if (st)
-        return st;
-    st = ilk__ask(queue->client, &queue_push, &self,
-                  queue->client->opts.reply_timeout_ms, err);
-    ilk__free(self.keys[PUSH_KEYS - 1].data);
     if (st == ILK_OK && out_id)
-        *out_id = self.first;
+        *out_id = self.verb.result.number;
     return st;
+}
+
+ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
+                                     const void *const *data,
+                                     const size_t *data_lens, size_t count,
+                                     const ilk_push_opts *opts, ilk_error *err)
+{
+    pushing self = {.verb = {.handle = queue},
+                    .data = data,
+                    .lens = data_lens,
+                    .count = count,
+                    .opts = opts,
+                    .started = 1};
+
+    return ilk__queue_start(out, &self.verb, sizeof self, begin, err);
 }
 
 ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue, const void *data,
@@ -156,4 +230,12 @@ ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue, const void *data,
                           ilk_error *err)
 {
     return ilk_queue_push_many(out_id, queue, &data, &data_len, 1, opts, err);
+}
+
+ilk_status ilk_queue_push_start(ilk_op **out, ilk_queue *queue,
+                                const void *data, size_t data_len,
+                                const ilk_push_opts *opts, ilk_error *err)
+{
+    return ilk_queue_push_many_start(out, queue, &data, &data_len, 1, opts,
+                                     err);
 }

@@ -2,54 +2,58 @@
 /* queue_reserve.c -- the verbs that take messages. */
 #include "queue.h"
 
-static ilk_status first_job(ilk_job **out, ilk_queue *queue,
-                            const ilk__wanted *wanted, ilk_error *err)
-{
-    ilk_batch *batch = NULL;
-    ilk_status st;
+/* ---- what they answer --------------------------------------------------- */
 
-    if (!out)
-        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__queue_enter(queue, 0, err);
-    if (st == ILK_OK)
-        st = ilk__queue_take(&batch, queue, wanted, err);
-    if (st == ILK_OK)
-        *out = &batch->jobs[0]; /* with the batch's own reference */
-    return st;
+/* Nobody has asked for it: untouched, it goes to somebody else at once. */
+static void give_back(const ilk_batch *batch)
+{
+    ilk__desk *desk = batch->client->desk;
+    const ilk__line line = {.keys = batch->shelf->keys,
+                            .key_count = ILK__SHELF_KEYS,
+                            .cancel = &ilk__queue_cancel_op};
+
+    ilk__desk_lock(desk);
+    ilk__give_back(desk, &line, "", 0, batch->lease.token);
+    ilk__desk_unlock(desk);
 }
 
-ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue, int64_t timeout_ms,
-                         ilk_error *err)
+static void dispose(void *object)
 {
-    ilk__wanted wanted = {.max = 1, .timeout_ms = timeout_ms};
+    ilk_batch *batch = object;
 
-    return first_job(out, queue, &wanted, err);
+    if (atomic_load(&batch->unclaimed) && ilk__batch_is_mine(batch))
+        give_back(batch);
+    ilk_batch_free(batch);
 }
 
-ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
-                             int64_t timeout_ms, int64_t lease_ms,
-                             ilk_error *err)
+void ilk__queue_answer(ilk__verb *verb, ilk_batch *batch)
 {
-    ilk__wanted wanted = {.max = 1,
-                          .lease_ms =
-                              lease_ms ? lease_ms : ILK__LEASE_DEFAULT_MS,
-                          .timeout_ms = timeout_ms};
-    ilk_status st = ilk__check_lease(wanted.lease_ms, err);
-
-    if (st && out)
-        *out = NULL;
-    return st ? st : first_job(out, queue, &wanted, err);
+    ilk__verb_answer(verb, batch, dispose);
 }
+
+ilk_batch *ilk_op_batch(ilk_op *op)
+{
+    ilk_batch *batch = ilk__op_object(op, dispose);
+
+    if (batch)
+        atomic_store(&batch->unclaimed, 0);
+    return batch;
+}
+
+ilk_job *ilk_op_job(ilk_op *op)
+{
+    ilk_batch *batch = ilk_op_batch(op);
+
+    return batch && batch->count ? &batch->jobs[0] : NULL;
+}
+
+/* ---- the verb ----------------------------------------------------------- */
 
 static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
                              ilk_error *err)
 {
-    ilk_status st;
+    ilk_status st = ilk__batch_enter(done, err);
 
-    if (!done)
-        return ILK_OK;
-    st = ilk__batch_enter(done, err);
     if (st)
         return st;
     if (done->client == queue->client && done->leased
@@ -60,16 +64,128 @@ static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
                      "done must be a batch that this handle reserved");
 }
 
-static ilk_status check_many(const ilk_queue *queue, int32_t max,
-                             int64_t lease_ms, const ilk_batch *done,
+static ilk_status check(const ilk__taking *self, ilk_error *err)
+{
+    const ilk__wanted *wanted = &self->wanted;
+    ilk_status st = ILK_OK;
+
+    if (wanted->lease_ms) /* else for good */
+        st = ilk__check_lease(wanted->lease_ms, err);
+    if (st == ILK_OK && (wanted->max < 1 || wanted->max > ILK_QUEUE_BATCH_MAX))
+        st = ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
+                       ILK_QUEUE_BATCH_MAX, (int)wanted->max);
+    if (st == ILK_OK && self->done)
+        st = check_done(ilk__queue_of(&self->verb), self->done, err);
+    return st;
+}
+
+static ilk_status say_done(ilk__taking *self)
+{
+    ilk__batch_ref(self->done);
+    self->wanted.endings = &self->endings;
+    return ilk__endings_add_open(&self->endings, self->done, ILK__ENDING_DONE,
+                                 self->verb.err);
+}
+
+void ilk__queue_begin_take(ilk__verb *verb)
+{
+    ilk__taking *self = (ilk__taking *)verb;
+    ilk_status st;
+
+    if (!ilk__queue_begin(verb, 0))
+        return;
+    st = check(self, verb->err);
+    if (st)
+        self->done = NULL; /* not referred to yet */
+    else if (self->done)
+        st = say_done(self);
+    if (st)
+        ilk__queue_end_take(self, st);
+    else
+        ilk__queue_take(self);
+}
+
+static ilk_status run(ilk_batch **out, ilk__taking *self, ilk_error *err)
+{
+    ilk_status st = ilk__queue_run(&self->verb, ilk__queue_begin_take, err);
+
+    *out = self->verb.result.object;
+    return st;
+}
+
+static ilk_status start(ilk_op **out, ilk__taking *self, ilk_error *err)
+{
+    self->started = 1;
+    return ilk__queue_start(out, &self->verb, sizeof *self,
+                            ilk__queue_begin_take, err);
+}
+
+static ilk_status first_job(ilk_job **out, ilk__taking *self, ilk_error *err)
+{
+    ilk_batch *batch;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    st = run(&batch, self, err);
+    *out = batch ? &batch->jobs[0] : NULL; /* with the batch's own reference */
+    return st;
+}
+
+/* ---- one, for good ------------------------------------------------------ */
+
+static ilk__taking popping(ilk_queue *queue, int64_t timeout_ms)
+{
+    const ilk__wanted wanted = {.max = 1, .timeout_ms = timeout_ms};
+
+    return ilk__queue_taking(queue, &wanted);
+}
+
+ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue, int64_t timeout_ms,
+                         ilk_error *err)
+{
+    ilk__taking self = popping(queue, timeout_ms);
+
+    return first_job(out, &self, err);
+}
+
+ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
+                               int64_t timeout_ms, ilk_error *err)
+{
+    ilk__taking self = popping(queue, timeout_ms);
+
+    return start(out, &self, err);
+}
+
+/* ---- under a lease ------------------------------------------------------ */
+
+static ilk__taking reserving(ilk_queue *queue, int32_t max, int64_t timeout_ms,
+                             int64_t lease_ms)
+{
+    const ilk__wanted wanted = {.max = max,
+                                .lease_ms =
+                                    lease_ms ? lease_ms : ILK__LEASE_DEFAULT_MS,
+                                .timeout_ms = timeout_ms};
+
+    return ilk__queue_taking(queue, &wanted);
+}
+
+ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
+                             int64_t timeout_ms, int64_t lease_ms,
                              ilk_error *err)
 {
-    ilk_status st = ilk__check_lease(lease_ms, err);
+    ilk__taking self = reserving(queue, 1, timeout_ms, lease_ms);
 
-    if (st == ILK_OK && (max < 1 || max > ILK_QUEUE_BATCH_MAX))
-        st = ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
-                       ILK_QUEUE_BATCH_MAX, (int)max);
-    return st ? st : check_done(queue, done, err);
+    return first_job(out, &self, err);
+}
+
+ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
+                                   int64_t timeout_ms, int64_t lease_ms,
+                                   ilk_error *err)
+{
+    ilk__taking self = reserving(queue, 1, timeout_ms, lease_ms);
+
+    return start(out, &self, err);
 }
 
 ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
@@ -77,28 +193,26 @@ ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
                                   int64_t lease_ms, ilk_batch *done,
                                   ilk_error *err)
 {
-    ilk__endings endings = {0};
-    ilk__wanted wanted = {.max = max,
-                          .lease_ms =
-                              lease_ms ? lease_ms : ILK__LEASE_DEFAULT_MS,
-                          .timeout_ms = timeout_ms,
-                          .endings = done ? &endings : NULL};
-    ilk_status st;
+    ilk__taking self = reserving(queue, max, timeout_ms, lease_ms);
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    *out = NULL;
-    st = ilk__queue_enter(queue, 0, err);
-    if (st == ILK_OK)
-        st = check_many(queue, max, wanted.lease_ms, done, err);
-    if (st == ILK_OK && done)
-        st = ilk__endings_add_open(&endings, done, ILK__ENDING_DONE, err);
-    if (st == ILK_OK)
-        st = ilk__queue_take(out, queue, &wanted, err);
-    ilk__endings_doubt(&endings);
-    ilk__endings_unheard(&endings); /* none, if the question was answered */
-    return st;
+    self.done = done;
+    return run(out, &self, err);
 }
+
+ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
+                                        int32_t max, int64_t timeout_ms,
+                                        int64_t lease_ms, ilk_batch *done,
+                                        ilk_error *err)
+{
+    ilk__taking self = reserving(queue, max, timeout_ms, lease_ms);
+
+    self.done = done;
+    return start(out, &self, err);
+}
+
+/* ---- ending waits ------------------------------------------------------- */
 
 ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
 {

@@ -1,36 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_wait.c -- the threads that take from a queue, each with its place. */
+/* queue_wait.c -- the verbs that take from a queue, each with its place. */
 #include "alloc.h"
 #include "clock.h"
 #include "queue.h"
-#include "run.h"
 
 /* What a wait for messages that are taken for good counts as. */
 enum { GOOD_MS = ILK__LEASE_DEFAULT_MS };
 
-/* ---- one for each thread ------------------------------------------------ */
+/* ---- one for each verb -------------------------------------------------- */
 
 static int same_wish(const ilk__wanted *a, const ilk__wanted *b)
 {
     return a->max == b->max && a->lease_ms == b->lease_ms;
 }
 
-/* This thread's place in line, or a take that is free. */
-static ilk__take *find(ilk_queue *queue)
+static void add_free(ilk__take **list, ilk__take *take)
 {
-    ilk__take *idle = NULL;
+    take->next_free = *list;
+    *list = take;
+}
 
-    for (ilk__take *take = queue->takes; take; take = take->next) {
-        if (take->busy)
+/* The place in line that this thread kept, or NULL. Places that were given up
+ * meanwhile are idle. */
+static ilk__take *find_parked(ilk_queue *queue)
+{
+    ilk__take **link = &queue->parked, *take;
+
+    while ((take = *link)) {
+        int mine = pthread_equal(take->thread, pthread_self());
+
+        if (!mine && take->waiter.watch) {
+            link = &take->next_free;
             continue;
-        if (take->parked && pthread_equal(take->thread, pthread_self()))
-            return take;
-        if (!take->parked || !take->waiter.watch) {
-            take->parked = 0;
-            idle = take;
         }
+        *link = take->next_free;
+        if (mine)
+            return take;
+        take->parked = 0;
+        add_free(&queue->idle, take);
     }
-    return idle;
+    return NULL;
+}
+
+static ilk__take *find(ilk_queue *queue, int started)
+{
+    ilk__take *take = started ? NULL : find_parked(queue);
+
+    if (take)
+        return take;
+    take = queue->idle;
+    if (take)
+        queue->idle = take->next_free;
+    return take;
 }
 
 static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
@@ -58,15 +79,16 @@ static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
 
 /* A place that was kept for another question, or without what is to be said
  * now, is given up. */
-static ilk_status check_out(ilk__take **out, ilk_queue *queue,
-                            const ilk__wanted *wanted, ilk_error *err)
+static ilk_status check_out(ilk__taking *self)
 {
+    ilk_queue *queue = ilk__queue_of(&self->verb);
+    const ilk__wanted *wanted = &self->wanted;
     ilk__desk *desk = queue->client->desk;
     ilk__take *take;
     int says = wanted->endings && wanted->endings->count;
 
     ilk__desk_lock(desk);
-    take = find(queue);
+    take = find(queue, self->started);
     if (take) {
         take->busy = 1;
         take->stood = take->parked && take->waiter.watch;
@@ -76,18 +98,20 @@ static ilk_status check_out(ilk__take **out, ilk_queue *queue,
         && (says || wanted->timeout_ms == 0
             || !same_wish(&take->wanted, wanted)))
         ilk__waiter_cancel(&take->waiter);
-    *out = take;
-    return take ? ILK_OK : add(out, queue, err);
+    self->take = take;
+    return take ? ILK_OK : add(&self->take, queue, self->verb.err);
 }
 
 static void check_in(ilk__take *take, ilk_status st)
 {
-    ilk__desk *desk = take->queue->client->desk;
+    ilk_queue *queue = take->queue;
+    ilk__desk *desk = queue->client->desk;
 
     ilk__desk_lock(desk);
     take->busy = 0;
     take->parked = st == ILK_EINTR && take->waiter.watch;
     take->thread = pthread_self();
+    add_free(take->parked ? &queue->parked : &queue->idle, take);
     ilk__desk_unlock(desk);
 }
 
@@ -98,7 +122,7 @@ void ilk__queue_drop_takes(ilk_queue *queue)
                && queue->era == queue->client->era;
     ilk__take *take = queue->takes, *next;
 
-    queue->takes = NULL;
+    queue->takes = queue->parked = queue->idle = NULL;
     for (; take; take = next) {
         next = take->next;
         if (ours)
@@ -109,73 +133,105 @@ void ilk__queue_drop_takes(ilk_queue *queue)
 
 /* ---- the verb ----------------------------------------------------------- */
 
-static ilk_status run(ilk__take *take, ilk_error *err)
-{
-    ilk_client *client = take->queue->client;
-    const ilk__wanted *wanted = &take->wanted;
-    int once = wanted->timeout_ms == 0, for_good = wanted->lease_ms == 0;
-    int64_t deadline = ilk__deadline(once ? client->opts.connect_timeout_ms
-                                                + client->opts.reply_timeout_ms
-                                          : wanted->timeout_ms);
-    ilk_status st;
-    ilk__op op;
-
-    take->waiter.lease_ms = for_good ? GOOD_MS : wanted->lease_ms;
-    take->waiter.once = once;
-    ilk__op_init(&op, for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op,
-                 take, deadline, err);
-    st = ilk__run(client, &op, &take->waiter.parker);
-    ilk__op_free(&op);
-    if (st && take->unknown)
-        st = ilk__fail(err, ILK_EUNKNOWN,
-                       "no answer: a message may be gone with it");
-    return st;
-}
-
 /* What a late answer brought is on its way back already. */
-static ilk_status keep(ilk_batch **out, ilk__take *take, ilk_error *err)
+static ilk_status keep(ilk__taking *self)
 {
+    ilk__take *take = self->take;
     const ilk__waiter *waiter = &take->waiter;
     const ilk_queue *queue = take->queue;
+    int64_t lease_ms = take->wanted.lease_ms;
+    ilk_batch *batch = take->got;
     ilk_status st = ILK_OK;
 
-    *out = take->got;
-    take->got = NULL;
-    if (take->wanted.lease_ms)
-        st = ilk__batch_hold(*out, ilk__waiter_token(waiter), waiter->began,
-                             waiter->granted_ms,
-                             (queue->opts.flags & ILK_QUEUE_RENEW) != 0, err);
-    if (st) {
-        ilk_batch_free(*out);
-        *out = NULL;
+    if (lease_ms)
+        st = ilk__batch_hold(
+            batch, ilk__waiter_token(waiter), waiter->began, waiter->granted_ms,
+            (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->verb.err);
+    if (st)
         return st;
-    }
-    if (take->wanted.lease_ms)
-        (*out)->lease_ms = take->wanted.lease_ms;
+    if (lease_ms)
+        batch->lease_ms = lease_ms;
+    atomic_store(&batch->unclaimed, self->started && lease_ms);
+    ilk__queue_answer(&self->verb, batch);
+    take->got = NULL;
     return ILK_OK;
 }
 
-ilk_status ilk__queue_take(ilk_batch **out, ilk_queue *queue,
-                           const ilk__wanted *wanted, ilk_error *err)
+void ilk__queue_end_take(ilk__taking *self, ilk_status status)
 {
+    ilk__endings_doubt(&self->endings);
+    ilk__endings_unheard(&self->endings); /* none, if it was answered */
+    ilk_batch_free(self->done);
+    ilk__queue_end(&self->verb, status);
+}
+
+/* What was started and has answered so keeps its place until give_up(). */
+static void taken(ilk__verb *verb, ilk_status status)
+{
+    ilk__taking *self = (ilk__taking *)verb;
+    ilk__take *take = self->take;
+
+    if (status && take->unknown)
+        status = ilk__fail(verb->err, ILK_EUNKNOWN,
+                           "no answer: a message may be gone with it");
+    if (status == ILK_OK)
+        status = keep(self);
+    ilk_batch_free(take->got);
+    take->got = NULL;
+    self->kept = self->started && status == ILK_EINTR;
+    if (self->kept) {
+        ilk__verb_end(verb, status);
+        return;
+    }
+    check_in(take, status);
+    ilk__queue_end_take(self, status);
+}
+
+static void give_up(ilk__verb *verb)
+{
+    ilk__taking *self = (ilk__taking *)verb;
+
+    ilk__waiter_cancel(&self->take->waiter);
+    if (!self->kept)
+        return; /* it will hear of that */
+    check_in(self->take, ILK_ECANCELLED);
+    ilk__queue_end_take(self, ILK_ECANCELLED);
+}
+
+void ilk__queue_take(ilk__taking *self)
+{
+    ilk_queue *queue = ilk__queue_of(&self->verb);
+    const ilk_client_opts *opts = &queue->client->opts;
+    const ilk__wanted *wanted = &self->wanted;
+    int once = wanted->timeout_ms == 0, for_good = wanted->lease_ms == 0;
+    int64_t deadline =
+        ilk__deadline(once ? opts->connect_timeout_ms + opts->reply_timeout_ms
+                           : wanted->timeout_ms);
     uint32_t cancels = atomic_load(&queue->cancels);
     ilk__take *take;
     ilk_status st = ILK_OK;
 
     if (queue->opts.flags & ILK_QUEUE_RENEW && wanted->lease_ms)
-        st = ilk__keeper_start(queue->client->keeper, err);
+        st = ilk__keeper_start(queue->client->keeper, self->verb.err);
     if (st == ILK_OK)
-        st = check_out(&take, queue, wanted, err);
-    if (st)
-        return st;
+        st = check_out(self);
+    if (st) {
+        ilk__queue_end_take(self, st);
+        return;
+    }
+    take = self->take;
     take->wanted = *wanted;
     take->told = take->unknown = 0;
     take->cancels = cancels;
-    st = run(take, err);
-    if (st == ILK_OK)
-        st = keep(out, take, err);
-    ilk_batch_free(take->got);
-    take->got = NULL;
-    check_in(take, st);
-    return st;
+    take->waiter.lease_ms = for_good ? GOOD_MS : wanted->lease_ms;
+    take->waiter.once = once;
+    ilk__verb_wait(&self->verb,
+                   for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op, take,
+                   &take->waiter.parker, deadline, taken);
+}
+
+ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted)
+{
+    return (ilk__taking){.verb = {.handle = queue, .give_up = give_up},
+                         .wanted = *wanted};
 }

@@ -60,7 +60,7 @@ static ilk_status get_wait(ilk_signal *const *signals, size_t count,
 }
 
 /* Nobody is inside a verb: what is left is a listener, or a parked wait. */
-static void give_up(ilk_signal *signal)
+static void give_up_idle(ilk_signal *signal)
 {
     ilk__listen_end(&signal->listener);
     if (signal->wait) {
@@ -69,9 +69,25 @@ static void give_up(ilk_signal *signal)
     }
 }
 
-static void give_up_verb(ilk__verb *verb)
+static void end_wait(ilk_signal *signal)
 {
-    give_up(((ilk__signal_verb *)verb)->own);
+    int32_t idle = 0;
+
+    if (atomic_compare_exchange_strong(&signal->busy, &idle, 1)) {
+        give_up_idle(signal);
+        atomic_store(&signal->busy, 0);
+        return;
+    }
+    ilk__listen_cancel(&signal->listener);
+    pthread_mutex_lock(&signal->gate);
+    if (signal->wait)
+        ilk__waiter_cancel(&signal->wait->waiter);
+    pthread_mutex_unlock(&signal->gate);
+}
+
+static void give_up(ilk__verb *verb)
+{
+    end_wait(((ilk__signal_verb *)verb)->own);
 }
 
 void ilk__signal_came(ilk__signal_verb *self, ilk_status status)
@@ -123,7 +139,7 @@ static void begin_wait(ilk__verb *verb)
 static ilk__signal_verb wait_for(ilk_signal *const *signals, size_t count,
                                  int wants_all, int64_t timeout_ms)
 {
-    return (ilk__signal_verb){.verb.give_up = give_up_verb,
+    return (ilk__signal_verb){.verb.give_up = give_up,
                               .own = signals[0],
                               .signals = signals,
                               .count = count,
@@ -158,10 +174,8 @@ static ilk_status start_wait(ilk_op **out, ilk_signal *const *signals,
     ilk__signal_verb self;
     ilk_status st = check_set(signals, count, err);
 
-    if (out)
-        *out = NULL;
     if (st)
-        return st;
+        return ilk__op_none(out, st);
     self = wait_for(signals, count, wants_all, timeout_ms);
     return ilk__signal_start(out, &self.verb, sizeof self, self.own, begin_wait,
                              err);
@@ -235,7 +249,7 @@ ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err)
 ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
                                    ilk_error *err)
 {
-    ilk__signal_verb self = {.verb.give_up = give_up_verb, .own = signal};
+    ilk__signal_verb self = {.verb.give_up = give_up, .own = signal};
 
     return ilk__signal_start(out, &self.verb, sizeof self, signal, begin_listen,
                              err);
@@ -245,23 +259,12 @@ ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
 
 ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err)
 {
-    int32_t idle = 0;
     ilk_status st;
 
     if (!signal)
         return ilk__fail(err, ILK_EINVAL, "signal must not be NULL");
     st = ilk__client_enter(signal->client, err);
-    if (st || signal->era != signal->client->era)
-        return st;
-    if (atomic_compare_exchange_strong(&signal->busy, &idle, 1)) {
-        give_up(signal);
-        atomic_store(&signal->busy, 0);
-        return ILK_OK;
-    }
-    ilk__listen_cancel(&signal->listener);
-    pthread_mutex_lock(&signal->gate);
-    if (signal->wait)
-        ilk__waiter_cancel(&signal->wait->waiter);
-    pthread_mutex_unlock(&signal->gate);
-    return ILK_OK;
+    if (st == ILK_OK && signal->era == signal->client->era)
+        end_wait(signal);
+    return st;
 }

@@ -207,10 +207,8 @@ ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
                              ilk_signal *signal, ilk__verb_begin *begin,
                              ilk_error *err)
 {
-    if (out)
-        *out = NULL;
     if (!signal)
-        return no_signal(err);
+        return ilk__op_none(out, no_signal(err));
     verb->handle = signal;
     return ilk__verb_start(out, verb, size, signal->client, begin, err);
 }

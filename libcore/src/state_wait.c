@@ -178,12 +178,9 @@ ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
                             const char *noun, ilk__verb_begin *begin,
                             ilk_error *err)
 {
-    if (out)
-        *out = NULL;
     if (!self->state)
-        return no_handle(noun, err);
+        return ilk__op_none(out, no_handle(noun, err));
     self->verb.handle = self->state;
-    self->started = 1;
     return ilk__verb_start(out, &self->verb, size, self->state->client, begin,
                            err);
 }

@@ -64,7 +64,6 @@ typedef struct ilk__state_verb {
     ilk__verb verb; /* first */
     ilk__state *state;
     int64_t timeout_ms; /* of a wait */
-    int started;        /* nobody's thread sleeps in it */
 } ilk__state_verb;
 
 /*

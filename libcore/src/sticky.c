@@ -147,11 +147,8 @@ ilk_status ilk_sticky_wait_change_start(ilk_op **out, ilk_sticky *sticky,
     awaiting self = wait_for(sticky, generation, timeout_ms);
     ilk_status st = check_generation(generation, err);
 
-    if (st) {
-        if (out)
-            *out = NULL;
-        return st;
-    }
+    if (st)
+        return ilk__op_none(out, st);
     return ilk__state_start(out, &self.of, sizeof self, "sticky", begin_wait,
                             err);
 }

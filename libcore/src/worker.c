@@ -205,18 +205,18 @@ static void hear(ilk_worker *worker)
 
 static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
 {
-    ilk__wanted wanted = {.max = worker->opts.batch,
-                          .lease_ms = worker->opts.lease_ms,
-                          .timeout_ms = timeout_ms,
-                          .endings = &worker->endings,
-                          .stop = &worker->stopped};
-    ilk_batch *batch = NULL;
-    ilk_status st = ilk__queue_take(&batch, worker->queue, &wanted, err);
+    const ilk__wanted wanted = {.max = worker->opts.batch,
+                                .lease_ms = worker->opts.lease_ms,
+                                .timeout_ms = timeout_ms,
+                                .endings = &worker->endings,
+                                .stop = &worker->stopped};
+    ilk__taking taking = ilk__queue_taking(worker->queue, &wanted);
+    ilk_status st = ilk__queue_run(&taking.verb, ilk__queue_begin_take, err);
 
     hear(worker);
     if (st)
         return st;
-    worker->batch = batch;
+    worker->batch = taking.verb.result.object;
     worker->next = 0;
     return ILK_OK;
 }
@@ -262,6 +262,29 @@ static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
     return st;
 }
 
+typedef struct finishing {
+    ilk__verb verb;
+    ilk__saying saying;
+} finishing;
+
+static void say(ilk__verb *verb)
+{
+    finishing *self = (finishing *)verb;
+
+    ilk__endings_say(verb, &self->saying, 0, ilk__verb_end);
+}
+
+static ilk_status say_all(ilk_worker *worker, ilk_error *err)
+{
+    const ilk_queue *queue = worker->queue;
+    finishing self = {.saying = {.endings = &worker->endings,
+                                 .shelf = worker->batch->shelf,
+                                 .keys = queue->keys,
+                                 .key_count = queue->line.key_count}};
+
+    return ilk__verb_run(&self.verb, queue->client, say, err);
+}
+
 ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
 {
     static const char reason[] = "no answer from the worker";
@@ -274,9 +297,7 @@ ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
     if (st || !worker->batch)
         return st;
     if (worker->endings.count)
-        st = ilk__endings_send(&worker->endings, worker->queue->client,
-                               worker->batch->shelf, worker->queue->keys,
-                               worker->queue->line.key_count, 0, err);
+        st = say_all(worker, err);
     hear(worker);
     return st;
 }

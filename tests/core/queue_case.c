@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_case.c -- what the tests of queues share. */
 #include "queue_case.h"
+#include "started.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,4 +116,31 @@ void await_consumers(const char *name, int n)
     snprintf(expected, sizeof expected, "%d", n);
     assert_int_equal(0, fixture_await(&fx, expected, (int)patience(5000),
                                       "ZCARD ilk:queue:wait:{%s}", name));
+}
+
+ilk_op *start_reserve(ilk_queue *queue, int64_t timeout_ms)
+{
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_start(&op, queue, timeout_ms, 0, &err));
+    return op;
+}
+
+void turn_until_waiting(int n)
+{
+    char expected[16];
+
+    snprintf(expected, sizeof expected, "%d", n);
+    turn_until(client, expected, "ZCARD ilk:queue:wait:{mail}");
+}
+
+ilk_job *job_of(ilk_op *op)
+{
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    assert_status(ILK_OK, ilk_batch_job(&job, ilk_op_batch(op), 0, &err));
+    return job;
 }

@@ -26,4 +26,13 @@ void assert_data(const ilk_job *job, const char *text);
 /* Until so many consumers wait for the queue of this name. */
 void await_consumers(const char *name, int n);
 
+/* ---- started ------------------------------------------------------------ */
+
+/* Must start. */
+ilk_op *start_reserve(ilk_queue *queue, int64_t timeout_ms);
+/* Turn the client's loop until so many wait for the queue "mail". */
+void turn_until_waiting(int n);
+/* The message it got, to be kept. */
+ilk_job *job_of(ilk_op *op);
+
 #endif

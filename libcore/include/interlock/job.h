@@ -28,6 +28,29 @@ typedef struct ilk_job ilk_job;
 typedef struct ilk_batch ilk_batch;
 
 /**
+ * The message that a started reserve or pop has got, the first of several.
+ *
+ * @param op  the operation
+ * @return the message; NULL while it is under way, when it failed, and for
+ *         an operation that answers something else
+ * Ownership: the operation's, with which it is freed; ilk_batch_job() of
+ * ilk_op_batch() makes one that stays. Threads: any thread. Blocks: no.
+ * Since: 0.1
+ */
+ILK_API ilk_job *ilk_op_job(ilk_op *op);
+
+/**
+ * The messages that a started reserve, pop or peek has got.
+ *
+ * @param op  the operation
+ * @return the batch; NULL while it is under way, when it failed, and for an
+ *         operation that answers something else
+ * Ownership: the operation's, with which it is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_batch *ilk_op_batch(ilk_op *op);
+
+/**
  * The message itself.
  *
  * @param job           the message
@@ -140,6 +163,19 @@ ILK_API ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue,
 ILK_API ilk_status ilk_job_ack(ilk_job *job, ilk_error *err);
 
 /**
+ * Start ilk_job_ack().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param job       a message that was reserved; may be freed meanwhile
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_ack_start(ilk_op **out, ilk_job *job,
+                                     ilk_error *err);
+
+/**
  * Give it back: it is the next to be delivered, or delivered later; dead if
  * that was the last of its attempts.
  *
@@ -150,6 +186,20 @@ ILK_API ilk_status ilk_job_ack(ilk_job *job, ilk_error *err);
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_job_nack(ilk_job *job, int64_t delay_ms, ilk_error *err);
+
+/**
+ * Start ilk_job_nack().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param job       a message that was reserved; may be freed meanwhile
+ * @param delay_ms  0, or deliver it no earlier; at most 1 year
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_nack_start(ilk_op **out, ilk_job *job,
+                                      int64_t delay_ms, ilk_error *err);
 
 /**
  * Put it among the dead, whatever its attempts.
@@ -165,6 +215,22 @@ ILK_API ilk_status ilk_job_bury(ilk_job *job, const void *reason,
                                 size_t reason_len, ilk_error *err);
 
 /**
+ * Start ilk_job_bury().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param job         a message that was reserved; may be freed meanwhile
+ * @param reason      why, for who looks at it; copied; may be NULL
+ * @param reason_len  its bytes; what is above 1000 is cut
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_bury_start(ilk_op **out, ilk_job *job,
+                                      const void *reason, size_t reason_len,
+                                      ilk_error *err);
+
+/**
  * Set the lease left, of this and all that were taken with it, counted from
  * now.
  *
@@ -177,6 +243,20 @@ ILK_API ilk_status ilk_job_bury(ilk_job *job, const void *reason,
  */
 ILK_API ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms,
                                   ilk_error *err);
+
+/**
+ * Start ilk_job_extend().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param job       a message that was reserved; may be freed meanwhile
+ * @param lease_ms  the lease; 0 for that of the reservation
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job,
+                                        int64_t lease_ms, ilk_error *err);
 
 /**
  * Free the message. One that is not finished is delivered again when its
@@ -220,6 +300,19 @@ ILK_API ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err);
+
+/**
+ * Start ilk_batch_ack().
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param batch     messages that were reserved; may be freed meanwhile
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: one thread at a time.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch,
+                                       ilk_error *err);
 
 /**
  * How many of them had gone to somebody else when they were to be finished.

@@ -25,9 +25,6 @@ extern "C" {
 #endif
 #endif
 
-/** What lay in a queue at one moment. */
-typedef struct ilk_queue_info ilk_queue_info;
-
 /** Limits of a queue. */
 enum {
     ILK_QUEUE_DATA_MAX = 1024 * 1024, /**< bytes of a message */
@@ -45,13 +42,6 @@ typedef enum ilk_queue_order {
 enum {
     ILK_QUEUE_RENEW = 1 /**< renew the lease of what was taken until it is
                              finished or its handle freed */
-};
-
-/** Where in a queue: may be added up where a call says so. */
-enum {
-    ILK_QUEUE_READY = 1,   /**< to be taken now */
-    ILK_QUEUE_DELAYED = 2, /**< to be taken later */
-    ILK_QUEUE_DEAD = 4     /**< not to be delivered any more */
 };
 
 /** Options of a queue. Zero means the default everywhere. */
@@ -155,6 +145,24 @@ ILK_API ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue,
                                   const ilk_push_opts *opts, ilk_error *err);
 
 /**
+ * Start ilk_queue_push(); ilk_op_number() tells the message's number.
+ *
+ * @param[out] out  the operation, to be freed; NULL when the call fails
+ * @param queue     a handle for one queue
+ * @param data      any bytes, copied; may be NULL when data_len is 0
+ * @param data_len  their number, at most the handle's data_max
+ * @param opts      may be NULL for the defaults
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_push_start(ilk_op **out, ilk_queue *queue,
+                                        const void *data, size_t data_len,
+                                        const ilk_push_opts *opts,
+                                        ilk_error *err);
+
+/**
  * Put several messages into the queue: all or none, in one step, in order.
  *
  * @param[out] out_id  the first message's number, the others follow it; may
@@ -175,6 +183,27 @@ ILK_API ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
                                        ilk_error *err);
 
 /**
+ * Start ilk_queue_push_many(); ilk_op_number() tells the first's number.
+ *
+ * @param[out] out   the operation, to be freed; NULL when the call fails
+ * @param queue      a handle for one queue
+ * @param data       count pointers to messages, which are copied
+ * @param data_lens  count lengths in bytes
+ * @param count      1 to ILK_QUEUE_BATCH_MAX
+ * @param opts       for all of them; may be NULL for the defaults
+ * @param[out] err   may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
+                                             const void *const *data,
+                                             const size_t *data_lens,
+                                             size_t count,
+                                             const ilk_push_opts *opts,
+                                             ilk_error *err);
+
+/**
  * Take the next message for good: it is not delivered again, whatever
  * becomes of this process. At most once; reserve what must not get lost.
  *
@@ -191,6 +220,21 @@ ILK_API ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
  */
 ILK_API ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue,
                                  int64_t timeout_ms, ilk_error *err);
+
+/**
+ * Start ilk_queue_pop(); ilk_op_job() tells the message. What is freed while
+ * the server is being asked may take a message along.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param queue       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
+                                       int64_t timeout_ms, ilk_error *err);
 
 /**
  * Take the next message, waiting up to timeout_ms for one.
@@ -220,6 +264,24 @@ ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
                                      ilk_error *err);
 
 /**
+ * Start ilk_queue_reserve(); ilk_op_job() tells the message. Any number may
+ * wait on one handle. An operation that is freed before it was asked for its
+ * message gives it back at once, as if it had never been delivered.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param queue       the handle
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param lease_ms    how long it is ours; 0 for 30000, at most 1 year
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
+                                           int64_t timeout_ms, int64_t lease_ms,
+                                           ilk_error *err);
+
+/**
  * Take up to max messages of one queue under one lease, and in the same
  * round trip acknowledge those that were taken before.
  *
@@ -244,7 +306,30 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
                                           ilk_error *err);
 
 /**
- * End the waits of this handle, in whichever threads they are.
+ * Start ilk_queue_reserve_many(); ilk_op_batch() tells the messages. Freed
+ * before it was asked for them, it gives them back as a started reserve does.
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param queue       the handle
+ * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
+ * @param lease_ms    how long they are ours; 0 for 30000, at most 1 year
+ * @param done        a batch of the same handle, which may be freed
+ *                    meanwhile; or NULL
+ * @param[out] err    may be NULL
+ * @return ILK_OK when it was started; else what failed at once
+ * Ownership: the caller frees *out; `done` stays the caller's.
+ * Threads: any thread; one at a time for `done`. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
+                                                int32_t max, int64_t timeout_ms,
+                                                int64_t lease_ms,
+                                                ilk_batch *done,
+                                                ilk_error *err);
+
+/**
+ * End the waits of this handle, in whichever threads they are, and those
+ * that were started.
  *
  * @param queue     the handle
  * @param[out] err  may be NULL
@@ -264,116 +349,8 @@ ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
 ILK_API ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err);
 
 /**
- * How many messages could be taken now.
- *
- * @param[out] out_count  their number
- * @param queue           a handle for one queue
- * @param[out] err        may be NULL
- * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
- * Threads: any thread. Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue,
-                                  ilk_error *err);
-
-/**
- * Look at messages without taking them.
- *
- * @param[out] out  the messages, all finished, to be freed; NULL when the
- *                  call fails
- * @param queue     a handle for one queue
- * @param where     ILK_QUEUE_READY, ILK_QUEUE_DELAYED or ILK_QUEUE_DEAD
- * @param from      how many to pass over: of the next to be taken, of those
- *                  that are due first, of the oldest dead
- * @param max       1 to ILK_QUEUE_BATCH_MAX
- * @param[out] err  may be NULL
- * @return ILK_OK, also for none; ILK_EINVAL; ILK_ETYPE and the others
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue,
-                                  int32_t where, int64_t from, int32_t max,
-                                  ilk_error *err);
-
-/**
- * Throw messages away. Those that are taken stay with who took them.
- *
- * @param[out] out_count  how many; may be NULL
- * @param queue           a handle for one queue
- * @param where           sum of ILK_QUEUE_READY, _DELAYED and _DEAD
- * @param[out] err        may be NULL
- * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
- * Threads: any thread. Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue,
-                                   int32_t where, ilk_error *err);
-
-/**
- * Put dead messages back, behind all others, with their attempts forgotten.
- *
- * @param[out] out_count  how many; may be NULL
- * @param queue           a handle for one queue
- * @param id              this one; 0 for the oldest max
- * @param max             0 or more; 0 for all; not looked at with an id
- * @param[out] err        may be NULL
- * @return ILK_OK, also for none; ILK_EINVAL; ILK_ETYPE and the others
- * Threads: any thread. Blocks: one round trip for each ILK_QUEUE_BATCH_MAX.
- * Since: 0.1
- */
-ILK_API ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue,
-                                     int64_t id, int64_t max, ilk_error *err);
-
-/**
- * Look at the queue: what lies where, and what became of all messages.
- *
- * @param[out] out  the finding, to be freed; NULL when the call fails
- * @param queue     a handle for one queue
- * @param[out] err  may be NULL
- * @return ILK_OK, also for a queue that nobody has used; ILK_EINVAL;
- *         ILK_ETYPE, ILK_ECONN and the others
- * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: one round trip. Since: 0.1
- */
-ILK_API ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
-                                     ilk_error *err);
-
-/** What ilk_queue_info_get() answers. */
-typedef enum ilk_queue_count {
-    ILK_QUEUE_N_READY = 0,     /**< messages to be taken now */
-    ILK_QUEUE_N_DELAYED = 1,   /**< to be taken later, or due and not moved */
-    ILK_QUEUE_N_TAKEN = 2,     /**< under a lease */
-    ILK_QUEUE_N_DEAD = 3,      /**< not to be delivered any more */
-    ILK_QUEUE_N_WAITING = 4,   /**< consumers that wait */
-    ILK_QUEUE_N_PUSHED = 5,    /**< messages ever pushed */
-    ILK_QUEUE_N_FINISHED = 6,  /**< acknowledged or popped */
-    ILK_QUEUE_N_EXPIRED = 7,   /**< deliveries whose lease ran out */
-    ILK_QUEUE_N_RETURNED = 8,  /**< deliveries given back */
-    ILK_QUEUE_N_BURIED = 9,    /**< messages that became dead */
-    ILK_QUEUE_N_PURGED = 10,   /**< messages thrown away */
-    ILK_QUEUE_N_ORDER = 11,    /**< an ilk_queue_order; -1 when never used */
-    ILK_QUEUE_N_OLDEST_MS = 12 /**< how long the next has lain there */
-} ilk_queue_count;
-
-/**
- * One number of a finding.
- *
- * @param info   the finding
- * @param count  an ilk_queue_count
- * @return the number; 0 for NULL and for a count that is none
- * Threads: immutable. Blocks: no. Since: 0.1
- */
-ILK_API int64_t ilk_queue_info_get(const ilk_queue_info *info, int32_t count);
-
-/**
- * Free a finding.
- *
- * @param info  may be NULL
- * Threads: any thread, once. Blocks: no. Since: 0.1
- */
-ILK_API void ilk_queue_info_free(ilk_queue_info *info);
-
-/**
  * Free the handle. What was taken stays valid, and is delivered again when
- * its lease runs out.
+ * its lease runs out. What was started and is under way ends.
  *
  * @param queue  may be NULL; no thread may be in a call on it
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

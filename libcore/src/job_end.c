@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* job_end.c -- what becomes of messages that were reserved. */
+#include "clock.h"
+#include "ending.h"
+#include "loop.h"
+
+static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
+                        ilk_error *err)
+{
+    ilk_status st = ilk__batch_enter(batch, err);
+
+    if (st)
+        return st;
+    if (!batch->leased)
+        return ilk__fail(err, ILK_ENOTOWNER,
+                         job ? "the message was not reserved"
+                             : "these messages were not reserved");
+    if (job && atomic_load(&job->state) != ILK__JOB_OPEN)
+        return ilk__fail(err, ILK_ENOTOWNER, "the message is finished already");
+    return ILK_OK;
+}
+
+/* ---- finishing ---------------------------------------------------------- */
+
+typedef struct finishing {
+    ilk__verb verb;
+    ilk_batch *batch; /* referred to while it is under way */
+    ilk_job *job;     /* NULL: all that are open */
+    ilk__ending_verb what;
+    int64_t delay_ms;
+    const void *reason; /* the caller's, until it has begun */
+    size_t reason_len;
+    ilk__endings endings;
+    ilk__saying saying;
+} finishing;
+
+static ilk_status check(const finishing *self, ilk_error *err)
+{
+    ilk_status st = enter(self->batch, self->job, err);
+
+    if (st == ILK_OK)
+        st = ilk__check_delay(self->delay_ms, err);
+    if (st == ILK_OK && !self->reason && self->reason_len)
+        st = ilk__fail(err, ILK_EINVAL, "reason must not be NULL");
+    return st;
+}
+
+static ilk_status add(finishing *self, ilk_error *err)
+{
+    ilk_job *job = self->job;
+
+    if (!job)
+        return ilk__endings_add_open(&self->endings, self->batch, self->what,
+                                     err);
+    return ilk__endings_add(&self->endings, self->batch, self->what, job->place,
+                            job->place, self->delay_ms, self->reason,
+                            self->reason_len, err);
+}
+
+static void end(finishing *self, ilk_status status)
+{
+    ilk__endings_doubt(&self->endings);
+    ilk__endings_unheard(&self->endings); /* none, if it was answered */
+    ilk_batch_free(self->batch);
+    ilk__verb_end(&self->verb, status);
+}
+
+static void answered(ilk__verb *verb, ilk_status status)
+{
+    end((finishing *)verb, status);
+}
+
+static void begin(ilk__verb *verb)
+{
+    finishing *self = (finishing *)verb;
+    const ilk__shelf *shelf = self->batch->shelf;
+    ilk_status st = check(self, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    ilk__batch_ref(self->batch);
+    self->endings.alone = 1;
+    st = add(self, verb->err);
+    if (st) {
+        ilk__endings_unheard(&self->endings); /* nor in doubt */
+        end(self, st);
+    } else if (!self->endings.count) {
+        end(self, ILK_OK);
+    } else {
+        self->saying = (ilk__saying){.endings = &self->endings,
+                                     .shelf = shelf,
+                                     .keys = shelf->keys,
+                                     .key_count = ILK__SHELF_KEYS};
+        ilk__endings_say(verb, &self->saying, self->what == ILK__ENDING_DONE,
+                         answered);
+    }
+}
+
+static ilk_status run(finishing *self, const char *noun, ilk_error *err)
+{
+    if (!self->batch)
+        return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
+    return ilk__verb_run(&self->verb, self->batch->client, begin, err);
+}
+
+static ilk_status start(ilk_op **out, finishing *self, const char *noun,
+                        ilk_error *err)
+{
+    if (!self->batch)
+        return ilk__op_none(
+            out, ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun));
+    return ilk__verb_start(out, &self->verb, sizeof *self, self->batch->client,
+                           begin, err);
+}
+
+/* ---- one of them -------------------------------------------------------- */
+
+static finishing one(ilk_job *job, ilk__ending_verb what)
+{
+    return (finishing){
+        .batch = job ? job->batch : NULL, .job = job, .what = what};
+}
+
+static finishing nacking(ilk_job *job, int64_t delay_ms)
+{
+    static const char reason[] = "given back too often";
+    finishing self = one(job, ILK__ENDING_FAILED);
+
+    self.delay_ms = delay_ms;
+    self.reason = reason;
+    self.reason_len = sizeof reason - 1;
+    return self;
+}
+
+static finishing burying(ilk_job *job, const void *reason, size_t reason_len)
+{
+    finishing self = one(job, ILK__ENDING_DEAD);
+
+    self.reason = reason;
+    self.reason_len = reason_len;
+    return self;
+}
+
+ilk_status ilk_job_ack(ilk_job *job, ilk_error *err)
+{
+    finishing self = one(job, ILK__ENDING_DONE);
+
+    return run(&self, "job", err);
+}
+
+ilk_status ilk_job_ack_start(ilk_op **out, ilk_job *job, ilk_error *err)
+{
+    finishing self = one(job, ILK__ENDING_DONE);
+
+    return start(out, &self, "job", err);
+}
+
+ilk_status ilk_job_nack(ilk_job *job, int64_t delay_ms, ilk_error *err)
+{
+    finishing self = nacking(job, delay_ms);
+
+    return run(&self, "job", err);
+}
+
+ilk_status ilk_job_nack_start(ilk_op **out, ilk_job *job, int64_t delay_ms,
+                              ilk_error *err)
+{
+    finishing self = nacking(job, delay_ms);
+
+    return start(out, &self, "job", err);
+}
+
+ilk_status ilk_job_bury(ilk_job *job, const void *reason, size_t reason_len,
+                        ilk_error *err)
+{
+    finishing self = burying(job, reason, reason_len);
+
+    return run(&self, "job", err);
+}
+
+ilk_status ilk_job_bury_start(ilk_op **out, ilk_job *job, const void *reason,
+                              size_t reason_len, ilk_error *err)
+{
+    finishing self = burying(job, reason, reason_len);
+
+    return start(out, &self, "job", err);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err)
+{
+    finishing self = {.batch = batch, .what = ILK__ENDING_DONE};
+
+    return run(&self, "batch", err);
+}
+
+ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
+{
+    finishing self = {.batch = batch, .what = ILK__ENDING_DONE};
+
+    return start(out, &self, "batch", err);
+}
+
+/* ---- more time ---------------------------------------------------------- */
+
+typedef struct extending {
+    ilk__verb verb;
+    ilk_job *job; /* its batch is referred to while this is under way */
+    int64_t lease_ms, asked_at;
+    ilk__extension extension;
+} extending;
+
+static void extended(ilk__verb *verb, ilk_status status)
+{
+    const extending *self = (extending *)verb;
+    ilk_batch *batch = self->job->batch;
+
+    if (status == ILK_OK)
+        ilk__lease_prolong(&batch->lease, self->asked_at,
+                           self->extension.ttl_ms);
+    else if (status == ILK_ELOST)
+        ilk__lease_lose(&batch->lease);
+    ilk_batch_free(batch);
+    ilk__verb_end(verb, status);
+}
+
+static void begin_extend(ilk__verb *verb)
+{
+    extending *self = (extending *)verb;
+    ilk_batch *batch = self->job->batch;
+    ilk_status st = enter(batch, self->job, verb->err);
+
+    if (st == ILK_OK && self->lease_ms == 0)
+        self->lease_ms = batch->lease_ms;
+    if (st == ILK_OK)
+        st = ilk__check_lease(self->lease_ms, verb->err);
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    ilk__batch_ref(batch);
+    self->asked_at = ilk__now_ms();
+    ilk__lease_extension(&batch->lease, &self->extension, self->lease_ms);
+    ilk__verb_ask(verb, batch->lease.kind->extend, &self->extension,
+                  ilk__verb_patience(verb), extended);
+}
+
+ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
+{
+    extending self = {.job = job, .lease_ms = lease_ms};
+
+    return job ? ilk__verb_run(&self.verb, job->batch->client, begin_extend,
+                               err)
+               : ilk__fail(err, ILK_EINVAL, "job must not be NULL");
+}
+
+ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
+                                ilk_error *err)
+{
+    extending self = {.job = job, .lease_ms = lease_ms};
+
+    return job ? ilk__verb_start(out, &self.verb, sizeof self,
+                                 job->batch->client, begin_extend, err)
+               : ilk__op_none(
+                   out, ilk__fail(err, ILK_EINVAL, "job must not be NULL"));
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_clear.c -- clearing up: throwing away, putting back the dead. */
+#include "alloc.h"
+#include "queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COPIES_MS = 60 * 1000 };
+
+/* Answers a number: of messages, also when it fails half-way. */
+typedef struct clearing {
+    ilk__verb verb;
+    int64_t count; /* of one question */
+    int32_t where; /* purge */
+    /* requeue */
+    int64_t id, most;
+    int64_t left;                         /* how many more at most */
+    ilk__bytes keys[ILK__SHELF_KEYS + 1]; /* the shelf's, then a once key */
+    char id_text[24];
+} clearing;
+
+static ilk__act counted(ilk__op *op, const ilk__reply *reply)
+{
+    clearing *self = op->subject;
+
+    self->count = ilk__script_int(reply, 0);
+    return ilk__op_done(op, ILK_OK);
+}
+
+static ilk_status run(int64_t *out_count, clearing *self,
+                      ilk__verb_begin *begin, ilk_error *err)
+{
+    ilk_status st = ilk__queue_run(&self->verb, begin, err);
+
+    if (out_count)
+        *out_count = self->verb.result.number;
+    return st;
+}
+
+/* ---- throwing away ------------------------------------------------------ */
+
+static void ask_purge(ilk__op *op)
+{
+    const clearing *self = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script,
+                      ilk__queue_of(&self->verb)->keys, ILK__SHELF_KEYS);
+    ilk__command_add_int(&op->command, self->where);
+}
+
+static const ilk__op_type queue_purge = {.name = "queue_purge",
+                                         .script = ILK__SCRIPT_QUEUE_PURGE,
+                                         .ask = ask_purge,
+                                         .reply = counted};
+
+static void purged(ilk__verb *verb, ilk_status status)
+{
+    verb->result.number = ((clearing *)verb)->count;
+    ilk__queue_end(verb, status);
+}
+
+static void begin_purge(ilk__verb *verb)
+{
+    const int32_t all = ILK_QUEUE_READY | ILK_QUEUE_DELAYED | ILK_QUEUE_DEAD;
+    int32_t where = ((clearing *)verb)->where;
+
+    if (where < 1 || where > all)
+        ilk__verb_fail(verb, ILK_EINVAL, "where must be 1 to %d, got %d",
+                       (int)all, (int)where);
+    else if (ilk__queue_begin(verb, 1))
+        ilk__verb_ask(verb, &queue_purge, verb, ilk__verb_patience(verb),
+                      purged);
+}
+
+ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
+                           ilk_error *err)
+{
+    clearing self = {.verb = {.handle = queue}, .where = where};
+
+    return run(out_count, &self, begin_purge, err);
+}
+
+ilk_status ilk_queue_purge_start(ilk_op **out, ilk_queue *queue, int32_t where,
+                                 ilk_error *err)
+{
+    clearing self = {.verb = {.handle = queue}, .where = where};
+
+    return ilk__queue_start(out, &self.verb, sizeof self, begin_purge, err);
+}
+
+/* ---- putting back ------------------------------------------------------- */
+
+static int64_t batch_of(const clearing *self)
+{
+    return self->left < ILK_QUEUE_BATCH_MAX ? self->left : ILK_QUEUE_BATCH_MAX;
+}
+
+static void ask_requeue(ilk__op *op)
+{
+    const clearing *self = op->subject;
+
+    ilk__script_begin(&op->command, op->type->script, self->keys,
+                      ILK__SHELF_KEYS + 1);
+    ilk__command_add_str(&op->command, self->id_text);
+    ilk__command_add_int(&op->command, batch_of(self));
+    ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
+    ilk__command_add_int(&op->command, COPIES_MS);
+}
+
+static const ilk__op_type queue_requeue = {.name = "queue_requeue",
+                                           .script = ILK__SCRIPT_QUEUE_REQUEUE,
+                                           .ask = ask_requeue,
+                                           .reply = counted};
+
+static void requeued(ilk__verb *verb, ilk_status status);
+
+/* Up to a batch of them, under a request id of its own. */
+static void requeue_some(clearing *self)
+{
+    ilk__verb *verb = &self->verb;
+    const ilk_queue *queue = ilk__queue_of(verb);
+    char token[ILK__TOKEN_LEN + 1];
+    ilk_status st = ilk__token(token, ILK__TOKEN_LEN, verb->err);
+
+    if (st == ILK_OK)
+        st =
+            ilk__shelf_once_key(&self->keys[ILK__SHELF_KEYS], queue->shelves[0],
+                                token, strlen(token), verb->err);
+    self->count = 0;
+    if (st)
+        ilk__queue_end(verb, st);
+    else
+        ilk__verb_ask(verb, &queue_requeue, self, ilk__verb_patience(verb),
+                      requeued);
+}
+
+static void requeued(ilk__verb *verb, ilk_status status)
+{
+    clearing *self = (clearing *)verb;
+
+    ilk__free(self->keys[ILK__SHELF_KEYS].data);
+    verb->result.number += self->count;
+    self->left -= self->count;
+    if (status == ILK_OK && self->left > 0
+        && self->count == ILK_QUEUE_BATCH_MAX)
+        requeue_some(self);
+    else
+        ilk__queue_end(verb, status);
+}
+
+static void begin_requeue(ilk__verb *verb)
+{
+    clearing *self = (clearing *)verb;
+    int64_t id = self->id, most = self->most;
+
+    if (!ilk__queue_begin(verb, 1))
+        return;
+    if (id < 0 || most < 0) {
+        ilk__queue_end(verb, ilk__fail(verb->err, ILK_EINVAL,
+                                       "%s must not be negative, got %lld",
+                                       id < 0 ? "id" : "max",
+                                       (long long)(id < 0 ? id : most)));
+        return;
+    }
+    memcpy(self->keys, ilk__queue_of(verb)->keys,
+           ILK__SHELF_KEYS * sizeof *self->keys);
+    self->left = most ? most : INT64_MAX;
+    if (id) {
+        snprintf(self->id_text, sizeof self->id_text, "%" PRId64, id);
+        self->left = 1;
+    }
+    requeue_some(self);
+}
+
+ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
+                             int64_t max, ilk_error *err)
+{
+    clearing self = {.verb = {.handle = queue}, .id = id, .most = max};
+
+    return run(out_count, &self, begin_requeue, err);
+}
+
+ilk_status ilk_queue_requeue_start(ilk_op **out, ilk_queue *queue, int64_t id,
+                                   int64_t max, ilk_error *err)
+{
+    clearing self = {.verb = {.handle = queue}, .id = id, .most = max};
+
+    return ilk__queue_start(out, &self.verb, sizeof self, begin_requeue, err);
+}

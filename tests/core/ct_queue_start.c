@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_queue_start.c -- taking and putting that is started. */
+#include "queue_case.h"
+#include "started.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MANY = 500 };
+
+/* ---- putting ------------------------------------------------------------ */
+
+static void push_copies_what_it_is_given(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    char text[] = "first", once[] = "id-1";
+    ilk_op *op = NULL, *again = NULL;
+    ilk_push_opts opts;
+    int64_t id;
+
+    (void)state;
+    ilk_push_opts_init(&opts, sizeof opts);
+    opts.once = once;
+    opts.once_len = 4;
+    assert_status(ILK_OK,
+                  ilk_queue_push_start(&op, queue, text, 5, &opts, &err));
+    memset(text, '?', 5);
+    assert_status(ILK_OK,
+                  ilk_queue_push_start(&again, queue, "x", 1, &opts, &err));
+    memset(once, '?', 4);
+    assert_int_equal(0, ilk_op_number(op)); /* not yet */
+    assert_ended(ILK_OK, client, op);
+    id = ilk_op_number(op);
+    assert_true(id > 0);
+    assert_null(ilk_op_batch(op));
+    ilk_op_free(op);
+    assert_ended(ILK_OK, client, again);
+    assert_int_equal(id, ilk_op_number(again));
+    ilk_op_free(again);
+
+    assert_next(queue, "first");
+    assert_empty(queue);
+    ilk_queue_free(queue);
+}
+
+static void several_are_pushed_in_order(void **state)
+{
+    const void *data[] = {"a", "", "ccc"};
+    const size_t lens[] = {1, 0, 3};
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_queue_push_many_start(&op, queue, data, lens, 3,
+                                                    NULL, &err));
+    data[0] = NULL;
+    assert_ends(ILK_OK, client, op);
+    assert_next(queue, "a");
+    assert_next(queue, "");
+    assert_next(queue, "ccc");
+    ilk_queue_free(queue);
+}
+
+static void what_is_wrong_is_said_at_once(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_op *op = (ilk_op *)&err;
+
+    (void)state;
+    assert_status(ILK_EINVAL,
+                  ilk_queue_push_start(NULL, queue, "a", 1, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_queue_push_start(&op, NULL, "a", 1, NULL, &err));
+    assert_string_equal("queue must not be NULL", err.msg);
+    assert_null(op);
+    assert_status(ILK_EINVAL,
+                  ilk_queue_push_start(&op, queue, NULL, 1, NULL, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve_start(&op, queue, 0, -5, &err));
+    assert_non_null(strstr(err.msg, "got -5"));
+    assert_status(ILK_EINVAL, ilk_queue_reserve_many_start(&op, queue, 0, 0, 0,
+                                                           NULL, &err));
+    assert_status(ILK_EINVAL, ilk_queue_peek_start(&op, queue, 3, 0, 1, &err));
+    assert_status(ILK_EINVAL, ilk_queue_purge_start(&op, queue, 8, &err));
+    assert_status(ILK_EINVAL, ilk_queue_requeue_start(&op, queue, -1, 0, &err));
+    assert_null(op);
+    ilk_queue_free(queue);
+}
+
+/* ---- taking ------------------------------------------------------------- */
+
+static void wait_gets_what_is_pushed(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_op *op = start_reserve(queue, -1);
+    ilk_job *job;
+
+    (void)state;
+    turn_until_waiting(1);
+    assert_under_way(client, op);
+    assert_null(ilk_op_job(op));
+    push(queue, "a");
+    assert_ended(ILK_OK, client, op);
+    assert_data(ilk_op_job(op), "a");
+    job = job_of(op);
+    ilk_op_free(op);
+
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_TAKEN)); /* it was asked */
+    assert_data(job, "a");
+    ack(job);
+    assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));
+    ilk_queue_free(queue);
+}
+
+static void try_and_wait_end_without_messages(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_op *once = start_reserve(queue, 0), *brief = start_reserve(queue, 200);
+
+    (void)state;
+    assert_ends(ILK_EBUSY, client, once);
+    assert_ends(ILK_ETIMEOUT, client, brief);
+    await_consumers("mail", 0);
+    ilk_queue_free(queue);
+}
+
+static void pop_takes_for_good(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_queue_pop_start(&op, queue, 5000, &err));
+    turn_until_waiting(1);
+    push(queue, "a");
+    assert_ended(ILK_OK, client, op);
+    assert_data(ilk_op_job(op), "a");
+    assert_status(ILK_ENOTOWNER, ilk_job_ack(ilk_op_job(op), &err));
+    ilk_op_free(op);
+    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_queue_free(queue);
+}
+
+static void batch_is_acknowledged_with_the_next(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_batch *done = NULL;
+    ilk_op *op = NULL;
+
+    (void)state;
+    push(queue, "a");
+    push(queue, "b");
+    push(queue, "c");
+    assert_status(ILK_OK,
+                  ilk_queue_reserve_many(&done, queue, 2, 0, 0, NULL, &err));
+    assert_status(
+        ILK_OK, ilk_queue_reserve_many_start(&op, queue, 2, 0, 0, done, &err));
+    ilk_batch_free(done); /* it goes on all the same */
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(1, ilk_batch_count(ilk_op_batch(op)));
+    assert_data(ilk_op_job(op), "c");
+    ilk_op_free(op);
+    assert_int_equal(2, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_queue_free(queue);
+}
+
+/* More than one wait of one thread on one handle: each has its own place. */
+static void many_wait_on_one_handle(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_op *ops[MANY];
+    char text[16];
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        ops[i] = start_reserve(queue, -1);
+    turn_until_waiting(MANY);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        push(queue, text);
+    }
+    for (int i = 0; i < MANY; i++) {
+        ilk_job *job;
+
+        assert_ended(ILK_OK, client, ops[i]);
+        job = job_of(ops[i]);
+        ilk_op_free(ops[i]);
+        ack(job);
+    }
+    assert_int_equal(MANY, count_of(queue, ILK_QUEUE_N_FINISHED));
+    await_consumers("mail", 0);
+    ilk_queue_free(queue);
+}
+
+static void place_of_a_thread_stays_that_of_its_calls(void **state)
+{
+    ilk_client_opts opts;
+    ilk_client *ticking = NULL;
+    ilk_queue *queue;
+    ilk_job *job = NULL;
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_CLIENT_TICK;
+    assert_status(ILK_OK, ilk_client_open(&ticking, fx.unix_url, &opts, &err));
+    queue = open_queue_at(ticking, "mail", ILK_QUEUE_FIFO, 0, 0);
+    assert_status(ILK_EINTR, ilk_queue_reserve(&job, queue, 9000, 0, &err));
+    await_consumers("mail", 1);
+    assert_status(ILK_OK, ilk_queue_reserve_start(&op, queue, -1, 0, &err));
+    turn_until(ticking, "2", "ZCARD ilk:queue:wait:{mail}");
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+    assert_ends(ILK_ECANCELLED, ticking, op);
+    await_consumers("mail", 1);
+    push(queue, "a");
+    assert_status(ILK_OK, ilk_queue_reserve(&job, queue, 9000, 0, &err));
+    ack(job);
+    ilk_queue_free(queue);
+    ilk_client_free(ticking);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(push_copies_what_it_is_given),
+        TEST(several_are_pushed_in_order),
+        TEST(what_is_wrong_is_said_at_once),
+        TEST(wait_gets_what_is_pushed),
+        TEST(try_and_wait_end_without_messages),
+        TEST(pop_takes_for_good),
+        TEST(batch_is_acknowledged_with_the_next),
+        TEST(many_wait_on_one_handle),
+        TEST(place_of_a_thread_stays_that_of_its_calls),
+    };
+
+    return cmocka_run_group_tests(tests, server_setup, server_teardown);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_signal_start.c -- waits for signals that are started in an event loop. */
+#include "signal_case.h"
+#include "started.h"
+#include "state_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ilk_op *start_wait(ilk_signal *signal, const char *name, const char *n,
+                          ilk_client *of)
+{
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    assert_status(ILK_OK, ilk_signal_wait_start(&op, signal, -1, &err));
+    turn_until(of, n, "ZCARD ilk:signal:wait:{%s}", name);
+    return op;
+}
+
+static void assert_brought_at(const char *expected, ilk_client *of, ilk_op *op,
+                              const char *file, int line)
+{
+    assert_ended_at(ILK_OK, of, op, file, line);
+    if (strcmp(heard(ilk_op_arrival(op)), expected) != 0) {
+        print_error("brought %s\n", heard(ilk_op_arrival(op)));
+        _fail(file, line);
+    }
+    ilk_op_free(op);
+}
+#define assert_brought(expected, of, op)                                       \
+    assert_brought_at(expected, of, op, __FILE__, __LINE__)
+
+static ilk_signal *open_pattern(ilk_client *of, const char *name)
+{
+    ilk_signal_opts opts;
+    ilk_signal *signal = NULL;
+    ilk_error err = {0};
+
+    ilk_signal_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_SIGNAL_PATTERN;
+    assert_status(
+        ILK_OK, ilk_signal_open(&signal, of, name, strlen(name), &opts, &err));
+    return signal;
+}
+
+/* ---- to the end --------------------------------------------------------- */
+
+static void a_wait_brings_its_signal(void **state)
+{
+    ilk_signal *a = open_signal(client, "go"), *b = open_signal(other, "go");
+    ilk_op *op = start_wait(a, "go", "1", client);
+
+    (void)state;
+    assert_null(ilk_op_arrival(op));
+    assert_under_way(client, op);
+
+    assert_int_equal(1, tell_one(b, "now"));
+
+    assert_brought("0 go=now;", client, op);
+    turn_until(client, "0", "ZCARD ilk:signal:wait:{go}");
+    ilk_signal_free(a);
+    ilk_signal_free(b);
+}
+
+static void a_wait_for_any_keeps_only_its_first_handle(void **state)
+{
+    ilk_signal *set[3] = {open_signal(client, "a"), open_signal(client, "b"),
+                          open_signal(client, "c")},
+               *first = set[0], *b = open_signal(other, "b");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_wait_any_start(&op, set, 3, -1, &err));
+    ilk_signal_free(set[1]);
+    ilk_signal_free(set[2]);
+    memset(set, 0, sizeof set);
+    turn_until(client, "1", "ZCARD ilk:signal:wait:{c}");
+
+    assert_int_equal(1, tell_all(b, "x"));
+
+    assert_brought("1 b=x;", client, op);
+    turn_until(client, "0", "ZCARD ilk:signal:wait:{a}");
+    turn_until(client, "0", "ZCARD ilk:signal:wait:{c}");
+    ilk_signal_free(first);
+    ilk_signal_free(b);
+}
+
+static void a_wait_for_all_brings_one_of_each(void **state)
+{
+    ilk_signal *set[2] = {open_signal(client, "p"), open_signal(client, "q")},
+               *p = open_signal(other, "p"), *q = open_signal(other, "q");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_wait_all_start(&op, set, 2, -1, &err));
+    turn_until(client, "1", "ZCARD ilk:signal:wait:{q}");
+    assert_int_equal(1, tell_one(q, "2"));
+    assert_under_way(client, op);
+    assert_int_equal(1, tell_one(p, "1"));
+
+    assert_brought("0 p=1;1 q=2;", client, op);
+    for (int i = 0; i < 2; i++)
+        ilk_signal_free(set[i]);
+    ilk_signal_free(p);
+    ilk_signal_free(q);
+}
+
+static void what_comes_after_listen_is_kept(void **state)
+{
+    ilk_signal *a = open_signal(client, "kept"),
+               *b = open_signal(other, "kept");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_ETIMEOUT, ilk_signal_wait_start(&op, a, 0, &err));
+    assert_null(op);
+    for (int i = 0; i < 2; i++) { /* the second finds it begun */
+        assert_status(ILK_OK, ilk_signal_listen_start(&op, a, &err));
+        assert_ends(ILK_OK, client, op);
+    }
+    assert_int_equal(1, tell_one(b, "early"));
+
+    assert_status(ILK_OK, ilk_signal_wait_start(&op, a, -1, &err));
+
+    assert_brought("0 kept=early;", client, op);
+    ilk_signal_free(a);
+    ilk_signal_free(b);
+}
+
+static void a_pattern_is_awaited(void **state)
+{
+    ilk_signal *jobs = open_pattern(client, "jobs.*"),
+               *red = open_signal(other, "jobs.red");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
+    turn_until(client, "1", "PUBSUB NUMPAT");
+    assert_int_equal(1, tell_all(red, "r"));
+    assert_brought("0 jobs.red=r;", client, op);
+    turn_until(client, "0", "PUBSUB NUMPAT");
+
+    assert_status(ILK_OK, ilk_signal_listen_start(&op, jobs, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_int_equal(1, tell_all(red, "s"));
+    assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
+    assert_brought("0 jobs.red=s;", client, op);
+    assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, 100, &err));
+    assert_ends(ILK_ETIMEOUT, client, op);
+    turn_until(client, "0", "PUBSUB NUMPAT");
+    ilk_signal_free(jobs);
+    ilk_signal_free(red);
+}
+
+static void signals_are_given_and_counted(void **state)
+{
+    ilk_client *own = open_client(); /* not connected yet: data are kept */
+    ilk_signal *a = open_signal(client, "give"), *b = open_signal(own, "give");
+    ilk_op *wait = start_wait(a, "give", "1", client), *op = NULL;
+    char *data = strdup("mine");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_inspect_start(&op, own, "give", 4, &err));
+    assert_ended(ILK_OK, own, op);
+    assert_int_equal(1, ilk_op_number(op));
+    assert_null(ilk_op_arrival(op)); /* of another kind */
+    ilk_op_free(op);
+
+    assert_status(ILK_OK, ilk_signal_notify_one_start(&op, b, data, 4, &err));
+    memset(data, '?', 4);
+    free(data);
+    assert_ended(ILK_OK, own, op);
+    assert_int_equal(1, ilk_op_number(op));
+    ilk_op_free(op);
+    assert_brought("0 give=mine;", client, wait);
+    assert_status(ILK_OK, ilk_signal_notify_all_start(&op, b, NULL, 0, &err));
+    assert_ended(ILK_OK, own, op);
+    assert_int_equal(0, ilk_op_number(op));
+    ilk_op_free(op);
+    ilk_signal_free(a);
+    ilk_signal_free(b);
+    ilk_client_free(own);
+}
+
+static void a_wait_outlives_the_server(void **state)
+{
+    ilk_signal *a = open_signal(client, "again"),
+               *b = open_signal(other, "again"),
+               *jobs = open_pattern(client, "again*");
+    ilk_op *op = start_wait(a, "again", "1", client), *all = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_wait_start(&all, jobs, -1, &err));
+    turn_until(client, "1", "PUBSUB NUMPAT");
+    assert_int_equal(0, fixture_kill(&fx));
+    assert_under_way(client, op);
+    assert_int_equal(0, fixture_restart(&fx));
+    turn_until(client, "1", "ZCARD ilk:signal:wait:{again}");
+    turn_until(client, "1", "PUBSUB NUMPAT");
+
+    assert_int_equal(2, tell_all(b, "back"));
+
+    assert_brought("0 again=back;", client, op);
+    assert_brought("0 again=back;", client, all);
+    ilk_signal_free(a);
+    ilk_signal_free(b);
+    ilk_signal_free(jobs);
+}
+
+/* ---- ended early -------------------------------------------------------- */
+
+/* In all ways; 0 when that was the last. */
+static int end_early(int way, ilk_op *op, ilk_signal *signal,
+                     ilk_status expected)
+{
+    ilk_error err = {0};
+
+    switch (way) {
+    case 0: assert_status(ILK_OK, ilk_op_cancel(op, &err)); break;
+    case 1: assert_status(ILK_OK, ilk_signal_cancel(signal, &err)); break;
+    case 2:
+        ilk_op_free(op);
+        op = NULL;
+        break;
+    default: ilk_signal_free(signal); expected = ILK_ECANCELLED;
+    }
+    if (op)
+        assert_ends(expected, client, op);
+    if (way < 3)
+        ilk_signal_free(signal);
+    return way < 3;
+}
+
+static void a_wait_that_ends_early_leaves_nothing_behind(void **state)
+{
+    int more = 1;
+
+    (void)state;
+    for (int way = 0; more; way++) {
+        ilk_signal *a = open_signal(client, "early");
+        ilk_op *op = start_wait(a, "early", "1", client);
+
+        more = end_early(way, op, a, ILK_ECANCELLED);
+
+        turn_until(client, "0", "ZCARD ilk:signal:wait:{early}");
+    }
+}
+
+static void a_pattern_that_ends_early_is_not_listened_to(void **state)
+{
+    ilk_error err = {0};
+    int more = 1;
+
+    (void)state;
+    for (int way = 0; more; way++) {
+        ilk_signal *jobs = open_pattern(client, "early.*");
+        ilk_op *op = NULL;
+
+        assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
+        turn_until(client, "1", "PUBSUB NUMPAT");
+        more = end_early(way, op, jobs, ILK_ECANCELLED);
+
+        turn_until(client, "0", "PUBSUB NUMPAT");
+    }
+}
+
+/* It was reached, and ends before anybody has looked. Who asks to leave hears
+ * that it was on its way. */
+static void a_signal_on_its_way_goes_to_the_next(void **state)
+{
+    ilk_signal *b = open_signal(other, "next"),
+               *giver = open_signal(other, "next");
+    int more = 1;
+
+    (void)state;
+    for (int way = 0; more; way++) {
+        ilk_signal *a = open_signal(client, "next");
+        ilk_op *op = start_wait(a, "next", "1", client),
+               *second = start_wait(b, "next", "2", other);
+
+        assert_int_equal(1, tell_one(giver, "for one"));
+        more = end_early(way, op, a, ILK_OK);
+
+        assert_brought("0 next=for one;", other, second);
+    }
+    ilk_signal_free(b);
+    ilk_signal_free(giver);
+}
+
+static void what_nobody_has_seen_goes_to_the_next(void **state)
+{
+    ilk_signal *a = open_signal(client, "seen"),
+               *b = open_signal(other, "seen"),
+               *giver = open_signal(other, "seen");
+    ilk_op *op = start_wait(a, "seen", "1", client),
+           *second = start_wait(b, "seen", "2", other);
+
+    (void)state;
+    assert_int_equal(1, tell_one(giver, "once"));
+    assert_ends(ILK_OK, client, op); /* freed, not looked at */
+    assert_brought("0 seen=once;", other, second);
+
+    op = start_wait(a, "seen", "1", client);
+    second = start_wait(b, "seen", "2", other);
+    assert_int_equal(1, tell_one(giver, "twice"));
+    assert_brought("0 seen=twice;", client, op);
+    assert_under_way(other, second);
+    ilk_op_free(second);
+    ilk_signal_free(a);
+    ilk_signal_free(b);
+    ilk_signal_free(giver);
+}
+
+static void a_closed_client_ends_its_waits(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_signal *a = open_signal(own, "closed"),
+               *jobs = open_pattern(own, "closed.*");
+    ilk_op *op = start_wait(a, "closed", "1", own), *all = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_signal_wait_start(&all, jobs, -1, &err));
+    turn_until(own, "1", "PUBSUB NUMPAT");
+    assert_status(ILK_OK, ilk_client_close(own, &err));
+
+    assert_ends(ILK_ECLOSED, own, op);
+    assert_ends(ILK_ECLOSED, own, all);
+    ilk_signal_free(a);
+    ilk_signal_free(jobs);
+    ilk_client_free(own);
+}
+
+static void what_cannot_be_is_refused_at_once(void **state)
+{
+    ilk_signal *jobs = open_pattern(client, "no.*");
+    ilk_error err = {0};
+    ilk_op *op = (ilk_op *)&err;
+
+    (void)state;
+    assert_status(ILK_EINVAL, ilk_signal_wait_start(&op, NULL, -1, &err));
+    assert_null(op);
+    assert_status(ILK_EINVAL,
+                  ilk_signal_wait_any_start(&op, NULL, 1, -1, &err));
+    assert_string_equal("signals must not be NULL", err.msg);
+    assert_status(ILK_EINVAL, ilk_signal_listen_start(&op, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_signal_notify_one_start(&op, NULL, "", 0, &err));
+    assert_string_equal("signal must not be NULL", err.msg);
+    assert_status(ILK_EINVAL,
+                  ilk_signal_notify_all_start(&op, jobs, "", 0, &err));
+    assert_string_equal("a pattern can be listened to, not signalled", err.msg);
+    assert_null(op);
+    ilk_signal_free(jobs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_brings_its_signal),
+        cmocka_unit_test(a_wait_for_any_keeps_only_its_first_handle),
+        cmocka_unit_test(a_wait_for_all_brings_one_of_each),
+        cmocka_unit_test(what_comes_after_listen_is_kept),
+        cmocka_unit_test(a_pattern_is_awaited),
+        cmocka_unit_test(signals_are_given_and_counted),
+        cmocka_unit_test(a_wait_that_ends_early_leaves_nothing_behind),
+        cmocka_unit_test(a_pattern_that_ends_early_is_not_listened_to),
+        cmocka_unit_test(a_signal_on_its_way_goes_to_the_next),
+        cmocka_unit_test(what_nobody_has_seen_goes_to_the_next),
+        cmocka_unit_test(a_closed_client_ends_its_waits),
+        cmocka_unit_test(what_cannot_be_is_refused_at_once),
+        cmocka_unit_test(a_wait_outlives_the_server),
+    };
+
+    return cmocka_run_group_tests(tests, state_setup, state_teardown);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ct_state_verbs.c -- what can be started of events, latches and barriers
+ * besides their waits, and what is special about the barrier's.
+ */
+#include "started.h"
+#include "state_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the barrier's wait ------------------------------------------------- */
+
+static void each_party_is_told_its_index(void **state)
+{
+    ilk_barrier *parties[3];
+    ilk_error err = {0};
+    ilk_op *ops[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        parties[i] = open_barrier(client, "index", 3);
+        assert_status(ILK_OK,
+                      ilk_barrier_wait_start(&ops[i], parties[i], -1, &err));
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ended(ILK_OK, client, ops[i]);
+        assert_int_equal(i, ilk_op_number(ops[i]));
+        ilk_op_free(ops[i]);
+        ilk_barrier_free(parties[i]);
+    }
+}
+
+/* Decided in the server: whom the others saw arrive has arrived. */
+static void a_cancelled_party_of_a_full_round_has_arrived(void **state)
+{
+    ilk_barrier *ours = open_barrier(client, "full", 2),
+                *theirs = open_barrier(other, "full", 2);
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+    int64_t index = -1;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_barrier_wait_start(&op, ours, -1, &err));
+    turn_until(client, "1", "ZCARD ilk:barrier:wait:{full}");
+    assert_status(ILK_OK, ilk_barrier_wait(theirs, 0, &index, &err));
+    assert_int_equal(1, index);
+
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(0, ilk_op_number(op));
+    ilk_op_free(op);
+    ilk_barrier_free(ours);
+    ilk_barrier_free(theirs);
+}
+
+static void a_cancelled_party_breaks_the_round(void **state)
+{
+    waiting w = {.barrier = open_barrier(other, "broken", 3),
+                 .timeout_ms = 20000};
+    ilk_barrier *ours = open_barrier(client, "broken", 3);
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    start_waiting(&w);
+    await_line("barrier", "broken", 1);
+    assert_status(ILK_OK, ilk_barrier_wait_start(&op, ours, -1, &err));
+    turn_until(client, "2", "ZCARD ilk:barrier:wait:{broken}");
+
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+
+    assert_ends(ILK_ECANCELLED, client, op);
+    assert_waited(ILK_EBROKEN, &w);
+    assert_int_equal(0, fixture_int(&fx, "ZCARD ilk:barrier:wait:{broken}"));
+    ilk_barrier_free(ours);
+    ilk_barrier_free(w.barrier);
+}
+
+static void a_barrier_is_read_and_reset(void **state)
+{
+    ilk_barrier *waits = open_barrier(client, "read", 3),
+                *asks = open_barrier(client, "read", 3);
+    ilk_error err = {0};
+    ilk_op *wait = NULL, *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_barrier_wait_start(&wait, waits, -1, &err));
+    turn_until(client, "1", "ZCARD ilk:barrier:wait:{read}");
+    assert_status(ILK_OK, ilk_barrier_waiting_start(&op, asks, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(1, ilk_op_number(op));
+    assert_int_equal(0, ilk_op_barrier_parties(op)); /* of another kind */
+    ilk_op_free(op);
+    assert_status(ILK_OK,
+                  ilk_barrier_inspect_start(&op, client, "read", 4, &err));
+    assert_int_equal(0, ilk_op_barrier_waiting(op)); /* it is under way */
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(3, ilk_op_barrier_parties(op));
+    assert_int_equal(1, ilk_op_barrier_waiting(op));
+    assert_int_equal(0, ilk_op_latch_left(op)); /* of another kind */
+    ilk_op_free(op);
+
+    assert_status(ILK_OK, ilk_barrier_reset_start(&op, asks, &err));
+
+    assert_ends(ILK_OK, client, op);
+    assert_ends(ILK_EBROKEN, client, wait);
+    ilk_barrier_free(waits);
+    ilk_barrier_free(asks);
+}
+
+/* ---- the latch ---------------------------------------------------------- */
+
+static void a_latch_is_counted_and_reset(void **state)
+{
+    ilk_latch *a = open_latch(client, "n", 5), *b = open_latch(other, "n", 5);
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+    int64_t left = -1;
+
+    (void)state;
+    assert_status(ILK_EINVAL, ilk_latch_count_down_start(&op, a, 0, &err));
+    assert_null(op);
+    assert_string_equal("n must be 1 to 1000000000, got 0", err.msg);
+    assert_status(ILK_OK, ilk_latch_count_down_start(&op, a, 2, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(3, ilk_op_number(op));
+    ilk_op_free(op);
+    assert_status(ILK_OK, ilk_latch_count_start(&op, a, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(3, ilk_op_number(op));
+    ilk_op_free(op);
+    assert_status(ILK_OK, ilk_latch_inspect_start(&op, client, "n", 1, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(5, ilk_op_latch_count(op));
+    assert_int_equal(3, ilk_op_latch_left(op));
+    ilk_op_free(op);
+
+    assert_status(ILK_OK, ilk_latch_reset_start(&op, a, &err));
+
+    assert_ends(ILK_OK, client, op);
+    assert_status(ILK_OK, ilk_latch_count(b, &left, &err));
+    assert_int_equal(5, left);
+    ilk_latch_free(a);
+    ilk_latch_free(b);
+}
+
+static void a_failure_is_told_by_the_operation(void **state)
+{
+    ilk_latch *a = open_latch(other, "differs", 3),
+              *b = open_latch(client, "differs", 4);
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
+    assert_status(ILK_OK, ilk_latch_wait_start(&op, b, -1, &err));
+    assert_ended(ILK_EDIFFERS, client, op);
+    assert_int_equal(ILK_EDIFFERS, ilk_op_status(op, &err));
+    assert_string_equal("the latch counts down from 3, not 4", err.msg);
+    ilk_op_free(op);
+    assert_status(ILK_EINVAL,
+                  ilk_latch_inspect_start(&op, client, "", 0, &err));
+    assert_null(op);
+    ilk_latch_free(a);
+    ilk_latch_free(b);
+}
+
+/* ---- the event ---------------------------------------------------------- */
+
+static void an_event_is_set_cleared_and_read(void **state)
+{
+    ilk_sticky *a = open_sticky(client, "event"),
+               *b = open_sticky(client, "event");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+    int64_t generation;
+    size_t len;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_sticky_set_start(&op, a, "one", 3, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_int_equal(1, ilk_sticky_is_set(a));
+    assert_string_equal("one", ilk_sticky_data(a, &len));
+    generation = ilk_sticky_generation(a);
+    assert_status(ILK_OK, ilk_sticky_read_start(&op, b, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_string_equal("one", ilk_sticky_data(b, &len));
+    assert_int_equal(generation, ilk_sticky_generation(b));
+
+    assert_status(ILK_OK,
+                  ilk_sticky_wait_change_start(&op, b, generation, -1, &err));
+    turn_until(client, "1", "ZCARD ilk:sticky:wait:{event}");
+    assert_status(ILK_OK, ilk_sticky_clear(a, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_int_equal(0, ilk_sticky_is_set(b));
+    assert_status(ILK_OK, ilk_sticky_clear_start(&op, b, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_int_equal(ilk_sticky_generation(a), ilk_sticky_generation(b));
+    assert_status(ILK_EINVAL,
+                  ilk_sticky_wait_change_start(&op, b, -2, -1, &err));
+    assert_null(op);
+    ilk_sticky_free(a);
+    ilk_sticky_free(b);
+}
+
+/* Nothing is sent before the client is connected; the data may go before. */
+static void the_data_are_the_callers_again_at_once(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_sticky *a = open_sticky(own, "copied"),
+               *b = open_sticky(other, "copied");
+    char *data = strdup("mine");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_sticky_set_start(&op, a, data, 4, &err));
+    memset(data, '?', 4);
+    free(data);
+
+    assert_ends(ILK_OK, own, op);
+    assert_status(ILK_OK, ilk_sticky_read(b, &err));
+    assert_string_equal("mine", ilk_sticky_data(b, NULL));
+    assert_string_equal("mine", ilk_sticky_data(a, NULL));
+    ilk_sticky_free(a);
+    ilk_sticky_free(b);
+    ilk_client_free(own);
+}
+
+/* The handle, and with it what it is to see, goes with the question open. */
+static void a_handle_goes_while_it_asks(void **state)
+{
+    ilk_error err = {0};
+
+    (void)state;
+    for (int turns = 0; turns < 4; turns++) {
+        ilk_client *own = open_client();
+        ilk_sticky *a = open_sticky(own, "gone");
+        ilk_latch *latch = open_latch(own, "gone", 9);
+        ilk_op *set = NULL, *count = NULL, *look = NULL;
+
+        assert_status(ILK_OK, ilk_sticky_set_start(&set, a, "x", 1, &err));
+        assert_status(ILK_OK,
+                      ilk_latch_count_down_start(&count, latch, 1, &err));
+        assert_status(ILK_OK,
+                      ilk_latch_inspect_start(&look, own, "gone", 4, &err));
+        for (int i = 0; i < turns; i++)
+            (void)turn(own, 1);
+        ilk_sticky_free(a);
+        ilk_latch_free(latch);
+        assert_int_not_equal(ILK_EAGAIN, ilk_op_status(set, &err));
+        assert_int_not_equal(ILK_EAGAIN, ilk_op_status(count, &err));
+        ilk_op_free(look);
+        ilk_op_free(count);
+        ilk_op_free(set);
+        ilk_client_free(own);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_party_is_told_its_index),
+        cmocka_unit_test(a_cancelled_party_of_a_full_round_has_arrived),
+        cmocka_unit_test(a_cancelled_party_breaks_the_round),
+        cmocka_unit_test(a_barrier_is_read_and_reset),
+        cmocka_unit_test(a_latch_is_counted_and_reset),
+        cmocka_unit_test(a_failure_is_told_by_the_operation),
+        cmocka_unit_test(an_event_is_set_cleared_and_read),
+        cmocka_unit_test(the_data_are_the_callers_again_at_once),
+        cmocka_unit_test(a_handle_goes_while_it_asks),
+    };
+
+    return cmocka_run_group_tests(tests, state_setup, state_teardown);
+}
