@@ -65,16 +65,32 @@ static void take(ilk__acquiring *self)
                         self->ttl_ms, taken_in_line);
 }
 
+/* When the answer to a release that was not waited for has told only now that
+ * the hold before was lost, nothing is taken. */
+static void give_back(ilk__hold *hold)
+{
+    ilk__desk *desk = hold->client->desk;
+
+    ilk__desk_lock(desk);
+    ilk__give_back(desk, &hold->line, "", 0, hold->lease.token);
+    ilk__desk_unlock(desk);
+    ilk__lease_end(&hold->lease);
+}
+
 /* Told once the handle is free: who hears of it may be another thread. */
 static void keep(ilk__acquiring *self)
 {
     ilk__hold *hold = self->hold;
     ilk_event_kind told = (ilk_event_kind)hold->kind->taken_event;
     int64_t id = hold->id;
+    ilk_status st = ilk__hold_told_lost(hold, self->verb.err);
 
-    ilk__hold_keep(hold, self->ttl_ms);
-    ilk__hold_end(hold, &self->verb, ILK_OK);
-    if (told)
+    if (st)
+        give_back(hold);
+    else
+        ilk__hold_keep(hold, self->ttl_ms);
+    ilk__hold_end(hold, &self->verb, st);
+    if (st == ILK_OK && told)
         ilk__events_push(&self->verb.client->desk->events, told, id, ILK_OK);
 }
 
