@@ -208,6 +208,7 @@ static void cancel_leaves_the_line(void **state)
     assert_status(ILK_OK, ilk_op_cancel(op, &err));
     assert_ends(ILK_ECANCELLED, client, op);
     assert_nothing_left("cancelled");
+    ilk_semaphore_free(waits);
 
     start_wait("by_handle");
     assert_status(ILK_OK, ilk_semaphore_cancel(waits, &err));
