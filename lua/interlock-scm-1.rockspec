@@ -45,6 +45,7 @@ build = {
       ["interlock.lock"] = "lua/interlock/lock.lua",
       ["interlock.lock_many"] = "lua/interlock/lock_many.lua",
       ["interlock.named"] = "lua/interlock/named.lua",
+      ["interlock.op"] = "lua/interlock/op.lua",
       ["interlock.options"] = "lua/interlock/options.lua",
       ["interlock.queue"] = "lua/interlock/queue.lua",
       ["interlock.raw"] = "lua/interlock/raw.lua",

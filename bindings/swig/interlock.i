@@ -61,6 +61,7 @@ ILK_HANDLE(ilk_leader)
 ILK_HANDLE(ilk_observer)
 ILK_HANDLE(ilk_info)
 ILK_HANDLE(ilk_list)
+ILK_HANDLE(ilk_op)
 ILK_HANDLE(ilk_semaphore)
 ILK_HANDLE(ilk_signal)
 ILK_HANDLE(ilk_arrival)
@@ -101,6 +102,14 @@ ILK_RECORD(ilk_push_opts)
 ILK_RECORD(ilk_worker_opts)
 
 %include "interlock.h"
+
+/* An operation ends when the program wants it; its userdata is not used after. */
+%inline %{
+static void ilk_lua_op_close(ilk_op *DISOWN)
+{
+    ilk_op_free(DISOWN);
+}
+%}
 
 /* Lua has no clock that a loop with a deadline could use. */
 %inline %{

@@ -218,8 +218,7 @@ void ilk__loop_kick(ilk__loop *loop)
         return;
     if (!link->up)
         run_link(loop);
-    /* Else an answer will bring a turn, if there is who waits for one. */
-    if (loop->errands.count <= 1 || !loop->running.first)
+    if (loop->errands.count <= 1) /* else an answer will bring a turn */
         ilk__link_flush(link);
     if (!link->up || loop->errands.count <= 1)
         prepare(loop);

@@ -299,7 +299,8 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 }
 
 /* Nobody will take what has just come: a wait ends as by a signal, and what
- * it may have got goes with its place. */
+ * it may have got goes with its place. Nor may anybody care for a turn soon,
+ * so what is told is written now. */
 void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;
@@ -307,6 +308,7 @@ void ilk__op_close(ilk__loop *loop, ilk_op *op)
         ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
     if (!op->done)
         ilk__errand_close(&loop->errands, &op->errand);
+    ilk__link_flush(&loop->errands.link);
 }
 
 void ilk__loop_forget(ilk__loop *loop, const void *handle)

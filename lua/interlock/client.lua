@@ -11,6 +11,7 @@ local inspect = require "interlock.inspect"
 local latch = require "interlock.latch"
 local lock = require "interlock.lock"
 local lock_many = require "interlock.lock_many"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
 local record = require "interlock.record"
@@ -33,13 +34,17 @@ local worker = require "interlock.worker"
 ---@field semaphore fun(self, name: string, limit: integer, opts?: interlock.SemaphoreOptions)
 ---  : interlock.Semaphore
 ---@field inspect_semaphore fun(self, name: string): interlock.SemaphoreInfo?, string?, integer?
+---@field inspect_semaphore_start fun(self, name: string): interlock.Op?, string?, integer?
 ---@field event fun(self, name: string, opts?: interlock.StickyOptions): interlock.Sticky?
 ---@field signal fun(self, name: string, opts?: interlock.SignalOptions): interlock.Signal
 ---@field barrier fun(self, name: string, parties: integer, opts?: table): interlock.Barrier?
 ---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
+---@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
+---@field ls_start fun(self, pattern?: string): interlock.Op?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
+---@field break_lock_start fun(self, name: string, token?: string): interlock.Op?, string?, integer?
 ---@field guard fun(self, key: string): interlock.Guard
 ---@field events fun(self): interlock.Events?, string?, integer?
 local Client = {
@@ -52,6 +57,7 @@ local Client = {
   election = election.open,
   semaphore = semaphore.open,
   inspect_semaphore = semaphore.inspect,
+  inspect_semaphore_start = semaphore.inspect_start,
   event = sticky.open,
   signal = signal.open,
   inspect_signal = signal.inspect,
@@ -60,8 +66,11 @@ local Client = {
   latch = latch.open,
   inspect_latch = latch.inspect,
   inspect = inspect.inspect,
+  inspect_start = inspect.inspect_start,
   ls = inspect.ls,
+  ls_start = inspect.ls_start,
   break_lock = inspect.break_lock,
+  break_lock_start = inspect.break_lock_start,
   guard = guard.open,
   events = event.open,
 }
@@ -115,6 +124,16 @@ function Client:ping(timeout_ms)
   return core.ilk_client_ping(self._handle, ms)
 end
 
+--- Start ping().
+---@param timeout_ms number? as for ping
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Client:ping_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, op.ok, core.ilk_client_ping_start(self._handle, ms))
+end
+
 --- Counters since the client was opened.
 ---@return table<string, integer>? stats
 ---@return string? msg
@@ -162,7 +181,7 @@ function client.connect(url, opts)
     return nil, msg, code
   end
   local holds = setmetatable({}, { __mode = "v" })
-  return setmetatable({ _handle = handle, _holds = holds }, meta)
+  return setmetatable({ _handle = handle, _holds = holds, _ops = {} }, meta)
 end
 
 return client

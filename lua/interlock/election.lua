@@ -4,6 +4,7 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local wait = require "interlock.wait"
 
@@ -29,10 +30,15 @@ local rules = {
 
 local verbs = {
   acquire = core.ilk_election_campaign,
+  acquire_start = core.ilk_election_campaign_start,
   cancel = core.ilk_election_cancel,
   release = core.ilk_election_resign,
+  release_start = core.ilk_election_resign_start,
   extend = core.ilk_election_renew,
+  extend_start = core.ilk_election_renew_start,
   check = core.ilk_election_check,
+  check_start = core.ilk_election_check_start,
+  proclaim_start = core.ilk_election_proclaim_start,
   held = core.ilk_election_is_leader,
   remaining_ms = core.ilk_election_remaining_ms,
   fence = core.ilk_election_term,
@@ -62,12 +68,30 @@ function Election:campaign(timeout_ms)
   return ok, msg, code
 end
 
+--- Start campaign().
+---@param timeout_ms number? as for campaign
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:campaign_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return hold.start(self, "acquire", ms)
+end
+
 --- Give the leadership up; the first in line leads from now on.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST: it led no longer
 function Election:resign()
   return verbs.release(self._handle)
+end
+
+--- Start resign(); it counts as given up at once.
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:resign_start()
+  return hold.start(self, "release")
 end
 
 --- Begin the lease anew, for candidates made with renew = false.
@@ -80,6 +104,16 @@ function Election:renew(ttl_ms)
   return verbs.extend(self._handle, ms)
 end
 
+--- Start renew().
+---@param ttl_ms number? as for renew
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:renew_start(ttl_ms)
+  local ms = args.duration("ttl_ms", ttl_ms)
+  return hold.start(self, "extend", ms)
+end
+
 --- Publish another value, in this and in later terms.
 ---@param value string any bytes, up to 64 KiB
 ---@return true? ok
@@ -88,6 +122,20 @@ end
 function Election:proclaim(value)
   args.bytes("value", value)
   return core.ilk_election_proclaim(self._handle, value)
+end
+
+--- Start proclaim().
+---@param value string as for proclaim
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:proclaim_start(value)
+  args.bytes("value", value)
+  return hold.start(self, "proclaim", value)
+end
+
+local function value_of(found)
+  return core.ilk_leader_value(found) or false
 end
 
 --- What the leader publishes.
@@ -99,7 +147,17 @@ function Election:leader()
   if not found then
     return nil, msg, code
   end
-  return core.ilk_leader_value(found) or false
+  return value_of(found)
+end
+
+--- Start leader().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:leader_start()
+  return op.wrap(self, function(handle)
+    return value_of(core.ilk_op_leader(handle))
+  end, core.ilk_election_leader_start(self._handle))
 end
 
 ---@class interlock.Leader
@@ -111,6 +169,22 @@ end
 ---@field candidates string[] labels of the first 100 in line, in order
 ---@field waiting integer how many stand in line in all
 
+local function told(found)
+  local line = {}
+  for i = 1, core.ilk_leader_listed(found) do
+    line[i] = core.ilk_leader_candidate_label(found, i - 1)
+  end
+  return {
+    value = value_of(found),
+    term = core.ilk_leader_term(found),
+    label = core.ilk_leader_label(found),
+    since_ms = core.ilk_leader_since_ms(found),
+    ttl_ms = core.ilk_leader_ttl_ms(found),
+    candidates = line,
+    waiting = core.ilk_leader_candidates(found),
+  }
+end
+
 --- Who leads, since when, and who stands in line.
 ---@return interlock.Leader? leader
 ---@return string? msg
@@ -120,19 +194,17 @@ function Election:inspect()
   if not found then
     return nil, msg, code
   end
-  local line = {}
-  for i = 1, core.ilk_leader_listed(found) do
-    line[i] = core.ilk_leader_candidate_label(found, i - 1)
-  end
-  return {
-    value = core.ilk_leader_value(found) or false,
-    term = core.ilk_leader_term(found),
-    label = core.ilk_leader_label(found),
-    since_ms = core.ilk_leader_since_ms(found),
-    ttl_ms = core.ilk_leader_ttl_ms(found),
-    candidates = line,
-    waiting = core.ilk_leader_candidates(found),
-  }
+  return told(found)
+end
+
+--- Start inspect().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Election:inspect_start()
+  return op.wrap(self, function(handle)
+    return told(core.ilk_op_leader(handle))
+  end, core.ilk_election_leader_start(self._handle))
 end
 
 ---@class interlock.Observer
@@ -152,7 +224,20 @@ function Observer:next(timeout_ms)
   if not found then
     return nil, msg, code
   end
-  return core.ilk_leader_value(found) or false, core.ilk_leader_term(found)
+  return value_of(found), core.ilk_leader_term(found)
+end
+
+--- Start next().
+---@param timeout_ms number? as for next
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Observer:next_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, function(handle)
+    local found = core.ilk_op_leader(handle)
+    return value_of(found), core.ilk_leader_term(found)
+  end, core.ilk_observer_next_start(self._handle, ms))
 end
 
 --- End a wait that a signal has interrupted.
@@ -190,7 +275,8 @@ function Election:observe(opts)
   if not handle then
     return nil, msg, code
   end
-  return setmetatable({ _handle = handle }, observer_meta)
+  local fields = { _handle = handle, _ops = self._ops }
+  return setmetatable(fields, observer_meta)
 end
 
 local election = {}

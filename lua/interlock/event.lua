@@ -7,10 +7,11 @@ local constants = require "interlock.constants"
 local kinds = constants.names("ILK_EVENT_")
 
 ---@class interlock.Event
----@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"
+---@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"|"done"
 ---@field status string the name of the status that goes with it
----@field id integer the number of the lock or candidate
+---@field id integer the number of the lock, candidate or operation
 ---@field lock interlock.Hold? that itself, while the program keeps it
+---@field op interlock.Op? the operation that is done
 
 ---@class interlock.Events
 ---@field fd integer readable when there is news; do not read or close it
@@ -18,7 +19,8 @@ local Events = {}
 
 local meta = { __index = Events }
 
---- Fetch the next event; a hint, lock:check() is the truth.
+--- Fetch the next event. Of a lock it is a hint, lock:check() is the truth;
+--- of an operation that was started one tells that it is done, see op.lua.
 ---
 --- `for event in events.next, events do` fetches all there are.
 ---@return interlock.Event? event nil alone when there is none
@@ -31,11 +33,15 @@ function Events:next()
   elseif not event then
     return nil, msg, code
   end
+  local id, ops = event.id, self._client._ops
+  local done = ops[id]
+  ops[id] = nil
   return {
     kind = kinds[event.kind],
     status = constants.status[event.status],
-    id = event.id,
-    lock = self._client._holds[event.id],
+    id = id,
+    lock = self._client._holds[id],
+    op = done,
   }
 end
 

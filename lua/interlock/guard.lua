@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 
 ---@class interlock.Guard
 ---@field key string
@@ -26,6 +27,26 @@ function Guard:set(value, fence)
   return core.ilk_guard_set(self._handle, self.key, fence, value)
 end
 
+--- Start set().
+---@param value string any bytes
+---@param fence integer lock.fence; 0 writes without a check
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Guard:set_start(value, fence)
+  args.bytes("value", value)
+  args.fence("fence", fence)
+  return op.wrap(self, op.ok,
+    core.ilk_guard_set_start(self._handle, self.key, fence, value))
+end
+
+local function told(value)
+  return {
+    value = core.ilk_value_data(value),
+    fence = core.ilk_value_fence(value),
+  }
+end
+
 --- Read the value; under a fence when it is read in order to write. A fence
 --- puts itself on record as a write does, in the same step: after that no
 --- former holder can change what was read.
@@ -42,10 +63,21 @@ function Guard:get(fence)
   if not value then
     return nil, msg, code
   end
-  return {
-    value = core.ilk_value_data(value),
-    fence = core.ilk_value_fence(value),
-  }
+  return told(value)
+end
+
+--- Start get().
+---@param fence integer? as for get
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Guard:get_start(fence)
+  if fence ~= nil then
+    args.fence("fence", fence)
+  end
+  return op.wrap(self, function(handle)
+    return told(core.ilk_op_value(handle))
+  end, core.ilk_guard_get_start(self._handle, self.key, fence or 0))
 end
 
 --- Remove the value and its fence, whatever the fence.
@@ -54,6 +86,15 @@ end
 ---@return integer? code
 function Guard:remove()
   return core.ilk_guard_remove(self._handle, self.key)
+end
+
+--- Start remove().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Guard:remove_start()
+  return op.wrap(self, op.ok,
+    core.ilk_guard_remove_start(self._handle, self.key))
 end
 
 local guard = {}
@@ -65,7 +106,8 @@ local guard = {}
 ---@return interlock.Guard
 function guard.open(client, key)
   args.bytes("key", key)
-  return setmetatable({ key = key, _handle = client._handle }, meta)
+  local fields = { key = key, _handle = client._handle, _ops = client._ops }
+  return setmetatable(fields, meta)
 end
 
 return guard

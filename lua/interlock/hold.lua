@@ -8,6 +8,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 local wait = require "interlock.wait"
 
 ---@class interlock.Hold
@@ -17,6 +18,8 @@ local wait = require "interlock.wait"
 ---@field token string of this hold or the last one; "" before the first
 ---@field id integer the number that events carry
 local Hold = {}
+
+local hold = {}
 
 local getters = {}
 
@@ -76,12 +79,30 @@ function Hold:acquire(timeout_ms)
   return ok, msg, code
 end
 
+--- Start acquire().
+---@param timeout_ms number? as for acquire
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Hold:acquire_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return hold.start(self, "acquire", ms)
+end
+
 --- Give it up; the first who waits holds it next.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST: it was no longer ours
 function Hold:release()
   return self._verbs.release(self._handle)
+end
+
+--- Start release(); it counts as given up at once.
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Hold:release_start()
+  return hold.start(self, "release")
 end
 
 --- Set the lease left, counted from now.
@@ -94,12 +115,30 @@ function Hold:extend(ttl_ms)
   return self._verbs.extend(self._handle, ms)
 end
 
+--- Start extend().
+---@param ttl_ms number? as for extend
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Hold:extend_start(ttl_ms)
+  local ms = args.duration("ttl_ms", ttl_ms)
+  return hold.start(self, "extend", ms)
+end
+
 --- Find out whether it is still ours; asks the server only when in doubt.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST, ILK_ENOTOWNER, ILK_EUNKNOWN
 function Hold:check()
   return self._verbs.check(self._handle)
+end
+
+--- Start check().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Hold:check_start()
+  return hold.start(self, "check")
 end
 
 --- End a wait that a signal has interrupted, and give up the place in line.
@@ -142,10 +181,19 @@ local function close(self, problem)
   end
 end
 
-local hold = {}
-
-hold.methods = Hold
 hold.acquire = acquire
+
+--- Start a verb that answers true.
+---@param self interlock.Hold
+---@param verb string as in _verbs, without _start
+---@param ... any what follows the handle
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function hold.start(self, verb, ...)
+  local start = self._verbs[verb .. "_start"]
+  return op.wrap(self, op.ok, start(self._handle, ...))
+end
 
 --- A metatable for objects of one kind.
 ---@param kind string what tostring() says
@@ -190,6 +238,7 @@ function hold.wrap(meta, client, made, handle, msg, code)
   made._title = made._title or ("%q"):format(made.name)
   made._handle = handle
   made._verbs = meta.verbs
+  made._ops = client._ops
   setmetatable(made, meta)
   client._holds[made.id] = made
   return made

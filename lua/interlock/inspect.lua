@@ -4,6 +4,7 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local constants = require "interlock.constants"
+local op = require "interlock.op"
 
 local states = constants.names("ILK_INFO_")
 
@@ -45,6 +46,20 @@ end
 
 local inspect = {}
 
+local function told(info)
+  return {
+    state = states[core.ilk_info_get_state(info)],
+    holder = filled(core.ilk_info_holder(info)),
+    label = filled(core.ilk_info_label(info)),
+    since_ms = core.ilk_info_since_ms(info),
+    ttl_ms = core.ilk_info_ttl_ms(info),
+    fence = core.ilk_info_fence(info),
+    readers = core.ilk_info_readers(info),
+    waiters = core.ilk_info_waiters(info),
+    line = line(info),
+  }
+end
+
 --- Look at one name. client:inspect(name)
 ---@param client interlock.Client
 ---@param name string
@@ -57,17 +72,28 @@ function inspect.inspect(client, name)
   if not info then
     return nil, msg, code
   end
-  return {
-    state = states[core.ilk_info_get_state(info)],
-    holder = filled(core.ilk_info_holder(info)),
-    label = filled(core.ilk_info_label(info)),
-    since_ms = core.ilk_info_since_ms(info),
-    ttl_ms = core.ilk_info_ttl_ms(info),
-    fence = core.ilk_info_fence(info),
-    readers = core.ilk_info_readers(info),
-    waiters = core.ilk_info_waiters(info),
-    line = line(info),
-  }
+  return told(info)
+end
+
+--- Start inspect(). client:inspect_start(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function inspect.inspect_start(client, name)
+  args.bytes("name", name)
+  return op.wrap(client, function(handle)
+    return told(core.ilk_op_info(handle))
+  end, core.ilk_inspect_start(client._handle, name))
+end
+
+local function names_of(list)
+  local names = {}
+  for i = 1, core.ilk_list_count(list) do
+    names[i] = core.ilk_list_name(list, i - 1)
+  end
+  return names
 end
 
 --- Names of locks that are held or awaited or were within the last day. The
@@ -86,11 +112,22 @@ function inspect.ls(client, pattern, kind)
   if not list then
     return nil, msg, code
   end
-  local names = {}
-  for i = 1, core.ilk_list_count(list) do
-    names[i] = core.ilk_list_name(list, i - 1)
-  end
-  return names
+  return names_of(list)
+end
+
+--- Start ls(). client:ls_start(pattern, kind)
+---@param client interlock.Client
+---@param pattern string? as for ls
+---@param kind string? as for ls
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function inspect.ls_start(client, pattern, kind)
+  args.optional_bytes("pattern", pattern)
+  local bit = args.one_of("kind", kind or "lock", kinds)
+  return op.wrap(client, function(handle)
+    return names_of(core.ilk_op_list(handle))
+  end, core.ilk_list_open_start(client._handle, bit, pattern))
 end
 
 --- Take a lock away from whoever holds it. client:break_lock(name, token)
@@ -104,6 +141,20 @@ function inspect.break_lock(client, name, token)
   args.bytes("name", name)
   args.optional_bytes("token", token)
   return core.ilk_lock_break(client._handle, name, token)
+end
+
+--- Start break_lock(). client:break_lock_start(name, token)
+---@param client interlock.Client
+---@param name string
+---@param token string? break only this holder's lock
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function inspect.break_lock_start(client, name, token)
+  args.bytes("name", name)
+  args.optional_bytes("token", token)
+  return op.wrap(client, op.ok,
+    core.ilk_lock_break_start(client._handle, name, token))
 end
 
 return inspect

@@ -30,6 +30,18 @@ function Named:acquire(timeout_ms, ttl_ms)
   return ok, msg, code
 end
 
+--- Start acquire().
+---@param timeout_ms number? as for acquire
+---@param ttl_ms number? a lease for this acquire only
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Named:acquire_start(timeout_ms, ttl_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local lease = args.duration("ttl_ms", ttl_ms)
+  return hold.start(self, "acquire", ms, lease)
+end
+
 --- Stop renewing and give the hold away under its token.
 ---@return string? token what another process passes to adopt()
 ---@return string? msg
@@ -50,6 +62,16 @@ end
 function Named:adopt(token)
   args.bytes("token", token)
   return self._verbs.adopt(self._handle, token)
+end
+
+--- Start adopt().
+---@param token string what detach() returned
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Named:adopt_start(token)
+  args.bytes("token", token)
+  return hold.start(self, "adopt", token)
 end
 
 local named = {}

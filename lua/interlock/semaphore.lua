@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
 local named = require "interlock.named"
+local op = require "interlock.op"
 local options = require "interlock.options"
 
 ---@class interlock.Semaphore: interlock.Named
@@ -43,6 +44,20 @@ function Semaphore:set_limit(limit)
     error(msg, 2)
   end
   return ok, msg, code
+end
+
+--- Start set_limit().
+---@param limit integer as for set_limit
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Semaphore:set_limit_start(limit)
+  args.count("limit", limit, core.ILK_SEMAPHORE_MAX)
+  local started, msg, code = hold.start(self, "set_limit", limit)
+  if code == core.ILK_EINVAL then
+    error(msg, 2)
+  end
+  return started, msg, code
 end
 
 local semaphore = {}
@@ -115,6 +130,18 @@ local function line(info)
   return found
 end
 
+local function told(info)
+  return {
+    limit = core.ilk_info_limit(info),
+    used = core.ilk_info_used(info),
+    fence = core.ilk_info_fence(info),
+    holding = core.ilk_info_holders(info),
+    holders = holders(info),
+    waiters = core.ilk_info_waiters(info),
+    line = line(info),
+  }
+end
+
 --- Look at one semaphore. client:inspect_semaphore(name)
 ---@param client interlock.Client
 ---@param name string
@@ -127,15 +154,20 @@ function semaphore.inspect(client, name)
   if not info then
     return nil, msg, code
   end
-  return {
-    limit = core.ilk_info_limit(info),
-    used = core.ilk_info_used(info),
-    fence = core.ilk_info_fence(info),
-    holding = core.ilk_info_holders(info),
-    holders = holders(info),
-    waiters = core.ilk_info_waiters(info),
-    line = line(info),
-  }
+  return told(info)
+end
+
+--- Start inspect(). client:inspect_semaphore_start(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function semaphore.inspect_start(client, name)
+  args.bytes("name", name)
+  return op.wrap(client, function(handle)
+    return told(core.ilk_op_info(handle))
+  end, core.ilk_semaphore_inspect_start(client._handle, name))
 end
 
 return semaphore

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_many.c -- one lock over many names: all of them or none. */
 #include "lock_thread.h"
+#include "many_case.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -11,33 +12,6 @@ static int setup(void **state)
 {
     fixture_wake_on(SIGUSR1);
     return server_setup(state);
-}
-
-/* names: one letter each. */
-static ilk_lock_many *open_many(ilk_client *client, const char *names,
-                                int64_t ttl_ms)
-{
-    const void *at[ILK_MANY_MAX];
-    size_t lens[ILK_MANY_MAX], count = strlen(names);
-    ilk_lock_opts opts;
-    ilk_lock_many *many = NULL;
-    ilk_error err = {0};
-
-    for (size_t i = 0; i < count; i++) {
-        at[i] = names + i;
-        lens[i] = 1;
-    }
-    ilk_lock_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = ttl_ms;
-    assert_status(ILK_OK, ilk_lock_many_open(&many, client, at, lens, count,
-                                             &opts, &err));
-    return many;
-}
-
-static void assert_all(const char *names, const char *value)
-{
-    for (; *names; names++)
-        assert_string_equal(value, fixture_command(&fx, "GET %c", *names));
 }
 
 static void assert_nobody_waits(const char *names)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOLD = 16384, LIMIT_MS = 10000, A_WHILE_MS = 100 };
+enum { TOLD = 32768, LIMIT_MS = 10000, A_WHILE_MS = 100 };
 
 typedef struct told {
     const ilk_client *client;
@@ -98,10 +98,9 @@ void assert_ended_at(ilk_status expected, ilk_client *client, ilk_op *op,
     int32_t how = ILK_OK;
     int times = 0;
 
-    while (!times && fixture_now_ms() < limit) {
+    while (!(times = take(client, ilk_op_id(op), &how))
+           && fixture_now_ms() < limit)
         (void)turn(client, 20);
-        times = take(client, ilk_op_id(op), &how);
-    }
     st = ilk_op_status(op, &err);
     if (times == 1 && st == expected && how == (int32_t)expected)
         return;

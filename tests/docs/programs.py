@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 BUILD = Path(os.environ.get("ILK_BUILD", ROOT / "build" / "release")).resolve()
 CC_FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+LINKED = re.compile(r"pkg-config --cflags --libs interlock([ \w]*)\)((?: -l\w+)*)")
 PATIENCE = 20  # seconds for what takes a moment
 
 
@@ -47,6 +49,17 @@ def environment(url, language):
     return env
 
 
+def libraries(source):
+    """What a program's head says that it is linked with, beside ours."""
+    said = LINKED.search(source.read_text(encoding="utf-8"))
+    if not said:
+        return []
+    packages = said[1].split()
+    asked = ["pkg-config", "--cflags", "--libs", *packages]
+    found = subprocess.check_output(asked, text=True).split() if packages else []
+    return found + said[2].split()
+
+
 def compile_c(standard, source, program):
     """Make a program, without a warning, against the library of the build."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
@@ -56,6 +69,7 @@ def compile_c(standard, source, program):
             *(compiler, f"-std={standard}", *CC_FLAGS, source, "-o", program),
             *("-I", ROOT / "libcore" / "include", "-L", BUILD / "lib"),
             *(f"-Wl,-rpath,{BUILD / 'lib'}", "-linterlock"),
+            *libraries(source),
         ],
         capture_output=True,
         text=True,

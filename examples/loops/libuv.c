@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* A hundred waits for one lock, in libuv's event loop.
+ *
+ *   cc libuv.c -o libuv $(pkg-config --cflags --libs interlock libuv) && ./libuv
+ *
+ * The first has the lock until the second has waited in vain and the third
+ * was cancelled; then all others have it, one after the other. */
+#define _POSIX_C_SOURCE 200809L
+#include <interlock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uv.h>
+
+enum { TASKS = 100, IMPATIENT = 1, UNWANTED = 2 };
+
+typedef struct task {
+    ilk_lock *lock;
+    ilk_op *op; /* what is under way, or NULL */
+    int had_turn;
+} task;
+
+static task tasks[TASKS];
+static int left = TASKS, turns;
+
+static void check(ilk_status st, const ilk_error *err)
+{
+    if (st == ILK_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", ilk_status_name(st), err->msg);
+    exit(1);
+}
+
+static void give_up(task *one)
+{
+    ilk_error err;
+
+    check(ilk_lock_release_start(&one->op, one->lock, &err), &err);
+}
+
+static void on_done(task *one)
+{
+    ilk_error err;
+    ilk_status st = ilk_op_status(one->op, &err);
+
+    ilk_op_free(one->op);
+    one->op = NULL;
+    if (st == ILK_OK && !one->had_turn) {
+        one->had_turn = ++turns;
+        if (one != &tasks[0])
+            give_up(one);
+        return;
+    }
+    left--;
+    if (st == ILK_ETIMEOUT) {
+        puts("one has waited in vain");
+        check(ilk_op_cancel(tasks[UNWANTED].op, &err), &err);
+    } else if (st == ILK_ECANCELLED) {
+        puts("one was cancelled");
+        give_up(&tasks[0]);
+    } else {
+        check(st, &err);
+    }
+}
+
+static void on_readable(uv_poll_t *news, int status, int events)
+{
+    ilk_client *client = news->data;
+    ilk_event event = {.size = sizeof event};
+
+    (void)status;
+    (void)events;
+    while (ilk_client_next_event(client, &event, NULL) == ILK_OK)
+        for (int i = 0; event.kind == ILK_EVENT_DONE && i < TASKS; i++)
+            if (ilk_op_id(tasks[i].op) == event.id)
+                on_done(&tasks[i]);
+    if (left == 0)
+        uv_close((uv_handle_t *)news, NULL); /* nothing is left to run for */
+}
+
+int main(void)
+{
+    ilk_client *client = NULL;
+    uv_loop_t *loop = uv_default_loop();
+    uv_poll_t news;
+    int fd;
+    ilk_error err;
+
+    check(ilk_client_open(&client, NULL, NULL, &err), &err);
+    check(ilk_client_event_fd(client, &fd, &err), &err);
+    for (int i = 0; i < TASKS; i++) {
+        task *one = &tasks[i];
+        int64_t ms = i == IMPATIENT ? 100 : -1;
+
+        check(ilk_lock_open(&one->lock, client, "orders", 6, NULL, &err), &err);
+        check(ilk_lock_acquire_start(&one->op, one->lock, ms, 0, &err), &err);
+    }
+    uv_poll_init(loop, &news, fd);
+    news.data = client;
+    uv_poll_start(&news, UV_READABLE, on_readable);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+    printf("%d had the lock\n", turns);
+    for (int i = 0; i < TASKS; i++)
+        ilk_lock_free(tasks[i].lock);
+    ilk_client_free(client);
+    return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_election_start.c -- elections by operations that are started. */
+#include "client_case.h"
+#include "election_case.h"
+#include "started.h"
+
+#include <string.h>
+
+static ilk_error err;
+static ilk_op *op;
+
+static ilk_op *campaign_for(ilk_election *election, int64_t timeout_ms)
+{
+    ilk_op *started = NULL;
+
+    assert_status(ILK_OK, ilk_election_campaign_start(&started, election,
+                                                      timeout_ms, &err));
+    return started;
+}
+
+static void await_line(const char *name, const char *count)
+{
+    turn_until(client, count, "ZCARD ilk:election:wait:{%s}", name);
+}
+
+/* One leads, the other stands in line. */
+static ilk_election *leads, *waits;
+
+static void start_wait(const char *name)
+{
+    leads = open_candidate(client, name, 0, "first");
+    waits = open_candidate(client, name, 0, "second");
+    assert_status(ILK_OK, ilk_election_campaign(leads, 0, &err));
+    op = campaign_for(waits, -1);
+    await_line(name, "1");
+}
+
+/* Nobody stands in line, or leads once the leader has resigned. */
+static void assert_nothing_left(const char *name)
+{
+    await_line(name, "0");
+    assert_status(ILK_OK, ilk_election_resign(leads, &err));
+    assert_string_equal("-", published(leads));
+    ilk_election_free(leads);
+}
+
+/* ---- each verb ---------------------------------------------------------- */
+
+static void each_verb_tells_its_end(void **state)
+{
+    ilk_election *election = open_candidate(client, "chair", 0, "a");
+    char value[] = "b";
+
+    (void)state;
+    op = campaign_for(election, 0);
+    assert_ends(ILK_OK, client, op);
+    assert_true(ilk_election_is_leader(election));
+    assert_string_equal("a", published(election));
+    assert_status(ILK_OK, ilk_election_renew_start(&op, election, 90000, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_in_range(ilk_election_remaining_ms(election), 80000, 90000);
+    assert_status(ILK_OK, ilk_election_check_start(&op, election, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_status(ILK_OK,
+                  ilk_election_proclaim_start(&op, election, value, 1, &err));
+    value[0] = 'x'; /* it is copied */
+    assert_ends(ILK_OK, client, op);
+    assert_string_equal("b", published(election));
+    assert_status(ILK_OK, ilk_election_resign_start(&op, election, &err));
+    assert_false(ilk_election_is_leader(election));
+    assert_ends(ILK_OK, client, op);
+    assert_string_equal("-", published(election));
+
+    /* What it proclaimed is what it publishes in later terms. */
+    op = campaign_for(election, 0);
+    assert_ends(ILK_OK, client, op);
+    assert_string_equal("b", published(election));
+    ilk_election_free(election);
+}
+
+static void who_leads_is_told_so_at_once(void **state)
+{
+    ilk_election *election = open_candidate(client, "again", 0, "a");
+    int64_t term;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
+    term = ilk_election_term(election);
+    op = campaign_for(election, -1);
+    assert_ends(ILK_OK, client, op);
+    assert_int_equal(term, ilk_election_term(election));
+    assert_status(ILK_OK, ilk_election_resign(election, &err)); /* one hold */
+    assert_string_equal("-", published(election));
+    ilk_election_free(election);
+}
+
+static void leader_leaves_a_finding_in_the_operation(void **state)
+{
+    ilk_leader *leader = NULL;
+    ilk_op *look;
+
+    (void)state;
+    start_wait("looked_at");
+    assert_status(ILK_OK, ilk_election_leader_start(&look, leads, &err));
+    assert_null(ilk_op_leader(look)); /* too early */
+    assert_ended(ILK_OK, client, look);
+    assert_string_equal("first", ilk_leader_value(ilk_op_leader(look), NULL));
+    assert_int_equal(1, ilk_leader_candidates(ilk_op_leader(look)));
+    assert_null(ilk_op_info(look)); /* of another kind */
+    ilk_op_free(look);
+
+    /* Its handle is not needed any more. */
+    assert_status(ILK_OK, ilk_election_leader_start(&look, waits, &err));
+    ilk_election_free(waits);
+    assert_ends(ILK_ECANCELLED, client, op);
+    assert_ended(ILK_OK, client, look);
+    assert_string_equal("first", ilk_leader_value(ilk_op_leader(look), NULL));
+    ilk_op_free(look);
+    assert_status(ILK_OK, ilk_election_leader(&leader, leads, &err));
+    ilk_leader_free(leader);
+    assert_nothing_left("looked_at");
+}
+
+static void a_refused_value_leaves_the_old_one(void **state)
+{
+    ilk_election *election = open_candidate(client, "kept", 0, "old");
+
+    (void)state;
+    assert_status(ILK_ENOTOWNER,
+                  ilk_election_proclaim_start(&op, election, "n", 1, &err));
+    assert_null(op);
+    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_election_proclaim_start(
+                      &op, election, "n", ILK_ELECTION_VALUE_MAX + 1, &err));
+    fixture_command(&fx, "DEL ilk:election:{kept}");
+    assert_status(ILK_OK,
+                  ilk_election_proclaim_start(&op, election, "n", 1, &err));
+    assert_ends(ILK_ELOST, client, op);
+    assert_false(ilk_election_is_leader(election));
+    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
+    assert_string_equal("old", published(election));
+    ilk_election_free(election);
+}
+
+static void wrong_arguments_start_nothing(void **state)
+{
+    ilk_election *election = open_candidate(client, "args", 0, "a");
+
+    (void)state;
+    op = (ilk_op *)election;
+    assert_status(ILK_EINVAL, ilk_election_campaign_start(&op, NULL, 0, &err));
+    assert_null(op);
+    assert_status(ILK_EINVAL,
+                  ilk_election_campaign_start(NULL, election, 0, &err));
+    assert_status(ILK_EINVAL, ilk_election_leader_start(&op, NULL, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_election_proclaim_start(&op, NULL, "n", 1, &err));
+    assert_status(ILK_ENOTOWNER,
+                  ilk_election_resign_start(&op, election, &err));
+    assert_null(op);
+    ilk_election_free(election);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static void the_first_in_line_leads_and_is_told_twice(void **state)
+{
+    ilk_event event = {.size = sizeof event};
+    int won = 0, done = 0;
+    int64_t limit;
+
+    (void)state;
+    start_wait("throne");
+    assert_under_way(client, op);
+    assert_status(ILK_OK, ilk_election_resign(leads, &err));
+    limit = fixture_now_ms() + patience(5000);
+    while (!(won && done) && fixture_now_ms() < limit) {
+        if (ilk_client_next_event(client, &event, &err) != ILK_OK)
+            fixture_sleep_ms(1);
+        else if (event.kind == ILK_EVENT_LEADERSHIP_WON)
+            won += event.id == ilk_election_id(waits);
+        else if (event.kind == ILK_EVENT_DONE)
+            done += event.id == ilk_op_id(op);
+    }
+    assert_int_equal(1, won);
+    assert_int_equal(1, done);
+    assert_status(ILK_OK, ilk_op_status(op, &err));
+    assert_true(ilk_election_is_leader(waits));
+    assert_true(ilk_election_term(waits) > ilk_election_term(leads));
+    ilk_op_free(op);
+    ilk_election_free(leads);
+    ilk_election_free(waits);
+}
+
+static void a_campaign_ends_on_time(void **state)
+{
+    int64_t began;
+
+    (void)state;
+    start_wait("slow");
+    ilk_op_free(op);
+    op = campaign_for(waits, 0);
+    assert_ends(ILK_EBUSY, client, op);
+    began = fixture_now_ms();
+    op = campaign_for(waits, 300);
+    assert_ends(ILK_ETIMEOUT, client, op);
+    assert_on_time(fixture_now_ms() - began, 300);
+    assert_nothing_left("slow");
+    ilk_election_free(waits);
+}
+
+static void one_thing_at_a_time(void **state)
+{
+    ilk_op *second;
+
+    (void)state;
+    start_wait("single");
+    assert_status(ILK_EHELD,
+                  ilk_election_campaign_start(&second, waits, -1, &err));
+    assert_null(second);
+    assert_status(ILK_EHELD,
+                  ilk_election_proclaim_start(&second, waits, "n", 1, &err));
+    assert_status(ILK_EHELD, ilk_election_campaign(waits, 0, &err));
+    assert_under_way(client, op);
+    ilk_op_free(op);
+    assert_nothing_left("single");
+    ilk_election_free(waits);
+}
+
+/* ---- ending early ------------------------------------------------------- */
+
+static void cancel_leaves_the_line(void **state)
+{
+    (void)state;
+    start_wait("cancelled");
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+    assert_ends(ILK_ECANCELLED, client, op);
+    ilk_election_free(waits);
+    assert_nothing_left("cancelled");
+
+    start_wait("by_handle");
+    assert_status(ILK_OK, ilk_election_cancel(waits, &err));
+    assert_ends(ILK_ECANCELLED, client, op);
+    ilk_election_free(waits);
+    assert_nothing_left("by_handle");
+}
+
+static void freeing_the_handle_ends_the_campaign(void **state)
+{
+    (void)state;
+    start_wait("freed");
+    ilk_election_free(waits);
+    assert_ends(ILK_ECANCELLED, client, op);
+    assert_nothing_left("freed");
+}
+
+static void freeing_the_handle_ends_a_proclamation(void **state)
+{
+    ilk_election *election = open_candidate(client, "last_words", 0, "a");
+
+    (void)state;
+    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
+    assert_status(ILK_OK,
+                  ilk_election_proclaim_start(&op, election, "b", 1, &err));
+    ilk_election_free(election);
+    assert_ends(ILK_ECANCELLED, client, op);
+}
+
+static void a_leadership_that_nobody_takes_is_passed_on(void **state)
+{
+    (void)state;
+    start_wait("unwanted");
+    assert_status(ILK_OK, ilk_election_resign(leads, &err));
+    fixture_sleep_ms(50);
+    ilk_op_free(op);
+    assert_false(ilk_election_is_leader(waits));
+    assert_status(ILK_OK, ilk_election_campaign(leads, 2000, &err));
+    ilk_election_free(waits);
+    ilk_election_free(leads);
+}
+
+static void closing_the_client_ends_it(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_election *theirs = open_candidate(own, "closed", 0, "b");
+    ilk_op *look;
+
+    (void)state;
+    leads = open_candidate(client, "closed", 0, "a");
+    assert_status(ILK_OK, ilk_election_campaign(leads, 0, &err));
+    op = campaign_for(theirs, -1);
+    turn_until(own, "1", "ZCARD ilk:election:wait:{closed}");
+    assert_status(ILK_OK, ilk_election_leader_start(&look, theirs, &err));
+    assert_status(ILK_OK, ilk_client_close(own, &err));
+    assert_ends(ILK_ECLOSED, own, op);
+    assert_ends(ILK_ECLOSED, own, look);
+    ilk_election_free(theirs);
+    ilk_election_free(leads);
+    ilk_client_free(own);
+}
+
+static void a_campaign_survives_the_server(void **state)
+{
+    (void)state;
+    start_wait("revived");
+    assert_int_equal(0, fixture_kill(&fx));
+    turn_for(client, 100);
+    assert_int_equal(0, fixture_restart(&fx));
+    assert_ends(ILK_OK, client, op);
+    assert_true(ilk_election_is_leader(waits));
+    ilk_election_free(waits);
+    ilk_election_free(leads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_verb_tells_its_end),
+        cmocka_unit_test(who_leads_is_told_so_at_once),
+        cmocka_unit_test(leader_leaves_a_finding_in_the_operation),
+        cmocka_unit_test(a_refused_value_leaves_the_old_one),
+        cmocka_unit_test(wrong_arguments_start_nothing),
+        cmocka_unit_test(the_first_in_line_leads_and_is_told_twice),
+        cmocka_unit_test(a_campaign_ends_on_time),
+        cmocka_unit_test(one_thing_at_a_time),
+        cmocka_unit_test(cancel_leaves_the_line),
+        cmocka_unit_test(freeing_the_handle_ends_the_campaign),
+        cmocka_unit_test(freeing_the_handle_ends_a_proclamation),
+        cmocka_unit_test(a_leadership_that_nobody_takes_is_passed_on),
+        cmocka_unit_test(closing_the_client_ends_it),
+        cmocka_unit_test(a_campaign_survives_the_server),
+    };
+
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ct_inspect_start.c -- names looked at and listed by operations that are
+ * started.
+ */
+#include "started_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES = 3000 };
+
+static ilk_error err;
+
+static void fill(void)
+{
+    fixture_command(&fx, "FLUSHALL");
+    for (int i = 0; i < NAMES; i++)
+        fixture_command(&fx, "SET ilk:lock:fence:{n%04d} 1", i);
+    fixture_command(&fx, "SET ilk:lock:fence={a}b 1");
+    fixture_command(&fx, "SET ilk:lock:fence~x}y 1");
+    fixture_command(&fx, "SET ilk:semaphore:fence:{n0001} 1");
+}
+
+static void a_list_of_many_questions_has_all_names(void **state)
+{
+    char pattern[] = "n*";
+    const ilk_list *list;
+    ilk_op *op;
+
+    (void)state;
+    fill();
+    assert_status(ILK_OK,
+                  ilk_list_open_start(&op, client, 0, pattern, 2, &err));
+    memset(pattern, 'x', 2); /* it is copied */
+    assert_null(ilk_op_list(op));
+    assert_ended(ILK_OK, client, op);
+    list = ilk_op_list(op);
+    assert_int_equal(NAMES + 1, ilk_list_count(list));
+    assert_string_equal("n0000", ilk_list_name(list, 0, NULL));
+    assert_int_equal(ILK_KIND_LOCK, ilk_list_kind(list, 1));
+    assert_int_equal(ILK_KIND_SEMAPHORE, ilk_list_kind(list, 2));
+    assert_string_equal("n2999", ilk_list_name(list, NAMES, NULL));
+    assert_null(ilk_op_info(op)); /* of another kind */
+    ilk_op_free(op);
+}
+
+static void all_forms_of_keys_are_found(void **state)
+{
+    const ilk_list *list;
+    ilk_op *op;
+
+    (void)state;
+    fill();
+    assert_status(
+        ILK_OK, ilk_list_open_start(&op, client, ILK_KIND_LOCK, NULL, 0, &err));
+    assert_ended(ILK_OK, client, op);
+    list = ilk_op_list(op);
+    assert_int_equal(NAMES + 2, ilk_list_count(list));
+    assert_string_equal("x}y", ilk_list_name(list, NAMES, NULL));
+    assert_string_equal("{a}b", ilk_list_name(list, NAMES + 1, NULL));
+    ilk_op_free(op);
+    assert_status(ILK_OK, ilk_list_open_start(&op, client, ILK_KIND_QUEUE, NULL,
+                                              0, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(0, ilk_list_count(ilk_op_list(op)));
+    ilk_op_free(op);
+}
+
+static void others_go_on_while_a_list_is_made(void **state)
+{
+    ilk_op *list, *ping;
+
+    (void)state;
+    fill();
+    assert_status(ILK_OK, ilk_list_open_start(&list, client, 0, NULL, 0, &err));
+    assert_status(ILK_OK, ilk_client_ping_start(&ping, client, -1, &err));
+    assert_ended(ILK_OK, client, ping);
+    assert_int_equal(ILK_EAGAIN, ilk_op_status(list, NULL));
+    assert_ends(ILK_OK, client, list);
+    ilk_op_free(ping);
+}
+
+static void a_list_is_freed_or_closed_half_way(void **state)
+{
+    ilk_client *own = open_client();
+    ilk_op *op;
+
+    (void)state;
+    fill();
+    assert_status(ILK_OK, ilk_list_open_start(&op, own, 0, NULL, 0, &err));
+    (void)turn(own, 1000);
+    (void)turn(own, 1000);
+    assert_int_equal(ILK_EAGAIN, ilk_op_status(op, NULL));
+    ilk_op_free(op);
+    assert_status(ILK_OK, ilk_list_open_start(&op, own, 0, NULL, 0, &err));
+    (void)turn(own, 1000);
+    assert_status(ILK_OK, ilk_client_close(own, &err));
+    assert_ended(ILK_ECLOSED, own, op);
+    assert_null(ilk_op_list(op));
+    ilk_op_free(op);
+    ilk_client_free(own);
+}
+
+static void wrong_arguments_start_nothing(void **state)
+{
+    ilk_op *op = (ilk_op *)client;
+    char pattern[ILK_NAME_MAX + 1];
+
+    (void)state;
+    memset(pattern, 'a', sizeof pattern);
+    assert_status(ILK_EINVAL,
+                  ilk_list_open_start(&op, client, 0x100, NULL, 0, &err));
+    assert_null(op);
+    assert_status(ILK_EINVAL, ilk_list_open_start(&op, client, 0, pattern,
+                                                  sizeof pattern, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_list_open_start(NULL, client, 0, NULL, 0, &err));
+    assert_status(ILK_EINVAL, ilk_list_open_start(&op, NULL, 0, NULL, 0, &err));
+    assert_null(op);
+}
+
+static void a_server_that_restarts_half_way_is_asked_on(void **state)
+{
+    ilk_op *op;
+
+    (void)state;
+    fill();
+    assert_status(ILK_OK, ilk_list_open_start(&op, client, 0, NULL, 0, &err));
+    (void)turn(client, 1000);
+    (void)turn(client, 1000);
+    assert_int_equal(ILK_EAGAIN, ilk_op_status(op, NULL));
+    assert_int_equal(0, fixture_kill(&fx));
+    assert_int_equal(0, fixture_restart(&fx));
+    assert_ended(ILK_OK, client, op);
+    assert_true(ilk_list_count(ilk_op_list(op)) < NAMES); /* it is empty */
+    ilk_op_free(op);
+}
+
+static void a_look_at_a_name_outlives_the_restart(void **state)
+{
+    ilk_op *op;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_inspect_start(&op, client, "seen", 4, &err));
+    ilk_op_free(op);
+    assert_int_equal(0, fixture_kill(&fx));
+    assert_int_equal(0, fixture_restart(&fx));
+    assert_status(ILK_OK, ilk_inspect_start(&op, client, "seen", 4, &err));
+    assert_ended(ILK_OK, client, op);
+    assert_int_equal(ILK_INFO_FREE, ilk_info_get_state(ilk_op_info(op)));
+    ilk_op_free(op);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_of_many_questions_has_all_names),
+        cmocka_unit_test(all_forms_of_keys_are_found),
+        cmocka_unit_test(others_go_on_while_a_list_is_made),
+        cmocka_unit_test(a_list_is_freed_or_closed_half_way),
+        cmocka_unit_test(wrong_arguments_start_nothing),
+        cmocka_unit_test(a_server_that_restarts_half_way_is_asked_on),
+        cmocka_unit_test(a_look_at_a_name_outlives_the_restart),
+    };
+
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+}

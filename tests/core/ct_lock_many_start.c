@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_many_start.c -- many names, by operations that are started. */
+#include "many_case.h"
+#include "started_case.h"
+
+#include <string.h>
+
+static ilk_error err;
+static ilk_op *op;
+
+static ilk_op *start(ilk_lock_many *many, int64_t timeout_ms)
+{
+    ilk_op *started = NULL;
+
+    assert_status(
+        ILK_OK, ilk_lock_many_acquire_start(&started, many, timeout_ms, &err));
+    return started;
+}
+
+/* Held by nobody, before a lease could have run out; nobody in line. */
+static void assert_all_free(const char *names)
+{
+    for (; *names; names++) {
+        const char name[] = {*names, '\0'};
+
+        turn_until(client, "0", "EXISTS %s", name);
+        await_lock_line(name, "0");
+    }
+}
+
+/* Of "abc" the last is held elsewhere: a and b are taken, c is waited for. */
+static ilk_lock_many *many;
+static ilk_lock *held;
+
+static void start_wait(void)
+{
+    held = hold_elsewhere("c");
+    many = open_many(client, "abc", 0);
+    op = start(many, -1);
+    await_lock_line("c", "1");
+    turn_until(client, "2", "EXISTS a b");
+}
+
+static void end_wait(void)
+{
+    assert_all_free("ab");
+    assert_nothing_left("c", held);
+    ilk_lock_many_free(many);
+}
+
+/* ---- each verb ---------------------------------------------------------- */
+
+static void each_verb_tells_its_end(void **state)
+{
+    (void)state;
+    many = open_many(client, "cab", 0);
+    op = start(many, 0);
+    assert_ends(ILK_OK, client, op);
+    assert_true(ilk_lock_many_held(many));
+    assert_all("abc", ilk_lock_many_token(many));
+    assert_status(ILK_OK, ilk_lock_many_extend_start(&op, many, 90000, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_in_range(fixture_int(&fx, "PTTL b"), 80000, 90000);
+    assert_status(ILK_OK, ilk_lock_many_check_start(&op, many, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_status(ILK_OK, ilk_lock_many_release_start(&op, many, &err));
+    assert_false(ilk_lock_many_held(many));
+    assert_ends(ILK_OK, client, op);
+    assert_all("abc", "(nil)");
+    ilk_lock_many_free(many);
+}
+
+static void check_asks_for_each_name(void **state)
+{
+    ilk_client *quiet = open_client(); /* nobody polls, so no keeper tells */
+    ilk_event event = {.size = sizeof event};
+
+    (void)state;
+    many = open_many_with(quiet, "abc", 150, ILK_LOCK_NO_RENEW);
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
+    for (const char *n = "abc"; *n; n++)
+        fixture_command(&fx, "PEXPIRE %c %d", *n, *n == 'b' ? 50000 : 60000);
+    fixture_sleep_ms(160);
+    assert_status(ILK_OK, ilk_lock_many_check_start(&op, many, &err));
+    while (ilk_client_next_event(quiet, &event, &err) == ILK_EAGAIN)
+        fixture_sleep_ms(1);
+    assert_int_equal(ilk_op_id(op), event.id);
+    assert_status(ILK_OK, ilk_op_status(op, &err));
+    assert_in_range(ilk_lock_many_remaining_ms(many), 40000, 50000);
+    ilk_op_free(op);
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+    ilk_lock_many_free(many);
+    ilk_client_free(quiet);
+}
+
+static void wrong_arguments_start_nothing(void **state)
+{
+    (void)state;
+    many = open_many(client, "ab", 0);
+    op = (ilk_op *)many;
+    assert_status(ILK_EINVAL, ilk_lock_many_acquire_start(&op, NULL, 0, &err));
+    assert_null(op);
+    assert_status(ILK_EINVAL, ilk_lock_many_acquire_start(NULL, many, 0, &err));
+    assert_status(ILK_ENOTOWNER, ilk_lock_many_release_start(&op, many, &err));
+    assert_status(ILK_ENOTOWNER, ilk_lock_many_check_start(&op, many, &err));
+    assert_null(op);
+    ilk_lock_many_free(many);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static void a_wait_gets_all_names(void **state)
+{
+    (void)state;
+    start_wait();
+    assert_under_way(client, op);
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_ends(ILK_OK, client, op);
+    assert_all("abc", ilk_lock_many_token(many));
+    assert_true(ilk_lock_many_fence(many) > ilk_lock_fence(held));
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+    free_elsewhere(held);
+    ilk_lock_many_free(many);
+}
+
+static void a_busy_name_is_told_by_name(void **state)
+{
+    (void)state;
+    held = hold_elsewhere("c");
+    many = open_many(client, "abc", 0);
+    op = start(many, 0);
+    assert_ended(ILK_EBUSY, client, op);
+    assert_status(ILK_EBUSY, ilk_op_status(op, &err));
+    assert_non_null(strstr(err.msg, "\"c\""));
+    ilk_op_free(op);
+    end_wait();
+}
+
+static void a_wait_in_vain_gives_back_what_it_took(void **state)
+{
+    int64_t began;
+
+    (void)state;
+    held = hold_elsewhere("c");
+    many = open_many(client, "abc", 0);
+    began = fixture_now_ms();
+    op = start(many, 300);
+    assert_ends(ILK_ETIMEOUT, client, op);
+    assert_on_time(fixture_now_ms() - began, 300);
+    end_wait();
+}
+
+static void one_thing_at_a_time(void **state)
+{
+    ilk_op *second;
+
+    (void)state;
+    start_wait();
+    assert_status(ILK_EHELD,
+                  ilk_lock_many_acquire_start(&second, many, -1, &err));
+    assert_null(second);
+    assert_status(ILK_EHELD, ilk_lock_many_release(many, &err));
+    assert_under_way(client, op);
+    ilk_op_free(op);
+    end_wait();
+}
+
+/* Everyone wants the same two of three: nobody waits in a circle. */
+static void those_of_one_loop_take_turns(void **state)
+{
+    static const char *const sets[] = {"ab", "bc", "ca"};
+    enum { ROUNDS = 30 };
+    ilk_lock_many *all[ROUNDS];
+    ilk_op *ops[ROUNDS], *release;
+
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        all[i] = open_many(client, sets[i % 3], 0);
+        ops[i] = start(all[i], -1);
+    }
+    for (int done = 0; done < ROUNDS;) {
+        (void)turn(client, 100);
+        for (int i = 0; i < ROUNDS; i++) {
+            if (!ops[i] || ilk_op_status(ops[i], NULL) == ILK_EAGAIN)
+                continue;
+            assert_ends(ILK_OK, client, ops[i]);
+            assert_status(ILK_OK,
+                          ilk_lock_many_release_start(&release, all[i], &err));
+            assert_ends(ILK_OK, client, release);
+            ilk_lock_many_free(all[i]);
+            done++;
+        }
+    }
+    assert_all_free("abc");
+}
+
+/* ---- ending early ------------------------------------------------------- */
+
+static void cancel_gives_back_what_it_took(void **state)
+{
+    (void)state;
+    start_wait();
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+    assert_ends(ILK_ECANCELLED, client, op);
+    end_wait();
+
+    start_wait();
+    assert_status(ILK_OK, ilk_lock_many_cancel(many, &err));
+    assert_ends(ILK_ECANCELLED, client, op);
+    end_wait();
+}
+
+static void freeing_the_operation_gives_back_what_it_took(void **state)
+{
+    (void)state;
+    start_wait();
+    ilk_op_free(op);
+    end_wait();
+}
+
+static void freeing_the_handle_gives_back_what_it_took(void **state)
+{
+    (void)state;
+    start_wait();
+    ilk_lock_many_free(many);
+    many = NULL;
+    assert_ends(ILK_ECANCELLED, client, op);
+    end_wait();
+}
+
+/* The names were granted or asked for, and the answer was not looked at. */
+static void freed_before_the_answer_it_gives_all_back(void **state)
+{
+    (void)state;
+    many = open_many(client, "abc", 0);
+    for (int i = 0; i < 20; i++) {
+        ilk_op_free(start(many, i % 2 ? -1 : 0));
+        assert_all_free("abc");
+    }
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
+    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
+    ilk_lock_many_free(many);
+}
+
+static void the_last_name_granted_and_not_seen_goes_back_too(void **state)
+{
+    (void)state;
+    start_wait();
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_string_equal("1", fixture_command(&fx, "EXISTS c"));
+    fixture_sleep_ms(50);
+    ilk_op_free(op);
+    assert_all_free("abc");
+    assert_false(ilk_lock_many_held(many));
+    free_elsewhere(held);
+    ilk_lock_many_free(many);
+}
+
+static void closing_the_client_ends_it(void **state)
+{
+    ilk_client *own = open_client();
+
+    (void)state;
+    held = hold_elsewhere("z");
+    many = open_many(own, "xyz", 0);
+    op = start(many, -1);
+    turn_until(own, "1", "ZCARD ilk:lock:wait:{z}");
+    assert_status(ILK_OK, ilk_client_close(own, &err));
+    assert_ends(ILK_ECLOSED, own, op);
+    ilk_lock_many_free(many);
+    ilk_client_free(own);
+    free_elsewhere(held);
+}
+
+/* It gets the last name, but the others went with the server's memory. */
+static void a_wait_finds_out_what_the_server_forgot(void **state)
+{
+    (void)state;
+    start_wait();
+    assert_int_equal(0, fixture_kill(&fx));
+    turn_for(client, 100);
+    assert_int_equal(ILK_EAGAIN, ilk_op_status(op, NULL));
+    assert_int_equal(0, fixture_restart(&fx));
+    assert_ends(ILK_ELOST, client, op);
+    assert_all_free("abc");
+    op = start(many, -1);
+    assert_ends(ILK_OK, client, op);
+    ilk_lock_many_free(many);
+    free_elsewhere(held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_verb_tells_its_end),
+        cmocka_unit_test(check_asks_for_each_name),
+        cmocka_unit_test(wrong_arguments_start_nothing),
+        cmocka_unit_test(a_wait_gets_all_names),
+        cmocka_unit_test(a_busy_name_is_told_by_name),
+        cmocka_unit_test(a_wait_in_vain_gives_back_what_it_took),
+        cmocka_unit_test(one_thing_at_a_time),
+        cmocka_unit_test(those_of_one_loop_take_turns),
+        cmocka_unit_test(cancel_gives_back_what_it_took),
+        cmocka_unit_test(freeing_the_operation_gives_back_what_it_took),
+        cmocka_unit_test(freeing_the_handle_gives_back_what_it_took),
+        cmocka_unit_test(freed_before_the_answer_it_gives_all_back),
+        cmocka_unit_test(the_last_name_granted_and_not_seen_goes_back_too),
+        cmocka_unit_test(closing_the_client_ends_it),
+        cmocka_unit_test(a_wait_finds_out_what_the_server_forgot),
+    };
+
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_lock_start_many.c -- thousands of started operations over one client. */
+#include "started_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ALL = 10000, LINE = 1000, LIMIT_MS = 60000 };
+
+static ilk_lock *locks[ALL];
+static ilk_op *ops[ALL];
+
+/* Turn until so many have ended; answers how many were told. */
+static int turn_until_ended(int count)
+{
+    int64_t limit = fixture_now_ms() + patience(LIMIT_MS);
+    int ended = 0;
+
+    while (ended < count && fixture_now_ms() < limit)
+        ended += turn(client, 100);
+    return ended;
+}
+
+static void assert_all_ended(int count, ilk_status expected)
+{
+    ilk_error err = {0};
+
+    for (int i = 0; i < count; i++) {
+        assert_status(expected, ilk_op_status(ops[i], &err));
+        ilk_op_free(ops[i]);
+        ops[i] = NULL;
+    }
+}
+
+static int64_t connections(void)
+{
+    ilk_client_stats stats = {.size = sizeof stats};
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_client_get_stats(client, &stats, &err));
+    return stats.connections;
+}
+
+static void ten_thousand_acquires_are_in_flight_at_once(void **state)
+{
+    ilk_error err = {0};
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < ALL; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        locks[i] = open_lock(client, name);
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    for (int i = 0; i < ALL; i++) /* nobody has looked for answers yet */
+        assert_int_equal(ILK_EAGAIN, ilk_op_status(ops[i], NULL));
+    assert_int_equal(ALL, turn_until_ended(ALL));
+    assert_all_ended(ALL, ILK_OK);
+    assert_in_range(connections(), 1, 3); /* lane, keeper, loop */
+    for (int i = 0; i < ALL; i++)
+        assert_true(ilk_lock_held(locks[i]));
+    assert_string_equal("1", fixture_command(&fx, "EXISTS n9999"));
+
+    for (int i = 0; i < ALL; i++)
+        assert_status(ILK_OK, ilk_lock_release_start(&ops[i], locks[i], &err));
+    assert_int_equal(ALL, turn_until_ended(ALL));
+    assert_all_ended(ALL, ILK_OK);
+    for (int i = 0; i < ALL; i++) {
+        assert_int_equal(0, fixture_int(&fx, "EXISTS n%d", i));
+        ilk_lock_free(locks[i]);
+    }
+}
+
+static void ten_thousand_are_freed_while_under_way(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < ALL; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        locks[i] = open_lock(client, name);
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    for (int i = 0; i < ALL; i++)
+        ilk_op_free(ops[i]);
+    for (int i = 0; i < ALL; i++)
+        ilk_lock_free(locks[i]);
+    for (int i = 0; i < ALL; i += 7)
+        turn_until(client, "0", "EXISTS f%d", i);
+}
+
+static void a_line_of_a_thousand_is_cancelled(void **state)
+{
+    ilk_lock *held = hold_elsewhere("line");
+    ilk_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < LINE; i++) {
+        locks[i] = open_lock(client, "line");
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    await_lock_line("line", "1000");
+    for (int i = 0; i < LINE; i++)
+        assert_status(ILK_OK, ilk_op_cancel(ops[i], &err));
+    assert_int_equal(LINE, turn_until_ended(LINE));
+    assert_all_ended(LINE, ILK_ECANCELLED);
+    assert_nothing_left("line", held);
+    for (int i = 0; i < LINE; i++)
+        ilk_lock_free(locks[i]);
+}
+
+static void a_line_of_a_thousand_is_served(void **state)
+{
+    ilk_lock *held = hold_elsewhere("served");
+    ilk_error err = {0};
+    int64_t fence = ilk_lock_fence(held);
+    ilk_op *release;
+
+    (void)state;
+    for (int i = 0; i < LINE; i++) {
+        locks[i] = open_lock(client, "served");
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    await_lock_line("served", "1000");
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    for (int i = 0; i < LINE; i++) { /* in the order in which they came */
+        assert_ends(ILK_OK, client, ops[i]);
+        assert_true(ilk_lock_fence(locks[i]) > fence);
+        fence = ilk_lock_fence(locks[i]);
+        assert_status(ILK_OK, ilk_lock_release_start(&release, locks[i], &err));
+        assert_ends(ILK_OK, client, release);
+        ilk_lock_free(locks[i]);
+    }
+    assert_string_equal("0", fixture_command(&fx, "EXISTS served"));
+    free_elsewhere(held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_thousand_acquires_are_in_flight_at_once),
+        cmocka_unit_test(ten_thousand_are_freed_while_under_way),
+        cmocka_unit_test(a_line_of_a_thousand_is_cancelled),
+        cmocka_unit_test(a_line_of_a_thousand_is_served),
+    };
+
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+}
