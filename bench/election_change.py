@@ -11,6 +11,7 @@ import time
 
 import peers
 from harness import Report, Server, in_turns, worker
+from tables import Case, Measure, compare
 
 TTL = 2
 SETTLE = 2.5 * TTL / 3  # until a leader has renewed, and the others wait
@@ -21,6 +22,13 @@ KEYS = {
     "redis-py": "%s",
     "tooz": "_tooz_leader_of_%s_lock",
 }
+
+
+AFTER = Measure("after_ms", "next one leads", "ms after")
+
+
+def label(kind: str) -> str:
+    return {"interlock": "Python", "redis-py": "redis-py lock"}.get(kind, kind)
 
 
 def election_kinds() -> list[str]:
@@ -36,20 +44,24 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     killed = in_turns(
         given.rounds, **{k: lambda k=k: one_change(server, k, True) for k in kinds}
     )
-    report.raw["election, resigned"] = resigned
-    report.raw["election, killed"] = killed
-    for kind in kinds:
-        ours = kind == "interlock"
-        label = "ours" if ours else kind
-        for what, found, goal in (
-            ("resigned: next one leads after", resigned[kind], "< 50"),
-            ("killed: next one leads after the lease, median", killed[kind], "<= 100"),
-        ):
-            middle = statistics.median(found)
-            report.row(f"{label}, {what}", middle, "ms", goal if ours else "")
-        worst = max(killed[kind])
-        report.row(f"{label}, killed: the same, worst", worst, "ms",
-                   "<= 100" if ours else "")  # fmt: skip
+    show(report, "resigned", "its resignation", resigned, "< 50")
+    show(report, "killed", "its lease", killed, "<= 100")
+
+
+def show(
+    report: Report, what: str, since: str, found: dict[str, list[float]], goal: str
+) -> None:
+    case = Case(f"election, leader {what}: since {since}", "candidate", 1)
+    results = {
+        label(kind): [{"after_ms": after} for after in own]
+        for kind, own in found.items()
+    }
+    compare(report, case, results, [AFTER])
+    ours = found["interlock"]
+    report.row(f"ours, {what}: next one leads, median", statistics.median(ours),
+               "ms", goal)  # fmt: skip
+    report.row(f"ours, {what}: the same, worst", max(ours), "ms",
+               goal if what == "killed" else "")  # fmt: skip
 
 
 def one_change(server: Server, kind: str, kill: bool) -> float:

@@ -7,8 +7,9 @@ import argparse
 import subprocess
 import time
 
-from election_change import election_kinds
+from election_change import election_kinds, label
 from harness import Report, Server, in_turns, median, worker
+from tables import Case, Measure, compare
 
 PROCESSES = 4
 EACH = 25
@@ -18,6 +19,11 @@ SECONDS = 6.0
 
 # One refresh of each process every two seconds, and nothing else.
 ALLOWED = PROCESSES / 2
+MEASURES = [
+    Measure("per_s", "requests", "/s"),
+    Measure("cpu", "server CPU", "% of a core"),
+    Measure("connections", "connections"),
+]
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
@@ -27,14 +33,10 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
         min(given.rounds, 3),
         **{kind: lambda kind=kind: standing(server, kind) for kind in election_kinds()},
     )
-    report.raw["election, idle"] = results
-    for kind, found in results.items():
-        label = "ours" if kind == "interlock" else kind
-        goal = f"<= {ALLOWED * 1.1:.1f}" if kind == "interlock" else ""
-        sent, cpu = median(found, "per_s"), median(found, "cpu")
-        report.row(f"{label}: requests", sent, "/s", goal)
-        report.row(f"{label}: server CPU", cpu, "%")
-        report.row(f"{label}: connections", median(found, "connections"), "")
+    case = Case("election, idle", "candidates", count)
+    compare(report, case, {label(k): v for k, v in results.items()}, MEASURES)
+    sent = median(results["interlock"], "per_s")
+    report.row("ours: requests", sent, "/s", f"<= {ALLOWED * 1.1:.1f}")
 
 
 def standing(server: Server, kind: str) -> dict[str, float]:

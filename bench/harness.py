@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import socket
@@ -275,6 +276,21 @@ def version_of(package: str) -> str:
     return importlib.metadata.version(package)
 
 
+def hiredis_version() -> str:
+    """Of what the programs on raw hiredis are built with."""
+    flags = [flag for flag in hiredis_flags() if flag.startswith("-I")]
+    macros = subprocess.run(
+        [os.environ.get("CC", "cc"), "-E", "-dM", "-include", "hiredis/hiredis.h",
+         *flags, "-x", "c", os.devnull],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    parts = [
+        re.search(rf"^#define HIREDIS_{part} (\d+)", macros, re.MULTILINE)[1]
+        for part in ("MAJOR", "MINOR", "PATCH")
+    ]
+    return ".".join(parts)
+
+
 def machine(server: Server) -> dict[str, str]:
     """What the figures were measured on."""
     model = platform.machine()
@@ -290,6 +306,8 @@ def machine(server: Server) -> dict[str, str]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return {
+        "interlock": version_of("interlock"),
+        "hiredis": hiredis_version(),
         "cpu": f"{len(CPUS)} x {model}",
         "kernel": f"{platform.system()} {platform.release()}",
         "server": f"{kind} {version}, CPU {SERVER_CPU}",

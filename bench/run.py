@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Run benchmarks by name: run.py [NAME...] [OPTION...]; all without a name."""
+"""Run benchmarks by name: run.py [NAME...] [OPTION...]; all without a name.
+
+run.py --plot draws what the last runs have found.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ NAMES = ["election", "growth", "lock", "queue", "semaphore", "signal"]
 
 def main() -> int:
     words = sys.argv[1:]
+    if words == ["--plot"]:
+        return importlib.import_module("plots").main()
     names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
     for name in names:
         if name not in NAMES:
