@@ -21,6 +21,7 @@ from harness import HIREDIS_PY, OUT, ROOT
 REDIS_PY = "redis==8.1.0"
 TOOZ = ["tooz==9.1.0", REDIS_PY]
 LOCKS = ["pottery==3.0.1", "redlock-py==1.0.8", REDIS_PY, HIREDIS_PY]
+ASYNC = ["aioredlock==0.7.3", "aioredis==1.3.1"]
 QUEUES = ["rq==3.0.0", "dramatiq==2.2.1", "celery==5.7.0", REDIS_PY, HIREDIS_PY]
 PINS = ROOT / "tests" / "interop" / "peers"  # go.sum and pom.xml serve both
 VERSIONS: dict[str, str] = {}

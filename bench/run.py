@@ -10,7 +10,7 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["election", "growth", "lock", "queue", "semaphore", "signal"]
+NAMES = ["async", "election", "growth", "lock", "queue", "semaphore", "signal"]
 
 
 def main() -> int:

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { KEYS = 5, DEPTH = 64, TEXT = 160 };
+enum { KEYS = 5, DEPTH = 64, PAIRS_MOST = 256, TEXT = 160 };
 
 enum { HELD = 1, QUEUED = 3, RELEASED = 5 }; /* include/reply.lua */
 
@@ -97,7 +97,7 @@ static void make_token(char *token, size_t number)
 
 static void pair_off(const names *of, int depth, size_t number)
 {
-    char token[DEPTH][33];
+    char token[PAIRS_MOST][33];
 
     for (int i = 0; i < depth; i++) {
         make_token(token[i], number + (size_t)i);
@@ -113,7 +113,7 @@ static void pair_off(const names *of, int depth, size_t number)
 
 static void pairs(const line *asked)
 {
-    static names of[DEPTH];
+    static names of[PAIRS_MOST];
     int depth = atoi(asked->word[2]);
     diary times = {NULL, 0, 0};
     size_t done = 0;
@@ -121,8 +121,8 @@ static void pairs(const line *asked)
     int64_t start, stop;
     double cpu;
 
-    if (depth < 1 || depth > DEPTH)
-        die("limit: not 1 to 64 at once", asked->word[2]);
+    if (depth < 1 || depth > PAIRS_MOST)
+        die("limit: not 1 to 256 at once", asked->word[2]);
     for (int i = 0; i < depth; i++) {
         snprintf(name, sizeof name, "%s-%d", asked->word[1], i);
         name_keys(&of[i], name);

@@ -123,7 +123,6 @@ class Held:
         out = ffi.new(f"{self._type} **")
         _ffi.call(open_handle, out, client._live(), *names, options.to_c())
         self._handle = ffi.gc(out[0], self._verbs.free)
-        self._err = _ffi.new_error()  # for the two verbs that must be quick
         client._handles[self.id] = self
 
     def cancel(self) -> None:

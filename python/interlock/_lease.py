@@ -30,6 +30,10 @@ class Lease(Held):
     with ``reentrant=True``. ``cancel()`` may be called from any thread.
     """
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._err = _ffi.new_error()  # for the two verbs that must be quick
+
     def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
         """Take it, waiting for those who asked before.
 
