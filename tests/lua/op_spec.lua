@@ -167,11 +167,17 @@ describe("an operation", function()
   end)
 
   it("is one of hundreds at once", function()
+    local theirs = other:lock(name)
     local locks, starts, turns = {}, {}, 0
+    assert.is_true(theirs:acquire(0))
+    local first = assert(client:lock(name):acquire_start())
+    waiting(1) -- from now on this client is told when it may
+    first:close()
     for i = 1, 300 do
       locks[i] = client:lock(name)
       starts[assert(locks[i]:acquire_start()).id] = locks[i]
     end
+    assert.is_true(theirs:release())
 
     support.await(20000, function()
       for event in events.next, events do
