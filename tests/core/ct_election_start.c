@@ -49,7 +49,7 @@ static void assert_nothing_left(const char *name)
 static void each_verb_tells_its_end(void **state)
 {
     ilk_election *election = open_candidate(client, "chair", 0, "a");
-    char value[] = "b";
+    char value[] = "longer";
 
     (void)state;
     op = campaign_for(election, 0);
@@ -62,10 +62,10 @@ static void each_verb_tells_its_end(void **state)
     assert_status(ILK_OK, ilk_election_check_start(&op, election, &err));
     assert_ends(ILK_OK, client, op);
     assert_status(ILK_OK,
-                  ilk_election_proclaim_start(&op, election, value, 1, &err));
+                  ilk_election_proclaim_start(&op, election, value, 6, &err));
     value[0] = 'x'; /* it is copied */
     assert_ends(ILK_OK, client, op);
-    assert_string_equal("b", published(election));
+    assert_string_equal("longer", published(election));
     assert_status(ILK_OK, ilk_election_resign_start(&op, election, &err));
     assert_false(ilk_election_is_leader(election));
     assert_ends(ILK_OK, client, op);
@@ -74,7 +74,7 @@ static void each_verb_tells_its_end(void **state)
     /* What it proclaimed is what it publishes in later terms. */
     op = campaign_for(election, 0);
     assert_ends(ILK_OK, client, op);
-    assert_string_equal("b", published(election));
+    assert_string_equal("longer", published(election));
     ilk_election_free(election);
 }
 

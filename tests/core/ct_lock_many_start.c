@@ -172,13 +172,16 @@ static void those_of_one_loop_take_turns(void **state)
     enum { ROUNDS = 30 };
     ilk_lock_many *all[ROUNDS];
     ilk_op *ops[ROUNDS], *release;
+    int64_t limit;
 
     (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         all[i] = open_many(client, sets[i % 3], 0);
         ops[i] = start(all[i], -1);
     }
+    limit = fixture_now_ms() + patience(20000);
     for (int done = 0; done < ROUNDS;) {
+        assert_true(fixture_now_ms() < limit);
         (void)turn(client, 100);
         for (int i = 0; i < ROUNDS; i++) {
             if (!ops[i] || ilk_op_status(ops[i], NULL) == ILK_EAGAIN)
