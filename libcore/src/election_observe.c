@@ -153,11 +153,13 @@ typedef struct observing {
     ilk__verb verb;
     ilk_observer *observer;
     int64_t timeout_ms;
+    int started, kept; /* as those of an ilk__acquiring */
 } observing;
 
 static void told(ilk__verb *verb, ilk_status status)
 {
-    ilk_observer *observer = ((observing *)verb)->observer;
+    observing *self = (observing *)verb;
+    ilk_observer *observer = self->observer;
 
     if (status == ILK_OK) {
         remember(observer, observer->found);
@@ -166,7 +168,11 @@ static void told(ilk__verb *verb, ilk_status status)
         ilk_leader_free(observer->found);
     }
     observer->found = NULL;
-    ilk__hold_end(&observer->hold, verb, status);
+    self->kept = self->started && status == ILK_EINTR;
+    if (self->kept)
+        ilk__verb_end(verb, status);
+    else
+        ilk__hold_end(&observer->hold, verb, status);
 }
 
 /* It never holds: the lease in its entry is only to be there. */
@@ -189,7 +195,12 @@ static void begin_next(ilk__verb *verb)
 
 static void give_up(ilk__verb *verb)
 {
-    ilk__waiter_cancel(&((observing *)verb)->observer->hold.waiter);
+    const observing *self = (observing *)verb;
+    ilk__hold *hold = &self->observer->hold;
+
+    ilk__waiter_cancel(&hold->waiter);
+    if (self->kept)
+        ilk__hold_leave(hold);
 }
 
 static observing observing_of(ilk_observer *observer, int64_t timeout_ms)
@@ -220,6 +231,7 @@ ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
 {
     observing self = observing_of(observer, timeout_ms);
 
+    self.started = 1;
     return observer ? ilk__verb_start(out, &self.verb, sizeof self,
                                       observer->hold.client, begin_next, err)
                     : ilk__op_none(out, no_observer(err));

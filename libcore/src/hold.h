@@ -156,9 +156,11 @@ struct ilk__acquiring {
     ilk__verb verb;
     ilk__hold *hold;
     int64_t timeout_ms, ttl_ms; /* ttl_ms 0: that of the options */
+    int started;                /* in the application's loop */
     /* set when it begins */
     int64_t deadline, asked_at;
     int once;
+    int kept; /* started, and ended by a signal: the handle, until give_up() */
     ilk__extension extension;
 };
 

@@ -121,7 +121,10 @@ void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
 {
     ilk__hold *hold = self->hold;
 
-    if (status) {
+    self->kept = self->started && status == ILK_EINTR;
+    if (self->kept) {
+        ilk__verb_end(&self->verb, status);
+    } else if (status) {
         ilk__hold_end(hold, &self->verb, status);
     } else if (hold->lease.span_ms >= self->ttl_ms || !hold->opts.no_renew) {
         keep(self);
@@ -186,7 +189,8 @@ void ilk__hold_begin_acquire(ilk__verb *verb)
 
 static void give_up(ilk__verb *verb)
 {
-    ilk__hold *hold = ((ilk__acquiring *)verb)->hold;
+    const ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__hold *hold = self->hold;
 
     if (hold->parked)
         hold->kind->unpark(hold);
@@ -194,6 +198,8 @@ static void give_up(ilk__verb *verb)
         hold->kind->end_take(hold);
     else
         ilk__waiter_cancel(&hold->waiter);
+    if (self->kept)
+        ilk__hold_leave(hold);
 }
 
 static ilk__acquiring acquiring(ilk__hold *hold, int64_t timeout_ms,
@@ -220,6 +226,7 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
 {
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
+    self.started = 1;
     return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
                            ilk__hold_begin_acquire, err);
 }

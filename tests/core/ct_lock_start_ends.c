@@ -221,6 +221,27 @@ static void freeing_the_handle_ends_what_was_asked(void **state)
     turn_until(client, "0", "EXISTS asked");
 }
 
+static void *free_lock(void *arg)
+{
+    ilk_lock_free(arg);
+    return NULL;
+}
+
+static void cancel_and_free_may_meet(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        start_wait("met");
+        assert_int_equal(0, pthread_create(&thread, NULL, free_lock, lock));
+        assert_int_equal(ILK_OK, ilk_op_cancel(op, NULL));
+        assert_ends(ILK_ECANCELLED, client, op);
+        pthread_join(thread, NULL);
+        assert_nothing_left("met", held);
+    }
+}
+
 /* ---- closed, forked ----------------------------------------------------- */
 
 static void closing_the_client_ends_all(void **state)
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(freeing_an_operation_on_its_way_gives_all_back),
         cmocka_unit_test(freeing_the_handle_ends_the_wait),
         cmocka_unit_test(freeing_the_handle_ends_what_was_asked),
+        cmocka_unit_test(cancel_and_free_may_meet),
         cmocka_unit_test(closing_the_client_ends_all),
         cmocka_unit_test(an_operation_outlives_handle_and_client),
         cmocka_unit_test(a_child_does_not_touch_its_parents_operation),
