@@ -158,8 +158,11 @@ void ilk__hold_close(ilk__hold *hold)
 {
     /* A child, or a handle of the parent's desk, has nothing to take back. */
     if (is_mine(hold)) {
+        /* An operation that is about to end has left the handle already. */
         if (hold->busy)
             ilk__loop_forget(hold->client->loop, hold);
+        else
+            ilk__loop_let_pass(hold->client->loop);
         tear_down(hold);
     }
     dispose(hold);

@@ -9,14 +9,27 @@
 
 #include <string.h>
 
+/* Its address is the thread's. */
+static _Thread_local char here;
+
 void ilk__loop_lock(ilk__loop *loop)
 {
     pthread_mutex_lock(&loop->mutex);
+    atomic_store(&loop->inside, &here);
 }
 
 void ilk__loop_unlock(ilk__loop *loop)
 {
+    atomic_store(&loop->inside, NULL);
     pthread_mutex_unlock(&loop->mutex);
+}
+
+void ilk__loop_let_pass(ilk__loop *loop)
+{
+    if (atomic_load(&loop->inside) == &here)
+        return;
+    ilk__loop_lock(loop);
+    ilk__loop_unlock(loop);
 }
 
 /* ---- the bell ----------------------------------------------------------- */

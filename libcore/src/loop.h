@@ -46,6 +46,13 @@ ilk_status ilk__op_none(ilk_op **out, ilk_status status);
 /* What a done operation answered, if it is of this kind; borrowed. */
 void *ilk__op_object(ilk_op *op, void (*dispose)(void *object));
 
+/*
+ * Whoever is in a turn gets out of it first, and touches no handle any more
+ * that was left there. Inside of a verb nothing happens: what is made and
+ * freed there has nothing under way.
+ */
+void ilk__loop_let_pass(ilk__loop *loop);
+
 /* The handle is freed: what is under way on it ends. */
 void ilk__loop_forget(ilk__loop *loop, const void *handle);
 
