@@ -175,9 +175,11 @@ static void freed_ack_can_be_repeated(void **state)
     (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 0);
+    assert_status(ILK_OK, ilk_queue_size_start(&op, queue, &err));
+    assert_ends(ILK_OK, client, op); /* there is a connection */
     assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
     ilk_op_free(op);
-    turn_for(client, 50);
+    turn_until(client, "0", "HLEN ilk:queue:flight:{mail}");
     ack(job);
     assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
     ilk_queue_free(queue);

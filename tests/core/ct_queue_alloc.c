@@ -7,6 +7,7 @@
 #include "queue_case.h"
 
 #include "alloc.h"
+#include "started.h"
 
 #include <string.h>
 
@@ -81,6 +82,49 @@ static ilk_status work(ilk_error *err)
     return st;
 }
 
+/* How it ended, if it began. */
+static ilk_status end_of(ilk_status st, ilk_op **op, ilk_error *err)
+{
+    if (st)
+        return st;
+    while ((st = ilk_op_status(*op, err)) == ILK_EAGAIN)
+        (void)turn(client, 5);
+    return st;
+}
+
+/* Wait, push, finish, all started; then a wait that is cancelled. */
+static ilk_status start(ilk_error *err)
+{
+    const void *data[] = {"a", "b", "c"};
+    const size_t lens[] = {1, 1, 1};
+    ilk_op *wait = NULL, *op = NULL, *end = NULL;
+    ilk_queue *queue = NULL;
+    ilk_status st = open_own(&queue, err);
+
+    if (st == ILK_OK)
+        st = ilk_queue_reserve_many_start(&wait, queue, 2, 2000, 0, NULL, err);
+    if (st == ILK_OK)
+        st = end_of(
+            ilk_queue_push_many_start(&op, queue, data, lens, 3, NULL, err),
+            &op, err);
+    if (st == ILK_OK)
+        st = end_of(ILK_OK, &wait, err);
+    if (st == ILK_OK)
+        st = end_of(ilk_batch_ack_start(&end, ilk_op_batch(wait), err), &end,
+                    err);
+    ilk_op_free(wait);
+    wait = NULL;
+    if (st == ILK_OK) {
+        st = ilk_queue_reserve_start(&wait, queue, -1, 0, err);
+        (void)turn(client, 5);
+    }
+    ilk_op_free(wait);
+    ilk_op_free(op);
+    ilk_op_free(end);
+    ilk_queue_free(queue);
+    return st;
+}
+
 static int64_t length(const char *command, const char *key)
 {
     return fixture_int(&fx, "%s ilk:queue:%s{mail}", command, key);
@@ -136,6 +180,12 @@ static void no_work_is_lost_for_want_of_memory(void **state)
     play(work, 1);
 }
 
+static void nothing_started_is_lost_for_want_of_memory(void **state)
+{
+    (void)state;
+    play(start, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
 
 int main(void)
@@ -143,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(no_message_is_lost_for_want_of_memory),
         TEST(no_work_is_lost_for_want_of_memory),
+        TEST(nothing_started_is_lost_for_want_of_memory),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY = 500 };
+enum { MANY = 2000 };
 
 /* ---- putting ------------------------------------------------------------ */
 
