@@ -148,9 +148,8 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     }
 }
 
-static ilk_status ask(ilk_client *client, const ilk__op_type *type,
-                      void *subject, int64_t timeout_ms, int patient,
-                      ilk_error *err)
+ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
+                    int64_t timeout_ms, ilk_error *err)
 {
     ilk__parker parker;
     ilk_error own = {0};
@@ -161,21 +160,8 @@ static ilk_status ask(ilk_client *client, const ilk__op_type *type,
         return st;
     ilk__op_init(&op, type, subject, ilk__deadline(timeout_ms),
                  err ? err : &own);
-    op.patient = patient;
     st = ilk__run(client, &op, &parker);
     ilk__op_free(&op);
     ilk__parker_destroy(&parker);
     return st;
-}
-
-ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
-                    int64_t timeout_ms, ilk_error *err)
-{
-    return ask(client, type, subject, timeout_ms, 0, err);
-}
-
-ilk_status ilk__ask_patiently(ilk_client *client, const ilk__op_type *type,
-                              void *subject, ilk_error *err)
-{
-    return ask(client, type, subject, client->opts.reply_timeout_ms, 1, err);
 }

@@ -25,8 +25,4 @@ int ilk__run_ticks(const ilk_client *client);
 ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
                     int64_t timeout_ms, ilk_error *err);
 
-/* The same for what is worth waiting for a server that is away or busy. */
-ilk_status ilk__ask_patiently(ilk_client *client, const ilk__op_type *type,
-                              void *subject, ilk_error *err);
-
 #endif
