@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local state = require "interlock.state"
 local wait = require "interlock.wait"
@@ -27,6 +28,16 @@ function Barrier:wait(timeout_ms)
   return wait.by(self._handle, ms, core.ilk_barrier_wait, core.ilk_barrier_cancel)
 end
 
+--- Start wait(). Its cancel() breaks the round.
+---@param timeout_ms number? as for wait
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Barrier:wait_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, op.number, core.ilk_barrier_wait_start(self._handle, ms))
+end
+
 --- Ask how many have arrived at the open round.
 ---@return integer? waiting
 ---@return string? msg
@@ -35,12 +46,28 @@ function Barrier:waiting()
   return core.ilk_barrier_waiting(self._handle)
 end
 
+--- Start waiting().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Barrier:waiting_start()
+  return op.wrap(self, op.number, core.ilk_barrier_waiting_start(self._handle))
+end
+
 --- Break the open round; begin anew with this object's number of parties.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
 function Barrier:reset()
   return core.ilk_barrier_reset(self._handle)
+end
+
+--- Start reset().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Barrier:reset_start()
+  return op.wrap(self, op.ok, core.ilk_barrier_reset_start(self._handle))
 end
 
 --- End a wait that a signal has interrupted; the round is broken.
@@ -66,7 +93,7 @@ function barrier.open(client, name, parties, opts)
   args.bytes("name", name)
   args.count("parties", parties)
   local record = options.fill(core.ilk_barrier_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, name,
+  local made, msg, code = state.wrap(meta, client, name,
     core.ilk_barrier_open(client._handle, name, parties, record))
   return made, msg, code
 end
@@ -84,6 +111,22 @@ function barrier.inspect(client, name)
     return nil, waiting, code
   end
   return { parties = parties, waiting = waiting }
+end
+
+--- Start inspect(). client:inspect_barrier_start(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function barrier.inspect_start(client, name)
+  args.bytes("name", name)
+  return op.wrap(client, function(handle)
+    return {
+      parties = core.ilk_op_barrier_parties(handle),
+      waiting = core.ilk_op_barrier_waiting(handle),
+    }
+  end, core.ilk_barrier_inspect_start(client._handle, name))
 end
 
 return barrier

@@ -36,6 +36,9 @@ function Events:next()
   local id, ops = event.id, self._client._ops
   local done = ops[id]
   ops[id] = nil
+  if event.kind == core.ILK_EVENT_DONE and not done then
+    return self:next() -- it was closed
+  end
   return {
     kind = kinds[event.kind],
     status = constants.status[event.status],

@@ -28,5 +28,7 @@ return {
   strerror = core.ilk_strerror,
   version = core.ilk_version(),
   wait_all = signal.wait_all,
+  wait_all_start = signal.wait_all_start,
   wait_any = signal.wait_any,
+  wait_any_start = signal.wait_any_start,
 }

@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 
 ---@class interlock.Job
 ---@field data string the message, any bytes
@@ -53,6 +54,14 @@ function Job:ack()
   return core.ilk_job_ack(self._handle)
 end
 
+--- Start ack().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Job:ack_start()
+  return op.wrap(self, op.ok, core.ilk_job_ack_start(self._handle))
+end
+
 --- Give it back: to be delivered again at once or later, or dead if that was
 --- the last of its attempts.
 ---@param delay_ms number? milliseconds; nil and 0 for at once
@@ -62,6 +71,16 @@ end
 function Job:nack(delay_ms)
   local ms = args.timeout("delay_ms", delay_ms or 0)
   return core.ilk_job_nack(self._handle, ms)
+end
+
+--- Start nack().
+---@param delay_ms number? as for nack
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Job:nack_start(delay_ms)
+  local ms = args.timeout("delay_ms", delay_ms or 0)
+  return op.wrap(self, op.ok, core.ilk_job_nack_start(self._handle, ms))
 end
 
 --- Put it among the dead, whatever its attempts.
@@ -74,6 +93,16 @@ function Job:bury(reason)
   return core.ilk_job_bury(self._handle, reason)
 end
 
+--- Start bury().
+---@param reason string? for who looks at it
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Job:bury_start(reason)
+  args.optional_bytes("reason", reason)
+  return op.wrap(self, op.ok, core.ilk_job_bury_start(self._handle, reason))
+end
+
 --- Set the lease left, of this and all that were taken with it.
 ---@param lease_ms number? milliseconds; nil for that it was taken for
 ---@return true? ok
@@ -84,6 +113,16 @@ function Job:extend(lease_ms)
   return core.ilk_job_extend(self._handle, ms)
 end
 
+--- Start extend().
+---@param lease_ms number? as for extend
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Job:extend_start(lease_ms)
+  local ms = args.duration("lease_ms", lease_ms)
+  return op.wrap(self, op.ok, core.ilk_job_extend_start(self._handle, ms))
+end
+
 -- `local job <close> = ...`: given back, unless it is finished.
 function meta.__close(self)
   core.ilk_job_nack(self._handle, 0)
@@ -92,15 +131,16 @@ end
 local job = {}
 
 --- What the generated module answered, as an object.
+---@param owner table a queue or a worker, whose client it is
 ---@param handle userdata?
 ---@return interlock.Job? job
 ---@return string? msg
 ---@return integer? code
-function job.wrap(handle, msg, code)
+function job.wrap(owner, handle, msg, code)
   if not handle then
     return nil, msg, code
   end
-  return setmetatable({ _handle = handle }, meta)
+  return setmetatable({ _handle = handle, _ops = owner._ops }, meta)
 end
 
 ---@class interlock.Batch: { [integer]: interlock.Job }
@@ -116,6 +156,14 @@ function Batch:ack()
   return core.ilk_batch_ack(self._handle)
 end
 
+--- Start ack().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Batch:ack_start()
+  return op.wrap(self, op.ok, core.ilk_batch_ack_start(self._handle))
+end
+
 --- How many had gone to somebody else when they were to be finished.
 ---@return integer
 function Batch:lost()
@@ -123,19 +171,41 @@ function Batch:lost()
 end
 
 --- Around a batch of the generated module: a list of jobs.
+---@param owner table a queue, whose client it is
 ---@param handle userdata?
 ---@return interlock.Batch? batch
 ---@return string? msg
 ---@return integer? code
-function job.batch(handle, msg, code)
+function job.batch(owner, handle, msg, code)
   if not handle then
     return nil, msg, code
   end
-  local made = setmetatable({ _handle = handle }, batch_meta)
+  local made = { _handle = handle, _ops = owner._ops }
   for i = 1, core.ilk_batch_count(handle) do
-    made[i] = job.wrap(assert(core.ilk_batch_job(handle, i - 1)))
+    made[i] = job.wrap(owner, assert(core.ilk_batch_job(handle, i - 1)))
   end
-  return made
+  return setmetatable(made, batch_meta)
+end
+
+--- How an operation answers a job of its own.
+---@param owner table
+---@return fun(handle: userdata): interlock.Job?, string?, integer?
+function job.reader(owner)
+  return function(handle)
+    local batch = core.ilk_op_batch(handle)
+    return job.wrap(owner, core.ilk_batch_job(batch, 0))
+  end
+end
+
+--- How an operation answers a batch, which is a part of it.
+---@param owner table
+---@return fun(handle: userdata, lender: interlock.Op): interlock.Batch
+function job.batch_reader(owner)
+  return function(handle, lender)
+    local made = job.batch(owner, core.ilk_op_batch(handle))
+    made._lender = lender:_lend()
+    return made
+  end
 end
 
 return job

@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local state = require "interlock.state"
 local wait = require "interlock.wait"
@@ -27,6 +28,17 @@ function Latch:count_down(n)
   return core.ilk_latch_count_down(self._handle, by)
 end
 
+--- Start count_down().
+---@param n integer? by how many; default 1
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Latch:count_down_start(n)
+  local by = args.count("n", n or 1)
+  return op.wrap(self, op.number,
+    core.ilk_latch_count_down_start(self._handle, by))
+end
+
 --- Wait until nothing is left; at once when that is so.
 ---
 --- Blocks until then, until the time is over, or Ctrl-C raises an error.
@@ -39,6 +51,16 @@ function Latch:wait(timeout_ms)
   return wait.by(self._handle, ms, core.ilk_latch_wait, core.ilk_latch_cancel)
 end
 
+--- Start wait().
+---@param timeout_ms number? as for wait
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Latch:wait_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, op.ok, core.ilk_latch_wait_start(self._handle, ms))
+end
+
 --- Ask what is left.
 ---@return integer? left
 ---@return string? msg
@@ -47,12 +69,28 @@ function Latch:count()
   return core.ilk_latch_count(self._handle)
 end
 
+--- Start count().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Latch:count_start()
+  return op.wrap(self, op.number, core.ilk_latch_count_start(self._handle))
+end
+
 --- Begin anew with this object's count, whatever is on record.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
 function Latch:reset()
   return core.ilk_latch_reset(self._handle)
+end
+
+--- Start reset().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Latch:reset_start()
+  return op.wrap(self, op.ok, core.ilk_latch_reset_start(self._handle))
 end
 
 --- End a wait that a signal has interrupted.
@@ -78,7 +116,7 @@ function latch.open(client, name, count, opts)
   args.bytes("name", name)
   args.count("count", count)
   local record = options.fill(core.ilk_latch_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, name,
+  local made, msg, code = state.wrap(meta, client, name,
     core.ilk_latch_open(client._handle, name, count, record))
   return made, msg, code
 end
@@ -96,6 +134,22 @@ function latch.inspect(client, name)
     return nil, left, code
   end
   return { count = count, left = left }
+end
+
+--- Start inspect(). client:inspect_latch_start(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function latch.inspect_start(client, name)
+  args.bytes("name", name)
+  return op.wrap(client, function(handle)
+    return {
+      count = core.ilk_op_latch_count(handle),
+      left = core.ilk_op_latch_left(handle),
+    }
+  end, core.ilk_latch_inspect_start(client._handle, name))
 end
 
 return latch

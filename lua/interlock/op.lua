@@ -59,7 +59,7 @@ function Op:result()
   if not ok then
     return nil, msg, code
   end
-  return self._read(handle)
+  return self._read(handle, self)
 end
 
 --- End a wait: its place in the line is given up. It ends with ILK_ECANCELLED,
@@ -77,9 +77,18 @@ function Op:close()
   local handle = rawget(self, "_handle")
   self._handle = nil
   self._ops[self.id] = nil
-  if handle then
+  if handle and not rawget(self, "_lends") then
     core.ilk_lua_op_close(handle)
   end
+end
+
+--- What result() answers is a part of the operation, which the collector frees
+--- when nobody has either any more.
+---@param self interlock.Op
+---@return userdata handle for the object that borrows, to be kept
+function Op:_lend()
+  self._lends = true
+  return self._handle
 end
 
 meta.__close = Op.close
@@ -92,11 +101,13 @@ function op.ok()
 end
 
 --- An operation answers a number.
-op.number = core.ilk_op_number
+function op.number(handle)
+  return core.ilk_op_number(handle)
+end
 
 --- What a _start of the generated module answered, as an object.
 ---@param subject table what it works on, which lives as long; has _ops
----@param read fun(handle: userdata): ... makes the result
+---@param read fun(handle: userdata, op: interlock.Op): ... makes the result
 ---@param handle userdata?
 ---@param msg string?
 ---@param code integer?

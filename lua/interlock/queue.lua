@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local constants = require "interlock.constants"
 local job = require "interlock.job"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local wait = require "interlock.wait"
 
@@ -30,6 +31,7 @@ local places = {
   delayed = core.ILK_QUEUE_DELAYED,
   dead = core.ILK_QUEUE_DEAD,
 }
+local ALL = places.ready + places.delayed + places.dead
 
 local queue = {}
 
@@ -69,6 +71,18 @@ function Queue:push(data, opts)
   return core.ilk_queue_push(self._handle, data, push_options(opts))
 end
 
+--- Start push().
+---@param data string any bytes, at most 1 MiB
+---@param opts interlock.PushOptions?
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:push_start(data, opts)
+  args.bytes("data", data)
+  return op.wrap(self, op.number,
+    core.ilk_queue_push_start(self._handle, data, push_options(opts)))
+end
+
 --- Put up to 256 messages in: all or none, in order.
 ---@param messages string[]
 ---@param opts interlock.PushOptions?
@@ -78,6 +92,18 @@ end
 function Queue:push_many(messages, opts)
   args.names("messages", messages)
   return core.ilk_queue_push_many(self._handle, messages, push_options(opts))
+end
+
+--- Start push_many().
+---@param messages string[]
+---@param opts interlock.PushOptions?
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:push_many_start(messages, opts)
+  args.names("messages", messages)
+  return op.wrap(self, op.number,
+    core.ilk_queue_push_many_start(self._handle, messages, push_options(opts)))
 end
 
 --- Take the next message for good, at most once.
@@ -95,6 +121,18 @@ function Queue:pop(timeout_ms)
   return core.ilk_job_data(found)
 end
 
+--- Start pop(). One that is closed while it asks may take a message along.
+---@param timeout_ms number? as for pop
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:pop_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, function(handle)
+    return core.ilk_job_data(core.ilk_op_job(handle))
+  end, core.ilk_queue_pop_start(self._handle, ms))
+end
+
 --- Take the next message under a lease.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
 ---@param lease_ms number? how long it is ours; default 30000
@@ -107,7 +145,21 @@ function Queue:reserve(timeout_ms, lease_ms)
   local function ask(handle, left)
     return core.ilk_queue_reserve(handle, left, lease)
   end
-  return job.wrap(wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+  return job.wrap(self, wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+end
+
+--- Start reserve(). What is closed before it was asked for its result gives
+--- that back, as if it had never been delivered.
+---@param timeout_ms number? as for reserve
+---@param lease_ms number? as for reserve
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:reserve_start(timeout_ms, lease_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local lease = args.duration("lease_ms", lease_ms)
+  return op.wrap(self, job.reader(self),
+    core.ilk_queue_reserve_start(self._handle, ms, lease))
 end
 
 --- Take up to `count` messages under one lease, and acknowledge those of a
@@ -127,7 +179,23 @@ function Queue:reserve_many(count, timeout_ms, lease_ms, done)
   local function ask(handle, left)
     return core.ilk_queue_reserve_many(handle, count, left, lease, before)
   end
-  return job.batch(wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+  return job.batch(self, wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+end
+
+--- Start reserve_many(); closed too early, it gives back as reserve_start().
+---@param count integer as for reserve_many, and the others
+---@param timeout_ms number?
+---@param lease_ms number?
+---@param done interlock.Batch?
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:reserve_many_start(count, timeout_ms, lease_ms, done)
+  args.fence("count", count)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local lease = args.duration("lease_ms", lease_ms)
+  return op.wrap(self, job.batch_reader(self), core.ilk_queue_reserve_many_start(
+    self._handle, count, ms, lease, done and done._handle))
 end
 
 --- A job that another handle, also in another process, has reserved. It has no
@@ -138,7 +206,7 @@ end
 ---@return integer? code
 function Queue:adopt(token)
   args.bytes("token", token)
-  return job.wrap(core.ilk_job_adopt(self._handle, token))
+  return job.wrap(self, core.ilk_job_adopt(self._handle, token))
 end
 
 --- End the waits of this handle: they answer ILK_ECANCELLED.
@@ -157,6 +225,23 @@ function Queue:size()
   return core.ilk_queue_size(self._handle)
 end
 
+--- Start size().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:size_start()
+  return op.wrap(self, op.number, core.ilk_queue_size_start(self._handle))
+end
+
+local function told(found)
+  local info = {}
+  for number, word in pairs(constants.names("ILK_QUEUE_N_")) do
+    info[word] = core.ilk_queue_info_get(found, number)
+  end
+  info.order = orders[info.order]
+  return info
+end
+
 --- What lies where, and what became of all: ready, delayed, taken, dead,
 --- waiting, pushed, finished, expired, returned, buried, purged, oldest_ms,
 --- and order: "fifo", "filo", or nil when nobody has pushed yet.
@@ -168,12 +253,17 @@ function Queue:inspect()
   if not found then
     return nil, msg, code
   end
-  local info = {}
-  for number, word in pairs(constants.names("ILK_QUEUE_N_")) do
-    info[word] = core.ilk_queue_info_get(found, number)
-  end
-  info.order = orders[info.order]
-  return info
+  return told(found)
+end
+
+--- Start inspect().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:inspect_start()
+  return op.wrap(self, function(handle)
+    return told(core.ilk_op_queue_info(handle))
+  end, core.ilk_queue_inspect_start(self._handle))
 end
 
 local function place(what)
@@ -193,8 +283,21 @@ end
 ---@return integer? code
 function Queue:peek(where, from, count)
   local at = place(where or "ready")
-  return job.batch(
+  return job.batch(self,
     core.ilk_queue_peek(self._handle, at, from or 0, count or 10))
+end
+
+--- Start peek().
+---@param where string? as for peek, and the others
+---@param from integer?
+---@param count integer?
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:peek_start(where, from, count)
+  local at = place(where or "ready")
+  return op.wrap(self, job.batch_reader(self),
+    core.ilk_queue_peek_start(self._handle, at, from or 0, count or 10))
 end
 
 --- Throw away what is "ready", "delayed" or "dead"; by default all three.
@@ -203,9 +306,18 @@ end
 ---@return string? msg
 ---@return integer? code
 function Queue:purge(where)
-  local all = places.ready + places.delayed + places.dead
-  local at = where and place(where) or all
+  local at = where and place(where) or ALL
   return core.ilk_queue_purge(self._handle, at)
+end
+
+--- Start purge().
+---@param where string? as for purge
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:purge_start(where)
+  local at = where and place(where) or ALL
+  return op.wrap(self, op.number, core.ilk_queue_purge_start(self._handle, at))
 end
 
 --- Put dead messages back behind all others, their attempts forgotten.
@@ -218,6 +330,17 @@ function Queue:requeue(id, count)
   return core.ilk_queue_requeue(self._handle, id or 0, count or 0)
 end
 
+--- Start requeue().
+---@param id integer? as for requeue
+---@param count integer?
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Queue:requeue_start(id, count)
+  return op.wrap(self, op.number,
+    core.ilk_queue_requeue_start(self._handle, id or 0, count or 0))
+end
+
 local function open(client, names, opts)
   local record = options.fill(core.ilk_queue_opts_init(), queue.rules, opts)
   local handle, msg, code =
@@ -227,7 +350,8 @@ local function open(client, names, opts)
   elseif not handle then
     return nil, msg, code
   end
-  return setmetatable({ names = args.copy(names), _handle = handle }, meta)
+  local made = { names = args.copy(names), _handle = handle, _ops = client._ops }
+  return setmetatable(made, meta)
 end
 
 --- Make a handle for a queue; nothing is sent. client:queue(name, opts)

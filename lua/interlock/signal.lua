@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local state = require "interlock.state"
 
@@ -49,6 +50,10 @@ local function wait(first, take, timeout_ms)
   return came, msg, code
 end
 
+local function told(came)
+  return core.ilk_arrival_data(came, 0), core.ilk_arrival_name(came, 0)
+end
+
 --- Wait for a signal.
 ---
 --- Blocks until one comes, the time is over, or Ctrl-C raises an error.
@@ -65,7 +70,19 @@ function Signal:wait(timeout_ms)
   if not came then
     return nil, msg, code
   end
-  return core.ilk_arrival_data(came, 0), core.ilk_arrival_name(came, 0)
+  return told(came)
+end
+
+--- Start wait(). A signal that came just as it was cancelled is its result.
+---@param timeout_ms number? as for wait
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Signal:wait_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return op.wrap(self, function(handle)
+    return told(core.ilk_op_arrival(handle))
+  end, core.ilk_signal_wait_start(self._handle, ms))
 end
 
 --- Begin to wait: a signal from now on is kept for the next wait().
@@ -74,6 +91,14 @@ end
 ---@return integer? code
 function Signal:listen()
   return core.ilk_signal_listen(self._handle)
+end
+
+--- Start listen().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Signal:listen_start()
+  return op.wrap(self, op.ok, core.ilk_signal_listen_start(self._handle))
 end
 
 --- Signal the one who has waited longest.
@@ -86,6 +111,17 @@ function Signal:notify_one(data)
   return core.ilk_signal_notify_one(self._handle, data)
 end
 
+--- Start notify_one().
+---@param data string? any bytes, at most 1 MiB
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Signal:notify_one_start(data)
+  args.optional_bytes("data", data)
+  return op.wrap(self, op.number,
+    core.ilk_signal_notify_one_start(self._handle, data))
+end
+
 --- Signal all who wait.
 ---@param data string? any bytes, at most 1 MiB
 ---@return integer? reached how many waits, and clients that listen to a pattern
@@ -94,6 +130,17 @@ end
 function Signal:notify_all(data)
   args.optional_bytes("data", data)
   return core.ilk_signal_notify_all(self._handle, data)
+end
+
+--- Start notify_all().
+---@param data string? any bytes, at most 1 MiB
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Signal:notify_all_start(data)
+  args.optional_bytes("data", data)
+  return op.wrap(self, op.number,
+    core.ilk_signal_notify_all_start(self._handle, data))
 end
 
 --- Give up what listen() has begun, or a wait that a signal interrupted.
@@ -117,7 +164,7 @@ local signal = {}
 function signal.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_signal_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, name,
+  local made, msg, code = state.wrap(meta, client, name,
     core.ilk_signal_open(client._handle, name, record))
   return made, msg, code
 end
@@ -139,6 +186,27 @@ local function handles_of(signals)
   return handles
 end
 
+-- What an operation of several works on; they live as long.
+local function several(signals)
+  local kept = args.copy(signals)
+  kept._ops = signals[1]._ops
+  return kept
+end
+
+local function any_of(signals, came)
+  local which = core.ilk_arrival_which(came, 0) + 1
+  return signals[which], core.ilk_arrival_data(came, 0)
+end
+
+local function all_of(signals, came)
+  local data = {}
+  for i = 0, core.ilk_arrival_count(came) - 1 do
+    local which = core.ilk_arrival_which(came, i) + 1
+    data[signals[which]] = core.ilk_arrival_data(came, i)
+  end
+  return data
+end
+
 --- Wait for a signal of any one of several. interlock.wait_any(signals, ms)
 ---@param signals interlock.Signal[] of one client, of different names
 ---@param timeout_ms number? milliseconds; nil waits for ever
@@ -154,8 +222,22 @@ function signal.wait_any(signals, timeout_ms)
   if not came then
     return nil, msg, code
   end
-  local which = core.ilk_arrival_which(came, 0) + 1
-  return signals[which], core.ilk_arrival_data(came, 0)
+  return any_of(signals, came)
+end
+
+--- Start wait_any(). interlock.wait_any_start(signals, ms)
+---@param signals interlock.Signal[] as for wait_any
+---@param timeout_ms number? milliseconds; nil waits for ever
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function signal.wait_any_start(signals, timeout_ms)
+  local handles = handles_of(signals)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local kept = several(signals)
+  return op.wrap(kept, function(handle)
+    return any_of(kept, core.ilk_op_arrival(handle))
+  end, core.ilk_signal_wait_any_start(handles, ms))
 end
 
 --- Wait until each of several has got one. interlock.wait_all(signals, ms)
@@ -173,12 +255,22 @@ function signal.wait_all(signals, timeout_ms)
   if not came then
     return nil, msg, code
   end
-  local data = {}
-  for i = 0, core.ilk_arrival_count(came) - 1 do
-    local which = core.ilk_arrival_which(came, i) + 1
-    data[signals[which]] = core.ilk_arrival_data(came, i)
-  end
-  return data
+  return all_of(signals, came)
+end
+
+--- Start wait_all(). interlock.wait_all_start(signals, ms)
+---@param signals interlock.Signal[] as for wait_all
+---@param timeout_ms number? milliseconds; nil waits for ever
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function signal.wait_all_start(signals, timeout_ms)
+  local handles = handles_of(signals)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  local kept = several(signals)
+  return op.wrap(kept, function(handle)
+    return all_of(kept, core.ilk_op_arrival(handle))
+  end, core.ilk_signal_wait_all_start(handles, ms))
 end
 
 --- How many waits a signal of this name would reach; no patterns.
@@ -191,6 +283,18 @@ end
 function signal.inspect(client, name)
   args.bytes("name", name)
   return core.ilk_signal_inspect(client._handle, name)
+end
+
+--- Start inspect(). client:inspect_signal_start(name)
+---@param client interlock.Client
+---@param name string
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function signal.inspect_start(client, name)
+  args.bytes("name", name)
+  return op.wrap(client, op.number,
+    core.ilk_signal_inspect_start(client._handle, name))
 end
 
 return signal

@@ -32,14 +32,16 @@ end
 --- What an _open of the generated module answered, as an object. A wrong
 --- argument is raised in the line that called the public function.
 ---@param meta table
+---@param client interlock.Client
 ---@param name string
-function state.wrap(meta, name, handle, msg, code)
+function state.wrap(meta, client, name, handle, msg, code)
   if code == core.ILK_EINVAL then
     error(msg, 3)
   elseif not handle then
     return nil, msg, code
   end
-  return setmetatable({ name = name, _handle = handle }, meta)
+  local made = { name = name, _handle = handle, _ops = client._ops }
+  return setmetatable(made, meta)
 end
 
 return state

@@ -3,6 +3,7 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local op = require "interlock.op"
 local options = require "interlock.options"
 local state = require "interlock.state"
 local wait = require "interlock.wait"
@@ -35,6 +36,13 @@ local function seen(self, ok, msg, code)
   return self.generation
 end
 
+-- The same of an operation.
+local function seen_by(self, ...)
+  return op.wrap(self, function()
+    return self.generation
+  end, ...)
+end
+
 --- Set it, with up to 1 MiB of data, and wake all who wait.
 ---@param data string? any bytes
 ---@return integer? generation greater than the last
@@ -45,6 +53,16 @@ function Sticky:set(data)
   return seen(self, core.ilk_sticky_set(self._handle, data))
 end
 
+--- Start set().
+---@param data string? any bytes
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Sticky:set_start(data)
+  args.optional_bytes("data", data)
+  return seen_by(self, core.ilk_sticky_set_start(self._handle, data))
+end
+
 --- Clear it and forget its data; a clear one stays as it is.
 ---@return integer? generation
 ---@return string? msg
@@ -53,12 +71,28 @@ function Sticky:clear()
   return seen(self, core.ilk_sticky_clear(self._handle))
 end
 
+--- Start clear().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Sticky:clear_start()
+  return seen_by(self, core.ilk_sticky_clear_start(self._handle))
+end
+
 --- Ask how it stands: then is_set, generation and data tell.
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code
 function Sticky:read()
   return seen(self, core.ilk_sticky_read(self._handle))
+end
+
+--- Start read().
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Sticky:read_start()
+  return seen_by(self, core.ilk_sticky_read_start(self._handle))
 end
 
 --- Wait until it is set; at once when it is.
@@ -74,6 +108,16 @@ function Sticky:wait(timeout_ms)
     core.ilk_sticky_cancel))
 end
 
+--- Start wait().
+---@param timeout_ms number? as for wait
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Sticky:wait_start(timeout_ms)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return seen_by(self, core.ilk_sticky_wait_start(self._handle, ms))
+end
+
 --- Wait until its generation is greater than this one; at once when it is.
 ---@param generation integer the one that is known
 ---@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
@@ -87,6 +131,19 @@ function Sticky:wait_change(generation, timeout_ms)
     return core.ilk_sticky_wait_change(handle, known, left)
   end
   return seen(self, wait.by(self._handle, ms, ask, core.ilk_sticky_cancel))
+end
+
+--- Start wait_change().
+---@param generation integer the one that is known
+---@param timeout_ms number? as for wait_change
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function Sticky:wait_change_start(generation, timeout_ms)
+  local known = args.fence("generation", generation)
+  local ms = args.timeout("timeout_ms", timeout_ms)
+  return seen_by(self,
+    core.ilk_sticky_wait_change_start(self._handle, known, ms))
 end
 
 --- End a wait that a signal has interrupted.
@@ -109,7 +166,7 @@ local sticky = {}
 function sticky.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_sticky_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, name,
+  local made, msg, code = state.wrap(meta, client, name,
     core.ilk_sticky_open(client._handle, name, record))
   return made, msg, code
 end

@@ -36,7 +36,7 @@ local rules = {
 ---@return integer? code ILK_ECANCELLED once it was told to stop
 function Worker:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return job.wrap(
+  return job.wrap(self,
     wait.by(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave))
 end
 
@@ -151,7 +151,8 @@ function worker.open(client, names, opts)
   elseif not handle then
     return nil, msg, code
   end
-  return setmetatable({ done = 0, failed = 0, _handle = handle }, meta)
+  local made = { done = 0, failed = 0, _handle = handle, _ops = client._ops }
+  return setmetatable(made, meta)
 end
 
 return worker

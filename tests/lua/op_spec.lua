@@ -2,6 +2,7 @@
 -- Operations that are started, and a loop that fetches what became of them.
 
 local interlock = require "interlock"
+local started = require "started"
 local support = require "support"
 
 local status = interlock.status
@@ -15,18 +16,8 @@ describe("an operation", function()
     name = support.name()
   end)
 
-  -- Fetch events until one tells of this operation; that event.
   local function finish(op)
-    local found
-    support.await(10000, function()
-      for event in events.next, events do
-        if event.id == op.id then
-          found = event
-        end
-      end
-      return found
-    end)
-    return found
+    return started.finish(events, op)
   end
 
   local function waiting(count)
@@ -193,88 +184,5 @@ describe("an operation", function()
     end)
 
     assert.equal("0", server:command("ZCARD", "ilk:lock:wait:{" .. name .. "}"))
-  end)
-
-  -- ---- the methods that have one ------------------------------------------
-
-  -- What it answers: first its own, then what the other method answers.
-  local function answers(op, ...)
-    finish(assert(op, ...))
-    return op:result()
-  end
-
-  it("may be each verb of a lock", function()
-    local lock, heir = client:lock(name), client:lock(name)
-
-    assert.is_true(answers(lock:acquire_start(0, 2000)))
-    assert.is_true(lock:remaining_ms() <= 2000)
-    assert.is_true(answers(lock:extend_start(9000)))
-    assert.is_true(lock:remaining_ms() > 8000)
-    assert.is_true(answers(lock:check_start()))
-    assert.is_true(answers(heir:adopt_start(assert(lock:detach()))))
-    assert.is_true(answers(heir:release_start()))
-    assert.equal("0", server:command("EXISTS", name))
-  end)
-
-  it("may be of both sides of a read-write lock, and of many names", function()
-    local doors = client:rwlock(name)
-    local many = client:lock_many { name .. "1", name .. "2" }
-
-    assert.is_true(answers(doors.read:acquire_start(0)))
-    assert.equal(status.ILK_EBUSY, select(3, answers(doors.write:acquire_start(0))))
-    assert.is_true(answers(doors.read:release_start()))
-    assert.is_true(answers(many:acquire_start(0)))
-    assert.is_true(answers(many:extend_start()))
-    assert.is_true(answers(many:check_start()))
-    assert.equal("2", server:command("EXISTS", name .. "1", name .. "2"))
-    assert.is_true(answers(many:release_start()))
-    assert.equal("0", server:command("EXISTS", name .. "1", name .. "2"))
-  end)
-
-  it("may be of a semaphore", function()
-    local permits = client:semaphore(name, 2, { permits = 2 })
-
-    assert.is_true(answers(permits:acquire_start(0)))
-    assert.is_true(answers(permits:set_limit_start(5)))
-    assert.same(client:inspect_semaphore(name).limit, 5)
-    local info = answers(client:inspect_semaphore_start(name))
-    assert.same({ 5, 2, permits.token },
-      { info.limit, info.used, info.holders[1].token })
-    assert.is_true(answers(permits:release_start()))
-    assert.has_error(function() permits:set_limit_start(0) end)
-  end)
-
-  it("may be of an election and its observers", function()
-    local candidate = client:election(name, { value = "here" })
-    local observer = assert(candidate:observe())
-
-    assert.is_true(answers(candidate:campaign_start(0)))
-    assert.is_true(candidate.is_leader)
-    assert.same({ "here", candidate.term }, { answers(observer:next_start(0)) })
-    assert.is_true(answers(candidate:proclaim_start("there")))
-    assert.equal("there", answers(candidate:leader_start()))
-    assert.same({ "there", candidate.term }, { answers(observer:next_start()) })
-    assert.is_true(answers(candidate:renew_start()))
-    assert.equal(candidate.term, answers(candidate:inspect_start()).term)
-    assert.is_true(answers(candidate:resign_start()))
-    assert.is_false(answers(candidate:leader_start()))
-  end)
-
-  it("may be a guard's, or the client's own", function()
-    local guard, lock = client:guard(name .. "value"), client:lock(name)
-    assert.is_true(answers(lock:acquire_start(0)))
-
-    assert.is_true(answers(guard:set_start("17", lock.fence)))
-    assert.same({ value = "17", fence = lock.fence }, answers(guard:get_start()))
-    local late = answers(guard:set_start("18", lock.fence - 1))
-    assert.is_nil(late)
-    assert.is_true(answers(guard:remove_start()))
-    assert.same({ fence = 0 }, answers(guard:get_start(0)))
-
-    assert.is_true(answers(client:ping_start()))
-    assert.equal(lock.token, answers(client:inspect_start(name)).holder)
-    assert.same({ name }, answers(client:ls_start(name)))
-    assert.is_true(answers(client:break_lock_start(name, lock.token)))
-    assert.equal("free", answers(client:inspect_start(name)).state)
   end)
 end)
