@@ -180,6 +180,16 @@ static void lost(ilk__loop *loop)
     ilk__errands_link_lost(&loop->errands);
 }
 
+/* Who sleeps goes on before what has come after it does. */
+static void wake_first(ilk__loop *loop)
+{
+    uint32_t wakes = atomic_load(&loop->client->desk->wakes);
+
+    if (wakes != loop->wakes)
+        ilk__loop_wake_all(loop);
+    loop->wakes = wakes;
+}
+
 static void run_link(ilk__loop *loop)
 {
     ilk__errands *errands = &loop->errands;
@@ -187,6 +197,7 @@ static void run_link(ilk__loop *loop)
     ilk__link_event event;
 
     while ((event = ilk__link_next(&errands->link, &reply))) {
+        wake_first(loop);
         if (event == ILK__LINK_CAME_UP)
             ilk__errands_link_up(errands);
         else if (event == ILK__LINK_LOST)
@@ -241,18 +252,13 @@ void ilk__loop_kick(ilk__loop *loop)
 
 void ilk__loop_turn(ilk__loop *loop)
 {
-    ilk__desk *desk = loop->client->desk;
     ilk__link *link = &loop->errands.link;
     int64_t now = ilk__now_ms();
-    uint32_t wakes;
     ilk__timer *timer;
 
     silence(loop);
-    wakes = atomic_load(&desk->wakes);
     (void)ilk__parker_take_permit(&loop->parker);
-    if (wakes != loop->wakes)
-        ilk__loop_wake_all(loop);
-    loop->wakes = wakes;
+    wake_first(loop);
     ilk__loop_wake_ready(loop);
     if (now >= ilk__errands_patience(&loop->errands)) {
         ilk__link_break(link, "the server does not answer");
