@@ -265,25 +265,26 @@ void ilk__watch_forget(ilk__waiter *waiter)
 
 /* ---- when to look ------------------------------------------------------- */
 
+/*
+ * Answers overtake each other: that to who has just joined may be here before
+ * one to a refresh that was asked, and answered, earlier. So what is heard
+ * since the last look only ever puts the next one forward.
+ */
 void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
                       int ours)
 {
-    int64_t now = ilk__now_ms();
+    int64_t now = ilk__now_ms(), claim_at = watch->claim_at;
 
-    watch->claim_at = ILK__FOREVER;
     holder_ms = ilk__sooner(holder_ms, ILK__LEASE_MAX_MS);
     if (holder_ms >= 0) /* the reply may be old, the lease was not longer */
-        watch->claim_at = asked_at + holder_ms + 1;
+        claim_at = ilk__sooner(claim_at, asked_at + holder_ms + 1);
     /* The lock may have changed hands since: a fleet that takes short leases
      * looks as often, to be there when a new holder's runs out. */
     if (watch->shortest_ms < ILK__REFRESH_MS)
-        watch->claim_at =
-            ilk__sooner(watch->claim_at, now + watch->shortest_ms);
+        claim_at = ilk__sooner(claim_at, now + watch->shortest_ms);
     if (!ours)
-        watch->claim_at =
-            ilk__sooner(watch->claim_at, now + watch->line.foreign_poll_ms);
-    if (watch->claim_at <= now)
-        watch->claim_at = now + 1;
+        claim_at = ilk__sooner(claim_at, now + watch->line.foreign_poll_ms);
+    watch->claim_at = claim_at <= now ? now + 1 : claim_at;
     ilk__watch_schedule(watch);
 }
 

@@ -136,6 +136,27 @@ static void more_to_settle_is_asked_for_at_once(void **state)
     assert_null(desk_errand());
 }
 
+/* Who joins while a question is under way may hear sooner than it does. */
+static void an_answer_that_was_overtaken_puts_nothing_off(void **state)
+{
+    ilk__errand *errand;
+    taker other;
+
+    (void)state;
+    queue_behind(500, 1);
+    errand = refresh_after(501, 0);
+    taker_open(&other, "orders", &ilk__lock_plain);
+    assert_int_equal(taker_acquire(&other, -1), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&other.op, "%d 300 1000000 1", ILK__CODE_QUEUED),
+                     ILK__ACT_SLEEP);
+
+    (void)errand_answer(errand, "%d -1 1000000 1", ILK__CODE_BUSY);
+
+    (void)errand_answer(refresh_after(301, 0), "%d 9000 1000000 1",
+                        ILK__CODE_BUSY);
+    taker_close(&other);
+}
+
 static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
 {
     (void)state;
@@ -332,6 +353,7 @@ int main(void)
         TEST(a_foreign_holder_is_looked_after_more_often),
         TEST(a_fleet_with_short_leases_looks_as_often),
         TEST(more_to_settle_is_asked_for_at_once),
+        TEST(an_answer_that_was_overtaken_puts_nothing_off),
         TEST(an_answer_that_is_old_already_is_followed_by_a_claim),
         TEST(a_hurried_watch_asks_now),
         TEST(after_a_reconnect_all_are_refreshed_at_once),
