@@ -17,7 +17,9 @@ SET_AND_SCRIPT = {**SCRIPTS, "set": 1}
 
 # Its script that releases calls GET once; its clients send GET as well.
 PYTHON_REDIS_LOCK_SENT = {"evalsha": 0, "set": 1, "blpop": 1, "get": 1}
-REDISSON_SENT = {**SCRIPTS, "subscribe": 1, "unsubscribe": 1}
+
+# A client sends one DEL for each that its script calls.
+REDISSON_SENT = {**SCRIPTS, "subscribe": 1, "unsubscribe": 1, "del": 0.5}
 
 WORKER = ROOT / "bench" / "worker_side.py"
 

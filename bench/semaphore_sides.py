@@ -13,7 +13,7 @@ from sides import Kind
 # The fair semaphore of the documents has no scripts; the script of
 # redis-semaphore that gives a permit out calls no ZREM.
 DOCUMENTS_SENT = dict.fromkeys(
-    ("multi", "exec", "zremrangebyscore", "zinterstore", "incr", "zadd", "zrank",
+    ("multi", "exec", "zremrangebyscore", "zinterstore", "incrby", "zadd", "zrank",
      "zrem"), 1,
 )  # fmt: skip
 NODE_SENT = {**SCRIPTS, "zrem": 1}

@@ -30,7 +30,7 @@ class Kind:
     """
 
     command: list
-    sent: dict[str, int] = field(default_factory=dict)
+    sent: dict[str, float] = field(default_factory=dict)
     key: str = "%s"
     alone: bool = False  # one process stands for the whole crowd
 
