@@ -33,9 +33,9 @@ def sha1s(server: Server, *names: str) -> list[str]:
     return [server.redis.script_load(text[name]) for name in names]
 
 
-def limit(server: Server) -> list:
-    loaded = sha1s(server, "lock_acquire", "lock_release")
-    return [OUT / "limit", "127.0.0.1", server.port, *loaded]
+def limit(server: Server, what: str = "lock", *permits: int) -> list:
+    loaded = sha1s(server, f"{what}_acquire", f"{what}_release")
+    return [OUT / "limit", "127.0.0.1", server.port, *loaded, *permits]
 
 
 def python(kind: str, server: Server) -> list:
