@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import semaphore_alone
 import semaphore_crowd
-from harness import build_c, interlock_flags, run_parts
+from harness import build_c, hiredis_flags, interlock_flags, run_parts
 
 PARTS = {"alone": semaphore_alone, "crowd": semaphore_crowd}
 
 
 def main(words: list[str]) -> None:
     build_c("side", interlock_flags())
+    build_c("limit", hiredis_flags())
     run_parts("semaphore", __doc__, PARTS, words)

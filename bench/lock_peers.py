@@ -21,7 +21,7 @@ WAITERS = [2, 16, 100, 1000]
 HOLDS_US = [0, 1000]
 TURNS, TURN_US = 5, 600  # that each waiter has in a round; without the hold
 TTL_MS = 1000
-gave_up: dict[str, list[int]] = {}
+gave_up: set[tuple[str, int, int]] = set()  # a case is tried once
 
 PAIRS = [
     Measure("per_s", "pairs", "/s", MORE),
@@ -105,15 +105,16 @@ def unless_silent(
     name: str, server: Server, crew: Crew, seconds: float, waiters: int, hold_us: int
 ) -> dict | None:
     """A peer that cannot cope with so many is left out there, ours is not."""
-    if waiters in gave_up.get(name, []):
+    if (name, waiters, hold_us) in gave_up:
         return None
     try:
         return crowd(server, crew, seconds, waiters, hold_us)
     except SilentError as error:
         if name in (LIMIT, *OURS):
             raise
-        gave_up.setdefault(name, []).append(waiters)
-        print(f"SKIPPED: {name}, {waiters} waiters: {error}", flush=True)
+        gave_up.add((name, waiters, hold_us))
+        case = f"{waiters} waiters, held for {hold_us / 1000:g} ms"
+        print(f"SKIPPED: {name}, {case}: {error}", flush=True)
         crew.start_anew()
         return None
 

@@ -17,7 +17,9 @@ SET_AND_SCRIPT = {**SCRIPTS, "set": 1}
 
 # Its script that releases calls GET once; its clients send GET as well.
 PYTHON_REDIS_LOCK_SENT = {"evalsha": 0, "set": 1, "blpop": 1, "get": 1}
-REDISSON_SENT = {**SCRIPTS, "subscribe": 1, "unsubscribe": 1}
+
+# A client sends one DEL for each that its script calls.
+REDISSON_SENT = {**SCRIPTS, "subscribe": 1, "unsubscribe": 1, "del": 0.5}
 
 WORKER = ROOT / "bench" / "worker_side.py"
 
@@ -31,9 +33,9 @@ def sha1s(server: Server, *names: str) -> list[str]:
     return [server.redis.script_load(text[name]) for name in names]
 
 
-def limit(server: Server) -> list:
-    loaded = sha1s(server, "lock_acquire", "lock_release")
-    return [OUT / "limit", "127.0.0.1", server.port, *loaded]
+def limit(server: Server, what: str = "lock", *permits: int) -> list:
+    loaded = sha1s(server, f"{what}_acquire", f"{what}_release")
+    return [OUT / "limit", "127.0.0.1", server.port, *loaded, *permits]
 
 
 def python(kind: str, server: Server) -> list:

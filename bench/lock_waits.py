@@ -10,7 +10,9 @@ import threading
 import time
 
 import interlock
-from harness import OTHER, OUT, Report, Server, pinned, worker
+from harness import ANY, OTHER, OUT, Report, Server, pinned
+from lock_sides import python
+from sides import started
 
 WAITERS = 1000
 IDLE_SECONDS = 5.0
@@ -65,25 +67,20 @@ def killed(server: Server, report: Report, rounds: int) -> None:
 
 
 def one_kill(server: Server, client: interlock.Client, name: str) -> float:
-    holder = subprocess.Popen(
-        [str(w) for w in worker("hold", "interlock", server.url, name, KILL_TTL)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert holder.stdout.readline() == "held\n"
     entered = []
 
     def wait() -> None:
         with client.lock(name):
             entered.append(time.monotonic())
 
-    thread = threading.Thread(target=wait)
-    thread.start()
-    while not client.inspect(name).waiting:
-        time.sleep(0.001)
-    time.sleep(KILL_TTL * 1.3)  # so that it has been renewed
-    holder.kill()
-    holder.wait()
-    ends = time.monotonic() + server.redis.pttl(name) / 1000
-    thread.join()
-    holder.stdout.close()
+    with started(python("interlock", server), ANY) as (holder,):
+        holder.ask("hold", name, int(KILL_TTL * 1000))
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not client.inspect(name).waiting:
+            time.sleep(0.001)
+        time.sleep(KILL_TTL * 1.3)  # so that it has been renewed
+        holder.kill()
+        ends = time.monotonic() + server.redis.pttl(name) / 1000
+        thread.join()
     return (entered[0] - ends) * 1000

@@ -10,13 +10,13 @@ from lock_peers import uncontended
 from semaphore_sides import semaphore_kinds
 from sides import all_started, ask_once, fresh
 
-LIMIT = 4
+PERMITS = 4
 THREADS = [1, 8]
 
 
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print("\n-- Uncontended, pairs of acquire and release")
-    kinds = semaphore_kinds(server, LIMIT)
+    kinds = semaphore_kinds(server, PERMITS)
     for where, cpus, threads in (("1 thread", SAME, 1), ("8 threads", ANY, 8)):
         in_python(server, report, given, where, cpus, threads)
     with all_started(kinds, OTHER) as crews:
@@ -31,7 +31,7 @@ def in_python(
     cpus: set[int],
     threads: int,
 ) -> None:
-    kinds = semaphore_kinds(server, LIMIT)
+    kinds = semaphore_kinds(server, PERMITS)
 
     def side(name: str) -> dict:
         before = server.counters()

@@ -30,7 +30,7 @@ class Kind:
     """
 
     command: list
-    sent: dict[str, int] = field(default_factory=dict)
+    sent: dict[str, float] = field(default_factory=dict)
     key: str = "%s"
     alone: bool = False  # one process stands for the whole crowd
 
@@ -58,7 +58,8 @@ class Side:
             ready, _, _ = select.select([pipe], [], [], max(0, ends - time.monotonic()))
             parts.append(os.read(pipe, 1 << 20) if ready else b"")
             if not parts[-1]:
-                raise SilentError(f"no answer from {' '.join(self.command)}")
+                why = "it has ended" if ready else f"no answer in {patience:g} s"
+                raise SilentError(f"{why}: {' '.join(self.command)}")
         line, _, self.heard = b"".join(parts).partition(b"\n")
         return json.loads(line)
 

@@ -79,25 +79,12 @@ def arrive(kind: str, url: str, name: str) -> object:
     return entered
 
 
-def hold(kind: str, url: str, name: str, ttl: str) -> object:
-    """Take the lock, renew it, and stay until killed."""
-    import interlock
-
-    assert kind == "interlock"
-    lock = interlock.connect(url).lock(name, ttl=float(ttl))
-    lock.acquire()
-    print("held", flush=True)
-    while True:
-        time.sleep(60)
-
-
 TASKS = {
     task.__name__: task
     for task in (
         messages,
         handover,
         arrive,
-        hold,
         candidates,
         lead,
         broadcast,

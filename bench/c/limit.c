@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * limit.c -- the limit: hiredis sends what our client sends for a lock, the
- * same scripts with the same words, pipelined on one connection, and does
- * nothing else: limit HOST PORT ACQUIRE_SHA1 RELEASE_SHA1. Of a crowd's
- * waiters it stands for all; since they enter in the order in which they
- * asked, it need not wait to be told. A second connection hears the grants.
+ * limit.c -- the limit: hiredis sends what our client sends for a lock, or
+ * for a semaphore of PERMITS, the same scripts with the same words, pipelined
+ * on one connection, and does nothing else: limit HOST PORT ACQUIRE_SHA1
+ * RELEASE_SHA1 [PERMITS]. Of a crowd's waiters it stands for all; since they
+ * enter in the order in which they asked, it need not wait to be told. A
+ * second connection hears the grants.
  */
 #include "lines.h"
 #include "raw.h"
@@ -23,29 +24,35 @@ typedef struct names {
 static redisContext *redis, *inbox;
 static const char *acquire_sha1, *release_sha1;
 static const char *lease_ms = "30000";
+static const char *permits; /* NULL: a lock */
+static size_t inside = 1;   /* how many may be in at once */
 
 /* ---- what our client sends ----------------------------------------------- */
 
 static void name_keys(names *it, const char *name)
 {
-    static const char *const kind[KEYS] = {"", "fence", "wait", "live",
-                                           "readers"};
+    static const char *const part[KEYS] = {
+        "", "fence:", "wait:", "live:", "readers:"};
+    const char *kind = permits ? "semaphore" : "lock";
 
     if (strlen(name) > TEXT / 2)
         die("limit: too long a name", name);
-    snprintf(it->key[0], TEXT, "%s", name);
-    for (int i = 1; i < KEYS; i++)
-        snprintf(it->key[i], TEXT, "ilk:lock:%s:{%.90s}", kind[i], it->key[0]);
+    for (int i = 0; i < KEYS; i++)
+        snprintf(it->key[i], TEXT, "ilk:%s:%s{%.90s}", kind, part[i], name);
+    if (!permits)
+        snprintf(it->key[0], TEXT, "%s", name);
 }
 
 static void begin(words *w, const names *of, const char *sha1,
                   const char *token)
 {
+    int keys = permits ? KEYS - 1 : KEYS;
+
     w->count = 0;
     add(w, "EVALSHA");
     add(w, sha1);
-    add(w, "5");
-    for (int i = 0; i < KEYS; i++)
+    add(w, permits ? "4" : "5");
+    for (int i = 0; i < keys; i++)
         add(w, of->key[i]);
     add(w, token);
 }
@@ -59,8 +66,9 @@ static void ask_acquire(const names *of, const char *token, long number)
     words w;
 
     if (number >= 0)
-        snprintf(entry, sizeof entry, "1 x %s x%ld %s 30000 1 host:1234",
-                 rest[0], number, token);
+        snprintf(entry, sizeof entry, "1 %c %s %c%ld %s 30000 1 host:1234",
+                 permits ? 'p' : 'x', rest[0], permits ? 'p' : 'x', number,
+                 token);
     begin(&w, of, acquire_sha1, token);
     add(&w, lease_ms);
     add(&w, "host:1234");
@@ -68,6 +76,10 @@ static void ask_acquire(const names *of, const char *token, long number)
     add(&w, entry);
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         add(&w, rest[i]);
+    if (permits) {
+        add(&w, "1");
+        add(&w, permits);
+    }
     append(redis, &w);
 }
 
@@ -78,8 +90,8 @@ static void ask_release(const names *of, const char *token)
     begin(&w, of, release_sha1, token);
     add(&w, "5000");
     add(&w, "64");
-    add(&w, "0");
-    add(&w, "6000");
+    add(&w, permits ? "6000" : "0");
+    add(&w, permits ? "0" : "6000");
     append(redis, &w);
 }
 
@@ -169,12 +181,12 @@ static void turned(diary *diaries, size_t number, size_t waiters, int64_t since)
 
     expect(RELEASED);
     now = now_ns() - since;
-    note(&diaries[(number + 1) % waiters], now);
+    note(&diaries[(number + inside) % waiters], now);
     expect(QUEUED);
     note(&diaries[number], now);
 }
 
-/* All stand in line behind the first. */
+/* All stand in line behind those who are in. */
 static void line_up(const names *of, diary *diaries, size_t waiters)
 {
     char token[33];
@@ -187,28 +199,30 @@ static void line_up(const names *of, diary *diaries, size_t waiters)
             ask_acquire(of, token, (long)i);
         }
         for (size_t i = done; i < end; i++) {
-            expect(i ? QUEUED : HELD);
+            expect(i < inside ? HELD : QUEUED);
             note(&diaries[i], 0);
+            if (i < inside)
+                note(&diaries[i], 0);
         }
     }
-    note(&diaries[0], 0);
 }
 
 static void run(const names *of, diary *diaries, size_t waiters,
                 int64_t hold_ns, int64_t starts, int64_t ends)
 {
-    size_t depth = hold_ns ? 1 : waiters < DEPTH ? waiters : DEPTH;
-    struct timespec inside = {hold_ns / 1000000000, hold_ns % 1000000000};
+    size_t depth = hold_ns ? inside : waiters < DEPTH ? waiters : DEPTH;
+    struct timespec stay = {hold_ns / 1000000000, hold_ns % 1000000000};
     size_t sent = 0, read = 0;
 
     sleep_until(starts);
     while (now_ns() < ends) {
         if (hold_ns)
-            nanosleep(&inside, NULL);
+            nanosleep(&stay, NULL);
         for (; sent < read + depth; sent++)
             turn(of, sent % waiters);
         /* One half, so that the server has the other one meanwhile. */
-        for (size_t half = read + (depth + 1) / 2; read < half; read++)
+        for (size_t half = read + (hold_ns ? depth : (depth + 1) / 2);
+             read < half; read++)
             turned(diaries, read % waiters, waiters, starts);
     }
     for (; read < sent; read++)
@@ -223,8 +237,8 @@ static void crowd(const line *asked)
     names of;
     line go;
 
-    if (waiters < 2 || !diaries)
-        die("limit: not two waiters or more", asked->word[2]);
+    if (waiters <= inside || !diaries)
+        die("limit: nobody would wait", asked->word[2]);
     name_keys(&of, asked->word[1]);
     line_up(&of, diaries, waiters);
     answer("\"standing\"");
@@ -275,8 +289,8 @@ static void stand(const line *asked)
     names of;
     line next;
 
-    if (waiters < 2 || !diaries)
-        die("limit: not two waiters or more", asked->word[2]);
+    if (waiters <= inside || !diaries)
+        die("limit: nobody would wait", asked->word[2]);
     name_keys(&of, asked->word[1]);
     line_up(&of, diaries, waiters);
     for (size_t i = 0; i < waiters; i++)
@@ -307,8 +321,10 @@ int main(int argc, char **argv)
     pthread_t reader;
     line asked;
 
-    if (argc != 5)
-        die("usage", "limit HOST PORT ACQUIRE_SHA1 RELEASE_SHA1");
+    if (argc != 5 && argc != 6)
+        die("usage", "limit HOST PORT ACQUIRE_SHA1 RELEASE_SHA1 [PERMITS]");
+    permits = argv[5]; /* NULL when it was not given */
+    inside = permits ? (size_t)atol(permits) : 1;
     acquire_sha1 = argv[3];
     release_sha1 = argv[4];
     redis = dial(argv[1], argv[2]);
