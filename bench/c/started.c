@@ -46,9 +46,8 @@ static void open_seat(seat *it, const char *name)
 static void start(seat *it)
 {
     ilk_op_free(it->op);
-    must(it->holds
-             ? ilk_lock_release_start(&it->op, it->lock, &err)
-             : ilk_lock_acquire_start(&it->op, it->lock, -1, 0, &err),
+    must(it->holds ? ilk_lock_release_start(&it->op, it->lock, &err)
+                   : ilk_lock_acquire_start(&it->op, it->lock, -1, 0, &err),
          "start");
     by_id[ilk_op_id(it->op) % SLOTS] = it;
 }

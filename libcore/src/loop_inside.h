@@ -30,7 +30,7 @@ struct ilk_op {
 };
 
 struct ilk__loop {
-    pthread_mutex_t mutex; /* guards all but what is atomic */
+    pthread_mutex_t mutex;  /* guards all but what is atomic */
     _Atomic(char *) inside; /* of the thread that has the mutex, or NULL */
     ilk_client *client;
     ilk__pollset pollset;
