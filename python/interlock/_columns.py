@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, cast
 from . import barrier as _barrier
 from . import latch as _latch
 from . import signal as _signal
+from ._candidate import ElectionOptions
 from ._ffi import Name
 from .barrier import Barrier
-from .election import Election, ElectionOptions
+from .election import Election
 from .latch import Latch
 from .queue import Queue, QueueOptions
 from .semaphore import Semaphore, SemaphoreOptions

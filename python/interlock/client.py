@@ -246,10 +246,7 @@ class Client(Base, Columns):
         Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
         trips. Thread: any thread.
         """
-        names = _inspect.ls(self, pattern, kind)
-        if isinstance(pattern, bytes):
-            return names
-        return [name.decode("utf-8", "surrogateescape") for name in names]
+        return _inspect.ls(self, pattern, kind)
 
     def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
         """Take a lock away from whoever holds it, or only from ``token``.

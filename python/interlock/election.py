@@ -5,53 +5,16 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _ffi, _green, errors
+from ._candidate import Candidate, value_bytes
 from ._core import ffi, lib
-from ._ffi import EINTR, OK, Name
-from ._held import Verbs
+from ._ffi import EINTR, OK
 from ._lease import NOT_IN_TIME, Lease
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from .client import Client
-
-
-class ElectionOptions(NamedTuple):
-    """What a candidate is made with; the meaning is in :meth:`Client.election`."""
-
-    ttl: float
-    value: bytes
-    identity: Name | None
-    renew: bool
-    max_hold: float | None
-    wait: float | None = None
-    reentrant: bool = False
-
-    def to_c(self) -> Any:
-        """The same as an ilk_election_opts, and what it points to."""
-        opts = ffi.new("ilk_election_opts *")
-        lib.ilk_election_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.ttl_ms = _ffi.lease_ms(self.ttl)
-        opts.max_hold_ms = _ffi.lease_ms(self.max_hold, "max_hold")
-        opts.flags = 0 if self.renew else lib.ILK_ELECTION_NO_RENEW
-        value = ffi.from_buffer(_value_bytes(self.value))
-        opts.value, opts.value_len = value, len(value)
-        identity = None
-        if self.identity is not None:
-            identity = ffi.from_buffer(_ffi.name_bytes(self.identity, "identity"))
-            if not len(identity):
-                raise errors.InvalidError("identity is empty")
-            opts.identity, opts.identity_len = identity, len(identity)
-        _kept[opts] = value, identity
-        return opts
-
-
-# A struct of cffi does not keep what its fields point to.
-_kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class Leadership(NamedTuple):
@@ -74,19 +37,36 @@ class Leader:
     waiting: int  #: how many stand in line in all
 
 
-def _value_bytes(value: bytes) -> bytes:
-    if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"value must be bytes, got {type(value).__name__}")
-    return bytes(value)
-
-
-def _read_value(found: Any) -> bytes | None:
+def published(found: Any) -> bytes | None:
+    """The value in an ilk_leader. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
     data = lib.ilk_leader_value(found, length)
     return None if data == ffi.NULL else bytes(ffi.buffer(data, length[0]))
 
 
-class Election(Lease):
+def to_leader(found: Any) -> Leader:
+    """What an ilk_leader tells. Blocks: no. Thread: any thread."""
+    since = lib.ilk_leader_since_ms(found)
+    return Leader(
+        value=published(found),
+        term=int(lib.ilk_leader_term(found)),
+        label=_ffi.text(lib.ilk_leader_label(found)),
+        since=since / 1000 if since else None,
+        ttl=lib.ilk_leader_ttl_ms(found) / 1000,
+        candidates=[
+            _ffi.text(lib.ilk_leader_candidate_label(found, i))
+            for i in range(lib.ilk_leader_listed(found))
+        ],
+        waiting=int(lib.ilk_leader_candidates(found)),
+    )
+
+
+def to_leadership(found: Any) -> Leadership:
+    """What an ilk_leader tells an observer. Blocks: no. Thread: any thread."""
+    return Leadership(published(found), int(lib.ilk_leader_term(found)))
+
+
+class Election(Candidate, Lease):
     """A candidate in the election of a name; made by ``client.election()``.
 
     Its term is a fence: greater than that of any leader before.
@@ -101,38 +81,6 @@ class Election(Lease):
 
     ``with`` campaigns without end and resigns when it leaves the block.
     """
-
-    _type = "ilk_election"
-    _verbs = Verbs(
-        acquire=lib.ilk_election_campaign,
-        cancel=lib.ilk_election_cancel,
-        release=lib.ilk_election_resign,
-        extend=lib.ilk_election_renew,
-        check=lib.ilk_election_check,
-        held=lib.ilk_election_is_leader,
-        remaining_ms=lib.ilk_election_remaining_ms,
-        fence=lib.ilk_election_term,
-        token=lib.ilk_election_token,
-        id=lib.ilk_election_id,
-        free=lib.ilk_election_free,
-    )
-
-    def __init__(self, client: Client, name: Name, options: ElectionOptions) -> None:
-        raw = _ffi.name_bytes(name)
-        opener = lib.ilk_election_open
-        super().__init__(client, repr(name), options, opener, raw, len(raw))
-        self._name = name
-        self._identity = options.identity
-
-    @property
-    def name(self) -> Name:
-        """The name, as it was given."""
-        return self._name
-
-    @property
-    def identity(self) -> Name | None:
-        """The identity, as it was given."""
-        return self._identity
 
     def campaign(self, timeout: float | None = None) -> bool:
         """Stand in line until this candidate leads; at once when it does.
@@ -181,23 +129,10 @@ class Election(Lease):
         Raises: NotOwnedError, InvalidError, UnknownOutcomeError.
         Blocks: one round trip. Thread: one thread at a time.
         """
-        raw = _value_bytes(value)
+        raw = value_bytes(value)
         err = _ffi.new_error()
         status = lib.ilk_election_proclaim(self._live(), raw, len(raw), err)
         return self._unless_lost(status, err)
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether it leads for sure, by the local clock.
-
-        It turns False before anybody else can be elected.
-        """
-        return self.held
-
-    @property
-    def term(self) -> int:
-        """The term of this leadership or of the last one; 0 before the first."""
-        return self.fence
 
     def leader(self) -> bytes | None:
         """What the leader publishes; None when nobody leads.
@@ -205,7 +140,7 @@ class Election(Lease):
         Raises: ConnectionError and the server's conditions.
         Blocks: one round trip. Thread: any thread.
         """
-        return _read_value(self._look())
+        return published(self._look())
 
     def inspect(self) -> Leader:
         """Who leads, since when, and who stands in line.
@@ -218,20 +153,7 @@ class Election(Lease):
         Raises: ConnectionError and the server's conditions.
         Blocks: one round trip. Thread: any thread.
         """
-        found = self._look()
-        since = lib.ilk_leader_since_ms(found)
-        return Leader(
-            value=_read_value(found),
-            term=int(lib.ilk_leader_term(found)),
-            label=_ffi.text(lib.ilk_leader_label(found)),
-            since=since / 1000 if since else None,
-            ttl=lib.ilk_leader_ttl_ms(found) / 1000,
-            candidates=[
-                _ffi.text(lib.ilk_leader_candidate_label(found, i))
-                for i in range(lib.ilk_leader_listed(found))
-            ],
-            waiting=int(lib.ilk_leader_candidates(found)),
-        )
+        return to_leader(self._look())
 
     def observe(
         self, timeout: float | None = None, *, vacant: bool = False
@@ -258,10 +180,6 @@ class Election(Lease):
         _ffi.call(lib.ilk_election_leader, out, self._live())
         return ffi.gc(out[0], lib.ilk_leader_free)
 
-    @property
-    def _noun(self) -> str:
-        return "the leadership of"
-
 
 class Observer:
     """What :meth:`Election.observe` returns: an iterator over leaderships.
@@ -273,10 +191,7 @@ class Observer:
         self._limit = _ffi.timeout_ms(timeout)
         self._election = election
         self._out = ffi.new("ilk_leader **")
-        out = ffi.new("ilk_observer **")
-        flags = lib.ILK_OBSERVE_VACANT if vacant else 0
-        _ffi.call(lib.ilk_election_observe, out, election._live(), flags)
-        self._handle = ffi.gc(out[0], lib.ilk_observer_free)
+        self._handle = election._observe(vacant)
 
     def get(self, timeout: float | None = None) -> Leadership | None:
         """The next leadership that is new, or None when there was none in time.
@@ -326,8 +241,7 @@ class Observer:
             return None
         if status != OK:
             raise _ffi.failure(status, err)
-        found = ffi.gc(self._out[0], lib.ilk_leader_free)
-        return Leadership(_read_value(found), int(lib.ilk_leader_term(found)))
+        return to_leadership(ffi.gc(self._out[0], lib.ilk_leader_free))
 
     def _ask(self, handle: Any, limit: int, err: Any) -> int:
         return int(lib.ilk_observer_next(self._out, handle, limit, err))

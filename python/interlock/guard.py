@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _ffi, errors
 from ._core import ffi, lib
@@ -76,6 +76,32 @@ def _fence(fence: int) -> int:
     return fence
 
 
+def _key(key: Name) -> tuple[bytes, int]:
+    raw = _ffi.name_bytes(key, "key")
+    return raw, len(raw)
+
+
+def _writing(key: Name, value: str | bytes, fence: int) -> tuple[Any, ...]:
+    """What ilk_guard_set() takes behind the client."""
+    raw, data = _key(key), _ffi.name_bytes(value, "value")
+    return *raw, _fence(fence), data, len(data)
+
+
+def _reading(key: Name, fence: int | None) -> tuple[Any, ...]:
+    """What ilk_guard_get() takes behind the client."""
+    return *_key(key), 0 if fence is None else _fence(fence)
+
+
+def _to_guarded(found: Any) -> Guarded:
+    """What an ilk_value tells."""
+    length = ffi.new("size_t *")
+    data = lib.ilk_value_data(found, length)
+    return Guarded(
+        value=None if data == ffi.NULL else bytes(ffi.buffer(data, length[0])),
+        fence=lib.ilk_value_fence(found),
+    )
+
+
 def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
     """Write a value, unless a greater fence is on record already.
 
@@ -84,10 +110,7 @@ def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
     Raises: StaleError, WrongTypeError, InvalidError, UnknownOutcomeError.
     Blocks: one round trip. Thread: any thread.
     """
-    raw, data = _ffi.name_bytes(key, "key"), _ffi.name_bytes(value, "value")
-    under = _fence(fence)
-    handle = client._live()
-    _ffi.call(lib.ilk_guard_set, handle, raw, len(raw), under, data, len(data))
+    _ffi.call(lib.ilk_guard_set, client._live(), *_writing(key, value, fence))
 
 
 def get(client: Client, key: Name, fence: int | None = None) -> Guarded:
@@ -99,17 +122,9 @@ def get(client: Client, key: Name, fence: int | None = None) -> Guarded:
     Raises: StaleError, WrongTypeError, InvalidError, ConnectionError.
     Blocks: one round trip. Thread: any thread.
     """
-    raw = _ffi.name_bytes(key, "key")
-    under = 0 if fence is None else _fence(fence)
     out = ffi.new("ilk_value **")
-    _ffi.call(lib.ilk_guard_get, out, client._live(), raw, len(raw), under)
-    found = ffi.gc(out[0], lib.ilk_value_free)
-    length = ffi.new("size_t *")
-    data = lib.ilk_value_data(found, length)
-    return Guarded(
-        value=None if data == ffi.NULL else bytes(ffi.buffer(data, length[0])),
-        fence=lib.ilk_value_fence(found),
-    )
+    _ffi.call(lib.ilk_guard_get, out, client._live(), *_reading(key, fence))
+    return _to_guarded(ffi.gc(out[0], lib.ilk_value_free))
 
 
 def remove(client: Client, key: Name) -> None:
@@ -118,8 +133,7 @@ def remove(client: Client, key: Name) -> None:
     Raises: InvalidError, ConnectionError. Blocks: one round trip.
     Thread: any thread.
     """
-    raw = _ffi.name_bytes(key, "key")
-    _ffi.call(lib.ilk_guard_remove, client._live(), raw, len(raw))
+    _ffi.call(lib.ilk_guard_remove, client._live(), *_key(key))
 
 
 def sql_update(table: str, columns: Sequence[str], key: str, mark: str = "?") -> str:

@@ -100,24 +100,30 @@ def to_info(name: Name, found: Any) -> Info:
     )
 
 
-def ls(client: Client, pattern: str | bytes | None, kind: str) -> list[bytes]:
-    """See :meth:`Client.ls`."""
+def wanted(pattern: str | bytes | None, kind: str) -> tuple[Any, ...]:
+    """What ilk_list_open_kinds() takes behind the client. Thread: any thread."""
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise errors.InvalidError(f"kind must be one of {known}, got {kind!r}")
     raw = None if pattern is None else _ffi.name_bytes(pattern, "pattern")
-    out = ffi.new("ilk_list **")
-    _ffi.call(
-        lib.ilk_list_open_kinds,
-        out,
-        client._live(),
-        KINDS[kind],
-        ffi.NULL if raw is None else raw,
-        0 if raw is None else len(raw),
-    )
-    found = ffi.gc(out[0], lib.ilk_list_free)
+    if raw is None:
+        return KINDS[kind], ffi.NULL, 0
+    return KINDS[kind], raw, len(raw)
+
+
+def to_names(found: Any, pattern: str | bytes | None) -> list[Any]:
+    """What an ilk_list tells, in the type of the pattern. Thread: any thread."""
     length = ffi.new("size_t *")
-    return [
+    names = [
         _string(lib.ilk_list_name(found, i, length), length)
         for i in range(lib.ilk_list_count(found))
     ]
+    return names if isinstance(pattern, bytes) else [_decode(name) for name in names]
+
+
+def ls(client: Client, pattern: str | bytes | None, kind: str) -> list[Any]:
+    """See :meth:`Client.ls`."""
+    out = ffi.new("ilk_list **")
+    words = wanted(pattern, kind)
+    _ffi.call(lib.ilk_list_open_kinds, out, client._live(), *words)
+    return to_names(ffi.gc(out[0], lib.ilk_list_free), pattern)

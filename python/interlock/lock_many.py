@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import Options, Verbs
+from ._held import Held, Options, Verbs
 from ._lease import Lease
 
 if TYPE_CHECKING:
-    from .client import Client
+    from ._base import Base
 
 
-class LockMany(Lease):
-    """Several names held together, with one fence; made by ``client.lock_many()``.
-
-    Two callers with the same names never wait for each other in a circle,
-    whatever order they give them in.
-
-    >>> with client.lock_many(["from:1", "to:2"], ttl=10) as both:
-    ...     client.lock("to:2").acquire(timeout=0)
-    False
-    """
+class HeldByNames(Held):
+    """A handle of several names, on either face."""
 
     _type = "ilk_lock_many"
     _verbs = Verbs(
@@ -42,7 +34,7 @@ class LockMany(Lease):
         free=lib.ilk_lock_many_free,
     )
 
-    def __init__(self, client: Client, names: Iterable[Name], options: Options) -> None:
+    def __init__(self, client: Base, names: Iterable[Name], options: Options) -> None:
         if isinstance(names, (str, bytes, bytearray, memoryview)):
             raise TypeError("names must be several names, got one")
         self._names = tuple(names)
@@ -62,3 +54,15 @@ class LockMany(Lease):
     def names(self) -> tuple[Name, ...]:
         """The names, as they were given."""
         return self._names
+
+
+class LockMany(HeldByNames, Lease):
+    """Several names held together, with one fence; made by ``client.lock_many()``.
+
+    Two callers with the same names never wait for each other in a circle,
+    whatever order they give them in.
+
+    >>> with client.lock_many(["from:1", "to:2"], ttl=10) as both:
+    ...     client.lock("to:2").acquire(timeout=0)
+    False
+    """

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import Verbs
+from ._held import HeldByName, Verbs
 from ._named import Named
 
 if TYPE_CHECKING:
+    from ._base import Base
     from .client import Client
 
 
@@ -40,7 +41,45 @@ class SemaphoreOptions(NamedTuple):
         return opts
 
 
-class Semaphore(Named):
+class Permits(HeldByName):
+    """What a hold of permits tells and keeps, on either face."""
+
+    _type = "ilk_semaphore"
+    _verbs = Verbs(
+        acquire=lib.ilk_semaphore_acquire,
+        cancel=lib.ilk_semaphore_cancel,
+        release=lib.ilk_semaphore_release,
+        extend=lib.ilk_semaphore_extend,
+        check=lib.ilk_semaphore_check,
+        held=lib.ilk_semaphore_held,
+        remaining_ms=lib.ilk_semaphore_remaining_ms,
+        fence=lib.ilk_semaphore_fence,
+        token=lib.ilk_semaphore_token,
+        id=lib.ilk_semaphore_id,
+        free=lib.ilk_semaphore_free,
+    )
+    _detach = lib.ilk_semaphore_detach
+
+    def __init__(
+        self, client: Base, name: Name, limit: int, options: SemaphoreOptions
+    ) -> None:
+        most = _ffi.count(limit, "limit")
+        super().__init__(client, name, options, lib.ilk_semaphore_open, most)
+        self._limit = most
+        self._permits = options.permits
+
+    @property
+    def limit(self) -> int:
+        """The limit that the handle was opened with."""
+        return self._limit
+
+    @property
+    def permits(self) -> int:
+        """How many permits this handle takes."""
+        return self._permits
+
+
+class Semaphore(Permits, Named):
     """One hold of a semaphore's permits; made by ``client.semaphore()``.
 
     Each process (and thread) that takes permits makes a handle of its own.
@@ -61,42 +100,9 @@ class Semaphore(Named):
     True
     """
 
-    _type = "ilk_semaphore"
-    _verbs = Verbs(
-        acquire=lib.ilk_semaphore_acquire,
-        cancel=lib.ilk_semaphore_cancel,
-        release=lib.ilk_semaphore_release,
-        extend=lib.ilk_semaphore_extend,
-        check=lib.ilk_semaphore_check,
-        held=lib.ilk_semaphore_held,
-        remaining_ms=lib.ilk_semaphore_remaining_ms,
-        fence=lib.ilk_semaphore_fence,
-        token=lib.ilk_semaphore_token,
-        id=lib.ilk_semaphore_id,
-        free=lib.ilk_semaphore_free,
-    )
     _acquire_ttl = lib.ilk_semaphore_acquire_ttl
-    _detach = lib.ilk_semaphore_detach
     _adopt = lib.ilk_semaphore_adopt
     _release_unconfirmed = lib.ilk_semaphore_release_unconfirmed
-
-    def __init__(
-        self, client: Client, name: Name, limit: int, options: SemaphoreOptions
-    ) -> None:
-        most = _ffi.count(limit, "limit")
-        super().__init__(client, name, options, lib.ilk_semaphore_open, most)
-        self._limit = most
-        self._permits = options.permits
-
-    @property
-    def limit(self) -> int:
-        """The limit that the handle was opened with."""
-        return self._limit
-
-    @property
-    def permits(self) -> int:
-        """How many permits this handle takes."""
-        return self._permits
 
     def set_limit(self, limit: int) -> None:
         """Change the limit of the semaphore while it is in use.
@@ -161,7 +167,11 @@ def inspect(client: Client, name: Name) -> SemaphoreInfo:
     raw = _ffi.name_bytes(name)
     out = ffi.new("ilk_info **")
     _ffi.call(lib.ilk_semaphore_inspect, out, client._live(), raw, len(raw))
-    found = ffi.gc(out[0], lib.ilk_info_free)
+    return to_info(name, ffi.gc(out[0], lib.ilk_info_free))
+
+
+def to_info(name: Name, found: Any) -> SemaphoreInfo:
+    """What an ilk_info tells. Blocks: no. Thread: any thread."""
     return SemaphoreInfo(
         name=name,
         limit=lib.ilk_info_limit(found),

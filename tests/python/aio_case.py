@@ -51,3 +51,22 @@ async def until_waiting(client, name, count):
         return (await client.inspect(name)).waiting == count
 
     await until(there)
+
+
+async def cancelled(function, seconds=0.0):
+    """Run an async function in a task that is cancelled after some time."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(function)
+        await anyio.sleep(seconds)
+        group.cancel_scope.cancel()
+
+
+def taken_and_given_up(handle):
+    """A task's work: take it, and when that was in time give it up."""
+
+    async def work():
+        await handle.acquire()
+        with anyio.CancelScope(shield=True):
+            await handle.release()
+
+    return work

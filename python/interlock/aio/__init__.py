@@ -52,10 +52,14 @@ from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import Stats
 from ..sticky import StickyState
+from . import guard
 from .client import Client, connect
+from .election import Election, Observer
 from .events import Events
 from .lock import Lock
+from .lock_many import LockMany
 from .rwlock import RWLock
+from .semaphore import Semaphore
 
 __all__ = [
     "AuthError",
@@ -67,6 +71,7 @@ __all__ = [
     "ClusterError",
     "ConnectionError",
     "DiffersError",
+    "Election",
     "Error",
     "Event",
     "Events",
@@ -78,15 +83,18 @@ __all__ = [
     "Leader",
     "Leadership",
     "Lock",
+    "LockMany",
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "Observer",
     "OutOfMemoryError",
     "PermitHolder",
     "PermitWaiter",
     "QueueInfo",
     "RWLock",
     "ReplyError",
+    "Semaphore",
     "SemaphoreInfo",
     "ServerBusyError",
     "ServerError",
@@ -103,4 +111,5 @@ __all__ = [
     "WrongTypeError",
     "connect",
     "errors",
+    "guard",
 ]

@@ -195,7 +195,7 @@ class Driver:
             started.free()
 
     async def answer(self, function: Callable[..., int], *args: Any) -> Any:
-        """Run an operation that answers an object; its failure is raised."""
+        """As finish(), but its failure is raised: the operation, to be kept."""
         op, _, failure = await self.finish(function, *args)
         if failure is not None:
             raise failure

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .. import _ffi, _fork, errors
 from .. import inspect as _inspect
 from .. import lock as _lock
+from .. import semaphore as _semaphore
 from .._base import Base
 from .._core import lib
 from .._ffi import Name
@@ -20,6 +21,7 @@ from ._columns import Columns
 from ._lease import Lease
 from .events import Events, News
 from .lock import Lock
+from .lock_many import LockMany
 from .rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -102,6 +104,24 @@ class Client(Base, Columns):
         )
         return Lock(self, name, options)
 
+    def lock_many(
+        self,
+        names: Iterable[Name],
+        *,
+        ttl: float = 30.0,
+        wait: float | None = None,
+        renew: bool = True,
+        fair: bool = True,
+        reentrant: bool = False,
+        max_hold: float | None = None,
+        foreign_poll: float | None = None,
+    ) -> LockMany:
+        """As :meth:`interlock.Client.lock_many`; nothing is sent."""
+        options = Options(
+            ttl, wait, renew, fair, reentrant, max_hold, "plain", foreign_poll
+        )
+        return LockMany(self, names, options)
+
     def rwlock(
         self,
         name: Name,
@@ -126,6 +146,28 @@ class Client(Base, Columns):
             lib.ilk_inspect_start, self._live(), raw, len(raw)
         )
         return _inspect.to_info(name, lib.ilk_op_info(op))
+
+    async def inspect_semaphore(self, name: Name) -> _semaphore.SemaphoreInfo:
+        """As :meth:`interlock.Client.inspect_semaphore`."""
+        raw = _ffi.name_bytes(name)
+        op = await self._driver.answer(
+            lib.ilk_semaphore_inspect_start, self._live(), raw, len(raw)
+        )
+        return _semaphore.to_info(name, lib.ilk_op_info(op))
+
+    @overload
+    async def ls(
+        self, pattern: str | None = None, *, kind: str = "lock"
+    ) -> list[str]: ...
+    @overload
+    async def ls(self, pattern: bytes, *, kind: str = "lock") -> list[bytes]: ...
+    async def ls(
+        self, pattern: str | bytes | None = None, *, kind: str = "lock"
+    ) -> list[str] | list[bytes]:
+        """As :meth:`interlock.Client.ls`."""
+        words = _inspect.wanted(pattern, kind)
+        op = await self._driver.answer(lib.ilk_list_open_start, self._live(), *words)
+        return _inspect.to_names(lib.ilk_op_list(op), pattern)
 
     async def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
         """As :meth:`interlock.Client.break_lock`."""

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""What a candidate in an election tells and keeps, on either face."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _ffi, errors
+from ._core import ffi, lib
+from ._ffi import Name
+from ._held import Held, Verbs
+
+if TYPE_CHECKING:
+    from ._base import Base
+
+
+class ElectionOptions(NamedTuple):
+    """What a candidate is made with; the meaning is in :meth:`Client.election`."""
+
+    ttl: float
+    value: bytes
+    identity: Name | None
+    renew: bool
+    max_hold: float | None
+    wait: float | None = None
+    reentrant: bool = False
+
+    def to_c(self) -> Any:
+        """The same as an ilk_election_opts, and what it points to."""
+        opts = ffi.new("ilk_election_opts *")
+        lib.ilk_election_opts_init(opts, ffi.sizeof(opts[0]))
+        opts.ttl_ms = _ffi.lease_ms(self.ttl)
+        opts.max_hold_ms = _ffi.lease_ms(self.max_hold, "max_hold")
+        opts.flags = 0 if self.renew else lib.ILK_ELECTION_NO_RENEW
+        value = ffi.from_buffer(value_bytes(self.value))
+        opts.value, opts.value_len = value, len(value)
+        identity = None
+        if self.identity is not None:
+            identity = ffi.from_buffer(_ffi.name_bytes(self.identity, "identity"))
+            if not len(identity):
+                raise errors.InvalidError("identity is empty")
+            opts.identity, opts.identity_len = identity, len(identity)
+        _kept[opts] = value, identity
+        return opts
+
+
+# A struct of cffi does not keep what its fields point to.
+_kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def value_bytes(value: bytes) -> bytes:
+    """What a leader publishes, checked."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"value must be bytes, got {type(value).__name__}")
+    return bytes(value)
+
+
+class Candidate(Held):
+    """A candidate: a handle that is held while it leads."""
+
+    _type = "ilk_election"
+    _verbs = Verbs(
+        acquire=lib.ilk_election_campaign,
+        cancel=lib.ilk_election_cancel,
+        release=lib.ilk_election_resign,
+        extend=lib.ilk_election_renew,
+        check=lib.ilk_election_check,
+        held=lib.ilk_election_is_leader,
+        remaining_ms=lib.ilk_election_remaining_ms,
+        fence=lib.ilk_election_term,
+        token=lib.ilk_election_token,
+        id=lib.ilk_election_id,
+        free=lib.ilk_election_free,
+    )
+
+    def __init__(self, client: Base, name: Name, options: ElectionOptions) -> None:
+        raw = _ffi.name_bytes(name)
+        opener = lib.ilk_election_open
+        super().__init__(client, repr(name), options, opener, raw, len(raw))
+        self._name = name
+        self._identity = options.identity
+
+    @property
+    def name(self) -> Name:
+        """The name, as it was given."""
+        return self._name
+
+    @property
+    def identity(self) -> Name | None:
+        """The identity, as it was given."""
+        return self._identity
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads for sure, by the local clock.
+
+        It turns False before anybody else can be elected.
+        """
+        return self.held
+
+    @property
+    def term(self) -> int:
+        """The term of this leadership or of the last one; 0 before the first."""
+        return self.fence
+
+    def _observe(self, vacant: bool) -> Any:
+        """A new ilk_observer."""
+        out = ffi.new("ilk_observer **")
+        flags = lib.ILK_OBSERVE_VACANT if vacant else 0
+        _ffi.call(lib.ilk_election_observe, out, self._live(), flags)
+        return ffi.gc(out[0], lib.ilk_observer_free)
+
+    @property
+    def _noun(self) -> str:
+        return "the leadership of"
