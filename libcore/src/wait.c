@@ -212,14 +212,15 @@ static ilk__act look(ilk__op *op)
 static ilk__act await_inbox(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
-    ilk_status over = ended(op, waiter);
+    ilk_status over;
     ilk_error why;
     int32_t inbox = ilk__desk_want_inbox(
         waiter->desk, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
-    if (inbox == ILK__INBOX_READY)
+    if (inbox == ILK__INBOX_READY) /* whether it is over is asked in line */
         return enqueue(op);
+    over = ended(op, waiter);
     if (waiter->stage != ILK__STAGE_INBOX)
         waiter->inbox_since = op->now;
     limit = waiter->inbox_since + ILK__CONTACT_LOST_MS;

@@ -95,6 +95,23 @@ static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
     assert_int_equal(me.err.code, ILK_ECANCELLED);
 }
 
+static void a_cancel_just_before_the_inbox_opens_is_not_forgotten(void **state)
+{
+    (void)state;
+    desk.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    ilk__waiter_cancel(&me.waiter);
+    desk.inbox = ILK__INBOX_READY;
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+    assert_leaves(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                  ILK_ECANCELLED);
+}
+
 static void a_cancel_before_the_acquire_does_not_count(void **state)
 {
     (void)state;
@@ -351,6 +368,7 @@ int main(void)
         TEST(a_deadline_that_passed_before_the_answer_ends_it),
         TEST(a_cancelled_wait_leaves),
         TEST(a_cancel_for_the_inbox_ends_it_without_a_word),
+        TEST(a_cancel_just_before_the_inbox_opens_is_not_forgotten),
         TEST(a_cancel_before_the_acquire_does_not_count),
         TEST(a_grant_wins_over_a_cancel),
         TEST(a_grant_that_meets_a_cancel_is_given_back),
