@@ -168,6 +168,33 @@ async def test_a_hold_moves_to_another_handle(url, name):
         assert not await donor.adopt(heir.token)
 
 
+@on_every_loop
+async def test_a_token_is_not_lost_with_a_task_that_is_cancelled(url, name):
+    async with aio.connect(url) as client:
+        donor, heir = client.semaphore(name, 1), client.semaphore(name, 1)
+        await donor.acquire()
+        token, adopted = donor.detach(), False
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            adopted = await heir.adopt(token)
+        assert heir.held == adopted  # trio keeps what has been done
+        if not adopted:
+            assert await heir.adopt(token)
+        assert heir.fence == donor.fence
+        assert await heir.release()
+
+
+@on_every_loop
+async def test_giving_back_need_not_be_confirmed(url, name):
+    async with aio.connect(url) as client:
+        permit = client.semaphore(name, 1)
+        for _ in range(3):
+            assert await permit.acquire()
+            assert await permit.release(confirm=False)
+            assert not permit.held
+        await until_unused(client, name)
+
+
 # ---- the limit, and looking -------------------------------------------------
 
 

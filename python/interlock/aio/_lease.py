@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, cast
 
 from .. import _ffi, errors
-from .._core import lib
+from .._core import ffi, lib
 from .._ffi import ELOST, OK, UNSET, Unset
 from .._held import Held, HeldByName
 from ._driver import Body, Started
@@ -195,7 +195,7 @@ class Named(HeldByName, Lease):
             await self.client._driver.settle(started)
 
     async def adopt(self, token: str | bytes) -> bool:
-        """As in :mod:`interlock`."""
+        """As in :mod:`interlock`. The token of a cancelled task is free again."""
         raw = _ffi.name_bytes(token, "token")
         await self._confirm()
         handle = self._live()
@@ -203,7 +203,7 @@ class Named(HeldByName, Lease):
             self._claim()
         try:
             status, failure = await self.client._driver.status(
-                type(self)._adopt, handle, raw, len(raw)
+                type(self)._adopt, handle, raw, len(raw), undo=self._let_go
             )
             if status == OK:
                 self._depth = 1
@@ -211,3 +211,7 @@ class Named(HeldByName, Lease):
             if not self._depth:
                 self._owner = None
         return self._kept(status, failure)
+
+    def _let_go(self, _: Any) -> None:
+        """The task was cancelled as it took over: as if it had not."""
+        type(self)._detach(self._handle, ffi.NULL)
