@@ -336,8 +336,10 @@ static void abandon(ilk_client *client)
         ilk__keeper_abandon(client->keeper);
     if (client->loop)
         ilk__loop_abandon(client->loop);
-    if (client->desk)
+    if (client->desk) {
         ilk__pollable_close(&client->desk->bell);
+        ilk__pollable_close(&client->desk->events.pollable);
+    }
     ilk__embedded_abandon(client->embedded);
     client->lane = NULL;
     client->keeper = NULL;

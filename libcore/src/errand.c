@@ -215,9 +215,11 @@ static void start(ilk__errands *errands, ilk__errand *errand)
     ilk__errand_run(errands, errand, (ilk__input){.kind = ILK__INPUT_START});
 }
 
+/* One that is to end sends nothing, and who ends it does not wait. */
 void ilk__errand_start(ilk__errands *errands, ilk__errand *errand)
 {
-    if (errands->count < ILK__WIRE_FULL && !errands->line.first) {
+    if (errand->closed
+        || (errands->count < ILK__WIRE_FULL && !errands->line.first)) {
         start(errands, errand);
     } else {
         put(&errands->line, errand, ILK__ERRAND_IN_LINE);

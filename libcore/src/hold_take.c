@@ -94,7 +94,8 @@ static void keep(ilk__acquiring *self)
         ilk__events_push(&self->verb.client->desk->events, told, id, ILK_OK);
 }
 
-/* Without an answer it is held, for as long as granted. */
+/* Without an answer it is held, for as long as granted; but not by somebody
+ * who has been freed meanwhile, or with a client that was closed. */
 static void lengthened(ilk__verb *verb, ilk_status status)
 {
     ilk__acquiring *self = (ilk__acquiring *)verb;
@@ -105,6 +106,11 @@ static void lengthened(ilk__verb *verb, ilk_status status)
             lease, lease->fence,
             ilk__lease_deadline(self->asked_at, self->extension.ttl_ms),
             self->extension.ttl_ms);
+    if (status == ILK_ECLOSED) {
+        give_back(self->hold);
+        ilk__hold_end(self->hold, verb, status);
+        return;
+    }
     if (status != ILK_ELOST) {
         keep(self);
         return;

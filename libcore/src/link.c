@@ -18,6 +18,8 @@ void ilk__link_init(ilk__link *link, const ilk__target *target)
 
 static void drop(ilk__link *link)
 {
+    if (link->conn && link->pollset)
+        ilk__pollset_forget(link->pollset, ilk__conn_fd(link->conn));
     ilk__conn_close(link->conn);
     link->conn = NULL;
     link->up = 0;

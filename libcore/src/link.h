@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "conn.h"
+#include "pollset.h"
 
 #include <poll.h>
 
@@ -26,6 +27,7 @@ typedef enum ilk__link_event {
 typedef struct ilk__link {
     const ilk__target *target;
     int wanted;
+    ilk__pollset *pollset; /* that watches the connection; NULL: none does */
     ilk__conn *conn;
     int up;
     int readable;     /* poll() said so; or there may be replies left */

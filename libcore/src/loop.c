@@ -95,6 +95,7 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
     loop->alarm.fire = alarm_rings;
     loop->wake.call = wake_loop;
     ilk__errands_init(&loop->errands, target, &loop->timers, reply_timeout_ms);
+    loop->errands.link.pollset = &loop->pollset;
     return loop;
 }
 
@@ -139,6 +140,8 @@ static ilk_status sign_in(ilk__loop *loop, ilk_error *err)
         loop->wakes = desk->wakes;
     }
     ilk__desk_unlock(desk);
+    if (st)
+        ilk__parker_destroy(&loop->parker);
     return st;
 }
 
@@ -166,7 +169,8 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
     ilk_status st;
 
     ilk__loop_lock(loop);
-    st = ilk__loop_open(loop, err);
+    st = loop->shut ? ilk__client_enter(loop->client, err)
+                    : ilk__loop_open(loop, err);
     *out_fd = loop->pollset.fd;
     ilk__loop_unlock(loop);
     return st;
@@ -234,18 +238,29 @@ static void prepare(ilk__loop *loop)
         set_alarm(loop, due);
 }
 
+static void flush(ilk__loop *loop)
+{
+    const ilk__errands *errands = &loop->errands;
+
+    ilk__link_flush(&loop->errands.link);
+    if (!ilk__buf_len(&errands->link.out))
+        loop->written = errands->first + errands->count;
+}
+
 void ilk__loop_kick(ilk__loop *loop)
 {
-    ilk__link *link = &loop->errands.link;
+    const ilk__errands *errands = &loop->errands;
 
     if (!loop->open || loop->shut)
         return;
-    if (!link->up)
+    if (!errands->link.up)
         run_link(loop);
-    if (loop->errands.count <= 1) /* else an answer will bring a turn */
-        ilk__link_flush(link);
-    if (!link->up || loop->errands.count <= 1)
+    if (errands->first < loop->written) { /* an answer will bring a turn */
+        set_alarm(loop, ilk__timers_next(&loop->timers));
+    } else {
+        flush(loop);
         prepare(loop);
+    }
     if (loop->done.first)
         ilk__loop_ring(loop);
 }
@@ -268,7 +283,7 @@ void ilk__loop_turn(ilk__loop *loop)
         timer->fire(timer, &loop->errands);
     link->readable = link->conn != NULL;
     run_link(loop);
-    ilk__link_flush(link);
+    flush(loop);
     prepare(loop);
 }
 

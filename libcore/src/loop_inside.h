@@ -40,6 +40,7 @@ struct ilk__loop {
     int watched_fd; /* the link's in the pollset, and for what */
     short watched_for;
     int64_t connects;
+    uint64_t written; /* the wire up to this place */
     ilk__timers timers;
     ilk__errands errands;
     ilk__op_list running, done;

@@ -173,6 +173,16 @@ static void over(ilk_op *op)
     ilk__op_list_add(&loop->done, op);
 }
 
+/* Cancelled while it was asked something, it began to wait anew. */
+static void cancel_again(ilk_op *op)
+{
+    if (!op->cancelled || op->done || !op->verb->parker)
+        return;
+    op->verb->give_up(op->verb);
+    ilk__errand_withhold(&op->client->loop->errands, &op->errand,
+                         ILK_ECANCELLED);
+}
+
 static void finished(ilk__errand *errand)
 {
     ilk_op *op = (ilk_op *)errand;
@@ -184,10 +194,12 @@ static void finished(ilk__errand *errand)
     bind(op, NULL); /* whoever has the handle next has its parker, too */
     verb->then = NULL;
     then(verb, st);
-    if (verb->then)
-        ilk__errand_start(&op->client->loop->errands, errand);
-    else
+    if (!verb->then) {
         over(op);
+        return;
+    }
+    ilk__errand_start(&op->client->loop->errands, errand);
+    cancel_again(op);
 }
 
 /* ---- starting ----------------------------------------------------------- */

@@ -28,6 +28,13 @@ static int watch(int set, int fd, short events)
     return errno == ENOENT ? epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted) : -1;
 }
 
+static void forget(int set, int fd)
+{
+    struct epoll_event none = {0};
+
+    (void)epoll_ctl(set, EPOLL_CTL_DEL, fd, &none);
+}
+
 #else
 
 #include <sys/event.h>
@@ -63,6 +70,11 @@ static int watch(int set, int fd, short events)
     return set_filter(set, fd, EVFILT_WRITE, events & POLLOUT);
 }
 
+static void forget(int set, int fd)
+{
+    (void)watch(set, fd, 0);
+}
+
 #endif
 
 ilk_status ilk__pollset_open(ilk__pollset *set, ilk_error *err)
@@ -88,4 +100,10 @@ ilk_status ilk__pollset_watch(ilk__pollset *set, int fd, short events,
         return ILK_OK;
     return ilk__fail(err, ILK_ESYSTEM, "cannot watch a descriptor: %s",
                      strerror(errno));
+}
+
+void ilk__pollset_forget(ilk__pollset *set, int fd)
+{
+    if (set->fd >= 0)
+        forget(set->fd, fd);
 }

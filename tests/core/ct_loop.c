@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* ct_loop.c -- the event loop's driver: what is sent when, who is told. */
+#include "fork_case.h"
+#include "started_case.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { PINGS = 2000, SOON_MS = 1000 };
+
+/* How long it takes until so many have ended, told by the descriptor alone. */
+static int64_t time_to_end(ilk_client *of, int count)
+{
+    int64_t began = fixture_now_ms();
+
+    while (count > 0 && fixture_now_ms() < began + patience(10000))
+        count -= turn(of, (int)patience(10000));
+    assert_int_equal(count, 0);
+    return fixture_now_ms() - began;
+}
+
+static ilk_op *start_ping(ilk_client *of)
+{
+    ilk_error err = {0};
+    ilk_op *op;
+
+    assert_status(ILK_OK, ilk_client_ping_start(&op, of, -1, &err));
+    return op;
+}
+
+/* ---- commands are written ----------------------------------------------- */
+
+/* The one that finds the connection open sends all that was held. */
+static void what_is_started_while_it_connects_is_sent(void **state)
+{
+    static ilk_op *ops[PINGS];
+    ilk_client *fresh = open_client();
+    int count = 0;
+    ilk_client_stats stats = {.size = sizeof stats};
+
+    (void)state;
+    do {
+        ops[count++] = start_ping(fresh);
+        (void)ilk_client_get_stats(fresh, &stats, NULL);
+        fixture_sleep_ms(1);
+    } while (stats.connections < 2 && count < PINGS); /* lane and loop */
+    assert_in_range(count, 1, PINGS - 1);
+
+    assert_true(time_to_end(fresh, count) < patience(SOON_MS));
+    for (int i = 0; i < count; i++)
+        ilk_op_free(ops[i]);
+    ilk_client_free(fresh);
+}
+
+/* ---- deadlines ---------------------------------------------------------- */
+
+static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
+{
+    ilk_lock *lock = open_lock(client, "late");
+    ilk_op *first = start_ping(client), *second, *late;
+    int64_t took;
+
+    (void)state;
+    assert_ends(ILK_OK, client, first);
+    fixture_pause(&fx);
+    first = start_ping(client);
+    second = start_ping(client);
+    late = start_acquire(lock, 100);
+
+    took = time_to_end(client, 1);
+    fixture_resume(&fx);
+
+    assert_in_range(took, 99, 100 + patience(400));
+    assert_ends(ILK_ETIMEOUT, client, late);
+    assert_ends(ILK_OK, client, first);
+    assert_ends(ILK_OK, client, second);
+    ilk_lock_free(lock);
+    turn_until(client, "0", "EXISTS late");
+}
+
+/* ---- descriptors -------------------------------------------------------- */
+
+/* Half a second of an application's loop: how often it was woken. */
+static int wakings(ilk_client *of)
+{
+    struct pollfd pfd = {.events = POLLIN};
+    int64_t end = fixture_now_ms() + 500;
+    int woken = 0;
+
+    assert_int_equal(ILK_OK, ilk_client_event_fd(of, &pfd.fd, NULL));
+    while (fixture_now_ms() < end) {
+        woken += poll(&pfd, 1, 10) > 0;
+        (void)turn(of, 0);
+    }
+    return woken;
+}
+
+/* A child that has it open, too, keeps a closed connection alive. */
+static void a_childs_copy_of_a_lost_connection_wakes_nobody(void **state)
+{
+    ilk_op *op = start_ping(client);
+    pid_t copy;
+
+    (void)state;
+    assert_ends(ILK_OK, client, op);
+    copy = fork_now();
+    if (copy == 0) {
+        fixture_sleep_ms(20000);
+        _exit(0);
+    }
+    fixture_kill(&fx);
+    assert_int_equal(0, fixture_restart(&fx));
+    op = start_ping(client);
+    (void)time_to_end(client, 1);
+    ilk_op_free(op);
+
+    assert_in_range(wakings(client), 0, 20);
+    kill(copy, SIGKILL);
+    assert_true(waitpid(copy, NULL, 0) == copy);
+}
+
+/* ---- a grant that is lost before it is ours ----------------------------- */
+
+/* Granted, and about to ask for the lease that it wants. */
+static ilk_op *start_granted(ilk_lock *lock, const char *name)
+{
+    ilk_lock *held = hold_elsewhere(name);
+    ilk_error err = {0};
+    ilk_op *op = start_acquire(lock, -1);
+
+    await_lock_line(name, "1");
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    free_elsewhere(held);
+    return op;
+}
+
+static void a_cancel_outlives_the_loss_of_a_grant(void **state)
+{
+    ilk_lock *lock = open_lock_with(client, "snatched", 0, ILK_LOCK_NO_RENEW);
+    ilk_op *op = start_granted(lock, "snatched");
+    ilk_error err = {0};
+
+    (void)state;
+    fixture_command(&fx, "SET snatched another");
+    (void)turn(client, 5000); /* asks for its lease */
+    assert_status(ILK_EAGAIN, ilk_op_status(op, &err));
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+
+    assert_ends(ILK_ECANCELLED, client, op);
+    turn_until(client, "0", "ZCARD ilk:lock:wait:{snatched}");
+    fixture_command(&fx, "DEL snatched");
+    ilk_lock_free(lock);
+}
+
+static void who_is_freed_before_the_lease_is_there_holds_nothing(void **state)
+{
+    ilk_lock *lock = open_lock_with(client, "dropped", 0, ILK_LOCK_NO_RENEW);
+    ilk_op *op = start_granted(lock, "dropped");
+    ilk_error err = {0};
+
+    (void)state;
+    (void)turn(client, 5000);
+    assert_status(ILK_EAGAIN, ilk_op_status(op, &err));
+    ilk_op_free(op);
+
+    assert_false(ilk_lock_held(lock));
+    turn_until(client, "0", "EXISTS dropped");
+    ilk_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_started_while_it_connects_is_sent),
+        cmocka_unit_test(a_deadline_is_kept_behind_what_is_not_answered),
+        cmocka_unit_test(a_childs_copy_of_a_lost_connection_wakes_nobody),
+        cmocka_unit_test(a_cancel_outlives_the_loss_of_a_grant),
+        cmocka_unit_test(who_is_freed_before_the_lease_is_there_holds_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, client_setup, client_teardown);
+}
