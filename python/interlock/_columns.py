@@ -11,6 +11,7 @@ from . import latch as _latch
 from . import signal as _signal
 from ._candidate import ElectionOptions
 from ._ffi import Name
+from ._queued import several
 from .barrier import Barrier
 from .election import Election
 from .latch import Latch
@@ -201,7 +202,5 @@ class Columns:
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
-        if isinstance(names, (str, bytes, bytearray, memoryview)):
-            raise TypeError("names must be several names, got one")
         options = QueueOptions(order, max_attempts, renew=renew)
-        return Queue(self._client(), tuple(names), options)
+        return Queue(self._client(), several(names), options)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Callable
 
 from . import _ffi, _green
@@ -14,9 +14,9 @@ from ._ffi import EINTR, OK, Name
 NOT_IN_TIME = frozenset((lib.ILK_EBUSY, lib.ILK_ETIMEOUT, EINTR))
 
 
-def c_names(names: Sequence[Name]) -> tuple[Any, Any, int, Any]:
+def c_names(names: Iterable[Name], what: str = "name") -> tuple[Any, Any, int, Any]:
     """Names as C takes them: pointers, lengths, count; and what to keep."""
-    raw = [_ffi.name_bytes(name) for name in names]
+    raw = [_ffi.name_bytes(name, what) for name in names]
     kept = [ffi.from_buffer(name) for name in raw]
     return (
         ffi.new("void *[]", kept or [ffi.NULL]),

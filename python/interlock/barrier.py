@@ -6,13 +6,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from . import errors
+from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
-from ._state import State, keep_opts, two_numbers
+from ._idle import Idle, keep_opts
+from ._state import State, two_numbers
 from .latch import whole
 
 if TYPE_CHECKING:
+    from ._base import Base
     from .client import Client
 
 
@@ -24,7 +26,32 @@ class BarrierInfo:
     waiting: int  #: how many have arrived at the open round
 
 
-class Barrier(State):
+class AnyBarrier(Idle):
+    """What a barrier is on either face."""
+
+    _type = "ilk_barrier"
+    _free = lib.ilk_barrier_free
+    _cancel = lib.ilk_barrier_cancel
+
+    def __init__(self, client: Base, name: Name, parties: int, keep: float) -> None:
+        opts = keep_opts(self._type, lib.ilk_barrier_opts_init, keep)
+        self._parties = whole(parties, "parties", lib.ILK_BARRIER_PARTIES_MAX)
+        super().__init__(client, name, lib.ilk_barrier_open, parties, opts)
+
+    @property
+    def parties(self) -> int:
+        """How many make a round full."""
+        return self._parties
+
+    def _not_full(self, timeout: float | None) -> errors.TimeoutError:
+        if timeout == 0:
+            return errors.BusyError(f"barrier {self._name!r}: others are missing")
+        return errors.TimeoutError(
+            f"barrier {self._name!r} was not full within {timeout} s"
+        )
+
+
+class Barrier(AnyBarrier, State):
     """A barrier for all processes; made by ``client.barrier()``.
 
     As ``threading.Barrier``, but a round that broke leaves the barrier whole:
@@ -45,20 +72,6 @@ class Barrier(State):
     Thread: any thread; each wait is a party.
     """
 
-    _type = "ilk_barrier"
-    _free = lib.ilk_barrier_free
-    _cancel = lib.ilk_barrier_cancel
-
-    def __init__(self, client: Client, name: Name, parties: int, keep: float) -> None:
-        opts = keep_opts(self._type, lib.ilk_barrier_opts_init, keep)
-        self._parties = whole(parties, "parties", lib.ILK_BARRIER_PARTIES_MAX)
-        super().__init__(client, name, lib.ilk_barrier_open, parties, opts)
-
-    @property
-    def parties(self) -> int:
-        """How many make a round full."""
-        return self._parties
-
     def wait(self, timeout: float | None = None) -> int:
         """Arrive, and wait until the round is full.
 
@@ -77,11 +90,7 @@ class Barrier(State):
             status = self._wait(handle, wait, timeout, after=(index,))
         if status == OK:
             return int(index[0])
-        if timeout == 0:
-            raise errors.BusyError(f"barrier {self._name!r}: others are missing")
-        raise errors.TimeoutError(
-            f"barrier {self._name!r} was not full within {timeout} s"
-        )
+        raise self._not_full(timeout)
 
     def waiting(self) -> int:
         """Ask how many have arrived at the open round.
@@ -98,7 +107,7 @@ class Barrier(State):
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            self._call(handle, lib.ilk_barrier_reset)
+            _ffi.call(lib.ilk_barrier_reset, handle)
 
 
 def inspect(client: Client, name: Name) -> BarrierInfo:

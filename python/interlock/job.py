@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, overload
+from typing import TYPE_CHECKING, Any
 
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import ELOST, OK
+from ._message import AnyBatch, AnyJob
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .client import Client
-
-_LENGTH = ffi.typeof("size_t *")
-
-
-def _bytes(getter: Callable[..., Any], handle: Any) -> bytes:
-    length = ffi.new(_LENGTH)
-    return bytes(ffi.buffer(getter(handle, length), length[0]))
 
 
 def _unless_lost(status: int, err: Any) -> bool:
@@ -32,7 +25,7 @@ def _unless_lost(status: int, err: Any) -> bool:
     raise _ffi.failure(status, err)
 
 
-class Job:
+class Job(AnyJob):
     """One message under a lease; made by ``queue.reserve()``.
 
     As a context manager it is acknowledged at the end of the block, and given
@@ -50,55 +43,7 @@ class Job:
     Thread: one thread at a time; it may move between threads.
     """
 
-    __slots__ = ("_client", "_handle", "data")
-
-    def __init__(self, client: Client, handle: Any) -> None:
-        self._client = client
-        self._handle = ffi.gc(handle, lib.ilk_job_free)
-        #: The message, any bytes.
-        self.data: bytes = _bytes(lib.ilk_job_data, handle)
-
-    def _live(self) -> Any:
-        self._client._live()
-        return self._handle
-
-    @property
-    def id(self) -> int:
-        """The message's number, that its push answered; rising in its queue."""
-        return int(lib.ilk_job_id(self._handle))
-
-    @property
-    def token(self) -> str:
-        """Of this delivery; another process may finish it by ``queue.adopt()``.
-
-        "" for one that was not reserved.
-        """
-        return _ffi.text(lib.ilk_job_token(self._handle))
-
-    @property
-    def attempts(self) -> int:
-        """Which delivery this is: 1 for the first."""
-        return int(lib.ilk_job_attempts(self._handle))
-
-    @property
-    def queue(self) -> str:
-        """The name of the queue it was taken from."""
-        raw = _bytes(lib.ilk_job_queue, self._handle)
-        return raw.decode("utf-8", "surrogateescape")
-
-    @property
-    def pushed(self) -> float:
-        """When it was pushed: seconds since 1970 by the server's clock."""
-        return float(lib.ilk_job_pushed_ms(self._handle)) / 1000
-
-    @property
-    def reason(self) -> str:
-        """Why it is dead, for one that was looked at among the dead; else ''."""
-        return _bytes(lib.ilk_job_reason, self._handle).decode("utf-8", "replace")
-
-    def remaining(self) -> float:
-        """Seconds that it is ours for sure; 0.0 when it is finished."""
-        return float(lib.ilk_job_remaining_ms(self._handle)) / 1000
+    __slots__ = ()
 
     def ack(self) -> bool:
         """It is done. False: it had gone to somebody else by then.
@@ -154,30 +99,15 @@ class Job:
         else:
             self.nack()
 
-    def __repr__(self) -> str:
-        return (
-            f"<interlock.Job {self.id} of {self.queue!r},"
-            f" attempt {self.attempts}, {len(self.data)} bytes>"
-        )
 
-
-class Batch(Sequence[Job]):
+class Batch(AnyBatch[Job]):
     """Messages that were taken, or looked at, together: a sequence of jobs.
 
     Thread: one thread at a time.
     """
 
     def __init__(self, client: Client, handle: Any) -> None:
-        self._client = client
-        self._handle = ffi.gc(handle, lib.ilk_batch_free)
-        self._jobs = tuple(self._made(client, handle))
-
-    @staticmethod
-    def _made(client: Client, handle: Any) -> Iterator[Job]:
-        out = ffi.new("ilk_job **")
-        for i in range(lib.ilk_batch_count(handle)):
-            _ffi.call(lib.ilk_batch_job, out, handle, i)
-            yield Job(client, out[0])
+        super().__init__(client, ffi.gc(handle, lib.ilk_batch_free), Job)
 
     def ack(self) -> bool:
         """All that are not finished are done, in one round trip.
@@ -186,21 +116,5 @@ class Batch(Sequence[Job]):
         Raises: NotOwnedError when they were only looked at,
         UnknownOutcomeError, ConnectionError. Blocks: one round trip.
         """
-        self._client._live()
         err = _ffi.new_error()
-        return _unless_lost(lib.ilk_batch_ack(self._handle, err), err)
-
-    @property
-    def lost(self) -> int:
-        """How many had gone to somebody else when they were to be finished."""
-        return int(lib.ilk_batch_lost(self._handle))
-
-    @overload
-    def __getitem__(self, index: int) -> Job: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Job]: ...
-    def __getitem__(self, index: int | slice) -> Job | Sequence[Job]:
-        return self._jobs[index]
-
-    def __len__(self) -> int:
-        return len(self._jobs)
+        return _unless_lost(lib.ilk_batch_ack(self._live(), err), err)

@@ -6,12 +6,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from . import errors
+from . import _ffi, errors
 from ._core import lib
 from ._ffi import OK, Name
-from ._state import State, keep_opts, two_numbers
+from ._idle import Idle, keep_opts
+from ._state import State, two_numbers
 
 if TYPE_CHECKING:
+    from ._base import Base
     from .client import Client
 
 
@@ -32,7 +34,20 @@ class LatchInfo:
     left: int  #: what is left to count
 
 
-class Latch(State):
+class AnyLatch(Idle):
+    """What a latch is on either face."""
+
+    _type = "ilk_latch"
+    _free = lib.ilk_latch_free
+    _cancel = lib.ilk_latch_cancel
+
+    def __init__(self, client: Base, name: Name, count: int, keep: float) -> None:
+        opts = keep_opts(self._type, lib.ilk_latch_opts_init, keep)
+        begin = whole(count, "count", lib.ILK_LATCH_COUNT_MAX)
+        super().__init__(client, name, lib.ilk_latch_open, begin, opts)
+
+
+class Latch(AnyLatch, State):
     """A countdown for all processes; made by ``client.latch()``.
 
     >>> parts = client.latch("parts", 2)
@@ -43,15 +58,6 @@ class Latch(State):
 
     Thread: any thread.
     """
-
-    _type = "ilk_latch"
-    _free = lib.ilk_latch_free
-    _cancel = lib.ilk_latch_cancel
-
-    def __init__(self, client: Client, name: Name, count: int, keep: float) -> None:
-        opts = keep_opts(self._type, lib.ilk_latch_opts_init, keep)
-        begin = whole(count, "count", lib.ILK_LATCH_COUNT_MAX)
-        super().__init__(client, name, lib.ilk_latch_open, begin, opts)
 
     def count_down(self, n: int = 1) -> int:
         """Count down by ``n``, to 0 at the least; answers what is left.
@@ -92,7 +98,7 @@ class Latch(State):
         Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            self._call(handle, lib.ilk_latch_reset)
+            _ffi.call(lib.ilk_latch_reset, handle)
 
 
 def inspect(client: Client, name: Name) -> LatchInfo:

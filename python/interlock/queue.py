@@ -4,27 +4,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Union
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
 from ._consume import c_names, wait_in_c
 from ._core import ffi, lib
 from ._ffi import Name
+from ._queued import PLACES, AnyQueue, Data, place, push_options
 from .job import Batch, Job
 
 if TYPE_CHECKING:
     from .client import Client
 
-Data = Union[str, bytes, bytearray, memoryview]
-
 EBUSY: int = lib.ILK_EBUSY
 ORDERS = {"fifo": lib.ILK_QUEUE_FIFO, "filo": lib.ILK_QUEUE_FILO}
-PLACES = {
-    "ready": lib.ILK_QUEUE_READY,
-    "delayed": lib.ILK_QUEUE_DELAYED,
-    "dead": lib.ILK_QUEUE_DEAD,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +66,7 @@ class QueueOptions:
         return opts
 
 
-class Queue:
+class Queue(AnyQueue):
     """A queue, or several in order of priority; made by ``client.queue()``.
 
     >>> queue = client.queue("mail-example")
@@ -91,32 +85,7 @@ class Queue:
     Thread: any thread.
     """
 
-    def __init__(
-        self, client: Client, names: Sequence[Name], options: QueueOptions
-    ) -> None:
-        self._client = client
-        self._names = tuple(names)
-        pointers, lengths, count, _kept = c_names(self._names)
-        out = ffi.new("ilk_queue **")
-        _ffi.call(
-            lib.ilk_queue_open_many,
-            out,
-            client._live(),
-            pointers,
-            lengths,
-            count,
-            options.to_c(),
-        )
-        self._handle = ffi.gc(out[0], lib.ilk_queue_free)
-
-    def _live(self) -> Any:
-        self._client._live()
-        return self._handle
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        """The names, as they were given."""
-        return self._names
+    _client: Client
 
     # -- putting in
 
@@ -133,7 +102,7 @@ class Queue:
         ServerMemoryError. Blocks: one round trip.
         """
         raw, out = _ffi.name_bytes(data, "data"), ffi.new("int64_t *")
-        opts, _kept = _push_options(delay, once)
+        opts, _kept = push_options(delay, once)
         _ffi.call(lib.ilk_queue_push, out, self._live(), raw, len(raw), opts)
         return int(out[0])
 
@@ -144,20 +113,19 @@ class Queue:
 
         Blocks: one round trip.
         """
-        raw = [_ffi.name_bytes(one, "data") for one in messages]
-        kept = [ffi.from_buffer(one) for one in raw]
-        opts, _kept = _push_options(delay, once)
+        pointers, lengths, count, _messages = c_names(messages, "data")
+        opts, _once = push_options(delay, once)
         out = ffi.new("int64_t *")
         _ffi.call(
             lib.ilk_queue_push_many,
             out,
             self._live(),
-            ffi.new("void *[]", kept or [ffi.NULL]),
-            ffi.new("size_t[]", [len(one) for one in raw] or [0]),
-            len(raw),
+            pointers,
+            lengths,
+            count,
             opts,
         )
-        return range(out[0], out[0] + len(raw))
+        return range(out[0], out[0] + count)
 
     # -- taking out
 
@@ -207,7 +175,9 @@ class Queue:
         def reserve(handle: Any, left: int, err: Any) -> int:
             return int(lib.ilk_queue_reserve(out, handle, left, span, err))
 
-        return Job(self._client, out[0]) if self._wait(reserve, timeout) else None
+        if not self._wait(reserve, timeout):
+            return None
+        return Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
 
     def reserve_many(
         self,
@@ -249,10 +219,7 @@ class Queue:
 
         Raises: InvalidError. Blocks: no. Thread: any thread.
         """
-        raw = _ffi.name_bytes(token, "token")
-        out = ffi.new("ilk_job **")
-        _ffi.call(lib.ilk_job_adopt, out, self._live(), raw, len(raw))
-        return Job(self._client, out[0])
+        return Job(self._client, self._adopted(token))
 
     def _wait(self, function: Callable[..., int], timeout: float | None) -> bool:
         return wait_in_c(
@@ -278,19 +245,7 @@ class Queue:
         """What lies where, and what became of all. Blocks: one round trip."""
         out = ffi.new("ilk_queue_info **")
         _ffi.call(lib.ilk_queue_inspect, out, self._live())
-        found = ffi.gc(out[0], lib.ilk_queue_info_free)
-
-        def count(name: str) -> int:
-            which = getattr(lib, f"ILK_QUEUE_N_{name.upper()}")
-            return int(lib.ilk_queue_info_get(found, which))
-
-        order = {number: name for name, number in ORDERS.items()}.get(count("order"))
-        numbers = {
-            field.name: count(field.name)
-            for field in dataclasses.fields(QueueInfo)
-            if field.name not in ("order", "oldest")
-        }
-        return QueueInfo(order=order, oldest=count("oldest_ms") / 1000, **numbers)
+        return to_info(ffi.gc(out[0], lib.ilk_queue_info_free))
 
     def peek(self, where: str = "ready", start: int = 0, count: int = 10) -> list[Job]:
         """Look at messages without taking them: "ready", "delayed" or "dead".
@@ -301,7 +256,7 @@ class Queue:
         Raises: InvalidError. Blocks: one round trip.
         """
         out = ffi.new("ilk_batch **")
-        _ffi.call(lib.ilk_queue_peek, out, self._live(), _place((where,)), start, count)
+        _ffi.call(lib.ilk_queue_peek, out, self._live(), place((where,)), start, count)
         return list(Batch(self._client, out[0]))
 
     def purge(self, *where: str) -> int:
@@ -311,9 +266,7 @@ class Queue:
         Raises: InvalidError. Blocks: one round trip.
         """
         out = ffi.new("int64_t *")
-        _ffi.call(
-            lib.ilk_queue_purge, out, self._live(), _place(where or tuple(PLACES))
-        )
+        _ffi.call(lib.ilk_queue_purge, out, self._live(), place(where or tuple(PLACES)))
         return int(out[0])
 
     def requeue(self, id: int | None = None, count: int | None = None) -> int:
@@ -328,31 +281,18 @@ class Queue:
         _ffi.call(lib.ilk_queue_requeue, out, self._live(), id or 0, count or 0)
         return int(out[0])
 
-    def __repr__(self) -> str:
-        names = ", ".join(repr(name) for name in self._names)
-        return f"<interlock.Queue {names}>"
 
+def to_info(found: Any) -> QueueInfo:
+    """What an ilk_queue_info tells. Blocks: no. Thread: any thread."""
 
-def _push_options(delay: float, once: Name | None) -> tuple[Any, Any]:
-    """The options, and what must outlive them."""
-    later = _ffi.milliseconds(delay, "delay")
-    if once is None and later == 0:
-        return ffi.NULL, None
-    opts = ffi.new("ilk_push_opts *")
-    lib.ilk_push_opts_init(opts, ffi.sizeof(opts[0]))
-    opts.delay_ms = later
-    if once is None:
-        return opts, None
-    request = _ffi.name_bytes(once, "once")
-    kept = ffi.from_buffer("char[]", request)
-    opts.once, opts.once_len = kept, len(request)
-    return opts, kept
+    def count(name: str) -> int:
+        which = getattr(lib, f"ILK_QUEUE_N_{name.upper()}")
+        return int(lib.ilk_queue_info_get(found, which))
 
-
-def _place(names: Iterable[str]) -> int:
-    total = 0
-    for name in names:
-        if name not in PLACES:
-            raise errors.InvalidError(f"no place of a queue: {name!r}")
-        total |= PLACES[name]
-    return total
+    order = {number: name for name, number in ORDERS.items()}.get(count("order"))
+    numbers = {
+        field.name: count(field.name)
+        for field in dataclasses.fields(QueueInfo)
+        if field.name not in ("order", "oldest")
+    }
+    return QueueInfo(order=order, oldest=count("oldest_ms") / 1000, **numbers)

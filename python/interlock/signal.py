@@ -7,11 +7,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, cast
 
 from . import _ffi, _fork, _green
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, Name
+from ._signalled import AnySignal, Arrival, payload, taken
 
 if TYPE_CHECKING:
     from .client import Client
@@ -21,7 +22,7 @@ NONE_CAME = (lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 _guard = _fork.Guard()  # of all signals' sets of handles
 
 
-class Signal:
+class Signal(AnySignal):
     """The signals of one name, or of a pattern; made by ``client.signal()``.
 
     A signal is of the moment: who waits gets it, and the giver is told how
@@ -41,15 +42,7 @@ class Signal:
     def __init__(
         self, client: Client, name: Name | None, pattern: Name | None = None
     ) -> None:
-        if (name is None) == (pattern is None):
-            raise TypeError("signal() takes a name or a pattern")
-        self._client = client
-        self._name = name
-        self._pattern = pattern
-        if name is not None:
-            self._raw = _ffi.name_bytes(name)
-        elif pattern is not None:
-            self._raw = _ffi.name_bytes(pattern, "pattern")
+        super().__init__(client, name, pattern)
         self._own = threading.local()  # a C handle is for one thread at a time
         self._handles: weakref.WeakSet[Any] = weakref.WeakSet()  # of all threads
         self._open()
@@ -132,43 +125,19 @@ class Signal:
             _ffi.call(lib.ilk_signal_cancel, handle)
 
     @property
-    def name(self) -> Name | None:
-        """The name, as it was given; None for a pattern."""
-        return self._name
-
-    @property
-    def pattern(self) -> Name | None:
-        """The pattern, as it was given; None for a name."""
-        return self._pattern
-
-    @property
     def client(self) -> Client:
         """The client that it was made from."""
-        return self._client
-
-    def __repr__(self) -> str:
-        if self._pattern is not None:
-            return f"<interlock.Signal pattern={self._pattern!r}>"
-        return f"<interlock.Signal {self._name!r}>"
+        return cast("Client", self._client)
 
     def _notify(self, function: Callable[..., int], data: bytes) -> int:
-        raw = bytes(data) if isinstance(data, (bytearray, memoryview)) else data
-        if not isinstance(raw, bytes):
-            raise TypeError(f"data must be bytes, got {type(data).__name__}")
+        raw = payload(data)
         reached = ffi.new("int64_t *")
         _ffi.call(function, reached, self._live(), raw, len(raw))
         return int(reached[0])
 
     def _open(self) -> Any:
         """A handle for this thread."""
-        opts = ffi.new("ilk_signal_opts *")
-        lib.ilk_signal_opts_init(opts, ffi.sizeof(opts[0]))
-        if self._pattern is not None:
-            opts.flags = lib.ILK_SIGNAL_PATTERN
-        out = ffi.new("ilk_signal **")
-        raw = self._raw
-        _ffi.call(lib.ilk_signal_open, out, self._client._live(), raw, len(raw), opts)
-        handle = ffi.gc(out[0], lib.ilk_signal_free)
+        handle = self._new()
         self._own.handle = handle
         with _guard:
             self._handles.add(handle)
@@ -219,7 +188,7 @@ def wait_all(
 
 def _wait(
     signals: list[Signal], timeout: float | None, function: Callable[..., int]
-) -> list[tuple[int, bytes, bytes]] | None:
+) -> list[Arrival] | None:
     """Which of them, under which name, with which data; None: not in time."""
     limit = _ffi.timeout_ms(timeout)
     for signal in signals:
@@ -250,29 +219,12 @@ def _wait(
         lib.ilk_arrival_free(out[0])
         raise
     if status == OK:
-        return _taken(ffi.gc(out[0], lib.ilk_arrival_free))
+        return taken(ffi.gc(out[0], lib.ilk_arrival_free))
     if status == EINTR:
         abandon()
     if status in NONE_CAME:
         return None
     raise _ffi.failure(status, err)
-
-
-def _taken(arrival: Any) -> list[tuple[int, bytes, bytes]]:
-    length = ffi.new("size_t *")
-
-    def text(getter: Callable[..., Any], index: int) -> bytes:
-        pointer = getter(arrival, index, length)
-        return bytes(ffi.buffer(pointer, length[0]))
-
-    return [
-        (
-            int(lib.ilk_arrival_which(arrival, i)),
-            text(lib.ilk_arrival_name, i),
-            text(lib.ilk_arrival_data, i),
-        )
-        for i in range(lib.ilk_arrival_count(arrival))
-    ]
 
 
 def inspect(client: Client, name: Name) -> int:

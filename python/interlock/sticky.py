@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
+from ._idle import Idle
 from ._state import State
 
 if TYPE_CHECKING:
-    from .client import Client
+    from ._base import Base
 
 
 class StickyState(NamedTuple):
@@ -23,7 +24,57 @@ class StickyState(NamedTuple):
     data: bytes  #: of the last set; b"" when it is clear
 
 
-class Sticky(State):
+class AnySticky(Idle):
+    """What an event is on either face."""
+
+    _type = "ilk_sticky"
+    _free = lib.ilk_sticky_free
+    _cancel = lib.ilk_sticky_cancel
+
+    def __init__(self, client: Base, name: Name, ttl: float | None) -> None:
+        opts = ffi.new("ilk_sticky_opts *")
+        lib.ilk_sticky_opts_init(opts, ffi.sizeof(opts[0]))
+        opts.ttl_ms = _ffi.lease_ms(ttl)
+        self._seen = threading.local()
+        super().__init__(client, name, lib.ilk_sticky_open, opts)
+
+    @property
+    def generation(self) -> int:
+        """The generation that was last seen here; 0 before the first look."""
+        return self._last().generation
+
+    @property
+    def data(self) -> bytes:
+        """The data that were last seen here; b"" when it was clear."""
+        return self._last().data
+
+    def _last(self) -> StickyState:
+        seen: StickyState = getattr(self._seen, "state", StickyState(False, 0, b""))
+        return seen
+
+    def _see(self, handle: Any) -> StickyState:
+        length = ffi.new("size_t *")
+        data = lib.ilk_sticky_data(handle, length)
+        state = StickyState(
+            is_set=bool(lib.ilk_sticky_is_set(handle)),
+            generation=int(lib.ilk_sticky_generation(handle)),
+            data=bytes(ffi.buffer(data, length[0])),
+        )
+        self._seen.state = state
+        return state
+
+    def _known(self, generation: int) -> int:
+        """The generation that a wait is to go beyond, when it can be one."""
+        if isinstance(generation, bool) or not isinstance(generation, int):
+            raise TypeError(f"generation must be int, got {type(generation).__name__}")
+        if not 0 <= generation < 2**53:
+            raise errors.InvalidError(
+                f"generation must be from 0 to 2**53 - 1, got {generation}"
+            )
+        return generation
+
+
+class Sticky(AnySticky, State):
     """An event for all processes; made by ``client.event()``.
 
     As ``threading.Event``, with data and a generation. Every set, and every
@@ -42,17 +93,6 @@ class Sticky(State):
     thread has last seen.
     """
 
-    _type = "ilk_sticky"
-    _free = lib.ilk_sticky_free
-    _cancel = lib.ilk_sticky_cancel
-
-    def __init__(self, client: Client, name: Name, ttl: float | None) -> None:
-        opts = ffi.new("ilk_sticky_opts *")
-        lib.ilk_sticky_opts_init(opts, ffi.sizeof(opts[0]))
-        opts.ttl_ms = _ffi.lease_ms(ttl)
-        self._seen = threading.local()
-        super().__init__(client, name, lib.ilk_sticky_open, opts)
-
     def set(self, data: str | bytes = b"") -> int:
         """Set it, with up to 1 MiB of data, and wake all who wait.
 
@@ -65,7 +105,7 @@ class Sticky(State):
         """
         raw = _ffi.name_bytes(data, "data")
         with self._handle() as handle:
-            self._call(handle, lib.ilk_sticky_set, raw, len(raw))
+            _ffi.call(lib.ilk_sticky_set, handle, raw, len(raw))
             return self._see(handle).generation
 
     def clear(self) -> int:
@@ -75,7 +115,7 @@ class Sticky(State):
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            self._call(handle, lib.ilk_sticky_clear)
+            _ffi.call(lib.ilk_sticky_clear, handle)
             return self._see(handle).generation
 
     def read(self) -> StickyState:
@@ -85,7 +125,7 @@ class Sticky(State):
         Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            self._call(handle, lib.ilk_sticky_read)
+            _ffi.call(lib.ilk_sticky_read, handle)
             return self._see(handle)
 
     def is_set(self) -> bool:
@@ -130,39 +170,9 @@ class Sticky(State):
         Raises: InvalidError, and as ``wait()``. Blocks: as ``wait()``.
         Thread: any thread.
         """
-        if isinstance(generation, bool) or not isinstance(generation, int):
-            raise TypeError(f"generation must be int, got {type(generation).__name__}")
-        if not 0 <= generation < 2**53:
-            raise errors.InvalidError(
-                f"generation must be from 0 to 2**53 - 1, got {generation}"
-            )
+        known = self._known(generation)
         with self._handle() as handle:
             change = lib.ilk_sticky_wait_change
-            status = self._wait(handle, change, timeout, before=(generation,))
+            status = self._wait(handle, change, timeout, before=(known,))
             seen = self._see(handle)
             return seen if status == OK else None
-
-    @property
-    def generation(self) -> int:
-        """The generation that this thread has last seen; 0 before it looked."""
-        return self._last().generation
-
-    @property
-    def data(self) -> bytes:
-        """The data that this thread has last seen; b"" when it was clear."""
-        return self._last().data
-
-    def _last(self) -> StickyState:
-        seen: StickyState = getattr(self._seen, "state", StickyState(False, 0, b""))
-        return seen
-
-    def _see(self, handle: Any) -> StickyState:
-        length = ffi.new("size_t *")
-        data = lib.ilk_sticky_data(handle, length)
-        state = StickyState(
-            is_set=bool(lib.ilk_sticky_is_set(handle)),
-            generation=int(lib.ilk_sticky_generation(handle)),
-            data=bytes(ffi.buffer(data, length[0])),
-        )
-        self._seen.state = state
-        return state

@@ -39,6 +39,24 @@ def task(name: str, *args: Any) -> bytes:
     return json.dumps([name, list(args)]).encode("utf-8")
 
 
+def calling(
+    callbacks: Mapping[str, Callback], message: bytes
+) -> tuple[Callback, list[Any]]:
+    """What a message calls, and with which arguments.
+
+    Raises: ValueError for one that calls nothing. Blocks: no. Thread: any thread.
+    """
+    try:
+        name, args = json.loads(message)
+    except (ValueError, TypeError):
+        raise ValueError("not [name, args] in JSON") from None
+    if not isinstance(name, str) or not isinstance(args, list):
+        raise ValueError("not [name, args] in JSON")
+    if name not in callbacks:
+        raise ValueError(f"unknown callback {name!r}")
+    return callbacks[name], args
+
+
 class Worker:
     """Take messages from queues and call what they name, until told to stop.
 
@@ -176,7 +194,8 @@ class Worker:
             while not self._stopped.is_set():
                 self._client._live()
                 if self._fetch(following, handle, until_empty):
-                    self._handle(handle, Job(self._client, out[0]))
+                    job = Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
+                    self._handle(handle, job)
                 elif until_empty:
                     break
         finally:
@@ -206,7 +225,7 @@ class Worker:
 
     def _handle(self, handle: Any, job: Job) -> None:
         try:
-            callback, args = self._find(job)
+            callback, args = calling(self._callbacks, job.data)
         except ValueError as error:
             self._count("buried")
             log.error("message %d of %s is buried: %s", job.id, job.queue, error)
@@ -222,17 +241,6 @@ class Worker:
         else:
             self._count("done")
             _ffi.call(lib.ilk_worker_done, handle)
-
-    def _find(self, job: Job) -> tuple[Callback, list[Any]]:
-        try:
-            name, args = json.loads(job.data)
-        except (ValueError, TypeError):
-            raise ValueError("not [name, args] in JSON") from None
-        if not isinstance(name, str) or not isinstance(args, list):
-            raise ValueError("not [name, args] in JSON")
-        if name not in self._callbacks:
-            raise ValueError(f"unknown callback {name!r}")
-        return self._callbacks[name], args
 
     def _answer(self, verb: Callable[..., int], handle: Any, why: str) -> None:
         reason = why.encode("utf-8", "replace")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Handles for many at once, on either face: events, latches and barriers.
+
+A C handle is one waiter. The Python object keeps as many of them as calls are
+under way at once, so that it may be shared between threads as those of
+``threading`` are, or between tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Callable, ClassVar
+
+from . import _ffi, errors
+from ._core import ffi
+from ._ffi import Name
+
+if TYPE_CHECKING:
+    from ._base import Base
+
+
+def keep_opts(kind: str, init: Callable[..., None], keep: float) -> Any:
+    """Options with how long a record is kept. Blocks: no. Thread: any thread."""
+    opts = ffi.new(f"{kind}_opts *")
+    init(opts, ffi.sizeof(opts[0]))
+    opts.keep_ms = _ffi.lease_ms(keep, "keep")
+    return opts
+
+
+class Pool:
+    """C handles for one name, and which of them are not in use."""
+
+    _client: Base
+    _idle: list[Any]
+
+    def _new(self) -> Any:
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def _handle(self) -> Iterator[Any]:
+        """One for this call alone.
+
+        It is not used again after an exception that is none of ours: who can
+        say where that came between.
+        """
+        self._client._live()
+        try:
+            handle = self._idle.pop()
+        except IndexError:
+            handle = self._new()
+        try:
+            yield handle
+        except errors.Error:
+            self._idle.append(handle)
+            raise
+        self._idle.append(handle)
+
+
+class Idle(Pool):
+    """An event, a latch or a barrier: its name, and how it is opened."""
+
+    _type: ClassVar[str]
+    _free: ClassVar[Callable[..., None]]
+    _cancel: ClassVar[Callable[..., int]]
+
+    def __init__(
+        self, client: Base, name: Name, open_handle: Callable[..., int], *more: Any
+    ) -> None:
+        raw = _ffi.name_bytes(name)
+        self._client = client
+        self._name = name
+        self._open = open_handle
+        self._args = (raw, len(raw), *more)
+        self._idle = [self._new()]
+
+    @property
+    def name(self) -> Name:
+        """The name, as it was given."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<interlock.{type(self).__name__} {self._name!r}>"
+
+    def _new(self) -> Any:
+        out = ffi.new(f"{self._type} **")
+        _ffi.call(self._open, out, self._client._live(), *self._args)
+        return ffi.gc(out[0], type(self)._free)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What a message that was taken from a queue tells, on either face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
+
+from . import _ffi
+from ._core import ffi, lib
+
+if TYPE_CHECKING:
+    from ._base import Base
+
+_LENGTH = ffi.typeof("size_t *")
+
+
+def _bytes(getter: Callable[..., Any], handle: Any) -> bytes:
+    length = ffi.new(_LENGTH)
+    return bytes(ffi.buffer(getter(handle, length), length[0]))
+
+
+class AnyJob:
+    """One message; its handle is freed by whoever made it."""
+
+    __slots__ = ("_client", "_handle", "data")
+
+    def __init__(self, client: Base, handle: Any) -> None:
+        self._client = client
+        self._handle = handle
+        #: The message, any bytes.
+        self.data: bytes = _bytes(lib.ilk_job_data, handle)
+
+    def _live(self) -> Any:
+        self._client._live()
+        return self._handle
+
+    @property
+    def id(self) -> int:
+        """The message's number, that its push answered; rising in its queue."""
+        return int(lib.ilk_job_id(self._handle))
+
+    @property
+    def token(self) -> str:
+        """Of this delivery; another process may finish it by ``queue.adopt()``.
+
+        "" for one that was not reserved.
+        """
+        return _ffi.text(lib.ilk_job_token(self._handle))
+
+    @property
+    def attempts(self) -> int:
+        """Which delivery this is: 1 for the first."""
+        return int(lib.ilk_job_attempts(self._handle))
+
+    @property
+    def queue(self) -> str:
+        """The name of the queue it was taken from."""
+        raw = _bytes(lib.ilk_job_queue, self._handle)
+        return raw.decode("utf-8", "surrogateescape")
+
+    @property
+    def pushed(self) -> float:
+        """When it was pushed: seconds since 1970 by the server's clock."""
+        return float(lib.ilk_job_pushed_ms(self._handle)) / 1000
+
+    @property
+    def reason(self) -> str:
+        """Why it is dead, for one that was looked at among the dead; else ''."""
+        return _bytes(lib.ilk_job_reason, self._handle).decode("utf-8", "replace")
+
+    def remaining(self) -> float:
+        """Seconds that it is ours for sure; 0.0 when it is finished."""
+        return float(lib.ilk_job_remaining_ms(self._handle)) / 1000
+
+    def __repr__(self) -> str:
+        return (
+            f"<interlock.Job {self.id} of {self.queue!r},"
+            f" attempt {self.attempts}, {len(self.data)} bytes>"
+        )
+
+
+J = TypeVar("J", bound=AnyJob)
+
+
+class AnyBatch(Sequence[J]):
+    """Messages that were taken, or looked at, together: a sequence of jobs."""
+
+    def __init__(self, client: Base, handle: Any, kind: type[J]) -> None:
+        self._client = client
+        self._handle = handle
+        self._jobs = tuple(self._made(kind))
+
+    def _made(self, kind: type[J]) -> Iterator[J]:
+        out = ffi.new("ilk_job **")
+        for i in range(lib.ilk_batch_count(self._handle)):
+            _ffi.call(lib.ilk_batch_job, out, self._handle, i)
+            yield kind(self._client, ffi.gc(out[0], lib.ilk_job_free))
+
+    def _live(self) -> Any:
+        self._client._live()
+        return self._handle
+
+    @property
+    def lost(self) -> int:
+        """How many had gone to somebody else when they were to be finished."""
+        return int(lib.ilk_batch_lost(self._handle))
+
+    @overload
+    def __getitem__(self, index: int) -> J: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[J]: ...
+    def __getitem__(self, index: int | slice) -> J | Sequence[J]:
+        return self._jobs[index]
+
+    def __len__(self) -> int:
+        return len(self._jobs)
