@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+from collections.abc import Sequence
 
 import interlock
 import pytest
@@ -82,6 +83,9 @@ def test_its_functions_have_the_same_parameters(ours, theirs):
 
 @pytest.mark.parametrize(("ours", "theirs"), list(pairs()))
 def test_it_works_in_the_same_blocks(ours, theirs):
+    if issubclass(ours, Sequence):  # its items are here: nothing to wait for
+        assert issubclass(theirs, Sequence) and not hasattr(theirs, "__aiter__")
+        return
     for plain, awaited in (
         ("__enter__", "__aenter__"),
         ("__exit__", "__aexit__"),

@@ -52,17 +52,27 @@ from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import Stats
 from ..sticky import StickyState
+from ..worker import task
 from . import guard
+from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Observer
 from .events import Events
+from .job import Batch, Job
+from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
+from .queue import Queue
 from .rwlock import RWLock
 from .semaphore import Semaphore
+from .signal import Signal, wait_all, wait_any
+from .sticky import Sticky
+from .worker import Worker
 
 __all__ = [
     "AuthError",
+    "Barrier",
+    "Batch",
     "BrokenError",
     "BusyError",
     "CancelledError",
@@ -80,6 +90,8 @@ __all__ = [
     "Info",
     "InterruptedError",
     "InvalidError",
+    "Job",
+    "Latch",
     "Leader",
     "Leadership",
     "Lock",
@@ -91,6 +103,7 @@ __all__ = [
     "OutOfMemoryError",
     "PermitHolder",
     "PermitWaiter",
+    "Queue",
     "QueueInfo",
     "RWLock",
     "ReplyError",
@@ -101,15 +114,21 @@ __all__ = [
     "ServerLoadingError",
     "ServerMemoryError",
     "ServerReadOnlyError",
+    "Signal",
     "StaleError",
     "Stats",
+    "Sticky",
     "StickyState",
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",
     "Waiter",
+    "Worker",
     "WrongTypeError",
     "connect",
     "errors",
     "guard",
+    "task",
+    "wait_all",
+    "wait_any",
 ]

@@ -3,13 +3,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable, cast
 
+from .. import _ffi
 from .._candidate import ElectionOptions
+from .._core import lib
 from .._ffi import Name
+from .._queued import several
+from ..barrier import BarrierInfo
+from ..latch import LatchInfo
+from ..queue import QueueOptions
 from ..semaphore import SemaphoreOptions
+from .barrier import Barrier
 from .election import Election
+from .latch import Latch
+from .queue import Queue
 from .semaphore import Semaphore
+from .signal import Signal
+from .sticky import Sticky
 
 if TYPE_CHECKING:
     from .client import Client
@@ -50,3 +62,69 @@ class Columns:
         """As :meth:`interlock.Client.semaphore`; nothing is sent."""
         options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
         return Semaphore(self._client(), name, limit, options)
+
+    def signal(
+        self, name: Name | None = None, *, pattern: Name | None = None
+    ) -> Signal:
+        """As :meth:`interlock.Client.signal`; nothing is sent."""
+        return Signal(self._client(), name, pattern)
+
+    async def inspect_signal(self, name: Name) -> int:
+        """As :meth:`interlock.Client.inspect_signal`."""
+        op = await self._look(lib.ilk_signal_inspect_start, name)
+        return int(lib.ilk_op_number(op))
+
+    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
+        """As :meth:`interlock.Client.event`; nothing is sent."""
+        return Sticky(self._client(), name, ttl)
+
+    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
+        """As :meth:`interlock.Client.barrier`; nothing is sent."""
+        return Barrier(self._client(), name, parties, keep)
+
+    async def inspect_barrier(self, name: Name) -> BarrierInfo:
+        """As :meth:`interlock.Client.inspect_barrier`."""
+        op = await self._look(lib.ilk_barrier_inspect_start, name)
+        return BarrierInfo(
+            lib.ilk_op_barrier_parties(op), lib.ilk_op_barrier_waiting(op)
+        )
+
+    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
+        """As :meth:`interlock.Client.latch`; nothing is sent."""
+        return Latch(self._client(), name, count, keep)
+
+    async def inspect_latch(self, name: Name) -> LatchInfo:
+        """As :meth:`interlock.Client.inspect_latch`."""
+        op = await self._look(lib.ilk_latch_inspect_start, name)
+        return LatchInfo(lib.ilk_op_latch_count(op), lib.ilk_op_latch_left(op))
+
+    def queue(
+        self,
+        name: Name,
+        *,
+        order: str = "fifo",
+        max_attempts: int | None = 25,
+        once: float = 600.0,
+        renew: bool = False,
+    ) -> Queue:
+        """As :meth:`interlock.Client.queue`; nothing is sent."""
+        return Queue(
+            self._client(), (name,), QueueOptions(order, max_attempts, once, renew)
+        )
+
+    def queues(
+        self,
+        names: Iterable[Name],
+        *,
+        order: str = "fifo",
+        max_attempts: int | None = 25,
+        renew: bool = False,
+    ) -> Queue:
+        """As :meth:`interlock.Client.queues`; nothing is sent."""
+        options = QueueOptions(order, max_attempts, renew=renew)
+        return Queue(self._client(), several(names), options)
+
+    async def _look(self, function: Callable[..., int], name: Name) -> Any:
+        """Run an inspection; the operation knows what it has found."""
+        raw, client = _ffi.name_bytes(name), self._client()
+        return await client._driver.answer(function, client._live(), raw, len(raw))

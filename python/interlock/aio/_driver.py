@@ -17,6 +17,7 @@ import asyncio
 import collections
 import contextlib
 import sys
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Callable, Protocol
 
@@ -29,6 +30,9 @@ DONE: int = lib.ILK_EVENT_DONE
 # Gives back what came as the task was cancelled; told the operation, which
 # is freed after that.
 Undo = Callable[[Any], None]
+
+# What a task runs.
+Function = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Body(Protocol):
@@ -76,6 +80,8 @@ class Started:
 class Driver:
     """What both loops share; one for each client."""
 
+    cancelled: type[BaseException]  # what a task gets that is cancelled
+
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._pending: dict[int, Started] = {}
@@ -110,6 +116,10 @@ class Driver:
 
     def gate(self) -> Gate:
         """Something to wait for."""
+        raise NotImplementedError
+
+    async def together(self, functions: Sequence[Function]) -> None:
+        """Run them side by side, each to its end; who is cancelled ends all."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -277,6 +287,8 @@ class AsyncioGate:
 class AsyncioDriver(Driver):
     """On asyncio, or uvloop."""
 
+    cancelled = asyncio.CancelledError
+
     def __init__(self, handle: Any) -> None:
         super().__init__(handle)
         self._loop = asyncio.get_running_loop()
@@ -297,6 +309,21 @@ class AsyncioDriver(Driver):
     def gate(self) -> Gate:
         """Something to wait for."""
         return AsyncioGate()
+
+    async def together(self, functions: Sequence[Function]) -> None:
+        """Run them side by side, each to its end; who is cancelled ends all."""
+        tasks = [self._loop.create_task(function()) for function in functions]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            while not all(task.done() for task in tasks):
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait(tasks)
+            raise
+        for task in tasks:
+            task.result()
 
     def close(self) -> None:
         """Watch the descriptor no more."""

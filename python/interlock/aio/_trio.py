@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -10,7 +11,7 @@ import trio
 
 from .. import errors
 from .._core import ffi, lib
-from ._driver import Body, Driver, Gate, Started, Undo
+from ._driver import Body, Driver, Function, Gate, Started, Undo
 
 
 def runs() -> bool:
@@ -63,6 +64,8 @@ class TrioGate:
 class TrioDriver(Driver):
     """A system task watches the descriptor."""
 
+    cancelled = trio.Cancelled
+
     def __init__(self, handle: Any) -> None:
         super().__init__(handle)
         self._token = trio.lowlevel.current_trio_token()
@@ -96,6 +99,12 @@ class TrioDriver(Driver):
     def gate(self) -> Gate:
         """Something to wait for."""
         return TrioGate()
+
+    async def together(self, functions: Sequence[Function]) -> None:
+        """Run them side by side, each to its end; who is cancelled ends all."""
+        async with trio.open_nursery() as nursery:
+            for function in functions:
+                nursery.start_soon(function)
 
     def close(self) -> None:
         """Watch the descriptor no more."""

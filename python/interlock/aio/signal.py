@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Signals, for tasks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, cast
+
+from .. import _ffi, errors
+from .._core import ffi, lib
+from .._ffi import Name
+from .._idle import Pool
+from .._signalled import AnySignal, Arrival, payload, taken
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Signal(AnySignal, Pool):
+    """As :class:`interlock.Signal`, awaited; made by ``client.signal()``.
+
+    Any number of tasks may wait with one object; each is a wait of its own. A
+    signal that was given to a wait alone whose task is cancelled as it comes
+    is passed on to who waits next.
+    """
+
+    def __init__(
+        self, client: Client, name: Name | None, pattern: Name | None = None
+    ) -> None:
+        super().__init__(client, name, pattern)
+        self._idle = [self._new()]
+        self._listening: Any = None  # a handle that has begun to wait
+        self._busy: set[Any] = set()  # those that wait
+
+    async def wait(self, timeout: float | None = None) -> bytes | None:
+        """As in :mod:`interlock`."""
+        came = await self._receive(timeout)
+        return None if came is None else came[2]
+
+    async def receive(self, timeout: float | None = None) -> tuple[bytes, bytes] | None:
+        """As in :mod:`interlock`."""
+        came = await self._receive(timeout)
+        return None if came is None else came[1:]
+
+    async def listen(self) -> None:
+        """As in :mod:`interlock`, but it is this object's, whichever task waits.
+
+        Tasks that listen side by side make an object each.
+        """
+        with self._waiting() as handle:
+            await self.client._driver.call(lib.ilk_signal_listen_start, handle)
+        self._listening = self._idle.pop()  # the same one
+
+    async def notify_one(self, data: bytes = b"") -> int:
+        """As in :mod:`interlock`. It is given although its task is cancelled."""
+        return await self._notify(lib.ilk_signal_notify_one_start, data)
+
+    async def notify_all(self, data: bytes = b"") -> int:
+        """As in :mod:`interlock`. It is given although its task is cancelled."""
+        return await self._notify(lib.ilk_signal_notify_all_start, data)
+
+    def cancel(self) -> None:
+        """End the waits of all tasks: they get CancelledError.
+
+        It is interlock's, which ends no task. Blocks: no.
+        """
+        self._client._live()
+        self._listening = None
+        for handle in list(self._busy):
+            _ffi.call(lib.ilk_signal_cancel, handle)
+
+    @property
+    def client(self) -> Client:
+        """The client that it was made from."""
+        return cast("Client", self._client)
+
+    async def _receive(self, timeout: float | None) -> Arrival | None:
+        came = await _wait([self], timeout, lib.ilk_signal_wait_start)
+        return None if came is None else came[0]
+
+    async def _notify(self, function: Callable[..., int], data: bytes) -> int:
+        raw = payload(data)
+        with self._handle() as handle:
+            return await self.client._driver.number(function, handle, raw, len(raw))
+
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[Any]:
+        """A handle that waits: the one that listens, if there is one."""
+        if self._listening is not None:
+            self._idle.append(self._listening)
+            self._listening = None
+        with self._handle() as handle:
+            self._busy.add(handle)
+            try:
+                yield handle
+            finally:
+                self._busy.discard(handle)
+
+
+async def wait_any(
+    signals: Iterable[Signal], timeout: float | None = None
+) -> tuple[Signal, bytes] | None:
+    """As :func:`interlock.wait_any`. Blocks: no. Thread: the event loop's.
+
+    >>> async def main():
+    ...     async with connect(url) as client:
+    ...         stop, go = client.signal("stop"), client.signal("go")
+    ...         return await wait_any([stop, go], timeout=0.01)
+    >>> asyncio.run(main()) is None
+    True
+    """
+    given = list(signals)
+    came = await _wait(given, timeout, lib.ilk_signal_wait_any_start)
+    return None if came is None else (given[came[0][0]], came[0][2])
+
+
+async def wait_all(
+    signals: Iterable[Signal], timeout: float | None = None
+) -> dict[Signal, bytes] | None:
+    """As :func:`interlock.wait_all`. Blocks: no. Thread: the event loop's."""
+    given = list(signals)
+    came = await _wait(given, timeout, lib.ilk_signal_wait_all_start)
+    return None if came is None else {given[i]: data for i, _, data in came}
+
+
+async def _wait(
+    signals: list[Signal], timeout: float | None, function: Callable[..., int]
+) -> list[Arrival] | None:
+    """Which of them, under which name, with which data; None: not in time."""
+    limit = _ffi.timeout_ms(timeout)
+    for signal in signals:
+        if not isinstance(signal, Signal):
+            raise TypeError(f"not a Signal: {signal!r}")
+    if not signals:
+        raise errors.InvalidError(f"count must be 1 to {lib.ILK_SIGNAL_MAX}, got 0")
+    with contextlib.ExitStack() as stack:
+        handles = [stack.enter_context(signals[0]._waiting())]
+        for signal in signals[1:]:
+            handles.append(stack.enter_context(signal._handle()))
+        several = (ffi.new("ilk_signal *[]", handles), len(handles))
+        alone = function is lib.ilk_signal_wait_start
+        try:
+            op = await signals[0].client._driver.answer(
+                function, *(handles if alone else several), limit
+            )
+        except errors.TimeoutError:
+            return None
+    return taken(lib.ilk_op_arrival(op))
