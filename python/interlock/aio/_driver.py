@@ -87,6 +87,8 @@ class Driver:
         self._pending: dict[int, Started] = {}
         self._event = ffi.new("ilk_event *")
         self._event.size = ffi.sizeof(self._event[0])
+        self._out = ffi.new("ilk_op **")  # for one call, as is the next
+        self._err = _ffi.new_error()
         self._unsent = 0  # started since the last turn
         self.news: collections.deque[tuple[int, int, int]] = collections.deque(
             maxlen=1024
@@ -132,12 +134,12 @@ class Driver:
         """Start an operation; what fails at once is raised."""
         if not self.is_current():
             raise errors.InvalidError("the client belongs to another event loop")
-        out, err = ffi.new("ilk_op **"), _ffi.new_error()
-        status = function(out, *args, err)
+        status = function(self._out, *args, self._err)
         if status != OK:
-            raise _ffi.failure(status, err)
-        started = Started(out[0])
-        self._pending[lib.ilk_op_id(out[0])] = started
+            raise _ffi.failure(status, self._err)
+        op = self._out[0]
+        started = Started(op)
+        self._pending[lib.ilk_op_id(op)] = started
         self._unsent += 1
         if self._unsent == 2:  # one alone is sent already
             self.soon()
