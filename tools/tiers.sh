@@ -273,11 +273,12 @@ one_tier()
 }
 
 # soak MINUTES: all tiers that start servers, again and again, on both; the
-# queue's chaos with ten times as many messages.
+# queue's chaos with ten times as many messages, the loop's storm of a minute.
 soak()
 {
     ILK_QUEUE_MESSAGES=100000
-    export ILK_QUEUE_MESSAGES
+    ILK_TEST_STORM=60
+    export ILK_QUEUE_MESSAGES ILK_TEST_STORM
     until=$(($(date +%s) + $1 * 60))
     round=0
     while [ "$(date +%s)" -lt $until ]; do

@@ -12,7 +12,8 @@ import interlock
 import pytest
 import redis.asyncio
 from aio_case import on_every_loop, until, until_waiting
-from interlock import aio
+from interlock import _core, aio
+from interlock.aio import _driver
 
 
 @on_every_loop
@@ -204,6 +205,32 @@ async def test_a_loss_is_told_late_when_it_was_not_confirmed(url, name):
             await lock.acquire()
         assert await lock.acquire(0)
         assert await lock.release()
+
+
+@on_every_loop
+async def test_what_was_not_confirmed_is_freed_with_its_lock(url, name, monkeypatch):
+    freed = []
+
+    class Counting:
+        def __getattr__(self, attribute):
+            return getattr(_core.lib, attribute)
+
+        def ilk_op_free(self, op):
+            freed.append(op)
+            _core.lib.ilk_op_free(op)
+
+    monkeypatch.setattr(_driver, "lib", Counting())
+    async with aio.connect(url) as client:
+        lock = client.lock(name, renew=False)
+        assert await lock.acquire()
+        assert await lock.release(confirm=False)
+        freed.clear()
+
+        del lock
+        assert await client.ping()
+        assert await client.ping()
+
+        assert len(freed) == 3
 
 
 # ---- whose it is ------------------------------------------------------------

@@ -76,6 +76,9 @@ class Started:
             lib.ilk_op_free(self.op)
             self.op = None
 
+    def __del__(self) -> None:
+        self.free()  # a release that nobody asked about again
+
 
 class Driver:
     """What both loops share; one for each client."""
