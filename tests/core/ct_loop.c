@@ -79,6 +79,84 @@ static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
     turn_until(client, "0", "EXISTS late");
 }
 
+/* Nothing but the time that is over. */
+static void a_deadline_in_line_wakes_the_loop(void **state)
+{
+    ilk_lock *held = hold_elsewhere("over");
+    ilk_lock *lock = open_lock(client, "over");
+    ilk_op *op = start_acquire(lock, 200);
+
+    (void)state;
+    assert_in_range(time_to_end(client, 1), 150, 200 + patience(400));
+    assert_ends(ILK_ETIMEOUT, client, op);
+    assert_nothing_left("over", held);
+    ilk_lock_free(lock);
+}
+
+/* ---- news, and nothing else, wake the loop ------------------------------ */
+
+static ilk_op *start_in_line(ilk_lock *lock, const char *name)
+{
+    ilk_op *op = start_acquire(lock, -1);
+
+    await_lock_line(name, "1");
+    turn_for(client, 50); /* it knows, and nothing is on its way */
+    return op;
+}
+
+static void a_grant_wakes_the_loop(void **state)
+{
+    ilk_lock *held = hold_elsewhere("granted");
+    ilk_lock *lock = open_lock(client, "granted");
+    ilk_op *op = start_in_line(lock, "granted");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_true(time_to_end(client, 1) < patience(SOON_MS));
+    assert_ends(ILK_OK, client, op);
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    free_elsewhere(held);
+    ilk_lock_free(lock);
+}
+
+static void a_cancel_by_the_handle_wakes_the_loop(void **state)
+{
+    ilk_lock *held = hold_elsewhere("ended");
+    ilk_lock *lock = open_lock(client, "ended");
+    ilk_op *op = start_in_line(lock, "ended");
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_cancel(lock, &err));
+    assert_true(time_to_end(client, 1) < patience(SOON_MS));
+    assert_ends(ILK_ECANCELLED, client, op);
+    assert_nothing_left("ended", held);
+    ilk_lock_free(lock);
+}
+
+/* The first wait of a client sleeps until the keeper listens. */
+static void an_inbox_that_opens_wakes_the_loop(void **state)
+{
+    ilk_lock *held = hold_elsewhere("first");
+    ilk_client *fresh = open_client();
+    ilk_lock *lock = open_lock(fresh, "first");
+    ilk_op *op = start_acquire(lock, -1);
+    ilk_error err = {0};
+    int64_t limit = fixture_now_ms() + patience(SOON_MS);
+
+    (void)state;
+    do {
+        (void)turn(fresh, (int)patience(10000));
+        assert_true(fixture_now_ms() < limit);
+    } while (fixture_int(&fx, "ZCARD ilk:lock:wait:{first}") != 1);
+    assert_status(ILK_OK, ilk_op_cancel(op, &err));
+    assert_ends(ILK_ECANCELLED, fresh, op);
+    assert_nothing_left("first", held);
+    ilk_lock_free(lock);
+    ilk_client_free(fresh);
+}
+
 /* ---- descriptors -------------------------------------------------------- */
 
 /* Half a second of an application's loop: how often it was woken. */
@@ -174,6 +252,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_started_while_it_connects_is_sent),
         cmocka_unit_test(a_deadline_is_kept_behind_what_is_not_answered),
+        cmocka_unit_test(a_deadline_in_line_wakes_the_loop),
+        cmocka_unit_test(a_grant_wakes_the_loop),
+        cmocka_unit_test(a_cancel_by_the_handle_wakes_the_loop),
+        cmocka_unit_test(an_inbox_that_opens_wakes_the_loop),
         cmocka_unit_test(a_childs_copy_of_a_lost_connection_wakes_nobody),
         cmocka_unit_test(a_cancel_outlives_the_loss_of_a_grant),
         cmocka_unit_test(who_is_freed_before_the_lease_is_there_holds_nothing),
