@@ -127,10 +127,26 @@ static ilk_lock_many *many_of(const ilk__verb *verb)
     return (ilk_lock_many *)((const ilk__acquiring *)verb)->hold;
 }
 
+static void take_at_once(ilk__acquiring *self);
+
+/* What was taken is gone, because the server has forgotten it: again. */
+static int begins_anew(const ilk__acquiring *self)
+{
+    const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
+
+    return many->ending == ILK_ELOST && !self->once
+           && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline;
+}
+
 static void ended(ilk__verb *verb, ilk_status status)
 {
+    ilk__acquiring *self = (ilk__acquiring *)verb;
+
     (void)status;
-    ilk__hold_taken((ilk__acquiring *)verb, many_of(verb)->ending);
+    if (begins_anew(self))
+        take_at_once(self);
+    else
+        ilk__hold_taken(self, many_of(verb)->ending);
 }
 
 /* As a step of the verb, so that it follows on the same connection what the
