@@ -42,7 +42,7 @@ struct ilk__errand {
     ilk__errand *next; /* posted, in line, or held */
     ilk__desk *desk;
     uint64_t place; /* on the wire */
-    int whereabouts;
+    ilk__whereabouts whereabouts;
     int closed; /* it is to end: no more is sent for it but what is told */
     /* About to sleep: 1 when there is cause to go on instead. May be NULL. */
     int (*is_awake)(ilk__errand *errand, ilk__cause *cause);

@@ -50,9 +50,18 @@ static void silence(ilk__loop *loop)
         atomic_store(&loop->rung, 0);
 }
 
+/*
+ * The desk tells all that sleep; who has started nothing is not to be woken
+ * for that. The permit is taken, or the next word of it would be lost.
+ */
 static void wake_loop(ilk__wake *wake)
 {
-    ilk__loop_ring((ilk__loop *)((char *)wake - offsetof(ilk__loop, wake)));
+    ilk__loop *loop = (ilk__loop *)((char *)wake - offsetof(ilk__loop, wake));
+
+    if (atomic_load(&loop->under_way))
+        ilk__loop_ring(loop);
+    else
+        (void)ilk__parker_take_permit(&loop->parker);
 }
 
 static void alarm_rings(ilk__timer *timer, void *context)
@@ -61,7 +70,8 @@ static void alarm_rings(ilk__timer *timer, void *context)
 
     (void)context;
     atomic_store(&loop->alarm_at, ILK__FOREVER);
-    ilk__loop_ring(loop);
+    if (atomic_load(&loop->under_way))
+        ilk__loop_ring(loop);
 }
 
 /* An alarm that is too early costs a turn; so it is only ever put forward. */

@@ -169,6 +169,7 @@ static void over(ilk_op *op)
                   ilk_strerror(op->verb->status));
     ilk__timers_unreserve(&loop->timers);
     ilk__op_list_remove(op);
+    atomic_fetch_sub(&loop->under_way, 1);
     op->done = 1;
     ilk__op_list_add(&loop->done, op);
 }
@@ -253,6 +254,7 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
         return verb->status;
     }
     ilk__op_list_add(&loop->running, op);
+    atomic_fetch_add(&loop->under_way, 1);
     if (verb->then)
         ilk__errand_start(&loop->errands, &op->errand);
     else

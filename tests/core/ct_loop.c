@@ -247,6 +247,32 @@ static void who_is_freed_before_the_lease_is_there_holds_nothing(void **state)
     ilk_lock_free(lock);
 }
 
+/* The inbox opens for a wait, which all who sleep are told. */
+static void who_starts_nothing_is_woken_for_events_alone(void **state)
+{
+    ilk_client *plain = open_client();
+    ilk_lock *held = open_lock(client, "plain"),
+             *lock = open_lock(plain, "plain");
+    struct pollfd news = {.events = POLLIN};
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
+    assert_status(ILK_OK, ilk_client_event_fd(plain, &news.fd, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 100, &err));
+    ilk_client_interrupt(plain);
+    assert_int_equal(poll(&news, 1, 100), 0);
+
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_break(client, "plain", 5, NULL, 0, &err));
+    assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
+    assert_int_equal(poll(&news, 1, 0), 1);
+    ilk_lock_free(lock);
+    ilk_lock_free(held);
+    ilk_client_free(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_grant_wakes_the_loop),
         cmocka_unit_test(a_cancel_by_the_handle_wakes_the_loop),
         cmocka_unit_test(an_inbox_that_opens_wakes_the_loop),
+        cmocka_unit_test(who_starts_nothing_is_woken_for_events_alone),
         cmocka_unit_test(a_childs_copy_of_a_lost_connection_wakes_nobody),
         cmocka_unit_test(a_cancel_outlives_the_loss_of_a_grant),
         cmocka_unit_test(who_is_freed_before_the_lease_is_there_holds_nothing),

@@ -38,7 +38,9 @@ typedef struct ilk_event {
 } ilk_event;
 
 /**
- * The descriptor that becomes readable when there is an event to fetch.
+ * The descriptor that becomes readable when there is an event to fetch; while
+ * operations are under way (op.h) also when these have something to do, so
+ * that there may be none.
  *
  * Only wait for it to become readable (poll, select, epoll, kqueue): level
  * triggered, never read it, never close it. It is closed with the client.
