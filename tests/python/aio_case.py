@@ -25,8 +25,18 @@ def run_on(loop, function, *args, **more):
 
 def on_every_loop(function):
     """Make an async test a test for each loop; its fixtures stay the same."""
+    return on_loops(function, LOOPS)
 
-    @pytest.mark.parametrize("loop", LOOPS)
+
+def on_both_kinds(function):
+    """The same without uvloop, for what stands on the tests of all loops."""
+    return on_loops(function, ["asyncio", "trio"])
+
+
+def on_loops(function, loops):
+    """Make an async test a test for each of these loops."""
+
+    @pytest.mark.parametrize("loop", loops)
     @functools.wraps(function)
     def test(loop, **fixtures):
         run_on(loop, function, **fixtures)

@@ -224,7 +224,12 @@ def test_operations_that_are_dropped_with_their_task_leave_nothing(url, name):
         client = await aio.connect(url)
         holder = client.lock(name)
         await holder.acquire()
-        tasks = [asyncio.create_task(client.lock(name).acquire()) for _ in range(50)]
+
+        async def work():
+            async with client.lock(name):
+                await asyncio.sleep(60)
+
+        tasks = [asyncio.create_task(work()) for _ in range(50)]
         await until_waiting(client, name, 50)
         await holder.release()
         del tasks
@@ -234,8 +239,8 @@ def test_operations_that_are_dropped_with_their_task_leave_nothing(url, name):
     gc.collect()
     assert not client.closed
 
-    with interlock.connect(url) as other:
-        assert other.lock(name).acquire(timeout=5)
+    with interlock.connect(url) as other:  # a grant that is lost lasts 5 s
+        assert other.lock(name).acquire(timeout=2)
 
 
 def test_importing_the_package_imports_no_event_loop():

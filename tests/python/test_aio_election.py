@@ -8,7 +8,7 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import cancelled, on_every_loop, until
+from aio_case import cancelled, on_both_kinds, until
 from interlock import aio
 
 
@@ -45,7 +45,7 @@ def campaigning(one):
 # ---- leading ----------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_one_leads_and_publishes(url, name):
     async with aio.connect(url) as client:
         mine = client.election(name, value=b"me\0\xff", identity="node")
@@ -67,7 +67,7 @@ async def test_one_leads_and_publishes(url, name):
             await mine.resign()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_the_next_leads_in_a_greater_term_when_one_resigns(url, name):
     async with aio.connect(url) as client:
         mine, theirs = client.election(name), client.election(name, value=b"b")
@@ -80,7 +80,7 @@ async def test_the_next_leads_in_a_greater_term_when_one_resigns(url, name):
         assert await mine.leader() == b"b"
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_hundred_candidates_lead_one_after_the_other(url, name):
     terms, leading = [], 0
 
@@ -100,7 +100,7 @@ async def test_a_hundred_candidates_lead_one_after_the_other(url, name):
     assert len(terms) == 100 and terms == sorted(set(terms))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_candidates_share_three_connections(url, name):
     async with aio.connect(url) as client:
         async with client.election(name, value=b"first") as first:
@@ -114,7 +114,7 @@ async def test_a_thousand_candidates_share_three_connections(url, name):
         await until_vacant(client, name)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_proclaim_and_renew_by_hand(url, server, name):
     async with aio.connect(url) as client:
         one = client.election(name, value=b"old", renew=False)
@@ -131,7 +131,7 @@ async def test_proclaim_and_renew_by_hand(url, server, name):
         assert not one.is_leader and not await one.resign()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_inspect_tells_who_leads_and_who_waits(url, name):
     async with aio.connect(url, label="standby-1") as client:
         one = client.election(name, value=b"v")
@@ -147,7 +147,7 @@ async def test_inspect_tells_who_leads_and_who_waits(url, name):
     assert abs(found.since - time.time()) < 60
 
 
-@on_every_loop
+@on_both_kinds
 async def test_the_same_identity_leads_on_in_the_same_term(url, name):
     async with aio.connect(url) as client:
         before = client.election(name, identity="node-7", ttl=2, value=b"1")
@@ -160,7 +160,7 @@ async def test_the_same_identity_leads_on_in_the_same_term(url, name):
 # ---- cancelling -------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_in_line_leaves_no_place_behind(url, name):
     async with aio.connect(url) as client, client.election(name):
         for _ in range(20):
@@ -173,7 +173,7 @@ async def test_a_task_cancelled_in_line_leaves_no_place_behind(url, name):
             assert not one.is_leader
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_at_any_moment_leads_nothing(url, name):
     async with aio.connect(url) as client:
         for step in range(40):
@@ -183,7 +183,7 @@ async def test_a_task_cancelled_at_any_moment_leads_nothing(url, name):
             assert not one.is_leader
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_leadership_that_comes_as_the_task_is_cancelled_is_passed_on(
     url, client, name
 ):
@@ -203,7 +203,7 @@ async def test_a_leadership_that_comes_as_the_task_is_cancelled_is_passed_on(
         await until_vacant(tasks, name)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_leader_whose_campaign_is_cancelled_leads_on(url, name):
     async with aio.connect(url) as client:
         one = client.election(name, value=b"me")
@@ -215,7 +215,7 @@ async def test_a_leader_whose_campaign_is_cancelled_leads_on(url, name):
         assert one.is_leader and await one.leader() == b"me"
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_resignation_that_is_cancelled_is_done(url, name):
     async with aio.connect(url) as client:
         one = client.election(name)
@@ -227,7 +227,7 @@ async def test_a_resignation_that_is_cancelled_is_done(url, name):
         assert await client.election(name).campaign(1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_cancel_ends_the_campaign_of_another_task(url, name):
     async with aio.connect(url) as client, client.election(name):
         one = client.election(name)
@@ -248,7 +248,7 @@ async def test_cancel_ends_the_campaign_of_another_task(url, name):
 # ---- losing it, and the server ----------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_leader_that_is_deposed_stops_what_it_does(url, server, name):
     reached = False
     async with aio.connect(url) as client:
@@ -264,7 +264,7 @@ async def test_a_leader_that_is_deposed_stops_what_it_does(url, server, name):
         assert not one.is_leader
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_deposed_leader_is_told_at_the_end_of_its_block(url, server, name):
     async with aio.connect(url) as client:
         with pytest.raises(interlock.LostError, match="leadership of"):
@@ -272,7 +272,7 @@ async def test_a_deposed_leader_is_told_at_the_end_of_its_block(url, server, nam
                 server.call("DEL", f"ilk:election:{{{name}}}")
 
 
-@on_every_loop
+@on_both_kinds
 async def test_closing_ends_campaigns_and_observers(url, name):
     async with aio.connect(url) as keeper, keeper.election(name):
         client, ended = await aio.connect(url), []
@@ -298,7 +298,7 @@ async def test_closing_ends_campaigns_and_observers(url, name):
         assert sorted(ended) == ["campaign", "observer"]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_all_goes_on_when_the_server_is_killed_and_restarted(own_server, name):
     async with aio.connect(own_server.unix_url) as client:
         await client.election(name, value=b"old", renew=False).campaign()
@@ -322,7 +322,7 @@ async def test_all_goes_on_when_the_server_is_killed_and_restarted(own_server, n
         assert seen[-1] == b"new"
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_makes_no_sense_is_refused(url, server, name):
     async with aio.connect(url) as client:
         for options in ({"ttl": 0}, {"value": bytes(65537)}, {"identity": ""}):

@@ -8,12 +8,12 @@ import inspect
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 from interlock.aio import guard
 
 
-@on_every_loop
+@on_both_kinds
 async def test_the_newer_fence_wins(url, server, name):
     async with aio.connect(url) as client:
         assert await guard.get(client, name) == guard.Guarded(None, 0)
@@ -29,7 +29,7 @@ async def test_the_newer_fence_wins(url, server, name):
         assert await guard.get(client, name) == guard.Guarded(None, 0)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_late_write_between_read_and_write_is_refused(url, name):
     async with aio.connect(url) as client:
         value = f"{name}:left"
@@ -50,7 +50,7 @@ async def test_a_late_write_between_read_and_write_is_refused(url, name):
         assert (await guard.get(client, value)).value == b"9"
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_write_whose_task_is_cancelled_is_done_whole_or_not_at_all(url, name):
     async with aio.connect(url) as client:
         for verb, wanted in (("set", (b"written", 3)), ("remove", (None, 0))):
@@ -65,7 +65,7 @@ async def test_a_write_whose_task_is_cancelled_is_done_whole_or_not_at_all(url, 
             await until(is_done)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_tasks_write_at_once(url, name):
     async with aio.connect(url) as client:
         async with anyio.create_task_group() as group:
@@ -77,7 +77,7 @@ async def test_a_thousand_tasks_write_at_once(url, name):
             assert found == guard.Guarded(str(number).encode(), number)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_makes_no_sense_is_refused(url, server, name):
     client = await aio.connect(url)
     for fence in (-1, 2**53):

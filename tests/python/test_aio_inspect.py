@@ -6,11 +6,11 @@ from __future__ import annotations
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop
+from aio_case import on_both_kinds
 from interlock import aio
 
 
-@on_every_loop
+@on_both_kinds
 async def test_ls_finds_names_by_a_pattern(url, name):
     async with aio.connect(url) as client:
         plain, tagged = f"{name}:a", f"{name}:{{b}}"
@@ -25,7 +25,7 @@ async def test_ls_finds_names_by_a_pattern(url, name):
             await client.ls(7)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_ls_tells_kinds_apart(url, name):
     async with aio.connect(url) as client:
         await client.semaphore(name, 2).acquire()
@@ -36,7 +36,7 @@ async def test_ls_tells_kinds_apart(url, name):
         assert await client.ls(name) == []
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_walk_of_many_pages_may_be_cancelled(url, name):
     async with aio.connect(url) as client:
         locks = [client.lock(f"{name}:{number}") for number in range(300)]
@@ -50,7 +50,7 @@ async def test_a_walk_of_many_pages_may_be_cancelled(url, name):
         assert len(await client.ls(f"{name}:*")) == 300
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_is_no_lock_is_a_wrong_type(url, server, name):
     server.call("RPUSH", name, "x")
     async with aio.connect(url) as client:

@@ -11,7 +11,7 @@ import interlock
 import pytest
 from aio_case import (
     cancelled,
-    on_every_loop,
+    on_both_kinds,
     taken_and_given_up,
     until,
     until_waiting,
@@ -34,7 +34,7 @@ async def until_free(client, keys):
         assert (await client.inspect(key)).waiting == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_all_are_taken_and_given_up(url, name):
     async with aio.connect(url) as client:
         many = client.lock_many(names(name), ttl=10)
@@ -54,7 +54,7 @@ async def test_all_are_taken_and_given_up(url, name):
             client.lock_many(name)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_nothing_is_held_when_one_cannot_be_had(url, name):
     async with aio.connect(url) as client:
         async with client.lock(names(name)[1]):
@@ -66,7 +66,7 @@ async def test_nothing_is_held_when_one_cannot_be_had(url, name):
         await until_free(client, names(name))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_opposite_orders_never_block_each_other(url, name):
     seed = random.randrange(2**32)
     print("seed", seed)
@@ -90,7 +90,7 @@ async def test_opposite_orders_never_block_each_other(url, name):
     assert done == 150
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_waits_share_three_connections(url, name):
     entered = 0
 
@@ -113,7 +113,7 @@ async def test_a_thousand_waits_share_three_connections(url, name):
         await until_free(client, names(name, 2))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_handle_does_one_thing_at_a_time(url, name):
     async with aio.connect(url) as client, client.lock(names(name)[1]):
         many = client.lock_many(names(name))
@@ -128,7 +128,7 @@ async def test_a_handle_does_one_thing_at_a_time(url, name):
 # ---- cancelling -------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_in_line_gives_back_what_it_had(url, name):
     """It waits for each of the names in turn, and holds those before."""
     async with aio.connect(url) as client:
@@ -142,7 +142,7 @@ async def test_a_task_cancelled_in_line_gives_back_what_it_had(url, name):
             await until_free(client, names(name))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
     """Half of the time one of the names becomes free just then."""
     async with aio.connect(url) as client:
@@ -159,7 +159,7 @@ async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
             await until_free(client, names(name))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_names_that_come_as_the_task_is_cancelled_are_passed_on(
     url, client, name
 ):
@@ -179,7 +179,7 @@ async def test_names_that_come_as_the_task_is_cancelled_are_passed_on(
         await until_free(tasks, names(name))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_release_that_is_cancelled_is_done(url, name):
     async with aio.connect(url) as client:
         many = client.lock_many(names(name))
@@ -191,7 +191,7 @@ async def test_a_release_that_is_cancelled_is_done(url, name):
         await until_free(client, names(name))
 
 
-@on_every_loop
+@on_both_kinds
 async def test_an_acquire_cancelled_at_once_is_undone(url, name):
     async with aio.connect(url) as client:
         many = client.lock_many(names(name))
@@ -202,7 +202,7 @@ async def test_an_acquire_cancelled_at_once_is_undone(url, name):
 # ---- losing them, and the server --------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_loss_cancels_the_body_and_raises(url, name):
     reached = False
     async with aio.connect(url) as client:
@@ -215,7 +215,7 @@ async def test_a_loss_cancels_the_body_and_raises(url, name):
         assert await client.ping()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_closing_ends_what_waits(url, name):
     async with aio.connect(url) as keeper, keeper.lock(names(name)[1]):
         client = await aio.connect(url)
@@ -230,7 +230,7 @@ async def test_closing_ends_what_waits(url, name):
             await client.close()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_waits_go_on_when_the_server_is_killed_and_restarted(own_server, name):
     """It comes back without a memory, also of the names taken by then."""
     got = []

@@ -8,11 +8,11 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 
 
-@on_every_loop
+@on_both_kinds
 async def test_observers_hear_each_change(url, name):
     seen = []
 
@@ -42,7 +42,7 @@ async def test_observers_hear_each_change(url, name):
     assert seen == [(b"1", one.term), (b"1b", one.term), (b"2", two.term)]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_observers_that_ask_hear_of_vacancies(url, name):
     async with aio.connect(url) as client:
         one = client.election(name, value=b"v")
@@ -55,7 +55,7 @@ async def test_observers_that_ask_hear_of_vacancies(url, name):
         assert [each async for each in observer] == [(None, one.term)]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_an_iteration_ends_when_nothing_changes_in_time(url, name):
     async with aio.connect(url) as client, client.election(name, value=b"v") as one:
         began = time.monotonic()
@@ -64,7 +64,7 @@ async def test_an_iteration_ends_when_nothing_changes_in_time(url, name):
         assert 0.1 <= time.monotonic() - began < 2
 
 
-@on_every_loop
+@on_both_kinds
 async def test_one_task_at_a_time_observes_and_cancel_ends_it(url, name):
     async with aio.connect(url) as client:
         observer = client.election(name).observe()
@@ -83,7 +83,7 @@ async def test_one_task_at_a_time_observes_and_cancel_ends_it(url, name):
             await observer.get(-1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_is_told_as_the_task_is_cancelled_is_told_to_the_next(
     url, client, name
 ):
@@ -107,7 +107,7 @@ async def test_what_is_told_as_the_task_is_cancelled_is_told_to_the_next(
         assert await observer.get(0) is None
 
 
-@on_every_loop
+@on_both_kinds
 async def test_an_observer_that_is_cancelled_again_and_again_misses_nothing(url, name):
     """At every moment of the wait, with a change under way each time."""
     async with aio.connect(url) as client, client.election(name, value=b"") as one:

@@ -10,7 +10,7 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 
 
@@ -24,7 +24,7 @@ async def until_info(queue, **wanted):
     await until(so)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_the_contract(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name, order="fifo")
@@ -51,7 +51,7 @@ async def test_the_contract(url, name):
         assert queue.names == (name,)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_looking_and_clearing_up(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name, max_attempts=1)
@@ -80,7 +80,7 @@ async def test_looking_and_clearing_up(url, name):
             client.queues("one")
 
 
-@on_every_loop
+@on_both_kinds
 async def test_batches(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -102,7 +102,7 @@ async def test_batches(url, name):
         assert await queue.reserve_many(1, done=None) is None
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_job_as_a_context(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -126,7 +126,7 @@ async def test_a_job_as_a_context(url, name):
                 await (await queue.reserve()).ack()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_another_handle_finishes_by_the_token(url, name):
     async with aio.connect(url) as client, aio.connect(url) as other:
         await client.queue(name).push(b"x")
@@ -135,7 +135,7 @@ async def test_another_handle_finishes_by_the_token(url, name):
         assert not await job.ack()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_several_queues_by_priority(url, name):
     async with aio.connect(url) as client:
         names = [f"{name}:high", f"{name}:low"]
@@ -145,7 +145,7 @@ async def test_several_queues_by_priority(url, name):
         assert [await both.pop(1), await both.pop(1)] == [b"high", b"low"]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_messages_reach_a_thousand_tasks_once(url, name):
     got = []
     async with aio.connect(url) as client:
@@ -167,7 +167,7 @@ async def test_a_thousand_messages_reach_a_thousand_tasks_once(url, name):
         assert (info.finished, info.ready, info.taken, info.waiting) == (1000, 0, 0, 0)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_cancel_ends_the_waits_of_the_object_and_no_task(url, name):
     ended = 0
     async with aio.connect(url) as client:
@@ -193,7 +193,7 @@ async def test_cancel_ends_the_waits_of_the_object_and_no_task(url, name):
 # ---- cancelling -------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_cancelled_wait_leaves_the_line(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -206,7 +206,7 @@ async def test_a_cancelled_wait_leaves_the_line(url, name):
 
 
 @pytest.mark.parametrize("verb", ["reserve", "pop"])
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_at_any_moment_takes_nothing_along(url, name, verb):
     async with aio.connect(url) as client, aio.connect(url) as other:
         queue, taken, kept = client.queue(name, max_attempts=1), 0, []
@@ -272,7 +272,7 @@ def test_what_asyncio_cancels_after_it_came_is_put_back(url, name, verb, several
     assert asyncio.run(main()) == [b"\0\xff"] * 5
 
 
-@on_every_loop
+@on_both_kinds
 async def test_answers_are_sent_although_their_task_is_cancelled(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -290,7 +290,7 @@ async def test_answers_are_sent_although_their_task_is_cancelled(url, name):
 # ---- the server goes --------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_close_ends_the_waits(url, name):
     ended = 0
     async with aio.connect(url) as client, anyio.create_task_group() as group:
@@ -311,7 +311,7 @@ async def test_close_ends_the_waits(url, name):
     assert ended == 3
 
 
-@on_every_loop
+@on_both_kinds
 async def test_waits_survive_a_restart_of_the_server(own_server, name):
     got = []
     async with aio.connect(own_server.unix_url) as client:
@@ -333,7 +333,7 @@ async def test_waits_survive_a_restart_of_the_server(own_server, name):
         assert got == [(b"x", True)] * 3
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_lease_is_renewed_while_its_task_works(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name, renew=True)

@@ -8,7 +8,7 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import cancelled, on_every_loop, taken_and_given_up, until
+from aio_case import cancelled, on_both_kinds, taken_and_given_up, until
 from interlock import aio
 
 
@@ -34,7 +34,7 @@ async def until_unused(client, name):
 # ---- taking -----------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_permits_are_taken_and_given_back(url, name):
     async with aio.connect(url) as client:
         permit = client.semaphore(name, 3, permits=2, ttl=10)
@@ -53,7 +53,7 @@ async def test_permits_are_taken_and_given_back(url, name):
             await permit.release()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_who_tries_or_waits_in_vain_is_told(url, name):
     async with aio.connect(url) as client, client.semaphore(name, 1):
         second = client.semaphore(name, 1, wait=0.05)
@@ -67,7 +67,7 @@ async def test_who_tries_or_waits_in_vain_is_told(url, name):
         assert (await client.inspect_semaphore(name)).waiting == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_no_more_tasks_get_in_than_the_limit_says(url, name):
     inside, most, entered = 0, 0, 0
 
@@ -86,7 +86,7 @@ async def test_no_more_tasks_get_in_than_the_limit_says(url, name):
     assert (most, entered) == (3, 100)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_waits_share_three_connections(url, name):
     async with aio.connect(url) as client:
         whole = client.semaphore(name, 8, permits=8)
@@ -108,7 +108,7 @@ async def test_a_thousand_waits_share_three_connections(url, name):
         assert (await client.inspect_semaphore(name)).used == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_who_asks_for_many_is_not_overtaken(url, name):
     order = []
 
@@ -127,7 +127,7 @@ async def test_who_asks_for_many_is_not_overtaken(url, name):
     assert order == [3, 1]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_handle_does_one_thing_at_a_time(url, name):
     async with aio.connect(url) as client, client.semaphore(name, 1):
         second = client.semaphore(name, 1)
@@ -139,7 +139,7 @@ async def test_a_handle_does_one_thing_at_a_time(url, name):
             group.cancel_scope.cancel()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_another_task_may_give_back_what_one_took(url, name):
     async with aio.connect(url) as client:
         permit = client.semaphore(name, 1)
@@ -153,7 +153,7 @@ async def test_another_task_may_give_back_what_one_took(url, name):
         assert not permit.held
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_hold_moves_to_another_handle(url, name):
     async with aio.connect(url) as client:
         donor = client.semaphore(name, 4, permits=3)
@@ -168,7 +168,7 @@ async def test_a_hold_moves_to_another_handle(url, name):
         assert not await donor.adopt(heir.token)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_token_is_not_lost_with_a_task_that_is_cancelled(url, name):
     async with aio.connect(url) as client:
         donor, heir = client.semaphore(name, 1), client.semaphore(name, 1)
@@ -184,7 +184,7 @@ async def test_a_token_is_not_lost_with_a_task_that_is_cancelled(url, name):
         assert await heir.release()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_giving_back_need_not_be_confirmed(url, name):
     async with aio.connect(url) as client:
         permit = client.semaphore(name, 1)
@@ -198,7 +198,7 @@ async def test_giving_back_need_not_be_confirmed(url, name):
 # ---- the limit, and looking -------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_raised_limit_lets_those_who_wait_in(url, name):
     async with aio.connect(url) as client:
         first, second = client.semaphore(name, 1), client.semaphore(name, 1)
@@ -216,7 +216,7 @@ async def test_a_raised_limit_lets_those_who_wait_in(url, name):
             await first.set_limit(0)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_inspection_tells_who_holds_and_who_waits(url, name):
     async with aio.connect(url, label="printer") as client:
         nobody = await client.inspect_semaphore(name)
@@ -241,7 +241,7 @@ async def test_inspection_tells_who_holds_and_who_waits(url, name):
 # ---- cancelling -------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_in_line_leaves_no_place_behind(url, name):
     async with aio.connect(url) as client, client.semaphore(name, 2, permits=2):
         for _ in range(20):
@@ -254,7 +254,7 @@ async def test_a_task_cancelled_in_line_leaves_no_place_behind(url, name):
             assert not permit.held
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
     async with aio.connect(url) as client:
         for step in range(40):
@@ -263,7 +263,7 @@ async def test_a_task_cancelled_at_any_moment_holds_nothing(url, name):
             await until_unused(client, name)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_permits_that_come_as_the_task_is_cancelled_are_passed_on(
     url, client, name
 ):
@@ -283,7 +283,7 @@ async def test_permits_that_come_as_the_task_is_cancelled_are_passed_on(
         await until_unused(tasks, name)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_release_that_is_cancelled_is_done(url, name):
     async with aio.connect(url) as client:
         permit = client.semaphore(name, 1)
@@ -295,7 +295,7 @@ async def test_a_release_that_is_cancelled_is_done(url, name):
         assert await client.semaphore(name, 1).acquire(1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_cancel_ends_the_wait_of_another_task(url, name):
     async with aio.connect(url) as client, client.semaphore(name, 1):
         permit = client.semaphore(name, 1)
@@ -314,7 +314,7 @@ async def test_cancel_ends_the_wait_of_another_task(url, name):
 # ---- losing them, and the server --------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_loss_cancels_the_body_and_raises(url, server, name):
     reached = False
     async with aio.connect(url) as client:
@@ -329,7 +329,7 @@ async def test_a_loss_cancels_the_body_and_raises(url, server, name):
         assert await client.ping()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_closing_ends_what_waits(url, name):
     async with aio.connect(url) as keeper, keeper.semaphore(name, 1):
         client, failures = await aio.connect(url), []
@@ -350,7 +350,7 @@ async def test_closing_ends_what_waits(url, name):
             client.semaphore(name, 1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_waits_go_on_when_the_server_is_killed_and_restarted(own_server, name):
     got = []
 
@@ -373,7 +373,7 @@ async def test_waits_go_on_when_the_server_is_killed_and_restarted(own_server, n
 # ---- bad input --------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_makes_no_sense_is_refused(url, server, name):
     async with aio.connect(url) as client:
         for options in ({"limit": 0}, {"limit": 3, "permits": 4}):

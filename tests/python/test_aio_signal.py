@@ -10,7 +10,7 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 
 
@@ -23,7 +23,7 @@ async def until_heard(client, name, count):
     await until(there)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_tasks_wait_with_one_signal_each_for_itself(url, name):
     got = []
     async with aio.connect(url) as client:
@@ -46,7 +46,7 @@ async def test_tasks_wait_with_one_signal_each_for_itself(url, name):
         assert 0.05 <= time.monotonic() - began < 1
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_tasks_are_told_over_three_connections(url, name):
     got = 0
     async with aio.connect(url) as client:
@@ -67,7 +67,7 @@ async def test_a_thousand_tasks_are_told_over_three_connections(url, name):
         assert await client.inspect_signal(name) == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_any_and_all_of_several(url, name):
     async with aio.connect(url) as client:
         first, second = client.signal(name + "a"), client.signal(name + "b")
@@ -91,7 +91,7 @@ async def test_any_and_all_of_several(url, name):
         assert await aio.wait_all([first, second], 0.02) is None
 
 
-@on_every_loop
+@on_both_kinds
 async def test_signals_that_do_not_go_together_are_refused(url, name):
     async with aio.connect(url) as client, aio.connect(url) as other:
         sig = client.signal(name)
@@ -116,7 +116,7 @@ async def test_signals_that_do_not_go_together_are_refused(url, name):
             client.signal(name, pattern="a.*")
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_pattern_tells_under_which_name(url, server, name):
     async with aio.connect(url) as client:
         listener = client.signal(pattern=name + ".*")
@@ -132,7 +132,7 @@ async def test_a_pattern_tells_under_which_name(url, server, name):
         await until(unheard)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_comes_after_listen_is_kept_for_whichever_task(url, name):
     got = []
     async with aio.connect(url) as client:
@@ -151,7 +151,7 @@ async def test_what_comes_after_listen_is_kept_for_whichever_task(url, name):
         assert await sig.wait(0) is None
 
 
-@on_every_loop
+@on_both_kinds
 async def test_cancel_ends_the_waits_of_all_tasks_and_no_task(url, name):
     ended = 0
     async with aio.connect(url) as client:
@@ -179,7 +179,7 @@ async def test_cancel_ends_the_waits_of_all_tasks_and_no_task(url, name):
 # ---- cancelling -------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_cancelled_wait_leaves_the_line(url, name):
     async with aio.connect(url) as client:
         sig = client.signal(name)
@@ -194,7 +194,7 @@ async def test_a_cancelled_wait_leaves_the_line(url, name):
         assert not sig._busy
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_signal_is_heard_once_although_waits_are_cancelled_as_it_comes(
     url, name
 ):
@@ -257,7 +257,7 @@ def test_what_asyncio_cancels_after_it_came_is_passed_on(url, name):
 # ---- the server goes --------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_close_ends_the_waits(url, name):
     ended = 0
     async with aio.connect(url) as client, anyio.create_task_group() as group:
@@ -275,7 +275,7 @@ async def test_close_ends_the_waits(url, name):
     assert ended == 3
 
 
-@on_every_loop
+@on_both_kinds
 async def test_waits_survive_a_restart_of_the_server(own_server, name):
     got = []
     async with aio.connect(own_server.unix_url) as client:

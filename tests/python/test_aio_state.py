@@ -6,7 +6,7 @@ from __future__ import annotations
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 from interlock.barrier import BarrierInfo
 from interlock.latch import LatchInfo
@@ -32,7 +32,7 @@ async def until_in_line(lines, kind, name, count):
 # ---- events -----------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_an_event_is_set_read_and_cleared(url, name):
     async with aio.connect(url) as client:
         event, same = client.event(name), client.event(name)
@@ -54,7 +54,7 @@ async def test_an_event_is_set_read_and_cleared(url, name):
         assert (event.name, event.client) == (name, client)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_thousand_tasks_wait_for_one_event(url, name, lines):
     woken = 0
     async with aio.connect(url) as client:
@@ -78,7 +78,7 @@ async def test_a_thousand_tasks_wait_for_one_event(url, name, lines):
 # ---- latches ----------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_latch_is_counted_down(url, name):
     async with aio.connect(url) as client:
         parts, other = client.latch(name, 3), client.latch(name, 4)
@@ -104,7 +104,7 @@ async def test_a_latch_is_counted_down(url, name):
 # ---- barriers ---------------------------------------------------------------
 
 
-@on_every_loop
+@on_both_kinds
 async def test_parties_go_on_together_round_by_round(url, name):
     indices = []
     async with aio.connect(url) as client:
@@ -127,7 +127,7 @@ async def test_parties_go_on_together_round_by_round(url, name):
         assert start.parties == 3
 
 
-@on_every_loop
+@on_both_kinds
 async def test_a_party_that_is_cancelled_breaks_the_round(url, name):
     broken = 0
     async with aio.connect(url) as client:
@@ -152,7 +152,7 @@ async def test_a_party_that_is_cancelled_breaks_the_round(url, name):
         assert await start.waiting() == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_reset_breaks_the_round(url, name):
     async with aio.connect(url) as client:
         start = client.barrier(name, 2)
@@ -181,7 +181,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_every_loop
+@on_both_kinds
 async def test_a_cancelled_wait_leaves_the_line(url, name, lines, kind):
     async with aio.connect(url) as client:
         waited = KINDS[kind](client, name)
@@ -194,7 +194,7 @@ async def test_a_cancelled_wait_leaves_the_line(url, name, lines, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_every_loop
+@on_both_kinds
 async def test_a_wait_cancelled_at_any_moment_leaves_the_line(url, name, lines, kind):
     async with aio.connect(url) as client:
         waited = KINDS[kind](client, name)
@@ -208,7 +208,7 @@ async def test_a_wait_cancelled_at_any_moment_leaves_the_line(url, name, lines, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_every_loop
+@on_both_kinds
 async def test_close_ends_the_waits(url, name, lines, kind):
     async with aio.connect(url) as client, anyio.create_task_group() as group:
 
@@ -221,7 +221,7 @@ async def test_close_ends_the_waits(url, name, lines, kind):
         await client.close()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_waits_survive_a_restart_of_the_server(own_server, name):
     woken = []
     async with aio.connect(own_server.unix_url) as client:

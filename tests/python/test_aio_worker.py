@@ -15,13 +15,13 @@ import time
 import anyio
 import interlock
 import pytest
-from aio_case import on_every_loop, until
+from aio_case import on_both_kinds, until
 from interlock import aio
 from support import Server
 from test_aio_queue import until_info
 
 
-@on_every_loop
+@on_both_kinds
 async def test_callbacks_are_called_by_name(url, name):
     called = []
 
@@ -49,7 +49,7 @@ async def test_callbacks_are_called_by_name(url, name):
         (b'["f", {}]', "not [name, args] in JSON"),
     ],
 )
-@on_every_loop
+@on_both_kinds
 async def test_what_nobody_can_work_on_is_dead_at_once(url, name, message, reason):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -60,7 +60,7 @@ async def test_what_nobody_can_work_on_is_dead_at_once(url, name, message, reaso
         assert (dead.data, dead.reason, worker.buried) == (message, reason, 1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_failures_come_again_later_each_time_and_end(url, name):
     times = []
 
@@ -97,7 +97,7 @@ def test_the_pause_doubles_up_to_the_longest(url, name):
     asyncio.run(main())
 
 
-@on_every_loop
+@on_both_kinds
 async def test_many_are_worked_on_side_by_side(url, name):
     inside, most, seen = 0, 0, []
 
@@ -120,7 +120,7 @@ async def test_many_are_worked_on_side_by_side(url, name):
         assert client.stats().connections <= 3
 
 
-@on_every_loop
+@on_both_kinds
 async def test_urgent_queues_come_first(url, name):
     names, seen = [f"{name}:{level}" for level in ("high", "low")], []
     async with aio.connect(url) as client:
@@ -131,7 +131,7 @@ async def test_urgent_queues_come_first(url, name):
     assert seen == [level for level in names for _ in range(5)]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_stop_finishes_what_is_in_work_and_takes_no_more(url, name):
     began, go = anyio.Event(), anyio.Event()
 
@@ -152,7 +152,7 @@ async def test_stop_finishes_what_is_in_work_and_takes_no_more(url, name):
     assert worker.done == 2
 
 
-@on_every_loop
+@on_both_kinds
 async def test_stop_ends_the_waits_at_once(url, name):
     async with aio.connect(url) as client, anyio.create_task_group() as group:
         worker = aio.Worker(client, name, {}, concurrency=3)
@@ -164,7 +164,7 @@ async def test_stop_ends_the_waits_at_once(url, name):
             assert await worker.run() == 0
 
 
-@on_every_loop
+@on_both_kinds
 async def test_stop_at_any_moment_loses_nothing(url, name):
     async with aio.connect(url) as client:
         queue, done = client.queue(name, max_attempts=1), 0
@@ -182,7 +182,7 @@ async def test_stop_at_any_moment_loses_nothing(url, name):
             assert (await queue.inspect()).ready == 3 * (step + 1) - done
 
 
-@on_every_loop
+@on_both_kinds
 async def test_cancelled_work_comes_again(url, name):
     async def work():
         await anyio.sleep(20)
@@ -201,7 +201,7 @@ async def test_cancelled_work_comes_again(url, name):
         assert (worker.done, worker.failed) == (0, 0)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_is_no_exception_ends_the_loop_and_the_message_comes_again(
     url, name
 ):
@@ -221,7 +221,7 @@ async def test_what_is_no_exception_ends_the_loop_and_the_message_comes_again(
         assert (await queue.reserve(timeout=5)).attempts == 2
 
 
-@on_every_loop
+@on_both_kinds
 async def test_long_work_keeps_its_lease(url, name):
     async def work():
         await anyio.sleep(1.2)
@@ -237,7 +237,7 @@ async def test_long_work_keeps_its_lease(url, name):
     assert (worker.done, worker.lost) == (1, 0)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_answers_that_went_to_somebody_else_are_counted(url, name):
     async with aio.connect(url) as client:
         queue = client.queue(name)
@@ -262,7 +262,7 @@ async def test_answers_that_went_to_somebody_else_are_counted(url, name):
         assert (worker.done, worker.lost) == (1, 1)
 
 
-@on_every_loop
+@on_both_kinds
 async def test_the_worker_outlives_a_restart_of_the_server(own_server, name):
     seen = []
 
@@ -294,7 +294,7 @@ async def test_the_worker_outlives_a_restart_of_the_server(own_server, name):
         assert seen == ["kill", "after"]
 
 
-@on_every_loop
+@on_both_kinds
 async def test_an_answer_is_said_again_until_the_server_is_back(tmp_path, name):
     with Server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
 
@@ -352,7 +352,7 @@ def test_a_process_ends_by_sigterm(client, server, name):
         child.stdout.close()
 
 
-@on_every_loop
+@on_both_kinds
 async def test_what_is_refused(url, name):
     async with aio.connect(url) as client:
         for wrong in (

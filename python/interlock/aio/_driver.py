@@ -343,6 +343,7 @@ class AsyncioDriver(Driver):
             await self._settle(started)
             if started.status == OK and undo is not None:
                 undo(started.op)
+                self.drain()  # sent now: this may be the loop's last turn
             raise
 
     async def _sleep(self, started: Started) -> None:
