@@ -6,8 +6,9 @@
  *
  * The connections are opened when they are needed: one for calls, shared by
  * all threads; one for wake-ups, at the first wait, and one more for each
- * replica that is listened to; one for renewals, at the first renewal. A background thread, the keeper, is started with the first
- * wait or the first renewing lock.
+ * replica that is listened to; one for renewals, at the first renewal; one for
+ * all that is started (op.h). A background thread, the keeper, is started with
+ * the first wait or the first renewing lock.
  *
  * After fork() the child's handles answer ILK_EFORKED and send nothing;
  * ilk_client_reopen() gives the child a client of its own.
