@@ -44,7 +44,7 @@ struct ilk__loop {
     ilk__timers timers;
     ilk__errands errands;
     ilk__op_list running, done;
-    _Atomic int under_way; /* how many are running */
+    _Atomic int under_way;   /* how many are running */
     _Atomic(ilk_op *) ready; /* with news, the last first */
     uint32_t wakes;          /* the desk's, seen so far */
     ilk__sleeper sleeper;    /* to be told of them */
