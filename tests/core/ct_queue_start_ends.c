@@ -117,9 +117,10 @@ static void freed_handle_ends_what_is_under_way(void **state)
     ilk_queue_free(other);
 }
 
+/* The server may do it all the same, at any time. */
 static void handle_freed_under_a_push_ends_it(void **state)
 {
-    ilk_queue *queue = open_queue("mail");
+    ilk_queue *queue = open_queue("pushed by the freed");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
@@ -131,20 +132,21 @@ static void handle_freed_under_a_push_ends_it(void **state)
 
 static void close_ends_all(void **state)
 {
-    ilk_queue *queue = open_queue("mail");
+    ilk_queue *queue = open_queue("mail"), *other = open_queue("pushed last");
     ilk_op *op = start_reserve(queue, -1), *pushing = NULL;
     ilk_error err = {0};
 
     (void)state;
     turn_until_waiting(1);
     assert_status(ILK_OK,
-                  ilk_queue_push_start(&pushing, queue, "a", 1, NULL, &err));
+                  ilk_queue_push_start(&pushing, other, "a", 1, NULL, &err));
     ilk_client_close(client, NULL);
     assert_ends(ILK_ECLOSED, client, op);
     assert_ends(ILK_ECLOSED, client, pushing);
     assert_status(ILK_ECLOSED,
                   ilk_queue_reserve_start(&op, queue, -1, 0, &err));
     assert_null(op);
+    ilk_queue_free(other);
     ilk_queue_free(queue);
 }
 

@@ -208,7 +208,7 @@ static void each_reader_has_a_lease_of_its_own(void **state)
     assert_int_equal(1, ilk_lock_held(longer));
     assert_status(ILK_ELOST, ilk_lock_release(brief, &err));
     assert_took(ILK_OK, &t);
-    assert_in_range(t.ended_at, ends - 2, ends + 100);
+    assert_in_range(t.ended_at, ends - 2, ends + patience(100));
     assert_status(ILK_ELOST, ilk_lock_release(longer, &err));
     ilk_lock_free(brief);
     ilk_lock_free(longer);
