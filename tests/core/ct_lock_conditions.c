@@ -3,6 +3,7 @@
  * out of memory, read-only, full; or that is meddled with all the time. */
 #include "lock_thread.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -315,11 +316,11 @@ static void assert_read_only(const char *stale)
     ilk_lock *waits = open_lock(client, "ro"), *other = open_lock(client, "x");
     ilk_event event = {.size = sizeof event};
     ilk_error err = {0};
+    struct pollfd news = {.events = POLLIN};
     taker t;
-    int fd;
 
     fixture_command(&fx, "FLUSHALL");
-    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    assert_status(ILK_OK, ilk_client_event_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     start_taker(&t, waits, -1);
     await_waiters("ro", 1);
@@ -331,7 +332,7 @@ static void assert_read_only(const char *stale)
     assert_true(took_ms(&t) < 4000);
     for (int i = 0; i < 1000 && ilk_lock_held(held); i++)
         fixture_sleep_ms(1);
-    fixture_sleep_ms(10);
+    assert_int_equal(1, poll(&news, 1, (int)patience(1000)));
     assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
     assert_int_equal(ILK_EUNKNOWN, event.status);
     fixture_command(&fx, "REPLICAOF NO ONE");
