@@ -170,8 +170,6 @@ ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
                                    int64_t timeout_ms, int64_t ttl_ms,
                                    ilk_error *err);
-/* As a part of a column's own verb, which embeds an acquiring first. */
-void ilk__hold_begin_acquire(ilk__verb *verb);
 
 /* End a wait from outside, or a parked one. Any thread. */
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);

@@ -172,7 +172,7 @@ static void acquire(ilk__acquiring *self)
         take(self);
 }
 
-void ilk__hold_begin_acquire(ilk__verb *verb)
+static void begin_acquire(ilk__verb *verb)
 {
     ilk__acquiring *self = (ilk__acquiring *)verb;
     ilk__hold *hold = self->hold;
@@ -222,8 +222,7 @@ ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
 {
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
-    return ilk__verb_run(&self.verb, hold->client, ilk__hold_begin_acquire,
-                         err);
+    return ilk__verb_run(&self.verb, hold->client, begin_acquire, err);
 }
 
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
@@ -234,7 +233,7 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
 
     self.started = 1;
     return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
-                           ilk__hold_begin_acquire, err);
+                           begin_acquire, err);
 }
 
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err)

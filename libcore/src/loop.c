@@ -275,7 +275,7 @@ void ilk__loop_kick(ilk__loop *loop)
         ilk__loop_ring(loop);
 }
 
-void ilk__loop_turn(ilk__loop *loop)
+static void turn(ilk__loop *loop)
 {
     ilk__link *link = &loop->errands.link;
     int64_t now = ilk__now_ms();
@@ -304,7 +304,7 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out)
 
     ilk__loop_lock(loop);
     if (!loop->done.first && loop->open && !loop->shut)
-        ilk__loop_turn(loop);
+        turn(loop);
     op = loop->done.first;
     if (op) {
         ilk__op_list_remove(op);

@@ -60,11 +60,9 @@ void ilk__loop_unlock(ilk__loop *loop);
 /* With the mutex held. loop.c: */
 void ilk__loop_ring(ilk__loop *loop); /* without it, too */
 ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err);
-void ilk__loop_turn(ilk__loop *loop);
 void ilk__loop_kick(ilk__loop *loop); /* something was started */
 
 /* loop_op.c: */
-void ilk__op_list_add(ilk__op_list *list, ilk_op *op);
 void ilk__op_list_remove(ilk_op *op);
 void ilk__loop_wake_ready(ilk__loop *loop);
 void ilk__loop_wake_all(ilk__loop *loop);

@@ -10,7 +10,7 @@
 
 /* ---- lists -------------------------------------------------------------- */
 
-void ilk__op_list_add(ilk__op_list *list, ilk_op *op)
+static void list_add(ilk__op_list *list, ilk_op *op)
 {
     op->list = list;
     op->next = NULL;
@@ -171,7 +171,7 @@ static void over(ilk_op *op)
     ilk__op_list_remove(op);
     atomic_fetch_sub(&loop->under_way, 1);
     op->done = 1;
-    ilk__op_list_add(&loop->done, op);
+    list_add(&loop->done, op);
 }
 
 /* Cancelled while it was asked something, it began to wait anew. */
@@ -253,7 +253,7 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
             *err = op->error;
         return verb->status;
     }
-    ilk__op_list_add(&loop->running, op);
+    list_add(&loop->running, op);
     atomic_fetch_add(&loop->under_way, 1);
     if (verb->then)
         ilk__errand_start(&loop->errands, &op->errand);

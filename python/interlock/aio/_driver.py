@@ -14,7 +14,6 @@ what was just asked. So nothing is left behind.
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
 import sys
 from collections.abc import Coroutine, Sequence
@@ -93,9 +92,6 @@ class Driver:
         self._out = ffi.new("ilk_op **")  # for one call, as is the next
         self._err = _ffi.new_error()
         self._unsent = 0  # started since the last turn
-        self.news: collections.deque[tuple[int, int, int]] = collections.deque(
-            maxlen=1024
-        )
         self.on_news: Callable[[int, int, int], None] = lambda *_: None
         out = ffi.new("int *")
         _ffi.call(lib.ilk_client_event_fd, handle, out)
