@@ -135,12 +135,18 @@ ilk_status ilk__link_send(ilk__link *link, const ilk__command *command)
 }
 
 /* A failure shows when reading: the socket reports it there, too. */
+int ilk__link_unwritten(const ilk__link *link)
+{
+    return link->up
+           && (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn));
+}
+
 void ilk__link_flush(ilk__link *link)
 {
     size_t len = ilk__buf_len(&link->out);
     size_t sent = 0;
 
-    if (!link->up || (!len && !ilk__conn_unsent(link->conn)))
+    if (!ilk__link_unwritten(link))
         return;
     if (ilk__conn_send(link->conn, ilk__buf_data(&link->out), len, &sent,
                        &link->error))

@@ -53,6 +53,7 @@ ilk__link_event ilk__link_next(ilk__link *link, ilk__reply **out);
 /* When up: append a command; it is written by the next flush. */
 ilk_status ilk__link_send(ilk__link *link, const ilk__command *command);
 void ilk__link_flush(ilk__link *link);
+int ilk__link_unwritten(const ilk__link *link); /* there is more to flush */
 
 /* Close it, as broken, and open it anew after a pause. */
 void ilk__link_break(ilk__link *link, const char *why);

@@ -192,6 +192,7 @@ static void lost(ilk__loop *loop)
 {
     ilk__log(ILK__LOG_INFO, "loop: %s", loop->errands.link.error.msg);
     ilk__errands_link_lost(&loop->errands);
+    ilk__loop_has_told(loop);
 }
 
 /* Who sleeps goes on before what has come after it does. */
@@ -253,8 +254,10 @@ static void flush(ilk__loop *loop)
     const ilk__errands *errands = &loop->errands;
 
     ilk__link_flush(&loop->errands.link);
-    if (!ilk__buf_len(&errands->link.out))
-        loop->written = errands->first + errands->count;
+    if (ilk__link_unwritten(&errands->link))
+        return;
+    loop->written = errands->first + errands->count;
+    ilk__loop_has_told(loop);
 }
 
 void ilk__loop_kick(ilk__loop *loop)
@@ -271,7 +274,7 @@ void ilk__loop_kick(ilk__loop *loop)
         flush(loop);
         prepare(loop);
     }
-    if (loop->done.first)
+    if (loop->done.first || loop->telling.first)
         ilk__loop_ring(loop);
 }
 
@@ -355,6 +358,7 @@ void ilk__loop_shut(ilk__loop *loop)
     ilk__loop_lock(loop);
     loop->shut = 1;
     ilk__loop_end_all(loop);
+    ilk__loop_has_told(loop);
     if (loop->open) {
         ilk__link_flush(&loop->errands.link); /* what was told last */
         sign_out(loop);

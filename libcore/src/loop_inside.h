@@ -17,7 +17,7 @@ struct ilk_op {
     ilk__errand errand;
     ilk__wake wake; /* its waiter's news */
     ilk_op *next, *previous, *next_ready;
-    ilk__op_list *list; /* running or done; NULL: fetched */
+    ilk__op_list *list; /* running, telling or done; NULL: fetched */
     ilk_client *client; /* referred to */
     uint32_t era;       /* the client's, when it was started */
     _Atomic int ready;  /* among those with news */
@@ -44,7 +44,8 @@ struct ilk__loop {
     ilk__timers timers;
     ilk__errands errands;
     ilk__op_list running, done;
-    _Atomic int under_way;   /* how many are running */
+    ilk__op_list telling;  /* cancelled; done when what they told is written */
+    _Atomic int under_way; /* how many are running */
     _Atomic(ilk_op *) ready; /* with news, the last first */
     uint32_t wakes;          /* the desk's, seen so far */
     ilk__sleeper sleeper;    /* to be told of them */
@@ -64,6 +65,7 @@ void ilk__loop_kick(ilk__loop *loop); /* something was started */
 
 /* loop_op.c: */
 void ilk__op_list_remove(ilk_op *op);
+void ilk__loop_has_told(ilk__loop *loop); /* or will not */
 void ilk__loop_wake_ready(ilk__loop *loop);
 void ilk__loop_wake_all(ilk__loop *loop);
 void ilk__loop_end_all(ilk__loop *loop);

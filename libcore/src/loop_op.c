@@ -39,6 +39,21 @@ void ilk__op_list_remove(ilk_op *op)
     op->list = NULL;
 }
 
+static void add_over(ilk__loop *loop, ilk_op *op)
+{
+    int tells = op->cancelled && ilk__link_unwritten(&loop->errands.link);
+
+    list_add(tells ? &loop->telling : &loop->done, op);
+}
+
+void ilk__loop_has_told(ilk__loop *loop)
+{
+    for (ilk_op *op; (op = loop->telling.first);) {
+        ilk__op_list_remove(op);
+        list_add(&loop->done, op);
+    }
+}
+
 /* ---- news --------------------------------------------------------------- */
 
 static ilk_op *op_of_wake(ilk__wake *wake)
@@ -171,7 +186,7 @@ static void over(ilk_op *op)
     ilk__op_list_remove(op);
     atomic_fetch_sub(&loop->under_way, 1);
     op->done = 1;
-    list_add(&loop->done, op);
+    add_over(loop, op);
 }
 
 /* Cancelled while it was asked something, it began to wait anew. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ALL = 10000, LINE = 1000, LIMIT_MS = 60000 };
+enum { ALL = 10000, LINE = 1000, LIMIT_MS = 60000, TOLD_MS = 5000 };
 
 static ilk_lock *locks[ALL];
 static ilk_op *ops[ALL];
@@ -104,6 +104,9 @@ static void a_line_of_a_thousand_is_cancelled(void **state)
         assert_status(ILK_OK, ilk_op_cancel(ops[i], &err));
     assert_int_equal(LINE, turn_until_ended(LINE));
     assert_all_ended(LINE, ILK_ECANCELLED);
+    /* who has ended needs no turn of the loop */
+    assert_int_equal(0, fixture_await(&fx, "0", patience(TOLD_MS),
+                                      "ZCARD ilk:lock:wait:{line}"));
     assert_nothing_left("line", held);
     for (int i = 0; i < LINE; i++)
         ilk_lock_free(locks[i]);

@@ -26,9 +26,9 @@ from .._ffi import OK
 
 DONE: int = lib.ILK_EVENT_DONE
 
-# Gives back what came as the task was cancelled; told the operation, which
-# is freed after that.
-Undo = Callable[[Any], None]
+# Gives back what came as the task was cancelled, or starts to; told the
+# operation.
+Undo = Callable[[Any], "Started | None"]
 
 # What a task runs.
 Function = Callable[[], Coroutine[Any, Any, None]]
@@ -60,12 +60,13 @@ class Gate(Protocol):
 
 
 class Started:
-    """One operation under way, and who waits for it."""
+    """One operation under way, who waits for it, and what it works on."""
 
-    __slots__ = ("op", "status", "wake")
+    __slots__ = ("args", "op", "status", "wake")
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: Any, args: tuple[Any, ...]) -> None:
         self.op = op
+        self.args = args  # a handle that is freed would end it
         self.status: int | None = None
         self.wake: Callable[[], None] | None = None
 
@@ -137,18 +138,12 @@ class Driver:
         if status != OK:
             raise _ffi.failure(status, self._err)
         op = self._out[0]
-        started = Started(op)
+        started = Started(op, args)
         self._pending[lib.ilk_op_id(op)] = started
         self._unsent += 1
         if self._unsent == 2:  # one alone is sent already
             self.soon()
         return started
-
-    def forget(self, function: Callable[..., int], *args: Any) -> None:
-        """Start an operation that nobody waits for."""
-        with contextlib.suppress(errors.Error):
-            started = self.start(function, *args)
-            started.wake = started.free
 
     async def status(
         self, function: Callable[..., int], *args: Any, undo: Undo | None = None
@@ -338,8 +333,7 @@ class AsyncioDriver(Driver):
         except asyncio.CancelledError:
             await self._settle(started)
             if started.status == OK and undo is not None:
-                undo(started.op)
-                self.drain()  # sent now: this may be the loop's last turn
+                await self._give_back(undo, started.op)
             raise
 
     async def _sleep(self, started: Started) -> None:
@@ -360,6 +354,13 @@ class AsyncioDriver(Driver):
         while started.status is None:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sleep(started)
+
+    async def _give_back(self, undo: Undo, op: Any) -> None:
+        """To its end: this may be the loop's last turn."""
+        with contextlib.suppress(errors.Error):
+            back = undo(op)
+            if back is not None:
+                await self._settle(back)
 
 
 def current(handle: Any) -> Driver:

@@ -139,9 +139,9 @@ class Lease(Held):
         assert failure is not None
         raise failure
 
-    def _undo(self, _: Any) -> None:
+    def _undo(self, _: Any) -> Started:
         """The task was cancelled as it was granted: nobody holds it."""
-        self.client._driver.forget(self._starts.release, self._handle)
+        return self.client._driver.start(self._starts.release, self._handle)
 
     def _kept(self, status: int, failure: errors.Error | None) -> bool:
         if failure is not None and status != ELOST:

@@ -16,7 +16,7 @@ from ..queue import QueueInfo, to_info
 from .job import Batch, Job
 
 if TYPE_CHECKING:
-    from ._driver import Driver, Undo
+    from ._driver import Driver, Started, Undo
     from .client import Client
 
 
@@ -169,9 +169,9 @@ class Queue(AnyQueue):
             raise failure
         return op
 
-    def _put_back(self, op: Any) -> None:
+    def _put_back(self, op: Any) -> Started:
         job = AnyJob(self._client, lib.ilk_op_job(op))
         its = AnyQueue(self._client, (job.queue,), self._options)
-        self._driver.forget(
+        return self._driver.start(
             lib.ilk_queue_push_start, its._handle, job.data, len(job.data), ffi.NULL
         )
