@@ -105,7 +105,7 @@ static void a_line_of_a_thousand_is_cancelled(void **state)
     assert_int_equal(LINE, turn_until_ended(LINE));
     assert_all_ended(LINE, ILK_ECANCELLED);
     /* who has ended needs no turn of the loop */
-    assert_int_equal(0, fixture_await(&fx, "0", patience(TOLD_MS),
+    assert_int_equal(0, fixture_await(&fx, "0", (int)patience(TOLD_MS),
                                       "ZCARD ilk:lock:wait:{line}"));
     assert_nothing_left("line", held);
     for (int i = 0; i < LINE; i++)
