@@ -293,12 +293,14 @@ async def test_two_tasks_cannot_both_own_one_handle(url, name):
 async def test_a_reentrant_lock_counts_for_one_task(url, name):
     async with aio.connect(url) as client:
         lock = client.lock(name, reentrant=True)
+
+        async def intrude():
+            with pytest.raises(interlock.HeldError, match="another"):
+                await lock.acquire()
+
+        async with lock, anyio.create_task_group() as group:
+            group.start_soon(intrude)
         async with lock, lock, anyio.create_task_group() as group:
-
-            async def intrude():
-                with pytest.raises(interlock.HeldError, match="another"):
-                    await lock.acquire()
-
             group.start_soon(intrude)
         assert not lock.held
 

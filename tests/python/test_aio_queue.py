@@ -250,17 +250,15 @@ def test_what_asyncio_cancels_after_it_came_is_put_back(url, name, verb, several
                 del source  # nobody but the task has it
             await until_info(queue, waiting=5)
 
-            def cancelling(wake):
-                def wake_and_cancel():
-                    wake()
+            wake, waiting = client._driver.wake, set(client._driver._pending.values())
+
+            def wake_and_cancel(started):
+                wake(started)
+                if started in waiting:
                     for task in leaves:
                         task.cancel()
 
-                return wake_and_cancel
-
-            for waiting in client._driver._pending.values():
-                if waiting.wake is not None:
-                    waiting.wake = cancelling(waiting.wake)
+            client._driver.wake = wake_and_cancel
             await queue.push_many([b"\0\xff"] * 5)
             ended = await asyncio.gather(*leaves, return_exceptions=True)
             assert all(isinstance(one, asyncio.CancelledError) for one in ended)

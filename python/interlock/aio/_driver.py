@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Callable, Protocol
 
@@ -62,22 +62,22 @@ class Gate(Protocol):
 class Started:
     """One operation under way, who waits for it, and what it works on."""
 
-    __slots__ = ("args", "op", "status", "wake")
+    __slots__ = ("args", "op", "status", "waiter")
 
     def __init__(self, op: Any, args: tuple[Any, ...]) -> None:
         self.op = op
         self.args = args  # a handle that is freed would end it
         self.status: int | None = None
-        self.wake: Callable[[], None] | None = None
+        self.waiter: Any = None  # the loop's own
 
     def free(self) -> None:
-        """Free the operation, unless its object is still looked at."""
+        """End the operation if it is under way."""
         if self.op is not None:
             lib.ilk_op_free(self.op)
             self.op = None
 
     def __del__(self) -> None:
-        self.free()  # a release that nobody asked about again
+        self.free()
 
 
 class Driver:
@@ -108,8 +108,12 @@ class Driver:
         """Drain once when the tasks that are ready have run."""
         raise NotImplementedError
 
-    async def wait(self, started: Started, undo: Undo | None) -> None:
-        """Until it has ended; ``undo`` gives back what came too late."""
+    def sleep(self, started: Started) -> Awaitable[None]:
+        """Until it has ended, or the task is cancelled."""
+        raise NotImplementedError
+
+    def wake(self, started: Started) -> None:
+        """It has ended: its task goes on."""
         raise NotImplementedError
 
     def body(self) -> Body:
@@ -145,43 +149,69 @@ class Driver:
             self.soon()
         return started
 
+    async def wait(self, started: Started, undo: Undo | None = None) -> None:
+        """Until it has ended; ``undo`` gives back what came too late."""
+        try:
+            if started.status is None:
+                await self.sleep(started)
+        except BaseException as error:
+            if isinstance(error, self.cancelled):
+                await self._end(started)
+                if started.status == OK and undo is not None:
+                    await self._give_back(undo, started.op)
+            started.free()
+            raise
+
+    async def _end(self, started: Started) -> None:
+        """Its task is cancelled: end it, and hear how it ended."""
+        if started.status is None:
+            lib.ilk_op_cancel(started.op, ffi.NULL)
+            self.drain()
+        while started.status is None:
+            with contextlib.suppress(self.cancelled):
+                await self.sleep(started)
+
+    async def _give_back(self, undo: Undo, op: Any) -> None:
+        """To its end: this may be the loop's last turn."""
+        with contextlib.suppress(errors.Error):
+            back = undo(op)
+            if back is not None:
+                await self._end(back)
+
+    def outcome(self, started: Started) -> tuple[int, errors.Error | None]:
+        """The status that it ended with, and what that stands for."""
+        status = started.status
+        assert status is not None
+        if status == OK:
+            return OK, None
+        err = _ffi.new_error()
+        lib.ilk_op_status(started.op, err)
+        return status, _ffi.failure(status, err)
+
+    async def settle(self, started: Started) -> None:
+        """Run to its end what was started before; its failure is raised."""
+        await self.wait(started)
+        _, failure = self.outcome(started)
+        if failure is not None:
+            raise failure
+
     async def status(
         self, function: Callable[..., int], *args: Any, undo: Undo | None = None
     ) -> tuple[int, errors.Error | None]:
         """Run an operation that answers a status, and what it stands for."""
         started = self.start(function, *args)
-        try:
-            await self.wait(started, undo)
-            return self._outcome(started)
-        finally:
-            started.free()
+        await self.wait(started, undo)
+        return self.outcome(started)
 
     async def call(self, function: Callable[..., int], *args: Any) -> None:
         """Run an operation; its failure is raised."""
         await self.settle(self.start(function, *args))
 
-    async def settle(self, started: Started) -> None:
-        """Run to its end what was started before; its failure is raised."""
-        try:
-            if started.status is None:
-                await self.wait(started, None)
-            _, failure = self._outcome(started)
-        finally:
-            started.free()
-        if failure is not None:
-            raise failure
-
     async def number(self, function: Callable[..., int], *args: Any) -> int:
         """Run an operation that answers a number."""
         started = self.start(function, *args)
-        try:
-            await self.wait(started, None)
-            _, failure = self._outcome(started)
-            if failure is not None:
-                raise failure
-            return int(lib.ilk_op_number(started.op))
-        finally:
-            started.free()
+        await self.settle(started)
+        return int(lib.ilk_op_number(started.op))
 
     async def finish(
         self, function: Callable[..., int], *args: Any, undo: Undo | None = None
@@ -192,13 +222,10 @@ class Driver:
         getter of the core takes from it is borrowed.
         """
         started = self.start(function, *args)
-        try:
-            await self.wait(started, undo)
-            status, failure = self._outcome(started)
-            op, started.op = ffi.gc(started.op, lib.ilk_op_free), None
-            return op, status, failure
-        finally:
-            started.free()
+        await self.wait(started, undo)
+        status, failure = self.outcome(started)
+        op, started.op = ffi.gc(started.op, lib.ilk_op_free), None
+        return op, status, failure
 
     async def answer(self, function: Callable[..., int], *args: Any) -> Any:
         """As finish(), but its failure is raised: the operation, to be kept."""
@@ -206,15 +233,6 @@ class Driver:
         if failure is not None:
             raise failure
         return op
-
-    def _outcome(self, started: Started) -> tuple[int, errors.Error | None]:
-        status = started.status
-        assert status is not None
-        if status == OK:
-            return OK, None
-        err = _ffi.new_error()
-        lib.ilk_op_status(started.op, err)
-        return status, _ffi.failure(status, err)
 
     def drain(self) -> None:
         """Send what was started, fetch what has happened."""
@@ -227,8 +245,8 @@ class Driver:
             started = pending.pop(event.id, None)
             if started is not None:
                 started.status = event.status
-                if started.wake is not None:
-                    started.wake()
+                if started.waiter is not None:
+                    self.wake(started)
 
 
 class AsyncioBody:
@@ -326,41 +344,15 @@ class AsyncioDriver(Driver):
         if not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
 
-    async def wait(self, started: Started, undo: Undo | None) -> None:
-        """Until it has ended; ``undo`` gives back what came too late."""
-        try:
-            await self._sleep(started)
-        except asyncio.CancelledError:
-            await self._settle(started)
-            if started.status == OK and undo is not None:
-                await self._give_back(undo, started.op)
-            raise
+    def sleep(self, started: Started) -> asyncio.Future[None]:
+        """Until it has ended, or the task is cancelled."""
+        future = started.waiter = self._loop.create_future()
+        return future
 
-    async def _sleep(self, started: Started) -> None:
-        future = self._loop.create_future()
-
-        def wake() -> None:
-            if not future.done():
-                future.set_result(None)
-
-        started.wake = wake
-        await future
-
-    async def _settle(self, started: Started) -> None:
-        """Its task is cancelled: end it, and hear how it ended."""
-        if started.status is None:
-            lib.ilk_op_cancel(started.op, ffi.NULL)
-            self.drain()
-        while started.status is None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sleep(started)
-
-    async def _give_back(self, undo: Undo, op: Any) -> None:
-        """To its end: this may be the loop's last turn."""
-        with contextlib.suppress(errors.Error):
-            back = undo(op)
-            if back is not None:
-                await self._settle(back)
+    def wake(self, started: Started) -> None:
+        """It has ended: its task goes on."""
+        if not started.waiter.done():
+            started.waiter.set_result(None)
 
 
 def current(handle: Any) -> Driver:

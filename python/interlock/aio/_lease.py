@@ -43,6 +43,7 @@ class Lease(Held):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self._driver = self.client._driver
         self._bodies: list[Body] = []
         self._lost: errors.Error | None = None
 
@@ -61,23 +62,22 @@ class Lease(Held):
         if self._reentrant:
             self._refuse_stranger(errors.NotOwnedError)
         try:
-            status, failure = await self.client._driver.status(
-                self._starts.release, handle
-            )
+            started = self._driver.start(self._starts.release, handle)
+            await self._driver.wait(started)
         finally:
             self._forget_one()
-        return self._kept(status, failure)
+        return self._kept(*self._driver.outcome(started))
 
     async def extend(self, ttl: float | None = None) -> bool:
         """As in :mod:`interlock`."""
         lease = _ffi.lease_ms(ttl)
         return self._kept(
-            *await self.client._driver.status(self._starts.extend, self._live(), lease)
+            *await self._driver.status(self._starts.extend, self._live(), lease)
         )
 
     async def check(self) -> None:
         """As in :mod:`interlock`."""
-        await self.client._driver.call(self._starts.check, self._live())
+        await self._driver.call(self._starts.check, self._live())
 
     async def __aenter__(self) -> Self:
         if not await self.acquire():
@@ -85,7 +85,7 @@ class Lease(Held):
                 f"{self._noun} {self._shown} was not acquired within {self._wait} s"
             )
         self._lost = None
-        self._bodies.append(self.client._driver.body())
+        self._bodies.append(self._driver.body())
         return self
 
     async def __aexit__(
@@ -121,19 +121,15 @@ class Lease(Held):
         # A candidate that leads may campaign: that it led on is not undone.
         kept = self._depth and not self._reentrant and self.held
         try:
-            status, failure = await self.client._driver.status(
-                self._starts.acquire,
-                handle,
-                limit,
-                *more,
-                undo=None if kept else self._undo,
-            )
+            started = self._driver.start(self._starts.acquire, handle, limit, *more)
+            await self._driver.wait(started, None if kept else self._undo)
+            status, failure = self._driver.outcome(started)
+            if status == OK:
+                self._depth = self._depth + 1 if self._reentrant else 1
+                return True
         finally:
             if not self._depth:
                 self._owner = None
-        if status == OK:
-            self._depth = self._depth + 1 if self._reentrant else 1
-            return True
         if status in NOT_IN_TIME:
             return False
         assert failure is not None
@@ -141,7 +137,7 @@ class Lease(Held):
 
     def _undo(self, _: Any) -> Started:
         """The task was cancelled as it was granted: nobody holds it."""
-        return self.client._driver.start(self._starts.release, self._handle)
+        return self._driver.start(self._starts.release, self._handle)
 
     def _kept(self, status: int, failure: errors.Error | None) -> bool:
         if failure is not None and status != ELOST:
@@ -172,18 +168,20 @@ class Named(HeldByName, Lease):
     ) -> bool:
         """As in :mod:`interlock`. A task that is cancelled holds nothing."""
         lease = _ffi.lease_ms(ttl)
-        await self._confirm()
+        if self._unconfirmed is not None:
+            await self._confirm()
         return await self._take(timeout, lease)
 
     async def release(self, *, confirm: bool = True) -> bool:
         """As in :mod:`interlock`. It goes on when its task is cancelled."""
-        await self._confirm()
+        if self._unconfirmed is not None:
+            await self._confirm()
         if confirm:
             return await super().release()
         handle = self._live()
         if self._reentrant:
             self._refuse_stranger(errors.NotOwnedError)
-        started = self.client._driver.start(self._starts.release, handle)
+        started = self._driver.start(self._starts.release, handle)
         self._forget_one()
         self._unconfirmed = started
         return True
@@ -192,7 +190,7 @@ class Named(HeldByName, Lease):
         """Hear of the release that was not waited for."""
         started, self._unconfirmed = self._unconfirmed, None
         if started is not None:
-            await self.client._driver.settle(started)
+            await self._driver.settle(started)
 
     async def adopt(self, token: str | bytes) -> bool:
         """As in :mod:`interlock`. The token of a cancelled task is free again."""
@@ -202,7 +200,7 @@ class Named(HeldByName, Lease):
         if self._reentrant:
             self._claim()
         try:
-            status, failure = await self.client._driver.status(
+            status, failure = await self._driver.status(
                 type(self)._adopt, handle, raw, len(raw), undo=self._let_go
             )
             if status == OK:

@@ -11,7 +11,7 @@ import trio
 
 from .. import errors
 from .._core import ffi, lib
-from ._driver import Body, Driver, Function, Gate, Started, Undo
+from ._driver import Body, Driver, Function, Gate, Started
 
 
 def runs() -> bool:
@@ -114,10 +114,9 @@ class TrioDriver(Driver):
         except RuntimeError as error:  # the loop has ended
             raise errors.ClosedError(str(error)) from None
 
-    async def wait(self, started: Started, undo: Undo | None) -> None:
+    async def sleep(self, started: Started) -> None:
         """Until it has ended. What came although it was cancelled is kept."""
-        task = trio.lowlevel.current_task()
-        started.wake = lambda: trio.lowlevel.reschedule(task)
+        started.waiter = trio.lowlevel.current_task()
 
         def abort(_: object) -> trio.lowlevel.Abort:
             lib.ilk_op_cancel(started.op, ffi.NULL)
@@ -126,3 +125,7 @@ class TrioDriver(Driver):
         await trio.lowlevel.wait_task_rescheduled(abort)
         if started.status == lib.ILK_ECANCELLED:
             await trio.lowlevel.checkpoint_if_cancelled()
+
+    def wake(self, started: Started) -> None:
+        """It has ended: its task goes on."""
+        trio.lowlevel.reschedule(started.waiter)
