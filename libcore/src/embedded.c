@@ -102,6 +102,7 @@ static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: %s/alive: %s", home->path,
                          strerror(errno));
     if (s->started) {
+        await_starter(s); /* who ends lets go of its files first */
         st = start_failed(home, s, err);
     } else {
         unlink(home->socket);
