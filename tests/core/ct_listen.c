@@ -19,22 +19,25 @@ static void kill_ears(fixture *at)
     (void)fixture_int(at, "CLIENT KILL TYPE pubsub");
 }
 
-/* A first wait, so that the inbox is open on both. */
+/* A first wait, until the inbox is open on both. */
 static void open_inbox(ilk_client *client)
 {
     ilk_client *other = open_client();
     ilk_lock *held = open_lock(other, "door"),
              *lock = open_lock(client, "door");
     ilk_error err = {0};
+    taker waits;
 
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
-    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 20, &err));
-    ilk_lock_free(lock);
-    assert_status(ILK_OK, ilk_lock_release(held, &err));
-    ilk_lock_free(held);
-    ilk_client_free(other);
+    start_taker(&waits, lock, -1);
     await_ears(&fx, client, 1);
     await_ears(&replica, client, 1);
+    assert_status(ILK_OK, ilk_lock_release(held, &err));
+    assert_took(ILK_OK, &waits);
+    assert_status(ILK_OK, ilk_lock_release(lock, &err));
+    ilk_lock_free(lock);
+    ilk_lock_free(held);
+    ilk_client_free(other);
 }
 
 /* ---- letters ------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include "lock_thread.h"
 #include "peer.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,17 +176,18 @@ static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
     ilk_lock *lock = open_lock_with(client, "cold", 400, 0);
     ilk_event event = {.size = sizeof event};
     ilk_error err = {0};
+    struct pollfd news = {.events = POLLIN};
     int64_t left;
-    int fd;
 
     (void)state;
-    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    assert_status(ILK_OK, ilk_client_event_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_sleep_ms(300);
     assert_int_equal(0, fixture_pause(&fx));
     left = ilk_lock_remaining_ms(lock);
     fixture_sleep_ms((int)left + 20);
     assert_int_equal(0, ilk_lock_held(lock));
+    assert_int_equal(1, poll(&news, 1, (int)patience(1000)));
     assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
     assert_int_equal(ILK_EUNKNOWN, event.status);
     assert_int_equal(0, fixture_resume(&fx));

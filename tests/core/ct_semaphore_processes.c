@@ -20,7 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LIMIT = 4, TTL = 500, PROCESSES = 32, TURNS = 200, FAULTS = 60 };
+enum {
+    LIMIT = 4,
+    TTL = 500,
+    PROCESSES = 32,
+    TURNS = OFTEN(200),
+    FAULTS = OFTEN(60)
+};
 
 /* ---- the crowd ---------------------------------------------------------- */
 

@@ -240,7 +240,7 @@ static void *wait_in_bits(void *arg)
     return NULL;
 }
 
-enum { MEETINGS = 3000 };
+enum { MEETINGS = OFTEN(3000) };
 
 /* There is nobody else to whom it could be passed on. */
 static void a_signal_that_meets_the_end_of_a_wait_is_returned(void **state)

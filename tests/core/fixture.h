@@ -77,6 +77,15 @@ int fixture_await(fixture *fx, const char *expected, int timeout_ms,
 void fixture_hang_up(fixture *fx); /* the next command dials again */
 
 /*
+ * How often something is done that finds as much when it is done less: all of
+ * it, or a share where a sanitizer makes each time cost ten times as much.
+ */
+#ifndef ILK_TEST_SHARE
+#define ILK_TEST_SHARE 1
+#endif
+#define OFTEN(n) ((n) / ILK_TEST_SHARE)
+
+/*
  * Upper bounds on times are said in milliseconds of a machine that has nothing
  * else to do, and are stretched by $ILK_TEST_PATIENCE, for sanitizers and for
  * programs that run side by side.
