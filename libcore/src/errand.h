@@ -95,7 +95,13 @@ void ilk__errand_close(ilk__errands *errands, ilk__errand *errand);
 /* What a timer of an errand calls; context is its ilk__errands. */
 void ilk__errand_fire(ilk__timer *timer, void *context);
 
-/* What happened on the link. */
+/* What happened on the link; `whose` it is, for the log. */
+void ilk__errands_take(ilk__errands *errands, ilk__link_event event,
+                       const ilk__reply *reply, const char *whose);
+void ilk__errands_check_patience(ilk__errands *errands, int64_t now,
+                                 const char *whose);
+
+/* Its parts. */
 void ilk__errands_link_up(ilk__errands *errands); /* send what was held */
 void ilk__errands_link_lost(ilk__errands *errands);
 /* The reply to the first on the wire; 0 when nobody asked. */

@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "clock.h"
 #include "errand_inside.h"
+#include "log.h"
 
 static void end_promise(ilk__promise *promise, ilk_status status)
 {
@@ -112,6 +113,37 @@ int64_t ilk__errands_patience(const ilk__errands *errands)
 {
     return errands->count ? ilk__errands_at(errands, errands->first)->patience
                           : ILK__FOREVER;
+}
+
+static void lost(ilk__errands *errands, const char *whose)
+{
+    ilk__log(ILK__LOG_INFO, "%s: %s", whose, errands->link.error.msg);
+    ilk__errands_link_lost(errands);
+}
+
+static void broken(ilk__errands *errands, const char *why, const char *whose)
+{
+    ilk__link_break(&errands->link, why);
+    lost(errands, whose);
+}
+
+void ilk__errands_take(ilk__errands *errands, ilk__link_event event,
+                       const ilk__reply *reply, const char *whose)
+{
+    if (event == ILK__LINK_CAME_UP)
+        ilk__errands_link_up(errands);
+    else if (event == ILK__LINK_LOST)
+        lost(errands, whose);
+    else if (reply->type != ILK__REPLY_PUSH
+             && !ilk__errands_reply(errands, reply))
+        broken(errands, "a reply too many", whose);
+}
+
+void ilk__errands_check_patience(ilk__errands *errands, int64_t now,
+                                 const char *whose)
+{
+    if (now >= ilk__errands_patience(errands))
+        broken(errands, "the server does not answer", whose);
 }
 
 /* ---- the end of all ----------------------------------------------------- */

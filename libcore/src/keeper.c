@@ -13,7 +13,6 @@
 #include "clock.h"
 #include "ear.h"
 #include "inbox.h"
-#include "log.h"
 #include "watch.h"
 
 #include <pthread.h>
@@ -58,12 +57,6 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
 
 /* ---- links -------------------------------------------------------------- */
 
-static void lost(ilk__keeper *keeper)
-{
-    ilk__log(ILK__LOG_INFO, "keeper: %s", keeper->errands.link.error.msg);
-    ilk__errands_link_lost(&keeper->errands);
-}
-
 static void run_errands(ilk__keeper *keeper)
 {
     ilk__errands *errands = &keeper->errands;
@@ -72,16 +65,10 @@ static void run_errands(ilk__keeper *keeper)
 
     while ((event = ilk__link_next(&errands->link, &reply))) {
         ilk__desk_lock(keeper->desk);
-        if (event == ILK__LINK_CAME_UP) {
-            ilk__errands_link_up(errands);
-            /* what happened while it was down is found out at once */
+        ilk__errands_take(errands, event, reply, "keeper");
+        /* what happened while it was down is found out at once */
+        if (event == ILK__LINK_CAME_UP)
             ilk__watch_hurry_all(keeper->desk);
-        } else if (event == ILK__LINK_LOST) {
-            lost(keeper);
-        } else if (reply->type != ILK__REPLY_PUSH
-                   && !ilk__errands_reply(errands, reply)) {
-            ilk__link_break(&errands->link, "a reply too many");
-        }
         ilk__desk_unlock(keeper->desk);
         ilk__reply_free(reply);
         reply = NULL;
@@ -171,10 +158,7 @@ static int keep(ilk__keeper *keeper)
     uint32_t interrupts = atomic_load(&desk->interrupts);
     ilk__timer *timer;
 
-    if (now >= ilk__errands_patience(errands)) {
-        ilk__link_break(&errands->link, "the server does not answer");
-        lost(keeper);
-    }
+    ilk__errands_check_patience(errands, now, "keeper");
     start_posted(keeper);
     while ((timer = ilk__timers_pop(&desk->timers, now)))
         timer->fire(timer, errands);
