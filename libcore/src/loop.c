@@ -5,9 +5,12 @@
 #include "alloc.h"
 #include "client.h"
 #include "clock.h"
-#include "log.h"
 
 #include <string.h>
+
+/* So much is worth a write of its own: the server begins with it while the
+ * application goes on asking. */
+enum { ENOUGH = 4 * 1024 };
 
 /* Its address is the thread's. */
 static _Thread_local char here;
@@ -188,13 +191,6 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
 
 /* ---- a turn ------------------------------------------------------------- */
 
-static void lost(ilk__loop *loop)
-{
-    ilk__log(ILK__LOG_INFO, "loop: %s", loop->errands.link.error.msg);
-    ilk__errands_link_lost(&loop->errands);
-    ilk__loop_has_told(loop);
-}
-
 /* Who sleeps goes on before what has come after it does. */
 static void wake_first(ilk__loop *loop)
 {
@@ -213,13 +209,7 @@ static void run_link(ilk__loop *loop)
 
     while ((event = ilk__link_next(&errands->link, &reply))) {
         wake_first(loop);
-        if (event == ILK__LINK_CAME_UP)
-            ilk__errands_link_up(errands);
-        else if (event == ILK__LINK_LOST)
-            lost(loop);
-        else if (reply->type != ILK__REPLY_PUSH
-                 && !ilk__errands_reply(errands, reply))
-            ilk__link_break(&errands->link, "a reply too many");
+        ilk__errands_take(errands, event, reply, "loop");
         ilk__reply_free(reply);
         reply = NULL;
         if (event == ILK__LINK_LOST)
@@ -268,7 +258,8 @@ void ilk__loop_kick(ilk__loop *loop)
         return;
     if (!errands->link.up)
         run_link(loop);
-    if (errands->first < loop->written) { /* an answer will bring a turn */
+    if (errands->first < loop->written /* an answer will bring a turn */
+        && ilk__buf_len(&errands->link.out) < ENOUGH) {
         set_alarm(loop, ilk__timers_next(&loop->timers));
     } else {
         flush(loop);
@@ -288,10 +279,7 @@ static void turn(ilk__loop *loop)
     (void)ilk__parker_take_permit(&loop->parker);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
-    if (now >= ilk__errands_patience(&loop->errands)) {
-        ilk__link_break(link, "the server does not answer");
-        lost(loop);
-    }
+    ilk__errands_check_patience(&loop->errands, now, "loop");
     while ((timer = ilk__timers_pop(&loop->timers, now)))
         timer->fire(timer, &loop->errands);
     link->readable = link->conn != NULL;

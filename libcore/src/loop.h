@@ -9,7 +9,8 @@
  * connection is ready, its bell rings (news from the keeper, a timer, what is
  * done and not fetched), or events wait. So all I/O of it is done by the
  * caller's threads; a mutex lets one in at a time. Commands are written at
- * once when nothing is unanswered, else in the next turn, all together.
+ * once when nothing is unanswered, else in the next turn, all together, or
+ * when it has become much.
  *
  * The order of mutexes is the loop's, then the desk's.
  */
