@@ -24,6 +24,6 @@ PARTS = {
 def main(words: list[str]) -> None:
     for program in PROGRAMS:
         build_c(program, interlock_flags())
-    for program in ("raw", "limit"):
+    for program in ("raw", "limit", "iothread"):
         build_c(program, hiredis_flags())
     run_parts("lock", __doc__, PARTS, words)

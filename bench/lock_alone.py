@@ -57,6 +57,11 @@ class Sides:
         words = ["pairs", "pairs", threads, self.seconds, clients]
         return self._with_server(lambda: ask_once(command, cpus, *words))
 
+    def io_thread(self, cpus: set[int], threads: int) -> dict:
+        command = [OUT / "iothread", "127.0.0.1", self.server.port, self.seconds]
+        command += [threads, *self.sha1s]
+        return self._with_server(lambda: run(command, cpus))
+
     def python(self, kind: str, cpus: set[int], threads: int = 1) -> dict:
         command = python(kind, self.server)
         words = ["pairs", "pairs", threads, self.seconds]
@@ -91,10 +96,12 @@ def one_thread(
         raw=lambda: sides.raw(cpus),
         c=lambda: sides.c(cpus),
         python=lambda: sides.python("interlock", cpus),
+        unconfirmed=lambda: sides.python("interlock-unconfirmed", cpus),
         redis_py=lambda: sides.python("redis-py", cpus),
     )
     report.raw[f"one thread, {where}"] = results
-    raw, c, python, redis_py = (median(r, "per_s") for r in results.values())
+    speeds = [median(r, "per_s") for r in results.values()]
+    raw, c, python, unconfirmed, redis_py = speeds
     report.row(f"1 thread, {where}: raw hiredis, same two scripts", raw, "/s")
     report.row(f"1 thread, {where}: C", c, "/s")
     report.row(f"1 thread, {where}: Python", python, "/s")
@@ -102,6 +109,8 @@ def one_thread(
     report.row("    C / raw hiredis", c / raw, "x", ">= 0.90")
     report.row("    Python / C", python / c, "x", ">= 0.95")
     report.row("    Python / redis-py", python / redis_py, "x", f">= {least}")
+    gain = unconfirmed / python
+    report.row("    Python, release(confirm=False) / release()", gain, "x", ">= 1.3")
 
 
 def eight_threads(report: Report, sides: Sides, rounds: int) -> None:
@@ -122,10 +131,13 @@ def sixty_four_threads(report: Report, sides: Sides, rounds: int) -> None:
         rounds,
         one=lambda: sides.c(OTHER, 64, "one"),
         each=lambda: sides.c(OTHER, 64, "each"),
+        io=lambda: sides.io_thread(OTHER, 64),
     )
     report.raw["64 C threads"] = results
-    one, each = results["one"], results["each"]
-    for label, side in (("one client", one), ("64 clients", each)):
+    one, each, io = results.values()
+    for label, side in (
+        ("one client", one), ("64 clients", each), ("a thread for all I/O", io)
+    ):  # fmt: skip
         report.row(f"64 C threads, {label}", median(side, "per_s"), "/s")
         server = median(side, "server_cpu") * 1e6
         report.row(f"64 C threads, {label}: server CPU per pair", server, "us")
@@ -136,3 +148,7 @@ def sixty_four_threads(report: Report, sides: Sides, rounds: int) -> None:
     report.row("    one client / 64 clients: pairs", speed, "x", ">= 1.25")
     report.row("    one client / 64 clients: server CPU", cpu, "x", "<= 0.45")
     report.row("    one client / 64 clients: p99", tail, "x", "< 1")
+    speed = median(one, "per_s") / median(io, "per_s")
+    tail = median(one, "p99_us") / median(io, "p99_us")
+    report.row("    one client / a thread for all I/O: pairs", speed, "x", ">= 0.9")
+    report.row("    one client / a thread for all I/O: p99", tail, "x", "<= 1.11")

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The calls of each Python side, each with its defaults, on one connection.
 
-KIND is interlock or the name of a peer. What polls without a period of its
+KIND is interlock, interlock-unconfirmed or the name of a peer. What polls without a period of its
 own looks every POLL seconds, as redis-semaphore does by default.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from pathlib import Path
@@ -29,14 +30,16 @@ def connection(url: str) -> object:
 
 def locks(kind: str, url: str) -> Make:
     """Connect; the answer makes acquire and release for a name and a lease."""
-    if kind == "interlock":
+    if kind.startswith("interlock"):
         import interlock
 
         client = interlock.connect(url)
+        how = {"confirm": False} if kind == "interlock-unconfirmed" else {}
 
         def make(name: str, ttl: float = LEASE) -> Pair:
             lock = client.lock(name, ttl=ttl)
-            return lock.acquire, lock.release
+            release = functools.partial(lock.release, **how) if how else lock.release
+            return lock.acquire, release
 
         return make
     server = connection(url)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -88,9 +88,9 @@ async def waits(make: Make, name: str, count: str) -> dict:
     async def idle() -> None:
         await asyncio.sleep(3600)
 
-    async def measured(bodies: list) -> float:
+    async def measured(begin: Callable[[], Coroutine]) -> float:
         before = resident()
-        started = [asyncio.create_task(body) for body in bodies]
+        started = [asyncio.create_task(begin()) for _ in range(number)]
         await asyncio.sleep(3)
         used = resident() - before
         for task in started:
@@ -99,10 +99,10 @@ async def waits(make: Make, name: str, count: str) -> dict:
         return used / len(started)
 
     number = int(count)
-    empty = await measured([idle() for _ in range(number)])
+    empty = await measured(idle)
     holder = make(name)
     await holder.acquire()
-    both = await measured([make(name).acquire() for _ in range(number)])
+    both = await measured(lambda: make(name).acquire())
     await holder.release()
     return {"bytes": both, "task_bytes": empty}
 
