@@ -270,7 +270,7 @@ static void *work(void *arg)
 
 static void threads_of_one_client_exclude_each_other(void **state)
 {
-    const int rounds = OFTEN(200);
+    const int rounds = NAMES * OFTEN(50);
     ilk_client *client = open_client();
     counter counters[NAMES] = {{0, 0}};
     worker workers[THREADS];
