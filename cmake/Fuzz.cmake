@@ -15,6 +15,7 @@ foreach(source ${ilk_fuzz_targets})
     target_link_libraries(${name} PRIVATE ilk_test_base)
     add_test(NAME ${name} COMMAND ${name} ${ilk_fuzz}/corpus_${noun})
     set_tests_properties(${name} PROPERTIES LABELS ut TIMEOUT 60)
+    add_dependencies(unit_tests ${name})
     if(ILK_FUZZ)
         add_executable(fuzzer_${noun} ${source})
         set_target_properties(fuzzer_${noun} PROPERTIES

@@ -6,10 +6,33 @@
 # closing line with `closing`, and returns whether it passed; a `skip` names
 # the reason.
 
+# These use all processors, so each runs alone.
+tier_names_alone()
+{
+    echo "lint build core asan tsan valgrind clang"
+}
+
+# These wait more than they work: two run at a time, the longest first.
+tier_names_paired()
+{
+    echo "python interop second model lua docs scripts cli"
+}
+
 tier_names()
 {
-    echo "lint build core asan tsan valgrind clang scripts python cli docs" \
-        "lua model second interop"
+    echo "$(tier_names_alone) $(tier_names_paired)"
+}
+
+# named IN NAME...: those of the names that are in this list.
+named()
+{
+    list=$1
+    shift
+    for name in "$@"; do
+        case " $list " in
+        *" $name "*) printf '%s\n' "$name" ;;
+        esac
+    done
 }
 
 closing()
@@ -69,14 +92,16 @@ test_environment()
 
 # --- C.
 
-# run_ctest TREE LABEL OPTION... Most programs sleep most of the time.
+# run_ctest TREE LABEL OPTION... Most programs sleep most of the time; those
+# that are watched less.
 run_ctest()
 {
     tree=$1
     label=$2
     shift 2
     run 'tests passed|tests failed' ctest --test-dir "$root/build/$tree" \
-        --output-on-failure --no-tests=error -j "$((jobs * 2))" -L "$label" "$@"
+        --output-on-failure --no-tests=error -j "$((jobs * ${side_by_side:-2}))" \
+        -L "$label" "$@"
 }
 
 tier_build()
@@ -99,6 +124,7 @@ tier_build()
 # by side here, and slower the more they are watched.
 tier_core()
 {
+    side_by_side=4
     ILK_TEST_PATIENCE=3 run_ctest release 'ut|ct'
 }
 
@@ -122,9 +148,9 @@ tier_tsan()
         -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
     # Tests fork on purpose, and a child may open a client of its own.
     options=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
-    # Those in which each allocation fails in turn have one thread to watch.
+    # The simulation, and where each allocation fails in turn, have one thread.
     TSAN_OPTIONS=$options ILK_TEST_PATIENCE=6 \
-        run_ctest tsan 'ut|ct' -E '^ct_.*alloc$'
+        run_ctest tsan 'ut|ct' -E '^ct_.*alloc$|^ut_sim$'
 }
 
 # Strings of hiredis and threads' stacks are held by inner pointers only, which
@@ -133,7 +159,7 @@ tier_valgrind()
 {
     launcher='valgrind;-q;--error-exitcode=99;--leak-check=full'
     launcher="$launcher;--errors-for-leak-kinds=definite,indirect"
-    build_tree valgrind all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
+    build_tree valgrind unit_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_CLI=OFF "-DILK_TEST_LAUNCHER=$launcher" || return 1
     ILK_TEST_PATIENCE=10 run_ctest valgrind ut
 }
@@ -304,6 +330,14 @@ soak()
     say "== $round rounds passed"
 }
 
+# run_beside COUNT NAME...: so many of these tiers at a time.
+run_beside()
+{
+    count=$1
+    shift
+    [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -n 1 -P "$count" "$root/dev" tier
+}
+
 run_tiers()
 {
     mkdir -p "$logs"
@@ -324,8 +358,11 @@ run_tiers()
     test_environment
     started=$(date +%s)
     rm -f "$logs"/tier-*.end
-    # Most wait more than they work, so two at a time.
-    printf '%s\n' "$@" | xargs -n 1 -P 2 "$root/dev" tier
+    # shellcheck disable=SC2046  # names without spaces
+    {
+        run_beside 1 $(named "$(tier_names_alone)" "$@")
+        run_beside 2 $(named "$(tier_names_paired)" "$@")
+    }
     passed=0
     failures=
     skips=
