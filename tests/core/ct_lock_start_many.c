@@ -5,7 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ALL = OFTEN(10000), LINE = 1000, LIMIT_MS = 60000, TOLD_MS = 5000 };
+enum {
+    ALL = OFTEN(10000),
+    LINE = 1000,
+    MUCH = 100,
+    LIMIT_MS = 60000,
+    TOLD_MS = 5000
+};
 
 static ilk_lock *locks[ALL];
 static ilk_op *ops[ALL];
@@ -69,6 +75,24 @@ static void ten_thousand_acquires_are_in_flight_at_once(void **state)
         assert_int_equal(0, fixture_int(&fx, "EXISTS n%d", i));
         ilk_lock_free(locks[i]);
     }
+}
+
+static void much_is_sent_before_the_next_turn(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < MUCH; i++) {
+        snprintf(name, sizeof name, "m%d", i);
+        locks[i] = open_lock(client, name);
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    assert_int_equal(0, fixture_await(&fx, "1", (int)patience(TOLD_MS),
+                                      "EXISTS m%d", MUCH / 2));
+    assert_int_equal(MUCH, turn_until_ended(MUCH));
+    assert_all_ended(MUCH, ILK_OK);
+    for (int i = 0; i < MUCH; i++)
+        ilk_lock_free(locks[i]);
 }
 
 static void ten_thousand_are_freed_while_under_way(void **state)
@@ -142,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_thousand_acquires_are_in_flight_at_once),
+        cmocka_unit_test(much_is_sent_before_the_next_turn),
         cmocka_unit_test(ten_thousand_are_freed_while_under_way),
         cmocka_unit_test(a_line_of_a_thousand_is_cancelled),
         cmocka_unit_test(a_line_of_a_thousand_is_served),
