@@ -4,7 +4,7 @@
 Starting returns at once; the client's descriptor becomes readable when
 something has happened, :meth:`Driver.drain` fetches what has ended and wakes
 its task. There are no threads and no callbacks from C. What was started in
-one turn of the loop is sent together at its end.
+one turn of the loop is sent together, at its end or when it has become much.
 
 A task that is cancelled ends its operation first and waits for the verdict,
 which is immediate for what waits in line, and at most one answer away for
