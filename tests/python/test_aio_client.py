@@ -243,6 +243,19 @@ def test_operations_that_are_dropped_with_their_task_leave_nothing(url, name):
         assert other.lock(name).acquire(timeout=2)
 
 
+def test_a_coroutine_that_is_closed_ends_its_wait(url, name):
+    async def main():
+        async with aio.connect(url) as client, client.lock(name):
+            waits = client.lock(name).acquire()
+            waits.send(None)
+            await until_waiting(client, name, 1)
+            waits.close()
+            await until_waiting(client, name, 0)
+            return len(client._driver._pending)
+
+    assert asyncio.run(main()) == 0
+
+
 def test_importing_the_package_imports_no_event_loop():
     code = (
         "import sys, interlock; assert 'asyncio' not in sys.modules;"

@@ -159,6 +159,8 @@ class Driver:
                 await self._end(started)
                 if started.status == OK and undo is not None:
                     await self._give_back(undo, started.op)
+            if started.status is None:  # the loop is gone: nobody will hear
+                self._pending.pop(lib.ilk_op_id(started.op), None)
             started.free()
             raise
 
