@@ -134,13 +134,13 @@ ilk_status ilk__link_send(ilk__link *link, const ilk__command *command)
     return ilk__command_format(command, &link->out, NULL);
 }
 
-/* A failure shows when reading: the socket reports it there, too. */
 int ilk__link_unwritten(const ilk__link *link)
 {
     return link->up
            && (ilk__buf_len(&link->out) || ilk__conn_unsent(link->conn));
 }
 
+/* A failure shows when reading: the socket reports it there, too. */
 void ilk__link_flush(ilk__link *link)
 {
     size_t len = ilk__buf_len(&link->out);

@@ -259,7 +259,8 @@ void ilk__loop_kick(ilk__loop *loop)
     if (!errands->link.up)
         run_link(loop);
     if (errands->first < loop->written /* an answer will bring a turn */
-        && ilk__buf_len(&errands->link.out) < ENOUGH) {
+        && (ilk__buf_len(&errands->link.out) < ENOUGH
+            || loop->watched_for & POLLOUT)) {
         set_alarm(loop, ilk__timers_next(&loop->timers));
     } else {
         flush(loop);

@@ -39,19 +39,24 @@ void ilk__op_list_remove(ilk_op *op)
     op->list = NULL;
 }
 
-static void add_over(ilk__loop *loop, ilk_op *op)
+static int is_running(const ilk_op *op)
 {
-    int tells = op->cancelled && ilk__link_unwritten(&loop->errands.link);
+    return op->list == &op->client->loop->running;
+}
 
-    list_add(tells ? &loop->telling : &loop->done, op);
+/* From one of the others to this list. */
+static void move_to_done(ilk__loop *loop, ilk_op *op)
+{
+    ilk__op_list_remove(op);
+    atomic_fetch_sub(&loop->under_way, 1);
+    op->done = 1;
+    list_add(&loop->done, op);
 }
 
 void ilk__loop_has_told(ilk__loop *loop)
 {
-    for (ilk_op *op; (op = loop->telling.first);) {
-        ilk__op_list_remove(op);
-        list_add(&loop->done, op);
-    }
+    while (loop->telling.first)
+        move_to_done(loop, loop->telling.first);
 }
 
 /* ---- news --------------------------------------------------------------- */
@@ -183,16 +188,18 @@ static void over(ilk_op *op)
         ilk__fail(op->verb->err, op->verb->status, "%s",
                   ilk_strerror(op->verb->status));
     ilk__timers_unreserve(&loop->timers);
-    ilk__op_list_remove(op);
-    atomic_fetch_sub(&loop->under_way, 1);
-    op->done = 1;
-    add_over(loop, op);
+    if (op->cancelled && ilk__link_unwritten(&loop->errands.link)) {
+        ilk__op_list_remove(op);
+        list_add(&loop->telling, op);
+    } else {
+        move_to_done(loop, op);
+    }
 }
 
 /* Cancelled while it was asked something, it began to wait anew. */
 static void cancel_again(ilk_op *op)
 {
-    if (!op->cancelled || op->done || !op->verb->parker)
+    if (!op->cancelled || !is_running(op) || !op->verb->parker)
         return;
     op->verb->give_up(op->verb);
     ilk__errand_withhold(&op->client->loop->errands, &op->errand,
@@ -315,7 +322,7 @@ ilk_status ilk__op_none(ilk_op **out, ilk_status status)
 
 void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 {
-    if (op->done || !op->verb->give_up)
+    if (!is_running(op) || !op->verb->give_up)
         return;
     op->cancelled = 1;
     op->verb->give_up(op->verb);
@@ -323,7 +330,7 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
         ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
     else
         ilk__loop_wake_ready(loop);
-    if (!op->done)
+    if (is_running(op))
         ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
 }
 
@@ -333,11 +340,13 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;
-    if (op->verb->give_up && op->verb->parker)
+    if (is_running(op) && op->verb->give_up && op->verb->parker)
         ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
-    if (!op->done)
+    if (is_running(op))
         ilk__errand_close(&loop->errands, &op->errand);
     ilk__link_flush(&loop->errands.link);
+    if (!op->done)
+        move_to_done(loop, op);
 }
 
 void ilk__loop_forget(ilk__loop *loop, const void *handle)

@@ -2,6 +2,7 @@
 /* ct_lock_start_many.c -- thousands of started operations over one client. */
 #include "started_case.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,19 @@ static int turn_until_ended(int count)
 
     while (ended < count && fixture_now_ms() < limit)
         ended += turn(client, 100);
+    return ended;
+}
+
+/* The same, but only when the descriptor says so. */
+static int turn_when_told(ilk_client *of, int count)
+{
+    struct pollfd pfd = {.events = POLLIN};
+    ilk_error err = {0};
+    int ended = 0;
+
+    assert_status(ILK_OK, ilk_client_event_fd(of, &pfd.fd, &err));
+    while (ended < count && poll(&pfd, 1, (int)patience(TOLD_MS)) == 1)
+        ended += turn(of, 0);
     return ended;
 }
 
@@ -136,6 +150,37 @@ static void a_line_of_a_thousand_is_cancelled(void **state)
         ilk_lock_free(locks[i]);
 }
 
+/* What is told does not fit into the socket, and nobody reads there. */
+static void a_line_is_cancelled_while_the_server_stands(void **state)
+{
+    ilk_lock *held = hold_elsewhere("stands");
+    ilk_client_opts opts;
+    ilk_client *own;
+    ilk_error err = {0};
+
+    (void)state;
+    ilk_client_opts_init(&opts, sizeof opts);
+    opts.reply_timeout_ms = patience(500);
+    assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
+    for (int i = 0; i < MUCH; i++) {
+        locks[i] = open_lock(own, "stands");
+        ops[i] = start_acquire(locks[i], -1);
+    }
+    turn_until(own, "100", "ZCARD ilk:lock:wait:{stands}");
+    assert_int_equal(0, fixture_pause(&fx));
+    for (int i = 0; i < MUCH; i++)
+        assert_status(ILK_OK, ilk_op_cancel(ops[i], &err));
+    assert_status(ILK_EAGAIN, ilk_op_status(ops[MUCH - 1], &err));
+    assert_status(ILK_OK, ilk_op_cancel(ops[MUCH - 1], &err));
+    assert_int_equal(MUCH, turn_when_told(own, MUCH));
+    assert_all_ended(MUCH, ILK_ECANCELLED);
+    assert_int_equal(0, fixture_resume(&fx));
+    assert_nothing_left("stands", held);
+    for (int i = 0; i < MUCH; i++)
+        ilk_lock_free(locks[i]);
+    ilk_client_free(own);
+}
+
 static void a_line_of_a_thousand_is_served(void **state)
 {
     ilk_lock *held = hold_elsewhere("served");
@@ -169,6 +214,7 @@ int main(void)
         cmocka_unit_test(much_is_sent_before_the_next_turn),
         cmocka_unit_test(ten_thousand_are_freed_while_under_way),
         cmocka_unit_test(a_line_of_a_thousand_is_cancelled),
+        cmocka_unit_test(a_line_is_cancelled_while_the_server_stands),
         cmocka_unit_test(a_line_of_a_thousand_is_served),
     };
 
