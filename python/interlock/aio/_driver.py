@@ -154,15 +154,23 @@ class Driver:
         try:
             if started.status is None:
                 await self.sleep(started)
-        except BaseException as error:
-            if isinstance(error, self.cancelled):
+        except self.cancelled:
+            try:
                 await self._end(started)
                 if started.status == OK and undo is not None:
                     await self._give_back(undo, started.op)
-            if started.status is None:  # the loop is gone: nobody will hear
-                self._pending.pop(lib.ilk_op_id(started.op), None)
-            started.free()
+            finally:
+                self._drop(started)
             raise
+        except BaseException:
+            self._drop(started)
+            raise
+
+    def _drop(self, started: Started) -> None:
+        """Nobody waits for it any more."""
+        if started.status is None:  # the loop is gone: nobody will hear
+            self._pending.pop(lib.ilk_op_id(started.op), None)
+        started.free()
 
     async def _end(self, started: Started) -> None:
         """Its task is cancelled: end it, and hear how it ended."""
@@ -178,7 +186,10 @@ class Driver:
         with contextlib.suppress(errors.Error):
             back = undo(op)
             if back is not None:
-                await self._end(back)
+                try:
+                    await self._end(back)
+                finally:
+                    self._drop(back)
 
     def outcome(self, started: Started) -> tuple[int, errors.Error | None]:
         """The status that it ended with, and what that stands for."""
@@ -195,6 +206,7 @@ class Driver:
         await self.wait(started)
         _, failure = self.outcome(started)
         if failure is not None:
+            started.free()  # its traceback keeps all that is here
             raise failure
 
     async def status(

@@ -133,6 +133,7 @@ class Lease(Held):
         if status in NOT_IN_TIME:
             return False
         assert failure is not None
+        started.free()  # its traceback keeps all that is here
         raise failure
 
     def _undo(self, _: Any) -> Started:
