@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Locks taken by the tasks of one event loop in Python."""
+"""Locks taken by the tasks of one event loop in Python, and by one in C."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import argparse
 import sys
 
 import peers
-from harness import OTHER, ROOT, SAME, Report, Server, in_turns, median
+from harness import OTHER, OUT, ROOT, SAME, Report, Server, in_turns, median
+from lock_sides import limit
 from sides import Kind, all_started, fresh
-from tables import MORE, Case, Measure, compare
+from tables import LIMIT, MORE, Case, Measure, compare
 
 WORKER = ROOT / "bench" / "worker_async.py"
+DEEPEST = 256  # that the limit pipelines
 GOALS = {1: ">= 1.5", 100: ">= 10"}
 MEASURES = [
     Measure("per_s", "pairs", "/s", MORE),
@@ -22,8 +24,10 @@ MEASURES = [
 
 def kinds(server: Server) -> dict[str, Kind]:
     found = {
-        name: Kind([sys.executable, WORKER, kind, server.url])
-        for name, kind in (("Python", "interlock"), ("redis.asyncio", "redis.asyncio"))
+        LIMIT: Kind(limit(server)),
+        "C": Kind([OUT / "started", server.url]),
+        "Python": Kind([sys.executable, WORKER, "interlock", server.url]),
+        "redis.asyncio": Kind([sys.executable, WORKER, "redis.asyncio", server.url]),
     }
     old = peers.python("async-peers", peers.ASYNC, WORKER, "aioredlock", server.url)
     if old:
@@ -42,7 +46,8 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
 def tasks(server, report, given, crews, count: int, where: str) -> None:
     def side(name: str) -> dict:
         before = server.counters()["cpu"]
-        words = ["tasks", fresh("tasks"), count, given.seconds]
+        at_once = min(count, DEEPEST) if name == LIMIT else count
+        words = ["pairs", fresh("tasks"), at_once, given.seconds]
         found = crews[name].sides[0].ask(*words)
         used = server.counters()["cpu"] - before
         return {**found, "server_us": used / found["pairs"] * 1e6}

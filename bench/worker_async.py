@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A side on asyncio, ours or a peer's: worker_async.py KIND URL.
 
-It hears lines and answers them, see README.md: `tasks NAME COUNT SECONDS`,
-pairs of acquire and release by so many tasks, each on a name of its own;
+It hears lines and answers them, see README.md: `pairs NAME TASKS SECONDS`, and
 `waits NAME COUNT`, memory of so many tasks that wait for one name.
 """
 
@@ -55,7 +54,7 @@ class Redlock:
         await self.manager.unlock(self.lock)
 
 
-async def tasks(make: Make, name: str, count: str, seconds: str) -> dict:
+async def pairs(make: Make, name: str, count: str, seconds: str) -> dict:
     locks = [make(f"{name}-{number}") for number in range(int(count))]
     for lock in locks[:1]:  # scripts are loaded, connections made
         await lock.acquire()
@@ -108,7 +107,7 @@ async def waits(make: Make, name: str, count: str) -> dict:
 
 
 async def main(kind: str, url: str) -> None:
-    verbs = {"tasks": tasks, "waits": waits}
+    verbs = {"pairs": pairs, "waits": waits}
     async with opened(kind, url) as make:
         print('"ready"', flush=True)
         for line in sys.stdin:

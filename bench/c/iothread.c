@@ -171,8 +171,8 @@ static void tell(caller *it, redisReply *reply)
     freeReplyObject(reply);
     pthread_mutex_lock(&it->mutex);
     it->has_answer = 1;
-    pthread_cond_signal(&it->answered);
     pthread_mutex_unlock(&it->mutex);
+    pthread_cond_signal(&it->answered);
 }
 
 static void *serve(void *arg)
@@ -186,8 +186,9 @@ static void *serve(void *arg)
     while (!atomic_load(&stopping)) {
         redisReply *reply;
 
-        atomic_store(&asleep, 1);
         pass_on(redis->fd, &waiting_end);
+        atomic_store(&asleep, 1);
+        pass_on(redis->fd, &waiting_end); /* left before it lay down */
         if (poll(fds, 2, 100) < 0)
             die("iothread", "poll");
         atomic_store(&asleep, 0);
@@ -265,8 +266,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < threads; i++)
         pthread_join(callers[i].thread, NULL);
+    print(threads, (double)(now_ns() - start) / 1e9, cpu_seconds() - cpu);
     atomic_store(&stopping, 1);
     pthread_join(server, NULL);
-    print(threads, (double)(now_ns() - start) / 1e9, cpu_seconds() - cpu);
     return 0;
 }
