@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Draw what build/bench/*.json has: a picture for each series of cases.
 
-`./dev bench --plot` writes docs/plots/NAME-SERIES.svg. Points are medians,
-whiskers reach from the least round to the most.
+`./dev bench --plot` writes docs/plots/NAME-SERIES.svg and a page with all of
+them. Points are medians, whiskers reach from the least round to the most.
 """
 
 from __future__ import annotations
@@ -46,23 +46,40 @@ def main() -> int:
         {"svg.hashsalt": "interlock", "svg.fonttype": "none", "font.size": 9}
     )
     PLOTS.mkdir(parents=True, exist_ok=True)
-    drawn = [path for found in sorted(OUT.glob("*.json")) for path in draw(found)]
-    for path in drawn:
+    drawn: dict[str, Path] = {}
+    for found in sorted(OUT.glob("*.json")):
+        drawn.update(draw(found))
+    for path in drawn.values():
         print(path.relative_to(ROOT))
     if not drawn:
         print(f"bench: nothing to draw in {OUT}; measure first", file=sys.stderr)
-    return 0 if drawn else 1
+        return 1
+    (PLOTS / "README.md").write_text(page(drawn))
+    return 0
 
 
-def draw(source: Path) -> list[Path]:
-    """All series of one benchmark."""
+def draw(source: Path) -> dict[str, Path]:
+    """All series of one benchmark, and where each is drawn."""
     report = json.loads(source.read_text())
-    drawn = []
+    drawn = {}
     for series, cases in by_series(report.get("cases", [])).items():
-        target = PLOTS / f"{source.stem}-{slug(series, source.stem)}.svg"
-        picture(series, cases, footnote(report), target)
-        drawn.append(target)
+        drawn[series] = PLOTS / f"{source.stem}-{slug(series, source.stem)}.svg"
+        picture(series, cases, footnote(report), drawn[series])
     return drawn
+
+
+def page(drawn: dict[str, Path]) -> str:
+    """All pictures one below the other."""
+    lines = [
+        "<!-- SPDX-License-Identifier: MIT -->",
+        "# Pictures of what was measured",
+        "",
+        "Drawn by `./dev bench --plot`; the figures and what they mean are in",
+        "[performance.md](../performance.md).",
+    ]
+    for series, path in drawn.items():
+        lines += ["", f"## {series}", "", f"![{series}]({path.name})"]
+    return "\n".join(lines) + "\n"
 
 
 def by_series(cases: list[dict]) -> dict[str, list[dict]]:
