@@ -52,6 +52,33 @@ static void assert_all_ended(int count, ilk_status expected)
     }
 }
 
+/* Each starts to acquire a name of its own: n0, n1, ... */
+static void start_each(const char *prefix, int count)
+{
+    char name[32];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%d", prefix, i);
+        locks[i] = open_lock(client, name);
+        ops[i] = start_acquire(locks[i], -1);
+    }
+}
+
+/* All start to acquire the same. */
+static void start_line(ilk_client *of, const char *name, int count)
+{
+    for (int i = 0; i < count; i++) {
+        locks[i] = open_lock(of, name);
+        ops[i] = start_acquire(locks[i], -1);
+    }
+}
+
+static void free_locks(int count)
+{
+    for (int i = 0; i < count; i++)
+        ilk_lock_free(locks[i]);
+}
+
 static int64_t connections(void)
 {
     ilk_client_stats stats = {.size = sizeof stats};
@@ -64,14 +91,9 @@ static int64_t connections(void)
 static void ten_thousand_acquires_are_in_flight_at_once(void **state)
 {
     ilk_error err = {0};
-    char name[32];
 
     (void)state;
-    for (int i = 0; i < ALL; i++) {
-        snprintf(name, sizeof name, "n%d", i);
-        locks[i] = open_lock(client, name);
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_each("n", ALL);
     for (int i = 0; i < ALL; i++) /* nobody has looked for answers yet */
         assert_int_equal(ILK_EAGAIN, ilk_op_status(ops[i], NULL));
     assert_int_equal(ALL, turn_until_ended(ALL));
@@ -93,36 +115,22 @@ static void ten_thousand_acquires_are_in_flight_at_once(void **state)
 
 static void much_is_sent_before_the_next_turn(void **state)
 {
-    char name[32];
-
     (void)state;
-    for (int i = 0; i < MUCH; i++) {
-        snprintf(name, sizeof name, "m%d", i);
-        locks[i] = open_lock(client, name);
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_each("m", MUCH);
     assert_int_equal(0, fixture_await(&fx, "1", (int)patience(TOLD_MS),
                                       "EXISTS m%d", MUCH / 2));
     assert_int_equal(MUCH, turn_until_ended(MUCH));
     assert_all_ended(MUCH, ILK_OK);
-    for (int i = 0; i < MUCH; i++)
-        ilk_lock_free(locks[i]);
+    free_locks(MUCH);
 }
 
 static void ten_thousand_are_freed_while_under_way(void **state)
 {
-    char name[32];
-
     (void)state;
-    for (int i = 0; i < ALL; i++) {
-        snprintf(name, sizeof name, "f%d", i);
-        locks[i] = open_lock(client, name);
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_each("f", ALL);
     for (int i = 0; i < ALL; i++)
         ilk_op_free(ops[i]);
-    for (int i = 0; i < ALL; i++)
-        ilk_lock_free(locks[i]);
+    free_locks(ALL);
     for (int i = 0; i < ALL; i += 7)
         turn_until(client, "0", "EXISTS f%d", i);
 }
@@ -133,10 +141,7 @@ static void a_line_of_a_thousand_is_cancelled(void **state)
     ilk_error err = {0};
 
     (void)state;
-    for (int i = 0; i < LINE; i++) {
-        locks[i] = open_lock(client, "line");
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_line(client, "line", LINE);
     await_lock_line("line", "1000");
     for (int i = 0; i < LINE; i++)
         assert_status(ILK_OK, ilk_op_cancel(ops[i], &err));
@@ -146,8 +151,7 @@ static void a_line_of_a_thousand_is_cancelled(void **state)
     assert_int_equal(0, fixture_await(&fx, "0", (int)patience(TOLD_MS),
                                       "ZCARD ilk:lock:wait:{line}"));
     assert_nothing_left("line", held);
-    for (int i = 0; i < LINE; i++)
-        ilk_lock_free(locks[i]);
+    free_locks(LINE);
 }
 
 /* What is told does not fit into the socket, and nobody reads there. */
@@ -162,10 +166,7 @@ static void a_line_is_cancelled_while_the_server_stands(void **state)
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = patience(500);
     assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
-    for (int i = 0; i < MUCH; i++) {
-        locks[i] = open_lock(own, "stands");
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_line(own, "stands", MUCH);
     turn_until(own, "100", "ZCARD ilk:lock:wait:{stands}");
     assert_int_equal(0, fixture_pause(&fx));
     for (int i = 0; i < MUCH; i++)
@@ -176,8 +177,7 @@ static void a_line_is_cancelled_while_the_server_stands(void **state)
     assert_all_ended(MUCH, ILK_ECANCELLED);
     assert_int_equal(0, fixture_resume(&fx));
     assert_nothing_left("stands", held);
-    for (int i = 0; i < MUCH; i++)
-        ilk_lock_free(locks[i]);
+    free_locks(MUCH);
     ilk_client_free(own);
 }
 
@@ -189,10 +189,7 @@ static void a_line_of_a_thousand_is_served(void **state)
     ilk_op *release;
 
     (void)state;
-    for (int i = 0; i < LINE; i++) {
-        locks[i] = open_lock(client, "served");
-        ops[i] = start_acquire(locks[i], -1);
-    }
+    start_line(client, "served", LINE);
     await_lock_line("served", "1000");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     for (int i = 0; i < LINE; i++) { /* in the order in which they came */
