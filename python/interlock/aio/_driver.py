@@ -154,16 +154,14 @@ class Driver:
         try:
             if started.status is None:
                 await self.sleep(started)
-        except self.cancelled:
+        except BaseException as error:
             try:
-                await self._end(started)
-                if started.status == OK and undo is not None:
-                    await self._give_back(undo, started.op)
+                if isinstance(error, self.cancelled):
+                    await self._end(started)
+                    if started.status == OK and undo is not None:
+                        await self._give_back(undo, started.op)
             finally:
                 self._drop(started)
-            raise
-        except BaseException:
-            self._drop(started)
             raise
 
     def _drop(self, started: Started) -> None:
@@ -186,10 +184,7 @@ class Driver:
         with contextlib.suppress(errors.Error):
             back = undo(op)
             if back is not None:
-                try:
-                    await self._end(back)
-                finally:
-                    self._drop(back)
+                await self.settle(back)
 
     def outcome(self, started: Started) -> tuple[int, errors.Error | None]:
         """The status that it ended with, and what that stands for."""
