@@ -142,13 +142,14 @@ def sixty_four_threads(report: Report, sides: Sides, rounds: int) -> None:
         server = median(side, "server_cpu") * 1e6
         report.row(f"64 C threads, {label}: server CPU per pair", server, "us")
         report.row(f"64 C threads, {label}: p99", median(side, "p99_us"), "us")
-    speed = median(one, "per_s") / median(each, "per_s")
-    cpu = median(one, "server_cpu") / median(each, "server_cpu")
-    tail = median(one, "p99_us") / median(each, "p99_us")
+
+    def parts(other: list[dict], key: str) -> float:
+        return median(one, key) / median(other, key)
+
+    speed, cpu, tail = (parts(each, key) for key in ("per_s", "server_cpu", "p99_us"))
     report.row("    one client / 64 clients: pairs", speed, "x", ">= 1.25")
     report.row("    one client / 64 clients: server CPU", cpu, "x", "<= 0.45")
     report.row("    one client / 64 clients: p99", tail, "x", "< 1")
-    speed = median(one, "per_s") / median(io, "per_s")
-    tail = median(one, "p99_us") / median(io, "p99_us")
+    speed, tail = parts(io, "per_s"), parts(io, "p99_us")
     report.row("    one client / a thread for all I/O: pairs", speed, "x", ">= 0.9")
     report.row("    one client / a thread for all I/O: p99", tail, "x", "<= 1.11")

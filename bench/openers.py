@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The calls of each Python side, each with its defaults, on one connection.
 
-KIND is interlock, interlock-unconfirmed or the name of a peer. What polls without a period of its
-own looks every POLL seconds, as redis-semaphore does by default.
+KIND is interlock, interlock-unconfirmed or the name of a peer. What polls
+without a period of its own looks every POLL seconds, as redis-semaphore does by
+default.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ def locks(kind: str, url: str) -> Make:
         import interlock
 
         client = interlock.connect(url)
-        how = {"confirm": False} if kind == "interlock-unconfirmed" else {}
+        unconfirmed = kind == "interlock-unconfirmed"
 
         def make(name: str, ttl: float = LEASE) -> Pair:
             lock = client.lock(name, ttl=ttl)
-            release = functools.partial(lock.release, **how) if how else lock.release
-            return lock.acquire, release
+            if unconfirmed:
+                return lock.acquire, functools.partial(lock.release, confirm=False)
+            return lock.acquire, lock.release
 
         return make
     server = connection(url)

@@ -43,6 +43,17 @@ static inline double percentile_us(int64_t *times, size_t count, double share)
     return (double)times[(size_t)((double)(count - 1) * share)] / 1000;
 }
 
+/* What came of pairs of calls, as one line; their times are sorted. */
+static inline void print_figures(int64_t *times, size_t count, size_t pairs,
+                                 double seconds, double cpu)
+{
+    printf("{\"pairs\": %zu, \"per_s\": %.1f, \"p50_us\": %.2f,"
+           " \"p99_us\": %.2f, \"cpu_us\": %.3f}\n",
+           pairs, (double)pairs / seconds, percentile_us(times, count, 0.5),
+           percentile_us(times, count, 0.99), cpu * 1e6 / (double)pairs);
+    fflush(stdout);
+}
+
 static inline void die(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);

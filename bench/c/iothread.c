@@ -92,22 +92,16 @@ static void begin(caller *me, words *w, const char *sha1, const char *token)
 
 static void pair(caller *me)
 {
-    static const char *const acquires[] = {
-        "30000", "host:1234", "0",    "",  "0123456789abcdef",
-        "6000",  "0",         "5000", "64"};
-    static const char *const releases[] = {"5000", "64", "0", "6000"};
     char token[33];
     words w;
 
     snprintf(token, sizeof token, "%016zx%016zx", (size_t)(me - callers),
              me->pairs);
     begin(me, &w, acquire_sha1, token);
-    for (size_t i = 0; i < sizeof acquires / sizeof *acquires; i++)
-        add(&w, acquires[i]);
+    add_acquire(&w);
     ask(me, &w, 1);
     begin(me, &w, release_sha1, token);
-    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
-        add(&w, releases[i]);
+    add_release(&w);
     ask(me, &w, 5);
 }
 
@@ -232,10 +226,7 @@ static void print(int threads, double seconds, double cpu)
         for (size_t k = 0; k < callers[i].pairs && k < SAMPLES; k++)
             all[count++] = callers[i].times[k];
     }
-    printf("{\"pairs\": %zu, \"per_s\": %.1f, \"p50_us\": %.2f,"
-           " \"p99_us\": %.2f, \"cpu_us\": %.3f}\n",
-           pairs, (double)pairs / seconds, percentile_us(all, count, 0.5),
-           percentile_us(all, count, 0.99), cpu * 1e6 / (double)pairs);
+    print_figures(all, count, pairs, seconds, cpu);
 }
 
 int main(int argc, char **argv)

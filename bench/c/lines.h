@@ -94,13 +94,7 @@ static inline void print_diaries(diary *all, size_t count)
 static inline void print_pairs(diary *times, size_t pairs, double seconds,
                                double cpu)
 {
-    printf("{\"pairs\": %zu, \"per_s\": %.1f, \"p50_us\": %.2f,"
-           " \"p99_us\": %.2f, \"cpu_us\": %.3f}\n",
-           pairs, (double)pairs / seconds,
-           percentile_us(times->times, times->count, 0.5),
-           percentile_us(times->times, times->count, 0.99),
-           cpu * 1e6 / (double)pairs);
-    fflush(stdout);
+    print_figures(times->times, times->count, pairs, seconds, cpu);
     free(times->times);
     *times = (diary){NULL, 0, 0};
 }

@@ -31,24 +31,17 @@ static void ask(redisContext *redis, const words *w, long long code)
 static void pair(redisContext *redis, const char *acquire, const char *release,
                  size_t number)
 {
-    static const char *const rest[] = {
-        "30000", "host:1234", "0",    "",  "0123456789abcdef",
-        "6000",  "0",         "5000", "64"};
     char token[33];
     words w;
 
     snprintf(token, sizeof token, "%032zx", number);
     begin(&w, acquire);
     add(&w, token);
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        add(&w, rest[i]);
+    add_acquire(&w);
     ask(redis, &w, 1);
     begin(&w, release);
     add(&w, token);
-    add(&w, "5000");
-    add(&w, "64");
-    add(&w, "0");
-    add(&w, "6000");
+    add_release(&w);
     ask(redis, &w, 5);
 }
 
@@ -73,11 +66,7 @@ int main(int argc, char **argv)
             times[count++] = ended - began;
     }
     seconds = (double)(now_ns() - start) / 1e9;
-    printf("{\"pairs\": %zu, \"per_s\": %.1f, \"p50_us\": %.2f,"
-           " \"p99_us\": %.2f, \"cpu_us\": %.3f}\n",
-           pairs, (double)pairs / seconds, percentile_us(times, count, 0.5),
-           percentile_us(times, count, 0.99),
-           (cpu_seconds() - cpu) * 1e6 / (double)pairs);
+    print_figures(times, count, pairs, seconds, cpu_seconds() - cpu);
     redisFree(redis);
     return 0;
 }

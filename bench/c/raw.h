@@ -27,6 +27,26 @@ static inline void add(words *w, const char *text)
     add_bytes(w, text, strlen(text));
 }
 
+/* What our client says behind the token of one who tries a lock once. */
+static inline void add_acquire(words *w)
+{
+    static const char *const rest[] = {
+        "30000", "host:1234", "0",    "",  "0123456789abcdef",
+        "6000",  "0",         "5000", "64"};
+
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        add(w, rest[i]);
+}
+
+/* And behind that of one who gives it back. */
+static inline void add_release(words *w)
+{
+    add(w, "5000");
+    add(w, "64");
+    add(w, "0");
+    add(w, "6000");
+}
+
 static inline redisContext *dial(const char *host, const char *port)
 {
     redisContext *it = redisConnect(host, atoi(port));
