@@ -35,7 +35,8 @@ static void name_peer(ilk__conn *conn, const ilk__url *url)
 }
 
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
-                           const char *name, int64_t deadline, ilk_error *err)
+                           const char *name, const ilk__conn_number *replaces,
+                           int64_t deadline, ilk_error *err)
 {
     ilk__conn *conn = ilk__malloc(sizeof *conn);
 
@@ -53,7 +54,8 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
     conn->reader = ilk__reader_new();
     if (conn->reader == NULL
         || ilk__buf_reserve(&conn->words, WORDS_ROOM) == NULL
-        || ilk__login_start(&conn->login, url, name, &conn->words, NULL)
+        || ilk__login_start(&conn->login, url, name, replaces, &conn->words,
+                            NULL)
                != ILK_OK) {
         ilk__conn_close(conn);
         return ilk__fail(err, ILK_ENOMEM, "no memory for a connection");
@@ -116,8 +118,10 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err)
             return fail_for_good(conn, status, &why, err);
         conn->stage++;
     }
-    if (conn->url != NULL)
+    if (conn->url != NULL) {
+        conn->login.number.since = ilk__now_ms();
         settle(conn);
+    }
     return ILK_OK;
 }
 
@@ -132,9 +136,11 @@ static ilk_status wait_once(const ilk__conn *conn, ilk_error *err)
 }
 
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
-                          const char *name, int64_t deadline, ilk_error *err)
+                          const char *name, const ilk__conn_number *replaces,
+                          int64_t deadline, ilk_error *err)
 {
-    ilk_status status = ilk__conn_start(out, url, name, deadline, err);
+    ilk_status status =
+        ilk__conn_start(out, url, name, replaces, deadline, err);
 
     if (*out == NULL)
         return status;
@@ -172,6 +178,16 @@ int64_t ilk__conn_until(const ilk__conn *conn)
 int ilk__conn_protocol(const ilk__conn *conn)
 {
     return conn->login.protocol;
+}
+
+ilk__conn_number ilk__conn_number_of(const ilk__conn *conn)
+{
+    return conn->login.number;
+}
+
+int ilk__conn_left_open(const ilk__conn *conn)
+{
+    return conn->login.left_open;
 }
 
 void ilk__conn_drop_unsent(const ilk__conn *conn)

@@ -11,6 +11,7 @@
 #ifndef ILK__CONN_H
 #define ILK__CONN_H
 
+#include "login.h"
 #include "reply.h"
 #include "url.h"
 
@@ -30,11 +31,13 @@ typedef struct ilk__target {
 /*
  * Begin to connect and log in: HELLO (RESP3, falling back to RESP2), AUTH,
  * SELECT, CLIENT SETNAME. Resolving a name happens beside and never outlasts
- * the deadline. url and name are borrowed until the connection is ready.
+ * the deadline. url and name are borrowed until the connection is ready. The
+ * one that it replaces, if any, is closed on the server first (see login.h).
  * ILK_ENOMEM; other failures come from ilk__conn_step().
  */
 ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
-                           const char *name, int64_t deadline, ilk_error *err);
+                           const char *name, const ilk__conn_number *replaces,
+                           int64_t deadline, ilk_error *err);
 
 /*
  * Go on as far as possible without blocking: ILK_OK when ready, ILK_EAGAIN to
@@ -46,7 +49,8 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err);
 
 /* start, then poll and step to the end. Signals do not end it. */
 ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
-                          const char *name, int64_t deadline, ilk_error *err);
+                          const char *name, const ilk__conn_number *replaces,
+                          int64_t deadline, ilk_error *err);
 
 int ilk__conn_fd(const ilk__conn *conn); /* may change while connecting */
 short ilk__conn_events(const ilk__conn *conn);
@@ -73,6 +77,11 @@ ilk_status ilk__conn_recv(ilk__conn *conn, size_t *out_bytes, ilk_error *err);
 ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err);
 
 int ilk__conn_protocol(const ilk__conn *conn); /* 2 or 3 */
+
+/* For the connection that replaces this one; once it is ready. */
+ilk__conn_number ilk__conn_number_of(const ilk__conn *conn);
+/* 1: the server may still execute commands of the one that this replaced. */
+int ilk__conn_left_open(const ilk__conn *conn);
 
 /* Before a close: what the system has not sent yet is never sent. */
 void ilk__conn_drop_unsent(const ilk__conn *conn);

@@ -162,6 +162,7 @@ static ilk_status hear_replies(ilk__conn *conn, ilk_error *err)
         status = ilk__conn_reply(conn, &reply, &why);
         if (status != ILK_OK)
             break;
+        conn->login.now = ilk__now_ms();
         status = ilk__login_reply(&conn->login, reply, &conn->words, &why);
         ilk__reply_free(reply);
     } while (status == ILK_EAGAIN);

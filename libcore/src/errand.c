@@ -69,6 +69,7 @@ void ilk__errands_init(ilk__errands *errands, const ilk__target *target,
 {
     memset(errands, 0, sizeof *errands);
     ilk__link_init(&errands->link, target);
+    errands->link.carries_commands = 1;
     errands->timers = timers;
     errands->reply_timeout_ms = reply_timeout_ms;
     empty(&errands->line);

@@ -195,6 +195,11 @@ ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
     return st;
 }
 
+int ilk__lane_in_order(const ilk__lane *lane)
+{
+    return !atomic_load(&lane->left_open);
+}
+
 void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out)
 {
     pthread_mutex_lock(&lane->mutex);

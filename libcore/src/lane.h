@@ -61,6 +61,12 @@ ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
 /* Connect now if down; bounded by deadline. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
 
+/*
+ * 1 when the server executes all commands in the order of their calls; 0 since
+ * a connection broke that could not be closed on the server.
+ */
+int ilk__lane_in_order(const ilk__lane *lane);
+
 void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out);
 
 /* End all calls with ILK_ECLOSED, for ever. Calls may still be inside. */

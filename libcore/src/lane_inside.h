@@ -62,7 +62,9 @@ struct ilk__lane {
     ilk__promise *ended;          /* to be told so without the mutex */
     int64_t retry_at;             /* no connection is opened before */
     int retry_ms;
-    ilk_error failure; /* why the last attempt to connect failed */
+    ilk__conn_number replaced; /* the connection that broke */
+    _Atomic int left_open;     /* one of those; what it carried may come late */
+    ilk_error failure;         /* why the last attempt to connect failed */
     ilk__lane_counts counts;
 };
 

@@ -110,6 +110,7 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
 {
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
+        lane->replaced = ilk__conn_number_of(lane->conn);
         if (state == ILK__LANE_BROKEN) /* what is unsent never arrives late */
             ilk__conn_drop_unsent(lane->conn);
         /* Whoever polls or sends on it finds out at once. */
@@ -125,6 +126,9 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 {
     lane->conn = conn;
     lane->state = ILK__LANE_UP;
+    lane->replaced.since = 0;
+    if (ilk__conn_left_open(conn))
+        atomic_store(&lane->left_open, 1);
     lane->retry_ms = 0;
     lane->retry_at = 0;
     lane->counts.connects++;
@@ -145,14 +149,15 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     const ilk__target *to = lane->target;
     int64_t limit =
         ilk__sooner(deadline, ilk__deadline(to->connect_timeout_ms));
+    const ilk__conn_number replaced = lane->replaced;
     ilk__conn *conn = NULL;
     ilk_status st;
 
     lane->has_connector = 1;
     ilk__lane_unlock(lane);
-    st = ilk__conn_open(&conn, to->url, to->name, limit, err);
+    st = ilk__conn_open(&conn, to->url, to->name, &replaced, limit, err);
     if (st == ILK_ECONN && to->revive && to->revive(to->context))
-        st = ilk__conn_open(&conn, to->url, to->name, limit, err);
+        st = ilk__conn_open(&conn, to->url, to->name, &replaced, limit, err);
     pthread_mutex_lock(&lane->mutex);
     lane->has_connector = 0;
     if (lane->state == ILK__LANE_SHUT && st == ILK_OK) {

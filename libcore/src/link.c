@@ -18,6 +18,8 @@ void ilk__link_init(ilk__link *link, const ilk__target *target)
 
 static void drop(ilk__link *link)
 {
+    if (link->up && link->carries_commands)
+        link->replaced = ilk__conn_number_of(link->conn);
     if (link->conn && link->pollset)
         ilk__pollset_forget(link->pollset, ilk__conn_fd(link->conn));
     ilk__conn_close(link->conn);
@@ -84,8 +86,8 @@ static ilk__link_event connect_on(ilk__link *link)
         if (!link->wanted || ilk__now_ms() < link->retry_at)
             return ILK__LINK_NOTHING;
         link->deadline = ilk__deadline(to->connect_timeout_ms);
-        st = ilk__conn_start(&link->conn, to->url, to->name, link->deadline,
-                             &link->error);
+        st = ilk__conn_start(&link->conn, to->url, to->name, &link->replaced,
+                             link->deadline, &link->error);
     }
     if (st == ILK_OK)
         st = ilk__conn_step(link->conn, &link->error);
@@ -97,6 +99,8 @@ static ilk__link_event connect_on(ilk__link *link)
         return lost(link);
     link->up = 1;
     link->readable = 1; /* the login may have read ahead */
+    link->replaced.since = 0;
+    link->left_open |= ilk__conn_left_open(link->conn);
     link->retry_ms = 0;
     link->retry_at = 0;
     link->connects++;

@@ -30,8 +30,11 @@ typedef struct ilk__link {
     ilk__pollset *pollset; /* that watches the connection; NULL: none does */
     ilk__conn *conn;
     int up;
-    int readable;     /* poll() said so; or there may be replies left */
-    int64_t deadline; /* of connecting */
+    int readable;         /* poll() said so; or there may be replies left */
+    int64_t deadline;     /* of connecting */
+    int carries_commands; /* a new connection closes the one that broke */
+    ilk__conn_number replaced; /* the connection that broke */
+    int left_open;             /* one of those; what it carried may come late */
     int64_t retry_at;
     int retry_ms;
     ilk__buf out;

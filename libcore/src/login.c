@@ -2,11 +2,22 @@
 /* login.c -- what a new connection says first, as a machine without I/O. */
 #include "login.h"
 #include "command.h"
+#include "log.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { HELLO = 'h', AUTH = 'a', SETNAME = 'n', SELECT = 's' };
+enum {
+    HELLO = 'h',
+    AUTH = 'a',
+    SETNAME = 'n',
+    NUMBER = 'i',
+    SELECT = 's',
+    LIST = 'l',
+    KILL = 'k'
+};
 
 /* Servers take a name of '!' to '~' only. */
 static void copy_name(char *out, const char *name)
@@ -64,6 +75,17 @@ static void build(const ilk__login *login, char what, ilk__command *command)
         ilk__command_add_str(command, "SETNAME");
         ilk__command_add_str(command, login->name);
         break;
+    case NUMBER:
+        ilk__command_add_str(command, "CLIENT");
+        ilk__command_add_str(command, "ID");
+        break;
+    case LIST:
+    case KILL:
+        ilk__command_add_str(command, "CLIENT");
+        ilk__command_add_str(command, what == LIST ? "LIST" : "KILL");
+        ilk__command_add_str(command, "ID");
+        ilk__command_add_int(command, login->replaces.id);
+        break;
     default:
         ilk__command_add_str(command, "SELECT");
         ilk__command_add_int(command, url->db);
@@ -100,16 +122,22 @@ static ilk_status start_round(ilk__login *login, int hello, ilk__buf *out,
     /* Even without a name: a login has at least one reply to wait for. */
     if (status == ILK_OK && !hello)
         status = say(login, SETNAME, out, err);
+    if (status == ILK_OK && !hello)
+        status = say(login, NUMBER, out, err);
     if (status == ILK_OK && login->url->db != 0)
         status = say(login, SELECT, out, err);
     return status;
 }
 
 ilk_status ilk__login_start(ilk__login *login, const ilk__url *url,
-                            const char *name, ilk__buf *out, ilk_error *err)
+                            const char *name, const ilk__conn_number *replaces,
+                            ilk__buf *out, ilk_error *err)
 {
     memset(login, 0, sizeof *login);
     login->url = url;
+    if (replaces)
+        login->replaces = *replaces;
+    login->left_open = login->replaces.since != 0;
     copy_name(login->name, name);
     return start_round(login, url->protocol != 2, out, err);
 }
@@ -120,7 +148,7 @@ static int is_text(const ilk__reply *reply, const char *text)
            && memcmp(reply->str, text, reply->len) == 0;
 }
 
-/* HELLO's pairs: we look for the protocol in force. */
+/* HELLO's pairs: we look for the protocol in force and our number. */
 static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
                              ilk_error *err)
 {
@@ -134,6 +162,8 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
         value = reply->items[i + 1];
         if (is_text(reply->items[i], "proto") && value->type == ILK__REPLY_INT)
             login->protocol = value->num == 3 ? 3 : 2;
+        if (is_text(reply->items[i], "id") && value->type == ILK__REPLY_INT)
+            login->number.id = value->num;
     }
     return ILK_OK;
 }
@@ -148,12 +178,87 @@ static int knows_no_hello(const ilk__reply *reply)
            || strstr(reply->str, "Unknown command") != NULL;
 }
 
+/* ---- the connection that this one replaces ------------------------------ */
+
+/* The value behind " <key>=" in a line of CLIENT LIST, up to a space. */
+static const char *field_of(const char *line, const char *key, size_t *out_len)
+{
+    char wanted[16];
+    const char *at;
+
+    snprintf(wanted, sizeof wanted, " %s=", key);
+    at = strstr(line, wanted);
+    if (at == NULL)
+        return NULL;
+    at += strlen(wanted);
+    *out_len = strcspn(at, " \n");
+    return at;
+}
+
+/* The server counts ages in whole seconds, by a clock that may lag by one. */
+static int is_replaced(const ilk__login *login, const ilk__reply *reply)
+{
+    enum { AGE_SLACK_S = 2 };
+    size_t name_len, age_len;
+    const char *name, *age;
+
+    if (reply->type != ILK__REPLY_STR)
+        return 0;
+    name = field_of(reply->str, "name", &name_len);
+    age = field_of(reply->str, "age", &age_len);
+    return name != NULL && age != NULL && name_len == strlen(login->name)
+           && memcmp(name, login->name, name_len) == 0
+           && strtoll(age, NULL, 10) + AGE_SLACK_S
+                  >= (login->now - login->replaces.since) / 1000;
+}
+
+static void warn_once(const ilk__reply *reply)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&warned))
+        ilk__log(ILK__LOG_WARN,
+                 "a connection that broke cannot be closed on the server, so "
+                 "its last commands may be executed late: %.150s",
+                 reply->str);
+}
+
+/* What comes behind the login proper, or nothing. */
+static ilk_status say_next(ilk__login *login, char last,
+                           const ilk__reply *reply, ilk__buf *out,
+                           ilk_error *err)
+{
+    ilk_status status;
+    char next = 0;
+
+    if (last == LIST && is_replaced(login, reply))
+        next = KILL;
+    else if ((last == LIST || last == KILL) && reply->type != ILK__REPLY_ERROR)
+        login->left_open = 0;
+    else if (last != LIST && last != KILL && login->replaces.id != 0
+             && login->name[0] != '\0')
+        next = LIST;
+    if (next == 0)
+        return ILK_OK;
+    login->asked_count = login->answered = 0;
+    status = say(login, next, out, err);
+    return status == ILK_OK ? ILK_EAGAIN : status;
+}
+
+/* ---- replies ------------------------------------------------------------ */
+
 /* ILK_OK: this one is settled, by success or because it does not matter. */
 static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
                          ilk_error *err)
 {
+    if (what == NUMBER && reply->type == ILK__REPLY_INT)
+        login->number.id = reply->num;
     if (reply->type != ILK__REPLY_ERROR)
         return what == HELLO ? read_hello(login, reply, err) : ILK_OK;
+    if (what == LIST || what == KILL)
+        warn_once(reply);
+    if (what == LIST || what == KILL || what == NUMBER)
+        return ILK_OK;
     if (what == HELLO && knows_no_hello(reply)) {
         login->fall_back = 1;
         return ILK_OK;
@@ -170,14 +275,16 @@ ilk_status ilk__login_reply(ilk__login *login, const ilk__reply *reply,
                             ilk__buf *out, ilk_error *err)
 {
     ilk_status status;
+    char what;
 
     if (reply->type == ILK__REPLY_PUSH)
         return ILK_EAGAIN;
-    status = settle(login, login->asked[login->answered++], reply, err);
+    what = login->asked[login->answered++];
+    status = settle(login, what, reply, err);
     if (status != ILK_OK || login->answered < login->asked_count)
         return status != ILK_OK ? status : ILK_EAGAIN;
     if (!login->fall_back)
-        return ILK_OK;
+        return say_next(login, what, reply, out, err);
     status = start_round(login, 0, out, err);
     return status == ILK_OK ? ILK_EAGAIN : status;
 }

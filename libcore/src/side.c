@@ -26,7 +26,7 @@ ilk_status ilk__side_open(ilk__side *side, ilk_client *client, ilk_error *err)
 {
     if (side->conn)
         return ILK_OK;
-    return ilk__conn_open(&side->conn, &client->url, client->name,
+    return ilk__conn_open(&side->conn, &client->url, client->name, NULL,
                           ilk__deadline(client->opts.connect_timeout_ms), err);
 }
 

@@ -54,8 +54,9 @@ static void no_such_path(void **state)
     conn_case_says("/nowhere/redis.sock");
     conn_case_says("No such file");
     memset(path, 'x', sizeof path - 1);
-    assert_int_equal(ilk__conn_open(&conn, &url, "n", ilk__deadline(9), &err),
-                     ILK_EINVAL);
+    assert_int_equal(
+        ilk__conn_open(&conn, &url, "n", NULL, ilk__deadline(9), &err),
+        ILK_EINVAL);
     conn_case_says("at most");
 }
 
@@ -162,7 +163,8 @@ static void a_login_goes_on_step_by_step(void **state)
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
     assert_int_equal(
-        ilk__conn_start(&conn, &url, "n", ilk__deadline(5000), &err), ILK_OK);
+        ilk__conn_start(&conn, &url, "n", NULL, ilk__deadline(5000), &err),
+        ILK_OK);
     while ((status = ilk__conn_step(conn, &err)) == ILK_EAGAIN) {
         struct pollfd pfd = {.fd = ilk__conn_fd(conn),
                              .events = ilk__conn_events(conn)};
@@ -189,8 +191,9 @@ static void a_failure_is_final(void **state)
     (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
-    assert_int_equal(ilk__conn_start(&conn, &url, "n", ilk__now_ms() - 1, &err),
-                     ILK_OK);
+    assert_int_equal(
+        ilk__conn_start(&conn, &url, "n", NULL, ilk__now_ms() - 1, &err),
+        ILK_OK);
     assert_int_equal(ilk__conn_step(conn, &err), ILK_ETIMEOUT);
     ilk__url_free(&url);
     memset(&err, 0, sizeof err);

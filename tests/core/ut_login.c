@@ -63,8 +63,9 @@ static void begin(talk *t, const char *url, const char *name)
     ilk_error err;
 
     assert_int_equal(ilk__url_parse(&t->url, url, &err), ILK_OK);
-    assert_int_equal(ilk__login_start(&t->login, &t->url, name, &t->out, NULL),
-                     ILK_OK);
+    assert_int_equal(
+        ilk__login_start(&t->login, &t->url, name, NULL, &t->out, NULL),
+        ILK_OK);
 }
 
 static ilk_status answer(talk *t, const char *bytes, ilk_error *err)
@@ -138,10 +139,13 @@ static void old_servers_are_asked_in_old_words(void **state)
         assert_int_equal(
             answer(t, "-NOAUTH Authentication required.\r\n", NULL),
             ILK_EAGAIN);
-        assert_string_equal(said(t), "AUTH sesame;CLIENT SETNAME n;SELECT 2;");
+        assert_string_equal(said(t),
+                            "AUTH sesame;CLIENT SETNAME n;CLIENT ID;SELECT 2;");
         assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, "-ERR no such thing\r\n", NULL), ILK_EAGAIN);
+        assert_int_equal(answer(t, ":7\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+        assert_int_equal(t->login.number.id, 7);
         assert_int_equal(t->login.protocol, 2);
         ilk__url_free(&t->url);
     }
@@ -152,10 +156,104 @@ static void resp2_is_spoken_when_asked_for(void **state)
     talk *t = *state;
 
     begin(t, "redis://ada:x@h?protocol=2", "n");
-    assert_string_equal(said(t), "AUTH ada x;CLIENT SETNAME n;");
+    assert_string_equal(said(t), "AUTH ada x;CLIENT SETNAME n;CLIENT ID;");
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
-    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-NOPERM client|id\r\n", NULL), ILK_OK);
+    assert_int_equal(t->login.number.id, 0);
     assert_int_equal(t->login.protocol, 2);
+}
+
+/* ---- in place of a connection that broke -------------------------------- */
+
+enum { LOGGED_IN_MS = 100000, AGE_S = 40 };
+
+/* As the second of its name: the first had the number 12, and would be 40 s
+ * old now. */
+static void begin_again(talk *t, const char *name)
+{
+    const ilk__conn_number first = {.id = 12, .since = LOGGED_IN_MS};
+
+    assert_int_equal(ilk__url_parse(&t->url, "redis://h", NULL), ILK_OK);
+    assert_int_equal(
+        ilk__login_start(&t->login, &t->url, name, &first, &t->out, NULL),
+        ILK_OK);
+    t->login.now = LOGGED_IN_MS + AGE_S * 1000;
+    said(t);
+}
+
+static ilk_status answer_list(talk *t, const char *line)
+{
+    char bytes[256];
+
+    snprintf(bytes, sizeof bytes, "$%zu\r\n%s\r\n", strlen(line), line);
+    return answer(t, bytes, NULL);
+}
+
+static void the_one_that_broke_is_closed_first(void **state)
+{
+    talk *t = *state;
+
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:15\r\n", NULL),
+                     ILK_EAGAIN);
+    assert_int_equal(t->login.number.id, 15);
+    assert_string_equal(said(t), "CLIENT LIST ID 12;");
+    assert_int_equal(
+        answer_list(t, "id=12 addr=h:1 name=n age=39 idle=0 db=0\n"),
+        ILK_EAGAIN);
+    assert_string_equal(said(t), "CLIENT KILL ID 12;");
+    assert_int_equal(answer(t, ":1\r\n", NULL), ILK_OK);
+    assert_false(t->login.left_open);
+}
+
+/* A server that was started anew may have given the number to another. */
+static void another_of_that_number_is_left_alone(void **state)
+{
+    static const char *const others[] = {
+        "",
+        "id=12 addr=h:1 name=m age=40 idle=0\n",
+        "id=12 addr=h:1 name=nn age=40 idle=0\n",
+        "id=12 addr=h:1 name= age=40 idle=0\n",
+        "id=12 addr=h:1 name=n age=37 idle=0\n",
+        "id=12\n"};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        talk *t = *state;
+
+        begin_again(t, "n");
+        assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+        assert_string_equal(said(t), "CLIENT LIST ID 12;");
+        assert_int_equal(answer_list(t, others[i]), ILK_OK);
+        assert_false(t->login.left_open);
+        assert_string_equal(said(t), "");
+        ilk__url_free(&t->url);
+    }
+}
+
+static void a_missing_right_to_close_it_is_no_failure(void **state)
+{
+    talk *t = *state;
+
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-NOPERM client|list\r\n", NULL), ILK_OK);
+    assert_true(t->login.left_open);
+    ilk__url_free(&t->url);
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer_list(t, "id=12 name=n age=40\n"), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-NOPERM client|kill\r\n", NULL), ILK_OK);
+    assert_true(t->login.left_open);
+}
+
+static void one_without_a_name_is_not_looked_for(void **state)
+{
+    talk *t = *state;
+
+    begin_again(t, "");
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_OK);
+    assert_true(t->login.left_open);
 }
 
 static void pushes_are_passed_over(void **state)
@@ -219,8 +317,9 @@ static void want_of_memory_is_told(void **state)
     begin(t, "redis://h", "n");
     ilk__buf_free(&t->out);
     ilk__alloc_fail_at(1);
-    assert_int_equal(ilk__login_start(&t->login, &t->url, "n", &t->out, &err),
-                     ILK_ENOMEM);
+    assert_int_equal(
+        ilk__login_start(&t->login, &t->url, "n", NULL, &t->out, &err),
+        ILK_ENOMEM);
     ilk__alloc_fail_at(0);
 }
 
@@ -235,6 +334,10 @@ int main(void)
         TEST(the_protocol_is_learnt),
         TEST(old_servers_are_asked_in_old_words),
         TEST(resp2_is_spoken_when_asked_for),
+        TEST(the_one_that_broke_is_closed_first),
+        TEST(another_of_that_number_is_left_alone),
+        TEST(a_missing_right_to_close_it_is_no_failure),
+        TEST(one_without_a_name_is_not_looked_for),
         TEST(pushes_are_passed_over),
         TEST(refusals_end_it),
         TEST(a_database_out_of_range_is_refused),
