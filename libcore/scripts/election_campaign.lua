@@ -37,7 +37,7 @@ check_types()
 local function lead()
   local term = next_fence(last, now, floor)
   redis.call("SET", place.lock, token, "PX", lease)
-  write_record(place.record, term, token, now, who, lease)
+  write_record(place.record, last, term, token, now, who, lease)
   if redis.call("EXISTS", place.wait) == 0 then
     redis.call("DEL", place.values)
   end
@@ -70,7 +70,7 @@ elseif identity ~= "" and leader and leader == last_token and
 end
 
 if entry ~= "" then
-  raise_record(place.record, last, floor, lease)
+  raise_record(place.record, last, floor, lease, now)
   enqueue(place.wait, place.live, entry, client, now, liveness)
   publish_value(token, value, lease)
 end

@@ -1,17 +1,19 @@
---@script election_renew keys=3 args=2
+--@script election_renew keys=3 args=3
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Give the leader a fresh lease.
--- KEYS leader, fence, value    ARGV token, lease ms
+-- KEYS leader, fence, value    ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, term (0: none on record), now us} | {LOST}
--- A retry sets the same lease again.
+-- A retry sets the same lease again. A renewal that is executed late never
+-- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include record
 
 local leader, record, values = KEYS[1], KEYS[2], KEYS[3]
 local token, lease = token_at(1), number_at(2, 1)
+local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
@@ -20,6 +22,9 @@ if redis.call("GET", leader) ~= token then
   return { LOST }
 end
 local term, record_token = read_record(record)
+if renews then
+  lease = math.max(lease, redis.call("PTTL", leader))
+end
 redis.call("PEXPIRE", leader, lease)
 keep_record(record, lease)
 keep_record(values, lease)

@@ -1,13 +1,14 @@
 --@script election_resign keys=6 args=4
 --@reply RELEASED i i
---@reply LOST
+--@reply LOST i i
 -- SPDX-License-Identifier: MIT
 -- Lead no more: the first in line leads from now on.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, grant ms, limit, liveness ms
--- returns {RELEASED, more, denied} | {LOST}
+-- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
 -- A retry finds the token gone and touches nobody's leadership.
 --@include token
+--@include evidence
 --@include elect
 --@include vacate
 
@@ -17,7 +18,7 @@ if misuse then
 end
 
 if redis.call("GET", place.lock) ~= token then
-  return { LOST }
+  return lost(place.record, token)
 end
 check_types()
 redis.call("DEL", place.lock)

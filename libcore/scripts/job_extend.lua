@@ -1,18 +1,20 @@
---@script job_extend keys=1 args=2
+--@script job_extend keys=1 args=3
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Set the lease left of a reservation, also of one that ran out if nobody
 -- has noticed yet.
 -- KEYS leases
--- ARGV token, lease ms
+-- ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, 0, now us} | {LOST}
--- A retry sets the same lease again.
+-- A retry sets the same lease again. A renewal that is executed late never
+-- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include score
 
 local token, lease = token_at(1), number_at(2, 1)
+local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
@@ -21,6 +23,9 @@ if not score then
   return { LOST }
 end
 local now = now_us()
-local _, count = until_of(tonumber(score))
+local until_ms, count = until_of(tonumber(score))
+if renews then
+  lease = math.max(lease, until_ms - math.floor(now / 1000))
+end
 redis.call("ZADD", KEYS[1], "XX", lease_score(math.floor(now / 1000) + lease, count), token)
 return { HELD, lease, 0, now }

@@ -28,7 +28,7 @@ local last, last_token = read_record(record)
 
 local function take(left)
   local fence = next_fence(last, now, floor)
-  write_record(record, fence, token, now, who, left)
+  write_record(record, last, fence, token, now, who, left)
   return { HELD, left, fence, now }
 end
 
@@ -54,7 +54,7 @@ if entry ~= "" then
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease)
+  raise_record(record, last, floor, lease, now)
   enqueue(wait, live, entry, client, now, liveness)
 end
 

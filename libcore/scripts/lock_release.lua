@@ -1,12 +1,12 @@
 --@script lock_release keys=5 args=5
 --@reply RELEASED i i
---@reply LOST
+--@reply LOST i i
 -- SPDX-License-Identifier: MIT
 -- Give the lock up and hand it to the first who waits.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, grant ms, limit, barge 0|1 (wake the first, grant nothing),
 --   liveness ms
--- returns {RELEASED, more, denied} | {LOST}
+-- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
 -- A retry finds the token gone and touches nobody's lock.
 --@include effects
 --@include token
@@ -19,7 +19,8 @@ if misuse then
 end
 
 if redis.call("GET", lock) ~= token then
-  return { LOST }
+  --@include evidence
+  return lost(KEYS[2], token)
 end
 redis.call("DEL", lock)
 if redis.call("EXISTS", wait) == 0 then

@@ -21,7 +21,7 @@ if misuse then
   return misuse
 end
 
-local now, highest, held, left = now_us(), 0, 0, lease
+local now, highest, held, left, lasts = now_us(), 0, 0, lease, {}
 for at = 1, #KEYS, 5 do
   local value = redis.call("GET", KEYS[at])
   local last, last_token = read_record(KEYS[at + 1])
@@ -32,7 +32,7 @@ for at = 1, #KEYS, 5 do
   if mine and last_token == token then
     held, left = held + 1, math.min(left, redis.call("PTTL", KEYS[at]))
   end
-  highest = math.max(highest, last)
+  highest, lasts[at] = math.max(highest, last), last
 end
 if held == #KEYS / 5 then
   return { HELD, left, highest, now }
@@ -41,6 +41,6 @@ end
 local fence = next_fence(highest, now, floor)
 for at = 1, #KEYS, 5 do
   redis.call("SET", KEYS[at], token, "PX", lease)
-  write_record(KEYS[at + 1], fence, token, now, who, lease)
+  write_record(KEYS[at + 1], lasts[at], fence, token, now, who, lease)
 end
 return { HELD, lease, fence, now }

@@ -1,17 +1,21 @@
---@script many_extend keys=5* args=3
+--@script many_extend keys=5* args=4
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Give several locks of one token a fresh lease and, if asked, one fence.
 -- KEYS lock, fence, wait, live, readers of each name
--- ARGV token, lease ms, fence (0: leave them; else no record stays below)
--- returns {HELD, lease, highest fence, now us} | {LOST}: nothing is changed
--- A retry sets the same lease and fence again.
+-- ARGV token, lease ms, renewal 0|1, fence (0: leave them; else no record
+--   stays below)
+-- returns {HELD, the shortest lease, highest fence, now us} | {LOST}: nothing is changed
+-- A retry sets the same lease and fence again. A renewal that is executed
+-- late never shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include record
+--@include born
 
-local token, lease, fence = token_at(1), number_at(2, 1), number_at(3, 0)
+local token, lease, fence = token_at(1), number_at(2, 1), number_at(4, 0)
+local renews = number_at(3, 0) == 1
 if not misuse and #KEYS % 5 ~= 0 then
   misuse = redis.error_reply("ILKARG keys come in fives, got " .. #KEYS)
 end
@@ -24,14 +28,17 @@ for at = 1, #KEYS, 5 do
     return { LOST }
   end
 end
-local highest = fence
+local now, highest, shortest = now_us(), fence, nil
 for at = 1, #KEYS, 5 do
   local last = read_record(KEYS[at + 1])
   if last < fence then
     redis.call("HSET", KEYS[at + 1], "fence", string.format("%.0f", fence), "token", token)
+    date_record(KEYS[at + 1], last, now)
   end
-  redis.call("PEXPIRE", KEYS[at], lease)
-  keep_record(KEYS[at + 1], lease)
+  local left = renews and math.max(lease, redis.call("PTTL", KEYS[at])) or lease
+  redis.call("PEXPIRE", KEYS[at], left)
+  keep_record(KEYS[at + 1], left)
+  shortest = math.min(shortest or left, left)
   highest = math.max(highest, last)
 end
-return { HELD, lease, highest, now_us() }
+return { HELD, shortest, highest, now }

@@ -1,14 +1,16 @@
 --@script many_release keys=5* args=4
 --@reply RELEASED i i
---@reply LOST i i
+--@reply LOST i i i i
 -- SPDX-License-Identifier: MIT
 -- Give several locks up and hand each to the first who waits for it.
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, grant ms, limit, liveness ms
--- returns {RELEASED, more, denied} | {LOST, how many were not ours, more};
---   the others are released all the same
+-- returns {RELEASED, more, denied}
+--   | {LOST, born (the latest), broken (the latest), how many were not ours,
+--   more}: see include/evidence.lua; the others are released all the same
 -- A retry finds the token gone and touches nobody's lock.
 --@include token
+--@include evidence
 --@include grant
 
 local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
@@ -19,7 +21,7 @@ if misuse then
   return misuse
 end
 
-local lost, more, denied = 0, 0, 0
+local not_ours, more, denied, born, broken = 0, 0, 0, 0, 0
 local mine = {}
 for at = 1, #KEYS, 5 do
   mine[at] = redis.call("GET", KEYS[at]) == token
@@ -30,10 +32,13 @@ for at = 1, #KEYS, 5 do
     local left_over, refused = grant(at, grant_ms, limit, liveness)
     more, denied = math.max(more, left_over), math.max(denied, refused)
   else
-    lost = lost + 1
+    local found = lost(KEYS[at + 1], token)
+    not_ours = not_ours + 1
+    born = (not_ours == 1 or born > 0 and found[2] > 0) and math.max(born, found[2]) or 0
+    broken = (broken < 0 or found[3] < 0) and -1 or math.max(broken, found[3])
   end
 end
-if lost > 0 then
-  return { LOST, lost, more }
+if not_ours > 0 then
+  return { LOST, born, broken, not_ours, more }
 end
 return { RELEASED, more, denied }

@@ -32,7 +32,7 @@ if mine or left == -2 then
   local fence = next_fence(last, now, floor)
   redis.call("HSET", lock, owner, 1)
   redis.call("PEXPIRE", lock, lease)
-  write_record(record, fence, owner, now, who, lease)
+  write_record(record, last, fence, owner, now, who, lease)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
@@ -49,6 +49,6 @@ check_entry(entry, "w", client, owner)
 if misuse then
   return misuse
 end
-raise_record(record, last, floor, lease)
+raise_record(record, last, floor, lease, now)
 enqueue(wait, live, entry, client, now, liveness)
 return { QUEUED, left, now, ours }

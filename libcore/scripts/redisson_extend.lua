@@ -1,17 +1,19 @@
---@script redisson_extend keys=2 args=2
+--@script redisson_extend keys=2 args=3
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Give the holder of a lock in Redisson's layout a fresh lease.
--- KEYS lock, fence    ARGV owner, lease ms
+-- KEYS lock, fence    ARGV owner, lease ms, renewal 0|1
 -- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
--- A retry sets the same lease again.
+-- A retry sets the same lease again. A renewal that is executed late never
+-- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include record
 
 local lock, record = KEYS[1], KEYS[2]
 local owner, lease = token_at(1), number_at(2, 1)
+local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
@@ -20,6 +22,9 @@ if redis.call("HEXISTS", lock, owner) == 0 then
   return { LOST }
 end
 local fence, record_token = read_record(record)
+if renews then
+  lease = math.max(lease, redis.call("PTTL", lock))
+end
 redis.call("PEXPIRE", lock, lease)
 keep_record(record, lease)
 return { HELD, lease, record_token == owner and fence or 0, now_us() }

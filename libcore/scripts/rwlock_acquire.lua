@@ -41,7 +41,7 @@ local function enter()
   add_reader(readers, token, now, lease)
   local left = keep_marker(lock, readers, now, latest_reader(readers, now))
   local fence = next_fence(last, now, floor)
-  write_record(record, fence, READERS, now, who, left)
+  write_record(record, last, fence, READERS, now, who, left)
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
@@ -61,7 +61,7 @@ if entry ~= "" then
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease)
+  raise_record(record, last, floor, lease, now)
   enqueue(wait, live, entry, client, now, liveness)
 end
 

@@ -1,11 +1,12 @@
---@script rwlock_extend keys=3 args=2
+--@script rwlock_extend keys=3 args=3
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Give a reader a fresh lease.
--- KEYS lock, fence, readers    ARGV token, lease ms
+-- KEYS lock, fence, readers    ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, fence, now us} | {LOST}
--- A retry sets the same lease again.
+-- A retry sets the same lease again. A renewal that is executed late never
+-- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include record
@@ -13,6 +14,7 @@
 
 local lock, record, readers = KEYS[1], KEYS[2], KEYS[3]
 local token, lease = token_at(1), number_at(2, 1)
+local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
@@ -21,6 +23,9 @@ local now = now_us()
 local until_ms = redis.call("GET", lock) == READERS and redis.call("ZSCORE", readers, token)
 if not until_ms or tonumber(until_ms) <= math.floor(now / 1000) then
   return { LOST }
+end
+if renews then
+  lease = math.max(lease, until_ms - math.floor(now / 1000))
 end
 local fence = read_record(record)
 add_reader(readers, token, now, lease)

@@ -1,13 +1,14 @@
 --@script rwlock_release keys=5 args=4
 --@reply RELEASED i i
---@reply LOST
+--@reply LOST i i
 -- SPDX-License-Identifier: MIT
 -- Leave as a reader; the last one hands the lock to the first who waits.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, grant ms, limit, liveness ms
--- returns {RELEASED, more, denied} | {LOST}
+-- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
 -- A retry finds the token gone; the other readers stay.
 --@include token
+--@include evidence
 --@include leave
 
 local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
@@ -16,10 +17,10 @@ if misuse then
 end
 
 if redis.call("GET", KEYS[1]) ~= READERS then
-  return { LOST }
+  return lost(KEYS[2], token)
 end
 local held, more, denied = leave(token, grant_ms, limit, liveness)
 if not held then
-  return { LOST }
+  return lost(KEYS[2], token)
 end
 return { RELEASED, more, denied }

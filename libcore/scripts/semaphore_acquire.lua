@@ -61,8 +61,12 @@ end
 local function take()
   local fence = next_fence(last, now, floor)
   put_permits(key, token, permits, ms + lease)
+  local field, value = "base", base
+  if last == 0 then
+    field, value = "born", string.format("%.0f", now)
+  end
   redis.call("HSET", record, "fence", string.format("%.0f", fence), "limit", most,
-    "base", base, "+" .. token, hold_field(fence, ms, who))
+    "base", base, "+" .. token, hold_field(fence, ms, who), field, value)
   keep_semaphore(key, record, ms, ms + lease)
   return { HELD, lease, fence, now }
 end
@@ -79,7 +83,7 @@ if entry ~= "" then
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease)
+  raise_record(record, last, floor, lease, now)
   if not tonumber(state[2]) then
     redis.call("HSET", record, "limit", most, "base", base)
     keep_record(record, lease)

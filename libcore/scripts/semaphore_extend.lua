@@ -1,11 +1,12 @@
---@script semaphore_extend keys=2 args=2
+--@script semaphore_extend keys=2 args=3
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
 -- Give a hold a fresh lease; also how one is adopted or confirmed.
--- KEYS semaphore, fence    ARGV token, lease ms
+-- KEYS semaphore, fence    ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, fence (0: none on record), now us} | {LOST}
--- A retry sets the same lease again.
+-- A retry sets the same lease again. A renewal that is executed late never
+-- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
 --@include ends
@@ -14,6 +15,7 @@
 
 local key, record = KEYS[1], KEYS[2]
 local token, lease = token_at(1), number_at(2, 1)
+local renews = number_at(3, 0) == 1
 if misuse then
   return misuse
 end
@@ -22,6 +24,9 @@ local until_ms, now = ends_at(key, token), now_us()
 local ms = math.floor(now / 1000)
 if not until_ms or until_ms <= ms then
   return { LOST }
+end
+if renews then
+  lease = math.max(lease, until_ms - ms)
 end
 -- The expiry comes first: a server out of memory looks at a script's first
 -- write only, and this one needs none.

@@ -1,14 +1,15 @@
 --@script semaphore_release keys=4 args=5
 --@reply RELEASED i i
---@reply LOST
+--@reply LOST i i
 -- SPDX-License-Identifier: MIT
 -- Give the permits of a hold back and hand them to those who wait.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, grant ms, limit, liveness ms, barge 0|1 (wake, grant nothing)
--- returns {RELEASED, more, denied} | {LOST}
+-- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
 -- A retry finds the token gone and touches nobody's permits.
 --@include now
 --@include token
+--@include evidence
 --@include ends
 --@include purge
 
@@ -21,7 +22,7 @@ end
 
 local until_ms = ends_at(key, token)
 if not until_ms then
-  return { LOST }
+  return lost(record, token)
 end
 give_back(key, record, token)
 local held, more, denied = until_ms > math.floor(now_us() / 1000), 0, 0
@@ -33,4 +34,4 @@ end
 if held then
   return { RELEASED, more, denied }
 end
-return { LOST }
+return lost(record, token)

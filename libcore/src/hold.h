@@ -212,6 +212,13 @@ ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
+/* ---- extending, for all that has a lease: hold_verbs.c ------------------- */
+
+/* With what an extend ended, by the connection that it took. */
+ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
+                                       ilk__lease_way way, ilk_status status,
+                                       const ilk__extension *extension);
+
 /* ---- questions: hold_ask.c ---------------------------------------------- */
 
 /* A question about a line, whoever stands in it. */
@@ -227,7 +234,9 @@ typedef struct ilk__giving {
     const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
     const char *token;
     size_t token_len;
-    int64_t sure_until; /* the local deadline when it was first asked */
+    const char *request; /* of a break, found again by a retry; or NULL */
+    int64_t sure_until;  /* the local deadline when it was first asked */
+    int64_t fence;       /* of the hold that is given up */
     int more, denied;
     int tries; /* to see the next served */
     ilk__verb_then *then;
@@ -257,6 +266,7 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
 
 /* For releasing op types: token, grant_ms, limit, liveness; the answer. */
 void ilk__hold_ask_release(ilk__op *op);
+void ilk__hold_ask_break(ilk__op *op); /* the same, and the request */
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
 
 /* ---- the op types of a column without arguments of its own -------------- */

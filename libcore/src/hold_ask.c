@@ -20,10 +20,36 @@ void ilk__hold_ask_release(ilk__op *op)
     ilk__command_add_int(command, ILK__LIVENESS_MS);
 }
 
+void ilk__hold_ask_break(ilk__op *op)
+{
+    const ilk__giving *giving = op->subject;
+
+    ilk__hold_ask_release(op);
+    ilk__command_add_str(&op->command, giving->request);
+}
+
 /*
- * LOST in answer to a repeated question: the first copy may have released
- * it. It surely has, if the lease was still ours when that was sent.
+ * A repeated release finds the token gone: an earlier copy gave the hold up,
+ * or the hold was lost. The earlier copy did it if nothing else can have: the
+ * lease has not ended, the server remembers the hold (its record is no
+ * younger), and the record shows no break since.
  */
+static ilk__act judge_repeated(ilk__op *op, const ilk__reply *reply)
+{
+    const ilk__giving *giving = op->subject;
+    int64_t born = giving->hold ? ilk__script_int(reply, 0) : 0;
+    int64_t broken = giving->hold ? ilk__script_int(reply, 1) : 0;
+
+    if (broken < 0)
+        return ilk__op_fail(op, ILK_ELOST, "the %s was broken",
+                            giving->kind->lease.noun);
+    if (op->now < giving->sure_until && born > 0 && born <= giving->fence
+        && broken < giving->fence)
+        return ilk__op_done(op, ILK_OK);
+    return ilk__op_fail(op, ILK_EUNKNOWN,
+                        "released, or lost before: the reply is missing");
+}
+
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
 {
     ilk__giving *giving = op->subject;
@@ -36,10 +62,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
     if (!op->retried)
         return ilk__op_fail(op, ILK_ELOST, "the %s was no longer ours",
                             giving->kind->lease.noun);
-    if (op->first_sent_at < giving->sure_until)
-        return ilk__op_done(op, ILK_OK);
-    return ilk__op_fail(op, ILK_EUNKNOWN,
-                        "released, or lost before: the reply is missing");
+    return judge_repeated(op, reply);
 }
 
 /* ---- a refresh of the line ---------------------------------------------- */

@@ -136,7 +136,7 @@ void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
         keep(self);
     } else {
         self->asked_at = ilk__now_ms();
-        ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms);
+        ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, 1);
         ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
                       ilk__verb_patience(&self->verb), lengthened);
     }

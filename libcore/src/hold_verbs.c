@@ -34,7 +34,8 @@ static void release(releasing *self)
                       .hold = hold,
                       .token = hold->lease.token,
                       .token_len = hold->lease.token_len,
-                      .sure_until = atomic_load(&hold->lease.deadline)};
+                      .sure_until = atomic_load(&hold->lease.deadline),
+                      .fence = atomic_load(&hold->lease.fence)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
     ilk__hold_ask_give(&self->verb, hold->kind->release, &self->giving,
@@ -88,35 +89,48 @@ typedef struct extending {
     int64_t ttl_ms;    /* 0: that of the options */
     const void *token; /* to adopt; the caller's, until it has begun */
     size_t token_len;
-    int64_t asked_at;
+    int64_t asked_at;   /* to adopt */
+    ilk__lease_way way; /* to extend */
+    ilk__lease_change change;
     ilk__extension extension;
 } extending;
 
-/* Ask for a lease under the token in the handle, and hold it if granted. */
-static void extend(extending *self, ilk__verb_then *then)
+/* Ask for a lease under the token in the handle. */
+static void extend(extending *self, int renews, ilk__verb_then *then)
 {
     ilk__hold *hold = self->hold;
 
-    self->asked_at = ilk__now_ms();
-    ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms);
+    ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, renews);
     ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
                   ilk__verb_patience(&self->verb), then);
 }
 
-static void prolong(extending *self)
+static int in_order(const ilk_client *client, ilk__lease_way way)
 {
-    ilk__lease_prolong(&self->hold->lease, self->asked_at,
-                       self->extension.ttl_ms);
+    return way == ILK__LEASE_BY_LOOP ? ilk__loop_in_order(client->loop)
+                                     : ilk__lane_in_order(client->lane);
+}
+
+ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
+                                       ilk__lease_way way, ilk_status status,
+                                       const ilk__extension *extension)
+{
+    return (ilk__lease_outcome){
+        .status = status,
+        .lease_ms = extension->ttl_ms,
+        .may_have_run = ilk__op_may_have_run(verb->op),
+        .in_order = in_order(verb->client, way),
+    };
 }
 
 static void extended(ilk__verb *verb, ilk_status status)
 {
     extending *self = (extending *)verb;
+    const ilk__lease_outcome outcome =
+        ilk__extend_outcome(verb, self->way, status, &self->extension);
 
-    if (status == ILK_OK)
-        prolong(self);
-    else if (status == ILK_ELOST)
-        ilk__lease_lose(&self->hold->lease);
+    status = ilk__lease_change_end(&self->hold->lease, &self->change, &outcome,
+                                   verb->err);
     ilk__hold_end(self->hold, verb, status);
 }
 
@@ -135,10 +149,13 @@ static void begin_extend(ilk__verb *verb)
     st = ilk__hold_check_ttl(self->ttl_ms, verb->err);
     if (st == ILK_OK)
         st = ilk__lease_check(&hold->lease, verb->err);
-    if (st)
+    if (st) {
         ilk__hold_end(hold, verb, st);
-    else
-        extend(self, extended);
+        return;
+    }
+    ilk__lease_change_begin(&hold->lease, &self->change, self->way,
+                            self->ttl_ms);
+    extend(self, 0, extended);
 }
 
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
@@ -151,7 +168,10 @@ ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                                   ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
+    extending self = {.verb = {.handle = hold},
+                      .hold = hold,
+                      .ttl_ms = ttl_ms,
+                      .way = ILK__LEASE_BY_LOOP};
 
     return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
                            begin_extend, err);
@@ -170,9 +190,10 @@ static void looked(ilk__verb *verb, ilk_status status)
 {
     checking *self = (checking *)verb;
 
-    if (status == ILK_OK)
-        ilk__lease_prolong(&self->hold->lease, self->asked_at,
-                           self->looking.lease_ms);
+    if (status == ILK_OK
+        && !ilk__lease_prolong(&self->hold->lease, self->asked_at,
+                               self->looking.lease_ms))
+        status = ilk__lease_check(&self->hold->lease, verb->err);
     else if (status == ILK_ELOST)
         ilk__lease_lose(&self->hold->lease);
     ilk__hold_end(self->hold, verb, status);
@@ -218,19 +239,63 @@ ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 
 /* ---- handing over ------------------------------------------------------- */
 
+static void detached(ilk__verb *verb, ilk_status status)
+{
+    extending *self = (extending *)verb;
+    ilk__hold *hold = self->hold;
+
+    if (status == ILK_OK)
+        status = ilk__lease_detach(&hold->lease, verb->err);
+    else if (status == ILK_ELOST)
+        ilk__lease_lose(&hold->lease);
+    if (status == ILK_OK)
+        hold->depth = 0;
+    ilk__hold_end(hold, verb, status);
+}
+
+/* What a blocking call cannot settle. */
+static int is_in_doubt_for_good(const ilk__hold *hold)
+{
+    return ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_LOOP)
+           || (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)
+               && !ilk__lane_in_order(hold->client->lane));
+}
+
+/*
+ * No change of ours may be executed once another process has adopted the
+ * token. An extend that was given up is settled by a renewal of no length:
+ * the server executes it behind the extend, on the same connection or on one
+ * that replaced it.
+ */
+static void begin_detach(ilk__verb *verb)
+{
+    extending *self = (extending *)verb;
+    ilk__hold *hold = self->hold;
+    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+
+    if (st) {
+        ilk__verb_end(verb, st);
+        return;
+    }
+    st = ilk__lease_check(&hold->lease, verb->err);
+    if (st == ILK_OK && is_in_doubt_for_good(hold))
+        st = ilk__fail(verb->err, ILK_EUNKNOWN,
+                       "an extend has no answer and may be executed late");
+    if (st) {
+        ilk__hold_end(hold, verb, st);
+    } else if (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)) {
+        self->ttl_ms = 1;
+        extend(self, 1, detached);
+    } else {
+        detached(verb, ILK_OK);
+    }
+}
+
 ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    extending self = {.verb = {.handle = hold}, .hold = hold};
 
-    if (st)
-        return st;
-    st = ilk__lease_check(&hold->lease, err);
-    if (st == ILK_OK) {
-        hold->depth = 0;
-        ilk__lease_end(&hold->lease);
-    }
-    ilk__hold_leave(hold);
-    return st;
+    return ilk__verb_run(&self.verb, hold->client, begin_detach, err);
 }
 
 static ilk_status check_token(const void *token, size_t len, ilk_error *err)
@@ -250,8 +315,10 @@ static void adopted(ilk__verb *verb, ilk_status status)
     ilk__hold *hold = self->hold;
 
     if (status == ILK_OK) {
-        prolong(self);
-        atomic_store(&hold->lease.fence, self->extension.fence);
+        ilk__lease_begin(
+            &hold->lease, self->extension.fence,
+            ilk__lease_deadline(self->asked_at, self->extension.ttl_ms),
+            self->extension.ttl_ms);
         ilk__hold_keep(hold, self->ttl_ms);
     }
     ilk__hold_end(hold, verb, status);
@@ -289,8 +356,10 @@ static void begin_adopt(ilk__verb *verb)
     st = prepare_adopt(self, verb->err);
     if (st)
         ilk__hold_end(self->hold, verb, st);
-    else
-        extend(self, adopted);
+    else {
+        self->asked_at = ilk__now_ms();
+        extend(self, 1, adopted);
+    }
 }
 
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,

@@ -2,6 +2,7 @@
 /* job_end.c -- what becomes of messages that were reserved. */
 #include "clock.h"
 #include "ending.h"
+#include "hold.h"
 #include "loop.h"
 
 static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
@@ -209,7 +210,9 @@ ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
 typedef struct extending {
     ilk__verb verb;
     ilk_job *job; /* its batch is referred to while this is under way */
-    int64_t lease_ms, asked_at;
+    int64_t lease_ms;
+    ilk__lease_way way;
+    ilk__lease_change change;
     ilk__extension extension;
 } extending;
 
@@ -217,12 +220,11 @@ static void extended(ilk__verb *verb, ilk_status status)
 {
     const extending *self = (extending *)verb;
     ilk_batch *batch = self->job->batch;
+    const ilk__lease_outcome outcome =
+        ilk__extend_outcome(verb, self->way, status, &self->extension);
 
-    if (status == ILK_OK)
-        ilk__lease_prolong(&batch->lease, self->asked_at,
-                           self->extension.ttl_ms);
-    else if (status == ILK_ELOST)
-        ilk__lease_lose(&batch->lease);
+    status = ilk__lease_change_end(&batch->lease, &self->change, &outcome,
+                                   verb->err);
     ilk_batch_free(batch);
     ilk__verb_end(verb, status);
 }
@@ -242,8 +244,9 @@ static void begin_extend(ilk__verb *verb)
         return;
     }
     ilk__batch_ref(batch);
-    self->asked_at = ilk__now_ms();
-    ilk__lease_extension(&batch->lease, &self->extension, self->lease_ms);
+    ilk__lease_change_begin(&batch->lease, &self->change, self->way,
+                            self->lease_ms);
+    ilk__lease_extension(&batch->lease, &self->extension, self->lease_ms, 0);
     ilk__verb_ask(verb, batch->lease.kind->extend, &self->extension,
                   ilk__verb_patience(verb), extended);
 }
@@ -260,7 +263,8 @@ ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
 ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
                                 ilk_error *err)
 {
-    extending self = {.job = job, .lease_ms = lease_ms};
+    extending self = {
+        .job = job, .lease_ms = lease_ms, .way = ILK__LEASE_BY_LOOP};
 
     return job ? ilk__verb_start(out, &self.verb, sizeof self,
                                  job->batch->client, begin_extend, err)

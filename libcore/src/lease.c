@@ -13,8 +13,10 @@
 struct ilk__renewal {
     ilk__errand errand;
     ilk__extension extension;
-    ilk__lease *lease; /* NULL once that hold is over */
-    ilk__bytes keys[]; /* then the keys' bytes and the token's */
+    ilk__lease *lease;    /* NULL once that hold is over */
+    int64_t least_ms;     /* of the extends under way with it; or 0 */
+    ilk__parker *waiting; /* for the answer; or NULL */
+    ilk__bytes keys[];    /* then the keys' bytes and the token's */
 };
 
 static void fire(ilk__timer *timer, void *context);
@@ -51,17 +53,22 @@ ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
     return st;
 }
 
+static void stop_watching(ilk__lease *lease)
+{
+    if (!lease->watched)
+        return;
+    lease->watched = 0;
+    lease->desk->stats.held--;
+    ilk__timer_clear(&lease->desk->timers, &lease->timer);
+}
+
 /* The keeper looks away; a renewal under way is nobody's any more. */
 static void unwatch(ilk__lease *lease)
 {
     if (lease->renewal)
         lease->renewal->lease = NULL;
     lease->renewal = NULL;
-    if (!lease->watched)
-        return;
-    lease->watched = 0;
-    lease->desk->stats.held--;
-    ilk__timer_clear(&lease->desk->timers, &lease->timer);
+    stop_watching(lease);
 }
 
 void ilk__lease_destroy(ilk__lease *lease)
@@ -80,6 +87,8 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
 {
     ilk__desk_lock(lease->desk);
     lease->span_ms = bounded(span_ms);
+    memset(lease->doubt_ms, 0, sizeof lease->doubt_ms);
+    lease->changing_ms = lease->changes = lease->overlapped = 0;
     atomic_store(&lease->fence, fence);
     atomic_store(&lease->deadline, deadline);
     atomic_store(&lease->state, ILK__LEASE_HELD);
@@ -124,6 +133,44 @@ static void leave(ilk__lease *lease, ilk__lease_state state)
     unwatch(lease);
     atomic_store(&lease->state, state);
     atomic_store(&lease->deadline, 0);
+}
+
+/* It is not sent again. With the mutex held. */
+static void await_renewal(ilk__lease *lease, ilk__parker *parker)
+{
+    ilk__renewal *renewal = lease->renewal;
+
+    if (!renewal)
+        return;
+    renewal->errand.op.deadline = 0;
+    renewal->waiting = parker;
+    ilk__desk_unlock(lease->desk);
+    while (ilk__park(parker, ILK__FOREVER) == ILK_EINTR)
+        continue;
+    ilk__desk_lock(lease->desk);
+}
+
+ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
+{
+    ilk__parker parker;
+    ilk_status st = ilk__parker_init(&parker, err);
+
+    if (st)
+        return st;
+    ilk__desk_lock(lease->desk);
+    stop_watching(lease);
+    await_renewal(lease, &parker);
+    st = ilk__lease_check(lease, err);
+    if (st == ILK_OK)
+        leave(lease, ILK__LEASE_FREE);
+    ilk__desk_unlock(lease->desk);
+    ilk__parker_destroy(&parker);
+    return st;
+}
+
+int ilk__lease_in_doubt(const ilk__lease *lease, ilk__lease_way way)
+{
+    return lease->doubt_ms[way] != 0;
 }
 
 void ilk__lease_end(ilk__lease *lease)
@@ -176,7 +223,7 @@ int64_t ilk__lease_remaining(const ilk__lease *lease)
 /* ---- asking ------------------------------------------------------------- */
 
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
-                          int64_t ttl_ms)
+                          int64_t ttl_ms, int renews)
 {
     out->kind = lease->kind;
     out->keys = lease->keys;
@@ -184,6 +231,7 @@ void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
     out->token = lease->token;
     out->token_len = lease->token_len;
     out->ttl_ms = ttl_ms;
+    out->renews = renews;
     out->fence = 0;
 }
 
@@ -195,6 +243,7 @@ void ilk__lease_ask(ilk__op *op)
                       extension->key_count);
     ilk__command_add(&op->command, extension->token, extension->token_len);
     ilk__command_add_int(&op->command, extension->ttl_ms);
+    ilk__command_add_int(&op->command, extension->renews);
     if (extension->kind->tells_fence)
         ilk__command_add_int(&op->command, extension->fence);
 }
@@ -211,24 +260,154 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* ---- renewal ------------------------------------------------------------ */
+/* ---- the deadline ------------------------------------------------------- */
 
-static void prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+/* The shorter of two spans, of which 0 says nothing. */
+static int64_t shorter(int64_t a, int64_t b)
 {
-    lease->span_ms = bounded(lease_ms);
-    atomic_store(&lease->deadline, ilk__lease_deadline(asked_at, lease_ms));
-    atomic_store(&lease->state, ILK__LEASE_HELD);
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* The shortest lease that an extend without an answer may set at any time. */
+static int64_t doubt_of(const ilk__lease *lease)
+{
+    return shorter(lease->changing_ms,
+                   shorter(lease->doubt_ms[ILK__LEASE_BY_CALLER],
+                           lease->doubt_ms[ILK__LEASE_BY_LOOP]));
+}
+
+static void set_timer(ilk__lease *lease)
+{
     if (lease->watched)
         ilk__desk_set_timer(lease->desk, &lease->timer,
                             next_look(lease, ilk__now_ms()));
 }
 
-void ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+static void set_deadline(ilk__lease *lease, int64_t deadline, int64_t span_ms)
 {
+    lease->span_ms = bounded(span_ms);
+    atomic_store(&lease->deadline, deadline);
+    set_timer(lease);
+}
+
+/*
+ * The server said that `lease_ms` were left; `least_ms` is the shortest extend
+ * that was under way with the question, or 0. The answer may be older than
+ * what is known already, so the deadline moves forward only. It moves back
+ * when the server left less than it can have: somebody else has set the lease.
+ */
+static int prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms,
+                   int64_t least_ms)
+{
+    int64_t left = lease_ms > 0 ? lease_ms : 1;
+    int64_t span = shorter(left, shorter(least_ms, doubt_of(lease)));
+    int64_t deadline = ilk__lease_deadline(asked_at, span);
+    int64_t before = atomic_load(&lease->deadline);
+
+    if (atomic_load(&lease->state) != ILK__LEASE_HELD)
+        return 0;
+    if (deadline > before
+        || (!least_ms && before > ilk__lease_deadline(ilk__now_ms(), left)))
+        set_deadline(lease, deadline, span);
+    else
+        set_timer(lease);
+    return 1;
+}
+
+int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+{
+    int is_held;
+
     ilk__desk_lock(lease->desk);
-    prolong(lease, asked_at, lease_ms);
+    is_held = prolong(lease, asked_at, lease_ms, 0);
+    ilk__desk_unlock(lease->desk);
+    return is_held;
+}
+
+void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
+                             ilk__lease_way way, int64_t ttl_ms)
+{
+    int64_t deadline;
+
+    ilk__desk_lock(lease->desk);
+    *change = (ilk__lease_change){.way = way,
+                                  .asked_at = ilk__now_ms(),
+                                  .ttl_ms = ttl_ms,
+                                  .deadline = atomic_load(&lease->deadline),
+                                  .span_ms = lease->span_ms};
+    lease->overlapped |= lease->changes > 0;
+    lease->changes++;
+    lease->changing_ms = shorter(lease->changing_ms, ttl_ms);
+    if (lease->renewal)
+        lease->renewal->least_ms = shorter(lease->renewal->least_ms, ttl_ms);
+    deadline = ilk__lease_deadline(change->asked_at, ttl_ms);
+    if (deadline < change->deadline)
+        set_deadline(lease, deadline, ttl_ms);
     ilk__desk_unlock(lease->desk);
 }
+
+/* What the extend leaves in doubt, and how long its lease is for sure. */
+static int64_t settle(ilk__lease *lease, const ilk__lease_change *change,
+                      const ilk__lease_outcome *outcome)
+{
+    int64_t *doubt = &lease->doubt_ms[change->way];
+    int64_t span = outcome->lease_ms > 0 ? outcome->lease_ms : 1;
+    int is_last = outcome->status == ILK_OK && outcome->in_order;
+
+    if (lease->overlapped) /* in which order is not known */
+        span = shorter(span, lease->changing_ms);
+    else if (is_last)
+        *doubt = 0;
+    if (!is_last && outcome->may_have_run)
+        *doubt = shorter(*doubt, change->ttl_ms);
+    if (--lease->changes == 0)
+        lease->changing_ms = lease->overlapped = 0;
+    return shorter(span, doubt_of(lease));
+}
+
+/* With the mutex held. 0 when the lease ended before. */
+static int change_end(ilk__lease *lease, const ilk__lease_change *change,
+                      const ilk__lease_outcome *outcome)
+{
+    int was_alone = !lease->overlapped;
+    int64_t before = atomic_load(&lease->deadline);
+    int64_t span = settle(lease, change, outcome);
+    int64_t deadline = ilk__lease_deadline(change->asked_at, span);
+
+    if (atomic_load(&lease->state) != ILK__LEASE_HELD)
+        return 0;
+    if (outcome->status == ILK_OK) {
+        /* A renewal that was answered meanwhile may reach further. */
+        if (deadline > before || outcome->lease_ms < change->ttl_ms)
+            set_deadline(lease, deadline, span);
+    } else if (!outcome->may_have_run && was_alone && !doubt_of(lease)
+               && change->deadline > before) {
+        set_deadline(lease, change->deadline, change->span_ms);
+    }
+    return 1;
+}
+
+ilk_status ilk__lease_change_end(ilk__lease *lease,
+                                 const ilk__lease_change *change,
+                                 const ilk__lease_outcome *outcome,
+                                 ilk_error *err)
+{
+    int is_held;
+
+    if (outcome->status == ILK_ELOST) {
+        ilk__lease_lose(lease);
+        return ILK_ELOST;
+    }
+    ilk__desk_lock(lease->desk);
+    is_held = change_end(lease, change, outcome);
+    ilk__desk_unlock(lease->desk);
+    if (outcome->status == ILK_OK && !is_held)
+        return ilk__fail(err, ILK_ELOST, "the %s ended before the answer came",
+                         lease->kind->noun);
+    return outcome->status;
+}
+
+/* ---- renewal ------------------------------------------------------------ */
 
 /* The errand is done. The mutex is held. */
 static void renewed(ilk__errand *errand)
@@ -240,13 +419,16 @@ static void renewed(ilk__errand *errand)
     if (lease) {
         lease->renewal = NULL;
         if (status == ILK_OK) {
-            prolong(lease, errand->op.sent_at, renewal->extension.ttl_ms);
+            prolong(lease, errand->op.sent_at, renewal->extension.ttl_ms,
+                    renewal->least_ms);
             errand->desk->stats.renewals++;
         } else if (status == ILK_ELOST || status == ILK_ETYPE) {
             lose(lease, status);
         }
         /* else the timer is set for another try before the deadline */
     }
+    if (renewal->waiting)
+        ilk__unpark(renewal->waiting);
     ilk__timers_unreserve(&errand->desk->timers);
     ilk__op_free(&errand->op);
     ilk__free(renewal);
@@ -265,7 +447,7 @@ static ilk__renewal *renewal_of(ilk__lease *lease)
     if (!renewal)
         return NULL;
     to = (char *)renewal + size;
-    ilk__lease_extension(lease, &renewal->extension, lease->ttl_ms);
+    ilk__lease_extension(lease, &renewal->extension, lease->ttl_ms, 1);
     for (size_t i = 0; i < lease->key_count; i++) {
         renewal->keys[i] = (ilk__bytes){.data = to, .len = lease->keys[i].len};
         memcpy(to, lease->keys[i].data, lease->keys[i].len);
@@ -275,6 +457,8 @@ static ilk__renewal *renewal_of(ilk__lease *lease)
     renewal->extension.keys = renewal->keys;
     renewal->extension.token = to;
     renewal->lease = lease;
+    renewal->least_ms = doubt_of(lease);
+    renewal->waiting = NULL;
     return renewal;
 }
 

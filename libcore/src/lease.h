@@ -11,6 +11,20 @@
  * is guarded by the desk's mutex. Renewal asks at a third of the lease; when
  * it is refused, or not answered by the local deadline, the lease is LOST and
  * stays so, and the client's event descriptor tells.
+ *
+ * Changes of one hold travel on up to three connections, which have no order
+ * among them. The deadline is right in whatever order the server executes
+ * them, because the handle believes the least that may be true:
+ *
+ *   renewal          never shortens the lease on the server. Its answer moves
+ *                    the deadline forward or not at all.
+ *   extend           sets the lease, also to a shorter one. While it is under
+ *                    way, and after it was given up without an answer, no
+ *                    answer to anything else is believed for longer than the
+ *                    extend asked for: it may be executed next. An answer on
+ *                    the same connection, or on one that replaced it, ends
+ *                    that doubt, because the server executes in that order
+ *                    (see login.h for connections that are replaced).
  */
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
@@ -48,10 +62,25 @@ typedef struct ilk__extension {
     const char *token;
     size_t token_len;
     int64_t ttl_ms; /* asked for; then what the server granted */
+    int renews;     /* never shortens */
     int64_t fence;  /* raise the records to this; then the fence on record */
 } ilk__extension;
 
 typedef struct ilk__renewal ilk__renewal;
+
+/* Which connection an extend takes; each executes in the order of sending. */
+typedef enum ilk__lease_way {
+    ILK__LEASE_BY_CALLER, /* the lane */
+    ILK__LEASE_BY_LOOP,   /* the application's event loop */
+    ILK__LEASE_WAYS
+} ilk__lease_way;
+
+/* An extend under way, and how to take its effect back if it was not sent. */
+typedef struct ilk__lease_change {
+    ilk__lease_way way;
+    int64_t asked_at, ttl_ms;
+    int64_t deadline, span_ms; /* before it */
+} ilk__lease_change;
 
 struct ilk__lease {
     _Atomic int32_t state;
@@ -66,8 +95,13 @@ struct ilk__lease {
     size_t key_count;
     int64_t id; /* the handle's, for events */
 
-    int64_t ttl_ms;        /* what renewals ask for */
-    int64_t span_ms;       /* what the server granted last */
+    int64_t ttl_ms;  /* what renewals ask for */
+    int64_t span_ms; /* what the server granted last */
+    /* The shortest lease that extends asked for: of those that were given up
+       without an answer, and of those under way. 0: there are none. */
+    int64_t doubt_ms[ILK__LEASE_WAYS], changing_ms;
+    int changes;           /* extends under way */
+    int overlapped;        /* some of them at the same time */
     int64_t hold_end;      /* no renewal beyond */
     int renews;            /* this hold is renewed */
     int watched;           /* the keeper looks after this hold */
@@ -89,12 +123,44 @@ void ilk__lease_destroy(ilk__lease *lease);
 void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms);
 
-/* The server granted another lease_ms to a question asked then. */
-void ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms);
+/*
+ * The server has said that at least lease_ms were left after a question that
+ * was asked then. 0 when the lease has been lost or given up meanwhile.
+ */
+int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms);
+
+/* How an extend ended. */
+typedef struct ilk__lease_outcome {
+    ilk_status status;
+    int64_t lease_ms; /* ILK_OK: what the server granted */
+    /* a copy of it may have been executed, or may be yet, without an answer */
+    int may_have_run;
+    int in_order; /* of those that were sent before, none may be */
+} ilk__lease_outcome;
+
+/*
+ * Around an extend: before it is asked, and with its outcome. The second
+ * returns the status, or ILK_ELOST when the lease ended before the answer.
+ */
+void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
+                             ilk__lease_way way, int64_t ttl_ms);
+ilk_status ilk__lease_change_end(ilk__lease *lease,
+                                 const ilk__lease_change *change,
+                                 const ilk__lease_outcome *outcome,
+                                 ilk_error *err);
 
 /* Let the keeper look after the hold: renew it, or tell when it ends. */
 void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
                       int64_t hold_end);
+
+/*
+ * Give the hold away under its token. Blocks until no renewal is under way:
+ * it was answered, or its connection was closed. ILK_ELOST.
+ */
+ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err);
+
+/* An extend on this connection was given up without an answer. */
+int ilk__lease_in_doubt(const ilk__lease *lease, ilk__lease_way way);
 
 void ilk__lease_end(ilk__lease *lease);  /* given up or away */
 void ilk__lease_lose(ilk__lease *lease); /* found out by the caller */
@@ -104,9 +170,12 @@ ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err);
 
 int64_t ilk__lease_remaining(const ilk__lease *lease);
 
-/* The question that extends this lease to ttl_ms. */
+/*
+ * The question that extends this lease to ttl_ms, or, if it renews, to
+ * ttl_ms at least.
+ */
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
-                          int64_t ttl_ms);
+                          int64_t ttl_ms, int renews);
 
 /* For the columns' extending op types; op->subject is an ilk__extension. */
 void ilk__lease_ask(ilk__op *op);

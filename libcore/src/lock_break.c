@@ -2,6 +2,7 @@
 /* lock_break.c -- a lock taken away by an operator, in either layout. */
 #include "alloc.h"
 #include "inspect.h"
+#include "token.h"
 
 #include <string.h>
 
@@ -10,6 +11,7 @@ typedef struct breaking {
     const void *name, *token; /* the caller's, until it has begun */
     size_t name_len, token_len;
     char *only; /* this holder's; NULL: anybody's */
+    char request[ILK__TOKEN_LEN + 1];
     ilk__inspecting found;
     ilk__line line;
     ilk__giving giving;
@@ -60,6 +62,7 @@ static void found(ilk__verb *verb, ilk_status status)
     }
     *giving = (ilk__giving){
         .kind = &ilk__lock_redisson,
+        .request = self->request,
         .at = {.line = &self->lock->hold.line, .desk = verb->client->desk}};
     giving->token = ilk_info_holder(self->found.info, &giving->token_len);
     if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
@@ -95,6 +98,8 @@ static ilk_status prepare(breaking *self)
     ilk_status st = ilk__client_enter(verb->client, verb->err);
 
     if (st == ILK_OK)
+        st = ilk__token(self->request, ILK__TOKEN_LEN, verb->err);
+    if (st == ILK_OK)
         st = ilk__lock_keys(self->found.keys, self->name, self->name_len,
                             verb->err);
     if (st || !self->token)
@@ -121,6 +126,7 @@ static void begin(ilk__verb *verb)
     self->giving =
         (ilk__giving){.kind = &ilk__lock_plain,
                       .at = {.line = &self->line, .desk = verb->client->desk},
+                      .request = self->request,
                       .token = self->only ? self->only : "",
                       .token_len = self->only ? self->token_len : 0};
     ilk__hold_ask_give(verb, &ilk__lock_break_op, &self->giving, plain_broken);

@@ -38,6 +38,7 @@ static void ask_redisson_release(ilk__op *op)
     const ilk__giving *giving = op->subject;
 
     ask_release_with(op, &giving->at.line->channel);
+    ilk__command_add_str(&op->command, giving->request ? giving->request : "");
 }
 
 /* ---- Redisson's layout -------------------------------------------------- */
@@ -87,7 +88,10 @@ static const ilk__op_type lock_acquire = ILK__HOLD_ACQUIRE(LOCK_ACQUIRE),
                                           .ask = ask_lock_release,
                                           .reply = ilk__hold_released};
 
-const ilk__op_type ilk__lock_break_op = ILK__HOLD_RELEASE(LOCK_BREAK);
+const ilk__op_type ilk__lock_break_op = {.name = "LOCK_BREAK",
+                                         .script = ILK__SCRIPT_LOCK_BREAK,
+                                         .ask = ilk__hold_ask_break,
+                                         .reply = ilk__hold_released};
 
 static const ilk__op_type rwlock_acquire = ILK__HOLD_ACQUIRE(RWLOCK_ACQUIRE),
                           rwlock_cancel = ILK__HOLD_CANCEL(RWLOCK_CANCEL),

@@ -214,7 +214,7 @@ static void unite(ilk__acquiring *self)
     self->asked_at = ilk__now_ms();
     memcpy(hold->lease.token, many->token, sizeof many->token);
     hold->lease.token_len = ILK__TOKEN_LEN;
-    ilk__lease_extension(&hold->lease, extension, hold->opts.ttl_ms);
+    ilk__lease_extension(&hold->lease, extension, hold->opts.ttl_ms, 1);
     for (size_t i = 0; i < many->count; i++)
         if (many->locks[i]->hold.lease.fence > extension->fence)
             extension->fence = many->locks[i]->hold.lease.fence;

@@ -312,6 +312,11 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out)
     return st;
 }
 
+int ilk__loop_in_order(const ilk__loop *loop)
+{
+    return !loop->errands.link.left_open;
+}
+
 void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
 {
     const ilk__link *link = &loop->errands.link;

@@ -57,6 +57,9 @@ void ilk__loop_let_pass(ilk__loop *loop);
 /* The handle is freed: what is under way on it ends. */
 void ilk__loop_forget(ilk__loop *loop, const void *handle);
 
+/* As ilk__lane_in_order(). Inside of a verb. */
+int ilk__loop_in_order(const ilk__loop *loop);
+
 void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum);
 
 /* Everything ends with ILK_ECLOSED; what is done can still be fetched. */

@@ -91,6 +91,12 @@ ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise)
     return act;
 }
 
+int ilk__op_may_have_run(const ilk__op *op)
+{
+    return op->retried || op->status == ILK_EREPLY || op->status == ILK_ENOMEM
+           || op->status == ILK_ECLOSED;
+}
+
 /* What a silence means to those who only asked, and to those who acted. */
 static ilk_status silence(const ilk__op *op, ilk_status status)
 {

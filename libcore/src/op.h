@@ -95,6 +95,13 @@ void ilk__op_free(ilk__op *op); /* what it holds, not itself */
 
 ilk__act ilk__op_step(ilk__op *op, const ilk__input *input);
 
+/*
+ * For one that is done: whether the server may have executed it, or may yet,
+ * without our having understood an answer. It has not where nothing was sent
+ * and where the server refused.
+ */
+int ilk__op_may_have_run(const ilk__op *op);
+
 /* For the types' functions: what to answer. */
 ilk__act ilk__op_ask(ilk__op *op); /* a new question, by type->ask */
 /*

@@ -51,7 +51,7 @@ ilk__errand *renewal_of(int64_t ttl_ms)
     char words[64];
 
     assert_non_null(errand);
-    snprintf(words, sizeof words, "lock_extend 2 orders fence token %d",
+    snprintf(words, sizeof words, "lock_extend 2 orders fence token %d 1",
              (int)ttl_ms);
     assert_string_equal(op_says(&errand->op), words);
     return errand;

@@ -139,17 +139,17 @@ static void prolonging_moves_deadline_and_renewal(void **state)
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
-static void a_lost_hold_that_was_found_again_is_held(void **state)
+static void a_lost_hold_stays_lost(void **state)
 {
     (void)state;
     hold(0, 0);
     desk_tick(TTL_MS);
     assert_lost(ILK_ETIMEOUT);
 
-    ilk__lease_prolong(&lease, local_ms, 5000);
+    assert_false(ilk__lease_prolong(&lease, local_ms, 5000));
 
-    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    assert_int_equal(ilk__lease_remaining(&lease), 5000 - 52);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
+    assert_int_equal(ilk__lease_remaining(&lease), 0);
 }
 
 static void watching_again_counts_one_hold(void **state)
@@ -212,7 +212,7 @@ int main(void)
         TEST(a_handle_that_goes_takes_its_news_along),
         TEST(closing_ends_a_renewal_and_leaves_the_hold),
         TEST(prolonging_moves_deadline_and_renewal),
-        TEST(a_lost_hold_that_was_found_again_is_held),
+        TEST(a_lost_hold_stays_lost),
         TEST(watching_again_counts_one_hold),
         TEST(without_memory_the_next_look_renews),
         TEST(absurd_leases_do_no_harm),

@@ -65,9 +65,10 @@ class Election(World):
             6000,
         )
 
-    def renew(self, token, lease=10000):
+    def renew(self, token, lease=10000, renews=0):
         leader, record, _, _, values, _ = self.keys()
-        return self.call("election_renew", [leader, record, values], token, lease)
+        keys = [leader, record, values]
+        return self.call("election_renew", keys, token, lease, renews)
 
     def refresh(self, client, *entries, script="election_refresh", limit=16):
         return super().refresh(client, *entries, script=script, limit=limit)

@@ -74,8 +74,8 @@ class Semaphore:
             "semaphore_cancel", self.keys, text, token, 5000, 16, 6000
         )
 
-    def extend(self, token, lease=10000):
-        return self.world.call("semaphore_extend", self.keys[:2], token, lease)
+    def extend(self, token, lease=10000, renews=0):
+        return self.world.call("semaphore_extend", self.keys[:2], token, lease, renews)
 
     def refresh(self, client, *entries, walk=16):
         return self.world.call(

@@ -115,8 +115,9 @@ class Queue:
             "job_finish", self.keys, self.order, self.most, 6000, *items
         )
 
-    def extend(self, token, lease=30000):
-        return self.world.call("job_extend", [self.key("leases")], token, lease)
+    def extend(self, token, lease=30000, renews=0):
+        keys = [self.key("leases")]
+        return self.world.call("job_extend", keys, token, lease, renews)
 
     def cancel(self, token, client=None):
         return self.world.call(

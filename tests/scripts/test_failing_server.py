@@ -21,7 +21,7 @@ CALLS = {
     "rwlock_extend": lambda w: w.read_extend("b"),
     "many_acquire": lambda w: w.call("many_acquire", w.keys(), "b", 1000, "h", 0),
     "many_release": lambda w: w.call("many_release", w.keys(), "b", 1, 1, 1),
-    "many_extend": lambda w: w.call("many_extend", w.keys(), "b", 1, 0),
+    "many_extend": lambda w: w.call("many_extend", w.keys(), "b", 1, 0, 0),
 }
 
 

@@ -17,6 +17,7 @@ def test_free_lock_is_taken(world):
         b"token": b"a",
         b"since": b"%d" % (START_US // 1000),
         b"who": b"host:a",
+        b"born": b"%d" % START_US,
     }
 
 
@@ -105,7 +106,7 @@ def test_release_frees_and_leaves_only_the_record(world):
 def test_release_by_stranger_is_refused(world):
     world.acquire("a")
 
-    assert world.release("b") == ["LOST"]
+    assert world.release("b")[0] == "LOST"
     assert world.holder() == b"a"
 
 
@@ -114,7 +115,7 @@ def test_retried_release_is_lost_and_touches_nobody(world):
     world.release("a")
     world.acquire("b")
 
-    assert world.release("a") == ["LOST"]
+    assert world.release("a")[0] == "LOST"
     assert world.holder() == b"b"
 
 
@@ -338,26 +339,27 @@ def test_entry_that_is_not_the_callers_is_refused(world, entry):
     [
         ("lock_release", 5, ["a", "x", 16, 0, 6000]),
         ("lock_cancel", 5, ["e", "", 1, 16, 0, 6000]),
-        ("lock_extend", 2, ["a", "0"]),
-        ("lock_extend", 2, [READERS, "5"]),
-        ("lock_break", 5, ["a", "0", 16, 6000]),
+        ("lock_extend", 2, ["a", "0", "0"]),
+        ("lock_extend", 2, [READERS, "5", "0"]),
+        ("lock_extend", 2, ["a", "5", "x"]),
+        ("lock_break", 5, ["a", "0", 16, 6000, "r"]),
         ("lock_inspect", 5, ["-1"]),
         ("lock_refresh", 5, ["c", 6000, 5000, 16, 2, "1 x c w t 1 1 h"]),
         ("lock_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
         ("rwlock_acquire", 5, ["", 1, "h", 0, "", "c", 6000, 0, 5000, 16]),
         ("rwlock_release", 5, ["a", 0, 16, 6000]),
         ("rwlock_cancel", 5, ["e", "a", 0, 16, 6000]),
-        ("rwlock_extend", 3, ["a", "0"]),
+        ("rwlock_extend", 3, ["a", "0", "0"]),
         ("many_acquire", 5, ["a", 0, "h", 0]),
         ("many_acquire", 4, ["a", 5, "h", 0]),
         ("many_release", 4, ["a", 5, 5, 5]),
-        ("many_extend", 4, ["a", 5, 0]),
+        ("many_extend", 4, ["a", 5, 0, 0]),
         ("many_release", 5, ["a", 0, 5, 5]),
-        ("many_extend", 5, ["a", 5, -1]),
+        ("many_extend", 5, ["a", 5, 0, -1]),
         ("redisson_acquire", 5, ["", 1, "h", 0, "", "c", 1, 0, 1, 1]),
-        ("redisson_release", 5, ["", "ch", 1, 1, 1]),
+        ("redisson_release", 5, ["", "ch", 1, 1, 1, ""]),
         ("redisson_cancel", 5, ["e", "", "ch", 1, 1, 1]),
-        ("redisson_extend", 2, ["o", "0"]),
+        ("redisson_extend", 2, ["o", "0", "0"]),
         ("redisson_refresh", 5, ["c", 6000, 5000, 16, 1, "junk"]),
         ("guard_set", 2, ["-1", "v"]),
         ("guard_get", 2, ["-1"]),

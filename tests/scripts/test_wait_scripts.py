@@ -24,6 +24,7 @@ def test_release_hands_over_to_the_first(world):
         b"token": b"b",
         b"since": b"%d" % (START_US // 1000),
         b"who": b"host:b",
+        b"born": b"%d" % START_US,
     }
 
 

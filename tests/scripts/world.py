@@ -189,16 +189,16 @@ class World:
             6000,
         )
 
-    def extend(self, token, lease=10000):
-        return self.call("lock_extend", self.keys(2), token, lease)
+    def extend(self, token, lease=10000, renews=0):
+        return self.call("lock_extend", self.keys(2), token, lease, renews)
 
     def refresh(self, client, *entries, script="lock_refresh", limit=16, liveness=6000):
         return self.call(
             script, self.keys(), client, liveness, 5000, limit, len(entries), *entries
         )
 
-    def break_lock(self, token="", limit=16):
-        return self.call("lock_break", self.keys(), token, 5000, limit, 6000)
+    def break_lock(self, token="", limit=16, request=""):
+        return self.call("lock_break", self.keys(), token, 5000, limit, 6000, request)
 
     def inspect(self, count=100):
         return self.call("lock_inspect", self.keys(), count)
@@ -220,9 +220,11 @@ class World:
             6000,
         )
 
-    def read_extend(self, token, lease=10000):
+    def read_extend(self, token, lease=10000, renews=0):
         keys = self.keys()
-        return self.call("rwlock_extend", [keys[0], keys[1], keys[4]], token, lease)
+        return self.call(
+            "rwlock_extend", [keys[0], keys[1], keys[4]], token, lease, renews
+        )
 
     def queue(self, *tokens, reads=False, **options):
         """Let them wait, each with a client of its own that hears."""

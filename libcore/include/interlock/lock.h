@@ -142,9 +142,10 @@ ILK_API ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err);
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST (it was no longer ours; nobody's lock is
- *         touched); ILK_ENOTOWNER (the handle holds nothing); ILK_EUNKNOWN
- *         (no answer; the lease will end it); ILK_EAUTH (released, but this
+ * @return ILK_OK (this call gave the lock up); ILK_ELOST (it was no longer
+ *         ours; nobody's lock is touched); ILK_ENOTOWNER (the handle holds
+ *         nothing); ILK_EUNKNOWN (no answer, and the server cannot tell
+ *         whether the lock was released or lost before); ILK_EAUTH (released, but this
  *         user may not wake the next)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
@@ -181,7 +182,11 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
 ILK_API ilk_status ilk_lock_release_unconfirmed(ilk_lock *lock, ilk_error *err);
 
 /**
- * Set the lease left to ttl_ms, counted from now.
+ * Set the lease left to ttl_ms, counted from now. Background renewals go on
+ * and never shorten it; a shorter one is therefore renewed soon.
+ *
+ * Until the answer comes, and after ILK_EUNKNOWN, the handle counts on no more
+ * than the shorter of both leases.
  *
  * @param lock      a handle that holds
  * @param ttl_ms    the lease; 0 for the handle's
@@ -235,16 +240,21 @@ ILK_API ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock,
  * taken under the token, which another handle may adopt before the lease
  * ends. ilk_lock_token() tells the token until the next acquire.
  *
+ * Nothing that this handle has sent changes the lease afterwards: a renewal
+ * under way is waited for, and an extend without an answer is settled first.
+ *
  * @param lock      a handle that holds
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST
- * Threads: one thread at a time. Blocks: no. Since: 0.1
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (an extend has no
+ *         answer and may be executed late: still held)
+ * Threads: one thread at a time. Blocks: as long as a renewal is under way,
+ * or one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_detach(ilk_lock *lock, ilk_error *err);
 
 /**
- * Take over a hold by its token; the lease starts anew with the handle's
- * ttl and is renewed as if this handle had acquired it. The fence stays.
+ * Take over a hold by its token; the lease is the handle's ttl at least and
+ * is renewed as if this handle had acquired it. The fence stays.
  *
  * @param lock       a handle that does not hold
  * @param token      what the donor's ilk_lock_token() told

@@ -247,8 +247,8 @@ ILK_API ilk_status ilk_semaphore_check_start(ilk_op **out,
  *
  * @param semaphore  a handle that holds
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST
- * Threads: one thread at a time. Blocks: no. Since: 0.1
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (as there)
+ * Threads: one thread at a time. Blocks: as ilk_lock_detach(). Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
                                         ilk_error *err);

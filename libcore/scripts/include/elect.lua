@@ -27,7 +27,7 @@ local function elect(grant_ms, limit, liveness, own)
   local last, last_token = read_record(place.record)
   local walk = { lock = place.lock, record = place.record, wait = place.wait, live = place.live,
     now = now, ms = math.floor(now / 1000), grant_ms = grant_ms, liveness = liveness, own = own,
-    fence = last, life = {}, tries = 0, denied = 0 }
+    last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_line(walk, limit, consider)
   if walk.undo then
     redis.pcall("DEL", place.lock)

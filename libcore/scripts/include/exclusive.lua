@@ -2,8 +2,8 @@
 -- Offer a free thing to one who waits: write, then tell; a message that
 -- reaches nobody takes the write back. Writes go through pcall: on a server
 -- out of memory a release gives up the hand-over and still releases.
--- `walk` is the caller's, as in reach.lua, with record (key), fence (the last
--- one), grant_ms and own (see grant.lua).
+-- `walk` is the caller's, as in reach.lua, with record (key), last (the
+-- fence on record), fence (the same, then those given), grant_ms and own (see grant.lua).
 --@include fence
 --@include reach
 --@include announce
@@ -12,7 +12,7 @@
 local function write_grant(walk, token, who, lease)
   walk.fence = next_fence(walk.fence, walk.now, 0)
   walk.undo = true
-  return pcall(write_record, walk.record, walk.fence, token, walk.now, who, lease)
+  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease)
 end
 
 local function serve_exclusive(walk, e)

@@ -31,7 +31,7 @@ local function settle(walk)
   local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
   if walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest)
-    write_record(walk.record, walk.fence, READERS, walk.now, walk.who, left)
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, walk.who, left)
   elseif latest then
     pcall(keep_marker, walk.lock, walk.readers, walk.now, latest)
   elseif walk.undo then
@@ -46,11 +46,11 @@ end
 -- Returns more (see walk_line), denied, for `own` the fence and the lease, and
 -- whether one was served alone.
 local function grant(at, grant_ms, limit, liveness, mode, own)
-  local now = now_us()
+  local now, last = now_us(), read_record(KEYS[at + 1])
   local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],
     readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
     liveness = liveness, mode = mode, own = own, reading = mode == "join",
-    fence = read_record(KEYS[at + 1]), life = {}, tries = 0, denied = 0 }
+    last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_line(walk, limit, visit)
   settle(walk)
   return more, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED

@@ -6,6 +6,7 @@
 -- for more than the limit, which was lowered since, is woken to ask again and
 -- to hear so.
 --@include announce
+--@include born
 --@include now
 --@include permits
 --@include purge
@@ -26,6 +27,7 @@ local function write_hold(walk, e, lease)
   put_permits(walk.lock, e.token, e.permits, walk.ms + lease)
   redis.call("HSET", walk.record, "fence", string.format("%.0f", walk.fence),
     "+" .. e.token, hold_field(walk.fence, walk.ms, e.who))
+  date_record(walk.record, walk.last, walk.now)
 end
 
 -- Write, then tell; a message that reaches nobody takes the write back. On a
@@ -79,10 +81,11 @@ local function hand_out(grant_ms, limit, liveness, mode, own)
   if not most then
     return 0, 0
   end
+  local last = tonumber(state[1]) or 0
   local free = math.max(0, most - redis.call("ZCARD", key))
   local walk = { lock = key, record = record, wait = wait, live = live, now = now, ms = ms,
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own, latest = ms,
-    most = most, free = free, fence = tonumber(state[1]) or 0, life = {}, tries = 0, denied = 0 }
+    most = most, free = free, last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local _, more = walk_line(walk, limit, visit_permits)
   if walk.latest > ms then
     keep_semaphore(key, record, ms, walk.latest)

@@ -20,7 +20,7 @@ local function admit(walk, e, lease)
   add_reader(walk.readers, e.token, walk.now, lease)
   if not walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
-    write_record(walk.record, walk.fence, READERS, walk.now, e.who, left)
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left)
   end
 end
 

@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- The fence record: a hash {fence, token, since, who}, written at each grant.
+-- The fence record: a hash {fence, token, since, who}, written at each grant;
+-- born, the server's time in us when the record was created; after a break
+-- {broken, victim, breaker}: the fence then, the token of that hold, and the
+-- request that did it.
 --@include keep
 
 local function read_record(key)

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_lease_changes.c -- an extend beside renewals, in every order of answers. */
+/* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "lease_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+static ilk__lease_change change, other;
+
+static int64_t sure(int64_t lease_ms)
+{
+    return ilk__lease_deadline(0, lease_ms);
+}
+
+static void begin(ilk__lease_change *of, ilk__lease_way way, int64_t ttl_ms)
+{
+    ilk__lease_change_begin(&lease, of, way, ttl_ms);
+}
+
+static ilk_status end(ilk__lease_change *of, ilk_status status)
+{
+    const ilk__lease_outcome outcome = {.status = status,
+                                        .lease_ms = of->ttl_ms,
+                                        .may_have_run = status == ILK_EUNKNOWN,
+                                        .in_order = 1};
+
+    return ilk__lease_change_end(&lease, of, &outcome, NULL);
+}
+
+static void renewal_is_answered(ilk__errand *renewal, int64_t lease_ms)
+{
+    (void)errand_answer(renewal, "%d %d 17 1", ILK__CODE_HELD, (int)lease_ms);
+}
+
+/* ---- one extend --------------------------------------------------------- */
+
+static void an_extend_is_believed_at_once_when_it_shortens(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+}
+
+static void an_extend_is_believed_when_answered_when_it_lengthens(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 60000);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    local_ms += 50;
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+    assert_int_equal(ilk__lease_remaining(&lease), sure(60000) - 50);
+}
+
+static void an_extend_that_was_not_sent_changes_nothing(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_ECONN), ILK_ECONN);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    desk_tick(3000);
+    renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+static void a_lease_that_ends_before_the_answer_is_lost(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    desk_tick(1000);
+    assert_lost(ILK_EUNKNOWN);
+
+    assert_int_equal(end(&change, ILK_OK), ILK_ELOST);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
+}
+
+static void a_refused_extend_is_a_loss(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 60000);
+    assert_int_equal(end(&change, ILK_ELOST), ILK_ELOST);
+
+    assert_lost(ILK_ELOST);
+}
+
+/* ---- beside a renewal --------------------------------------------------- */
+
+/* The server may execute either first, and either answer may come first. */
+static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
+{
+    ilk__errand *renewal;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    renewal = renewal_of(TTL_MS);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 60000);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+    renewal_is_answered(renewal, TTL_MS);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(60000));
+}
+
+static void a_renewal_beside_a_shorter_extend_adds_nothing(void **state)
+{
+    ilk__errand *renewal;
+
+    (void)state;
+    hold(1, 0);
+    desk_tick(3000);
+    renewal = renewal_of(TTL_MS);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+    renewal_is_answered(renewal, TTL_MS);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+}
+
+static void a_renewal_inside_a_shorter_extend_adds_nothing(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    desk_tick(334);
+    renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+}
+
+static void the_next_renewal_counts_in_full(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+
+    desk_tick(334);
+    renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+/* ---- without an answer -------------------------------------------------- */
+
+/* It may be executed after every renewal, so each is worth no more than it. */
+static void an_extend_without_an_answer_caps_every_renewal(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+
+    for (int i = 0; i < 20; i++) {
+        desk_tick(334);
+        renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
+        assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+    }
+    assert_no_event();
+}
+
+static void an_answer_on_the_same_way_ends_the_doubt(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 30000);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(30000));
+    assert_false(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_CALLER));
+}
+
+static void an_answer_on_another_way_leaves_the_doubt(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_LOOP, 1000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 30000);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+    assert_true(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_LOOP));
+}
+
+/* The connection that broke could not be closed: nothing ends the doubt. */
+static void without_order_a_doubt_stays(void **state)
+{
+    const ilk__lease_outcome repeated = {
+        .status = ILK_OK, .lease_ms = 30000, .may_have_run = 1};
+
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 30000);
+    assert_int_equal(ilk__lease_change_end(&lease, &change, &repeated, NULL),
+                     ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+    assert_true(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_CALLER));
+}
+
+static void a_slow_answer_takes_no_renewal_back(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    desk_tick(334);
+    renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+}
+
+static void an_unsent_extend_takes_no_other_back(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 5000);
+    begin(&other, ILK__LEASE_BY_CALLER, 1000);
+
+    assert_int_equal(end(&other, ILK_OK), ILK_OK);
+    assert_int_equal(end(&change, ILK_ECONN), ILK_ECONN);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+}
+
+static void a_new_hold_has_no_doubts(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 1000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+    ilk__lease_end(&lease);
+
+    hold(1, 0);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+    assert_false(ilk__lease_in_doubt(&lease, ILK__LEASE_BY_CALLER));
+}
+
+/* ---- several at the same time ------------------------------------------- */
+
+/* Jobs of one reservation share its lease, and may be extended by two
+ * threads: the answers do not say which extend was executed last. */
+static void extends_at_the_same_time_are_worth_the_shortest(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        hold(1, 0);
+        begin(&change, ILK__LEASE_BY_CALLER, 60000);
+        begin(&other, ILK__LEASE_BY_CALLER, 10000);
+
+        assert_int_equal(end(first ? &change : &other, ILK_OK), ILK_OK);
+        assert_int_equal(end(first ? &other : &change, ILK_OK), ILK_OK);
+
+        assert_int_equal(ilk__lease_remaining(&lease), sure(10000));
+        begin(&change, ILK__LEASE_BY_CALLER, 60000);
+        assert_int_equal(end(&change, ILK_OK), ILK_OK);
+        assert_int_equal(ilk__lease_remaining(&lease), sure(60000));
+        ilk__lease_end(&lease);
+    }
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_extend_is_believed_at_once_when_it_shortens),
+        TEST(an_extend_is_believed_when_answered_when_it_lengthens),
+        TEST(an_extend_that_was_not_sent_changes_nothing),
+        TEST(a_lease_that_ends_before_the_answer_is_lost),
+        TEST(a_refused_extend_is_a_loss),
+        TEST(a_renewal_beside_a_longer_extend_takes_nothing_away),
+        TEST(a_renewal_beside_a_shorter_extend_adds_nothing),
+        TEST(a_renewal_inside_a_shorter_extend_adds_nothing),
+        TEST(the_next_renewal_counts_in_full),
+        TEST(an_extend_without_an_answer_caps_every_renewal),
+        TEST(an_answer_on_the_same_way_ends_the_doubt),
+        TEST(an_answer_on_another_way_leaves_the_doubt),
+        TEST(without_order_a_doubt_stays),
+        TEST(a_slow_answer_takes_no_renewal_back),
+        TEST(an_unsent_extend_takes_no_other_back),
+        TEST(a_new_hold_has_no_doubts),
+        TEST(extends_at_the_same_time_are_worth_the_shortest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
