@@ -21,7 +21,7 @@ GUESTS = {"worker"}
 # Where the parts of the column {noun} lie; a * allows for several files.
 PARTS = {
     "header": "libcore/include/interlock/{noun}.h",
-    "C file": "libcore/src/{noun}.c",
+    "C file": "libcore/src/**/{noun}.c",
     "Python module": "python/interlock/{noun}.py",
     "Lua module": "lua/interlock/{noun}.lua",
     "C test": "tests/core/[uc]t_{noun}*.c",
@@ -38,7 +38,7 @@ def columns() -> list[str]:
 def faults() -> list[str]:
     found = []
     scripts = sorted(path.stem for path in (ROOT / "libcore/scripts").glob("*.lua"))
-    sources = (ROOT / "libcore/src").glob("*.c")
+    sources = (ROOT / "libcore/src").rglob("*.c")
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     for noun in columns():
         for part, where in PARTS.items():
