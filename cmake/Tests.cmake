@@ -16,7 +16,7 @@ list(REMOVE_ITEM ilk_test_support
 
 add_library(ilk_test_base INTERFACE)
 target_include_directories(ilk_test_base INTERFACE ${ilk_tests}
-    ${ilk_source_dirs} ${ILK_SCRIPTS_DIR})
+    ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
 target_link_libraries(ilk_test_base INTERFACE
     ilk_warnings ilk_platform ilk_hiredis interlock_static PkgConfig::CMOCKA)
 set(ilk_support "")

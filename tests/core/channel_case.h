@@ -6,8 +6,8 @@
 #ifndef ILK__CHANNEL_CASE_H
 #define ILK__CHANNEL_CASE_H
 
-#include "channel_inside.h"
 #include "desk_case.h"
+#include "pubsub/channel_inside.h"
 
 extern ilk__listener listener_one, listener_two;
 extern ilk__op listening; /* the first one's wait */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conn_case.c -- what tests of connections share. */
 #include "conn_case.h"
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>

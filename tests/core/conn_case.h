@@ -6,8 +6,8 @@
 #ifndef ILK__CONN_CASE_H
 #define ILK__CONN_CASE_H
 
-#include "conn.h"
 #include "peer.h"
+#include "redis/conn.h"
 
 #define HELLO_ANSWER "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n"
 

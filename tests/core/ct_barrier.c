@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_barrier.c -- rounds that become full, and how they break. */
 #include "proxy_case.h"
-#include "script.h"
+#include "redis/script.h"
 #include "state_case.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_channel.c -- listening to channels and patterns of a real server. */
-#include "client.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "client/client.h"
 #include "listener_case.h"
 #include "lock_thread.h"
 

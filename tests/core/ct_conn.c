@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_conn.c -- connecting and logging in to a real server. */
-#include "clock.h"
-#include "conn.h"
+#include "base/clock.h"
+#include "redis/conn.h"
 #include "server_case.h"
 
 #include <poll.h>

@@ -2,8 +2,8 @@
 /* ct_embedded.c -- the embedded server in the hands of one process. */
 #include "embedded_case.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>

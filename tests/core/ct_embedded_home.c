@@ -2,7 +2,7 @@
 /* ct_embedded_home.c -- directories and programs, right and wrong. */
 #include "embedded_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>

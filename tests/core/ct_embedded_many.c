@@ -3,8 +3,8 @@
 #include "embedded_case.h"
 #include "fork_case.h"
 
-#include "clock.h"
-#include "embedded_spawn.h"
+#include "base/clock.h"
+#include "embedded/embedded_spawn.h"
 #include "fixture.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* ct_lane.c -- one connection to a real server that many threads share. */
 #include "lane_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "server_case.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* ct_latch.c -- a number that is counted down, on a server. */
 #include "fork_case.h"
 #include "proxy_case.h"
-#include "script.h"
+#include "redis/script.h"
 #include "state_case.h"
 
 #include <stdio.h>

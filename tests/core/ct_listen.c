@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_listen.c -- a client that listens to a replica as well: either
  * connection is killed in turn, and nothing is lost or comes twice. */
-#include "client.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "client/client.h"
 #include "listener_case.h"
 #include "lock_thread.h"
 #include "replica_case.h"

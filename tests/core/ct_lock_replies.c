@@ -2,7 +2,7 @@
 /* ct_lock_replies.c -- replies that are cut, lost, late or nonsense. */
 #include "lock_thread.h"
 #include "proxy_case.h"
-#include "script.h"
+#include "redis/script.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

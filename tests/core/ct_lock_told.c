@@ -2,7 +2,7 @@
 /* ct_lock_told.c -- taking back over a connection that breaks. */
 #include "lock_case.h"
 #include "proxy_case.h"
-#include "script.h"
+#include "redis/script.h"
 
 enum { SLOW_MS = 600 };
 

@@ -6,7 +6,7 @@
  */
 #include "queue_case.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 #include "started.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "lock_case.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 #include "signal_case.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

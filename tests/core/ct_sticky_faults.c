@@ -2,7 +2,7 @@
 /* ct_sticky_faults.c -- an event on a server and a line that fail. */
 #include "fork_case.h"
 #include "proxy_case.h"
-#include "script.h"
+#include "redis/script.h"
 #include "state_case.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_tls.c -- rediss:// to a real server, with and without certificates. */
+#include "base/clock.h"
 #include "certs.h"
-#include "clock.h"
-#include "conn.h"
+#include "redis/conn.h"
 #include "server_case.h"
 
 #include <poll.h>

@@ -2,9 +2,9 @@
 /* desk_case.c -- a desk without threads and server. */
 #include "desk_case.h"
 
-#include "alloc.h"
-#include "clock.h"
-#include "unclaimed.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "wait/unclaimed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

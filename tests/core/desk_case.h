@@ -6,10 +6,10 @@
 #ifndef ILK__DESK_CASE_H
 #define ILK__DESK_CASE_H
 
-#include "inbox.h"
-#include "lock.h"
+#include "client/inbox.h"
 #include "op_case.h"
-#include "watch.h"
+#include "primitives/lock/lock.h"
+#include "wait/watch.h"
 
 extern ilk__desk desk;
 extern ilk__ear inbox_ear, replica_ear;

@@ -2,8 +2,8 @@
 /* embedded_case.c -- what tests of the embedded server share. */
 #include "embedded_case.h"
 
-#include "clock.h"
-#include "embedded_talk.h"
+#include "base/clock.h"
+#include "embedded/embedded_talk.h"
 #include "fixture.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 #ifndef ILK__EMBEDDED_CASE_H
 #define ILK__EMBEDDED_CASE_H
 
-#include "embedded.h"
+#include "embedded/embedded.h"
 
 #include <interlock/server.h>
 #include <sys/types.h>

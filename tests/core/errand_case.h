@@ -9,7 +9,7 @@
 #ifndef ILK__ERRAND_CASE_H
 #define ILK__ERRAND_CASE_H
 
-#include "errand.h"
+#include "op/errand.h"
 #include "op_case.h"
 
 #include "cmocka_all.h"

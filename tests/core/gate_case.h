@@ -9,7 +9,7 @@
 #define ILK__GATE_CASE_H
 
 #include "desk_case.h"
-#include "parcel.h"
+#include "wait/parcel.h"
 
 enum { GATES = 2 };
 

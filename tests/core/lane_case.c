@@ -2,7 +2,7 @@
 /* lane_case.c -- what the tests of lanes share. */
 #include "lane_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

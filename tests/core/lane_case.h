@@ -4,7 +4,7 @@
 #define ILK__LANE_CASE_H
 
 #include "fixture.h"
-#include "lane.h"
+#include "redis/lane.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 /* lease_case.c -- what tests of leases share. */
 #include "lease_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>

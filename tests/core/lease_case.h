@@ -7,7 +7,7 @@
 #define ILK__LEASE_CASE_H
 
 #include "desk_case.h"
-#include "lease.h"
+#include "wait/lease.h"
 
 enum { ID = 7, TTL_MS = 9000, SURE_MS = TTL_MS - TTL_MS / 100 - 2 };
 

@@ -3,7 +3,7 @@
 #ifndef ILK__LISTENER_CASE_H
 #define ILK__LISTENER_CASE_H
 
-#include "channel.h"
+#include "pubsub/channel.h"
 
 /* Verbs that do nothing but ilk__listen_begin() and ilk__listen_next(). */
 ilk_status listen_begin(ilk_client *client, ilk__listener *listener,

@@ -2,7 +2,7 @@
 /* op_case.c -- what tests of machines share. */
 #include "op_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* scene_case.c -- scenes in which the n-th allocation and all after it fail. */
 #include "scene_case.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 enum { SCENES = 32 };
 

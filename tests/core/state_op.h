@@ -7,7 +7,7 @@
 #define ILK__STATE_OP_H
 
 #include "desk_case.h"
-#include "state_wait.h"
+#include "handle/state_wait.h"
 
 extern ilk_client state_client;
 extern ilk__op state_op; /* the wait that was begun last */

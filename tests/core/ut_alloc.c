@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_alloc.c -- memory, through one door. */
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_buf.c -- bytes that grow at the end and are taken from the front. */
-#include "buf.h"
+#include "base/buf.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

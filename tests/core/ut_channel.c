@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_channel.c -- subscriptions: asked for, confirmed, taken back. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
+#include "base/clock.h"
 #include "channel_case.h"
-#include "clock.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_channel_heard.c -- what is heard on channels and patterns. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "channel_case.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_clock.c -- local milliseconds and deadlines. */
-#include "clock.h"
+#include "base/clock.h"
 
 #include <limits.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_command.c -- a command as arguments, then as bytes. */
-#include "command.h"
+#include "redis/command.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_conn.c -- connecting to peers that are absent, mute, rude or late. */
 /* link: -Wl,--wrap=send */
-#include "clock.h"
+#include "base/clock.h"
 #include "conn_case.h"
 #include "fixture.h"
 

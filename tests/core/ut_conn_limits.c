@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_conn_limits.c -- connecting while the system gives less than it could. */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "conn_case.h"
 #include "fixture.h"
 

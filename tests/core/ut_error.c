@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_error.c -- statuses and the caller's error text. */
-#include "error.h"
+#include "base/error.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_event.c -- the bounded queue of news behind one descriptor. */
-#include "event.h"
+#include "base/event.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <poll.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "desk_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>

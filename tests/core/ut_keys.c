@@ -6,9 +6,9 @@
  * short names of a small alphabet and over random ones. ILK_TEST_SEED sets
  * the seed, which is printed.
  */
-#include "keys.h"
+#include "redis/keys.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* ut_lane.c -- a shared connection whose other end behaves badly. */
 #include "lane_case.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "peer.h"
 
 #include <errno.h>

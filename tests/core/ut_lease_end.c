@@ -3,8 +3,8 @@
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "lease_case.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_letter.c -- messages on a client's own channel, taken apart. */
-#include "letter.h"
+#include "pubsub/letter.h"
 
 #include <interlock/base.h>
 

@@ -4,7 +4,7 @@
  *
  * The level is read once per process, so every case runs in a child.
  */
-#include "log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_login.c -- what a new connection says, and what it makes of answers. */
-#include "alloc.h"
-#include "login.h"
+#include "base/alloc.h"
+#include "redis/login.h"
 
 #include <stdio.h>
 #include <string.h>

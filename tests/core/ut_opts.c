@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_opts.c -- how structs with a size grow. */
-#include "opts.h"
+#include "base/opts.h"
 
 #include <string.h>
 

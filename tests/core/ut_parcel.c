@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_parcel.c -- signals find those who wait for them, with their data. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "gate_case.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_park.c -- sleeping, waking and being interrupted. */
-#include "park.h"
+#include "base/park.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <pthread.h>
 #include <signal.h>

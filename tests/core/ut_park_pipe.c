@@ -6,6 +6,6 @@
 #define ilk__park pipe_park
 #define ilk__unpark pipe_unpark
 
-#include "park.c"
+#include "base/park.c"
 
 #include "ut_park.c"

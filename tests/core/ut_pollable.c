@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_pollable.c -- a descriptor that is raised and cleared. */
-#include "pollable.h"
+#include "base/pollable.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -7,6 +7,6 @@
 #define ilk__pollable_raise pipe_pollable_raise
 #define ilk__pollable_clear pipe_pollable_clear
 
-#include "pollable.c"
+#include "base/pollable.c"
 
 #include "ut_pollable.c"

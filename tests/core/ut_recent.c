@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_recent.c -- the marks of messages seen lately. */
-#include "recent.h"
+#include "base/recent.h"
 
 #include "cmocka_all.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_reply.c -- replies of every type are read, and limits are kept. */
-#include "alloc.h"
-#include "reply.h"
+#include "base/alloc.h"
+#include "redis/reply.h"
 
 #include <hiredis/alloc.h>
 #include <hiredis/hiredis.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_reply_error.c -- error lines of real servers get their statuses. */
-#include "reply.h"
+#include "redis/reply.h"
 
 #include <string.h>
 

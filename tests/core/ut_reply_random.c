@@ -6,7 +6,7 @@
  * comes out is walked in full, so that a sanitizer sees every byte of it. The
  * seed is printed; ILK_TEST_SEED sets it.
  */
-#include "reply.h"
+#include "redis/reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>

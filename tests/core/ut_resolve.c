@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_resolve.c -- names that resolve late, never, or to several addresses. */
 /* link: -Wl,--wrap=getaddrinfo */
-#include "clock.h"
+#include "base/clock.h"
 #include "conn_case.h"
 #include "fixture.h"
-#include "resolve.h"
+#include "net/resolve.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

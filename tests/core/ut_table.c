@@ -3,9 +3,9 @@
  * ut_table.c -- a hash table against a list that is searched from end to end.
  * The seed is printed; ILK_TEST_SEED sets it.
  */
-#include "table.h"
+#include "base/table.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

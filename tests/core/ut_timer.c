@@ -3,10 +3,10 @@
  * ut_timer.c -- timers against a list that is searched from end to end. The
  * seed is printed; ILK_TEST_SEED sets it.
  */
-#include "timer.h"
+#include "base/timer.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

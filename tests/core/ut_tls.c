@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_tls.c -- our side of TLS against OpenSSL's other side, in memory. */
 #include "certs.h"
-#include "tls.h"
+#include "net/tls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

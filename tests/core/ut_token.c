@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_token.c -- random hexadecimal digits, also from a failing system. */
 /* link: -Wl,--wrap=getrandom */
-#include "token.h"
+#include "base/token.h"
 
 #include <errno.h>
 #include <string.h>

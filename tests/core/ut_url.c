@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_url.c -- where the server is, parsed strictly. */
-#include "url.h"
+#include "net/url.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_url_secret.c -- a password is never shown, however wrong the URL. */
-#include "url.h"
+#include "net/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * hold; the copy is exactly as long as the message, so that a sanitizer sees
  * a read past its end.
  */
-#include "letter.h"
+#include "pubsub/letter.h"
 
 #include <interlock/base.h>
 

@@ -6,7 +6,7 @@
  * faults that need a cut in the right place. Whole replies are walked; the
  * limits that reply.h promises are checked and abort when they do not hold.
  */
-#include "reply.h"
+#include "redis/reply.h"
 
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
 /* node.c -- one process: its clock, its keeper, its links, its end. */
 #include "sim.h"
 
-#include "clock.h"
-#include "inbox.h"
-#include "unclaimed.h"
-#include "watch.h"
+#include "base/clock.h"
+#include "client/inbox.h"
+#include "wait/unclaimed.h"
+#include "wait/watch.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* server.c -- the library's own scripts, run by Lua over store.lua. */
 #include "sim.h"
 
-#include "buf.h"
+#include "base/buf.h"
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -15,9 +15,9 @@
 #ifndef ILK__SIM_H
 #define ILK__SIM_H
 
-#include "desk.h"
-#include "ear.h"
-#include "lock.h"
+#include "op/desk.h"
+#include "primitives/lock/lock.h"
+#include "pubsub/ear.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* task.c -- one who takes a lock, holds it for a while and gives it back. */
 #include "sim.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

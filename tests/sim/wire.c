@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* wire.c -- letters between nodes and the server: in order, late, lost. */
-#include "inbox.h"
+#include "client/inbox.h"
 #include "sim.h"
 
 #include <stdlib.h>

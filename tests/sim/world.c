@@ -2,8 +2,8 @@
 /* world.c -- time, chance and the order of events. */
 #include "sim.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -9,13 +9,13 @@
  */
 #include "client.h"
 
-#include "alloc.h"
-#include "clock.h"
-#include "log.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/opts.h"
 #include "loop.h"
-#include "opts.h"
 #include "run.h"
-#include "unclaimed.h"
+#include "wait/unclaimed.h"
 
 #include <pthread.h>
 #include <stdio.h>

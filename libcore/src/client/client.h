@@ -3,12 +3,12 @@
 #ifndef ILK__CLIENT_H
 #define ILK__CLIENT_H
 
-#include "desk.h"
-#include "ear.h"
-#include "embedded.h"
+#include "embedded/embedded.h"
 #include "keeper.h"
-#include "lane.h"
-#include "url.h"
+#include "net/url.h"
+#include "op/desk.h"
+#include "pubsub/ear.h"
+#include "redis/lane.h"
 
 #include <interlock/client.h>
 

@@ -2,7 +2,7 @@
 /* client_listen.c -- the replicas that a client listens to. */
 #include "client.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

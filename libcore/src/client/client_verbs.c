@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* client_verbs.c -- what can be asked of a client. */
+#include "base/clock.h"
+#include "base/opts.h"
 #include "client.h"
-#include "clock.h"
 #include "loop.h"
-#include "opts.h"
 
 #include <string.h>
 

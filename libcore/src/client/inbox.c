@@ -2,11 +2,11 @@
 /* inbox.c -- the client's subscription: where grants and wake-ups arrive. */
 #include "inbox.h"
 
-#include "channel.h"
-#include "clock.h"
-#include "log.h"
-#include "parcel.h"
-#include "watch.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "pubsub/channel.h"
+#include "wait/parcel.h"
+#include "wait/watch.h"
 
 #include <stddef.h>
 #include <stdio.h>

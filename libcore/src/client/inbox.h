@@ -13,8 +13,8 @@
 #ifndef ILK__INBOX_H
 #define ILK__INBOX_H
 
-#include "desk.h"
-#include "ear.h"
+#include "op/desk.h"
+#include "pubsub/ear.h"
 
 /* The link is up: subscribe. */
 void ilk__inbox_came_up(ilk__desk *desk, ilk__ear *ear);

@@ -8,12 +8,12 @@
  */
 #include "keeper.h"
 
-#include "alloc.h"
-#include "channel.h"
-#include "clock.h"
-#include "ear.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "inbox.h"
-#include "watch.h"
+#include "pubsub/channel.h"
+#include "pubsub/ear.h"
+#include "wait/watch.h"
 
 #include <pthread.h>
 #include <signal.h>

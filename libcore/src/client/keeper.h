@@ -8,8 +8,8 @@
 #ifndef ILK__KEEPER_H
 #define ILK__KEEPER_H
 
-#include "desk.h"
-#include "link.h"
+#include "op/desk.h"
+#include "redis/link.h"
 
 typedef struct ilk__keeper ilk__keeper;
 

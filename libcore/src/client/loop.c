@@ -2,9 +2,9 @@
 /* loop.c -- the application's event loop drives what was started. */
 #include "loop_inside.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "client.h"
-#include "clock.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
 #define ILK__LOOP_H
 
 #include "keeper.h"
-#include "verb.h"
+#include "op/verb.h"
 
 #include <interlock/op.h>
 

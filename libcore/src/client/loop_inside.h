@@ -3,8 +3,8 @@
 #ifndef ILK__LOOP_INSIDE_H
 #define ILK__LOOP_INSIDE_H
 
+#include "base/pollset.h"
 #include "loop.h"
-#include "pollset.h"
 
 #include <stddef.h>
 

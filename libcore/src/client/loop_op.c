@@ -2,9 +2,9 @@
 /* loop_op.c -- what was started: its life from start to being fetched. */
 #include "loop_inside.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "client.h"
-#include "clock.h"
 
 #include <string.h>
 

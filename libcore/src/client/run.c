@@ -2,7 +2,7 @@
 /* run.c -- the caller's thread runs one operation to its end. */
 #include "run.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <string.h>
 #include <unistd.h>

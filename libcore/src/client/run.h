@@ -7,7 +7,7 @@
 #define ILK__RUN_H
 
 #include "client.h"
-#include "op.h"
+#include "op/op.h"
 
 /*
  * Run op and answer its status; op->err has the text. Sleeps park on parker,

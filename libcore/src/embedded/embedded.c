@@ -13,12 +13,12 @@
  */
 #include "embedded.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "embedded_spawn.h"
 #include "embedded_stop.h"
 #include "embedded_talk.h"
-#include "log.h"
 
 #include <errno.h>
 #include <signal.h>

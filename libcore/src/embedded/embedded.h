@@ -6,7 +6,7 @@
 #ifndef ILK__EMBEDDED_H
 #define ILK__EMBEDDED_H
 
-#include "error.h"
+#include "base/error.h"
 
 typedef struct ilk__embedded ilk__embedded;
 

@@ -2,7 +2,7 @@
 /* embedded_home.c -- the directory of an embedded server and its locks. */
 #include "embedded_home.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

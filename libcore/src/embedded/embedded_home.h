@@ -14,7 +14,7 @@
 #ifndef ILK__EMBEDDED_HOME_H
 #define ILK__EMBEDDED_HOME_H
 
-#include "error.h"
+#include "base/error.h"
 
 #include <sys/un.h>
 

@@ -2,7 +2,7 @@
 /* embedded_spawn.c -- finding a server program and starting it. */
 #include "embedded_spawn.h"
 
-#include "log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

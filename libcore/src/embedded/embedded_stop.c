@@ -2,9 +2,9 @@
 /* embedded_stop.c -- saving and stopping the server of a directory. */
 #include "embedded_stop.h"
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "embedded_talk.h"
-#include "log.h"
 
 #include <string.h>
 

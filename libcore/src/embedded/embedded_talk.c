@@ -2,7 +2,7 @@
 /* embedded_talk.c -- one question to a server's socket, before any client. */
 #include "embedded_talk.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

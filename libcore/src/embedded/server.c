@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* server.c -- the embedded server for operators: its state and its end. */
-#include "clock.h"
+#include "base/clock.h"
+#include "base/opts.h"
 #include "embedded_spawn.h"
 #include "embedded_stop.h"
-#include "opts.h"
-#include "url.h"
+#include "net/url.h"
 
 #include <interlock/server.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* hold.c -- a hold's handle: its keys, its options, its parts. */
 #include "hold.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stddef.h>
 #include <string.h>

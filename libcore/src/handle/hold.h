@@ -38,10 +38,10 @@
 #ifndef ILK__HOLD_H
 #define ILK__HOLD_H
 
-#include "client.h"
-#include "lease.h"
-#include "loop.h"
-#include "watch.h"
+#include "client/client.h"
+#include "client/loop.h"
+#include "wait/lease.h"
+#include "wait/watch.h"
 
 enum { ILK__HOLD_EXTEND_KEYS = 6 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hold_take.c -- from standing in line to a lease that is looked after. */
-#include "clock.h"
+#include "base/clock.h"
 #include "hold.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * handle may each outlive the other: the desk's mutex guards what they know
  * of each other.
  */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "hold.h"
 
 struct ilk__unconfirmed {

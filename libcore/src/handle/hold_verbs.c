@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hold_verbs.c -- what can be done with a thing that is held. */
-#include "clock.h"
+#include "base/clock.h"
 #include "hold.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* info.c -- what a finding tells, whichever column made it. */
 #include "info.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

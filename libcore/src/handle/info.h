@@ -3,7 +3,7 @@
 #ifndef ILK__INFO_H
 #define ILK__INFO_H
 
-#include "op.h"
+#include "op/op.h"
 
 #include <interlock/inspect.h>
 

@@ -2,8 +2,8 @@
 /* state_wait.c -- handles of a small state and those who wait for it. */
 #include "state_wait.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stddef.h>

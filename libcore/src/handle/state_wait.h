@@ -19,9 +19,9 @@
 #ifndef ILK__STATE_WAIT_H
 #define ILK__STATE_WAIT_H
 
-#include "client.h"
-#include "loop.h"
-#include "watch.h"
+#include "client/client.h"
+#include "client/loop.h"
+#include "wait/watch.h"
 
 enum {
     ILK__STATE_KEYS = 5,      /* at most */

@@ -3,7 +3,7 @@
 #ifndef ILK__DIAL_H
 #define ILK__DIAL_H
 
-#include "error.h"
+#include "base/error.h"
 
 #include <sys/socket.h>
 

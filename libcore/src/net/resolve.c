@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* resolve.c -- from a host name to addresses, without waiting for it. */
 #include "resolve.h"
-#include "alloc.h"
-#include "pollable.h"
+#include "base/alloc.h"
+#include "base/pollable.h"
 
 #include <errno.h>
 #include <limits.h>

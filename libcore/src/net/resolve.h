@@ -10,7 +10,7 @@
 #ifndef ILK__RESOLVE_H
 #define ILK__RESOLVE_H
 
-#include "error.h"
+#include "base/error.h"
 
 struct addrinfo;
 

@@ -7,7 +7,7 @@
  * mutex guards each call; none of them waits for the network.
  */
 #include "tls.h"
-#include "alloc.h"
+#include "base/alloc.h"
 
 #ifdef ILK_TLS
 

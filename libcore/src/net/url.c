@@ -10,7 +10,7 @@
  */
 #include "url.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 #include "url_text.h"
 
 #include <arpa/inet.h>

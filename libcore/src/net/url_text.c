@@ -2,7 +2,7 @@
 /* url_text.c -- cutting and decoding the text of a URL. */
 #include "url_text.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

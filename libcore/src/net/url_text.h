@@ -3,7 +3,7 @@
 #ifndef ILK__URL_TEXT_H
 #define ILK__URL_TEXT_H
 
-#include "error.h"
+#include "base/error.h"
 
 typedef struct ilk__span {
     const char *at;

@@ -2,8 +2,8 @@
 /* desk.c -- what the callers' threads and the keeper share. */
 #include "desk.h"
 
-#include "channel.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "pubsub/channel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,13 +6,13 @@
 #ifndef ILK__DESK_H
 #define ILK__DESK_H
 
+#include "base/event.h"
+#include "base/park.h"
+#include "base/recent.h"
+#include "base/table.h"
+#include "base/token.h"
 #include "errand.h"
-#include "event.h"
-#include "keys.h"
-#include "park.h"
-#include "recent.h"
-#include "table.h"
-#include "token.h"
+#include "redis/keys.h"
 
 #include <pthread.h>
 

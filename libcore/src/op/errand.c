@@ -2,8 +2,8 @@
 /* errand.c -- operations that an event loop runs over one link. */
 #include "errand_inside.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -19,9 +19,9 @@
 #ifndef ILK__ERRAND_H
 #define ILK__ERRAND_H
 
-#include "link.h"
+#include "base/timer.h"
 #include "op.h"
-#include "timer.h"
+#include "redis/link.h"
 
 typedef struct ilk__desk ilk__desk;
 typedef struct ilk__errand ilk__errand;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* errand_link.c -- errands: what happened on their link, and the end of all. */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "errand_inside.h"
-#include "log.h"
 
 static void end_promise(ilk__promise *promise, ilk_status status)
 {

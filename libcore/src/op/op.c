@@ -2,8 +2,8 @@
 /* op.c -- what all operations share: asking, asking again, giving up. */
 #include "op.h"
 
-#include "clock.h"
-#include "token.h"
+#include "base/clock.h"
+#include "base/token.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #ifndef ILK__OP_H
 #define ILK__OP_H
 
-#include "promise.h"
-#include "script.h"
+#include "redis/promise.h"
+#include "redis/script.h"
 
 /* A wait without a deadline ends when the server is away for so long. */
 enum { ILK__CONTACT_LOST_MS = 60 * 1000 };

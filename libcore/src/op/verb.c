@@ -2,8 +2,8 @@
 /* verb.c -- operations one after the other, in the caller's thread. */
 #include "verb.h"
 
-#include "clock.h"
-#include "run.h"
+#include "base/clock.h"
+#include "client/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -20,8 +20,8 @@
 #ifndef ILK__VERB_H
 #define ILK__VERB_H
 
+#include "base/park.h"
 #include "op.h"
-#include "park.h"
 
 #include <interlock/client.h>
 

@@ -2,9 +2,9 @@
 /* channel.c -- subscriptions to channels: asked for, confirmed, taken back. */
 #include "channel_inside.h"
 
-#include "alloc.h"
-#include "clock.h"
-#include "log.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -19,10 +19,10 @@
 #ifndef ILK__CHANNEL_H
 #define ILK__CHANNEL_H
 
-#include "desk.h"
 #include "ear.h"
 #include "letter.h"
-#include "verb.h"
+#include "op/desk.h"
+#include "op/verb.h"
 
 enum { ILK__HEARD_MAX = 1024 };
 

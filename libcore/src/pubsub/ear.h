@@ -12,7 +12,7 @@
 #ifndef ILK__EAR_H
 #define ILK__EAR_H
 
-#include "link.h"
+#include "redis/link.h"
 
 enum { ILK__EARS_MAX = 8 };
 

@@ -17,7 +17,7 @@
 #ifndef ILK__LETTER_H
 #define ILK__LETTER_H
 
-#include "reply.h"
+#include "redis/reply.h"
 
 enum { ILK__DATA_MAX = 1024 * 1024 }; /* of a signal */
 

@@ -2,8 +2,8 @@
 /* listen.c -- one who listens to a channel: joins, waits, leaves. */
 #include "channel_inside.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* recipes.c -- a question about plain keys, and what it found. */
 #include "recipes.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,9 +16,9 @@
 #ifndef ILK__RECIPES_H
 #define ILK__RECIPES_H
 
-#include "keys.h"
-#include "run.h"
-#include "token.h"
+#include "base/token.h"
+#include "client/run.h"
+#include "redis/keys.h"
 
 #include <interlock/recipes.h>
 

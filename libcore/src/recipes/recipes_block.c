@@ -2,7 +2,7 @@
 /* recipes_block.c -- a consumer sleeps until a list may have a message. */
 #include "recipes_consumer.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

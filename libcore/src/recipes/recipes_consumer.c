@@ -2,8 +2,8 @@
 /* recipes_consumer.c -- one who takes messages from raw lists. */
 #include "recipes_consumer.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* recipes_list.c -- raw lists: queues, stacks, and the safe queue's cache. */
 #include "recipes.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

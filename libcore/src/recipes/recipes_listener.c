@@ -10,8 +10,8 @@
  */
 #include "recipes.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "side.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* recipes_take.c -- a consumer looks for a message, and after the dead. */
 #include "recipes_consumer.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* side.c -- a connection beside the lane, for what blocks on the server. */
 #include "side.h"
 
-#include "clock.h"
-#include "run.h"
+#include "base/clock.h"
+#include "client/run.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 #ifndef ILK__SIDE_H
 #define ILK__SIDE_H
 
-#include "client.h"
+#include "client/client.h"
 
 typedef struct ilk__side {
     ilk__conn *conn; /* NULL: there is none */

@@ -2,7 +2,7 @@
 /* command.c -- a command as arguments with lengths, then as bytes. */
 #include "command.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <assert.h>
 #include <string.h>

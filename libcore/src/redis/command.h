@@ -10,7 +10,7 @@
 #ifndef ILK__COMMAND_H
 #define ILK__COMMAND_H
 
-#include "buf.h"
+#include "base/buf.h"
 
 enum { ILK__COMMAND_WORDS = 24, ILK__COMMAND_NUMBERS = 12 };
 

@@ -6,8 +6,8 @@
  *                ^  |next address
  *                +--+             any of them -> FAILED
  */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "conn_inside.h"
 
 #include <errno.h>

@@ -12,8 +12,8 @@
 #define ILK__CONN_H
 
 #include "login.h"
+#include "net/url.h"
 #include "reply.h"
-#include "url.h"
 
 typedef struct ilk__conn ilk__conn;
 

@@ -3,11 +3,11 @@
 #ifndef ILK__CONN_INSIDE_H
 #define ILK__CONN_INSIDE_H
 
-#include "buf.h"
+#include "base/buf.h"
 #include "conn.h"
 #include "login.h"
-#include "resolve.h"
-#include "tls.h"
+#include "net/resolve.h"
+#include "net/tls.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -6,9 +6,9 @@
  * on fd, or until) or its failure. Addresses share the time that is left, so
  * that one which swallows our packets does not use it up.
  */
-#include "clock.h"
+#include "base/clock.h"
 #include "conn_inside.h"
-#include "dial.h"
+#include "net/dial.h"
 
 #include <netdb.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
  */
 #include "keys.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #ifndef ILK__KEYS_H
 #define ILK__KEYS_H
 
-#include "error.h"
+#include "base/error.h"
 
 typedef struct ilk__bytes {
     char *data; /* with a NUL behind it, for debuggers */

@@ -2,8 +2,8 @@
 /* lane.c -- calls over one connection that any number of threads share. */
 #include "lane_inside.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <unistd.h>
 

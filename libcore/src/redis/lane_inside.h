@@ -14,8 +14,8 @@
 #ifndef ILK__LANE_INSIDE_H
 #define ILK__LANE_INSIDE_H
 
+#include "base/park.h"
 #include "lane.h"
-#include "park.h"
 
 #include <pthread.h>
 

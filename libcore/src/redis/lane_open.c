@@ -2,9 +2,9 @@
 /* lane_open.c -- the life of a lane's connection: opened, broken, let go. */
 #include "lane_inside.h"
 
-#include "alloc.h"
-#include "clock.h"
-#include "token.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/token.h"
 
 #include <sys/socket.h>
 

@@ -2,7 +2,7 @@
 /* lane_wire.c -- a lane's commands out, replies in. */
 #include "lane_inside.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <poll.h>
 

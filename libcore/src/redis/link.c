@@ -2,8 +2,8 @@
 /* link.c -- a connection that the keeper's event loop drives. */
 #include "link.h"
 
-#include "clock.h"
-#include "token.h"
+#include "base/clock.h"
+#include "base/token.h"
 
 #include <string.h>
 #include <unistd.h>

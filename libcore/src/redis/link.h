@@ -11,9 +11,9 @@
 #ifndef ILK__LINK_H
 #define ILK__LINK_H
 
+#include "base/pollset.h"
 #include "command.h"
 #include "conn.h"
-#include "pollset.h"
 
 #include <poll.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* login.c -- what a new connection says first, as a machine without I/O. */
 #include "login.h"
+#include "base/log.h"
 #include "command.h"
-#include "log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

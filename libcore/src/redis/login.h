@@ -24,10 +24,9 @@
 #ifndef ILK__LOGIN_H
 #define ILK__LOGIN_H
 
-#include "buf.h"
-#include "clock.h"
+#include "base/buf.h"
+#include "net/url.h"
 #include "reply.h"
-#include "url.h"
 
 enum { ILK__LOGIN_ROUND = 4, ILK__LOGIN_NAME = 128 };
 

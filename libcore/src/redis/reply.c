@@ -12,7 +12,7 @@
  * lack of memory, so the reader's state remembers what we refused and why.
  */
 #include "reply.h"
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef ILK__REPLY_H
 #define ILK__REPLY_H
 
-#include "error.h"
+#include "base/error.h"
 
 enum {
     ILK__REPLY_DEPTH = 8,

@@ -2,9 +2,9 @@
 /* lease.c -- what a handle holds, and its renewal. */
 #include "lease.h"
 
-#include "alloc.h"
-#include "clock.h"
-#include "log.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -29,7 +29,7 @@
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
 
-#include "desk.h"
+#include "op/desk.h"
 
 enum {
     ILK__TOKEN_MAX = 128, /* bytes of a token that is adopted */

@@ -2,8 +2,8 @@
 /* line.c -- taking back entries and grants that nobody wants. */
 #include "line.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef ILK__LINE_H
 #define ILK__LINE_H
 
-#include "desk.h"
+#include "op/desk.h"
 
 enum {
     ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */

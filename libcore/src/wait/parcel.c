@@ -2,8 +2,8 @@
 /* parcel.c -- the signals that a waiter has been sent. */
 #include "parcel.h"
 
-#include "alloc.h"
-#include "log.h"
+#include "base/alloc.h"
+#include "base/log.h"
 #include "watch.h"
 
 #include <stdatomic.h>

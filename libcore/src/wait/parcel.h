@@ -20,7 +20,7 @@
 #ifndef ILK__PARCEL_H
 #define ILK__PARCEL_H
 
-#include "letter.h"
+#include "pubsub/letter.h"
 #include "wait.h"
 
 typedef struct ilk__parcel ilk__parcel;

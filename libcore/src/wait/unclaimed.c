@@ -2,11 +2,11 @@
 /* unclaimed.c -- which column passes on what its gone waiters got. */
 #include "unclaimed.h"
 
-#include "election.h"
-#include "lock.h"
-#include "queue.h"
-#include "semaphore.h"
-#include "signal_wait.h"
+#include "primitives/election/election.h"
+#include "primitives/lock/lock.h"
+#include "primitives/queue/queue.h"
+#include "primitives/semaphore/semaphore.h"
+#include "primitives/signal/signal_wait.h"
 
 /* By the kind of the waiter's entry. */
 static const struct {

@@ -6,8 +6,8 @@
 #ifndef ILK__UNCLAIMED_H
 #define ILK__UNCLAIMED_H
 
-#include "desk.h"
-#include "letter.h"
+#include "op/desk.h"
+#include "pubsub/letter.h"
 
 /* desk->unclaimed. The mutex is held; the letter lives for the call. */
 void ilk__unclaimed(ilk__desk *desk, const ilk__letter *letter);

@@ -2,7 +2,7 @@
 /* wait.c -- standing in line: the acquiring operation. */
 #include "wait.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "lease.h"
 #include "parcel.h"
 #include "watch.h"

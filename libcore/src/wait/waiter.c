@@ -2,8 +2,8 @@
 /* waiter.c -- one who waits: in line, out of line, news. */
 #include "wait.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "parcel.h"
 #include "watch.h"
 

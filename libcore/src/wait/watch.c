@@ -2,8 +2,8 @@
 /* watch.c -- one name that this client waits for: who waits, when to look. */
 #include "watch.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "lease.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* watch_ask.c -- a watch's question, refresh or claim, and its answer. */
 #include "watch.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "parcel.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier.c -- rounds of so many parties: what to ask, what is answered. */
 #include "barrier.h"
-#include "state_look.h"
+#include "handle/state_look.h"
 
 #include <stdio.h>
 #include <string.h>

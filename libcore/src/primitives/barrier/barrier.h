@@ -3,7 +3,7 @@
 #ifndef ILK__BARRIER_H
 #define ILK__BARRIER_H
 
-#include "state_wait.h"
+#include "handle/state_wait.h"
 
 #include <interlock/barrier.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* barrier_open.c -- a barrier's handle and its options. */
 #include "barrier.h"
-#include "lease.h"
-#include "opts.h"
+#include "base/opts.h"
+#include "wait/lease.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* election.c -- the candidate's verbs. */
 #include "election.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 static ilk_status no_election(ilk_error *err)
 {

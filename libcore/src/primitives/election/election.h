@@ -10,7 +10,7 @@
 #ifndef ILK__ELECTION_H
 #define ILK__ELECTION_H
 
-#include "hold.h"
+#include "handle/hold.h"
 
 #include <interlock/election_leader.h>
 

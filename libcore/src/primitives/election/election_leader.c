@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* election_leader.c -- who leads: asking for it, and what was found. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "election.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
  * So a message that is lost costs a refresh, and no change. An observer is a
  * hold that waits and never holds.
  */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "election.h"
 
 #include <inttypes.h>

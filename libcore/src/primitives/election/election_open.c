@@ -2,9 +2,9 @@
 /* election_open.c -- a candidate's handle: its scripts, options, identity. */
 #include "election.h"
 
-#include "alloc.h"
-#include "letter.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/opts.h"
+#include "pubsub/letter.h"
 
 #include <stdio.h>
 #include <string.h>

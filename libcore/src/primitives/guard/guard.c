@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* guard.c -- a value in Redis that refuses writes with an older fence. */
-#include "alloc.h"
-#include "client.h"
-#include "loop.h"
+#include "base/alloc.h"
+#include "client/client.h"
+#include "client/loop.h"
 
 #include <interlock/guard.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* latch.c -- a number counted down: what to ask, what the answer means. */
 #include "latch.h"
-#include "state_look.h"
+#include "handle/state_look.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* latch_open.c -- a latch's handle and its options. */
+#include "base/opts.h"
 #include "latch.h"
-#include "lease.h"
-#include "opts.h"
+#include "wait/lease.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* list.c -- finding names by the key that each kind has while in use. */
-#include "alloc.h"
-#include "client.h"
-#include "loop.h"
+#include "base/alloc.h"
+#include "client/client.h"
+#include "client/loop.h"
 
 #include <interlock/list.h>
 

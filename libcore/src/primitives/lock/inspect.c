@@ -2,7 +2,7 @@
 /* inspect.c -- looking at a name: who holds it and who waits. */
 #include "inspect.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

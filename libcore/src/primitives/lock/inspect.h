@@ -3,7 +3,7 @@
 #ifndef ILK__INSPECT_H
 #define ILK__INSPECT_H
 
-#include "info.h"
+#include "handle/info.h"
 #include "lock.h"
 
 /* Subject of inspecting operations. */

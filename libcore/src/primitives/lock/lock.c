@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.c -- the lock's verbs, and what an unclaimed grant means. */
 #include "lock.h"
-#include "letter.h"
+#include "pubsub/letter.h"
 
 static ilk_status no_lock(ilk_error *err)
 {

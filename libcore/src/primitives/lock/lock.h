@@ -6,7 +6,7 @@
 #ifndef ILK__LOCK_H
 #define ILK__LOCK_H
 
-#include "hold.h"
+#include "handle/hold.h"
 
 #include <interlock/lock.h>
 

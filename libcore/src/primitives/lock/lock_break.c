@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_break.c -- a lock taken away by an operator, in either layout. */
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/token.h"
 #include "inspect.h"
-#include "token.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_kinds.c -- which scripts the plain, reading and Redisson locks use. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "lock.h"
 
 #include <stdio.h>

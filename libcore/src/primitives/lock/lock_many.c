@@ -2,8 +2,8 @@
 /* lock_many.c -- one lock over many names: handles and verbs. */
 #include "lock_many.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

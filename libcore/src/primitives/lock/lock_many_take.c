@@ -7,9 +7,9 @@
  * one token; then one script sets the common lease and raises every record
  * to the greatest of the fences.
  */
-#include "clock.h"
+#include "base/clock.h"
+#include "client/run.h"
 #include "lock_many.h"
-#include "run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lock_open.c -- a lock's handle: its keys and its options. */
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/opts.h"
 #include "lock.h"
-#include "opts.h"
 
 #include <string.h>
 

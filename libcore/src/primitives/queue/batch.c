@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* batch.c -- messages that were taken together, out of a reply. */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "job.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* ending.c -- how deliveries ended: saying it, and hearing what came of it. */
 #include "ending.h"
 
-#include "alloc.h"
-#include "line.h"
+#include "base/alloc.h"
+#include "wait/line.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #ifndef ILK__ENDING_H
 #define ILK__ENDING_H
 
-#include "buf.h"
+#include "base/buf.h"
 #include "job.h"
-#include "verb.h"
+#include "op/verb.h"
 
 /* What becomes of it: the verbs of item.lua. */
 typedef enum ilk__ending_verb {

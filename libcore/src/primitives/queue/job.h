@@ -13,9 +13,9 @@
 #ifndef ILK__JOB_H
 #define ILK__JOB_H
 
-#include "client.h"
-#include "lease.h"
+#include "client/client.h"
 #include "shelf.h"
+#include "wait/lease.h"
 
 #include <interlock/job.h>
 #include <interlock/queue_look.h>

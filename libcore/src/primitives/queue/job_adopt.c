@@ -2,8 +2,8 @@
 /* job_adopt.c -- finishing a message that another handle has taken. */
 #include "job.h"
 
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "queue.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* job_end.c -- what becomes of messages that were reserved. */
-#include "clock.h"
+#include "base/clock.h"
+#include "client/loop.h"
 #include "ending.h"
-#include "hold.h"
-#include "loop.h"
+#include "handle/hold.h"
 
 static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
                         ilk_error *err)

@@ -2,8 +2,8 @@
 /* queue.c -- a queue's handle: its names, its options, its end. */
 #include "queue.h"
 
-#include "alloc.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/opts.h"
 
 #include <string.h>
 

@@ -14,10 +14,10 @@
 #ifndef ILK__QUEUE_H
 #define ILK__QUEUE_H
 
+#include "client/loop.h"
 #include "ending.h"
-#include "letter.h"
-#include "loop.h"
-#include "watch.h"
+#include "pubsub/letter.h"
+#include "wait/watch.h"
 
 #include <pthread.h>
 

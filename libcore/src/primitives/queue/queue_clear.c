@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_clear.c -- clearing up: throwing away, putting back the dead. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "queue.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_look.c -- what lies in a queue: counting, looking. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "queue.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_push.c -- putting messages into a queue, each of them once. */
-#include "alloc.h"
-#include "log.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/opts.h"
 #include "queue.h"
 
 #include <string.h>

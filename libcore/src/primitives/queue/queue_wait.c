@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_wait.c -- the verbs that take from a queue, each with its place. */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "queue.h"
 
 /* What a wait for messages that are taken for good counts as. */

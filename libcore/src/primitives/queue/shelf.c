@@ -2,7 +2,7 @@
 /* shelf.c -- the keys of a queue. */
 #include "shelf.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef ILK__SHELF_H
 #define ILK__SHELF_H
 
-#include "keys.h"
+#include "redis/keys.h"
 
 #include <stdatomic.h>
 

@@ -9,9 +9,9 @@
  *
  * A batch is answered together, when the next one is asked for.
  */
-#include "alloc.h"
-#include "clock.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/opts.h"
 #include "queue.h"
 
 #include <interlock/worker.h>

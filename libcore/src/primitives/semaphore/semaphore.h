@@ -6,8 +6,8 @@
 #ifndef ILK__SEMAPHORE_H
 #define ILK__SEMAPHORE_H
 
-#include "hold.h"
-#include "letter.h"
+#include "handle/hold.h"
+#include "pubsub/letter.h"
 
 #include <interlock/semaphore.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphore_inspect.c -- looking at a semaphore: who holds, who waits. */
-#include "alloc.h"
-#include "inspect.h"
+#include "base/alloc.h"
+#include "primitives/lock/inspect.h"
 #include "semaphore.h"
 
 #include <string.h>

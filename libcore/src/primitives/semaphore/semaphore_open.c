@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphore_open.c -- a semaphore's handle: its limit and its options. */
-#include "alloc.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/opts.h"
 #include "semaphore.h"
 
 #include <string.h>

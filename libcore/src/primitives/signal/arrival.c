@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* arrival.c -- what a wait for signals has brought. */
-#include "alloc.h"
+#include "base/alloc.h"
 #include "signal_wait.h"
 
 size_t ilk_arrival_count(const ilk_arrival *arrival)

@@ -2,7 +2,7 @@
 /* signal.c -- waiting with one signal or several, and listening. */
 #include "signal_wait.h"
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * Each has an id, under which a repeated question finds what the first copy
  * did: `sent` is a key of the giver's own, so it holds one signal at a time.
  */
-#include "alloc.h"
-#include "clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "signal_wait.h"
 
 #include <inttypes.h>

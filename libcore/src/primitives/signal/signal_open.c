@@ -2,8 +2,8 @@
 /* signal_open.c -- a signal's handle: its keys, its options, its verbs. */
 #include "signal_wait.h"
 
-#include "alloc.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/opts.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 #include "signal_wait.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 static void begin(ilk__signal_verb *self, ilk__verb_then *then)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* signal_wait.c -- a wait for signals of one or several names. */
 #include "signal_wait.h"
-#include "alloc.h"
-#include "clock.h"
-#include "watch.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "wait/watch.h"
 
 #include <stddef.h>
 #include <string.h>

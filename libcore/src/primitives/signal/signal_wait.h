@@ -12,11 +12,11 @@
 #ifndef ILK__SIGNAL_WAIT_H
 #define ILK__SIGNAL_WAIT_H
 
-#include "channel.h"
-#include "client.h"
-#include "loop.h"
-#include "parcel.h"
-#include "wait.h"
+#include "client/client.h"
+#include "client/loop.h"
+#include "pubsub/channel.h"
+#include "wait/parcel.h"
+#include "wait/wait.h"
 
 #include <interlock/signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sticky.c -- an event that stays set: what to ask, what the answer means. */
 #include "sticky.h"
-#include "alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

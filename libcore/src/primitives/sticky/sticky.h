@@ -3,7 +3,7 @@
 #ifndef ILK__STICKY_H
 #define ILK__STICKY_H
 
-#include "state_wait.h"
+#include "handle/state_wait.h"
 
 #include <interlock/sticky.h>
 

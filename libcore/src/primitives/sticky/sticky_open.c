@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sticky_open.c -- an event's handle and its options. */
-#include "alloc.h"
-#include "lease.h"
-#include "opts.h"
+#include "base/alloc.h"
+#include "base/opts.h"
 #include "sticky.h"
+#include "wait/lease.h"
 
 #include <string.h>
 
