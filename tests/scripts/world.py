@@ -17,7 +17,7 @@ READERS = b"ilk:readers"
 
 
 def side_key(kind, name):
-    """As libcore/src/keys.h lays them out, for the names of these tests."""
+    """As libcore/src/redis/keys.h lays them out, for the names of these tests."""
     if b"}" in name:
         return b"ilk:lock:" + kind + b"=" + name
     return b"ilk:lock:" + kind + b":{" + name + b"}"
