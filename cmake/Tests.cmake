@@ -4,18 +4,19 @@
 # They link the static library, which shows the hidden names. A test that
 # needs linker options of its own says so in a comment line
 #     /* link: -Wl,--wrap=send */
-# Other .c files of the directory are shared by all tests.
+# The folders are those of libcore/src. Other .c files are shared by the tests:
+# those in support/ by all, the rest by the tests of their folder.
 # ILK_TEST_LAUNCHER goes before each program: "valgrind;-q", "setarch;-R".
 set(ILK_TEST_LAUNCHER "" CACHE STRING "Command that runs the test programs")
 set(ilk_tests ${PROJECT_SOURCE_DIR}/tests/core)
-file(GLOB ilk_ut CONFIGURE_DEPENDS ${ilk_tests}/ut_*.c)
-file(GLOB ilk_ct CONFIGURE_DEPENDS ${ilk_tests}/ct_*.c)
-file(GLOB ilk_test_support CONFIGURE_DEPENDS ${ilk_tests}/*.c)
+file(GLOB_RECURSE ilk_ut CONFIGURE_DEPENDS ${ilk_tests}/ut_*.c)
+file(GLOB_RECURSE ilk_ct CONFIGURE_DEPENDS ${ilk_tests}/ct_*.c)
+file(GLOB_RECURSE ilk_test_support CONFIGURE_DEPENDS ${ilk_tests}/*.c)
 list(REMOVE_ITEM ilk_test_support
     ${ilk_ut} ${ilk_ct} ${ilk_tests}/headertest.c)
 
 add_library(ilk_test_base INTERFACE)
-target_include_directories(ilk_test_base INTERFACE ${ilk_tests}
+target_include_directories(ilk_test_base INTERFACE ${ilk_tests}/support
     ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
 target_link_libraries(ilk_test_base INTERFACE
     ilk_warnings ilk_platform ilk_hiredis interlock_static PkgConfig::CMOCKA)

@@ -24,7 +24,7 @@ PARTS = {
     "C file": "libcore/src/**/{noun}.c",
     "Python module": "python/interlock/{noun}.py",
     "Lua module": "lua/interlock/{noun}.lua",
-    "C test": "tests/core/[uc]t_{noun}*.c",
+    "C test": "tests/core/**/[uc]t_{noun}*.c",
     "Python test": "tests/python/test_{noun}*.py",
     "Lua test": "tests/lua/{noun}*_spec.lua",
 }

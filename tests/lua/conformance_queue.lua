@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The conformance table's statements about queues; what they are is said in
--- tests/core/conf_queue.h.
+-- tests/core/conformance/conf_queue.h.
 
 local assert = require "luassert" -- a module has not that of a spec
 

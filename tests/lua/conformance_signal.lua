@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The conformance table's statements about signals; what they are is said in
--- tests/core/conf_signal.h.
+-- tests/core/conformance/conf_signal.h.
 
 local assert = require "luassert" -- a module has not that of a spec
 local interlock = require "interlock"

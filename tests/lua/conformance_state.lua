@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The conformance table's statements about events, barriers and latches; what
--- they are is said in tests/core/conf_state.h.
+-- they are is said in tests/core/conformance/conf_state.h.
 
 local assert = require "luassert" -- a module has not that of a spec
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The conformance table's statements about queues: see tests/core/conf_queue.h."""
+"""The conformance table's statements about queues.
+
+They are described in tests/core/conformance/conf_queue.h.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@
  *     reply   stage LEAVE: ilk__wait_left(); else one of ilk__wait_held(),
  *             ilk__wait_got(), ilk__wait_queued(), ilk__wait_busy()
  *
- * Woken, it asks again, in line with the same entry. tests/core/gate_case.c
+ * Woken, it asks again, in line with the same entry. tests/core/support/gate_case.c
  * has the smallest such column.
  */
 #ifndef ILK__WAIT_H

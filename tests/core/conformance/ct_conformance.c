@@ -167,7 +167,7 @@ static const char *directory(char *buf, size_t size)
 
     if (dir != NULL)
         return dir;
-    snprintf(buf, size, "%.*s/../conformance",
+    snprintf(buf, size, "%.*s/../../conformance",
              slash == NULL ? 1 : (int)(slash - __FILE__),
              slash == NULL ? "." : __FILE__);
     return buf;
