@@ -37,7 +37,11 @@ def columns() -> list[str]:
 
 def faults() -> list[str]:
     found = []
-    scripts = sorted(path.stem for path in (ROOT / "libcore/scripts").glob("*.lua"))
+    scripts = sorted(
+        path.stem
+        for path in (ROOT / "libcore/scripts").glob("*/*.lua")
+        if path.parent.name != "include"
+    )
     sources = (ROOT / "libcore/src").rglob("*.c")
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     for noun in columns():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turn libcore/scripts/*.lua into one C table: expanded, stripped, hashed.
+"""Turn libcore/scripts/*/*.lua into one C table: expanded, stripped, hashed.
 
 A script says on line 1 what it is called and takes, and in --@reply lines
 what it answers:
@@ -140,12 +140,16 @@ def expand_include(name, wanted_by, include_dirs, stack, seen):
 def load(scripts_dir, include_dirs):
     """All scripts by name, and the codes."""
     codes = read_codes(include_dirs)
-    scripts = [
-        Script(path, include_dirs, codes) for path in sorted(scripts_dir.glob("*.lua"))
-    ]
-    if not scripts:
+    paths = {}
+    for path in sorted(scripts_dir.glob("*/*.lua")):
+        if path.parent.name == "include":
+            continue
+        if path.stem in paths:
+            raise ScriptError(f"{path}: {paths[path.stem]} has the same name")
+        paths[path.stem] = path
+    if not paths:
         raise ScriptError(f"{scripts_dir}: holds no scripts")
-    return scripts, codes
+    return [Script(paths[name], include_dirs, codes) for name in sorted(paths)], codes
 
 
 HEADER = """\
@@ -263,7 +267,7 @@ def main(argv=None):
         type=Path,
         default=SCRIPTS,
         metavar="DIR",
-        help="the scripts, beside their include/",
+        help="the folders of scripts, beside include/",
     )
     parser.add_argument(
         "--include-dir", type=Path, metavar="DIR", help="look here for an include first"

@@ -13,13 +13,15 @@ CODES = "local HELD = 1\nlocal LOST = 6\n"
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "include").mkdir()
-    (tmp_path / "include" / "reply.lua").write_text(CODES)
-    return tmp_path
+    scripts = tmp_path / "scripts"
+    (scripts / "include").mkdir(parents=True)
+    (scripts / "include" / "reply.lua").write_text(CODES)
+    return scripts
 
 
-def put(folder, text, name="demo"):
-    (folder / f"{name}.lua").write_text(text)
+def put(folder, text, name="demo", noun="noun"):
+    (folder / noun).mkdir(exist_ok=True)
+    (folder / noun / f"{name}.lua").write_text(text)
 
 
 def include(folder, name, text):
@@ -149,6 +151,14 @@ def test_codes_must_differ(folder, codes, complaint):
         load(folder)
 
 
+def test_two_scripts_of_one_name_are_refused(folder):
+    put(folder, HEAD, noun="one")
+    put(folder, HEAD, noun="two")
+
+    with pytest.raises(expand_scripts.ScriptError, match="has the same name"):
+        load(folder)
+
+
 def test_nothing_is_written_when_nothing_changed(folder):
     put(folder, HEAD + "return 1\n")
     arguments = ["--scripts", str(folder), "--out", str(folder / "out")]
@@ -201,9 +211,8 @@ def test_server_computes_the_same_sha1(world, shipped):
 
 
 def test_scripts_are_small(shipped):
-    for folder in (expand_scripts.SCRIPTS, expand_scripts.SCRIPTS / "include"):
-        for path in folder.glob("*.lua"):
-            assert len(path.read_text().splitlines()) <= 120, path
+    for path in expand_scripts.SCRIPTS.rglob("*.lua"):
+        assert len(path.read_text().splitlines()) <= 120, path
 
 
 def test_luacheck_finds_nothing(tmp_path):
