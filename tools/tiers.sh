@@ -182,7 +182,7 @@ run_pytest()
 
 tier_scripts()
 {
-    run_pytest tests/scripts
+    run_pytest tests/scripts tests/tools
 }
 
 tier_python()

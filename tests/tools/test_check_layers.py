@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""tools/check_layers.py: each rule is broken once, in a tree made for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = """
+# lowest first
+low      polls
+net      sockets hiredis
+nouns/*
+top
+"""
+TIDY = {
+    "low/clock.h": "int clock_now(void);\n",
+    "low/clock.c": '#include "clock.h"\nint clock_now(void) { return 1; }\n',
+    "low/clock_internal.h": "\n",
+    "net/dial.h": "int dial(void);\n",
+    "net/dial.c": '#include "dial.h"\n\n#include "low/clock.h"\n'
+    "#include <sys/socket.h>\n"
+    "int dial(void) { return socket(1, 1, 0) + clock_now(); }\n",
+    "nouns/lock/lock.h": "int lock(void);\n",
+    "nouns/lock/lock.c": '#include "lock.h"\n\n#include "net/dial.h"\n'
+    "int lock(void) { return dial(); }\n",
+    "nouns/queue/queue.h": "int queue(void);\n",
+    "top/top.c": '#include "nouns/lock/lock.h"\n'
+    "int top(void);\nint top(void) { return lock(); }\n",
+}
+
+
+class Tree:
+    def __init__(self, root):
+        self.src = root / "src"
+        self.objects = root / "objects"
+        self.put("LAYERS", LAYERS)
+        for path, text in TIDY.items():
+            self.put(path, text)
+
+    def put(self, path, text):
+        file = self.src / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def build(self):
+        for source in sorted(self.src.rglob("*.c")):
+            inside = source.relative_to(self.src)
+            out = self.objects / "src" / f"{inside}.o"
+            out.parent.mkdir(parents=True, exist_ok=True)
+            command = ["cc", "-w", f"-I{self.src}", "-c", source, "-o", out]
+            subprocess.run(command, check=True)
+
+    def judge(self, *objects):
+        command = [sys.executable, ROOT / "tools" / "check_layers.py"]
+        done = subprocess.run(
+            [*command, "--src", self.src, *objects], capture_output=True, text=True
+        )
+        assert done.returncode == (1 if done.stderr else 0), done.stderr
+        return done.stderr
+
+    def judge_objects(self):
+        self.build()
+        return self.judge(self.objects)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+def test_a_tidy_tree_has_no_faults(tree):
+    assert tree.judge_objects() == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "complaint"),
+    [
+        ("low/x.c", '#include "net/dial.h"', "low is not above net"),
+        (
+            "nouns/lock/x.c",
+            '#include "nouns/queue/queue.h"',
+            "nouns/lock is not above nouns/queue",
+        ),
+        ("net/x.h", '#include "top/x.h"', "there is no top/x.h"),
+        ("net/x.c", '#include "low/clock_internal.h"', "private to low"),
+        ("low/x.c", "#include <hiredis/read.h>", "low may not use hiredis"),
+        ("top/x.c", "#  include <openssl/ssl.h>", "top may not use openssl"),
+        ("low/x.c", '#include "low/clock.h"', "its bare name will do"),
+        ("net/x.c", '#include "clock.h"', "clock.h is not in net"),
+        ("attic/x.c", "", "LAYERS has no line for attic"),
+        ("x.c", "", "LAYERS has no line for ."),
+    ],
+)
+def test_an_include_against_the_order_is_a_fault(tree, path, line, complaint):
+    tree.put(path, f"{line}\n")
+
+    assert complaint in tree.judge()
+
+
+def test_a_folder_includes_its_own_private_header(tree):
+    tree.put("low/x.c", '#include "clock_internal.h"\n')
+
+    assert tree.judge() == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "call", "complaint"),
+    [
+        ("low/x.c", "dial", "uses dial, low is not above net"),
+        ("net/x.c", "lock", "uses lock, net is not above nouns/lock"),
+        ("top/x.c", "socket", "uses socket, top may not use sockets"),
+        ("nouns/lock/x.c", "getaddrinfo", "nouns/lock may not use sockets"),
+        ("net/x.c", "poll", "uses poll, net may not use polls"),
+        ("low/x.c", "redisReaderFeed", "low may not use hiredis"),
+        ("low/x.c", "SSL_read", "low may not use openssl"),
+    ],
+)
+def test_a_call_without_an_include_is_a_fault(tree, path, call, complaint):
+    tree.put(path, f"int {call}();\nint x(void) {{ return {call}(); }}\n")
+
+    assert tree.judge() == ""
+    assert complaint in tree.judge_objects()
+
+
+def test_an_object_whose_source_has_gone_is_not_judged(tree):
+    tree.put("low/x.c", "int dial();\nint x(void) { return dial(); }\n")
+    tree.build()
+    (tree.src / "low/x.c").unlink()
+
+    assert tree.judge(tree.objects) == ""
+
+
+def test_a_directory_without_objects_is_refused(tree):
+    assert "no objects" in tree.judge(tree.objects)

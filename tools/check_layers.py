@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Hold the order of the core's folders, as libcore/src/LAYERS gives it.
+
+    check_layers.py [--src DIR] [OBJECTS]
+
+Checks the #include lines of all files below DIR. With OBJECTS, the directory
+of the object files that were compiled from them, also checks the symbols that
+each folder uses: a call without an include is seen there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parents[1] / "libcore" / "src"
+INCLUDE = re.compile(r'^#\s*include\s+(["<])([^">]+)[">]', re.M)
+PRIVATE = re.compile(r"_(inside|internal)\.h$")
+# What a folder needs a word in LAYERS for: by symbol, by system header.
+CALLS = {
+    "sockets": "socket|connect|bind|listen|accept4?|getaddrinfo|send(to|msg)?"
+    "|recv(from|msg)?|shutdown|[gs]etsockopt",
+    "polls": "p?poll|p?select|epoll_p?wait|(nano|u)?sleep",
+    "hiredis": r"redis[A-Z]\w*|sds\w+",
+    "openssl": "(SSL|BIO|X509|ERR|OPENSSL)_.*",
+}
+HEADERS = {"hiredis": "hiredis/", "openssl": "openssl/"}
+
+
+class Layers:
+    """The lines of LAYERS: how high a folder is, what it may use besides."""
+
+    def __init__(self, src: Path):
+        text = re.sub(r"#.*", "", (src / "LAYERS").read_text(encoding="utf-8"))
+        lines = [line.split() for line in text.splitlines() if line.strip()]
+        self.names = [line[0] for line in lines]
+        self.words = {line[0]: set(line[1:]) for line in lines}
+
+    def line(self, folder: str) -> str | None:
+        either = (folder, folder.rpartition("/")[0] + "/*")
+        return next((name for name in either if name in self.names), None)
+
+    def may_use(self, folder: str, other: str) -> bool:
+        places = [self.names.index(self.line(name) or "") for name in (folder, other)]
+        return folder == other or places[0] > places[1]
+
+    def allows(self, folder: str, word: str) -> bool:
+        return word in self.words[self.line(folder) or ""]
+
+
+def include_faults(src: Path, layers: Layers) -> Iterator[str]:
+    for path in sorted(src.rglob("*.[ch]")):
+        folder = path.parent.relative_to(src).as_posix()
+        place = path.relative_to(src)
+        if not layers.line(folder):
+            yield f"{place}: LAYERS has no line for {folder}"
+            continue
+        for mark, name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            other = Path(name).parent.as_posix()
+            if mark == "<":
+                for word, prefix in HEADERS.items():
+                    if name.startswith(prefix) and not layers.allows(folder, word):
+                        yield f"{place}: includes <{name}>, {folder} may not use {word}"
+            elif other == ".":
+                if not (path.parent / name).is_file() and ".gen." not in name:
+                    yield f"{place}: {name} is not in {folder}"
+            elif not (src / name).is_file():
+                yield f"{place}: there is no {name}"
+            elif other == folder:
+                yield f"{place}: {name} is in the same folder, its bare name will do"
+            elif not layers.line(other) or not layers.may_use(folder, other):
+                yield f"{place}: includes {name}, {folder} is not above {other}"
+            elif PRIVATE.search(name):
+                yield f"{place}: includes {name}, which is private to {other}"
+
+
+def symbols(src: Path, objects: Path) -> Iterator[tuple[Path, str, str]]:
+    """(source, type, name) of every global symbol that an object mentions."""
+    pattern = f"**/{src.name}/**/*.o"
+    found = {
+        path: path.as_posix().rpartition(f"/{src.name}/")[2]
+        for path in sorted(objects.glob(pattern))
+    }
+    # A build directory keeps the objects of files that have gone.
+    kept = [path for path, name in found.items() if (src / name[:-2]).is_file()]
+    if not kept:
+        raise SystemExit(f"check_layers: no objects in {objects}")
+    command = ["nm", "-A", "-g", *map(str, kept)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        where, _, rest = line.partition(":")
+        *_, kind, name = rest.split()
+        yield Path(found[Path(where)][:-2]), kind, name.split("@")[0]
+
+
+def symbol_faults(src: Path, layers: Layers, objects: Path) -> Iterator[str]:
+    every = list(symbols(src, objects))
+    defined = [(path, name) for path, kind, name in every if kind in "BCDRT"]
+    home = {name: path.parent.as_posix() for path, name in defined}
+    for path, kind, name in every:
+        folder = path.parent.as_posix()
+        if kind != "U" or not layers.line(folder):
+            continue
+        if name in home and not layers.may_use(folder, home[name]):
+            yield f"{path}: uses {name}, {folder} is not above {home[name]}"
+        for word, calls in CALLS.items():
+            called = re.fullmatch(f"_*({calls})(_chk)?", name)
+            if called and not layers.allows(folder, word):
+                yield f"{path}: uses {name}, {folder} may not use {word}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--src", type=Path, default=SRC, help="the folders")
+    parser.add_argument("objects", nargs="?", type=Path, help="their object files")
+    args = parser.parse_args()
+    layers = Layers(args.src)
+    found = list(include_faults(args.src, layers))
+    if args.objects:
+        found += symbol_faults(args.src, layers, args.objects)
+    for fault in found:
+        print(f"check_layers: {fault}", file=sys.stderr)
+    print(f"check_layers: {len(layers.names)} layers, {len(found)} faults")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
