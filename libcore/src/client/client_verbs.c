@@ -4,6 +4,7 @@
 #include "base/opts.h"
 #include "client.h"
 #include "loop.h"
+#include "run.h"
 
 #include <string.h>
 

@@ -235,6 +235,7 @@ static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
         return NULL;
     op->verb = memcpy(op->room, verb, size);
     op->verb->client = client;
+    op->verb->reply_timeout_ms = client->opts.reply_timeout_ms;
     op->verb->op = &op->errand.op;
     op->verb->err = &op->error;
     op->client = ilk__client_ref(client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c -- the caller's thread runs one operation to its end. */
+/* run.c -- the caller's thread runs an operation or a verb to its end. */
 #include "run.h"
 
 #include "base/clock.h"
@@ -164,4 +164,32 @@ ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
     ilk__op_free(&op);
     ilk__parker_destroy(&parker);
     return st;
+}
+
+ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
+                         ilk__verb_begin *begin, ilk_error *err)
+{
+    ilk_error own = {0};
+    ilk__parker parker;
+    ilk__op op;
+    ilk_status st = ilk__parker_init(&parker, err);
+
+    if (st)
+        return st;
+    verb->client = client;
+    if (client) /* else begin() refuses */
+        verb->reply_timeout_ms = client->opts.reply_timeout_ms;
+    verb->op = &op;
+    verb->err = err ? err : &own;
+    begin(verb);
+    while (verb->then) {
+        ilk__verb_then *then = verb->then;
+
+        st = ilk__run(client, &op, verb->parker ? verb->parker : &parker);
+        ilk__op_free(&op);
+        verb->then = NULL;
+        then(verb, st);
+    }
+    ilk__parker_destroy(&parker);
+    return verb->status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hold_take.c -- from standing in line to a lease that is looked after. */
 #include "base/clock.h"
+#include "client/run.h"
 #include "hold.h"
 
 #include <stdio.h>

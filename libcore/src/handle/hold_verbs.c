@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hold_verbs.c -- what can be done with a thing that is held. */
 #include "base/clock.h"
+#include "client/run.h"
 #include "hold.h"
 
 #include <string.h>

@@ -2,6 +2,8 @@
 /* state_look.c -- how a latch or a barrier stands. */
 #include "state_look.h"
 
+#include "client/run.h"
+
 /* ---- by a handle -------------------------------------------------------- */
 
 static void counted(ilk__verb *verb, ilk_status status)

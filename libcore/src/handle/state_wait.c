@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "client/run.h"
 
 #include <stdarg.h>
 #include <stddef.h>

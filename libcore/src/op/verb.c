@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* verb.c -- operations one after the other, in the caller's thread. */
+/* verb.c -- operations one after the other: what is asked next, and the end. */
 #include "verb.h"
 
 #include "base/clock.h"
-#include "client/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ void ilk__verb_ask(ilk__verb *verb, const ilk__op_type *type, void *subject,
 
 int64_t ilk__verb_patience(const ilk__verb *verb)
 {
-    return ilk__deadline(verb->client->opts.reply_timeout_ms);
+    return ilk__deadline(verb->reply_timeout_ms);
 }
 
 void ilk__verb_hush(ilk__verb *verb)
@@ -54,30 +53,4 @@ void ilk__verb_fail(ilk__verb *verb, ilk_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     ilk__verb_end(verb, ilk__fail(verb->err, status, "%s", text));
-}
-
-ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
-                         ilk__verb_begin *begin, ilk_error *err)
-{
-    ilk_error own = {0};
-    ilk__parker parker;
-    ilk__op op;
-    ilk_status st = ilk__parker_init(&parker, err);
-
-    if (st)
-        return st;
-    verb->client = client;
-    verb->op = &op;
-    verb->err = err ? err : &own;
-    begin(verb);
-    while (verb->then) {
-        ilk__verb_then *then = verb->then;
-
-        st = ilk__run(client, &op, verb->parker ? verb->parker : &parker);
-        ilk__op_free(&op);
-        verb->then = NULL;
-        then(verb, st);
-    }
-    ilk__parker_destroy(&parker);
-    return verb->status;
 }

@@ -7,8 +7,8 @@
  * begin() checks the arguments and enters the handle; it and every then()
  * either ask once more, by ilk__verb_ask() or ilk__verb_wait(), or end the
  * verb, after they have left the handle. The same verb runs in its caller's
- * thread until it is over (ilk__verb_run()), or is started and driven by the
- * application's event loop (loop.h, ilk__verb_start()).
+ * thread until it is over (run.h, ilk__verb_run()), or is started and driven
+ * by the application's event loop (loop.h, ilk__verb_start()).
  *
  * A column writes
  *
@@ -45,10 +45,11 @@ struct ilk__verb {
 
     /* while it runs */
     ilk_client *client;
-    ilk__op *op;          /* the one under way */
-    ilk__parker *parker;  /* where its news arrive; NULL: none do */
-    ilk__verb_then *then; /* when it ends; NULL: the verb is over */
-    ilk_error *err;       /* never NULL */
+    int64_t reply_timeout_ms; /* the client's */
+    ilk__op *op;              /* the one under way */
+    ilk__parker *parker;      /* where its news arrive; NULL: none do */
+    ilk__verb_then *then;     /* when it ends; NULL: the verb is over */
+    ilk_error *err;           /* never NULL */
 
     /* when it is over */
     ilk_status status;
@@ -71,9 +72,5 @@ void ilk__verb_answer(ilk__verb *verb, void *object,
 void ilk__verb_end(ilk__verb *verb, ilk_status status);
 void ilk__verb_fail(ilk__verb *verb, ilk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* To its end, in this thread; its status. The client is entered by begin(). */
-ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
-                         ilk__verb_begin *begin, ilk_error *err);
 
 #endif

@@ -2,6 +2,8 @@
 /* listener_case.c -- listening as a thread does that has nothing else to do. */
 #include "listener_case.h"
 
+#include "client/run.h"
+
 typedef struct listening {
     ilk__verb verb;
     ilk__listener *listener;

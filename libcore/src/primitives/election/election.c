@@ -3,6 +3,7 @@
 #include "election.h"
 
 #include "base/alloc.h"
+#include "client/run.h"
 
 static ilk_status no_election(ilk_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* election_leader.c -- who leads: asking for it, and what was found. */
 #include "base/alloc.h"
+#include "client/run.h"
 #include "election.h"
 
 #include <string.h>

@@ -12,6 +12,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "client/run.h"
 #include "election.h"
 
 #include <inttypes.h>

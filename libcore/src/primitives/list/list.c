@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "client/client.h"
 #include "client/loop.h"
+#include "client/run.h"
 
 #include <interlock/list.h>
 

@@ -3,6 +3,7 @@
 #include "inspect.h"
 
 #include "base/alloc.h"
+#include "client/run.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* lock_break.c -- a lock taken away by an operator, in either layout. */
 #include "base/alloc.h"
 #include "base/token.h"
+#include "client/run.h"
 #include "inspect.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 /* job_end.c -- what becomes of messages that were reserved. */
 #include "base/clock.h"
 #include "client/loop.h"
+#include "client/run.h"
 #include "ending.h"
 #include "handle/hold.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/opts.h"
+#include "client/run.h"
 
 #include <string.h>
 

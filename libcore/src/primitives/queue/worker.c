@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/opts.h"
+#include "client/run.h"
 #include "queue.h"
 
 #include <interlock/worker.h>

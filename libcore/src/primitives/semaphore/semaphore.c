@@ -2,6 +2,8 @@
 /* semaphore.c -- the semaphore's verbs, its limit, and an unclaimed grant. */
 #include "semaphore.h"
 
+#include "client/run.h"
+
 #include <stddef.h>
 
 static ilk_status no_semaphore(ilk_error *err)

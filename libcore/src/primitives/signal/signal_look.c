@@ -2,6 +2,8 @@
 /* signal_look.c -- how many wait for a signal. */
 #include "signal_wait.h"
 
+#include "client/run.h"
+
 typedef struct looking {
     ilk__verb verb;
     const void *name; /* the caller's, until it has begun */
