@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "loop.h"
+#include "pubsub/channel.h"
 #include "run.h"
 #include "wait/unclaimed.h"
 
@@ -217,8 +218,10 @@ static void destroy(ilk_client *client)
     if (client->keeper)
         ilk__keeper_free(client->keeper);
     ilk__lane_free(client->lane);
-    if (client->desk)
+    if (client->desk) {
+        ilk__channels_free(client->desk);
         ilk__desk_close(client->desk);
+    }
     ilk__free(client->desk);
     ilk__embedded_detach(client->embedded);
     ilk__free(client->embedded_dir);

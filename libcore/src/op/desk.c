@@ -3,7 +3,6 @@
 #include "desk.h"
 
 #include "base/clock.h"
-#include "pubsub/channel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +54,6 @@ void ilk__desk_close(ilk__desk *desk)
     ilk__table_free(&desk->waiters);
     ilk__table_free(&desk->watches);
     ilk__table_free(&desk->lists);
-    ilk__channels_free(desk);
     ilk__buf_free(&desk->scratch);
     ilk__recent_free(&desk->recent);
     ilk__events_destroy(&desk->events);

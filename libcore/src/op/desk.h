@@ -67,7 +67,8 @@ struct ilk__desk {
 };
 
 ilk_status ilk__desk_open(ilk__desk *desk, const char *label, ilk_error *err);
-void ilk__desk_close(ilk__desk *desk); /* nobody else may be at it */
+/* Nobody else may be at it, and its channels are freed (channel.h). */
+void ilk__desk_close(ilk__desk *desk);
 
 void ilk__desk_lock(ilk__desk *desk);
 void ilk__desk_unlock(ilk__desk *desk);

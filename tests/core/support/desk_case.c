@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "pubsub/channel.h"
 #include "wait/unclaimed.h"
 
 #include <inttypes.h>
@@ -43,6 +44,7 @@ int desk_case_teardown(void **state)
     assert_int_equal(desk.watches.count, 0);
     assert_int_equal(desk.stats.waiting, 0);
     assert_int_equal(desk.stats.held, 0);
+    ilk__channels_free(&desk);
     ilk__desk_close(&desk);
     ilk__ear_close(&inbox_ear);
     ilk__ear_close(&replica_ear);
