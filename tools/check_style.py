@@ -8,10 +8,11 @@ library does without, and marks of unfinished work.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from list_files import list_files
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE_LINES = 400
@@ -36,12 +37,6 @@ WITHOUT = {
     "gets": "no length",
 }
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
-
-
-def tracked() -> list[Path]:
-    command = ["git", "ls-files", "-co", "--exclude-standard"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / line for line in done.stdout.splitlines() if (ROOT / line).is_file()]
 
 
 def without_comments(text: str) -> str:
@@ -115,7 +110,7 @@ def faults(path: Path) -> Iterator[tuple[int, str]]:
 
 def main() -> int:
     count = 0
-    files = tracked()
+    files = [ROOT / path for path in list_files()]
     for path in files:
         for number, fault in faults(path):
             count += 1

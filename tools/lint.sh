@@ -4,21 +4,18 @@
 
 c_files()
 {
-    git ls-files -co --exclude-standard 'libcore/*.[ch]' 'cli/*.[ch]' \
-        'tests/*.[ch]' 'bench/*.[ch]' 'examples/*.[ch]' | while read -r f; do
-        [ -f "$f" ] && echo "$f"
-    done
+    python3 tools/list_files.py 'libcore/*.[ch]' 'cli/*.[ch]' 'tests/*.[ch]' \
+        'bench/*.[ch]' 'examples/*.[ch]'
 }
 
 shell_files()
 {
     echo dev .ci/run
-    git ls-files -co --exclude-standard 'tools/*' 'tests/*' |
-        while read -r f; do
-            if [ -f "$f" ] && head -n 1 "$f" | grep -q '^#!/bin/\(ba\)*sh'; then
-                echo "$f"
-            fi
-        done
+    python3 tools/list_files.py 'tools/*' 'tests/*' | while read -r f; do
+        if head -n 1 "$f" | grep -q '^#!/bin/\(ba\)*sh'; then
+            echo "$f"
+        fi
+    done
 }
 
 # judge NAME COMMAND...: one linter; all run, whatever one says.
@@ -44,7 +41,7 @@ lint_format()
 # Asserts are in force, for they tell the analyser what cannot be.
 lint_tidy()
 {
-    git ls-files -co --exclude-standard 'libcore/src/*.c' 'cli/*.c' |
+    python3 tools/list_files.py 'libcore/src/*.c' 'cli/*.c' |
         xargs -P "$jobs" -n 4 clang-tidy -p build/release --quiet \
             --extra-arg=-UNDEBUG --warnings-as-errors='*' \
             2>"$logs/clang-tidy.log"
