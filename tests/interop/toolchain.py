@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -42,6 +43,8 @@ def command(language: str) -> tuple[str, ...]:
 def _find(language: str) -> tuple[tuple[str, ...], str, bool]:
     """The command, or why there is none, and whether the tools are there."""
     missing = [tool for tool in TOOLS[language] if not shutil.which(tool)]
+    if language == "go" and not missing and _go() < (1, 22):
+        missing = ["go >= 1.22"]
     if missing:
         return (), f"{language} needs {', '.join(missing)}", False
     source = PEERS / language
@@ -59,6 +62,12 @@ def _find(language: str) -> tuple[tuple[str, ...], str, bool]:
             output = str(getattr(error, "stderr", None) or error).strip()
             return (), f"{language} peer cannot be set up: {output[-2000:]}", True
     return _command(language, place), "", True
+
+
+def _go() -> tuple[int, ...]:
+    """Go's version; Debian 12 has one that is too old for go.mod."""
+    said = subprocess.check_output(["go", "env", "GOVERSION"], text=True)
+    return tuple(int(number) for number in re.findall(r"[0-9]+", said))
 
 
 def _set_up(language: str, source: Path, place: Path) -> None:
