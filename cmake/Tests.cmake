@@ -27,6 +27,12 @@ if(ilk_test_support)
     set(ilk_support ilk_test_support)
 endif()
 
+# These begin first: no run ends before the longest of its programs.
+set(ilk_longest ct_alloc ct_barrier_parties ct_election_processes
+    ct_lock_server ct_lock_signals ct_loop_alloc ct_semaphore_alloc
+    ct_semaphore_processes ct_signal ct_signal_alloc ct_signal_lost
+    ct_signal_many)
+
 function(ilk_add_test source label timeout)
     cmake_path(GET source STEM name)
     add_executable(${name} ${source})
@@ -43,6 +49,9 @@ function(ilk_add_test source label timeout)
         COMMAND ${ILK_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
     set_tests_properties(${name} PROPERTIES
         LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+    if(name IN_LIST ilk_longest)
+        set_tests_properties(${name} PROPERTIES COST 100)
+    endif()
 endfunction()
 
 add_custom_target(unit_tests) # all with the label ut
