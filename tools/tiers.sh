@@ -1,39 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154
-# The tiers of ./dev test: one function each. Sourced by dev.
+# The tiers of ./dev test: one function each; tools/run.sh runs them. Sourced
+# by dev.
 #
-# A tier runs in a subshell with its output in its log, says its runner's
-# closing line with `closing`, and returns whether it passed; a `skip` names
-# the reason.
-
-# These use all processors, so each runs alone.
-tier_names_alone()
-{
-    echo "lint build core asan tsan valgrind clang"
-}
-
-# These wait more than they work: two run at a time, the longest first.
-tier_names_paired()
-{
-    echo "python interop second model lua docs scripts cli"
-}
-
-tier_names()
-{
-    echo "$(tier_names_alone) $(tier_names_paired)"
-}
-
-# named IN NAME...: those of this list that are named.
-named()
-{
-    list=$1
-    shift
-    for name in $list; do
-        case " $* " in
-        *" $name "*) printf '%s\n' "$name" ;;
-        esac
-    done
-}
+# A tier runs in a process of its own with its output in its log, says its
+# runner's closing line with `closing`, and returns whether it passed; a `skip`
+# names the reason.
 
 closing()
 {
@@ -48,7 +20,7 @@ skip()
 }
 
 # run PATTERN COMMAND...: run, and take the last output line with PATTERN as
-# the closing line.
+# the closing line, after what $called says of the run.
 run()
 {
     pattern=$1
@@ -59,7 +31,7 @@ run()
     status=$?
     cat "$out"
     line=$(grep -E "$pattern" "$out" | tail -n 1)
-    closing "${line:-no closing line, exit status $status}"
+    closing "${called:-}${line:-no closing line, exit status $status}"
     rm -f "$out"
     return $status
 }
@@ -93,7 +65,9 @@ test_environment()
 # --- C.
 
 # run_ctest TREE LABEL OPTION... Most programs sleep most of the time; those
-# that are watched less.
+# that are watched less. ILK_TEST_PATIENCE stretches the tests' bounds on
+# lateness, for programs run side by side here, and slower the more they are
+# watched.
 run_ctest()
 {
     tree=$1
@@ -120,37 +94,58 @@ tier_build()
     tr -s '\n ' ' ' <"$old/log" | grep -o 'hiredis 0.14.1 .* fetches one'
 }
 
-# ILK_TEST_PATIENCE stretches the tests' bounds on lateness: programs run side
-# by side here, and slower the more they are watched.
 tier_core()
 {
-    side_by_side=4
-    ILK_TEST_PATIENCE=3 run_ctest release 'ut|ct'
+    side_by_side=6
+    ILK_TEST_PATIENCE=6 run_ctest release 'ut|ct'
 }
 
 tier_asan()
 {
     build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
         -DILK_LUA=OFF -DILK_SANITIZE=address,undefined || return 1
+    side_by_side=4
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=6 \
+        UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=10 \
         run_ctest asan 'ut|ct'
 }
 
+# run_tsan TREE TARGETS OPTION...: build with TSan, run what the options choose.
 # Kernels that randomise more address bits than TSan expects need setarch.
-tier_tsan()
+run_tsan()
 {
+    tsan_tree=$1
+    targets=$2
+    shift 2
     launcher=
     if setarch -R true 2>/dev/null; then
         launcher='setarch;-R'
     fi
-    build_tree tsan all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
+    build_tree "$tsan_tree" "$targets" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
     # Tests fork on purpose, and a child may open a client of its own.
     options=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
-    # The simulation, and where each allocation fails in turn, have one thread.
-    TSAN_OPTIONS=$options ILK_TEST_PATIENCE=6 \
-        run_ctest tsan 'ut|ct' -E '^ct_.*alloc$|^ut_sim$'
+    side_by_side=4
+    TSAN_OPTIONS=$options ILK_TEST_PATIENCE=10 \
+        run_ctest "$tsan_tree" 'ut|ct' "$@"
+}
+
+# One program for each place where threads meet: the connections, the wake-up
+# descriptor, the queue of waiters, the keeper, the event loop, fork, and what
+# callers share.
+tier_threads()
+{
+    threads="ut_event ut_park ct_channel ct_guard_lost ct_lane ct_listen"
+    threads="$threads ct_lock_conditions ct_lock_fork ct_lock_many"
+    threads="$threads ct_lock_threads ct_loop ct_queue_wait ct_semaphore_line"
+    threads="$threads ct_signal_ends ct_sticky ct_worker"
+    run_tsan threads "$threads" -R "^($(printf %s "$threads" | tr ' ' '|'))\$"
+}
+
+# The simulation, and where each allocation fails in turn, have one thread.
+tier_tsan()
+{
+    run_tsan tsan all -E '^ct_.*alloc$|^ut_sim$'
 }
 
 # Strings of hiredis and threads' stacks are held by inner pointers only, which
@@ -169,15 +164,17 @@ tier_clang()
     build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_WERROR=ON \
         -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
         -DCMAKE_CXX_COMPILER=clang++ || return 1
-    ILK_TEST_PATIENCE=3 run_ctest clang ut
+    ILK_TEST_PATIENCE=6 run_ctest clang ut
 }
 
 # --- Everything above C.
 
+# run_pytest OPTION... PATH: with -n, over so many workers, each with a server
+# of its own.
 run_pytest()
 {
-    run '(passed|failed|error|no tests ran).* in ' \
-        "$venv/bin/python" -m pytest -q -rs --timeout=120 "$@"
+    ILK_TEST_PATIENCE=6 run '(passed|failed|error|no tests ran).* in ' \
+        "$venv/bin/python" -m pytest -q -rs --timeout=120 --dist worksteal "$@"
 }
 
 tier_scripts()
@@ -187,17 +184,17 @@ tier_scripts()
 
 tier_python()
 {
-    run_pytest tests/python
+    run_pytest -n "$slots" tests/python
 }
 
 tier_cli()
 {
-    run_pytest tests/cli
+    run_pytest -n "$slots" tests/cli
 }
 
 tier_docs()
 {
-    run_pytest tests/docs
+    run_pytest -n "$jobs" tests/docs
 }
 
 # run_busted LUA PATH...: busted by one Lua, on the module built for it.
@@ -213,14 +210,22 @@ run_busted()
 tier_lua()
 {
     failed=0
+    running=
     for lua in lua5.1 lua5.4 luajit; do
         if ! command -v "$lua" >/dev/null 2>&1; then
             closing "$lua is missing"
             failed=1
             continue
         fi
-        closing "$lua:"
-        run_busted "$lua" tests/lua || failed=1
+        (
+            called="$lua: "
+            tier_log=$tier_log.$lua
+            run_busted "$lua" tests/lua
+        ) &
+        running="$running $!"
+    done
+    for one in $running; do
+        wait "$one" || failed=1
     done
     return $failed
 }
@@ -263,120 +268,4 @@ tier_interop()
     while read -r reason; do
         skip "$reason"
     done <"$tier_result.peers"
-}
-
-# --- Running them.
-
-# one_tier NAME: run it with a log and a result file, tell how it ended.
-one_tier()
-{
-    tier_log=$logs/tier-$1.log
-    tier_result=$logs/tier-$1.result
-    : >"$tier_result"
-    rm -f "$tier_result.skip"
-    began=$(date +%s)
-    ("tier_$1") >"$tier_log" 2>&1 </dev/null
-    status=$?
-    end=ok
-    [ -e "$tier_result.skip" ] && end=skipped
-    [ $status -eq 0 ] || end=failed
-    say "$end" >"$logs/tier-$1.end"
-    # In one piece: others tell, too.
-    tell_tier "$1" "$(($(date +%s) - began))" >"$tier_log.told"
-    cat "$tier_log.told"
-    rm -f "$tier_log.told"
-    [ $end != failed ]
-}
-
-# tell_tier NAME SECONDS
-tell_tier()
-{
-    case $end in
-    ok) words=ok ;;
-    skipped) words="SKIPPED in part or whole" ;;
-    failed) words=FAILED ;;
-    esac
-    printf -- '-- %-9s %4s s  %s\n' "$1" "$2" "$words"
-    sed 's/^/     /' "$tier_result"
-    [ "$end" = failed ] || return 0
-    grep -nE 'error:|FAILED|\*\*\*|undefined reference|^E  ' "$tier_log" |
-        head -n 20
-    say "the end of $tier_log:"
-    tail -n 30 "$tier_log"
-}
-
-# soak MINUTES: all tiers that start servers, again and again, on both; the
-# queue's chaos with ten times as many messages, the loop's storm of a minute.
-soak()
-{
-    ILK_QUEUE_MESSAGES=100000
-    ILK_TEST_STORM=60
-    export ILK_QUEUE_MESSAGES ILK_TEST_STORM
-    until=$(($(date +%s) + $1 * 60))
-    round=0
-    while [ "$(date +%s)" -lt $until ]; do
-        round=$((round + 1))
-        say "round $round"
-        (run_tiers core asan tsan valgrind scripts python lua cli second \
-            interop) || return 1
-        server=$(second_server)
-        [ -n "$server" ] || continue
-        say "round $round, all on $server"
-        (
-            ILK_TEST_SERVER=$server
-            export ILK_TEST_SERVER
-            run_tiers core asan tsan scripts python lua cli
-        ) || return 1
-    done
-    say "== $round rounds passed"
-}
-
-# run_beside COUNT NAME...: so many of these tiers at a time.
-run_beside()
-{
-    count=$1
-    shift
-    [ $# -eq 0 ] && return
-    # shellcheck disable=SC2016  # xargs would stop when one is killed
-    printf '%s\n' "$@" |
-        xargs -n 1 -P "$count" sh -c '"$0" tier "$1" || :' "$root/dev"
-}
-
-run_tiers()
-{
-    mkdir -p "$logs"
-    [ $# -gt 0 ] || eval "set -- $(tier_names)"
-    for name in "$@"; do
-        case " $(tier_names) " in
-        *" $name "*) ;;
-        *) die "no tier '$name'; there are: $(tier_names)" ;;
-        esac
-    done
-    # All stand on the release tree, some on the package.
-    build_release all -DILK_TESTS=ON -DILK_LUA=ON
-    if [ -n "$(named "python cli docs second interop" "$@")" ]; then
-        python_package || return 1
-    fi
-    test_environment
-    started=$(date +%s)
-    rm -f "$logs"/tier-*.end
-    # shellcheck disable=SC2046  # names without spaces
-    {
-        run_beside 1 $(named "$(tier_names_alone)" "$@")
-        run_beside 2 $(named "$(tier_names_paired)" "$@")
-    }
-    passed=0
-    failures=
-    skips=
-    for name in "$@"; do
-        case $(cat "$logs/tier-$name.end" 2>/dev/null) in
-        ok) passed=$((passed + 1)) ;;
-        skipped) skips="$skips $name" ;;
-        failed) failures="$failures $name" ;;
-        *) failures="$failures $name (did not end)" ;;
-        esac
-    done
-    say "== $passed of $# tiers passed in $(($(date +%s) - started)) s," \
-        "failed:${failures:- none}, skipped:${skips:- none}"
-    [ -z "$failures" ]
 }
