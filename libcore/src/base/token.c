@@ -82,11 +82,3 @@ uint32_t ilk__jitter(uint32_t bound)
     x ^= x >> 31;
     return (uint32_t)(((x >> 32) * bound) >> 32);
 }
-
-int64_t ilk__pause_ms(int *step_ms, int first_ms, int most_ms)
-{
-    *step_ms = *step_ms ? *step_ms * 2 : first_ms;
-    if (*step_ms > most_ms)
-        *step_ms = most_ms;
-    return *step_ms / 2 + (int64_t)ilk__jitter((uint32_t)*step_ms / 2 + 1);
-}

@@ -16,11 +16,4 @@ ilk_status ilk__token(char *out, size_t digits, ilk_error *err);
 /* A number below bound for jitter; may be weak, never for identities. */
 uint32_t ilk__jitter(uint32_t bound);
 
-/*
- * The next pause before another try: *step_ms doubles from first_ms up to
- * most_ms, half of it is certain and half is chance, so that those who fail
- * together do not come back together. 0 in *step_ms begins anew.
- */
-int64_t ilk__pause_ms(int *step_ms, int first_ms, int most_ms);
-
 #endif

@@ -2,14 +2,12 @@
 /* op.c -- what all operations share: asking, asking again, giving up. */
 #include "op.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
-#include "base/token.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { BACKOFF_FIRST_MS = 4, BACKOFF_MOST_MS = 250 };
 
 void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
                   int64_t deadline, ilk_error *err)
@@ -144,7 +142,7 @@ static ilk__act ask_again_later(ilk__op *op, ilk_status status)
 
     if (op->now >= limit_of(op))
         return give_up(op, status);
-    pause = ilk__pause_ms(&op->backoff_ms, BACKOFF_FIRST_MS, BACKOFF_MOST_MS);
+    pause = ilk__request_pause_ms(&op->backoff_ms);
     op->resend = 1;
     return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
 }

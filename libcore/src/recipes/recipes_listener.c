@@ -11,6 +11,7 @@
 #include "recipes.h"
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "side.h"
 
@@ -20,7 +21,7 @@ ILK__RECIPE_TYPE(listen, ILK__SCRIPT_RECIPES_LISTEN, ilk__recipe_done);
 
 static const char mark[] = "ilk:recipes:one:";
 
-enum { PAUSE_MS = 50, GOODBYE_MS = 2000 };
+enum { GOODBYE_MS = 2000 };
 
 struct ilk_listener {
     ilk_client *client;
@@ -221,7 +222,7 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
                 contact_lost ? contact_lost : now + ILK__CONTACT_LOST_MS;
             if (now >= contact_lost)
                 return st;
-            until = ilk__sooner(deadline, now + PAUSE_MS);
+            until = ilk__sooner(deadline, now + ILK__LISTENER_PAUSE_MS);
         } else if (st != ILK_EAGAIN) {
             return st;
         } else {

@@ -6,6 +6,7 @@
  * on fd, or until) or its failure. Addresses share the time that is left, so
  * that one which swallows our packets does not use it up.
  */
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "conn_inside.h"
 #include "net/dial.h"
@@ -15,8 +16,7 @@
 #include <unistd.h>
 
 enum {
-    ADDRESS_MS = 3000, /* for each address when there is no deadline */
-    BUSY_MS = 5        /* between tries at a unix socket with a full queue */
+    ADDRESS_MS = 3000 /* for each address when there is no deadline */
 };
 
 void ilk__conn_hang_up(ilk__conn *conn)
@@ -83,7 +83,8 @@ static ilk_status try_address(ilk__conn *conn, ilk_error *err)
     else
         status = ilk__dial_finish(conn->fd, conn->where, err);
     if (status == ILK_EBUSY) {
-        conn->until = ilk__sooner(ilk__now_ms() + BUSY_MS, conn->deadline);
+        conn->until = ilk__sooner(ilk__now_ms() + ILK__SOCKET_BUSY_PAUSE_MS,
+                                  conn->deadline);
         return wait_for(conn, 0);
     }
     if (status == ILK_EAGAIN && conn->until < conn->deadline

@@ -3,12 +3,10 @@
 #include "lane_inside.h"
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
-#include "base/token.h"
 
 #include <sys/socket.h>
-
-enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 
 /* ---- the end of a connection -------------------------------------------- */
 
@@ -137,9 +135,7 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 
 static void not_connected(ilk__lane *lane)
 {
-    lane->retry_at =
-        ilk__now_ms()
-        + ilk__pause_ms(&lane->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
+    lane->retry_at = ilk__now_ms() + ilk__connect_pause_ms(&lane->retry_ms);
 }
 
 /* Called and returns with the mutex held. */

@@ -2,13 +2,11 @@
 /* link.c -- a connection that the keeper's event loop drives. */
 #include "link.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
-#include "base/token.h"
 
 #include <string.h>
 #include <unistd.h>
-
-enum { RETRY_FIRST_MS = 2, RETRY_MOST_MS = 500 };
 
 void ilk__link_init(ilk__link *link, const ilk__target *target)
 {
@@ -45,9 +43,7 @@ void ilk__link_abandon(ilk__link *link)
 static ilk__link_event lost(ilk__link *link)
 {
     drop(link);
-    link->retry_at =
-        ilk__now_ms()
-        + ilk__pause_ms(&link->retry_ms, RETRY_FIRST_MS, RETRY_MOST_MS);
+    link->retry_at = ilk__now_ms() + ilk__connect_pause_ms(&link->retry_ms);
     return ILK__LINK_LOST;
 }
 

@@ -2,13 +2,13 @@
 /* watch_ask.c -- a watch's question, refresh or claim, and its answer. */
 #include "watch.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "parcel.h"
 
 #include <stddef.h>
 
 enum {
-    RETRY_MS = 50,   /* a refresh that failed is repeated after this */
     PARKED_MS = 6000 /* so long a wait that a signal ended keeps its place */
 };
 
@@ -155,10 +155,10 @@ ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
 /* What failed is asked again soon, but not as fast as it can fail. */
 static void plan_retry(ilk__watch *watch, int64_t now)
 {
-    watch->claim_at = ilk__sooner(watch->claim_at, now + RETRY_MS);
+    watch->claim_at = ilk__sooner(watch->claim_at, now + ILK__REFRESH_PAUSE_MS);
     if (!watch->asked_count)
         return;
-    watch->refresh_at = now + RETRY_MS;
+    watch->refresh_at = now + ILK__REFRESH_PAUSE_MS;
     watch->asked_up_to = 0;
 }
 

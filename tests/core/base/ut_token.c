@@ -127,17 +127,6 @@ static void jitter_stays_below_its_bound_and_varies(void **state)
     assert_int_equal(ilk__jitter(1), 0);
 }
 
-static void a_pause_doubles_and_is_half_chance(void **state)
-{
-    int step_ms = 0;
-
-    (void)state;
-    for (int most = 4; most <= 64; most *= 2)
-        assert_in_range(ilk__pause_ms(&step_ms, 4, 50),
-                        most < 50 ? most / 2 : 25, most < 50 ? most : 50);
-    assert_int_equal(step_ms, 50);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,7 +135,6 @@ int main(void)
         cmocka_unit_test(long_tokens_are_filled_to_the_end),
         cmocka_unit_test_teardown(interrupted_and_short_reads_go_on, heal),
         cmocka_unit_test_teardown(no_randomness_is_refused, heal),
-        cmocka_unit_test(a_pause_doubles_and_is_half_chance),
         cmocka_unit_test(jitter_stays_below_its_bound_and_varies),
     };
 

@@ -10,6 +10,7 @@
  * A batch is answered together, when the next one is asked for.
  */
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/opts.h"
 #include "client/run.h"
@@ -17,9 +18,6 @@
 
 #include <interlock/worker.h>
 #include <string.h>
-
-static const int64_t backoff_default = 1000,
-                     backoff_max_default = INT64_C(600) * 1000;
 
 struct ilk_worker {
     ilk_queue *queue;
@@ -53,9 +51,9 @@ static ilk_status check_opts(ilk_worker_opts *out, const ilk_worker_opts *in,
     if (out->lease_ms == 0)
         out->lease_ms = ILK__LEASE_DEFAULT_MS;
     if (out->backoff_ms == 0)
-        out->backoff_ms = backoff_default;
+        out->backoff_ms = ILK__DELIVERY_PAUSE_FIRST_MS;
     if (out->backoff_max_ms == 0)
-        out->backoff_max_ms = backoff_max_default;
+        out->backoff_max_ms = ILK__DELIVERY_PAUSE_MOST_MS;
     if (out->batch == 0)
         out->batch = 1;
     if (out->batch < 1 || out->batch > ILK_QUEUE_BATCH_MAX)
@@ -153,19 +151,11 @@ static ilk_status answer(ilk_worker *worker, ilk__ending_verb verb,
     return st;
 }
 
-/* Twice as long each time, and of that a half to all: by chance, so that
- * what failed together does not come back together. */
 static int64_t pause_of(const ilk_worker *worker)
 {
-    int32_t attempts = worker->batch->jobs[worker->next - 1].attempts;
-    int64_t pause = worker->opts.backoff_ms, most = worker->opts.backoff_max_ms;
-
-    for (int32_t i = 1; i < attempts && pause < most; i++)
-        pause *= 2;
-    pause = pause < most ? pause : most;
-    return pause
-           - (int64_t)ilk__jitter(
-               (uint32_t)ilk__sooner(pause / 2 + 1, INT32_MAX));
+    return ilk__attempt_pause_ms(
+        worker->opts.backoff_ms, worker->opts.backoff_max_ms,
+        worker->batch->jobs[worker->next - 1].attempts);
 }
 
 ilk_status ilk_worker_done(ilk_worker *worker, ilk_error *err)
