@@ -2,9 +2,6 @@
 /* hold_ask.c -- what the verbs of a hold ask: release, claim, look. */
 #include "hold.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* ---- the releasing question --------------------------------------------- */
 
 void ilk__hold_ask_release(ilk__op *op)
@@ -190,14 +187,16 @@ static const ilk__op_type look = {.name = "check",
 void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
                         const ilk__hold *hold, ilk__verb_then *then)
 {
-    char as = hold->kind->waits_as;
-    int64_t permits = hold->waiter.permits ? hold->waiter.permits : 1;
+    const ilk__entry entry = {
+        .kind = hold->kind->waits_as,
+        .client = hold->client->desk->client_id,
+        .token = hold->lease.token,
+        .lease_ms = 1,
+        .permits = hold->waiter.permits ? hold->waiter.permits : 1,
+        .who = "-"};
 
     looking->at.line = &hold->line;
     looking->at.desk = hold->client->desk;
-    looking->entry_len = (size_t)snprintf(looking->entry, sizeof looking->entry,
-                                          "1 %c %s %c0 %s 1 %" PRId64 " -", as,
-                                          looking->at.desk->client_id, as,
-                                          looking->hold->lease.token, permits);
+    looking->entry_len = ilk__entry_write(looking->entry, &entry);
     ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
 }

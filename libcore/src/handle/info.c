@@ -3,34 +3,23 @@
 #include "info.h"
 
 #include "base/alloc.h"
+#include "wait/entry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- making ------------------------------------------------------------- */
 
-/* The n-th word of an entry, `1 kind client waiter token lease permits who`. */
-static char *entry_word(const ilk__reply *entry, int n)
+/* An entry that cannot be read is listed without token and label. */
+static int set_waiter(ilk__listed *one, const ilk__reply *reply)
 {
-    const char *at = entry->str, *end = at + entry->len, *space;
+    ilk__entry_text entry = {.token = "", .who = ""};
 
-    while (n-- > 0) {
-        space = memchr(at, ' ', (size_t)(end - at));
-        at = space ? space + 1 : end;
-    }
-    space = memchr(at, ' ', (size_t)(end - at));
-    return ilk__memdup(at, (size_t)((space ? space : end) - at));
-}
-
-static int set_waiter(ilk__listed *one, const ilk__reply *entry)
-{
-    char *permits = entry_word(entry, 6);
-
-    one->permits = permits ? strtoll(permits, NULL, 10) : 0;
-    ilk__free(permits);
-    one->token = entry_word(entry, 4);
-    one->label = entry_word(entry, 7);
-    return permits && one->token && one->label;
+    (void)ilk__entry_read(&entry, reply->str, reply->len);
+    one->permits = entry.permits;
+    one->token = ilk__memdup(entry.token, entry.token_len);
+    one->label = ilk__memdup(entry.who, entry.who_len);
+    return one->token && one->label;
 }
 
 int ilk__info_list(ilk_info *info, const ilk__reply *reply, size_t at)

@@ -3,6 +3,7 @@
 #ifndef ILK__LINE_H
 #define ILK__LINE_H
 
+#include "entry.h"
 #include "op/desk.h"
 
 enum {
@@ -11,8 +12,7 @@ enum {
     ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
     ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
     ILK__FOREIGN_POLL_MS = 100,
-    ILK__LIST_KEY = 2, /* which of a line's keys is the list of those in it */
-    ILK__ENTRY_MAX = 512
+    ILK__LIST_KEY = 2 /* which of a line's keys is the list of those in it */
 };
 
 typedef struct ilk__line ilk__line;

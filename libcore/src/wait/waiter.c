@@ -68,14 +68,16 @@ static ilk_status keep_entry(ilk__waiter *waiter, const char *entry, size_t len)
 static ilk_status compose_entry(ilk__waiter *waiter)
 {
     const ilk__desk *desk = waiter->desk;
-    char kind = waiter->line->kind, entry[ILK__ENTRY_MAX];
-    int len = snprintf(entry, sizeof entry,
-                       "1 %c %s %c%" PRId64 " %s %" PRId64 " %" PRId64 " %s",
-                       kind, desk->client_id, kind, waiter->id,
-                       ilk__waiter_token(waiter), waiter->lease_ms,
-                       waiter->permits ? waiter->permits : 1, desk->label);
+    const ilk__entry entry = {.kind = waiter->line->kind,
+                              .client = desk->client_id,
+                              .waiter = waiter->id,
+                              .token = ilk__waiter_token(waiter),
+                              .lease_ms = waiter->lease_ms,
+                              .permits = waiter->permits ? waiter->permits : 1,
+                              .who = desk->label};
+    char text[ILK__ENTRY_MAX];
 
-    return keep_entry(waiter, entry, (size_t)len);
+    return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "client/run.h"
 #include "election.h"
+#include "wait/entry.h"
 
 #include <string.h>
 
@@ -22,17 +23,13 @@ enum {
 
 /* ---- reading an answer -------------------------------------------------- */
 
-/* The label at the end of `1 e client waiter token lease permits label`. */
-static char *label_of(const ilk__reply *entry)
+/* '' for an entry that cannot be read. */
+static char *label_of(const ilk__reply *reply)
 {
-    const char *at = entry->str, *end = at + entry->len;
+    ilk__entry_text entry = {.who = ""};
 
-    for (int i = 0; i < 7; i++) {
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-
-        at = space ? space + 1 : end;
-    }
-    return ilk__memdup(at, (size_t)(end - at));
+    (void)ilk__entry_read(&entry, reply->str, reply->len);
+    return ilk__memdup(entry.who, entry.who_len);
 }
 
 static int read_candidates(ilk_leader *leader, const ilk__reply *reply)

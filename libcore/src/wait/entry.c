@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* entry.c -- the text of one waiter in a waiting list on the server. */
+#include "entry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry)
+{
+    int len =
+        snprintf(out, ILK__ENTRY_MAX,
+                 "1 %c %s %c%" PRId64 " %s %" PRId64 " %" PRId64 " %s",
+                 entry->kind, entry->client, entry->kind, entry->waiter,
+                 entry->token, entry->lease_ms, entry->permits, entry->who);
+
+    return len < ILK__ENTRY_MAX ? (size_t)len : ILK__ENTRY_MAX - 1;
+}
+
+/* The next word, and *at behind the space that ends it; NULL: there is none. */
+static const char *next_word(const char **at, const char *end, size_t *out_len)
+{
+    const char *word = *at;
+    const char *space = memchr(word, ' ', (size_t)(end - word));
+
+    if (space == NULL)
+        return NULL;
+    *out_len = (size_t)(space - word);
+    *at = space + 1;
+    return word;
+}
+
+/* Up to 18 digits, so that it cannot overflow. */
+static int read_number(const char *word, size_t len, int64_t *out)
+{
+    int64_t number = 0;
+
+    if (len == 0 || len > 18)
+        return 0;
+    for (size_t i = 0; i < len; i++) {
+        if (word[i] < '0' || word[i] > '9')
+            return 0;
+        number = number * 10 + (word[i] - '0');
+    }
+    *out = number;
+    return 1;
+}
+
+int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len)
+{
+    enum { VERSION, KIND, CLIENT, WAITER, TOKEN, LEASE, PERMITS, WORDS };
+    const char *words[WORDS], *at = text, *end = text + len;
+    size_t lens[WORDS];
+
+    for (int i = 0; i < WORDS; i++) {
+        words[i] = next_word(&at, end, &lens[i]);
+        if (words[i] == NULL)
+            return 0;
+    }
+    if (lens[VERSION] != 1 || words[VERSION][0] != '1' || lens[KIND] != 1)
+        return 0;
+    out->token = words[TOKEN];
+    out->token_len = lens[TOKEN];
+    out->who = at;
+    out->who_len = (size_t)(end - at);
+    return read_number(words[PERMITS], lens[PERMITS], &out->permits);
+}

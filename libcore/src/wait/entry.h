@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * entry.h -- the text of one waiter in a waiting list on the server.
+ *
+ *     1 <kind> <client> <kind><waiter> <token> <lease ms> <permits> <who>
+ *
+ * The first word is the version. `who` is the rest of the text and may hold
+ * spaces, the other words may not. Scripts read the same text in
+ * scripts/include/entry.lua.
+ */
+#ifndef ILK__ENTRY_H
+#define ILK__ENTRY_H
+
+#include "base/error.h"
+
+enum { ILK__ENTRY_MAX = 512 };
+
+typedef struct ilk__entry {
+    char kind; /* see scripts/README.md */
+    const char *client;
+    int64_t waiter; /* its number in the client */
+    const char *token;
+    int64_t lease_ms, permits;
+    const char *who;
+} ilk__entry;
+
+/* Write the text and a NUL; its length. A `who` that is too long is cut. */
+size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry);
+
+/* What others have written; parts of the text, which it borrows. */
+typedef struct ilk__entry_text {
+    const char *token, *who;
+    size_t token_len, who_len;
+    int64_t permits;
+} ilk__entry_text;
+
+/* 0 when the text is not an entry of this version. */
+int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len);
+
+#endif
