@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "client/inbox.h"
-#include "wait/unclaimed.h"
 #include "wait/watch.h"
 
 #include <math.h>
@@ -221,7 +220,6 @@ void node_open(node *n)
     memset(n, 0, sizeof *n);
     if (ilk__desk_open(&n->desk, "me", NULL))
         abort();
-    n->desk.unclaimed = ilk__unclaimed;
     ilk__errands_init(&n->errands, NULL, &n->desk.timers, -1);
     n->planned_at = INT64_MAX;
     n->offset = 100000 + dice(1000000);

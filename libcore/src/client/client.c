@@ -16,7 +16,6 @@
 #include "loop.h"
 #include "pubsub/channel.h"
 #include "run.h"
-#include "wait/unclaimed.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -192,7 +191,6 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         client->desk = NULL;
         return st;
     }
-    client->desk->unclaimed = ilk__unclaimed;
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->desk->client_id);
     client->target =

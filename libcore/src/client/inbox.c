@@ -136,7 +136,7 @@ static void on_grant(ilk__desk *desk, const ilk__letter *letter)
         return;
     }
     if (!waiter || strcmp(ilk__waiter_token(waiter), letter->token) != 0) {
-        desk->unclaimed(desk, letter);
+        ilk__wait_unclaimed(desk, letter);
         return;
     }
     if (!waiter->watch)
@@ -158,7 +158,7 @@ static void on_wake(ilk__desk *desk, const ilk__letter *letter)
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     } else if (!letter->second_hand) {
-        desk->unclaimed(desk, letter);
+        ilk__wait_unclaimed(desk, letter);
     }
 }
 
@@ -168,7 +168,7 @@ static void on_signal(ilk__desk *desk, const ilk__letter *letter)
     int taken = waiter && ilk__parcel_take(waiter, letter);
 
     if (!taken && !letter->second_hand)
-        desk->unclaimed(desk, letter);
+        ilk__wait_unclaimed(desk, letter);
 }
 
 /* A second copy; of what is meant for one waiter, the server's own copy is

@@ -95,6 +95,7 @@ static void set_line(ilk__hold *hold)
         .refresh = kind->refresh,
         .cancel = kind->cancel,
         .kind = kind->waits_as,
+        .unclaimed = kind->unclaimed,
         .barge = kind->barges,
         .foreign_poll_ms = ILK__FOREIGN_POLL_MS,
     };

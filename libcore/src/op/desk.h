@@ -19,6 +19,13 @@
 typedef struct ilk__desk ilk__desk;
 typedef struct ilk__letter ilk__letter;
 
+/*
+ * Passes on what a message brings when the waiter it is for waits no more, or
+ * has what it wanted. Called with the mutex held; the letter lives for the
+ * call.
+ */
+typedef void ilk__unclaimed(ilk__desk *desk, const ilk__letter *letter);
+
 /* A thread asleep in the blocking driver. */
 typedef struct ilk__sleeper {
     struct ilk__sleeper *next;
@@ -56,8 +63,7 @@ struct ilk__desk {
     int watch_channels;            /* watches with a channel */
     int channels_changed;          /* one of these came or went */
     _Atomic int32_t events_wanted; /* somebody polls for news */
-    /* It came for somebody who does not wait for it any more; mutex held. */
-    void (*unclaimed)(ilk__desk *desk, const ilk__letter *letter);
+    ilk__unclaimed *unclaimed[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
     /* an answer to what was told without its source has shown it */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];

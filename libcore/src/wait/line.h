@@ -35,7 +35,10 @@ struct ilk__line {
     const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
     const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
     const ilk__op_type *cancel;  /* with ilk__give_back_* */
-    char kind;          /* of our entries, by which the column is known */
+    char kind; /* of our entries, by which the column is known */
+    /* What is done with a message for a waiter of this kind that is gone;
+     * NULL: nothing needs to be. One function for each kind. */
+    ilk__unclaimed *unclaimed;
     int barge;          /* take it past those who wait */
     ilk__bytes channel; /* where others publish a release; may be empty */
     int64_t foreign_poll_ms;

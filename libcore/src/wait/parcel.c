@@ -266,6 +266,6 @@ void ilk__parcel_pass_on(ilk__waiter *waiter)
 
     for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
         if (p->letter->verb == ILK__LETTER_SIGNAL && !p->aside)
-            desk->unclaimed(desk, p->letter);
+            ilk__wait_unclaimed(desk, p->letter);
     ilk__parcel_drop(waiter);
 }

@@ -5,7 +5,7 @@
  *
  * A wait takes one signal, or one of every name (waiter->wants_all). What it
  * does not want, and was sent to it alone, is for somebody else: the caller
- * hands it to desk->unclaimed.
+ * hands it to ilk__wait_unclaimed().
  *
  * What was told to a whole list counts for those who stood in it then, that
  * is, whose ticket is not above the message's. A waiter whose own ticket is
@@ -45,7 +45,7 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len);
  * no more; of no name: in none, and nothing more comes.
  */
 void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *letter);
-/* Forget all; what was for this waiter alone goes to desk->unclaimed. */
+/* Forget all; what was for this waiter alone goes to ilk__wait_unclaimed(). */
 void ilk__parcel_pass_on(ilk__waiter *waiter);
 void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */
 void ilk__parcel_free(ilk__parcel *parcel); /* by any thread; NULL is fine */

@@ -176,4 +176,12 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way);
 ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 
+/*
+ * With the mutex held: nobody of ours has a use for this message, so the
+ * column of its waiter passes it on. A desk learns a column's function when
+ * the first of the column's waiters joins; no message can come before that,
+ * also not to the new desk of a reopened client.
+ */
+void ilk__wait_unclaimed(ilk__desk *desk, const ilk__letter *letter);
+
 #endif

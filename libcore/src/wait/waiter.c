@@ -80,9 +80,19 @@ static ilk_status compose_entry(ilk__waiter *waiter)
     return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
+/* The desk's place for this kind; NULL: no column has such a kind. */
+static ilk__unclaimed **place_for(ilk__desk *desk, char kind)
+{
+    if (kind < 'a' || kind > 'z')
+        return NULL;
+    return &desk->unclaimed[kind - 'a'];
+}
+
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 {
+    const ilk__line *line = waiter->line;
     ilk__desk *desk = waiter->desk;
+    ilk__unclaimed **place;
     ilk_status st;
 
     ilk__desk_lock(desk);
@@ -91,8 +101,10 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     waiter->asked = 0;
     waiter->told_last = 0;
     if (waiter->tickets)
-        memset(waiter->tickets, 0,
-               waiter->line->name_count * sizeof *waiter->tickets);
+        memset(waiter->tickets, 0, line->name_count * sizeof *waiter->tickets);
+    place = place_for(desk, line->kind);
+    if (place && line->unclaimed)
+        *place = line->unclaimed;
     st = ilk__watch_join(waiter);
     if (st == ILK_OK && compose_entry(waiter)) {
         ilk__watch_leave(waiter);
@@ -178,6 +190,14 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
 {
     waiter->news = news;
     ilk__unpark(&waiter->parker);
+}
+
+void ilk__wait_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__unclaimed **place = place_for(desk, letter->kind);
+
+    if (place && *place)
+        (*place)(desk, letter);
 }
 
 int64_t ilk__waiter_began(const ilk__waiter *waiter)

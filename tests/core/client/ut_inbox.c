@@ -300,6 +300,7 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     ilk__errand *errand;
 
     (void)state;
+    desk.unclaimed['r' - 'a'] = ilk__lock_reader.unclaimed;
     for (size_t i = 0; i < name_len; i++)
         text[begin + i] = name[i];
 
@@ -324,6 +325,7 @@ static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
                  ILK_NAME_MAX + 1, 0);
 
     (void)state;
+    desk.unclaimed['x' - 'a'] = ilk__lock_plain.unclaimed;
     assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
     assert_no_sense(text, (size_t)len);

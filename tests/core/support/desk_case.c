@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "pubsub/channel.h"
-#include "wait/unclaimed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +25,6 @@ int desk_case_setup(void **state)
     ilk__ear_init(&inbox_ear, 0, NULL);
     ilk__ear_init(&replica_ear, 1, NULL);
     inbox_hearing = &inbox_ear;
-    desk.unclaimed = ilk__unclaimed;
     desk.inbox = ILK__INBOX_READY;
     return 0;
 }
@@ -64,6 +62,7 @@ void taker_open(taker *t, const char *name, const ilk__hold_kind *kind)
                           .refresh = kind->refresh,
                           .cancel = kind->cancel,
                           .kind = kind->waits_as,
+                          .unclaimed = kind->unclaimed,
                           .barge = kind->barges,
                           .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
     assert_int_equal(ilk__waiter_init(&t->waiter, &desk, &t->line, NULL),

@@ -94,7 +94,8 @@ int gate_setup(void **state)
 {
     int failed = desk_case_setup(state);
 
-    desk.unclaimed = note;
+    desk.unclaimed['q' - 'a'] = note;
+    desk.unclaimed['s' - 'a'] = note;
     gate_unclaimed[0] = '\0';
     gate_open(&my_gate, GATES);
     return failed;
@@ -123,6 +124,7 @@ void gate_open(gate *g, size_t names)
                           .refresh = &refresh,
                           .cancel = &cancel,
                           .kind = 's',
+                          .unclaimed = note,
                           .names = g->names,
                           .name_count = names,
                           .asks_to_leave = 1,

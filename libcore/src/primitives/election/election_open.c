@@ -67,6 +67,7 @@ static const ilk__hold_kind candidate = {
     .cancel = &election_cancel,
     .release = &election_resign,
     .waits_as = 'e',
+    .unclaimed = ilk__election_unclaimed,
     .taken_event = ILK_EVENT_LEADERSHIP_WON,
     .stays = 1,
     .extend_keys = {0, 1, 4},

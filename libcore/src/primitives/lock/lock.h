@@ -43,7 +43,7 @@ ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 /* Redisson's layout: the channel of a name, for the line of its handle. */
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 
-/* desk->unclaimed: a grant that nobody waits for goes to the next. */
+/* line->unclaimed: a grant that nobody waits for goes to the next. */
 void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter);
 
 #endif

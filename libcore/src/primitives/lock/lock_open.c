@@ -86,7 +86,8 @@ static ilk_status open_hold(ilk_lock *lock, ilk_client *client,
     line->foreign_poll_ms = lock->opts.foreign_poll_ms;
     if (lock->opts.flags & ILK_LOCK_BARGE) {
         line->barge = 1;
-        line->kind = 'w';
+        line->kind = 'w'; /* is woken, never granted anything */
+        line->unclaimed = NULL;
     }
     if (kind == &ilk__lock_redisson)
         st = ilk__lock_set_channel(lock, err);

@@ -126,7 +126,8 @@ static ilk_status set_up(ilk_queue *queue, const void *const *names,
                               .key_count = count * ILK__SHELF_KEYS,
                               .refresh = &ilk__queue_refresh_op,
                               .cancel = &ilk__queue_cancel_op,
-                              .kind = 'q'};
+                              .kind = 'q',
+                              .unclaimed = ilk__queue_unclaimed};
     queue->era = queue->client->era;
     return st;
 }

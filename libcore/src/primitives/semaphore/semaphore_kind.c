@@ -94,6 +94,7 @@ const ilk__hold_kind ilk__semaphore_kind = {
     .cancel = &cancel,
     .release = &release,
     .waits_as = 'p',
+    .unclaimed = ilk__semaphore_unclaimed,
     .extend_keys = {0, 1},
     .extend_key_count = 2,
     .bind = set_permits,

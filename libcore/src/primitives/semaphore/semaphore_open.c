@@ -72,7 +72,8 @@ ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
     }
     if (semaphore->opts.flags & ILK_SEMAPHORE_BARGE) {
         semaphore->hold.line.barge = 1;
-        semaphore->hold.line.kind = 'w';
+        semaphore->hold.line.kind = 'w'; /* is woken, never granted */
+        semaphore->hold.line.unclaimed = NULL;
     }
     *out = semaphore;
     return ILK_OK;

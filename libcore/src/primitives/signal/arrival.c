@@ -71,7 +71,7 @@ static void pass_on(const ilk_arrival *arrival)
         const ilk__parcel *parcel = arrival->parcels[i];
 
         if (parcel && parcel->letter->verb == ILK__LETTER_SIGNAL)
-            desk->unclaimed(desk, parcel->letter);
+            ilk__wait_unclaimed(desk, parcel->letter);
     }
     ilk__desk_unlock(desk);
 }

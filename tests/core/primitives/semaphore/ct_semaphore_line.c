@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_semaphore_line.c -- waiting for permits: order, cost, ends of waits. */
+#include "fork_case.h"
 #include "semaphore_case.h"
+#include "started.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -295,6 +297,55 @@ static void an_unclaimed_grant_is_passed_on(void **state)
     ilk_client_free(other);
 }
 
+/* In the child of a fork: a grant for a ghost comes before that of s. */
+static void demand_passed_on(ilk_client *client, ilk_semaphore *s,
+                             ilk_semaphore *holder)
+{
+    int64_t until = fixture_now_ms() + 4000; /* less than a ghost's lease */
+    char entry[256];
+    ilk_op *op = NULL;
+
+    demand(ilk_client_reopen(client, NULL) == ILK_OK);
+    demand(ilk_semaphore_acquire(holder, 0, NULL) == ILK_OK);
+    demand(ilk_semaphore_acquire_start(&op, s, -1, 0, NULL) == ILK_OK);
+    while (
+        fixture_now_ms() < until
+        && *fixture_call(&fx, "ZCARD", "ilk:semaphore:wait:{kid}", (char *)NULL)
+               == '0')
+        (void)turn(client, 10);
+    snprintf(entry, sizeof entry, "1 p %s p999 ghost 10000 1 x",
+             ilk_client_id(client));
+    (void)fixture_call(&fx, "ZADD", "ilk:semaphore:wait:{kid}", "0", entry,
+                       (char *)NULL);
+    demand(ilk_semaphore_release(holder, NULL) == ILK_OK);
+    while (fixture_now_ms() < until && ilk_op_status(op, NULL) == ILK_EAGAIN)
+        (void)turn(client, 10);
+    demand(ilk_op_status(op, NULL) == ILK_OK);
+    ilk_op_free(op);
+}
+
+static void an_unclaimed_grant_is_passed_on_by_a_reopened_client(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_semaphore *holder = open_semaphore(client, "kid", 1);
+    ilk_semaphore *s = open_semaphore(client, "kid", 1);
+    pid_t pid;
+
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
+#endif
+    pid = fork_now();
+    if (pid == 0) {
+        demand_passed_on(client, s, holder);
+        _exit(0);
+    }
+    assert_ends_well(pid);
+    ilk_semaphore_free(holder);
+    ilk_semaphore_free(s);
+    ilk_client_free(client);
+}
+
 static void a_wait_outlives_a_server_that_forgets_all(void **state)
 {
     ilk_client *client = open_client(), *other = open_client();
@@ -338,6 +389,8 @@ int main(void)
         cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
                                server_flush),
         cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, server_flush),
+        cmocka_unit_test_setup(
+            an_unclaimed_grant_is_passed_on_by_a_reopened_client, server_flush),
         cmocka_unit_test_setup(a_wait_outlives_a_server_that_forgets_all,
                                server_flush),
     };
