@@ -7,6 +7,7 @@
 #define ILK__LOCK_H
 
 #include "handle/hold.h"
+#include "handle/inspect.h"
 
 #include <interlock/lock.h>
 
@@ -42,6 +43,10 @@ ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 
 /* Redisson's layout: the channel of a name, for the line of its handle. */
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
+
+/* Look at a lock's name, inside a verb. */
+void ilk__lock_inspect_ask(ilk__verb *verb, ilk__inspecting *inspecting,
+                           ilk__verb_then *then);
 
 /* line->unclaimed: a grant that nobody waits for goes to the next. */
 void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter);

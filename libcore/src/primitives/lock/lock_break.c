@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/token.h"
 #include "client/run.h"
-#include "inspect.h"
+#include "lock.h"
 
 #include <string.h>
 
@@ -80,7 +80,7 @@ static void look(breaking *self)
     if (!self->found.info)
         end(self, ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory"));
     else
-        ilk__inspect_ask(&self->verb, &self->found, found);
+        ilk__lock_inspect_ask(&self->verb, &self->found, found);
 }
 
 /* ---- in the plain one --------------------------------------------------- */

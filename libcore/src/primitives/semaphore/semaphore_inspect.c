@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* semaphore_inspect.c -- looking at a semaphore: who holds, who waits. */
 #include "base/alloc.h"
-#include "primitives/lock/inspect.h"
+#include "handle/inspect.h"
 #include "semaphore.h"
 
 #include <string.h>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.h -- looking at a name, as a verb or as a part of one. */
+/* inspect.h -- looking at a name: who holds the thing, who waits for it. */
 #ifndef ILK__INSPECT_H
 #define ILK__INSPECT_H
 
-#include "handle/info.h"
-#include "lock.h"
+#include "client/loop.h"
+#include "info.h"
+
+enum { ILK__INSPECT_KEYS = 5 }; /* no column asks with more */
 
 /* Subject of inspecting operations. */
 typedef struct ilk__inspecting {
-    ilk__bytes keys[ILK__LOCK_KEYS]; /* the caller's; no column has more */
-    ilk_info *info;                  /* found; to be freed, whatever came out */
+    ilk__bytes keys[ILK__INSPECT_KEYS]; /* the caller's */
+    ilk_info *info; /* found; to be freed, whatever came out */
 } ilk__inspecting;
 
 /* What a column looks at, and its question. */
@@ -26,9 +28,5 @@ ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
 ilk_status ilk__inspect_start(ilk_op **out, ilk_client *client,
                               const ilk__sight *sight, const void *name,
                               size_t name_len, ilk_error *err);
-
-/* For a lock's name, inside a verb. */
-void ilk__inspect_ask(ilk__verb *verb, ilk__inspecting *inspecting,
-                      ilk__verb_then *then);
 
 #endif
