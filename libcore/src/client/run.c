@@ -76,8 +76,10 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
 
     if (ticking)
         limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
-    if (client->closed || atomic_load(&desk->wakes) != seen->wakes)
-        limit = 0; /* missed while nobody could wake us */
+    /* What came before there was somebody to wake is not waited for. */
+    if (client->closed || atomic_load(&desk->wakes) != seen->wakes
+        || atomic_load(&desk->interrupts) != seen->interrupts)
+        limit = 0;
     st = ilk__park(parker, limit);
     if (client->closed)
         return ILK__CAUSE_CLOSED;

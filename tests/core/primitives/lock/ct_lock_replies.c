@@ -254,6 +254,29 @@ static void reply_that_comes_after_its_lease_is_no_hold(void **state)
     ilk_lock_free(lock);
 }
 
+/* It arrives before the wait begins, and nobody sleeps who could be woken. */
+static void an_interrupt_during_a_round_trip_ends_the_wait(void **state)
+{
+    ilk_client *other = open_client();
+    ilk_lock *holder = open_lock(other, "trip"),
+             *lock = open_lock(client, "trip");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
+    assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err)); /* inbox */
+    proxy_delay(&between, acquiring, 200);
+    start_taker(&t, lock, -1);
+    while (!proxy_struck(&between))
+        fixture_sleep_ms(1);
+    ilk_client_interrupt(client);
+    assert_took(ILK_EINTR, &t);
+    ilk_lock_free(lock);
+    ilk_lock_free(holder);
+    ilk_client_free(other);
+}
+
 /* ---- nonsense ----------------------------------------------------------- */
 
 #define DEEP "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
@@ -376,6 +399,7 @@ int main(void)
         TEST(commands_that_never_arrive_are_sent_again),
         TEST(grant_that_comes_too_late_is_taken_back),
         TEST(reply_that_comes_after_its_lease_is_no_hold),
+        TEST(an_interrupt_during_a_round_trip_ends_the_wait),
         TEST(nonsense_is_no_grant),
         TEST(grant_of_a_lease_that_cannot_be_is_no_hold),
         TEST(answer_too_many_ends_the_connection),
