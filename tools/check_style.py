@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The rules of CONTRIBUTING.md that a machine can hold.
 
-Lengths of files and functions, depth, the licence line, functions that the
-library does without, and marks of unfinished work.
+Lengths of functions, depth, the licence line, functions that the library does
+without, and marks of unfinished work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from list_files import list_files
 
 ROOT = Path(__file__).resolve().parents[1]
-FILE_LINES = 400
 PUBLIC_LINES = 60
 STATIC_LINES = 40
 DEPTH = 3
@@ -99,8 +98,6 @@ def faults(path: Path) -> Iterator[tuple[int, str]]:
     licensed = any("SPDX-License-Identifier: MIT" in line for line in lines[:2])
     if not licensed and not text.startswith("--@script"):
         yield 0, "no licence line at the top"
-    if len(lines) > FILE_LINES:
-        yield 0, f"{len(lines)} lines, at most {FILE_LINES}"
     for number, line in enumerate(lines):
         if UNFINISHED.search(line):
             yield number, "unfinished work"
