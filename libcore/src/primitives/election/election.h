@@ -56,7 +56,4 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
 /* What a verb found. */
 void ilk__leader_answer(ilk__verb *verb, ilk_leader *leader);
 
-/* line->unclaimed: a leadership that nobody waits for goes to the next. */
-void ilk__election_unclaimed(ilk__desk *desk, const ilk__letter *letter);
-
 #endif

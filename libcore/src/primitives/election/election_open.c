@@ -56,6 +56,27 @@ static const ilk__op_type election_refresh =
                           election_resign = ILK__HOLD_RELEASE(ELECTION_RESIGN),
                           election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
 
+/* A leadership that nobody waits for goes to the next. */
+static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__bytes keys[ILK__ELECTION_KEYS];
+    ilk__line line = {.keys = keys,
+                      .key_count = ILK__ELECTION_KEYS,
+                      .cancel = &election_cancel};
+    const char *name;
+    size_t len;
+
+    if (letter->verb != ILK__LETTER_GRANT
+        || !ilk__side_key_name(letter->name, letter->name_len, "election",
+                               &name, &len))
+        return;
+    if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
+                       len, NULL)
+        == ILK_OK)
+        ilk__give_back(desk, &line, "", 0, letter->token);
+    ilk__keys_free(keys, ILK__ELECTION_KEYS);
+}
+
 static const ilk__hold_kind candidate = {
     .lease = {.noun = "leadership",
               .lost_event = ILK_EVENT_LEADERSHIP_LOST,
@@ -67,7 +88,7 @@ static const ilk__hold_kind candidate = {
     .cancel = &election_cancel,
     .release = &election_resign,
     .waits_as = 'e',
-    .unclaimed = ilk__election_unclaimed,
+    .unclaimed = pass_on,
     .taken_event = ILK_EVENT_LEADERSHIP_WON,
     .stays = 1,
     .extend_keys = {0, 1, 4},
@@ -206,26 +227,4 @@ void ilk__election_name(const ilk_election *election, const char **out,
 
     ilk__side_key_name(key->data, key->len, ilk__election_key_kinds[0], out,
                        out_len);
-}
-
-/* ---- news --------------------------------------------------------------- */
-
-void ilk__election_unclaimed(ilk__desk *desk, const ilk__letter *letter)
-{
-    ilk__bytes keys[ILK__ELECTION_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__ELECTION_KEYS,
-                      .cancel = &election_cancel};
-    const char *name;
-    size_t len;
-
-    if (letter->verb != ILK__LETTER_GRANT
-        || !ilk__side_key_name(letter->name, letter->name_len, "election",
-                               &name, &len))
-        return;
-    if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
-                       len, NULL)
-        == ILK_OK)
-        ilk__give_back(desk, &line, "", 0, letter->token);
-    ilk__keys_free(keys, ILK__ELECTION_KEYS);
 }

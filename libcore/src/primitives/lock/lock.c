@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c -- the lock's verbs, and what an unclaimed grant means. */
+/* lock.c -- the lock's verbs. */
 #include "lock.h"
-#include "pubsub/letter.h"
 
 static ilk_status no_lock(ilk_error *err)
 {
@@ -122,21 +121,4 @@ const char *ilk_lock_token(const ilk_lock *lock)
 int64_t ilk_lock_id(const ilk_lock *lock)
 {
     return lock ? lock->hold.id : 0;
-}
-
-/* ---- news --------------------------------------------------------------- */
-
-void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter)
-{
-    const ilk__hold_kind *of =
-        letter->kind == 'r' ? &ilk__lock_reader : &ilk__lock_plain;
-    ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line = {
-        .keys = keys, .key_count = ILK__LOCK_KEYS, .cancel = of->cancel};
-
-    if (letter->verb != ILK__LETTER_GRANT
-        || ilk__lock_keys(keys, letter->name, letter->name_len, NULL))
-        return;
-    ilk__give_back(desk, &line, "", 0, letter->token);
-    ilk__lock_keys_free(keys);
 }

@@ -48,7 +48,4 @@ ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 void ilk__lock_inspect_ask(ilk__verb *verb, ilk__inspecting *inspecting,
                            ilk__verb_then *then);
 
-/* line->unclaimed: a grant that nobody waits for goes to the next. */
-void ilk__lock_unclaimed(ilk__desk *desk, const ilk__letter *letter);
-
 #endif

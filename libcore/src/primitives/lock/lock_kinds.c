@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_kinds.c -- which scripts the plain, reading and Redisson locks use. */
+/* lock_kinds.c -- the keys and scripts of plain, reading and Redisson locks. */
 #include "base/alloc.h"
 #include "lock.h"
+#include "pubsub/letter.h"
 
 #include <stdio.h>
 #include <string.h>
 
 const char *const ilk__lock_key_kinds[ILK__LOCK_KEYS] = {
     NULL, "lock:fence", "lock:wait", "lock:live", "lock:readers"};
+
+ilk_status ilk__lock_keys(ilk__bytes keys[ILK__LOCK_KEYS], const void *name,
+                          size_t len, ilk_error *err)
+{
+    ilk_status st = ilk__keys_make(keys, ilk__lock_key_kinds, ILK__LOCK_KEYS,
+                                   name, len, err);
+
+    if (st)
+        ilk__lock_keys_free(keys);
+    return st;
+}
+
+void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
+{
+    ilk__keys_free(keys, ILK__LOCK_KEYS);
+}
 
 /* ---- release: the same question for all, but for an argument ------------ */
 
@@ -107,6 +124,22 @@ static const ilk__op_type re_acquire = ILK__HOLD_ACQUIRE(REDISSON_ACQUIRE),
                                         .ask = ask_redisson_release,
                                         .reply = ilk__hold_released};
 
+/* A grant that nobody waits for goes to the next. */
+static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__bytes keys[ILK__LOCK_KEYS];
+    ilk__line line = {.keys = keys,
+                      .key_count = ILK__LOCK_KEYS,
+                      .cancel =
+                          letter->kind == 'r' ? &rwlock_cancel : &lock_cancel};
+
+    if (letter->verb != ILK__LETTER_GRANT
+        || ilk__lock_keys(keys, letter->name, letter->name_len, NULL))
+        return;
+    ilk__give_back(desk, &line, "", 0, letter->token);
+    ilk__lock_keys_free(keys);
+}
+
 #define LEASE(how)                                                             \
     {                                                                          \
         .noun = "lock", .lost_event = ILK_EVENT_LOCK_LOST, .extend = &(how)    \
@@ -121,7 +154,7 @@ const ilk__hold_kind ilk__lock_plain = {
     .cancel = &lock_cancel,
     .release = &lock_release,
     .waits_as = 'x',
-    .unclaimed = ilk__lock_unclaimed,
+    .unclaimed = pass_on,
     .extend_keys = {0, 1},
     .extend_key_count = 2,
 };
@@ -136,7 +169,7 @@ const ilk__hold_kind ilk__lock_reader = {
     .cancel = &rwlock_cancel,
     .release = &rwlock_release,
     .waits_as = 'r',
-    .unclaimed = ilk__lock_unclaimed,
+    .unclaimed = pass_on,
     .extend_keys = {0, 1, 4},
     .extend_key_count = 3,
 };

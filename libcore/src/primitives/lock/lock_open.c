@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_open.c -- a lock's handle: its keys and its options. */
+/* lock_open.c -- a lock's handle and its options. */
 #include "base/alloc.h"
 #include "base/opts.h"
 #include "lock.h"
 
 #include <string.h>
 
-/* ---- keys and options --------------------------------------------------- */
-
-ilk_status ilk__lock_keys(ilk__bytes keys[ILK__LOCK_KEYS], const void *name,
-                          size_t len, ilk_error *err)
-{
-    ilk_status st = ilk__keys_make(keys, ilk__lock_key_kinds, ILK__LOCK_KEYS,
-                                   name, len, err);
-
-    if (st)
-        ilk__lock_keys_free(keys);
-    return st;
-}
-
-void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
-{
-    ilk__keys_free(keys, ILK__LOCK_KEYS);
-}
+/* ---- options ------------------------------------------------------------ */
 
 void ilk_lock_opts_init(ilk_lock_opts *opts, size_t size)
 {

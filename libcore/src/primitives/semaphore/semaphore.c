@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore.c -- the semaphore's verbs, its limit, and an unclaimed grant. */
+/* semaphore.c -- the semaphore's verbs and its limit. */
 #include "semaphore.h"
 
 #include "client/run.h"
@@ -243,26 +243,4 @@ const char *ilk_semaphore_token(const ilk_semaphore *semaphore)
 int64_t ilk_semaphore_id(const ilk_semaphore *semaphore)
 {
     return semaphore ? semaphore->hold.id : 0;
-}
-
-/* ---- news --------------------------------------------------------------- */
-
-void ilk__semaphore_unclaimed(ilk__desk *desk, const ilk__letter *letter)
-{
-    ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__SEMAPHORE_KEYS,
-                      .cancel = ilk__semaphore_kind.cancel};
-    const char *name;
-    size_t len;
-
-    if (letter->verb != ILK__LETTER_GRANT
-        || !ilk__side_key_name(letter->name, letter->name_len,
-                               ilk__semaphore_key_kinds[0], &name, &len))
-        return;
-    if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
-                       name, len, NULL)
-        == ILK_OK)
-        ilk__give_back(desk, &line, "", 0, letter->token);
-    ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
 }

@@ -7,7 +7,6 @@
 #define ILK__SEMAPHORE_H
 
 #include "handle/hold.h"
-#include "pubsub/letter.h"
 
 #include <interlock/semaphore.h>
 
@@ -21,8 +20,5 @@ struct ilk_semaphore {
     ilk_semaphore_opts opts;
     int32_t limit;
 };
-
-/* A grant that nobody waits for goes to the next. Its name is the key. */
-void ilk__semaphore_unclaimed(ilk__desk *desk, const ilk__letter *letter);
 
 #endif

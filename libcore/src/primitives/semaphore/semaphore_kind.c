@@ -2,6 +2,8 @@
 /* semaphore_kind.c -- the semaphore's scripts and what their answers mean. */
 #include "semaphore.h"
 
+#include "pubsub/letter.h"
+
 const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS] = {
     "semaphore", "semaphore:fence", "semaphore:wait", "semaphore:live"};
 
@@ -83,6 +85,26 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
                           cancel = ILK__HOLD_CANCEL(SEMAPHORE_CANCEL),
                           extend = ILK__HOLD_EXTEND(SEMAPHORE_EXTEND);
 
+/* A grant that nobody waits for goes to the next. Its name is the key. */
+static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+{
+    ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};
+    ilk__line line = {
+        .keys = keys, .key_count = ILK__SEMAPHORE_KEYS, .cancel = &cancel};
+    const char *name;
+    size_t len;
+
+    if (letter->verb != ILK__LETTER_GRANT
+        || !ilk__side_key_name(letter->name, letter->name_len,
+                               ilk__semaphore_key_kinds[0], &name, &len))
+        return;
+    if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
+                       name, len, NULL)
+        == ILK_OK)
+        ilk__give_back(desk, &line, "", 0, letter->token);
+    ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
+}
+
 const ilk__hold_kind ilk__semaphore_kind = {
     .lease = {.noun = "semaphore",
               .lost_event = ILK_EVENT_SEMAPHORE_LOST,
@@ -94,7 +116,7 @@ const ilk__hold_kind ilk__semaphore_kind = {
     .cancel = &cancel,
     .release = &release,
     .waits_as = 'p',
-    .unclaimed = ilk__semaphore_unclaimed,
+    .unclaimed = pass_on,
     .extend_keys = {0, 1},
     .extend_key_count = 2,
     .bind = set_permits,
