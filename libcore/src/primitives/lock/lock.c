@@ -1,13 +1,139 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c -- the lock's verbs. */
+/* lock.c -- the lock's handle, its options, its verbs. */
 #include "lock.h"
+
+#include "base/alloc.h"
+#include "base/opts.h"
+
+#include <string.h>
+
+/* ---- options ------------------------------------------------------------ */
+
+void ilk_lock_opts_init(ilk_lock_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts)
+{
+    return (ilk__hold_opts){
+        .ttl_ms = opts->ttl_ms,
+        .max_hold_ms = opts->max_hold_ms,
+        .no_renew = (opts->flags & ILK_LOCK_NO_RENEW) != 0,
+        .reentrant = (opts->flags & ILK_LOCK_REENTRANT) != 0,
+    };
+}
+
+ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
+                                ilk_error *err)
+{
+    const uint32_t known =
+        ILK_LOCK_NO_RENEW | ILK_LOCK_BARGE | ILK_LOCK_REENTRANT;
+    ilk_status st = ilk__opts_copy(out, sizeof *out, in, "ilk_lock_opts", err);
+    ilk__hold_opts hold;
+
+    if (st)
+        return st;
+    if (out->foreign_poll_ms == 0)
+        out->foreign_poll_ms = ILK__FOREIGN_POLL_MS;
+    if (out->foreign_poll_ms < 0)
+        return ilk__fail(err, ILK_EINVAL,
+                         "foreign_poll_ms must not be negative, got %lld",
+                         (long long)out->foreign_poll_ms);
+    if (out->flags & ~known)
+        return ilk__fail(err, ILK_EINVAL, "unknown lock flags 0x%x",
+                         (unsigned)out->flags);
+    if (out->layout != ILK_LAYOUT_PLAIN && out->layout != ILK_LAYOUT_REDISSON)
+        return ilk__fail(err, ILK_EINVAL, "unknown layout %d",
+                         (int)out->layout);
+    hold = ilk__lock_hold_opts(out);
+    st = ilk__hold_check_opts(&hold, err);
+    out->ttl_ms = hold.ttl_ms;
+    return st;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static ilk_status open_hold(ilk_lock *lock, ilk_client *client,
+                            const ilk__hold_kind *kind, const void *name,
+                            size_t name_len, ilk_error *err)
+{
+    ilk__hold_opts opts = ilk__lock_hold_opts(&lock->opts);
+    ilk__line *line = &lock->hold.line;
+    ilk_status st =
+        ilk__hold_open(&lock->hold, client, kind, &opts, name, name_len, err);
+
+    if (st)
+        return st;
+    line->foreign_poll_ms = lock->opts.foreign_poll_ms;
+    if (lock->opts.flags & ILK_LOCK_BARGE) {
+        line->barge = 1;
+        line->kind = 'w'; /* is woken, never granted anything */
+        line->unclaimed = NULL;
+    }
+    if (kind == &ilk__lock_redisson)
+        st = ilk__lock_set_channel(lock, err);
+    if (st)
+        ilk__hold_close(&lock->hold);
+    return st;
+}
+
+ilk_status ilk__lock_new(ilk_lock **out, ilk_client *client,
+                         const ilk__hold_kind *kind, const void *name,
+                         size_t name_len, const ilk_lock_opts *opts,
+                         ilk_error *err)
+{
+    ilk_lock *lock;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st)
+        return st;
+    lock = ilk__calloc(1, sizeof *lock);
+    if (!lock)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    st = ilk__lock_check_opts(&lock->opts, opts, err);
+    if (st == ILK_OK && lock->opts.layout == ILK_LAYOUT_REDISSON
+        && kind == &ilk__lock_plain)
+        kind = &ilk__lock_redisson;
+    if (st == ILK_OK)
+        st = open_hold(lock, client, kind, name, name_len, err);
+    if (st)
+        ilk__free(lock);
+    else
+        *out = lock;
+    return st;
+}
+
+ilk_status ilk_lock_open(ilk_lock **out, ilk_client *client, const void *name,
+                         size_t name_len, const ilk_lock_opts *opts,
+                         ilk_error *err)
+{
+    return ilk__lock_new(out, client, &ilk__lock_plain, name, name_len, opts,
+                         err);
+}
+
+void ilk_lock_free(ilk_lock *lock)
+{
+    if (!lock)
+        return;
+    ilk__hold_close(&lock->hold);
+    ilk__free(lock->channel.data);
+    ilk__free(lock);
+}
+
+/* ---- verbs -------------------------------------------------------------- */
 
 static ilk_status no_lock(ilk_error *err)
 {
     return ilk__fail(err, ILK_EINVAL, "lock must not be NULL");
 }
-
-/* ---- verbs -------------------------------------------------------------- */
 
 ilk_status ilk_lock_acquire_ttl(ilk_lock *lock, int64_t timeout_ms,
                                 int64_t ttl_ms, ilk_error *err)
