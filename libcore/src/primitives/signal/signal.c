@@ -1,10 +1,114 @@
 /* SPDX-License-Identifier: MIT */
-/* signal.c -- waiting with one signal or several, and listening. */
+/* signal.c -- handles; waiting with one of them or several, and listening. */
 #include "signal_wait.h"
 
 #include "base/alloc.h"
+#include "base/opts.h"
 
 #include <string.h>
+
+static const char channel_prefix[] = "ilk:signal:";
+
+/* ---- handles ------------------------------------------------------------ */
+
+void ilk_signal_opts_init(ilk_signal_opts *opts, size_t size)
+{
+    if (!opts || size < sizeof opts->size)
+        return;
+    memset(opts, 0, size);
+    opts->size = size;
+}
+
+static ilk_status check_opts(ilk_signal *signal, const ilk_signal_opts *in,
+                             ilk_error *err)
+{
+    ilk_signal_opts opts;
+    ilk_status st =
+        ilk__opts_copy(&opts, sizeof opts, in, "ilk_signal_opts", err);
+
+    if (st)
+        return st;
+    if (opts.flags & ~(uint32_t)ILK_SIGNAL_PATTERN)
+        return ilk__fail(err, ILK_EINVAL, "unknown signal flags 0x%x",
+                         (unsigned)opts.flags);
+    signal->flags = opts.flags;
+    return ILK_OK;
+}
+
+static ilk_status set_name(ilk_signal *signal, const void *name, size_t len,
+                           ilk_error *err)
+{
+    ilk_status st = ilk__signal_keys(signal->keys, name, len, err);
+
+    if (st)
+        return st;
+    signal->channel.len = sizeof channel_prefix - 1 + len;
+    signal->channel.data = ilk__malloc(signal->channel.len + 1);
+    if (!signal->channel.data)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    memcpy(signal->channel.data, channel_prefix, sizeof channel_prefix - 1);
+    signal->name.data = signal->channel.data + sizeof channel_prefix - 1;
+    signal->name.len = len;
+    memcpy(signal->name.data, name, len);
+    signal->name.data[len] = '\0';
+    return ILK_OK;
+}
+
+static void dispose(ilk_signal *signal)
+{
+    ilk__signal_keys_free(signal->keys);
+    ilk__free(signal->channel.data); /* and the name in it */
+    ilk__client_unref(signal->client);
+    ilk__free(signal);
+}
+
+ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
+                           const void *name, size_t name_len,
+                           const ilk_signal_opts *opts, ilk_error *err)
+{
+    ilk_signal *signal;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter(client, err);
+    if (st)
+        return st;
+    signal = ilk__calloc(1, sizeof *signal);
+    if (!signal)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    signal->client = ilk__client_ref(client);
+    st = check_opts(signal, opts, err);
+    if (st == ILK_OK)
+        st = set_name(signal, name, name_len, err);
+    if (st == ILK_OK)
+        st = ilk__signal_bind(signal, err);
+    if (st) {
+        dispose(signal);
+        return st;
+    }
+    *out = signal;
+    return ILK_OK;
+}
+
+void ilk_signal_free(ilk_signal *signal)
+{
+    if (!signal)
+        return;
+    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    if (ilk__client_is_forked(signal->client)
+        || signal->era != signal->client->era) {
+        ilk__signal_wait_forget(signal->wait);
+    } else {
+        if (signal->busy)
+            ilk__loop_forget(signal->client->loop, signal);
+        ilk__signal_wait_free(signal->wait);
+        ilk__listener_destroy(&signal->listener);
+        pthread_mutex_destroy(&signal->gate);
+    }
+    dispose(signal);
+}
 
 /* ---- waiting ------------------------------------------------------------ */
 
@@ -88,15 +192,6 @@ static void end_wait(ilk_signal *signal)
 static void give_up(ilk__verb *verb)
 {
     end_wait(((ilk__signal_verb *)verb)->own);
-}
-
-void ilk__signal_came(ilk__signal_verb *self, ilk_status status)
-{
-    if (status)
-        ilk_arrival_free(self->arrival);
-    else
-        ilk__verb_answer(&self->verb, self->arrival, ilk__arrival_dispose);
-    ilk__signal_end(&self->verb, self->own, status);
 }
 
 static ilk_status prepare_wait(ilk__signal_verb *self)

@@ -247,13 +247,6 @@ void ilk__signal_wait_free(ilk__signal_wait *wait)
     ilk__free(wait);
 }
 
-void ilk__signal_wait_forget(ilk__signal_wait *wait)
-{
-    if (wait)
-        ilk__parcel_drop(&wait->waiter);
-    ilk__free(wait);
-}
-
 /* ---- waiting ------------------------------------------------------------ */
 
 /* The parcels change hands; what was put aside is not for us. */

@@ -72,8 +72,10 @@ typedef struct ilk__signal_verb {
     ilk_arrival *arrival; /* with room for what is to come */
 } ilk__signal_verb;
 
-/* ---- handles (signal_open.c) */
+/* ---- handles (signal_handle.c) */
 
+/* Set up what belongs to the client's desk; again after a reopening. */
+ilk_status ilk__signal_bind(ilk_signal *signal, ilk_error *err);
 /* The whole verb, run or started; the second copies it. */
 ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
                            ilk__verb_begin *begin, ilk_error *err);
@@ -83,6 +85,10 @@ ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
 /* Its begin and its end. */
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
 void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status);
+/* The end of one that waits: the arrival is the answer, or goes. */
+void ilk__signal_came(ilk__signal_verb *self, ilk_status status);
+/* A wait whose desk is the parent process' is not given up, but forgotten. */
+void ilk__signal_wait_forget(ilk__signal_wait *wait);
 
 /* The lists of a name; freed by ilk__signal_keys_free(). */
 ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
@@ -101,8 +107,6 @@ int ilk__signal_wait_is(const ilk__signal_wait *wait,
 void ilk__signal_wait_free(ilk__signal_wait *wait);
 /* What only listens is given up, and what came for it is passed on. */
 void ilk__signal_wait_give_up(ilk__signal_wait *wait);
-/* The same where its desk is the parent process'. */
-void ilk__signal_wait_forget(ilk__signal_wait *wait);
 /* Inside a verb: await what is to come; begin to, for a later verb. */
 void ilk__signal_await(ilk__signal_verb *self);
 void ilk__signal_begin_waiting(ilk__signal_verb *self);
@@ -114,9 +118,7 @@ void ilk__signal_begin_hearing(ilk__signal_verb *self);
 
 /* ---- arrivals */
 
-/* How both end (signal.c): the arrival is the answer, or goes. */
-void ilk__signal_came(ilk__signal_verb *self, ilk_status status);
-/* The same as an operation's answer: what nobody has seen is passed on. */
+/* As an operation's answer: what nobody has seen is passed on. */
 void ilk__arrival_dispose(void *arrival);
 
 /* ---- notices (signal_notify.c) */

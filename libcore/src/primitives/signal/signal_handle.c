@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* signal_handle.c -- how the verbs of a signal's handle begin and end. */
+#include "signal_wait.h"
+
+#include "base/alloc.h"
+#include "client/run.h"
+
+#include <string.h>
+
+static const char *const list_kinds[ILK__SIGNAL_LISTS] = {
+    "signal:wait", "signal:live", "signal:crowd"};
+
+/* ---- keys --------------------------------------------------------------- */
+
+ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
+                            const void *name, size_t len, ilk_error *err)
+{
+    ilk_status st = ilk__name_check(name, len, "name", err);
+
+    memset(keys, 0, ILK__SIGNAL_LISTS * sizeof *keys);
+    for (int i = 0; i < ILK__SIGNAL_LISTS && st == ILK_OK; i++)
+        st = ilk__side_key(&keys[i], list_kinds[i], name, len, err);
+    if (st)
+        ilk__signal_keys_free(keys);
+    return st;
+}
+
+void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS])
+{
+    for (int i = 0; i < ILK__SIGNAL_LISTS; i++) {
+        ilk__free(keys[i].data);
+        keys[i].data = NULL;
+    }
+}
+
+/* ---- what belongs to the client's desk ---------------------------------- */
+
+ilk_status ilk__signal_bind(ilk_signal *signal, ilk_error *err)
+{
+    ilk__desk *desk = signal->client->desk;
+    ilk_status st = ilk__listener_init(&signal->listener, desk, err);
+
+    if (st)
+        return st;
+    pthread_mutex_init(&signal->gate, NULL);
+    signal->id = ilk__desk_new_id(desk);
+    signal->wait = NULL;
+    signal->era = signal->client->era;
+    return ILK_OK;
+}
+
+void ilk__signal_wait_forget(ilk__signal_wait *wait)
+{
+    if (wait)
+        ilk__parcel_drop(&wait->waiter);
+    ilk__free(wait);
+}
+
+/* ---- verbs: in and out -------------------------------------------------- */
+
+static void leave(ilk_signal *signal)
+{
+    atomic_store(&signal->busy, 0);
+}
+
+/* The client was reopened after a fork: a wait under way is the parent's. */
+static ilk_status bind_again(ilk_signal *signal, ilk_error *err)
+{
+    int waited = signal->listener.channel
+                 || (signal->wait && signal->wait->waiter.watch);
+    ilk_status st;
+
+    ilk__signal_wait_forget(signal->wait);
+    st = ilk__signal_bind(signal, err);
+    if (st == ILK_OK && waited)
+        st = ilk__fail(err, ILK_EFORKED, "the wait is the parent process'");
+    return st;
+}
+
+ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err)
+{
+    ilk_status st;
+
+    st = ilk__client_enter_handle(signal->client, &signal->busy, signal->era,
+                                  err);
+    if (st || signal->era == signal->client->era)
+        return st;
+    st = bind_again(signal, err);
+    if (st)
+        leave(signal);
+    return st;
+}
+
+void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status)
+{
+    leave(signal);
+    ilk__verb_end(verb, status);
+}
+
+void ilk__signal_came(ilk__signal_verb *self, ilk_status status)
+{
+    if (status)
+        ilk_arrival_free(self->arrival);
+    else
+        ilk__verb_answer(&self->verb, self->arrival, ilk__arrival_dispose);
+    ilk__signal_end(&self->verb, self->own, status);
+}
+
+static ilk_status no_signal(ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL, "signal must not be NULL");
+}
+
+ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
+                           ilk__verb_begin *begin, ilk_error *err)
+{
+    return signal ? ilk__verb_run(verb, signal->client, begin, err)
+                  : no_signal(err);
+}
+
+ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
+                             ilk_signal *signal, ilk__verb_begin *begin,
+                             ilk_error *err)
+{
+    if (!signal)
+        return ilk__op_none(out, no_signal(err));
+    verb->handle = signal;
+    return ilk__verb_start(out, verb, size, signal->client, begin, err);
+}
