@@ -14,6 +14,19 @@ ilk__channel *ilk__channel_of_node(ilk__node *node)
     return (ilk__channel *)((char *)node - offsetof(ilk__channel, node));
 }
 
+ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
+                                size_t len)
+{
+    ilk__buf *ident = &desk->scratch;
+    ilk__node *node;
+
+    ilk__buf_take(ident, ilk__buf_len(ident));
+    if (ilk__buf_add(ident, &kind, 1) || ilk__buf_add(ident, name, len))
+        return NULL;
+    node = ilk__table_find(&desk->channels, ilk__buf_data(ident), len + 1);
+    return node ? ilk__channel_of_node(node) : NULL;
+}
+
 int ilk__channel_is_heard(const ilk__channel *channel)
 {
     for (size_t i = 0; i < ILK__EARS_MAX; i++)
@@ -149,6 +162,24 @@ void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear)
 }
 
 /* ---- messages ----------------------------------------------------------- */
+
+void ilk__heard_free(ilk__heard *heard)
+{
+    ilk__free(heard);
+}
+
+ilk__heard *ilk__listener_take(ilk__listener *listener)
+{
+    ilk__heard *heard = listener->first;
+
+    if (!heard)
+        return NULL;
+    listener->first = heard->next;
+    if (!listener->first)
+        listener->end = &listener->first;
+    listener->count--;
+    return heard;
+}
 
 static ilk__heard *copy_of(const ilk__reply *channel, const ilk__reply *payload,
                            int letters)

@@ -16,38 +16,7 @@ ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
     return ilk__parker_init(&listener->parker, err);
 }
 
-void ilk__heard_free(ilk__heard *heard)
-{
-    ilk__free(heard);
-}
-
-ilk__heard *ilk__listener_take(ilk__listener *listener)
-{
-    ilk__heard *heard = listener->first;
-
-    if (!heard)
-        return NULL;
-    listener->first = heard->next;
-    if (!listener->first)
-        listener->end = &listener->first;
-    listener->count--;
-    return heard;
-}
-
 /* ---- joining and leaving ------------------------------------------------ */
-
-ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
-                                size_t len)
-{
-    ilk__buf *ident = &desk->scratch;
-    ilk__node *node;
-
-    ilk__buf_take(ident, ilk__buf_len(ident));
-    if (ilk__buf_add(ident, &kind, 1) || ilk__buf_add(ident, name, len))
-        return NULL;
-    node = ilk__table_find(&desk->channels, ilk__buf_data(ident), len + 1);
-    return node ? ilk__channel_of_node(node) : NULL;
-}
 
 static ilk__channel *make(ilk__desk *desk, const ilk__channel_of *to)
 {
