@@ -192,6 +192,7 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
                                    ilk_error *err);
+ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err);
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                                   ilk_error *err);
@@ -208,7 +209,8 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
 
 /* ---- without an answer: hold_unconfirmed.c ------------------------------ */
 
-ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err);
+/* Send the release and return. ILK_ENOMEM: nothing was sent. */
+ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err);
 /* ILK_ELOST, once, when that was told late. */
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */

@@ -106,7 +106,7 @@ static ilk__unconfirmed *prepare(ilk__hold *hold)
 }
 
 /* Whether it could be sent or not: the keeper sees to the rest. */
-static ilk_status tell(ilk__hold *hold, ilk_error *err)
+ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->client;
     const ilk__op_type *type = hold->kind->release;
@@ -128,33 +128,4 @@ static ilk_status tell(ilk__hold *hold, ilk_error *err)
     (void)ilk__lane_tell(client->lane, &op.command, &self->promise);
     ilk__op_free(&op);
     return ILK_OK;
-}
-
-static ilk_status release(ilk__hold *hold, ilk_error *err)
-{
-    ilk_status st = ilk__lease_check(&hold->lease, err);
-
-    if (st)
-        return st;
-    if (hold->depth > 1) {
-        hold->depth--;
-        return ILK_OK;
-    }
-    st = tell(hold, err);
-    if (st)
-        return st;
-    hold->depth = 0;
-    ilk__lease_end(&hold->lease);
-    return ILK_OK;
-}
-
-ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
-{
-    ilk_status st = ilk__hold_enter_verb(hold, err);
-
-    if (st)
-        return st;
-    st = release(hold, err);
-    ilk__hold_leave(hold);
-    return st;
 }

@@ -82,6 +82,35 @@ ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
                            begin_release, err);
 }
 
+static ilk_status release_unconfirmed(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st = ilk__lease_check(&hold->lease, err);
+
+    if (st)
+        return st;
+    if (hold->depth > 1) {
+        hold->depth--;
+        return ILK_OK;
+    }
+    st = ilk__hold_tell_release(hold, err);
+    if (st)
+        return st;
+    hold->depth = 0;
+    ilk__lease_end(&hold->lease);
+    return ILK_OK;
+}
+
+ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
+{
+    ilk_status st = ilk__hold_enter_verb(hold, err);
+
+    if (st)
+        return st;
+    st = release_unconfirmed(hold, err);
+    ilk__hold_leave(hold);
+    return st;
+}
+
 /* ---- extending ---------------------------------------------------------- */
 
 typedef struct extending {
