@@ -55,20 +55,6 @@ ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
     return ILK_OK;
 }
 
-ilk_status ilk__client_enter_handle(const ilk_client *client,
-                                    _Atomic int32_t *busy, uint32_t era,
-                                    ilk_error *err)
-{
-    int32_t idle = 0;
-    ilk_status st = ilk__client_enter(client, err);
-
-    if (st || atomic_compare_exchange_strong(busy, &idle, 1))
-        return st;
-    if (era != client->era)
-        return ilk__fail(err, ILK_EFORKED, "the handle is the parent process'");
-    return ilk__fail(err, ILK_EHELD, "the handle is in use by another thread");
-}
-
 /* ---- opening ------------------------------------------------------------ */
 
 static ilk_status check_opts(ilk_client *client, ilk_error *err)

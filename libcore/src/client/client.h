@@ -45,15 +45,6 @@ struct ilk_client {
 ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err);
 int ilk__client_is_forked(const ilk_client *client);
 
-/*
- * To be called first by every verb of a handle: the same, and the handle is
- * the caller's alone until it sets *busy to 0. ILK_EHELD when a verb is at
- * work; ILK_EFORKED when that is one of the parent's threads.
- */
-ilk_status ilk__client_enter_handle(const ilk_client *client,
-                                    _Atomic int32_t *busy, uint32_t era,
-                                    ilk_error *err);
-
 /* client_listen.c: the replicas that url.listen names, after all else of the
  * URL is known; have the keeper listen to them. */
 ilk_status ilk__client_find_replicas(ilk_client *client, ilk_error *err);

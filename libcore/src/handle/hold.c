@@ -33,7 +33,7 @@ ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
 
 static ilk_status set_up(ilk__hold *hold, ilk_error *err)
 {
-    ilk__desk *desk = hold->client->desk;
+    ilk__desk *desk = hold->handle.client->desk;
     size_t count = hold->kind->extend_key_count;
     ilk_status st = ILK_OK;
 
@@ -57,15 +57,20 @@ static void tear_down(ilk__hold *hold)
     ilk__lease_destroy(&hold->lease);
 }
 
-ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
+static int is_parked(const ilk__hold *hold)
 {
+    return hold->waiter.watch || hold->parked;
+}
+
+static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
+{
+    ilk__hold *hold = (ilk__hold *)handle;
     ilk_status st;
 
-    if (hold->era == hold->client->era)
-        return ILK_OK;
+    *out_in_use = hold->lease.state != ILK__LEASE_FREE || is_parked(hold);
     memset(&hold->waiter, 0, sizeof hold->waiter);
     memset(&hold->lease, 0, sizeof hold->lease);
-    hold->id = ilk__desk_new_id(hold->client->desk);
+    hold->id = ilk__desk_new_id(hold->handle.client->desk);
     hold->depth = 0;
     hold->parked = 0;
     hold->unconfirmed = NULL; /* the parent's */
@@ -77,9 +82,12 @@ ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
         st = hold->kind->bind(hold, err);
     if (st)
         tear_down(hold);
-    else
-        hold->era = hold->client->era;
     return st;
+}
+
+ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
+{
+    return ilk__handle_bind(&hold->handle, NULL, err);
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -125,7 +133,7 @@ static void dispose(ilk__hold *hold)
         ilk__free(hold->keys);
     }
     hold->keys = NULL;
-    ilk__client_unref(hold->client);
+    ilk__handle_close(&hold->handle);
 }
 
 ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
@@ -135,10 +143,9 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
 {
     ilk_status st;
 
-    hold->client = ilk__client_ref(client);
+    ilk__handle_init(&hold->handle, client, kind->lease.noun, bind);
     hold->kind = kind;
     hold->opts = *opts;
-    hold->era = client->era - 1; /* in none yet */
     st = make_keys(hold, name, name_len, err);
     if (st == ILK_OK) {
         set_line(hold);
@@ -149,21 +156,11 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
     return st;
 }
 
-static int is_mine(const ilk__hold *hold)
-{
-    return !ilk__client_is_forked(hold->client)
-           && hold->era == hold->client->era;
-}
-
 void ilk__hold_close(ilk__hold *hold)
 {
     /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (is_mine(hold)) {
-        /* An operation that is about to end has left the handle already. */
-        if (hold->busy)
-            ilk__loop_forget(hold->client->loop, hold);
-        else
-            ilk__loop_let_pass(hold->client->loop);
+    if (ilk__handle_is_mine(&hold->handle)) {
+        ilk__handle_forget(&hold->handle);
         tear_down(hold);
     }
     dispose(hold);
@@ -171,34 +168,9 @@ void ilk__hold_close(ilk__hold *hold)
 
 /* ---- verbs: in and out -------------------------------------------------- */
 
-static int is_parked(const ilk__hold *hold)
-{
-    return hold->waiter.watch || hold->parked;
-}
-
-/* The client was reopened after a fork: what was held is the parent's. */
-static ilk_status bind_again(ilk__hold *hold, ilk_error *err)
-{
-    int was_free = hold->lease.state == ILK__LEASE_FREE && !is_parked(hold);
-    ilk_status st = ilk__hold_bind(hold, err);
-
-    if (st == ILK_OK && !was_free)
-        st = ilk__fail(err, ILK_EFORKED, "the %s is the parent process'",
-                       hold->kind->lease.noun);
-    return st;
-}
-
 ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st =
-        ilk__client_enter_handle(hold->client, &hold->busy, hold->era, err);
-
-    if (st || hold->era == hold->client->era)
-        return st;
-    st = bind_again(hold, err);
-    if (st)
-        ilk__hold_leave(hold);
-    return st;
+    return ilk__handle_enter(&hold->handle, err);
 }
 
 ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err)
@@ -216,7 +188,7 @@ ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err)
 
 void ilk__hold_leave(ilk__hold *hold)
 {
-    atomic_store(&hold->busy, 0);
+    ilk__handle_leave(&hold->handle);
 }
 
 void ilk__hold_end(ilk__hold *hold, ilk__verb *verb, ilk_status status)
@@ -234,7 +206,9 @@ ilk__hold *ilk__hold_of(const ilk__waiter *waiter)
 
 int64_t ilk__hold_remaining_ms(const ilk__hold *hold)
 {
-    return is_mine(hold) ? ilk__lease_remaining(&hold->lease) : 0;
+    return ilk__handle_is_mine(&hold->handle)
+               ? ilk__lease_remaining(&hold->lease)
+               : 0;
 }
 
 int32_t ilk__hold_held(const ilk__hold *hold)

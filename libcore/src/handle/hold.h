@@ -38,8 +38,7 @@
 #ifndef ILK__HOLD_H
 #define ILK__HOLD_H
 
-#include "client/client.h"
-#include "client/loop.h"
+#include "handle.h"
 #include "wait/lease.h"
 #include "wait/watch.h"
 
@@ -94,13 +93,11 @@ typedef struct ilk__hold_opts {
 } ilk__hold_opts;
 
 struct ilk__hold {
-    ilk_client *client;
+    ilk__handle handle; /* first */
     const ilk__hold_kind *kind;
     ilk__hold_opts opts;
-    uint32_t era;         /* the client's, when desk-bound parts were set up */
-    _Atomic int32_t busy; /* a verb is at work */
-    int depth;            /* nested acquires */
-    int parked;           /* the kind's own `take` kept something */
+    int depth;  /* nested acquires */
+    int parked; /* the kind's own `take` kept something */
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */

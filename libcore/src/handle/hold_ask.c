@@ -189,14 +189,14 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
 {
     const ilk__entry entry = {
         .kind = hold->kind->waits_as,
-        .client = hold->client->desk->client_id,
-        .token = hold->lease.token,
+        .client = hold->handle.client->desk->client_id,
+        .token = looking->hold->lease.token,
         .lease_ms = 1,
         .permits = hold->waiter.permits ? hold->waiter.permits : 1,
         .who = "-"};
 
     looking->at.line = &hold->line;
-    looking->at.desk = hold->client->desk;
+    looking->at.desk = hold->handle.client->desk;
     looking->entry_len = ilk__entry_write(looking->entry, &entry);
     ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
 }

@@ -42,7 +42,7 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
                            : ILK__FOREVER;
 
     hold->depth = 1;
-    if (renews || hold->client->desk->events_wanted)
+    if (renews || hold->handle.client->desk->events_wanted)
         ilk__lease_watch(&hold->lease, ttl_ms, renews, hold_end);
 }
 
@@ -70,7 +70,7 @@ static void take(ilk__acquiring *self)
  * the hold before was lost, nothing is taken. */
 static void give_back(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->client->desk;
+    ilk__desk *desk = hold->handle.client->desk;
 
     ilk__desk_lock(desk);
     ilk__give_back(desk, &hold->line, "", 0, hold->lease.token);
@@ -156,7 +156,7 @@ static ilk_status nest(ilk__hold *hold, ilk_error *err)
 static void acquire(ilk__acquiring *self)
 {
     ilk__hold *hold = self->hold;
-    const ilk_client_opts *opts = &hold->client->opts;
+    const ilk_client_opts *opts = &hold->handle.client->opts;
     ilk_status st;
 
     ilk__lease_end(&hold->lease);
@@ -166,7 +166,7 @@ static void acquire(ilk__acquiring *self)
                                               : self->timeout_ms);
     st = ilk__hold_told_lost(hold, self->verb.err);
     if (st == ILK_OK && !hold->opts.no_renew)
-        st = ilk__keeper_start(hold->client->keeper, self->verb.err);
+        st = ilk__keeper_start(hold->handle.client->keeper, self->verb.err);
     if (st)
         ilk__hold_end(hold, &self->verb, st);
     else
@@ -223,7 +223,7 @@ ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
 {
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
-    return ilk__verb_run(&self.verb, hold->client, begin_acquire, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_acquire, err);
 }
 
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
@@ -233,15 +233,16 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
     self.started = 1;
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
                            begin_acquire, err);
 }
 
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st = ilk__client_enter(hold->client, err);
+    int is_mine;
+    ilk_status st = ilk__handle_check(&hold->handle, &is_mine, err);
 
-    if (st == ILK_OK && hold->era == hold->client->era)
+    if (is_mine)
         ilk__waiter_cancel(&hold->waiter);
     return st;
 }

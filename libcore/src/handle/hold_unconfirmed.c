@@ -66,7 +66,7 @@ static void forget(ilk__hold *hold)
 
 void ilk__hold_forget_unconfirmed(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->client->desk;
+    ilk__desk *desk = hold->handle.client->desk;
 
     ilk__desk_lock(desk);
     forget(hold);
@@ -86,7 +86,7 @@ ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
 
 static ilk__unconfirmed *prepare(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->client->desk;
+    ilk__desk *desk = hold->handle.client->desk;
     ilk__unconfirmed *self = ilk__calloc(1, sizeof *self);
 
     if (!self)
@@ -108,7 +108,7 @@ static ilk__unconfirmed *prepare(ilk__hold *hold)
 /* Whether it could be sent or not: the keeper sees to the rest. */
 ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
-    ilk_client *client = hold->client;
+    ilk_client *client = hold->handle.client;
     const ilk__op_type *type = hold->kind->release;
     ilk__giving giving = {.at = {.line = &hold->line, .desk = client->desk},
                           .kind = hold->kind,

@@ -29,14 +29,14 @@ static void release(releasing *self)
 {
     ilk__hold *hold = self->hold;
 
-    self->giving =
-        (ilk__giving){.at = {.line = &hold->line, .desk = hold->client->desk},
-                      .kind = hold->kind,
-                      .hold = hold,
-                      .token = hold->lease.token,
-                      .token_len = hold->lease.token_len,
-                      .sure_until = atomic_load(&hold->lease.deadline),
-                      .fence = atomic_load(&hold->lease.fence)};
+    self->giving = (ilk__giving){
+        .at = {.line = &hold->line, .desk = hold->handle.client->desk},
+        .kind = hold->kind,
+        .hold = hold,
+        .token = hold->lease.token,
+        .token_len = hold->lease.token_len,
+        .sure_until = atomic_load(&hold->lease.deadline),
+        .fence = atomic_load(&hold->lease.fence)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
     ilk__hold_ask_give(&self->verb, hold->kind->release, &self->giving,
@@ -70,7 +70,7 @@ ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err)
 {
     releasing self = {.verb = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->client, begin_release, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_release, err);
 }
 
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
@@ -78,7 +78,7 @@ ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
 {
     releasing self = {.verb = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
                            begin_release, err);
 }
 
@@ -192,7 +192,7 @@ ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 {
     extending self = {.verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
-    return ilk__verb_run(&self.verb, hold->client, begin_extend, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_extend, err);
 }
 
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
@@ -203,7 +203,7 @@ ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                       .ttl_ms = ttl_ms,
                       .way = ILK__LEASE_BY_LOOP};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
                            begin_extend, err);
 }
 
@@ -256,14 +256,14 @@ ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)
 {
     checking self = {.verb = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->client, begin_check, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_check, err);
 }
 
 ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 {
     checking self = {.verb = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
                            begin_check, err);
 }
 
@@ -288,7 +288,7 @@ static int is_in_doubt_for_good(const ilk__hold *hold)
 {
     return ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_LOOP)
            || (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)
-               && !ilk__lane_in_order(hold->client->lane));
+               && !ilk__lane_in_order(hold->handle.client->lane));
 }
 
 /*
@@ -325,7 +325,7 @@ ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err)
 {
     extending self = {.verb = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->client, begin_detach, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_detach, err);
 }
 
 static ilk_status check_token(const void *token, size_t len, ilk_error *err)
@@ -363,7 +363,7 @@ static ilk_status prepare_adopt(extending *self, ilk_error *err)
     if (st == ILK_OK && ilk__hold_held(hold))
         st = ilk__fail(err, ILK_EHELD, "the handle holds already");
     if (st == ILK_OK && !hold->opts.no_renew)
-        st = ilk__keeper_start(hold->client->keeper, err);
+        st = ilk__keeper_start(hold->handle.client->keeper, err);
     if (st)
         return st;
     ilk__lease_end(lease);
@@ -400,7 +400,7 @@ ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                       .token = token,
                       .token_len = token_len};
 
-    return ilk__verb_run(&self.verb, hold->client, begin_adopt, err);
+    return ilk__verb_run(&self.verb, hold->handle.client, begin_adopt, err);
 }
 
 ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
@@ -412,6 +412,6 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
                       .token = token,
                       .token_len = token_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->client,
+    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
                            begin_adopt, err);
 }

@@ -16,24 +16,25 @@ const ilk__op_type ilk__state_cancel_op = ILK__STATE_CANCEL(STATE_CANCEL);
 
 /* ---- handles ------------------------------------------------------------ */
 
-static ilk_status bind(ilk__state *state, ilk_error *err)
+static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
 {
+    ilk__state *state = (ilk__state *)handle;
     ilk_status st;
 
+    *out_in_use = state->waiter.watch != NULL;
     memset(&state->waiter, 0, sizeof state->waiter);
-    st = ilk__waiter_init(&state->waiter, state->client->desk, &state->line,
-                          err);
+    st = ilk__waiter_init(&state->waiter, state->handle.client->desk,
+                          &state->line, err);
     if (st)
         return st;
     state->waiter.lease_ms = ILK__STATE_LEASE;
-    state->era = state->client->era;
     return ILK_OK;
 }
 
 static void dispose(ilk__state *state)
 {
     ilk__keys_free(state->keys, state->kind->key_count);
-    ilk__client_unref(state->client);
+    ilk__handle_close(&state->handle);
 }
 
 static ilk_status open_state(ilk__state *state, ilk_client *client,
@@ -42,7 +43,7 @@ static ilk_status open_state(ilk__state *state, ilk_client *client,
 {
     ilk_status st;
 
-    state->client = ilk__client_ref(client);
+    ilk__handle_init(&state->handle, client, kind->noun, bind);
     state->kind = kind;
     state->line = (ilk__line){
         .keys = state->keys,
@@ -56,7 +57,7 @@ static ilk_status open_state(ilk__state *state, ilk_client *client,
     st = ilk__keys_make(state->keys, kind->key_kinds, kind->key_count, name,
                         name_len, err);
     if (st == ILK_OK)
-        st = bind(state, err);
+        st = ilk__handle_bind(&state->handle, NULL, err);
     if (st)
         dispose(state);
     return st;
@@ -79,23 +80,16 @@ ilk_status ilk__state_new(ilk__state **out, size_t size, ilk_client *client,
     return st;
 }
 
-static int is_mine(const ilk__state *state)
-{
-    return !ilk__client_is_forked(state->client)
-           && state->era == state->client->era;
-}
-
 void ilk__state_forget(ilk__state *state)
 {
-    if (is_mine(state) && state->busy)
-        ilk__loop_forget(state->client->loop, state);
+    ilk__handle_forget(&state->handle);
 }
 
 void ilk__state_free(ilk__state *state)
 {
     ilk__state_forget(state);
     /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (is_mine(state))
+    if (ilk__handle_is_mine(&state->handle))
         ilk__waiter_destroy(&state->waiter);
     dispose(state);
     ilk__free(state);
@@ -108,39 +102,9 @@ ilk__state *ilk__state_of(const ilk__waiter *waiter)
 
 /* ---- verbs: in and out -------------------------------------------------- */
 
-/* The client was reopened after a fork: who waited is the parent. */
-static ilk_status bind_again(ilk__state *state, ilk_error *err)
-{
-    int waited = state->waiter.watch != NULL;
-    ilk_status st = bind(state, err);
-
-    if (st == ILK_OK && waited)
-        st = ilk__fail(err, ILK_EFORKED, "the %s is the parent process'",
-                       state->kind->noun);
-    return st;
-}
-
-static void leave(ilk__state *state)
-{
-    atomic_store(&state->busy, 0);
-}
-
-static ilk_status enter(ilk__state *state, ilk_error *err)
-{
-    ilk_status st =
-        ilk__client_enter_handle(state->client, &state->busy, state->era, err);
-
-    if (st || state->era == state->client->era)
-        return st;
-    st = bind_again(state, err);
-    if (st)
-        leave(state);
-    return st;
-}
-
 int ilk__state_enter(ilk__state_verb *self)
 {
-    ilk_status st = enter(self->state, self->verb.err);
+    ilk_status st = ilk__handle_enter(&self->state->handle, self->verb.err);
 
     if (st)
         ilk__verb_end(&self->verb, st);
@@ -158,7 +122,7 @@ int ilk__state_begin(ilk__state_verb *self)
 
 void ilk__state_end(ilk__verb *verb, ilk_status status)
 {
-    leave(((ilk__state_verb *)verb)->state);
+    ilk__handle_leave(&((ilk__state_verb *)verb)->state->handle);
     ilk__verb_end(verb, status);
 }
 
@@ -172,7 +136,7 @@ ilk_status ilk__state_run(ilk__state_verb *self, const char *noun,
 {
     if (!self->state)
         return no_handle(noun, err);
-    return ilk__verb_run(&self->verb, self->state->client, begin, err);
+    return ilk__verb_run(&self->verb, self->state->handle.client, begin, err);
 }
 
 ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
@@ -182,8 +146,8 @@ ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
     if (!self->state)
         return ilk__op_none(out, no_handle(noun, err));
     self->verb.handle = self->state;
-    return ilk__verb_start(out, &self->verb, size, self->state->client, begin,
-                           err);
+    return ilk__verb_start(out, &self->verb, size, self->state->handle.client,
+                           begin, err);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -196,7 +160,7 @@ static void give_up(ilk__verb *verb)
 void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then)
 {
     ilk__state *state = self->state;
-    const ilk_client_opts *opts = &state->client->opts;
+    const ilk_client_opts *opts = &state->handle.client->opts;
     ilk__waiter *waiter = &state->waiter;
     int64_t patience = opts->connect_timeout_ms + opts->reply_timeout_ms;
 
@@ -209,9 +173,10 @@ void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then)
 
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err)
 {
-    ilk_status st = ilk__client_enter(state->client, err);
+    int is_mine;
+    ilk_status st = ilk__handle_check(&state->handle, &is_mine, err);
 
-    if (st == ILK_OK && state->era == state->client->era)
+    if (is_mine)
         ilk__waiter_cancel(&state->waiter);
     return st;
 }

@@ -19,8 +19,7 @@
 #ifndef ILK__STATE_WAIT_H
 #define ILK__STATE_WAIT_H
 
-#include "client/client.h"
-#include "client/loop.h"
+#include "handle.h"
 #include "wait/watch.h"
 
 enum {
@@ -39,10 +38,8 @@ typedef struct ilk__state_kind {
 } ilk__state_kind;
 
 typedef struct ilk__state {
-    ilk_client *client;
+    ilk__handle handle; /* first */
     const ilk__state_kind *kind;
-    uint32_t era;         /* the client's, when the waiter was set up */
-    _Atomic int32_t busy; /* a verb is at work */
     ilk__bytes keys[ILK__STATE_KEYS];
     ilk__line line;
     ilk__waiter waiter;

@@ -45,7 +45,7 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
         left = 1; /* 0 is for ever */
     snprintf(seconds, sizeof seconds, "%" PRId64 ".%03d", left / 1000,
              (int)(left % 1000));
-    st = ilk__side_open(&self->sides[list], self->client, err);
+    st = ilk__side_open(&self->sides[list], self->handle.client, err);
     if (st)
         return st;
     ilk__command_init(&command);
@@ -110,8 +110,8 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
         st = hear(self, &over, err);
         if (st || over)
             break;
-        st = ilk__side_sleep(self->client, self->sides, self->count, until,
-                             interrupts, err);
+        st = ilk__side_sleep(self->handle.client, self->sides, self->count,
+                             until, interrupts, err);
     }
     if (st == ILK_ETIMEOUT)
         st = ILK_OK; /* a connection that is no longer one */

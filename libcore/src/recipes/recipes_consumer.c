@@ -36,7 +36,7 @@ static ilk_status add_list(ilk_consumer *self, size_t list, const void *name,
 static ilk_status fill(ilk_consumer *self, const void *const *names,
                        const size_t *name_lens, size_t count, ilk_error *err)
 {
-    ilk__desk *desk = self->client->desk;
+    ilk__desk *desk = self->handle.client->desk;
 
     snprintf(self->id, sizeof self->id, "%s.%" PRIx64, desk->client_id,
              (uint64_t)ilk__desk_new_id(desk));
@@ -74,8 +74,7 @@ ilk_status ilk_consumer_open(ilk_consumer **out, ilk_client *client,
     self = ilk__calloc(1, sizeof *self);
     if (!self)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    self->client = ilk__client_ref(client);
-    self->era = client->era;
+    ilk__handle_init(&self->handle, client, "consumer", NULL);
     st = fill(self, names, name_lens, count, err);
     if (st)
         ilk_consumer_free(self);
@@ -96,7 +95,7 @@ void ilk_consumer_free(ilk_consumer *self)
     ilk__free(self->keys);
     ilk__free(self->sides);
     ilk__free(self->asked);
-    ilk__client_unref(self->client);
+    ilk__handle_close(&self->handle);
     ilk__free(self);
 }
 
@@ -107,8 +106,7 @@ static ilk_status enter(ilk_consumer *self, ilk_error *err)
     ilk__error_clear(err);
     if (!self)
         return ilk__fail(err, ILK_EINVAL, "consumer must not be NULL");
-    return ilk__side_enter(self->client, &self->busy, self->era, "consumer",
-                           err);
+    return ilk__handle_enter(&self->handle, err);
 }
 
 /* Others tell by the client's inbox whether its process still lives. */
@@ -116,16 +114,17 @@ static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
 {
     ilk_error why; /* a refusal hinders nobody here */
 
-    (void)ilk__desk_want_inbox(self->client->desk, 0, &why);
-    return ilk__keeper_start(self->client->keeper, err);
+    (void)ilk__desk_want_inbox(self->handle.client->desk, 0, &why);
+    return ilk__keeper_start(self->handle.client->keeper, err);
 }
 
 static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
                       ilk_error *err)
 {
-    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
     int64_t deadline = ilk__deadline(timeout_ms);
-    int64_t patience = ilk__deadline(self->client->opts.reply_timeout_ms);
+    int64_t patience =
+        ilk__deadline(self->handle.client->opts.reply_timeout_ms);
     ilk_status st = open_inbox(self, err);
 
     while (!st) {
@@ -165,7 +164,7 @@ ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *self,
         st = pop(out, self, timeout_ms, err);
     if (st != ILK_EINTR) /* who was interrupted comes back */
         ilk__consumer_hush(self);
-    self->busy = 0;
+    ilk__handle_leave(&self->handle);
     return st;
 }
 
@@ -178,7 +177,7 @@ static ilk_status settle_as(ilk_consumer *self, const char *how, ilk_error *err)
     ilk_status st;
 
     snprintf(kind, sizeof kind, "recipes:taken:%s", self->id);
-    ilk__recipe_begin(&recipe, self->client, err);
+    ilk__recipe_begin(&recipe, self->handle.client, err);
     ilk__recipe_key(&recipe, queue->data, queue->len, "list");
     ilk__recipe_side(&recipe, kind, queue->data, queue->len);
     ilk__recipe_side(&recipe, "recipes:dead", queue->data, queue->len);
@@ -209,7 +208,7 @@ ilk_status ilk_consumer_settle(ilk_consumer *self, int how, ilk_error *err)
         st = settle_as(self, words[how], err);
     else
         st = ilk__fail(err, ILK_ENOTOWNER, "there is no message to settle");
-    self->busy = 0;
+    ilk__handle_leave(&self->handle);
     return st;
 }
 
@@ -231,6 +230,6 @@ ilk_status ilk_consumer_leave(ilk_consumer *self, ilk_error *err)
         self->taken = (ilk__bytes){0};
         self->holds = self->known = 0;
     }
-    self->busy = 0;
+    ilk__handle_leave(&self->handle);
     return st;
 }

@@ -13,15 +13,14 @@
 #ifndef ILK__RECIPES_CONSUMER_H
 #define ILK__RECIPES_CONSUMER_H
 
+#include "handle/handle.h"
 #include "recipes.h"
 #include "side.h"
 
 enum { ILK__CONSUMER_ID = 48, ILK__CONSUMER_KEYS = 3 };
 
 struct ilk_consumer {
-    ilk_client *client;
-    uint32_t era;
-    _Atomic int32_t busy;
+    ilk__handle handle; /* first */
     char id[ILK__CONSUMER_ID];
     size_t count;
     ilk__bytes *keys; /* for each list: queue, taken, consumers */

@@ -8,6 +8,7 @@
  * other kinds choose it again. So what came behind the message is passed on
  * when the waiter leaves, after its channel is gone from the list.
  */
+#include "handle/handle.h"
 #include "recipes.h"
 
 #include "base/alloc.h"
@@ -24,9 +25,7 @@ static const char mark[] = "ilk:recipes:one:";
 enum { GOODBYE_MS = 2000 };
 
 struct ilk_listener {
-    ilk_client *client;
-    uint32_t era;
-    _Atomic int32_t busy;
+    ilk__handle handle; /* first */
     ilk__bytes marked;  /* the second channel, ending in the first */
     ilk__bytes channel; /* borrowed from it */
     size_t prefix_len;  /* of the channel without the id; 0: there is no id */
@@ -79,8 +78,7 @@ ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
     self->prefix_len = id ? key_len : 0;
-    self->client = ilk__client_ref(client);
-    self->era = client->era;
+    ilk__handle_init(&self->handle, client, "listener", NULL);
     *out = self;
     return ILK_OK;
 }
@@ -91,7 +89,7 @@ void ilk_listener_free(ilk_listener *self)
         return;
     ilk__side_close(&self->side);
     ilk__free(self->marked.data);
-    ilk__client_unref(self->client);
+    ilk__handle_close(&self->handle);
     ilk__free(self);
 }
 
@@ -100,8 +98,7 @@ static ilk_status enter(ilk_listener *self, ilk_error *err)
     ilk__error_clear(err);
     if (!self)
         return ilk__fail(err, ILK_EINVAL, "listener must not be NULL");
-    return ilk__side_enter(self->client, &self->busy, self->era, "listener",
-                           err);
+    return ilk__handle_enter(&self->handle, err);
 }
 
 static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
@@ -160,7 +157,7 @@ static ilk_status get_ready(ilk_listener *self, ilk_error *err)
 {
     ilk__recipe recipe;
 
-    ilk__recipe_begin(&recipe, self->client, err);
+    ilk__recipe_begin(&recipe, self->handle.client, err);
     ilk__recipe_side(&recipe, "recipes:told", self->channel.data,
                      self->prefix_len);
     ilk__recipe_text(&recipe, self->channel.data, self->channel.len);
@@ -180,7 +177,7 @@ static ilk_status connect_on(ilk_listener *self, ilk_error *err)
     self->ready = 1;
     if (self->side.conn)
         return ILK_OK;
-    st = ilk__side_open(&self->side, self->client, err);
+    st = ilk__side_open(&self->side, self->handle.client, err);
     return st ? st : say(self, "SUBSCRIBE", err);
 }
 
@@ -208,7 +205,7 @@ static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
 static ilk_status listen_until(ilk_items **out, ilk_listener *self,
                                int64_t deadline, ilk_error *err)
 {
-    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
     int64_t contact_lost = 0;
 
     for (;;) {
@@ -228,8 +225,8 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
         } else {
             contact_lost = 0;
         }
-        st = ilk__side_sleep(self->client, &self->side, 1, until, interrupts,
-                             err);
+        st = ilk__side_sleep(self->handle.client, &self->side, 1, until,
+                             interrupts, err);
         if (st && (st != ILK_ETIMEOUT || until == deadline))
             return st;
     }
@@ -253,7 +250,7 @@ ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *self,
     st = listen_until(out, self, ilk__deadline(timeout_ms), err);
     if (st == ILK_ETIMEOUT && timeout_ms == 0)
         st = ilk__fail(err, ILK_EBUSY, "no message is there");
-    self->busy = 0;
+    ilk__handle_leave(&self->handle);
     return st;
 }
 
@@ -284,7 +281,7 @@ static int put(pile *left, ilk__reply *reply)
 /* Until the channel is gone from the server's list. */
 static void say_goodbye(ilk_listener *self, pile *left)
 {
-    uint32_t interrupts = atomic_load(&self->client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
     int64_t until = ilk__deadline(GOODBYE_MS);
     ilk_status st = say(self, "UNSUBSCRIBE", NULL);
 
@@ -293,10 +290,11 @@ static void say_goodbye(ilk_listener *self, pile *left)
 
         st = ilk__side_next(&self->side, &reply, NULL);
         if (st == ILK_EAGAIN) {
-            st = ilk__side_sleep(self->client, &self->side, 1, until,
+            st = ilk__side_sleep(self->handle.client, &self->side, 1, until,
                                  interrupts, NULL);
             if (st == ILK_EINTR && ilk__now_ms() < until) {
-                interrupts = atomic_load(&self->client->desk->interrupts);
+                interrupts =
+                    atomic_load(&self->handle.client->desk->interrupts);
                 st = ILK_OK;
             }
             continue;
@@ -320,8 +318,8 @@ static ilk_status pass_on(ilk_listener *self, const pile *left, size_t first,
         const ilk__reply *data = left->replies[i]->items[2];
         int64_t heard = 0;
         ilk_status one = ilk_recipes_signal(
-            &heard, self->client, self->channel.data, self->prefix_len, 1,
-            data->str, data->len, st ? NULL : err);
+            &heard, self->handle.client, self->channel.data, self->prefix_len,
+            1, data->str, data->len, st ? NULL : err);
 
         st = st ? st : one;
         self->lost += heard == 0;
@@ -369,6 +367,6 @@ ilk_status ilk_listener_leave(ilk_items **out, int64_t *out_lost,
         st = leave(out, self, taking, err);
     if (out_lost)
         *out_lost = self->lost;
-    self->busy = 0;
+    ilk__handle_leave(&self->handle);
     return st;
 }

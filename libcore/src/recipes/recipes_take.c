@@ -142,7 +142,8 @@ ilk_status ilk__consumer_take(ilk_items **out, ilk_consumer *consumer,
                               int64_t deadline, ilk_error *err)
 {
     taking self = {.consumer = consumer};
-    ilk_status st = ask_patiently(consumer->client, &self, deadline, err);
+    ilk_status st =
+        ask_patiently(consumer->handle.client, &self, deadline, err);
 
     if (st)
         return st;
@@ -168,7 +169,7 @@ ilk_status ilk__consumer_recover(ilk_consumer *consumer, size_t list,
 
     snprintf(kind, sizeof kind, "recipes:taken:%s", id);
     do {
-        ilk__recipe_begin(&self, consumer->client, err);
+        ilk__recipe_begin(&self, consumer->handle.client, err);
         ilk__recipe_key(&self, queue->data, queue->len, "list");
         ilk__recipe_side(&self, kind, queue->data, queue->len);
         ilk__recipe_side(&self, "recipes:consumers", queue->data, queue->len);

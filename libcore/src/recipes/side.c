@@ -11,17 +11,6 @@
 
 enum { SIDES_MOST = 64, TICK_MS = 250 };
 
-ilk_status ilk__side_enter(const ilk_client *client, _Atomic int32_t *busy,
-                           uint32_t era, const char *noun, ilk_error *err)
-{
-    ilk_status st = ilk__client_enter_handle(client, busy, era, err);
-
-    if (st || era == client->era)
-        return st;
-    *busy = 0;
-    return ilk__fail(err, ILK_EFORKED, "the %s is the parent process'", noun);
-}
-
 ilk_status ilk__side_open(ilk__side *side, ilk_client *client, ilk_error *err)
 {
     if (side->conn)

@@ -15,11 +15,6 @@ typedef struct ilk__side {
     ilk__conn *conn; /* NULL: there is none */
 } ilk__side;
 
-/* Begin of a verb of a handle that has sides: it is marked busy. One of the
-   parent process' is refused also after the client was reopened. */
-ilk_status ilk__side_enter(const ilk_client *client, _Atomic int32_t *busy,
-                           uint32_t era, const char *noun, ilk_error *err);
-
 /* Connect if there is no connection. */
 ilk_status ilk__side_open(ilk__side *side, ilk_client *client, ilk_error *err);
 

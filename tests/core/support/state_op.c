@@ -18,14 +18,16 @@ int state_op_setup(void **state)
     memset(&state_client, 0, sizeof state_client);
     state_client.refs = 1;
     state_client.desk = &desk;
+    state_client.loop = ilk__loop_new(&state_client, NULL, 0);
     ilk__op_init(&state_op, NULL, NULL, 0, NULL);
-    return 0;
+    return state_client.loop == NULL;
 }
 
 int state_op_teardown(void **state)
 {
     ilk__op_free(&state_op);
     assert_int_equal(1, state_client.refs);
+    ilk__loop_free(state_client.loop);
     return desk_case_teardown(state);
 }
 

@@ -37,7 +37,7 @@ static ilk_status set_prefix(ilk__hold *hold, ilk_error *err)
     if (!election->identity[0])
         return ILK_OK;
     snprintf(election->prefix, sizeof election->prefix, "%s%s",
-             election->identity, hold->client->desk->client_id);
+             election->identity, hold->handle.client->desk->client_id);
     hold->waiter.prefix = election->prefix;
     return ILK_OK;
 }
@@ -382,7 +382,7 @@ ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                         .from = value,
                         .value_len = value_len};
 
-    return election ? ilk__verb_run(&self.verb, election->hold.client,
+    return election ? ilk__verb_run(&self.verb, election->hold.handle.client,
                                     begin_proclaim, err)
                     : no_election(err);
 }
@@ -396,10 +396,10 @@ ilk_status ilk_election_proclaim_start(ilk_op **out, ilk_election *election,
                         .from = value,
                         .value_len = value_len};
 
-    return election
-               ? ilk__verb_start(out, &self.verb, sizeof self,
-                                 election->hold.client, begin_proclaim, err)
-               : ilk__op_none(out, no_election(err));
+    return election ? ilk__verb_start(out, &self.verb, sizeof self,
+                                      election->hold.handle.client,
+                                      begin_proclaim, err)
+                    : ilk__op_none(out, no_election(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

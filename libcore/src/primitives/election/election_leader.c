@@ -155,7 +155,7 @@ ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
     *out = NULL;
     if (!election)
         return ilk__fail(err, ILK_EINVAL, "election must not be NULL");
-    st = ilk__verb_run(&self.verb, election->hold.client, begin, err);
+    st = ilk__verb_run(&self.verb, election->hold.handle.client, begin, err);
     *out = self.verb.result.object;
     return st;
 }
@@ -168,8 +168,8 @@ ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
     if (!election)
         return ilk__op_none(
             out, ilk__fail(err, ILK_EINVAL, "election must not be NULL"));
-    return ilk__verb_start(out, &self.verb, sizeof self, election->hold.client,
-                           begin, err);
+    return ilk__verb_start(out, &self.verb, sizeof self,
+                           election->hold.handle.client, begin, err);
 }
 
 /* ---- answering ---------------------------------------------------------- */

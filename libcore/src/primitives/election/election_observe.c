@@ -100,7 +100,7 @@ ilk_status ilk_election_observe(ilk_observer **out, ilk_election *election,
     if (flags & ~(uint32_t)ILK_OBSERVE_VACANT)
         return ilk__fail(err, ILK_EINVAL, "unknown observe flags 0x%x",
                          (unsigned)flags);
-    st = ilk__client_enter(election->hold.client, err);
+    st = ilk__client_enter(election->hold.handle.client, err);
     if (st)
         return st;
     observer = ilk__calloc(1, sizeof *observer);
@@ -108,8 +108,8 @@ ilk_status ilk_election_observe(ilk_observer **out, ilk_election *election,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     observer->vacant = (flags & ILK_OBSERVE_VACANT) != 0;
     ilk__election_name(election, &name, &name_len);
-    st = ilk__hold_open(&observer->hold, election->hold.client, &observer_kind,
-                        &opts, name, name_len, err);
+    st = ilk__hold_open(&observer->hold, election->hold.handle.client,
+                        &observer_kind, &opts, name, name_len, err);
     if (st) {
         ilk__free(observer);
         return st;
@@ -222,7 +222,8 @@ ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
     *out = NULL;
     if (!observer)
         return no_observer(err);
-    st = ilk__verb_run(&self.verb, observer->hold.client, begin_next, err);
+    st = ilk__verb_run(&self.verb, observer->hold.handle.client, begin_next,
+                       err);
     *out = self.verb.result.object;
     return st;
 }
@@ -233,7 +234,8 @@ ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
     observing self = observing_of(observer, timeout_ms);
 
     self.started = 1;
-    return observer ? ilk__verb_start(out, &self.verb, sizeof self,
-                                      observer->hold.client, begin_next, err)
-                    : ilk__op_none(out, no_observer(err));
+    return observer
+               ? ilk__verb_start(out, &self.verb, sizeof self,
+                                 observer->hold.handle.client, begin_next, err)
+               : ilk__op_none(out, no_observer(err));
 }

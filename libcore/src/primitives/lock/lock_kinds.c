@@ -64,7 +64,7 @@ static void ask_redisson_release(ilk__op *op)
 static ilk_status set_owner(ilk__hold *hold, ilk_error *err)
 {
     ilk_lock *lock = (ilk_lock *)hold;
-    const char *id = hold->client->desk->client_id;
+    const char *id = hold->handle.client->desk->client_id;
 
     (void)err;
     snprintf(lock->owner, sizeof lock->owner, "%.8s-%.4s-4%.3s-8%.3s-%.12s", id,

@@ -199,11 +199,12 @@ ilk_status ilk_lock_many_acquire(ilk_lock_many *many, int64_t timeout_ms,
 ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err)
 {
     ilk_status st;
+    int is_mine;
 
     if (!many)
         return no_many(err);
-    st = ilk__client_enter(many->hold.client, err);
-    if (st || many->hold.era != many->hold.client->era)
+    st = ilk__handle_check(&many->hold.handle, &is_mine, err);
+    if (!is_mine)
         return st;
     atomic_store(&many->cancelled, 1);
     st = ilk__hold_enter_verb(&many->hold, NULL);

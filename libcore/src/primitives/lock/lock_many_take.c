@@ -22,7 +22,7 @@ static void ask_all(ilk__op *op)
                       many->hold.key_count);
     ilk__command_add_str(&op->command, many->token);
     ilk__command_add_int(&op->command, many->hold.opts.ttl_ms);
-    ilk__command_add_str(&op->command, many->hold.client->desk->label);
+    ilk__command_add_str(&op->command, many->hold.handle.client->desk->label);
     ilk__command_add_int(&op->command, many->hold.lease.fence);
 }
 
@@ -68,7 +68,7 @@ static ilk__act tell_give_back(ilk__op *op)
 {
     const ilk__giving *giving = op->subject;
     const ilk_lock_many *many = (const ilk_lock_many *)giving->hold;
-    ilk__desk *desk = many->hold.client->desk;
+    ilk__desk *desk = many->hold.handle.client->desk;
     ilk__promise *promise = NULL;
 
     for (size_t i = 0; i < many->count; i++)
@@ -119,7 +119,7 @@ void ilk__lock_many_give_back(ilk__hold *hold)
 {
     ilk__giving giving = prepare_give_back((ilk_lock_many *)hold);
 
-    (void)ilk__ask(hold->client, &many_give_back, &giving, 0, NULL);
+    (void)ilk__ask(hold->handle.client, &many_give_back, &giving, 0, NULL);
 }
 
 static ilk_lock_many *many_of(const ilk__verb *verb)
@@ -261,7 +261,7 @@ static void take_each(ilk__acquiring *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk_status st =
-        ilk__keeper_start(many->hold.client->keeper, self->verb.err);
+        ilk__keeper_start(many->hold.handle.client->keeper, self->verb.err);
 
     if (many->hold.parked)
         keep_taken(many, ILK__FOREVER);

@@ -287,7 +287,7 @@ ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
     limiting self = {
         .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
 
-    return semaphore ? ilk__verb_run(&self.verb, semaphore->hold.client,
+    return semaphore ? ilk__verb_run(&self.verb, semaphore->hold.handle.client,
                                      begin_set_limit, err)
                      : no_semaphore(err);
 }
@@ -298,10 +298,10 @@ ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
     limiting self = {
         .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
 
-    return semaphore
-               ? ilk__verb_start(out, &self.verb, sizeof self,
-                                 semaphore->hold.client, begin_set_limit, err)
-               : ilk__op_none(out, no_semaphore(err));
+    return semaphore ? ilk__verb_start(out, &self.verb, sizeof self,
+                                       semaphore->hold.handle.client,
+                                       begin_set_limit, err)
+                     : ilk__op_none(out, no_semaphore(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -58,7 +58,7 @@ static void dispose(ilk_signal *signal)
 {
     ilk__signal_keys_free(signal->keys);
     ilk__free(signal->channel.data); /* and the name in it */
-    ilk__client_unref(signal->client);
+    ilk__handle_close(&signal->handle);
     ilk__free(signal);
 }
 
@@ -78,12 +78,12 @@ ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
     signal = ilk__calloc(1, sizeof *signal);
     if (!signal)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    signal->client = ilk__client_ref(client);
+    ilk__handle_init(&signal->handle, client, "signal", ilk__signal_bind);
     st = check_opts(signal, opts, err);
     if (st == ILK_OK)
         st = set_name(signal, name, name_len, err);
     if (st == ILK_OK)
-        st = ilk__signal_bind(signal, err);
+        st = ilk__handle_bind(&signal->handle, NULL, err);
     if (st) {
         dispose(signal);
         return st;
@@ -97,12 +97,10 @@ void ilk_signal_free(ilk_signal *signal)
     if (!signal)
         return;
     /* A child, or a handle of the parent's desk, has nothing to take back. */
-    if (ilk__client_is_forked(signal->client)
-        || signal->era != signal->client->era) {
+    if (!ilk__handle_is_mine(&signal->handle)) {
         ilk__signal_wait_forget(signal->wait);
     } else {
-        if (signal->busy)
-            ilk__loop_forget(signal->client->loop, signal);
+        ilk__handle_forget(&signal->handle);
         ilk__signal_wait_free(signal->wait);
         ilk__listener_destroy(&signal->listener);
         pthread_mutex_destroy(&signal->gate);
@@ -132,7 +130,7 @@ static ilk_status check_set(ilk_signal *const *signals, size_t count,
         if (count > 1 && (signals[i]->flags & ILK_SIGNAL_PATTERN))
             return ilk__fail(err, ILK_EINVAL,
                              "signal %zu is a pattern, which waits alone", i);
-        if (signals[i]->client != signals[0]->client)
+        if (signals[i]->handle.client != signals[0]->handle.client)
             return ilk__fail(err, ILK_EINVAL, "signal %zu is of another client",
                              i);
         for (size_t j = 0; j < i; j++)
@@ -177,9 +175,9 @@ static void end_wait(ilk_signal *signal)
 {
     int32_t idle = 0;
 
-    if (atomic_compare_exchange_strong(&signal->busy, &idle, 1)) {
+    if (atomic_compare_exchange_strong(&signal->handle.busy, &idle, 1)) {
         give_up_idle(signal);
-        atomic_store(&signal->busy, 0);
+        atomic_store(&signal->handle.busy, 0);
         return;
     }
     ilk__listen_cancel(&signal->listener);
@@ -202,8 +200,8 @@ static ilk_status prepare_wait(ilk__signal_verb *self)
 
     if (!arrival)
         return ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory");
-    arrival->client = self->own->client;
-    arrival->era = self->own->era;
+    arrival->client = self->own->handle.client;
+    arrival->era = self->own->handle.era;
     arrival->count = room;
     self->arrival = arrival;
     if (self->own->flags & ILK_SIGNAL_PATTERN)
@@ -355,11 +353,12 @@ ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
 ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err)
 {
     ilk_status st;
+    int is_mine;
 
     if (!signal)
         return ilk__fail(err, ILK_EINVAL, "signal must not be NULL");
-    st = ilk__client_enter(signal->client, err);
-    if (st == ILK_OK && signal->era == signal->client->era)
+    st = ilk__handle_check(&signal->handle, &is_mine, err);
+    if (is_mine)
         end_wait(signal);
     return st;
 }

@@ -35,20 +35,6 @@ void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS])
 
 /* ---- what belongs to the client's desk ---------------------------------- */
 
-ilk_status ilk__signal_bind(ilk_signal *signal, ilk_error *err)
-{
-    ilk__desk *desk = signal->client->desk;
-    ilk_status st = ilk__listener_init(&signal->listener, desk, err);
-
-    if (st)
-        return st;
-    pthread_mutex_init(&signal->gate, NULL);
-    signal->id = ilk__desk_new_id(desk);
-    signal->wait = NULL;
-    signal->era = signal->client->era;
-    return ILK_OK;
-}
-
 void ilk__signal_wait_forget(ilk__signal_wait *wait)
 {
     if (wait)
@@ -56,44 +42,36 @@ void ilk__signal_wait_forget(ilk__signal_wait *wait)
     ilk__free(wait);
 }
 
-/* ---- verbs: in and out -------------------------------------------------- */
-
-static void leave(ilk_signal *signal)
+/* In a child, a wait under way is the parent's. */
+ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
+                            ilk_error *err)
 {
-    atomic_store(&signal->busy, 0);
-}
-
-/* The client was reopened after a fork: a wait under way is the parent's. */
-static ilk_status bind_again(ilk_signal *signal, ilk_error *err)
-{
-    int waited = signal->listener.channel
-                 || (signal->wait && signal->wait->waiter.watch);
+    ilk_signal *signal = (ilk_signal *)handle;
+    ilk__desk *desk = handle->client->desk;
     ilk_status st;
 
+    *out_in_use = signal->listener.channel
+                  || (signal->wait && signal->wait->waiter.watch);
     ilk__signal_wait_forget(signal->wait);
-    st = ilk__signal_bind(signal, err);
-    if (st == ILK_OK && waited)
-        st = ilk__fail(err, ILK_EFORKED, "the wait is the parent process'");
-    return st;
+    signal->wait = NULL;
+    st = ilk__listener_init(&signal->listener, desk, err);
+    if (st)
+        return st;
+    pthread_mutex_init(&signal->gate, NULL);
+    signal->id = ilk__desk_new_id(desk);
+    return ILK_OK;
 }
+
+/* ---- verbs: in and out -------------------------------------------------- */
 
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err)
 {
-    ilk_status st;
-
-    st = ilk__client_enter_handle(signal->client, &signal->busy, signal->era,
-                                  err);
-    if (st || signal->era == signal->client->era)
-        return st;
-    st = bind_again(signal, err);
-    if (st)
-        leave(signal);
-    return st;
+    return ilk__handle_enter(&signal->handle, err);
 }
 
 void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status)
 {
-    leave(signal);
+    ilk__handle_leave(&signal->handle);
     ilk__verb_end(verb, status);
 }
 
@@ -114,7 +92,7 @@ static ilk_status no_signal(ilk_error *err)
 ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
                            ilk__verb_begin *begin, ilk_error *err)
 {
-    return signal ? ilk__verb_run(verb, signal->client, begin, err)
+    return signal ? ilk__verb_run(verb, signal->handle.client, begin, err)
                   : no_signal(err);
 }
 
@@ -125,5 +103,5 @@ ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
     if (!signal)
         return ilk__op_none(out, no_signal(err));
     verb->handle = signal;
-    return ilk__verb_start(out, verb, size, signal->client, begin, err);
+    return ilk__verb_start(out, verb, size, signal->handle.client, begin, err);
 }

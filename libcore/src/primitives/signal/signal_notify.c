@@ -148,7 +148,7 @@ static ilk_status compose(notifying *self)
 {
     ilk_signal *signal = self->signal;
     notice *given = &self->notice;
-    const char *client_id = signal->client->desk->client_id;
+    const char *client_id = signal->handle.client->desk->client_id;
     char *copy;
     ilk_status st;
 

@@ -197,8 +197,8 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
                              .name_count = count,
                              .asks_to_leave = 1,
                              .leave_args = leave_args};
-    st = ilk__waiter_init(&wait->waiter, signals[0]->client->desk, &wait->line,
-                          err);
+    st = ilk__waiter_init(&wait->waiter, signals[0]->handle.client->desk,
+                          &wait->line, err);
     if (st) {
         ilk__free(wait);
         return st;
@@ -341,5 +341,5 @@ void ilk__signal_begin_waiting(ilk__signal_verb *self)
         return;
     }
     set_listens(wait, 1);
-    run(self, signal->client->opts.reply_timeout_ms, waits);
+    run(self, signal->handle.client->opts.reply_timeout_ms, waits);
 }

@@ -12,8 +12,7 @@
 #ifndef ILK__SIGNAL_WAIT_H
 #define ILK__SIGNAL_WAIT_H
 
-#include "client/client.h"
-#include "client/loop.h"
+#include "handle/handle.h"
 #include "pubsub/channel.h"
 #include "wait/parcel.h"
 #include "wait/wait.h"
@@ -48,9 +47,7 @@ typedef struct ilk__signal_wait {
 } ilk__signal_wait;
 
 struct ilk_signal {
-    ilk_client *client;
-    uint32_t era;         /* the client's, when the handle was set up */
-    _Atomic int32_t busy; /* a verb is at work */
+    ilk__handle handle; /* first */
     uint32_t flags;
     ilk__bytes name;
     ilk__bytes keys[ILK__SIGNAL_LISTS];
@@ -75,7 +72,8 @@ typedef struct ilk__signal_verb {
 /* ---- handles (signal_handle.c) */
 
 /* Set up what belongs to the client's desk; again after a reopening. */
-ilk_status ilk__signal_bind(ilk_signal *signal, ilk_error *err);
+ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
+                            ilk_error *err);
 /* The whole verb, run or started; the second copies it. */
 ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
                            ilk__verb_begin *begin, ilk_error *err);
