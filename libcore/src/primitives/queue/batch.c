@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c -- messages that were taken together, out of a reply. */
+/* batch.c -- messages that were taken together, from the reply to the answer. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "job.h"
+#include "queue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,13 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
     return ILK_OK;
 }
 
+/* It was taken under this token. */
+static void name_job(ilk_job *job, const char *token)
+{
+    snprintf(job->token, sizeof job->token, "%s:%zu:%zu", token, job->place,
+             job->batch->count);
+}
+
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
                            int64_t lease_ms, int renew, ilk_error *err)
 {
@@ -131,7 +139,7 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
     memcpy(lease->token, token, lease->token_len + 1);
     for (size_t i = 0; i < batch->count; i++) {
         batch->jobs[i].attempts++; /* this one */
-        ilk__job_name(&batch->jobs[i], token);
+        name_job(&batch->jobs[i], token);
         atomic_store(&batch->jobs[i].state, ILK__JOB_OPEN);
     }
     atomic_store(&batch->open, (int32_t)batch->count);
@@ -212,4 +220,49 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
     if (st == ILK_OK && batch->era != batch->client->era)
         st = ilk__fail(err, ILK_EFORKED, "the message is the parent process'");
     return st;
+}
+
+/* ---- as an answer ------------------------------------------------------- */
+
+/* Nobody has asked for it: untouched, it goes to somebody else at once. */
+static void give_back(const ilk_batch *batch)
+{
+    ilk__desk *desk = batch->client->desk;
+    const ilk__line line = {.keys = batch->shelf->keys,
+                            .key_count = ILK__SHELF_KEYS,
+                            .cancel = &ilk__queue_cancel_op};
+
+    ilk__desk_lock(desk);
+    ilk__give_back(desk, &line, "", 0, batch->lease.token);
+    ilk__desk_unlock(desk);
+}
+
+static void dispose(void *object)
+{
+    ilk_batch *batch = object;
+
+    if (atomic_load(&batch->unclaimed) && ilk__batch_is_mine(batch))
+        give_back(batch);
+    ilk_batch_free(batch);
+}
+
+void ilk__batch_answer(ilk__verb *verb, ilk_batch *batch)
+{
+    ilk__verb_answer(verb, batch, dispose);
+}
+
+ilk_batch *ilk_op_batch(ilk_op *op)
+{
+    ilk_batch *batch = ilk__op_object(op, dispose);
+
+    if (batch)
+        atomic_store(&batch->unclaimed, 0);
+    return batch;
+}
+
+ilk_job *ilk_op_job(ilk_op *op)
+{
+    ilk_batch *batch = ilk_op_batch(op);
+
+    return batch && batch->count ? &batch->jobs[0] : NULL;
 }

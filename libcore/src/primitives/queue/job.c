@@ -26,6 +26,11 @@ const char *ilk_job_queue(const ilk_job *job, size_t *out_len)
     return bytes(name ? name->data : NULL, name ? name->len : 0, out_len);
 }
 
+const char *ilk_job_token(const ilk_job *job)
+{
+    return job ? job->token : "";
+}
+
 int64_t ilk_job_id(const ilk_job *job)
 {
     return job ? job->id : 0;

@@ -6,21 +6,8 @@
 #include "base/clock.h"
 #include "queue.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *ilk_job_token(const ilk_job *job)
-{
-    return job ? job->token : "";
-}
-
-void ilk__job_name(ilk_job *job, const char *token)
-{
-    snprintf(job->token, sizeof job->token, "%s:%zu:%zu", token, job->place,
-             job->batch->count);
-}
 
 /* What a job's token says. */
 typedef struct claim {

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/opts.h"
-#include "client/run.h"
 
 #include <string.h>
 
@@ -187,73 +186,4 @@ void ilk_queue_free(ilk_queue *queue)
         ilk__loop_forget(queue->client->loop, queue);
     ilk__queue_drop_takes(queue);
     dispose(queue);
-}
-
-/* ---- verbs: in and out -------------------------------------------------- */
-
-static ilk_status no_queue(ilk_error *err)
-{
-    return ilk__fail(err, ILK_EINVAL, "queue must not be NULL");
-}
-
-ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
-{
-    ilk_status st;
-
-    if (!queue)
-        return no_queue(err);
-    st = ilk__client_enter(queue->client, err);
-    if (st)
-        return st;
-    if (alone && queue->count > 1)
-        return ilk__fail(err, ILK_EINVAL,
-                         "a handle for %zu queues can only take from them",
-                         queue->count);
-    if (queue->era == queue->client->era)
-        return ILK_OK;
-    ilk__queue_drop_takes(queue); /* the parent's; no other thread is here */
-    queue->verbs = 0;
-    queue->era = queue->client->era;
-    return ILK_OK;
-}
-
-ilk_queue *ilk__queue_of(const ilk__verb *verb)
-{
-    return (ilk_queue *)verb->handle;
-}
-
-int ilk__queue_begin(ilk__verb *verb, int alone)
-{
-    ilk_queue *queue = ilk__queue_of(verb);
-    ilk_status st = ilk__queue_enter(queue, alone, verb->err);
-
-    if (st)
-        ilk__verb_end(verb, st);
-    else
-        atomic_fetch_add(&queue->verbs, 1);
-    return st == ILK_OK;
-}
-
-void ilk__queue_end(ilk__verb *verb, ilk_status status)
-{
-    atomic_fetch_sub(&ilk__queue_of(verb)->verbs, 1);
-    ilk__verb_end(verb, status);
-}
-
-ilk_status ilk__queue_run(ilk__verb *verb, ilk__verb_begin *begin,
-                          ilk_error *err)
-{
-    const ilk_queue *queue = verb->handle;
-
-    return queue ? ilk__verb_run(verb, queue->client, begin, err)
-                 : no_queue(err);
-}
-
-ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
-                            ilk__verb_begin *begin, ilk_error *err)
-{
-    const ilk_queue *queue = verb->handle;
-
-    return queue ? ilk__verb_start(out, verb, size, queue->client, begin, err)
-                 : ilk__op_none(out, no_queue(err));
 }

@@ -64,6 +64,9 @@ struct ilk_queue {
 /* To be called first by what asks nothing; alone: by what is for one queue. */
 ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err);
 
+/* Frees all takes, when the handle goes or was the parent process'. */
+void ilk__queue_drop_takes(ilk_queue *queue);
+
 /* Begin and end of every verb, whose handle is the queue. 0: it has ended. */
 int ilk__queue_begin(ilk__verb *verb, int alone);
 void ilk__queue_end(ilk__verb *verb, ilk_status status);
@@ -93,10 +96,6 @@ void ilk__queue_begin_take(ilk__verb *verb);
 /* Inside of it, when all is checked: stand in line; then it is over. */
 void ilk__queue_take(ilk__taking *self);
 void ilk__queue_end_take(ilk__taking *self, ilk_status status);
-void ilk__queue_drop_takes(ilk_queue *queue);
-
-/* What an operation answers: ilk_op_batch(), ilk_op_job(). */
-void ilk__queue_answer(ilk__verb *verb, ilk_batch *batch);
 
 /* Fill in what the options leave open, and check them. */
 ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,

@@ -250,7 +250,7 @@ static const ilk__op_type queue_peek = {.name = "queue_peek",
 
 static void seen(ilk__verb *verb, ilk_status status)
 {
-    ilk__queue_answer(verb, ((looking *)verb)->batch);
+    ilk__batch_answer(verb, ((looking *)verb)->batch);
     ilk__queue_end(verb, status);
 }
 

@@ -2,53 +2,6 @@
 /* queue_reserve.c -- the verbs that take messages. */
 #include "queue.h"
 
-/* ---- what they answer --------------------------------------------------- */
-
-/* Nobody has asked for it: untouched, it goes to somebody else at once. */
-static void give_back(const ilk_batch *batch)
-{
-    ilk__desk *desk = batch->client->desk;
-    const ilk__line line = {.keys = batch->shelf->keys,
-                            .key_count = ILK__SHELF_KEYS,
-                            .cancel = &ilk__queue_cancel_op};
-
-    ilk__desk_lock(desk);
-    ilk__give_back(desk, &line, "", 0, batch->lease.token);
-    ilk__desk_unlock(desk);
-}
-
-static void dispose(void *object)
-{
-    ilk_batch *batch = object;
-
-    if (atomic_load(&batch->unclaimed) && ilk__batch_is_mine(batch))
-        give_back(batch);
-    ilk_batch_free(batch);
-}
-
-void ilk__queue_answer(ilk__verb *verb, ilk_batch *batch)
-{
-    ilk__verb_answer(verb, batch, dispose);
-}
-
-ilk_batch *ilk_op_batch(ilk_op *op)
-{
-    ilk_batch *batch = ilk__op_object(op, dispose);
-
-    if (batch)
-        atomic_store(&batch->unclaimed, 0);
-    return batch;
-}
-
-ilk_job *ilk_op_job(ilk_op *op)
-{
-    ilk_batch *batch = ilk_op_batch(op);
-
-    return batch && batch->count ? &batch->jobs[0] : NULL;
-}
-
-/* ---- the verb ----------------------------------------------------------- */
-
 static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
                              ilk_error *err)
 {

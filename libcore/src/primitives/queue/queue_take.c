@@ -136,27 +136,3 @@ const ilk__op_type ilk__queue_refresh_op = {.name = "queue_refresh",
                                             .reads = 1,
                                             .ask = ilk__watch_ask,
                                             .reply = ilk__watch_reply};
-const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
-                                           .script = ILK__SCRIPT_QUEUE_CANCEL,
-                                           .ask = ilk__give_back_ask,
-                                           .reply = ilk__give_back_done,
-                                           .wake = ilk__give_back_wake};
-
-/* The message's name is the key of the queue's record. */
-void ilk__queue_unclaimed(ilk__desk *desk, const ilk__letter *letter)
-{
-    ilk__line line = {.key_count = ILK__SHELF_KEYS,
-                      .cancel = &ilk__queue_cancel_op};
-    const char *name;
-    ilk__shelf *shelf;
-    size_t len;
-
-    if (letter->verb != ILK__LETTER_WAKE
-        || !ilk__side_key_name(letter->name, letter->name_len, "queue", &name,
-                               &len)
-        || ilk__shelf_new(&shelf, name, len, NULL))
-        return;
-    line.keys = shelf->keys;
-    ilk__give_back(desk, &line, "", 0, "-");
-    ilk__shelf_unref(shelf);
-}

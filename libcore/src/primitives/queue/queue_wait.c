@@ -115,22 +115,6 @@ static void check_in(ilk__take *take, ilk_status st)
     ilk__desk_unlock(desk);
 }
 
-void ilk__queue_drop_takes(ilk_queue *queue)
-{
-    /* A child, or what was the parent's, has nothing to take back. */
-    int ours = !ilk__client_is_forked(queue->client)
-               && queue->era == queue->client->era;
-    ilk__take *take = queue->takes, *next;
-
-    queue->takes = queue->parked = queue->idle = NULL;
-    for (; take; take = next) {
-        next = take->next;
-        if (ours)
-            ilk__waiter_destroy(&take->waiter);
-        ilk__free(take);
-    }
-}
-
 /* ---- the verb ----------------------------------------------------------- */
 
 /* What a late answer brought is on its way back already. */
@@ -152,7 +136,7 @@ static ilk_status keep(ilk__taking *self)
     if (lease_ms)
         batch->lease_ms = lease_ms;
     atomic_store(&batch->unclaimed, self->started && lease_ms);
-    ilk__queue_answer(&self->verb, batch);
+    ilk__batch_answer(&self->verb, batch);
     take->got = NULL;
     return ILK_OK;
 }

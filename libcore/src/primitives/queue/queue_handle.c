@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_handle.c -- how the verbs of a queue's handle begin and end. */
+#include "queue.h"
+
+#include "base/alloc.h"
+#include "client/run.h"
+
+void ilk__queue_drop_takes(ilk_queue *queue)
+{
+    /* A child, or what was the parent's, has nothing to take back. */
+    int ours = !ilk__client_is_forked(queue->client)
+               && queue->era == queue->client->era;
+    ilk__take *take = queue->takes, *next;
+
+    queue->takes = queue->parked = queue->idle = NULL;
+    for (; take; take = next) {
+        next = take->next;
+        if (ours)
+            ilk__waiter_destroy(&take->waiter);
+        ilk__free(take);
+    }
+}
+
+static ilk_status no_queue(ilk_error *err)
+{
+    return ilk__fail(err, ILK_EINVAL, "queue must not be NULL");
+}
+
+ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
+{
+    ilk_status st;
+
+    if (!queue)
+        return no_queue(err);
+    st = ilk__client_enter(queue->client, err);
+    if (st)
+        return st;
+    if (alone && queue->count > 1)
+        return ilk__fail(err, ILK_EINVAL,
+                         "a handle for %zu queues can only take from them",
+                         queue->count);
+    if (queue->era == queue->client->era)
+        return ILK_OK;
+    ilk__queue_drop_takes(queue); /* the parent's; no other thread is here */
+    queue->verbs = 0;
+    queue->era = queue->client->era;
+    return ILK_OK;
+}
+
+ilk_queue *ilk__queue_of(const ilk__verb *verb)
+{
+    return (ilk_queue *)verb->handle;
+}
+
+int ilk__queue_begin(ilk__verb *verb, int alone)
+{
+    ilk_queue *queue = ilk__queue_of(verb);
+    ilk_status st = ilk__queue_enter(queue, alone, verb->err);
+
+    if (st)
+        ilk__verb_end(verb, st);
+    else
+        atomic_fetch_add(&queue->verbs, 1);
+    return st == ILK_OK;
+}
+
+void ilk__queue_end(ilk__verb *verb, ilk_status status)
+{
+    atomic_fetch_sub(&ilk__queue_of(verb)->verbs, 1);
+    ilk__verb_end(verb, status);
+}
+
+ilk_status ilk__queue_run(ilk__verb *verb, ilk__verb_begin *begin,
+                          ilk_error *err)
+{
+    const ilk_queue *queue = verb->handle;
+
+    return queue ? ilk__verb_run(verb, queue->client, begin, err)
+                 : no_queue(err);
+}
+
+ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
+                            ilk__verb_begin *begin, ilk_error *err)
+{
+    const ilk_queue *queue = verb->handle;
+
+    return queue ? ilk__verb_start(out, verb, size, queue->client, begin, err)
+                 : ilk__op_none(out, no_queue(err));
+}
