@@ -103,6 +103,8 @@ tier_lint()
     judge headers python3 tools/check_headers.py \
         build/release/lib/libinterlock.so
     judge columns python3 tools/check_columns.py
+    judge layers python3 tools/check_layers.py \
+        build/release/CMakeFiles/ilk_objects.dir
     judge style python3 tools/check_style.py
     judge abidiff lint_abi
     closing "content:$judged"
