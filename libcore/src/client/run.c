@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -187,6 +188,7 @@ ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
     while (verb->then) {
         ilk__verb_then *then = verb->then;
 
+        assert(client);
         st = ilk__run(client, &op, verb->parker ? verb->parker : &parker);
         ilk__op_free(&op);
         verb->then = NULL;
