@@ -320,6 +320,28 @@ def test_a_late_write_overwrites_nothing(proxy, cut_off, name):
     assert interlock.guard.get(cut_off, name, 7).value == b"new"
 
 
+RIGHTS = [
+    *("resetkeys", "~*", "resetchannels", "&ilk:inbox:*", "-@all", "+evalsha", "+eval"),
+    *("+get", "+set", "+del", "+exists", "+pttl", "+pexpire", "+time", "+publish"),
+    *("+hmget", "+hset", "+client|setname", "+client|list", "+client|kill"),
+]
+
+
+@pytest.mark.parametrize("protocol", ["3", "2"])
+def test_the_rights_that_the_page_names_are_enough(server, proxy, name, protocol):
+    number = ["+client|id"] if protocol == "2" else []
+    server.call("ACL", "SETUSER", "meek", "reset", "on", ">pw", *RIGHTS, *number)
+    try:
+        url = proxy.url.replace("unix://", "unix://meek:pw@")
+        with interlock.connect(f"{url}?protocol={protocol}") as client:
+            lock = client.lock(name, renew=False)
+            proxy.keep_next()
+            assert lock.acquire()
+            assert not proxy.deliver()
+    finally:
+        server.call("ACL", "DELUSER", "meek")
+
+
 def test_without_the_right_to_close_it_is_repeated_all_the_same(server, proxy, name):
     server.call(
         "ACL", "SETUSER", "meek", "on", ">pw", "~*", "&*", "+@all", "-client|kill"
