@@ -2,6 +2,7 @@
 /* lock_thread.c -- acquires in threads of their own. */
 #include "lock_thread.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -30,6 +31,19 @@ void assert_took_at(ilk_status expected, taker *t, const char *file, int line)
     assert_status_at(expected, t->status, &t->err, "acquire", file, line);
 }
 
+static void interrupt_until(pthread_t thread, const _Atomic int *done)
+{
+    for (int i = 0; i < 500 && !atomic_load(done); i++) {
+        pthread_kill(thread, SIGUSR1);
+        fixture_sleep_ms(10);
+    }
+}
+
+void interrupt_taker(const taker *t)
+{
+    interrupt_until(t->thread, &t->done);
+}
+
 int64_t took_ms(const taker *t)
 {
     return t->ended_at - t->began_at;
@@ -41,6 +55,7 @@ static void *take_many(void *arg)
 
     t->status = ilk_lock_many_acquire(t->many, t->timeout_ms, &t->err);
     t->ended_at = fixture_now_ms();
+    atomic_store(&t->done, 1);
     return NULL;
 }
 
@@ -50,6 +65,11 @@ void start_many_taker(many_taker *t, ilk_lock_many *many, int64_t timeout_ms)
     t->many = many;
     t->timeout_ms = timeout_ms;
     assert_int_equal(0, pthread_create(&t->thread, NULL, take_many, t));
+}
+
+void interrupt_many_taker(const many_taker *t)
+{
+    interrupt_until(t->thread, &t->done);
 }
 
 void assert_took_many(ilk_status expected, many_taker *t)

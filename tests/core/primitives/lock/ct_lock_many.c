@@ -257,8 +257,7 @@ static void signal_parks_the_wait_for_a_while(void **state)
     for (int round = 0; round < 2; round++) {
         start_many_taker(&t, many, -1);
         await_waiters("x", 1);
-        fixture_sleep_ms(20);
-        pthread_kill(t.thread, SIGUSR1);
+        interrupt_many_taker(&t);
         assert_took_many(ILK_EINTR, &t);
         fixture_sleep_ms(800); /* what is taken is kept meanwhile */
         assert_int_equal(2, fixture_int(&fx, "EXISTS v w"));
@@ -270,8 +269,7 @@ static void signal_parks_the_wait_for_a_while(void **state)
     assert_nobody_waits("vwx");
     start_many_taker(&t, many, -1);
     await_waiters("x", 1);
-    fixture_sleep_ms(20);
-    pthread_kill(t.thread, SIGUSR1);
+    interrupt_many_taker(&t);
     assert_took_many(ILK_EINTR, &t);
     assert_status(ILK_OK, ilk_lock_release(x, &err));
     assert_status(ILK_OK, ilk_lock_many_acquire(many, -1, &err));

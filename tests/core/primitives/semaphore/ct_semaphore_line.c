@@ -214,8 +214,10 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
     await_in_line("park", 1);
-    fixture_sleep_ms(20); /* until it sleeps */
-    pthread_kill(t.thread, SIGUSR1);
+    while (!atomic_load(&t.done)) { /* one that meets no wait ends none */
+        pthread_kill(t.thread, SIGUSR1);
+        fixture_sleep_ms(10);
+    }
     assert_sem_took(ILK_EINTR, &t);
     await_in_line("park", 1);
     assert_status(ILK_OK, ilk_semaphore_release(holder, &err));
