@@ -113,34 +113,42 @@ static void assert_the_next_has_it(const char *name, int64_t since)
 static void a_grant_just_before_the_cancel_is_had(void **state)
 {
     ilk_error err = {0};
+    int64_t at;
 
     (void)state;
     start_granted("granted");
     assert_status(ILK_OK, ilk_op_cancel(op, &err));
     assert_ends(ILK_OK, client, op);
     assert_true(ilk_lock_held(lock));
+    at = fixture_now_ms();
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
-    assert_the_next_has_it("granted", fixture_now_ms());
+    assert_the_next_has_it("granted", at);
     ilk_lock_free(lock);
 }
 
 static void a_grant_just_before_the_operation_is_freed_is_passed_on(
     void **state)
 {
+    int64_t at;
+
     (void)state;
     start_granted("unwanted");
+    at = fixture_now_ms();
     ilk_op_free(op);
     assert_false(ilk_lock_held(lock));
-    assert_the_next_has_it("unwanted", fixture_now_ms());
+    assert_the_next_has_it("unwanted", at);
     ilk_lock_free(lock);
 }
 
 static void a_grant_just_before_the_handle_is_freed_is_passed_on(void **state)
 {
+    int64_t at;
+
     (void)state;
     start_granted("orphan");
+    at = fixture_now_ms();
     ilk_lock_free(lock);
-    assert_the_next_has_it("orphan", fixture_now_ms());
+    assert_the_next_has_it("orphan", at);
     assert_ends(ILK_ECANCELLED, client, op);
 }
 

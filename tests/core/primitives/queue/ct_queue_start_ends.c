@@ -3,6 +3,8 @@
 #include "queue_case.h"
 #include "started.h"
 
+#include <stdatomic.h>
+
 /* ---- what ends it ------------------------------------------------------- */
 
 static void cancelled_wait_leaves_nothing(void **state)
@@ -173,6 +175,7 @@ static void wait_outlives_the_server(void **state)
 typedef struct taker_thread {
     pthread_t thread;
     ilk_queue *queue;
+    _Atomic int *stop;
     int taken;
 } taker_thread;
 
@@ -181,7 +184,9 @@ static void *take_all(void *arg)
     taker_thread *self = arg;
     ilk_job *job;
 
-    while (ilk_queue_reserve(&job, self->queue, 500, 0, NULL) == ILK_OK) {
+    while (!atomic_load(self->stop)) {
+        if (ilk_queue_reserve(&job, self->queue, 100, 0, NULL) != ILK_OK)
+            continue;
         if (ilk_job_ack(job, NULL) == ILK_OK)
             self->taken++;
         ilk_job_free(job);
@@ -193,7 +198,10 @@ static void *take_all(void *arg)
 static void threads_and_operations_share_a_handle(void **state)
 {
     ilk_queue *queue = open_queue("mail");
-    taker_thread t[2] = {{.queue = queue}, {.queue = queue}};
+    _Atomic int stop = 0;
+    taker_thread t[2] = {{.queue = queue, .stop = &stop},
+                         {.queue = queue, .stop = &stop}};
+    int64_t until = fixture_now_ms() + 60000;
     int taken = 0;
 
     (void)state;
@@ -211,6 +219,10 @@ static void threads_and_operations_share_a_handle(void **state)
             taken += ilk_job_ack(ilk_op_job(op), NULL) == ILK_OK;
         ilk_op_free(op);
     }
+    while (count_of(queue, ILK_QUEUE_N_FINISHED) < 100
+           && fixture_now_ms() < until)
+        fixture_sleep_ms(5);
+    atomic_store(&stop, 1);
     for (int i = 0; i < 2; i++) {
         pthread_join(t[i].thread, NULL);
         taken += t[i].taken;
