@@ -127,13 +127,13 @@ static void the_descriptor_tells_the_end(void **state)
     struct pollfd pfd;
 
     (void)state;
-    delay_ms = 30;
+    delay_ms = 500;
     assert_int_equal(ilk__resolve_start(&resolve, "some.name", 6379, &err),
                      ILK_OK);
     pfd = (struct pollfd){.fd = ilk__resolve_fd(resolve), .events = POLLIN};
     assert_int_equal(ilk__resolve_result(resolve, &list, &err), ILK_EAGAIN);
     assert_null(list);
-    assert_int_equal(poll(&pfd, 1, 2000), 1);
+    assert_int_equal(poll(&pfd, 1, 5000), 1);
     assert_int_equal(ilk__resolve_result(resolve, &list, &err), ILK_OK);
     assert_int_equal(
         ntohs(((const struct sockaddr_in *)(const void *)list->ai_addr)
@@ -168,7 +168,7 @@ static void a_late_name_costs_no_more_than_the_deadline(void **state)
     int64_t before = fixture_now_ms(), spent;
 
     (void)state;
-    delay_ms = 300;
+    delay_ms = 100 + (int)patience(200);
     assert_int_equal(open_name("some.name", 50), ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
     assert_in_range(spent, 49, 50 + patience(SLACK_MS));
@@ -177,7 +177,7 @@ static void a_late_name_costs_no_more_than_the_deadline(void **state)
 
     /* What the thread still has is freed with its end. */
     while (looked_up == 0 || conn_case_fds() != fds) {
-        assert_true(fixture_now_ms() - before < 3000);
+        assert_true(fixture_now_ms() - before < patience(3000));
         fixture_sleep_ms(5);
     }
 }
@@ -229,9 +229,9 @@ static void an_address_that_swallows_packets_has_its_share_only(void **state)
     first_port = hole.port;
     assert_int_equal(peer_serve(&far_end, hello), 0);
     before = fixture_now_ms();
-    assert_int_equal(open_name("some.name", 400), ILK_OK);
+    assert_int_equal(open_name("some.name", 2000), ILK_OK);
     spent = fixture_now_ms() - before;
-    assert_in_range(spent, 195, 200 + patience(SLACK_MS));
+    assert_in_range(spent, 995, 1000 + patience(SLACK_MS));
     ilk__conn_close(conn);
     conn = NULL;
 
@@ -255,7 +255,7 @@ static void a_child_frees_what_the_thread_had(void **state)
     pid_t pid;
 
     (void)state;
-    delay_ms = 100;
+    delay_ms = 500;
     assert_int_equal(ilk__resolve_start(&resolve, "some.name", 1, &err),
                      ILK_OK);
     pid = fork();

@@ -174,7 +174,7 @@ static void who_gives_up_leaves_the_others_their_answers(void **state)
     assert_in_range(hasty.took_ms, 100, 100 + patience(60));
     assert_int_equal(patient.status, ILK_OK);
     assert_string_equal(patient.answer, "3"); /* the hasty one's was 2 */
-    assert_in_range(patient.took_ms, 0, 1000);
+    assert_in_range(patient.took_ms, 0, patience(1000));
     assert_string_equal(late.answer, "late");
     assert_int_equal(lane_case_counts().connects, 1);
 }
@@ -220,7 +220,7 @@ static void a_broken_connection_fails_all_and_the_next_call_opens_another(
         asker_join(&waiting[i]);
         assert_int_equal(waiting[i].status, ILK_ECONN);
         assert_int_equal(waiting[i].err.code, ILK_ECONN);
-        assert_in_range(waiting[i].took_ms, 0, 2000);
+        assert_in_range(waiting[i].took_ms, 0, patience(2000));
     }
 
     assert_string_equal(lane_ask("PING"), "ILK_ECONN");
@@ -263,7 +263,7 @@ static void shutting_ends_calls_for_ever(void **state)
         asker_join(&waiting[i]);
         assert_int_equal(waiting[i].status, ILK_ECLOSED);
     }
-    assert_in_range(ilk__now_ms() - begin, 0, 100);
+    assert_in_range(ilk__now_ms() - begin, 0, patience(100));
     fixture_resume(&fx);
 
     assert_string_equal(lane_ask("PING"), "ILK_ECLOSED");

@@ -11,7 +11,7 @@
 
 #define HELLO_ANSWER "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n"
 
-enum { SLACK_MS = 20 }; /* by which a deadline may be missed */
+enum { SLACK_MS = 60 }; /* by which a deadline may be missed */
 
 extern peer far_end;
 extern ilk_error err;

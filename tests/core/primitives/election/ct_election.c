@@ -260,24 +260,24 @@ static void leader_finds_out_before_anybody_else_can_be_elected(void **state)
 static void leader_renews_while_it_lives_or_by_hand(void **state)
 {
     ilk_election_opts opts;
-    ilk_election *a = open_candidate(client, "renews", 300, ""), *b;
+    ilk_election *a = open_candidate(client, "renews", 1500, ""), *b;
     int64_t term;
 
     (void)state;
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
     term = ilk_election_term(a);
-    fixture_sleep_ms(900);
+    fixture_sleep_ms(2500);
     assert_status(ILK_OK, ilk_election_check(a, &err));
     assert_int_equal(term, ilk_election_term(a));
     assert_status(ILK_OK, ilk_election_resign(a, &err));
 
     ilk_election_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = 400;
+    opts.ttl_ms = 2000;
     opts.flags = ILK_ELECTION_NO_RENEW;
     b = open_candidate_with(client, "renews", &opts);
     assert_status(ILK_OK, ilk_election_campaign(b, 0, &err));
     for (int i = 0; i < 4; i++) {
-        fixture_sleep_ms(150);
+        fixture_sleep_ms(600);
         assert_status(ILK_OK, ilk_election_renew(b, 0, &err));
     }
     assert_int_equal(1, ilk_election_is_leader(b));
@@ -307,7 +307,7 @@ static ilk_event next_event(ilk_client *of)
 static void winning_and_losing_are_told(void **state)
 {
     ilk_client *own = open_client();
-    ilk_election *a = open_candidate(own, "news", 200, "");
+    ilk_election *a = open_candidate(own, "news", 1500, "");
     ilk_event event;
     int fd;
 

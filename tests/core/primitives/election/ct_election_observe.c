@@ -122,7 +122,7 @@ static void vacancies_are_told_to_those_who_ask_for_them(void **state)
 
     (void)state;
     ilk_election_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = 300;
+    opts.ttl_ms = 1500;
     opts.flags = ILK_ELECTION_NO_RENEW;
     a = open_candidate_with(client, "vacant", &opts);
     o = observe(a, ILK_OBSERVE_VACANT);

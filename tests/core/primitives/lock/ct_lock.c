@@ -174,8 +174,8 @@ static void second_release_owns_nothing(void **state)
 static void renewal_keeps_a_short_lease_for_long(void **state)
 {
     ilk_client *client = open_client();
-    ilk_lock *lock = open_lock_with(client, "renewed", 300, 0);
-    int64_t until = fixture_now_ms() + 2000;
+    ilk_lock *lock = open_lock_with(client, "renewed", 1200, 0);
+    int64_t until = fixture_now_ms() + 3000;
     ilk_error err = {0};
 
     (void)state;
@@ -186,7 +186,7 @@ static void renewal_keeps_a_short_lease_for_long(void **state)
         assert_int_equal(1, ilk_lock_held(lock));
         fixture_sleep_ms(20);
     }
-    assert_true(stats_of(client).renewals >= 10);
+    assert_true(stats_of(client).renewals >= 4);
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
     assert_int_equal(0, stats_of(client).held);
     ilk_lock_free(lock);
@@ -235,7 +235,7 @@ static void lease_for_one_acquire(void **state)
 static void check_within_the_lease_sends_nothing(void **state)
 {
     ilk_client *client = open_client();
-    ilk_lock *lock = open_lock_with(client, "check", 300, ILK_LOCK_NO_RENEW);
+    ilk_lock *lock = open_lock_with(client, "check", 1500, ILK_LOCK_NO_RENEW);
     ilk_client_stats before;
     ilk_error err = {0};
 
@@ -247,7 +247,7 @@ static void check_within_the_lease_sends_nothing(void **state)
     assert_int_equal(before.commands, stats_of(client).commands);
 
     fixture_command(&fx, "PEXPIRE check 30000"); /* past ours: ask the server */
-    fixture_sleep_ms(320);
+    fixture_sleep_ms(1520);
     assert_int_equal(0, ilk_lock_held(lock));
     assert_status(ILK_OK, ilk_lock_check(lock, &err));
     assert_true(stats_of(client).commands > before.commands);

@@ -312,7 +312,7 @@ static void server_out_of_memory_takes_releases(void **state)
 static void assert_read_only(const char *stale)
 {
     ilk_client *client = open_client();
-    ilk_lock *held = open_lock_with(client, "ro", 400, 0);
+    ilk_lock *held = open_lock_with(client, "ro", 1500, 0);
     ilk_lock *waits = open_lock(client, "ro"), *other = open_lock(client, "x");
     ilk_event event = {.size = sizeof event};
     ilk_error err = {0};
@@ -330,7 +330,7 @@ static void assert_read_only(const char *stale)
     assert_status(ILK_ESERVERREADONLY, ilk_lock_acquire(other, 1000, &err));
     assert_took(ILK_ESERVERREADONLY, &t);
     assert_true(took_ms(&t) < 4000);
-    for (int i = 0; i < 1000 && ilk_lock_held(held); i++)
+    for (int i = 0; i < 5000 && ilk_lock_held(held); i++)
         fixture_sleep_ms(1);
     assert_int_equal(1, poll(&news, 1, (int)patience(1000)));
     assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));

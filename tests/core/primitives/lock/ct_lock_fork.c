@@ -21,7 +21,7 @@ static void open_family(family *f)
     ilk_error err = {0};
 
     f->client = open_client();
-    f->held = open_lock_with(f->client, "held", 600, 0);
+    f->held = open_lock_with(f->client, "held", 2000, 0);
     f->idle = open_lock(f->client, "idle");
     assert_status(ILK_OK, ilk_rwlock_read_open(&f->reader, f->client, "rw", 2,
                                                NULL, &err));
@@ -93,8 +93,10 @@ static void child_is_refused_and_the_parent_still_holds(void **state)
 
     (void)state;
     open_family(&f);
-    fixture_sleep_ms(300); /* renewed once: all connections are there */
-    ilk_client_get_stats(f.client, &before, NULL);
+    while (before.renewals == 0) { /* then all connections are there */
+        fixture_sleep_ms(20);
+        ilk_client_get_stats(f.client, &before, NULL);
+    }
     pid = fork_now();
     if (pid == 0) {
         demand_forked(&f);
@@ -103,7 +105,7 @@ static void child_is_refused_and_the_parent_still_holds(void **state)
     }
     assert_ends_well(pid);
 
-    fixture_sleep_ms(1000); /* renewal goes on, on the parent's connections */
+    fixture_sleep_ms(2500); /* renewal goes on, on the parent's connections */
     assert_status(ILK_OK, ilk_lock_check(f.held, &err));
     assert_int_equal(1, ilk_lock_held(f.held));
     assert_status(ILK_OK, ilk_client_ping(f.client, -1, &err));

@@ -76,11 +76,11 @@ static void check_asks_for_each_name(void **state)
     ilk_event event = {.size = sizeof event};
 
     (void)state;
-    many = open_many_with(quiet, "abc", 150, ILK_LOCK_NO_RENEW);
+    many = open_many_with(quiet, "abc", 1000, ILK_LOCK_NO_RENEW);
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     for (const char *n = "abc"; *n; n++)
         fixture_command(&fx, "PEXPIRE %c %d", *n, *n == 'b' ? 50000 : 60000);
-    fixture_sleep_ms(160);
+    fixture_sleep_ms(1010);
     assert_status(ILK_OK, ilk_lock_many_check_start(&op, many, &err));
     while (ilk_client_next_event(quiet, &event, &err) == ILK_EAGAIN)
         fixture_sleep_ms(1);

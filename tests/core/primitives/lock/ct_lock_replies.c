@@ -125,13 +125,13 @@ static void extend_cut_at_every_byte_has_extended(void **state)
 /* Past the local deadline a lost answer leaves it open who ended the hold. */
 static void release_cut_past_the_lease_is_unknown(void **state)
 {
-    ilk_lock *lock = open_lock_with(client, "late", 200, ILK_LOCK_NO_RENEW);
+    ilk_lock *lock = open_lock_with(client, "late", 1000, ILK_LOCK_NO_RENEW);
     ilk_error err = {0};
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "PEXPIRE late 60000");
-    fixture_sleep_ms(250);
+    fixture_sleep_ms(1050);
     proxy_cut(&between, releasing, 0);
     assert_status(ILK_EUNKNOWN, ilk_lock_release(lock, &err));
     assert_struck();

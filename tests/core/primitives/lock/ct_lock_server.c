@@ -109,7 +109,8 @@ static void server_that_hangs_after_the_login_is_left_in_time(void **state)
     assert_on_time(fixture_now_ms() - began, 200);
     began = fixture_now_ms();
     assert_status(ILK_ECONN, ilk_lock_acquire(lock, -1, &err));
-    assert_in_range(fixture_now_ms() - began, 100, 700); /* reply, connect */
+    assert_in_range(fixture_now_ms() - began, 100,
+                    500 + patience(200)); /* reply, connect */
     ilk_lock_free(lock);
     ilk_client_free(client);
     peer_close(&p);
@@ -173,7 +174,7 @@ static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_line(
 static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
 {
     ilk_client *client = open_client();
-    ilk_lock *lock = open_lock_with(client, "cold", 400, 0);
+    ilk_lock *lock = open_lock_with(client, "cold", 1500, 0);
     ilk_event event = {.size = sizeof event};
     ilk_error err = {0};
     struct pollfd news = {.events = POLLIN};
@@ -182,7 +183,7 @@ static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_client_event_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
-    fixture_sleep_ms(300);
+    fixture_sleep_ms(700);
     assert_int_equal(0, fixture_pause(&fx));
     left = ilk_lock_remaining_ms(lock);
     fixture_sleep_ms((int)left + 20);

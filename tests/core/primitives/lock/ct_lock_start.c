@@ -69,7 +69,7 @@ static void extend_and_check_run_to_their_ends(void **state)
 static void check_asks_when_the_lease_may_be_over(void **state)
 {
     ilk_client *quiet = open_client();
-    ilk_lock *lock = open_lock_with(quiet, "asked", 150, ILK_LOCK_NO_RENEW);
+    ilk_lock *lock = open_lock_with(quiet, "asked", 1000, ILK_LOCK_NO_RENEW);
     ilk_event event = {.size = sizeof event};
     ilk_error err = {0};
     ilk_op *op;
@@ -77,7 +77,7 @@ static void check_asks_when_the_lease_may_be_over(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_command(&fx, "PEXPIRE asked 60000");
-    fixture_sleep_ms(160);
+    fixture_sleep_ms(1010);
     assert_false(ilk_lock_held(lock));
     assert_status(ILK_OK, ilk_lock_check_start(&op, lock, &err));
     while (ilk_client_next_event(quiet, &event, &err) == ILK_EAGAIN)

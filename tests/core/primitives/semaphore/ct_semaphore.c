@@ -211,20 +211,20 @@ static void wrong_type_at_the_keys_is_told(void **state)
 static void a_hold_is_renewed_as_long_as_its_owner_lives(void **state)
 {
     ilk_client *client = open_client();
-    ilk_semaphore *s = open_semaphore_with(client, "renew", 2, 2, 300, 0);
+    ilk_semaphore *s = open_semaphore_with(client, "renew", 2, 2, 1500, 0);
     ilk_semaphore *other = open_semaphore(client, "renew", 2);
     ilk_error err = {0};
 
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 0, &err));
     for (int i = 0; i < 5; i++) {
-        fixture_sleep_ms(200);
+        fixture_sleep_ms(500);
         assert_int_equal(1, ilk_semaphore_held(s));
         assert_status(ILK_EBUSY, ilk_semaphore_acquire(other, 0, &err));
     }
     ilk_semaphore_free(s); /* silent: its lease ends by itself */
     assert_int_equal(2, permits_taken("renew"));
-    assert_status(ILK_OK, ilk_semaphore_acquire(other, 2000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(other, 5000, &err));
     ilk_semaphore_free(other);
     ilk_client_free(client);
 }
@@ -251,7 +251,7 @@ static void a_lost_hold_is_told(void **state)
     ilk_client *client = open_client();
     ilk_semaphore *out =
         open_semaphore_with(client, "out", 2, 0, 250, ILK_SEMAPHORE_NO_RENEW);
-    ilk_semaphore *gone = open_semaphore_with(client, "gone", 2, 0, 300, 0);
+    ilk_semaphore *gone = open_semaphore_with(client, "gone", 2, 0, 1500, 0);
     ilk_error err = {0};
     int fd;
 
@@ -276,8 +276,8 @@ static void a_lost_hold_is_told(void **state)
 static void a_hold_moves_to_another_handle_by_its_token(void **state)
 {
     ilk_client *client = open_client();
-    ilk_semaphore *donor = open_semaphore_with(client, "move", 3, 2, 400, 0);
-    ilk_semaphore *heir = open_semaphore_with(client, "move", 3, 1, 400, 0);
+    ilk_semaphore *donor = open_semaphore_with(client, "move", 3, 2, 1500, 0);
+    ilk_semaphore *heir = open_semaphore_with(client, "move", 3, 1, 1500, 0);
     ilk_error err = {0};
     char token[160];
     int64_t fence;
@@ -290,7 +290,7 @@ static void a_hold_moves_to_another_handle_by_its_token(void **state)
     assert_status(ILK_OK,
                   ilk_semaphore_adopt(heir, token, strlen(token), &err));
     assert_int_equal(fence, ilk_semaphore_fence(heir));
-    fixture_sleep_ms(900); /* the heir renews both permits */
+    fixture_sleep_ms(2500); /* the heir renews both permits */
     assert_int_equal(1, ilk_semaphore_held(heir));
     assert_int_equal(2, permits_taken("move"));
     assert_status(ILK_OK, ilk_semaphore_release(heir, &err));

@@ -82,11 +82,11 @@ static void a_set_with_a_time_ends_by_itself(void **state)
 
     (void)state;
     ilk_sticky_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = 100;
+    opts.ttl_ms = 1000;
     assert_status(ILK_OK, ilk_sticky_open(&a, client, "t", 1, &opts, &err));
     assert_status(ILK_OK, ilk_sticky_set(a, "d", 1, &err));
     assert_status(ILK_OK, ilk_sticky_wait(a, 0, &err));
-    fixture_sleep_ms(150);
+    fixture_sleep_ms(1050);
 
     assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err));
     assert_status(ILK_OK, ilk_sticky_read(a, &err));
