@@ -8,6 +8,7 @@ import inspect
 
 import anyio
 import pytest
+from support import patience
 
 LOOPS = {
     "asyncio": ("asyncio", {}),
@@ -49,7 +50,7 @@ def on_loops(function, loops):
 
 async def until(condition, seconds=5.0):
     """Wait until an async function answers something true."""
-    with anyio.fail_after(seconds):
+    with anyio.fail_after(patience(seconds)):
         while not await condition():
             await anyio.sleep(0.005)
 

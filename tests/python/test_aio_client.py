@@ -104,7 +104,7 @@ async def test_events_come_as_they_happen_and_end_with_the_client(url, name):
     client = await aio.connect(url)
     events = client.events()
     assert await events.get(0.01) is None
-    lock = client.lock(name, ttl=0.2)
+    lock = client.lock(name, ttl=1.5)
     await lock.acquire()
     await client.break_lock(name)
     event = await events.get(5)

@@ -254,7 +254,7 @@ async def test_a_leader_that_is_deposed_stops_what_it_does(url, server, name):
     async with aio.connect(url) as client:
         events = client.events()
         with pytest.raises(interlock.LostError):
-            async with client.election(name, ttl=0.3) as one:
+            async with client.election(name, ttl=1.5) as one:
                 server.call("DEL", f"ilk:election:{{{name}}}")
                 await anyio.sleep(10)
                 reached = True

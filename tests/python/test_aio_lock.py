@@ -335,7 +335,7 @@ async def test_a_loss_cancels_the_body_and_raises(url, name):
     reached = False
     async with aio.connect(url) as client:
         with pytest.raises(interlock.LostError):
-            async with client.lock(name, ttl=0.3):
+            async with client.lock(name, ttl=1.5):
                 assert await client.break_lock(name)
                 await anyio.sleep(10)
                 reached = True

@@ -319,7 +319,7 @@ async def test_a_loss_cancels_the_body_and_raises(url, server, name):
     reached = False
     async with aio.connect(url) as client:
         with pytest.raises(interlock.LostError):
-            async with client.semaphore(name, 2, ttl=0.3):
+            async with client.semaphore(name, 2, ttl=1.5):
                 server.call("DEL", f"ilk:semaphore:{{{name}}}")
                 await anyio.sleep(10)
                 reached = True

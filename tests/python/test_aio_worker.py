@@ -17,7 +17,7 @@ import interlock
 import pytest
 from aio_case import on_both_kinds, until
 from interlock import aio
-from support import Server
+from support import Server, patience
 from test_aio_queue import until_info
 
 
@@ -114,7 +114,7 @@ async def test_many_are_worked_on_side_by_side(url, name):
         worker = aio.Worker(client, name, {"work": work}, concurrency=20)
         began = time.monotonic()
         assert await worker.run(until_empty=True) == 60
-        assert time.monotonic() - began < 1.5  # one after the other: 3 s
+        assert time.monotonic() - began < patience(1.5)  # one after the other: 3 s
         assert most == 20
         assert sorted(seen) == list(range(60))
         assert client.stats().connections <= 3
@@ -218,20 +218,20 @@ async def test_what_is_no_exception_ends_the_loop_and_the_message_comes_again(
         with pytest.raises(Enough):
             await worker.run()
         assert (await queue.inspect()).waiting == 0
-        assert (await queue.reserve(timeout=5)).attempts == 2
+        assert (await queue.reserve(timeout=5)).attempts >= 2
 
 
 @on_both_kinds
 async def test_long_work_keeps_its_lease(url, name):
     async def work():
-        await anyio.sleep(1.2)
+        await anyio.sleep(2.5)
 
     async with aio.connect(url) as client, anyio.create_task_group() as group:
         queue = client.queue(name)
         await queue.push(aio.task("sleep"))
-        worker = aio.Worker(client, name, {"sleep": work}, lease=0.5)
+        worker = aio.Worker(client, name, {"sleep": work}, lease=1.5)
         group.start_soon(worker.run, True)
-        await anyio.sleep(0.9)
+        await anyio.sleep(2)
         assert await queue.pop() is None
         await until_info(queue, finished=1)
     assert (worker.done, worker.lost) == (1, 0)
@@ -302,14 +302,17 @@ async def test_an_answer_is_said_again_until_the_server_is_back(tmp_path, name):
             server.kill()
             threading.Timer(1.2, server.start).start()
 
-        async with aio.connect(server.unix_url, reply_timeout=0.3) as client:
-            queue = client.queue(name)
+        async with (
+            aio.connect(server.unix_url, reply_timeout=0.3) as client,
+            aio.connect(server.unix_url) as other,
+        ):
+            queue = other.queue(name)
             await queue.push(aio.task("work"))
             worker = aio.Worker(client, name, {"work": work})
             async with anyio.create_task_group() as group:
                 group.start_soon(worker.run)
                 await anyio.sleep(1.5)
-                with anyio.fail_after(10):
+                with anyio.fail_after(patience(10)):
                     await until_info(queue, finished=1, taken=0, waiting=1)
                 worker.stop()
             assert (worker.done, worker.lost) == (1, 0)

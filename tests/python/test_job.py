@@ -25,8 +25,8 @@ def test_job_outlives_queue_and_batch(client, name):
 def test_renewed_lease_lasts_until_the_handle_is_gone(client, other, name):
     queue = client.queue(name, renew=True)
     queue.push(b"a")
-    job = queue.reserve(lease=0.5)
-    time.sleep(1.2)
+    job = queue.reserve(lease=1.5)
+    time.sleep(2.5)
     assert job.remaining() > 0
     assert other.queue(name).pop() is None
     del job
@@ -37,12 +37,12 @@ def test_renewed_lease_lasts_until_the_handle_is_gone(client, other, name):
 def test_extend(client, name):
     queue = client.queue(name)
     queue.push(b"a")
-    job = queue.reserve(lease=0.2)
+    job = queue.reserve(lease=1)
     assert job.extend(20) is True
     assert 15 < job.remaining() <= 20
     assert job.extend() is True
-    assert job.remaining() <= 0.2
-    time.sleep(0.25)
+    assert job.remaining() <= 1
+    time.sleep(1.05)
     assert queue.pop() == b"a"
     assert job.extend() is False
     with pytest.raises(interlock.InvalidError):

@@ -149,7 +149,7 @@ def test_extend_of_a_lost_lock_is_false(client, server, name):
 
 
 def test_check_raises_lost_error(client, other, name):
-    lock = client.lock(name, ttl=0.1, renew=False)
+    lock = client.lock(name, ttl=1, renew=False)
     assert lock.acquire(0)
     lock.check()
     assert other.lock(name).acquire(5)
@@ -236,19 +236,19 @@ def test_waiters_are_served_in_their_order(client, other, name, waiting):
 
 
 def test_max_hold_ends_renewal(client, other, name, took):
-    lock = client.lock(name, ttl=0.2, max_hold=0.4)
+    lock = client.lock(name, ttl=1, max_hold=2)
     assert lock.acquire(0)
 
-    with took(0.2, 3):
+    with took(1, 4):
         assert other.lock(name).acquire(5)
     assert not lock.held
 
 
 def test_renewal_keeps_a_lock_beyond_its_lease(client, name):
-    with client.lock(name, ttl=0.3) as lock:
-        time.sleep(1)
+    with client.lock(name, ttl=1.5) as lock:
+        time.sleep(2.2)
         assert lock.held
-        assert 0 < lock.remaining() <= 0.3
+        assert 0 < lock.remaining() <= 1.5
     assert client.stats().renewals >= 2
 
 

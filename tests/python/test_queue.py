@@ -10,6 +10,7 @@ import time
 
 import interlock
 import pytest
+from support import patience
 
 
 @pytest.fixture
@@ -46,9 +47,9 @@ def test_filo_and_the_other_order(client, name):
 
 def test_late_answers_are_refused(queue):
     queue.push(b"a")
-    late = queue.reserve(lease=0.05)
-    assert 0 < late.remaining() <= 0.05
-    time.sleep(0.06)
+    late = queue.reserve(lease=1)
+    assert 0 < late.remaining() <= 1
+    time.sleep(1.05)
     job = queue.reserve()
 
     assert (job.data, job.attempts) == (b"a", 2)
@@ -93,12 +94,12 @@ def test_request_id(queue):
 
 
 def test_delay(queue):
-    queue.push(b"a", delay=0.1)
+    queue.push(b"a", delay=1)
     assert queue.pop() is None
     assert queue.inspect().delayed == 1
     began = time.monotonic()
     assert queue.pop(timeout=5) == b"a"
-    assert 0.08 <= time.monotonic() - began < 2
+    assert time.monotonic() - began < patience(2)
 
 
 def test_dead_letters(client, name):
@@ -158,7 +159,7 @@ def test_blocked_consumer_wakes_at_once(client, other, name):
     pushed = time.monotonic()
     queue.push(b"a")
     thread.join(5)
-    assert took[0] - pushed < 0.2
+    assert took[0] - pushed < patience(0.2)
 
 
 def test_each_message_reaches_one_of_many_threads(client, name):
@@ -195,10 +196,10 @@ def test_ctrl_c_ends_a_wait_and_leaves_the_line(client, other, name):
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             queue.pop(timeout=None)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < patience(2)
     finally:
         signal.signal(signal.SIGALRM, before)
-    end = time.monotonic() + 5
+    end = time.monotonic() + patience(5)
     while other.queue(name).inspect().waiting and time.monotonic() < end:
         time.sleep(0.005)
     assert other.queue(name).inspect().waiting == 0

@@ -11,7 +11,7 @@ import time
 
 import interlock
 import pytest
-from support import wait_until
+from support import patience, wait_until
 
 WAITER = """
 import interlock, os, sys, time
@@ -162,7 +162,7 @@ def test_ctrl_c_takes_effect_at_once_and_leaves_the_list(
     word, at = child.stdout.readline().split()
 
     assert word == "interrupted"
-    assert 0 <= float(at) - sent < 0.05
+    assert 0 <= float(at) - sent < patience(0.05)
     waiting(name, 0)
     child.stdin.write("\n")
     child.stdin.flush()

@@ -9,7 +9,7 @@ import time
 
 import interlock
 import pytest
-from support import wait_until
+from support import patience, wait_until
 
 LISTENER = """
 import interlock, os, sys
@@ -92,7 +92,7 @@ def test_time_runs_out_on_time(client, name):
     began = time.monotonic()
 
     assert client.event(name).wait(timeout=0.2) is False
-    assert 0.2 <= time.monotonic() - began < 0.5
+    assert 0.2 <= time.monotonic() - began < 0.2 + patience(0.3)
 
 
 def test_change_is_waited_for(client, other, name, in_line):
@@ -110,10 +110,10 @@ def test_change_is_waited_for(client, other, name, in_line):
 
 
 def test_set_with_a_time_ends_by_itself(client, name):
-    event = client.event(name, ttl=0.1)
+    event = client.event(name, ttl=1)
     event.set()
     assert event.is_set()
-    time.sleep(0.15)
+    time.sleep(1.05)
 
     assert not event.is_set()
 
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_a_wait_at_once_and_leaves_the_line(run_child, name, in_line
     child.send_signal(signal.SIGINT)
 
     assert child.stdout.readline() == "interrupted False\n"
-    assert time.monotonic() - sent < 0.5
+    assert time.monotonic() - sent < patience(0.5)
     in_line(0)
 
 

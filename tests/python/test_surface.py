@@ -149,13 +149,6 @@ def test_importing_needs_no_server_and_no_other_library():
     assert (ran.stderr, ran.stdout) == ("", "[]\n")
 
 
-def test_the_package_is_typed_strictly():
+def test_the_package_says_that_it_is_typed():
+    """`./dev lint` checks the types."""
     assert (PACKAGE / "py.typed").exists()
-    ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "-p", "interlock"],
-        cwd=ROOT / "python",
-        env={"MYPYPATH": str(ROOT / "python"), "MYPY_CACHE_DIR": "/dev/null"},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_embedded.c -- the embedded server in the hands of one process. */
 #include "embedded_case.h"
+#include "fixture.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_embedded_home.c -- directories and programs, right and wrong. */
 #include "embedded_case.h"
+#include "fixture.h"
 
 #include "base/clock.h"
 

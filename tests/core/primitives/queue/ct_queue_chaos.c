@@ -221,7 +221,7 @@ static int run(ilk_queue *queue)
 {
     pid_t pids[2 * EACH];
     int kills = 0, servers = 0;
-    int64_t limit = fixture_now_ms() + 10000 + all->messages * 4;
+    int64_t limit = fixture_now_ms() + patience(10000 + all->messages * 4);
 
     for (int role = 0; role < 2 * EACH; role++)
         pids[role] = start(role);
