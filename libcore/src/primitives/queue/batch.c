@@ -122,6 +122,12 @@ static void name_job(ilk_job *job, const char *token)
              job->batch->count);
 }
 
+void ilk__batch_count_delivery(ilk_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        batch->jobs[i].attempts++;
+}
+
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
                            int64_t lease_ms, int renew, ilk_error *err)
 {
@@ -137,8 +143,8 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
     batch->lease_ms = lease_ms;
     lease->token_len = strlen(token);
     memcpy(lease->token, token, lease->token_len + 1);
+    ilk__batch_count_delivery(batch);
     for (size_t i = 0; i < batch->count; i++) {
-        batch->jobs[i].attempts++; /* this one */
         name_job(&batch->jobs[i], token);
         atomic_store(&batch->jobs[i].state, ILK__JOB_OPEN);
     }

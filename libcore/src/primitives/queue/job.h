@@ -66,7 +66,10 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
                           ilk__shelf *shelf, const ilk__reply *reply, size_t at,
                           int dead, ilk_error *err);
 
-/* They are ours: under this token, from then on. */
+/* The server counts the deliveries that have ended; count this one, too. */
+void ilk__batch_count_delivery(ilk_batch *batch);
+
+/* They are ours: delivered under this token, from then on. */
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
                            int64_t lease_ms, int renew, ilk_error *err);
 

@@ -131,6 +131,8 @@ static ilk_status keep(ilk__taking *self)
         st = ilk__batch_hold(
             batch, ilk__waiter_token(waiter), waiter->began, waiter->granted_ms,
             (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->verb.err);
+    else
+        ilk__batch_count_delivery(batch);
     if (st)
         return st;
     if (lease_ms)

@@ -118,6 +118,7 @@ static void pop_takes_for_good(void **state)
     assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
 
     assert_data(job, "a");
+    assert_int_equal(1, ilk_job_attempts(job)); /* it is a delivery */
     assert_int_equal(0, ilk_job_remaining_ms(job));
     assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err));
     assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
