@@ -360,6 +360,9 @@ void ilk__loop_shut(ilk__loop *loop)
             ilk__loop_ring(loop);
     }
     ilk__link_close(&loop->errands.link);
+    /* A server that finds the connection closed may not have read what was told
+     * last: the keeper, which is stopped after this, tells it once more. */
+    ilk__errands_link_lost(&loop->errands);
     ilk__errands_free(&loop->errands);
     ilk__loop_unlock(loop);
 }
