@@ -5,12 +5,12 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local election = require "interlock.election"
 local barrier = require "interlock.barrier"
-local event = require "interlock.event"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
 local latch = require "interlock.latch"
 local lock = require "interlock.lock"
 local lock_many = require "interlock.lock_many"
+local notification = require "interlock.notification"
 local op = require "interlock.op"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
@@ -75,7 +75,7 @@ local Client = {
   break_lock = inspect.break_lock,
   break_lock_start = inspect.break_lock_start,
   guard = guard.open,
-  events = event.open,
+  events = notification.open,
 }
 
 ---@class interlock.ClientOptions

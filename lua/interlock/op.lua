@@ -2,7 +2,7 @@
 -- An operation that was started instead of waited for.
 --
 -- A method whose name ends in _start returns at once with an operation; when
--- that has ended, an event of the client tells (event.lua), and result()
+-- that has ended, an event of the client tells (notification.lua), and result()
 -- answers what the method without _start would have answered. Operations
 -- advance while a program fetches events. One that was started goes on until
 -- it has ended, whether the program keeps it or not.

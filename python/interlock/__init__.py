@@ -47,12 +47,12 @@ from .errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
-from .events import Event, Events
 from .inspect import Info, Waiter
 from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
+from .notifications import Event, Events
 from .queue import Queue, QueueInfo
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo

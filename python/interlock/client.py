@@ -19,9 +19,9 @@ from ._columns import Columns
 from ._core import lib
 from ._ffi import Name
 from ._held import Options
-from .events import Events
 from .lock import Lock
 from .lock_many import LockMany
+from .notifications import Events
 from .rwlock import RWLock
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@
  *
  * Every function that may wait has a twin whose name ends in `_start`. It
  * returns at once with an operation. When that has ended, an event tells:
- * ILK_EVENT_DONE with the operation's id and status (event.h). The loop is
+ * ILK_EVENT_DONE with the operation's id and status (notification.h). The loop
+ * is
  *
  *     wait until ilk_client_event_fd() is readable, by whatever means;
  *     call ilk_client_next_event() until it answers ILK_EAGAIN.
@@ -21,7 +22,7 @@
 #ifndef INTERLOCK_OP_H
 #define INTERLOCK_OP_H
 
-#include "event.h"
+#include "notification.h"
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

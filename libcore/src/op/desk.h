@@ -6,7 +6,7 @@
 #ifndef ILK__DESK_H
 #define ILK__DESK_H
 
-#include "base/event.h"
+#include "base/notification.h"
 #include "base/park.h"
 #include "base/recent.h"
 #include "base/table.h"

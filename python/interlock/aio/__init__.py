@@ -46,8 +46,8 @@ from ..errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
-from ..events import Event
 from ..inspect import Info, Waiter
+from ..notifications import Event
 from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import Stats
@@ -57,11 +57,11 @@ from . import guard
 from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Observer
-from .events import Events
 from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
+from .notifications import Events
 from .queue import Queue
 from .rwlock import RWLock
 from .semaphore import Semaphore

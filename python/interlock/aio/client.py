@@ -15,13 +15,13 @@ from .._base import Base
 from .._core import lib
 from .._ffi import Name
 from .._held import Options
-from ..events import KINDS
+from ..notifications import KINDS
 from . import _driver
 from ._columns import Columns
 from ._lease import Lease
-from .events import Events, News
 from .lock import Lock
 from .lock_many import LockMany
+from .notifications import Events, News
 from .rwlock import RWLock
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.c -- the client's bounded queue of news behind one descriptor.
+ * notification.c -- the client's bounded queue of news behind one descriptor.
  *
  * The descriptor is raised exactly while the ring is not empty; both change
  * under the mutex, so that a poller never sleeps on news.
  */
-#include "event.h"
+#include "notification.h"
 
 #include "alloc.h"
 #include "opts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.h -- the client's bounded queue of news behind one descriptor.
+ * notification.h -- the client's bounded queue of news behind one descriptor.
  * Thread-safe. Events of the same kind and id are coalesced while they wait.
  */
 #ifndef ILK__EVENT_H
@@ -8,7 +8,7 @@
 
 #include "pollable.h"
 
-#include <interlock/event.h>
+#include <interlock/notification.h>
 #include <pthread.h>
 
 enum { ILK__EVENT_MAX = 1024 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_event.c -- the bounded queue of news behind one descriptor. */
-#include "base/event.h"
+/* ut_notification.c -- the bounded queue of news behind one descriptor. */
+#include "base/notification.h"
 
 #include "base/alloc.h"
 

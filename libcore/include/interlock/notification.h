@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * @file event.h
+ * @file notification.h
  * News of a client: one pollable descriptor and a bounded queue.
  *
  * An event of a handle is a hint, fetched when the caller likes;

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from .. import _ffi, errors
-from ..events import KINDS, Event
+from ..notifications import KINDS, Event
 
 if TYPE_CHECKING:
     from ._driver import Gate
