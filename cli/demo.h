@@ -56,7 +56,7 @@ enum demo_kind {
     DEMO_READY = 'R', /* */
     DEMO_STALL = 'H', /* item, fence: holding, waiting for its fate */
     DEMO_SALE = 'S',  /* item, fence; before: seller, item, fence */
-    DEMO_LATE = 'L',  /* item, fence, write, check: statuses; event: 0 or 1 */
+    DEMO_LATE = 'L',  /* item, fence, write, check: statuses; told: 0 or 1 */
     DEMO_MISS = 'M',  /* item or 0, fence: lost it unasked, sold nothing */
     DEMO_END = 'E',   /* */
     DEMO_ERROR = 'X'  /* status; text */
@@ -157,7 +157,7 @@ struct demo_event {
     int64_t gap_ms;    /* until another one held; -1: nobody did */
     int overtaken;     /* another one has written since */
     int64_t frozen_ms; /* how long it was stopped */
-    int told;          /* an event said that the lock was lost */
+    int told;          /* a notification said that the lock was lost */
     int write, check;  /* ilk_status of the late write and of the check */
     int late;          /* it has told how its late write went */
 };

@@ -37,7 +37,7 @@ struct seller {
     const char *stock_key;
     ilk_client *client;
     ilk_lock *lock;
-    int event_fd;
+    int notification_fd;
     ilk_error err;
 };
 
@@ -106,17 +106,18 @@ static void think(int64_t ms)
 /* Whether the client says, unasked, that the lock was lost. */
 static int told_of_loss(const struct seller *seller)
 {
-    struct pollfd fd = {.fd = seller->event_fd, .events = POLLIN};
-    ilk_event event;
+    struct pollfd fd = {.fd = seller->notification_fd, .events = POLLIN};
+    ilk_notification notification;
 
-    memset(&event, 0, sizeof event);
-    event.size = sizeof event;
-    if (ilk_client_event_fd(seller->client, &fd.fd, NULL) != ILK_OK
+    memset(&notification, 0, sizeof notification);
+    notification.size = sizeof notification;
+    if (ilk_client_notification_fd(seller->client, &fd.fd, NULL) != ILK_OK
         || poll(&fd, 1, TOLD_WITHIN_MS) != 1)
         return 0;
-    return ilk_client_next_event(seller->client, &event, NULL) == ILK_OK
-           && event.kind == ILK_EVENT_LOCK_LOST
-           && event.id == ilk_lock_id(seller->lock);
+    return ilk_client_next_notification(seller->client, &notification, NULL)
+               == ILK_OK
+           && notification.kind == ILK_NOTIFICATION_LOCK_LOST
+           && notification.id == ilk_lock_id(seller->lock);
 }
 
 static void tell_late(struct seller *seller, const struct demo_stock *sale,
@@ -290,7 +291,8 @@ static int run(struct cli_args *args)
     fill(&seller, &opts, argv);
     st = ilk_client_open(&seller.client, NULL, NULL, &seller.err);
     if (st == ILK_OK)
-        st = ilk_client_event_fd(seller.client, &seller.event_fd, &seller.err);
+        st = ilk_client_notification_fd(seller.client, &seller.notification_fd,
+                                        &seller.err);
     if (st == ILK_OK)
         st = ilk_lock_open(&seller.lock, seller.client, argv[0],
                            strlen(argv[0]), &opts, &seller.err);

@@ -46,7 +46,7 @@ CLI_HOLD_KIND(election, campaign, resign, term)
 
 static const struct cli_hold_kind kind = {
     .noun = "leadership",
-    .lost_event = ILK_EVENT_LEADERSHIP_LOST,
+    .lost_notification = ILK_NOTIFICATION_LEADERSHIP_LOST,
     CLI_HOLD_FUNCTIONS(election),
 };
 

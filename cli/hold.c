@@ -81,16 +81,18 @@ static void take_signal(struct run *run, const struct cli_signal *came)
     }
 }
 
-static void take_events(struct run *run)
+static void take_notifications(struct run *run)
 {
     const struct cli_hold *hold = run->hold;
     int64_t id = hold->kind->id(hold->handle);
-    ilk_event event;
+    ilk_notification notification;
 
-    memset(&event, 0, sizeof event);
-    event.size = sizeof event;
-    while (ilk_client_next_event(hold->client, &event, NULL) == ILK_OK) {
-        if (event.kind == hold->kind->lost_event && event.id == id)
+    memset(&notification, 0, sizeof notification);
+    notification.size = sizeof notification;
+    while (ilk_client_next_notification(hold->client, &notification, NULL)
+           == ILK_OK) {
+        if (notification.kind == hold->kind->lost_notification
+            && notification.id == id)
             lose(run);
     }
 }
@@ -109,7 +111,7 @@ static int turn(struct run *run, struct pollfd fds[2])
     while (cli_signals_next(&came))
         take_signal(run, &came);
     run->ended = cli_child_ended(run->pid, &run->status);
-    take_events(run);
+    take_notifications(run);
     if (left_ms(run) == 0)
         lose(run);
     if (run->lost && !run->ended && !run->killed
@@ -124,7 +126,7 @@ int cli_hold_run(const struct cli_hold *hold)
 {
     struct run run = {.hold = hold};
     struct pollfd fds[2] = {{.fd = cli_signals_fd(), .events = POLLIN},
-                            {.fd = hold->event_fd, .events = POLLIN}};
+                            {.fd = hold->notification_fd, .events = POLLIN}};
     int status;
 
     status = cli_child_start(&run.pid, hold->argv);

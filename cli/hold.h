@@ -11,8 +11,8 @@
 
 /* What can be held, and the functions of the library that do it. */
 struct cli_hold_kind {
-    const char *noun;   /* as in "the lock was lost" */
-    int32_t lost_event; /* an ilk_event_kind */
+    const char *noun;          /* as in "the lock was lost" */
+    int32_t lost_notification; /* an ilk_notification_kind */
     ilk_status (*acquire)(void *handle, int64_t timeout_ms, ilk_error *err);
     ilk_status (*cancel)(void *handle, ilk_error *err);
     ilk_status (*release)(void *handle, ilk_error *err);
@@ -68,7 +68,7 @@ struct cli_hold {
     char *const *argv;
     ilk_client *client;
     void *handle;
-    int event_fd; /* of the client */
+    int notification_fd; /* of the client */
 };
 
 /* Keys of the options that all kinds have; a command's own begin behind. */

@@ -47,7 +47,7 @@ CLI_HOLD_KIND(lock, acquire, release, fence)
 
 static const struct cli_hold_kind kind = {
     .noun = "lock",
-    .lost_event = ILK_EVENT_LOCK_LOST,
+    .lost_notification = ILK_NOTIFICATION_LOCK_LOST,
     CLI_HOLD_FUNCTIONS(lock),
 };
 

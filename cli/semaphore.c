@@ -65,7 +65,7 @@ CLI_HOLD_KIND(semaphore, acquire, release, fence)
 
 static const struct cli_hold_kind kind = {
     .noun = "permit",
-    .lost_event = ILK_EVENT_SEMAPHORE_LOST,
+    .lost_notification = ILK_NOTIFICATION_SEMAPHORE_LOST,
     CLI_HOLD_FUNCTIONS(semaphore),
 };
 

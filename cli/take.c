@@ -150,7 +150,7 @@ int cli_hold_take(const struct cli_hold *with)
     int status;
 
     /* Before it is taken: from here on a loss is told. */
-    st = ilk_client_event_fd(hold.client, &hold.event_fd, &err);
+    st = ilk_client_notification_fd(hold.client, &hold.notification_fd, &err);
     if (st != ILK_OK)
         return cli_fail(st, &err);
     if (!acquire(&hold, &status))

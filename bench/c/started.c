@@ -55,16 +55,17 @@ static void start(seat *it)
 /* The next that has ended; waits for it. */
 static seat *next_done(void)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.fd = news, .events = POLLIN};
 
     for (;;) {
-        while (ilk_client_next_event(client, &event, NULL) == ILK_OK) {
-            if (event.kind != ILK_EVENT_DONE)
+        while (ilk_client_next_notification(client, &notification, NULL)
+               == ILK_OK) {
+            if (notification.kind != ILK_NOTIFICATION_DONE)
                 continue;
-            if (event.status)
-                die("started", ilk_strerror(event.status));
-            return by_id[event.id % SLOTS];
+            if (notification.status)
+                die("started", ilk_strerror(notification.status));
+            return by_id[notification.id % SLOTS];
         }
         poll(&pfd, 1, 1000);
     }
@@ -130,7 +131,7 @@ static void waits(const line *asked)
 {
     int depth = atoi(asked->word[2]);
     ilk_client_stats stats = {.size = sizeof stats};
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.fd = news, .events = POLLIN};
     long before;
     seat holder = {0};
@@ -144,7 +145,8 @@ static void waits(const line *asked)
     }
     while (stats.waits < depth) {
         poll(&pfd, 1, 10);
-        while (ilk_client_next_event(client, &event, NULL) == ILK_OK)
+        while (ilk_client_next_notification(client, &notification, NULL)
+               == ILK_OK)
             continue;
         must(ilk_client_get_stats(client, &stats, &err), "stats");
     }
@@ -161,7 +163,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         die("started", "URL");
     must(ilk_client_open(&client, argv[1], NULL, &err), "open");
-    must(ilk_client_event_fd(client, &news, &err), "descriptor");
+    must(ilk_client_notification_fd(client, &news, &err), "descriptor");
     seats = calloc(100000, sizeof *seats);
     by_id = calloc(SLOTS, sizeof(seat *));
     answer("\"ready\"");

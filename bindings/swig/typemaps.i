@@ -204,7 +204,7 @@ static void *ilk_lua_record(lua_State *L, swig_type_info *type, size_t size)
        SWIG_arg++; %}
 %enddef
 ILK_RECORD_OUT(ilk_client_stats, stats)
-ILK_RECORD_OUT(ilk_event, event)
+ILK_RECORD_OUT(ilk_notification, notification)
 ILK_RECORD_OUT(ilk_server_info, info)
 
 %define ILK_OPTS_OUT(type)

@@ -11,7 +11,7 @@ local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 
 local client = assert(interlock.connect())
-local events = assert(client:events())
+local notifications = assert(client:notifications())
 local loop = cqueues.new()
 
 local left, turns = 0, 0
@@ -44,13 +44,13 @@ local function await(op, ...)
 end
 
 loop:wrap(function()
-  local news = { pollfd = events.fd, events = "r" }
+  local news = { pollfd = notifications.fd, events = "r" }
   while left > 0 do
     cqueues.poll(news, over)
-    for event in events.next, events do
-      local done = sleeping[event.id]
+    for notification in notifications.next, notifications do
+      local done = sleeping[notification.id]
       if done then
-        sleeping[event.id] = nil
+        sleeping[notification.id] = nil
         done:signal()
       end
     end

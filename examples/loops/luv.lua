@@ -10,8 +10,8 @@ local interlock = require "interlock"
 local uv = require "luv"
 
 local client = assert(interlock.connect())
-local events = assert(client:events())
-local news = uv.new_poll(events.fd)
+local notifications = assert(client:notifications())
+local news = uv.new_poll(notifications.fd)
 
 local left, turns = 0, 0
 
@@ -45,10 +45,10 @@ local function await(op, ...)
 end
 
 news:start("r", function()
-  for event in events.next, events do
-    local thread = sleeping[event.id]
+  for notification in notifications.next, notifications do
+    local thread = sleeping[notification.id]
     if thread then
-      sleeping[event.id] = nil
+      sleeping[notification.id] = nil
       resume(thread)
     end
   end

@@ -63,11 +63,12 @@ static void on_done(task *one)
 
 static void on_readable(ilk_client *client)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
-    while (ilk_client_next_event(client, &event, NULL) == ILK_OK)
-        for (int i = 0; event.kind == ILK_EVENT_DONE && i < TASKS; i++)
-            if (ilk_op_id(tasks[i].op) == event.id)
+    while (ilk_client_next_notification(client, &notification, NULL) == ILK_OK)
+        for (int i = 0; notification.kind == ILK_NOTIFICATION_DONE && i < TASKS;
+             i++)
+            if (ilk_op_id(tasks[i].op) == notification.id)
                 on_done(&tasks[i]);
 }
 
@@ -78,7 +79,7 @@ int main(void)
     ilk_error err;
 
     check(ilk_client_open(&client, NULL, NULL, &err), &err);
-    check(ilk_client_event_fd(client, &news.fd, &err), &err);
+    check(ilk_client_notification_fd(client, &news.fd, &err), &err);
     for (int i = 0; i < TASKS; i++) {
         task *one = &tasks[i];
         int64_t ms = i == IMPATIENT ? 100 : -1;

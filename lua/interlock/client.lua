@@ -46,7 +46,7 @@ local worker = require "interlock.worker"
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
 ---@field break_lock_start fun(self, name: string, token?: string): interlock.Op?, string?, integer?
 ---@field guard fun(self, key: string): interlock.Guard
----@field events fun(self): interlock.Events?, string?, integer?
+---@field notifications fun(self): interlock.Notifications?, string?, integer?
 local Client = {
   lock = lock.open,
   lock_many = lock_many.open,
@@ -75,7 +75,7 @@ local Client = {
   break_lock = inspect.break_lock,
   break_lock_start = inspect.break_lock_start,
   guard = guard.open,
-  events = notification.open,
+  notifications = notification.open,
 }
 
 ---@class interlock.ClientOptions

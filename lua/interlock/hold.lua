@@ -16,7 +16,7 @@ local wait = require "interlock.wait"
 ---@field held boolean whether it is ours for sure
 ---@field fence integer of this hold or the last one; 0 before the first
 ---@field token string of this hold or the last one; "" before the first
----@field id integer the number that events carry
+---@field id integer the number that notifications carry
 local Hold = {}
 
 local hold = {}

@@ -2,16 +2,16 @@
 -- An operation that was started instead of waited for.
 --
 -- A method whose name ends in _start returns at once with an operation; when
--- that has ended, an event of the client tells (notification.lua), and result()
--- answers what the method without _start would have answered. Operations
--- advance while a program fetches events. One that was started goes on until
--- it has ended, whether the program keeps it or not.
+-- that has ended, a notification of the client tells (notification.lua), and
+-- result() answers what the method without _start would have answered.
+-- Operations advance while a program fetches notifications. One that was
+-- started goes on until it has ended, whether the program keeps it or not.
 
 local core = require "interlock.core"
 local constants = require "interlock.constants"
 
 ---@class interlock.Op
----@field id integer the number that its event carries
+---@field id integer the number that its notification carries
 ---@field done boolean whether it has ended
 ---@field status string how, the name of a status; "ILK_EAGAIN" until then
 local Op = {}
@@ -63,8 +63,8 @@ function Op:result()
 end
 
 --- End a wait: its place in the line is given up. It ends with ILK_ECANCELLED,
---- and an event tells; should it have got what it waited for just before, then
---- with ILK_OK. What only waits for an answer runs to its end.
+--- and a notification tells; should it have got what it waited for just before,
+--- then with ILK_OK. What only waits for an answer runs to its end.
 ---@return true? ok also when it has ended
 ---@return string? msg
 ---@return integer? code
@@ -72,7 +72,7 @@ function Op:cancel()
   return core.ilk_op_cancel(handle_of(self))
 end
 
---- End it, if need be, and forget it: no event will tell of it.
+--- End it, if need be, and forget it: no notification will tell of it.
 function Op:close()
   local handle = rawget(self, "_handle")
   self._handle = nil

@@ -52,7 +52,7 @@ from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
-from .notifications import Event, Events
+from .notifications import Notification, Notifications
 from .queue import Queue, QueueInfo
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
@@ -79,8 +79,6 @@ __all__ = [
     "DiffersError",
     "Election",
     "Error",
-    "Event",
-    "Events",
     "ForkedError",
     "HeldError",
     "Info",
@@ -95,6 +93,8 @@ __all__ = [
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "Notification",
+    "Notifications",
     "Observer",
     "OutOfMemoryError",
     "PermitHolder",

@@ -153,7 +153,7 @@ class Held:
 
     @property
     def id(self) -> int:
-        """The handle's number in its client; events carry it."""
+        """The handle's number in its client; notifications carry it."""
         return int(self._verbs.id(self._handle))
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from ._ffi import Name
 from ._held import Options
 from .lock import Lock
 from .lock_many import LockMany
-from .notifications import Events
+from .notifications import Notifications
 from .rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -259,9 +259,9 @@ class Client(Base, Columns):
         """
         return _lock.break_lock(self, name, token)
 
-    def events(self) -> Events:
+    def notifications(self) -> Notifications:
         """The client's news, such as a lock that was lost."""
-        return Events(self)
+        return Notifications(self)
 
     def __enter__(self) -> Self:
         return self

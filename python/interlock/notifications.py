@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .client import Client
 
 KINDS = {
-    lib.ILK_EVENT_LOCK_LOST: "lock_lost",
-    lib.ILK_EVENT_SEMAPHORE_LOST: "semaphore_lost",
-    lib.ILK_EVENT_LEADERSHIP_LOST: "leadership_lost",
-    lib.ILK_EVENT_LEADERSHIP_WON: "leadership_won",
+    lib.ILK_NOTIFICATION_LOCK_LOST: "lock_lost",
+    lib.ILK_NOTIFICATION_SEMAPHORE_LOST: "semaphore_lost",
+    lib.ILK_NOTIFICATION_LEADERSHIP_LOST: "leadership_lost",
+    lib.ILK_NOTIFICATION_LEADERSHIP_WON: "leadership_won",
 }
 
 # The descriptor is closed with the client, and closing wakes no poller.
@@ -29,7 +29,7 @@ SLICE = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
-class Event:
+class Notification:
     """One piece of news: a hint; ``lock.remaining()`` is the truth."""
 
     kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won
@@ -38,14 +38,14 @@ class Event:
     lock: Held | None  #: the handle itself, if it is still in use
 
 
-class Events:
-    """What ``client.events()`` returns.
+class Notifications:
+    """What ``client.notifications()`` returns.
 
-    Iterating waits for the next event and ends when the client is closed.
+    Iterating waits for the next notification and ends when the client is closed.
     ``fileno()`` is for select, poll and ``loop.add_reader``: wait for it to
     become readable, never read it, then call ``get(0)`` until it answers None.
 
-    >>> client.events().get(timeout=0) is None
+    >>> client.notifications().get(timeout=0) is None
     True
     """
 
@@ -54,13 +54,13 @@ class Events:
         self.fileno()
 
     def fileno(self) -> int:
-        """The descriptor that is readable while there is an event to fetch."""
+        """The descriptor that is readable while there is a notification to fetch."""
         out = ffi.new("int *")
-        _ffi.call(lib.ilk_client_event_fd, self._client._live(), out)
+        _ffi.call(lib.ilk_client_notification_fd, self._client._live(), out)
         return int(out[0])
 
-    def get(self, timeout: float | None = None) -> Event | None:
-        """The next event, or None when there was none in time.
+    def get(self, timeout: float | None = None) -> Notification | None:
+        """The next notification, or None when there was none in time.
 
         Raises: ClosedError. Blocks: at most ``timeout`` seconds, None for
         ever. Thread: any thread.
@@ -69,34 +69,34 @@ class Events:
             _ffi.milliseconds(timeout, "timeout")
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            event = self._fetch()
+            notification = self._fetch()
             left = SLICE if end is None else min(SLICE, end - time.monotonic())
-            if event is not None or left <= 0:
-                return event
+            if notification is not None or left <= 0:
+                return notification
             # Where it is closed meanwhile, the next fetch tells.
             with contextlib.suppress(OSError, ValueError):
                 select.select([self.fileno()], [], [], left)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[Notification]:
         return self
 
-    def __next__(self) -> Event:
+    def __next__(self) -> Notification:
         try:
-            event = self.get()
+            notification = self.get()
         except errors.ClosedError:
             raise StopIteration from None
-        assert event is not None
-        return event
+        assert notification is not None
+        return notification
 
-    def _fetch(self) -> Event | None:
-        raw = ffi.new("ilk_event *")
+    def _fetch(self) -> Notification | None:
+        raw = ffi.new("ilk_notification *")
         raw.size = ffi.sizeof(raw[0])
         err = _ffi.new_error()
-        status = lib.ilk_client_next_event(self._client._live(), raw, err)
+        status = lib.ilk_client_next_notification(self._client._live(), raw, err)
         if status == lib.ILK_EAGAIN:
             return None
         _ffi.check(status, err)
-        return Event(
+        return Notification(
             kind=KINDS.get(raw.kind, str(raw.kind)),
             id=raw.id,
             error=errors.from_status(raw.status) if raw.status else None,

@@ -25,7 +25,7 @@ class Stats:
     refreshes: int  #: refreshes of waiting lists sent
     losses: int  #: leases lost
     passed_on: int  #: grants given back because nobody waited
-    events_dropped: int  #: events that found the queue full
+    notifications_dropped: int  #: notifications that found the queue full
 
     @classmethod
     def from_c(cls, raw: Any) -> Stats:

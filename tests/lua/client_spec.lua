@@ -89,7 +89,7 @@ describe("a client", function()
 
     for _, answer in ipairs {
       { client:ping() }, { client:inspect(name) }, { client:ls() },
-      { client:lock(name) }, { client:rwlock(name) }, { client:events() },
+      { client:lock(name) }, { client:rwlock(name) }, { client:notifications() },
       { client:lock_many { name } }, { client:break_lock(name) },
       { client:guard(name):get() }, { client:guard(name):set("", 0) },
       { many:acquire(0) },

@@ -105,17 +105,17 @@ describe("an election", function()
     assert.is_true(mine:resign())
   end)
 
-  it("tells by events who won and lost", function()
+  it("tells by notifications who won and lost", function()
     local own = assert(interlock.connect(server.url))
-    local events = assert(own:events())
+    local notifications = assert(own:notifications())
     local mine = own:election(name, { ttl_ms = 300 })
     local function await()
-      local event
+      local notification
       support.await(2000, function()
-        event = events:next()
-        return event
+        notification = notifications:next()
+        return notification
       end)
-      return event
+      return notification
     end
     assert.is_true(mine:campaign(0))
     assert.equal("leadership_won", await().kind)

@@ -3,37 +3,37 @@
 
 local support = require "support"
 
-describe("events", function()
+describe("notifications", function()
   local _, client = support.served()
 
   it("has a descriptor and nothing to tell at first", function()
-    local events = assert(client:events())
+    local notifications = assert(client:notifications())
 
-    assert.is_true(events.fd >= 0)
-    assert.is_nil(events:next())
-    assert.equal(0, select("#", events:next()) - 1)
+    assert.is_true(notifications.fd >= 0)
+    assert.is_nil(notifications:next())
+    assert.equal(0, select("#", notifications:next()) - 1)
   end)
 
   it("tells which lock was lost", function()
-    local events = assert(client:events())
+    local notifications = assert(client:notifications())
     local name = support.name()
     local lock = client:lock(name, { ttl_ms = 300 })
     assert.is_true(lock:acquire(0))
 
     assert.is_true(client:break_lock(name))
 
-    local event
+    local notification
     support.await(2000, function()
-      event = events:next()
-      return event
+      notification = notifications:next()
+      return notification
     end)
-    assert.equal("lock_lost", event.kind)
-    assert.equal("ILK_ELOST", event.status)
-    assert.equal(lock.id, event.id)
-    assert.equal(lock, event.lock)
+    assert.equal("lock_lost", notification.kind)
+    assert.equal("ILK_ELOST", notification.status)
+    assert.equal(lock.id, notification.id)
+    assert.equal(lock, notification.lock)
     assert.is_false(lock.held)
-    for _ in events.next, events do
-      error("one loss is one event")
+    for _ in notifications.next, notifications do
+      error("one loss is one notification")
     end
   end)
 end)

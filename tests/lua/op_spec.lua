@@ -9,34 +9,34 @@ local status = interlock.status
 
 describe("an operation", function()
   local server, client, other = support.served({}, {})
-  local events, name
+  local notifications, name
 
   before_each(function()
-    events = assert(client:events())
+    notifications = assert(client:notifications())
     name = support.name()
   end)
 
   local function finish(op)
-    return started.finish(events, op)
+    return started.finish(notifications, op)
   end
 
   local function waiting(count)
     support.await(10000, function()
-      events:next()
+      notifications:next()
       return server:command("ZCARD", "ilk:lock:wait:{" .. name .. "}")
         == tostring(count)
     end)
   end
 
-  it("tells by an event that it is done, and how", function()
+  it("tells by a notification that it is done, and how", function()
     local lock = client:lock(name)
 
     local op = assert(lock:acquire_start(0))
-    local event = finish(op)
+    local notification = finish(op)
 
     assert.same({ "done", "ILK_OK", op.id, op },
-      { event.kind, event.status, event.id, event.op })
-    assert.is_nil(event.lock)
+      { notification.kind, notification.status, notification.id, notification.op })
+    assert.is_nil(notification.lock)
     assert.is_true(op.done)
     assert.equal("ILK_OK", op.status)
     assert.is_true(op:result())
@@ -120,8 +120,8 @@ describe("an operation", function()
     waiting(0)
     assert.equal(("operation %d (closed)"):format(op.id), tostring(op))
     assert.has_error(function() op:result() end, "the operation is closed")
-    for _ in events.next, events do
-      error("an event told of it")
+    for _ in notifications.next, notifications do
+      error("a notification told of it")
     end
     assert.is_true(theirs:release())
   end)
@@ -136,23 +136,23 @@ describe("an operation", function()
 
     assert.is_true(theirs:release())
 
-    local event = finish({ id = id })
-    assert.equal("ILK_OK", event.status)
-    assert.is_true(event.op:result())
+    local notification = finish({ id = id })
+    assert.equal("ILK_OK", notification.status)
+    assert.is_true(notification.op:result())
   end)
 
   it("ends with ILK_ECLOSED when its client is closed", function()
     local theirs = other:lock(name)
     local third = assert(interlock.connect(server.url))
-    local news = assert(third:events())
+    local news = assert(third:notifications())
     assert.is_true(theirs:acquire(0))
     local op = assert(third:lock(name):acquire_start())
 
     third:close()
 
-    local event = news:next()
+    local notification = news:next()
     assert.same({ "done", "ILK_ECLOSED", op.id },
-      { event.kind, event.status, event.id })
+      { notification.kind, notification.status, notification.id })
     assert.equal(status.ILK_ECLOSED, select(3, news:next()))
     assert.is_true(theirs:release())
   end)
@@ -171,9 +171,9 @@ describe("an operation", function()
     assert.is_true(theirs:release())
 
     support.await(20000, function()
-      for event in events.next, events do
-        assert.equal("ILK_OK", event.status)
-        local lock = starts[event.id]
+      for notification in notifications.next, notifications do
+        assert.equal("ILK_OK", notification.status)
+        local lock = starts[notification.id]
         if lock then
           assert.equal(locks[turns + 1], lock)
           turns = turns + 1

@@ -10,20 +10,20 @@ local status = interlock.status
 
 describe("an operation", function()
   local server, client, other = support.served({}, {})
-  local events, name
+  local notifications, name
 
   before_each(function()
-    events = assert(client:events())
+    notifications = assert(client:notifications())
     name = support.name()
   end)
 
   local function answers(...)
-    return started.answer(events, ...)
+    return started.answer(notifications, ...)
   end
 
   local function waiting(kind, count)
     support.await(10000, function()
-      events:next()
+      notifications:next()
       local key = ("ilk:%s:wait:{%s}"):format(kind, name)
       return server:command("ZCARD", key) == tostring(count)
     end)
@@ -249,17 +249,17 @@ describe("an operation", function()
     local first, second = client:ping_start(), client:ping_start()
     local op = assert(queue:peek_start())
     support.await(10000, function() -- behind its answer the others are sent
-      return (events:next() or {}).id == first.id
+      return (notifications:next() or {}).id == first.id
     end)
     support.sleep_ms(100)
-    assert.equal(second.id, events:next().id)
+    assert.equal(second.id, notifications:next().id)
     assert.is_true(op.done)
     local batch = op:result()
 
     op:close()
 
-    for _ in events.next, events do
-      error("an event told of it")
+    for _ in notifications.next, notifications do
+      error("a notification told of it")
     end
     assert.equal("a", batch[1].data)
   end)
@@ -268,13 +268,13 @@ describe("an operation", function()
     local queue = client:queue(name)
     queue:push("a")
     local op = assert(queue:reserve_start(0))
-    started.finish(events, op)
+    started.finish(notifications, op)
     assert.equal(0, queue:size())
 
     op:close()
 
     support.await(10000, function()
-      events:next()
+      notifications:next()
       return queue:size() == 1
     end)
     assert.equal(1, queue:reserve(0).attempts)

@@ -85,19 +85,19 @@ describe("a semaphore", function()
     assert.equal(0, assert(client:inspect_semaphore(name)).used)
   end)
 
-  it("is lost with an event", function()
-    local events = assert(client:events())
+  it("is lost with a notification", function()
+    local notifications = assert(client:notifications())
     local permit = client:semaphore(name, 2, { ttl_ms = 200, renew = false })
     assert.is_true(permit:acquire(0))
-    local event
+    local notification
 
     support.await(3000, function()
-      event = events:next()
-      return event
+      notification = notifications:next()
+      return notification
     end)
 
-    assert.equal("semaphore_lost", event.kind)
-    assert.equal(permit, event.lock)
+    assert.equal("semaphore_lost", notification.kind)
+    assert.equal(permit, notification.lock)
     assert.equal(status.ILK_ELOST, select(3, permit:release()))
   end)
 

@@ -5,13 +5,13 @@ local support = require "support"
 
 local started = {}
 
---- Fetch events until one tells of this operation; that event.
-function started.finish(events, op)
+--- Fetch notifications until one tells of this operation; that notification.
+function started.finish(notifications, op)
   local found
   support.await(10000, function()
-    for event in events.next, events do
-      if event.id == op.id then
-        found = event
+    for notification in notifications.next, notifications do
+      if notification.id == op.id then
+        found = notification
       end
     end
     return found
@@ -19,11 +19,11 @@ function started.finish(events, op)
   return found
 end
 
---- What an operation answers when it has ended; its event may have been
+--- What an operation answers when it has ended; its notification may have been
 --- fetched while another one was waited for.
-function started.answer(events, op, ...)
+function started.answer(notifications, op, ...)
   if not assert(op, ...).done then
-    started.finish(events, op)
+    started.finish(notifications, op)
   end
   return op:result()
 end

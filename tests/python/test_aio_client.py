@@ -100,20 +100,20 @@ async def test_closing_ends_what_waits(url, name):
 
 
 @on_every_loop
-async def test_events_come_as_they_happen_and_end_with_the_client(url, name):
+async def test_notifications_come_as_they_happen_and_end_with_the_client(url, name):
     client = await aio.connect(url)
-    events = client.events()
-    assert await events.get(0.01) is None
+    notifications = client.notifications()
+    assert await notifications.get(0.01) is None
     lock = client.lock(name, ttl=1.5)
     await lock.acquire()
     await client.break_lock(name)
-    event = await events.get(5)
-    assert (event.kind, event.lock) == ("lock_lost", lock)
-    assert isinstance(event.error, interlock.LostError)
+    notification = await notifications.get(5)
+    assert (notification.kind, notification.lock) == ("lock_lost", lock)
+    assert isinstance(notification.error, interlock.LostError)
     seen = []
 
     async def listen():
-        async for one in client.events():
+        async for one in client.notifications():
             seen.append(one)
 
     async with anyio.create_task_group() as group:

@@ -252,14 +252,14 @@ async def test_cancel_ends_the_campaign_of_another_task(url, name):
 async def test_a_leader_that_is_deposed_stops_what_it_does(url, server, name):
     reached = False
     async with aio.connect(url) as client:
-        events = client.events()
+        notifications = client.notifications()
         with pytest.raises(interlock.LostError):
             async with client.election(name, ttl=1.5) as one:
                 server.call("DEL", f"ilk:election:{{{name}}}")
                 await anyio.sleep(10)
                 reached = True
         assert not reached
-        seen = [(await events.get(5)).kind for _ in range(2)]
+        seen = [(await notifications.get(5)).kind for _ in range(2)]
         assert seen == ["leadership_won", "leadership_lost"]
         assert not one.is_leader
 

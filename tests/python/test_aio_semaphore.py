@@ -324,8 +324,8 @@ async def test_a_loss_cancels_the_body_and_raises(url, server, name):
                 await anyio.sleep(10)
                 reached = True
         assert not reached
-        event = await client.events().get(5)
-        assert event.kind == "semaphore_lost"
+        notification = await client.notifications().get(5)
+        assert notification.kind == "semaphore_lost"
         assert await client.ping()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients: opening, closing, counters, events, trouble with the server."""
+"""Clients: opening, closing, counters, notifications, trouble with the server."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_use_after_close_raises_closed(url, name):
     assert client.stats().connections == 0
     for call in (
         client.ping,
-        client.events,
+        client.notifications,
         lambda: client.lock(name),
         lambda: client.inspect(name),
         lambda: idle.acquire(0),
@@ -171,7 +171,7 @@ def test_handles_may_be_collected_in_any_order(url, name):
             "many": many,
             "table": table,
             "info": client.inspect(name),
-            "events": client.events(),
+            "notifications": client.notifications(),
         }
 
     gc.collect()
@@ -223,7 +223,7 @@ def test_no_descriptor_is_left_behind(url, name):
     before = count()
     for _ in range(10):
         with interlock.connect(url) as client:
-            client.events()
+            client.notifications()
             with client.lock(name):
                 assert client.lock(name).acquire(0.01) is False
         del client
@@ -252,44 +252,45 @@ def test_id_is_16_digits_and_ones_own(client, other):
     assert client.id != other.id
 
 
-def test_a_lost_lock_is_an_event(client, server, name):
+def test_a_lost_lock_is_a_notification(client, server, name):
     lock = client.lock(name, ttl=1.5)
-    events = client.events()
+    notifications = client.notifications()
     assert lock.acquire(0)
-    assert select.select([events], [], [], 0)[0] == []
+    assert select.select([notifications], [], [], 0)[0] == []
     server.call("SET", name, "thief")
 
-    event = events.get(timeout=5)
+    notification = notifications.get(timeout=5)
 
-    assert event is not None
-    assert (event.kind, event.id, event.lock) == ("lock_lost", lock.id, lock)
-    assert isinstance(event.error, interlock.LostError)
-    assert events.get(timeout=0) is None
+    assert notification is not None
+    assert (notification.kind, notification.id) == ("lock_lost", lock.id)
+    assert notification.lock is lock
+    assert isinstance(notification.error, interlock.LostError)
+    assert notifications.get(timeout=0) is None
     assert client.stats().losses == 1
     assert not lock.held
 
 
-def test_events_end_with_the_client(url, took):
+def test_notifications_end_with_the_client(url, took):
     client = interlock.connect(url)
-    events = client.events()
+    notifications = client.notifications()
     threading.Timer(0.2, client.close).start()
 
     with took(0.1, 2):
-        assert list(events) == []
+        assert list(notifications) == []
 
 
-def test_events_of_a_closed_client_are_refused(url):
+def test_notifications_of_a_closed_client_are_refused(url):
     client = interlock.connect(url)
-    events = client.events()
+    notifications = client.notifications()
     client.close()
 
     with pytest.raises(interlock.ClosedError):
-        events.get(timeout=0)
+        notifications.get(timeout=0)
 
 
 def test_get_waits_no_longer_than_asked(client, took):
     with took(0.09, 0.5):
-        assert client.events().get(timeout=0.1) is None
+        assert client.notifications().get(timeout=0.1) is None
 
 
 def test_a_frozen_server_keeps_the_callers_deadline(own_server, name, took):

@@ -261,14 +261,14 @@ def test_ctrl_c_ends_observing_at_once(run_child, client, name):
         child.stderr.close()
 
 
-def test_winning_and_losing_are_events(client, server, name):
-    events = client.events()
+def test_winning_and_losing_are_notifications(client, server, name):
+    notifications = client.notifications()
     one = client.election(name, ttl=1.5)
     one.campaign(0)
-    won = events.get(5)
+    won = notifications.get(5)
     assert (won.kind, won.lock, won.error) == ("leadership_won", one, None)
     server.call("DEL", f"ilk:election:{{{name}}}")
-    lost = events.get(5)
+    lost = notifications.get(5)
     assert (lost.kind, lost.lock) == ("leadership_lost", one)
     assert isinstance(lost.error, interlock.LostError)
 

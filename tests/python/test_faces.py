@@ -17,7 +17,7 @@ NOT_AWAITED = {
     "server": "a server for programs and tests, started before any loop runs",
 }
 WITHOUT = {
-    "Events.fileno": "the event loop watches the descriptor",
+    "Notifications.fileno": "the event loop watches the descriptor",
 }
 
 

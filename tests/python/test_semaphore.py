@@ -278,17 +278,17 @@ def test_an_unused_name_is_empty(client, name):
 # -- losing
 
 
-def test_a_lost_hold_is_told_by_an_event(client, server, name):
-    events = client.events()
+def test_a_lost_hold_is_told_by_a_notification(client, server, name):
+    notifications = client.notifications()
     permit = client.semaphore(name, 2, ttl=1.5)
     permit.acquire()
     server.call("DEL", f"ilk:semaphore:{{{name}}}")
 
-    event = events.get(timeout=3)
+    notification = notifications.get(timeout=3)
 
-    assert (event.kind, event.id) == ("semaphore_lost", permit.id)
-    assert event.lock is permit
-    assert isinstance(event.error, interlock.LostError)
+    assert (notification.kind, notification.id) == ("semaphore_lost", permit.id)
+    assert notification.lock is permit
+    assert isinstance(notification.error, interlock.LostError)
     assert not permit.held
     with pytest.raises(interlock.LostError):
         permit.check()

@@ -52,22 +52,23 @@ typedef struct ilk_client_opts {
 
 /** Counters of a client since it was opened. */
 typedef struct ilk_client_stats {
-    size_t size;            /**< set by the caller to sizeof */
-    int64_t commands;       /**< commands sent */
-    int64_t writes;         /**< writes that carried them */
-    int64_t bytes_out;      /**< bytes sent */
-    int64_t bytes_in;       /**< bytes received */
-    int64_t connects;       /**< connections made, reconnects included */
-    int64_t connections;    /**< connections open now */
-    int64_t acquires;       /**< locks taken */
-    int64_t waits;          /**< acquires that had to wait in line */
-    int64_t waiting;        /**< acquires that wait now */
-    int64_t held;           /**< leases that are renewed now */
-    int64_t renewals;       /**< leases renewed */
-    int64_t refreshes;      /**< refreshes of waiting lists sent */
-    int64_t losses;         /**< leases lost */
-    int64_t passed_on;      /**< grants given back because nobody waited */
-    int64_t events_dropped; /**< events that found the queue full */
+    size_t size;         /**< set by the caller to sizeof */
+    int64_t commands;    /**< commands sent */
+    int64_t writes;      /**< writes that carried them */
+    int64_t bytes_out;   /**< bytes sent */
+    int64_t bytes_in;    /**< bytes received */
+    int64_t connects;    /**< connections made, reconnects included */
+    int64_t connections; /**< connections open now */
+    int64_t acquires;    /**< locks taken */
+    int64_t waits;       /**< acquires that had to wait in line */
+    int64_t waiting;     /**< acquires that wait now */
+    int64_t held;        /**< leases that are renewed now */
+    int64_t renewals;    /**< leases renewed */
+    int64_t refreshes;   /**< refreshes of waiting lists sent */
+    int64_t losses;      /**< leases lost */
+    int64_t passed_on;   /**< grants given back because nobody waited */
+    /** notifications that found the queue full */
+    int64_t notifications_dropped;
 } ilk_client_stats;
 
 /**

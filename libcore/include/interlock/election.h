@@ -288,7 +288,7 @@ ILK_API int64_t ilk_election_term(const ilk_election *election);
 ILK_API const char *ilk_election_token(const ilk_election *election);
 
 /**
- * The handle's number, unique in its client; events carry it.
+ * The handle's number, unique in its client; notifications carry it.
  *
  * @param election  the handle; NULL answers 0
  * @return a positive number

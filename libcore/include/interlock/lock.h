@@ -324,7 +324,7 @@ ILK_API int64_t ilk_lock_fence(const ilk_lock *lock);
 ILK_API const char *ilk_lock_token(const ilk_lock *lock);
 
 /**
- * The handle's number, unique in its client; events carry it.
+ * The handle's number, unique in its client; notifications carry it.
  *
  * @param lock  the handle; NULL answers 0
  * @return a positive number

@@ -197,7 +197,7 @@ ILK_API int64_t ilk_lock_many_fence(const ilk_lock_many *many);
 ILK_API const char *ilk_lock_many_token(const ilk_lock_many *many);
 
 /**
- * The handle's number, unique in its client; events carry it.
+ * The handle's number, unique in its client; notifications carry it.
  *
  * @param many  the handle; NULL answers 0
  * @return a positive number

@@ -359,7 +359,7 @@ ILK_API int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore);
 ILK_API const char *ilk_semaphore_token(const ilk_semaphore *semaphore);
 
 /**
- * The handle's number, unique in its client; events carry it.
+ * The handle's number, unique in its client; notifications carry it.
  *
  * @param semaphore  the handle; NULL answers 0
  * @return a positive number

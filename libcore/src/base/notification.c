@@ -15,134 +15,137 @@
 
 enum { FIRST_ROOM = 16 };
 
-void ilk__events_init(ilk__events *events)
+void ilk__notifications_init(ilk__notifications *queue)
 {
-    memset(events, 0, sizeof *events);
-    pthread_mutex_init(&events->mutex, NULL);
-    events->pollable.fds[0] = events->pollable.fds[1] = -1;
+    memset(queue, 0, sizeof *queue);
+    pthread_mutex_init(&queue->mutex, NULL);
+    queue->pollable.fds[0] = queue->pollable.fds[1] = -1;
 }
 
-void ilk__events_destroy(ilk__events *events)
+void ilk__notifications_destroy(ilk__notifications *queue)
 {
-    ilk__pollable_close(&events->pollable);
-    ilk__free(events->ring);
-    events->ring = NULL;
-    events->count = events->room = 0;
-    pthread_mutex_destroy(&events->mutex);
+    ilk__pollable_close(&queue->pollable);
+    ilk__free(queue->ring);
+    queue->ring = NULL;
+    queue->count = queue->room = 0;
+    pthread_mutex_destroy(&queue->mutex);
 }
 
-static ilk_event *at(const ilk__events *events, size_t i)
+static ilk_notification *at(const ilk__notifications *queue, size_t i)
 {
-    assert(events->room > 0);
-    return &events->ring[(events->first + i) % events->room];
+    assert(queue->room > 0);
+    return &queue->ring[(queue->first + i) % queue->room];
 }
 
-static void raise_or_clear(ilk__events *events)
+static void raise_or_clear(ilk__notifications *queue)
 {
-    if (ilk__pollable_fd(&events->pollable) < 0)
+    if (ilk__pollable_fd(&queue->pollable) < 0)
         return;
-    if (events->count > 0)
-        ilk__pollable_raise(&events->pollable);
+    if (queue->count > 0)
+        ilk__pollable_raise(&queue->pollable);
     else
-        ilk__pollable_clear(&events->pollable);
+        ilk__pollable_clear(&queue->pollable);
 }
 
-ilk_status ilk__events_fd(ilk__events *events, int *out_fd, ilk_error *err)
+ilk_status ilk__notifications_fd(ilk__notifications *queue, int *out_fd,
+                                 ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    pthread_mutex_lock(&events->mutex);
-    if (ilk__pollable_fd(&events->pollable) < 0) {
-        st = ilk__pollable_open(&events->pollable, err);
+    pthread_mutex_lock(&queue->mutex);
+    if (ilk__pollable_fd(&queue->pollable) < 0) {
+        st = ilk__pollable_open(&queue->pollable, err);
         if (st == ILK_OK)
-            raise_or_clear(events);
+            raise_or_clear(queue);
     }
-    *out_fd = ilk__pollable_fd(&events->pollable);
-    pthread_mutex_unlock(&events->mutex);
+    *out_fd = ilk__pollable_fd(&queue->pollable);
+    pthread_mutex_unlock(&queue->mutex);
     return st;
 }
 
 /* Make room for one more; what waits is laid out from the start again. */
-static int grow(ilk__events *events)
+static int grow(ilk__notifications *queue)
 {
-    size_t room = events->room != 0 ? events->room * 2 : FIRST_ROOM;
-    ilk_event *ring;
+    size_t room = queue->room != 0 ? queue->room * 2 : FIRST_ROOM;
+    ilk_notification *ring;
 
-    if (events->count < events->room)
+    if (queue->count < queue->room)
         return 0;
-    if (events->room >= ILK__EVENT_MAX
+    if (queue->room >= ILK__NOTIFICATION_MAX
         || (ring = ilk__malloc(room * sizeof *ring)) == NULL)
         return -1;
-    for (size_t i = 0; i < events->count; i++)
-        ring[i] = *at(events, i);
-    ilk__free(events->ring);
-    events->ring = ring;
-    events->first = 0;
-    events->room = room;
+    for (size_t i = 0; i < queue->count; i++)
+        ring[i] = *at(queue, i);
+    ilk__free(queue->ring);
+    queue->ring = ring;
+    queue->first = 0;
+    queue->room = room;
     return 0;
 }
 
-static ilk_event *find(const ilk__events *events, ilk_event_kind kind,
-                       int64_t id)
+static ilk_notification *find(const ilk__notifications *queue,
+                              ilk_notification_kind kind, int64_t id)
 {
-    for (size_t i = 0; i < events->count; i++)
-        if (at(events, i)->kind == (int32_t)kind && at(events, i)->id == id)
-            return at(events, i);
+    for (size_t i = 0; i < queue->count; i++)
+        if (at(queue, i)->kind == (int32_t)kind && at(queue, i)->id == id)
+            return at(queue, i);
     return NULL;
 }
 
-void ilk__events_push(ilk__events *events, ilk_event_kind kind, int64_t id,
-                      ilk_status status)
+void ilk__notifications_push(ilk__notifications *queue,
+                             ilk_notification_kind kind, int64_t id,
+                             ilk_status status)
 {
-    ilk_event *event;
+    ilk_notification *notification;
 
-    pthread_mutex_lock(&events->mutex);
-    if ((event = find(events, kind, id)) != NULL) {
-        event->status = status;
-    } else if (grow(events) == 0) {
-        events->count++;
-        *at(events, events->count - 1) =
-            (ilk_event){.kind = (int32_t)kind, .status = status, .id = id};
-        if (events->count == 1)
-            raise_or_clear(events);
+    pthread_mutex_lock(&queue->mutex);
+    if ((notification = find(queue, kind, id)) != NULL) {
+        notification->status = status;
+    } else if (grow(queue) == 0) {
+        queue->count++;
+        *at(queue, queue->count - 1) = (ilk_notification){
+            .kind = (int32_t)kind, .status = status, .id = id};
+        if (queue->count == 1)
+            raise_or_clear(queue);
     } else {
-        events->dropped++;
+        queue->dropped++;
     }
-    pthread_mutex_unlock(&events->mutex);
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-ilk_status ilk__events_next(ilk__events *events, ilk_event *out, ilk_error *err)
+ilk_status ilk__notifications_next(ilk__notifications *queue,
+                                   ilk_notification *out, ilk_error *err)
 {
-    const ilk_event none = {.kind = ILK_EVENT_NONE};
+    const ilk_notification none = {.kind = ILK_NOTIFICATION_NONE};
     ilk_status st;
 
-    pthread_mutex_lock(&events->mutex);
-    st = ilk__opts_fill(out, events->count != 0 ? at(events, 0) : &none,
-                        sizeof *out, "event", err);
-    if (st == ILK_OK && events->count == 0) {
+    pthread_mutex_lock(&queue->mutex);
+    st = ilk__opts_fill(out, queue->count != 0 ? at(queue, 0) : &none,
+                        sizeof *out, "notification", err);
+    if (st == ILK_OK && queue->count == 0) {
         st = ILK_EAGAIN;
     } else if (st == ILK_OK) {
-        events->first = (events->first + 1) % events->room;
-        if (--events->count == 0)
-            raise_or_clear(events);
+        queue->first = (queue->first + 1) % queue->room;
+        if (--queue->count == 0)
+            raise_or_clear(queue);
     }
-    pthread_mutex_unlock(&events->mutex);
+    pthread_mutex_unlock(&queue->mutex);
     if (st == ILK_EAGAIN)
-        ilk__fail(err, st, "no event is waiting");
+        ilk__fail(err, st, "no notification is waiting");
     return st;
 }
 
-void ilk__events_forget(ilk__events *events, int64_t id)
+void ilk__notifications_forget(ilk__notifications *queue, int64_t id)
 {
     size_t kept = 0, before;
 
-    pthread_mutex_lock(&events->mutex);
-    before = events->count;
+    pthread_mutex_lock(&queue->mutex);
+    before = queue->count;
     for (size_t i = 0; i < before; i++)
-        if (at(events, i)->id != id)
-            *at(events, kept++) = *at(events, i);
-    events->count = kept;
+        if (at(queue, i)->id != id)
+            *at(queue, kept++) = *at(queue, i);
+    queue->count = kept;
     if (kept == 0 && before != 0)
-        raise_or_clear(events);
-    pthread_mutex_unlock(&events->mutex);
+        raise_or_clear(queue);
+    pthread_mutex_unlock(&queue->mutex);
 }

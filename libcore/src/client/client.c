@@ -325,7 +325,7 @@ static void abandon(ilk_client *client)
         ilk__loop_abandon(client->loop);
     if (client->desk) {
         ilk__pollable_close(&client->desk->bell);
-        ilk__pollable_close(&client->desk->events.pollable);
+        ilk__pollable_close(&client->desk->notifications.pollable);
     }
     ilk__embedded_abandon(client->embedded);
     client->lane = NULL;

@@ -82,7 +82,8 @@ void ilk_client_interrupt(ilk_client *client)
     ilk__pollable_raise(&client->desk->bell);
 }
 
-ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd, ilk_error *err)
+ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
+                                      ilk_error *err)
 {
     ilk_status st = ilk__client_enter(client, err);
 
@@ -91,28 +92,30 @@ ilk_status ilk_client_event_fd(ilk_client *client, int *out_fd, ilk_error *err)
     if (!out_fd)
         return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
     /* The keeper tells of leases that run out, renewed or not. */
-    atomic_store(&client->desk->events_wanted, 1);
+    atomic_store(&client->desk->notifications_wanted, 1);
     return ilk__loop_fd(client->loop, out_fd, err);
 }
 
 /* After the close, too: how what was started has ended. */
-ilk_status ilk_client_next_event(ilk_client *client, ilk_event *event,
-                                 ilk_error *err)
+ilk_status ilk_client_next_notification(ilk_client *client,
+                                        ilk_notification *notification,
+                                        ilk_error *err)
 {
-    ilk_event ours = {.size = sizeof ours};
+    ilk_notification ours = {.size = sizeof ours};
     ilk_status st = ilk__client_enter(client, err);
 
     if (st && st != ILK_ECLOSED)
         return st;
-    if (!event)
-        return ilk__fail(err, ILK_EINVAL, "event must not be NULL");
+    if (!notification)
+        return ilk__fail(err, ILK_EINVAL, "notification must not be NULL");
     if (ilk__loop_next(client->loop, &ours) == ILK_OK)
         st = ILK_OK;
     else if (st == ILK_OK)
-        st = ilk__events_next(&client->desk->events, &ours, err);
+        st = ilk__notifications_next(&client->desk->notifications, &ours, err);
     if (st)
         return st;
-    return ilk__opts_fill(event, &ours, sizeof ours, "ilk_event", err);
+    return ilk__opts_fill(notification, &ours, sizeof ours, "ilk_notification",
+                          err);
 }
 
 ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
@@ -139,9 +142,9 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     ours.bytes_in = lane.bytes_in + keeper.bytes_in;
     ours.connects = lane.connects + keeper.connects;
     ours.connections = lane.connected + keeper.connected;
-    pthread_mutex_lock(&client->desk->events.mutex);
-    ours.events_dropped = client->desk->events.dropped;
-    pthread_mutex_unlock(&client->desk->events.mutex);
+    pthread_mutex_lock(&client->desk->notifications.mutex);
+    ours.notifications_dropped = client->desk->notifications.dropped;
+    pthread_mutex_unlock(&client->desk->notifications.mutex);
     return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_client_stats", err);
 }
 

@@ -129,7 +129,8 @@ static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
         st = ilk__pollset_watch(&loop->pollset, ilk__pollable_fd(&loop->bell),
                                 POLLIN, err);
     if (st == ILK_OK)
-        st = ilk__events_fd(&loop->client->desk->events, &news, err);
+        st = ilk__notifications_fd(&loop->client->desk->notifications, &news,
+                                   err);
     if (st == ILK_OK)
         st = ilk__pollset_watch(&loop->pollset, news, POLLIN, err);
     return st;
@@ -289,7 +290,7 @@ static void turn(ilk__loop *loop)
     prepare(loop);
 }
 
-ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out)
+ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
 {
     ilk_status st = ILK_EAGAIN;
     ilk_op *op;
@@ -300,10 +301,10 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out)
     op = loop->done.first;
     if (op) {
         ilk__op_list_remove(op);
-        *out = (ilk_event){.size = sizeof *out,
-                           .kind = ILK_EVENT_DONE,
-                           .status = op->verb->status,
-                           .id = op->id};
+        *out = (ilk_notification){.size = sizeof *out,
+                                  .kind = ILK_NOTIFICATION_DONE,
+                                  .status = op->verb->status,
+                                  .id = op->id};
         st = ILK_OK;
     }
     if (loop->done.first)

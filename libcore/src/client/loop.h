@@ -2,15 +2,15 @@
 /*
  * loop.h -- the third driver: the application's event loop.
  *
- *     start --> running --> done --> fetched as an event
+ *     start --> running --> done --> fetched as a notification
  *
- * What was started advances in ilk_client_next_event(), which the application
- * calls when the client's descriptor is readable: that is while the loop's
- * connection is ready, its bell rings (news from the keeper, a timer, what is
- * done and not fetched), or events wait. So all I/O of it is done by the
- * caller's threads; a mutex lets one in at a time. Commands are written at
- * once when nothing is unanswered, else in the next turn, all together, or
- * when it has become much.
+ * What was started advances in ilk_client_next_notification(), which the
+ * application calls when the client's descriptor is readable: that is while the
+ * loop's connection is ready, its bell rings (news from the keeper, a timer,
+ * what is done and not fetched), or notifications wait. So all I/O of it is
+ * done by the caller's threads; a mutex lets one in at a time. Commands are
+ * written at once when nothing is unanswered, else in the next turn, all
+ * together, or when it has become much.
  *
  * The order of mutexes is the loop's, then the desk's.
  */
@@ -30,8 +30,8 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
 /* The descriptor to wait on; opened by the first call. */
 ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err);
 
-/* The next that is done, as an event. ILK_EAGAIN: none. */
-ilk_status ilk__loop_next(ilk__loop *loop, ilk_event *out);
+/* The next that is done, as a notification. ILK_EAGAIN: none. */
+ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out);
 
 /*
  * Start a copy of the verb. When it fails at once, that is the answer and

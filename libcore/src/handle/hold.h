@@ -51,11 +51,11 @@ typedef struct ilk__unconfirmed ilk__unconfirmed;
 
 /* What a column tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
-    ilk__lease_kind lease;     /* noun, event of a loss, how to extend */
+    ilk__lease_kind lease;     /* noun, notification of a loss, how to extend */
     char waits_as;             /* kind of its entries in the waiting list */
     ilk__unclaimed *unclaimed; /* of that kind; see line.h */
     int barges;                /* has no order to keep */
-    int32_t taken_event;       /* tells that it was taken; 0: nothing does */
+    int32_t taken_notification; /* tells that it was taken; 0: nothing does */
     int stays; /* to take it again is no fault, and no second hold */
 
     /* The thing's keys: kinds of side keys, NULL being the name itself.

@@ -42,7 +42,7 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
                            : ILK__FOREVER;
 
     hold->depth = 1;
-    if (renews || hold->handle.client->desk->events_wanted)
+    if (renews || hold->handle.client->desk->notifications_wanted)
         ilk__lease_watch(&hold->lease, ttl_ms, renews, hold_end);
 }
 
@@ -82,7 +82,8 @@ static void give_back(ilk__hold *hold)
 static void keep(ilk__acquiring *self)
 {
     ilk__hold *hold = self->hold;
-    ilk_event_kind told = (ilk_event_kind)hold->kind->taken_event;
+    ilk_notification_kind told =
+        (ilk_notification_kind)hold->kind->taken_notification;
     int64_t id = hold->id;
     ilk_status st = ilk__hold_told_lost(hold, self->verb.err);
 
@@ -92,7 +93,8 @@ static void keep(ilk__acquiring *self)
         ilk__hold_keep(hold, self->ttl_ms);
     ilk__hold_end(hold, &self->verb, st);
     if (st == ILK_OK && told)
-        ilk__events_push(&self->verb.client->desk->events, told, id, ILK_OK);
+        ilk__notifications_push(&self->verb.client->desk->notifications, told,
+                                id, ILK_OK);
 }
 
 /* Without an answer it is held, for as long as granted; but not by somebody

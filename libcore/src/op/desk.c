@@ -41,7 +41,7 @@ ilk_status ilk__desk_open(ilk__desk *desk, const char *label, ilk_error *err)
     if (st)
         return st;
     pthread_mutex_init(&desk->mutex, NULL);
-    ilk__events_init(&desk->events);
+    ilk__notifications_init(&desk->notifications);
     set_label(desk, label);
     desk->plan = ILK__FOREVER;
     desk->posted_end = &desk->posted;
@@ -56,7 +56,7 @@ void ilk__desk_close(ilk__desk *desk)
     ilk__table_free(&desk->lists);
     ilk__buf_free(&desk->scratch);
     ilk__recent_free(&desk->recent);
-    ilk__events_destroy(&desk->events);
+    ilk__notifications_destroy(&desk->notifications);
     ilk__pollable_close(&desk->bell);
     pthread_mutex_destroy(&desk->mutex);
 }

@@ -77,7 +77,7 @@ void ilk__lease_destroy(ilk__lease *lease)
 
     ilk__desk_lock(desk);
     unwatch(lease);
-    ilk__events_forget(&desk->events, lease->id);
+    ilk__notifications_forget(&desk->notifications, lease->id);
     ilk__timers_unreserve(&desk->timers);
     ilk__desk_unlock(desk);
 }
@@ -185,9 +185,9 @@ static void lose(ilk__lease *lease, ilk_status why)
 {
     leave(lease, ILK__LEASE_LOST);
     lease->desk->stats.losses++;
-    if (lease->kind->lost_event != ILK_EVENT_NONE)
-        ilk__events_push(&lease->desk->events, lease->kind->lost_event,
-                         lease->id, why);
+    if (lease->kind->lost_notification != ILK_NOTIFICATION_NONE)
+        ilk__notifications_push(&lease->desk->notifications,
+                                lease->kind->lost_notification, lease->id, why);
     ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
              (long long)lease->id, ilk_strerror(why));
 }

@@ -10,7 +10,7 @@
  * State, deadline and fence may be read by any thread at any time; all else
  * is guarded by the desk's mutex. Renewal asks at a third of the lease; when
  * it is refused, or not answered by the local deadline, the lease is LOST and
- * stays so, and the client's event descriptor tells.
+ * stays so, and the client's notification descriptor tells.
  *
  * Changes of one hold travel on up to three connections, which have no order
  * among them. The deadline is right in whatever order the server executes
@@ -48,10 +48,10 @@ typedef struct ilk__lease ilk__lease;
 
 /* What a column tells about its leases. Constant. */
 typedef struct ilk__lease_kind {
-    const char *noun;           /* "lock": in texts */
-    ilk_event_kind lost_event;  /* that tells of a loss */
-    const ilk__op_type *extend; /* see ilk__lease_ask() */
-    int tells_fence;            /* that takes a fence as last argument */
+    const char *noun;                        /* "lock": in texts */
+    ilk_notification_kind lost_notification; /* that tells of a loss */
+    const ilk__op_type *extend;              /* see ilk__lease_ask() */
+    int tells_fence; /* that takes a fence as last argument */
 } ilk__lease_kind;
 
 /* A question about a lease: the subject of operations that extend it. */
@@ -93,7 +93,7 @@ struct ilk__lease {
     const ilk__lease_kind *kind;
     const ilk__bytes *keys; /* for the extending script */
     size_t key_count;
-    int64_t id; /* the handle's, for events */
+    int64_t id; /* the handle's, for notifications */
 
     int64_t ttl_ms;  /* what renewals ask for */
     int64_t span_ms; /* what the server granted last */

@@ -47,7 +47,7 @@ from ..errors import (
     WrongTypeError,
 )
 from ..inspect import Info, Waiter
-from ..notifications import Event
+from ..notifications import Notification
 from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import Stats
@@ -61,7 +61,7 @@ from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
-from .notifications import Events
+from .notifications import Notifications
 from .queue import Queue
 from .rwlock import RWLock
 from .semaphore import Semaphore
@@ -83,8 +83,6 @@ __all__ = [
     "DiffersError",
     "Election",
     "Error",
-    "Event",
-    "Events",
     "ForkedError",
     "HeldError",
     "Info",
@@ -99,6 +97,8 @@ __all__ = [
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "Notification",
+    "Notifications",
     "Observer",
     "OutOfMemoryError",
     "PermitHolder",

@@ -24,7 +24,7 @@ from .. import _ffi, errors
 from .._core import ffi, lib
 from .._ffi import OK
 
-DONE: int = lib.ILK_EVENT_DONE
+DONE: int = lib.ILK_NOTIFICATION_DONE
 
 # Gives back what came as the task was cancelled, or starts to; told the
 # operation.
@@ -88,14 +88,14 @@ class Driver:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._pending: dict[int, Started] = {}
-        self._event = ffi.new("ilk_event *")
-        self._event.size = ffi.sizeof(self._event[0])
+        self._notification = ffi.new("ilk_notification *")
+        self._notification.size = ffi.sizeof(self._notification[0])
         self._out = ffi.new("ilk_op **")  # for one call, as is the next
         self._err = _ffi.new_error()
         self._unsent = 0  # started since the last turn
         self.on_news: Callable[[int, int, int], None] = lambda *_: None
         out = ffi.new("int *")
-        _ffi.call(lib.ilk_client_event_fd, handle, out)
+        _ffi.call(lib.ilk_client_notification_fd, handle, out)
         self._fd = int(out[0])
 
     # ---- what each loop has its own way of ----------------------------------
@@ -245,15 +245,16 @@ class Driver:
 
     def drain(self) -> None:
         """Send what was started, fetch what has happened."""
-        event, pending, fetch = self._event, self._pending, lib.ilk_client_next_event
+        fetch = lib.ilk_client_next_notification
+        notification, pending = self._notification, self._pending
         self._unsent = 0
-        while fetch(self._handle, event, ffi.NULL) == OK:
-            if event.kind != DONE:
-                self.on_news(event.kind, event.id, event.status)
+        while fetch(self._handle, notification, ffi.NULL) == OK:
+            if notification.kind != DONE:
+                self.on_news(notification.kind, notification.id, notification.status)
                 continue
-            started = pending.pop(event.id, None)
+            started = pending.pop(notification.id, None)
             if started is not None:
-                started.status = event.status
+                started.status = notification.status
                 if started.waiter is not None:
                     self.wake(started)
 

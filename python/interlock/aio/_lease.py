@@ -146,7 +146,7 @@ class Lease(Held):
         return status == OK
 
     def _told(self, failure: errors.Error) -> None:
-        """An event says that it was lost: what is done under it ends."""
+        """A notification says that it was lost: what is done under it ends."""
         self._lost = failure
         for body in self._bodies:
             body.cancel()

@@ -21,7 +21,7 @@ from ._columns import Columns
 from ._lease import Lease
 from .lock import Lock
 from .lock_many import LockMany
-from .notifications import Events, News
+from .notifications import News, Notifications
 from .rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -178,9 +178,9 @@ class Client(Base, Columns):
             raise failure
         return failure is None
 
-    def events(self) -> Events:
+    def notifications(self) -> Notifications:
         """The client's news, such as a lock that was lost."""
-        return Events(self)
+        return Notifications(self)
 
     async def __aenter__(self) -> Self:
         return self

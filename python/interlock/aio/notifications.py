@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from .. import _ffi, errors
-from ..notifications import KINDS, Event
+from ..notifications import KINDS, Notification
 
 if TYPE_CHECKING:
     from ._driver import Gate
@@ -18,18 +18,20 @@ MOST = 1024  # as many as the core keeps
 
 
 class News:
-    """What a client keeps of its events until somebody fetches them."""
+    """What a client keeps of its notifications until somebody fetches them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._kept: collections.deque[Event] = collections.deque(maxlen=MOST)
+        self._kept: collections.deque[Notification] = collections.deque(maxlen=MOST)
         self._gates: list[Gate] = []
 
     def add(self, kind: int, number: int, status: int) -> None:
         """One more, of the core's."""
         error = errors.from_status(status) if status else None
         handle = self._client._handles.get(number)
-        self._kept.append(Event(KINDS.get(kind, str(kind)), number, error, handle))
+        self._kept.append(
+            Notification(KINDS.get(kind, str(kind)), number, error, handle)
+        )
         self.wake()
 
     def wake(self) -> None:
@@ -38,7 +40,7 @@ class News:
         for gate in gates:
             gate.open()
 
-    async def get(self, timeout: float | None) -> Event | None:
+    async def get(self, timeout: float | None) -> Notification | None:
         """The first, or None when there was none in time."""
         driver = self._client._driver
         driver.drain()
@@ -52,28 +54,28 @@ class News:
         return self._kept.popleft()
 
 
-class Events:
-    """As :class:`interlock.Events`, awaited; made by ``client.events()``.
+class Notifications:
+    """As :class:`interlock.Notifications`, awaited; made by ``client.notifications()``.
 
-    ``async for`` waits for the next event and ends when the client is closed.
+    ``async for`` waits for the next notification and ends when the client is closed.
     """
 
     def __init__(self, client: Client) -> None:
         self._news = client._news
 
-    async def get(self, timeout: float | None = None) -> Event | None:
-        """The next event, or None when there was none in time."""
+    async def get(self, timeout: float | None = None) -> Notification | None:
+        """The next notification, or None when there was none in time."""
         if timeout is not None:
             _ffi.milliseconds(timeout, "timeout")
         return await self._news.get(timeout)
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[Notification]:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> Notification:
         try:
-            event = await self._news.get(None)
+            notification = await self._news.get(None)
         except errors.ClosedError:
             raise StopAsyncIteration from None
-        assert event is not None
-        return event
+        assert notification is not None
+        return notification

@@ -9,12 +9,12 @@
 
 #include "cmocka_all.h"
 
-static ilk__events events;
+static ilk__notifications queue;
 
 static int setup(void **state)
 {
     (void)state;
-    ilk__events_init(&events);
+    ilk__notifications_init(&queue);
     return 0;
 }
 
@@ -22,7 +22,7 @@ static int teardown(void **state)
 {
     (void)state;
     ilk__alloc_fail_at(0);
-    ilk__events_destroy(&events);
+    ilk__notifications_destroy(&queue);
     return 0;
 }
 
@@ -30,30 +30,30 @@ static int is_raised(void)
 {
     struct pollfd pfd = {.events = POLLIN};
 
-    assert_int_equal(ilk__events_fd(&events, &pfd.fd, NULL), ILK_OK);
+    assert_int_equal(ilk__notifications_fd(&queue, &pfd.fd, NULL), ILK_OK);
     return poll(&pfd, 1, 0) == 1;
 }
 
 static void push(int64_t id)
 {
-    ilk__events_push(&events, ILK_EVENT_LOCK_LOST, id, ILK_ELOST);
+    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, id, ILK_ELOST);
 }
 
-/* The next event's id; 0 when there is none. */
+/* The next notification's id; 0 when there is none. */
 static int64_t next(void)
 {
-    ilk_event event = {.size = sizeof event};
-    ilk_status st = ilk__events_next(&events, &event, NULL);
+    ilk_notification notification = {.size = sizeof notification};
+    ilk_status st = ilk__notifications_next(&queue, &notification, NULL);
 
     if (st == ILK_EAGAIN)
         return 0;
     assert_int_equal(st, ILK_OK);
-    assert_int_equal(event.kind, ILK_EVENT_LOCK_LOST);
-    assert_int_equal(event.status, ILK_ELOST);
-    return event.id;
+    assert_int_equal(notification.kind, ILK_NOTIFICATION_LOCK_LOST);
+    assert_int_equal(notification.status, ILK_ELOST);
+    return notification.id;
 }
 
-static void events_come_in_the_order_they_went(void **state)
+static void notifications_come_in_the_order_they_went(void **state)
 {
     (void)state;
     for (int64_t id = 1; id <= 100; id++)
@@ -77,10 +77,10 @@ static void order_survives_growth_and_wrapping(void **state)
     }
     while (out < in)
         assert_int_equal(next(), ++out);
-    assert_int_equal(events.dropped, 0);
+    assert_int_equal(queue.dropped, 0);
 }
 
-static void descriptor_is_raised_exactly_while_events_wait(void **state)
+static void descriptor_is_raised_exactly_while_notifications_wait(void **state)
 {
     (void)state;
     assert_false(is_raised());
@@ -93,7 +93,7 @@ static void descriptor_is_raised_exactly_while_events_wait(void **state)
     assert_false(is_raised());
 }
 
-static void descriptor_opened_late_knows_of_earlier_events(void **state)
+static void descriptor_opened_late_knows_of_earlier_notifications(void **state)
 {
     (void)state;
     push(1);
@@ -105,23 +105,26 @@ static void the_descriptor_stays_the_same(void **state)
     int first, second;
 
     (void)state;
-    assert_int_equal(ilk__events_fd(&events, &first, NULL), ILK_OK);
-    assert_int_equal(ilk__events_fd(&events, &second, NULL), ILK_OK);
+    assert_int_equal(ilk__notifications_fd(&queue, &first, NULL), ILK_OK);
+    assert_int_equal(ilk__notifications_fd(&queue, &second, NULL), ILK_OK);
     assert_int_equal(first, second);
 }
 
-static void the_same_news_twice_is_one_event_with_the_last_status(void **state)
+static void the_same_news_twice_is_one_notification_with_the_last_status(
+    void **state)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
     (void)state;
-    ilk__events_push(&events, ILK_EVENT_LOCK_LOST, 1, ILK_EUNKNOWN);
+    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, 1,
+                            ILK_EUNKNOWN);
     push(2);
     push(1);
 
-    assert_int_equal(ilk__events_next(&events, &event, NULL), ILK_OK);
-    assert_int_equal(event.id, 1);
-    assert_int_equal(event.status, ILK_ELOST);
+    assert_int_equal(ilk__notifications_next(&queue, &notification, NULL),
+                     ILK_OK);
+    assert_int_equal(notification.id, 1);
+    assert_int_equal(notification.status, ILK_ELOST);
     assert_int_equal(next(), 2);
     assert_int_equal(next(), 0);
 }
@@ -129,11 +132,11 @@ static void the_same_news_twice_is_one_event_with_the_last_status(void **state)
 static void what_finds_the_queue_full_is_counted(void **state)
 {
     (void)state;
-    for (int64_t id = 1; id <= ILK__EVENT_MAX + 5; id++)
+    for (int64_t id = 1; id <= ILK__NOTIFICATION_MAX + 5; id++)
         push(id);
 
-    assert_int_equal(events.dropped, 5);
-    assert_int_equal(events.count, ILK__EVENT_MAX);
+    assert_int_equal(queue.dropped, 5);
+    assert_int_equal(queue.count, ILK__NOTIFICATION_MAX);
     assert_int_equal(next(), 1);
 }
 
@@ -145,7 +148,7 @@ static void what_finds_no_memory_is_counted(void **state)
     ilk__alloc_fail_at(0);
     push(2);
 
-    assert_int_equal(events.dropped, 1);
+    assert_int_equal(queue.dropped, 1);
     assert_int_equal(next(), 2);
 }
 
@@ -154,9 +157,9 @@ static void forgotten_ids_leave_and_others_keep_their_order(void **state)
     (void)state;
     for (int64_t id = 1; id <= 5; id++)
         push(id);
-    ilk__events_forget(&events, 2);
-    ilk__events_forget(&events, 5);
-    ilk__events_forget(&events, 77);
+    ilk__notifications_forget(&queue, 2);
+    ilk__notifications_forget(&queue, 5);
+    ilk__notifications_forget(&queue, 77);
 
     assert_int_equal(next(), 1);
     assert_int_equal(next(), 3);
@@ -164,35 +167,38 @@ static void forgotten_ids_leave_and_others_keep_their_order(void **state)
     assert_int_equal(next(), 0);
 }
 
-static void forgetting_the_last_event_clears_the_descriptor(void **state)
+static void forgetting_the_last_notification_clears_the_descriptor(void **state)
 {
     (void)state;
     push(1);
     assert_true(is_raised());
-    ilk__events_forget(&events, 1);
+    ilk__notifications_forget(&queue, 1);
     assert_false(is_raised());
 }
 
 static void a_struct_without_size_is_refused_and_nothing_lost(void **state)
 {
-    ilk_event event = {.size = 0};
+    ilk_notification notification = {.size = 0};
     ilk_error err;
 
     (void)state;
     push(1);
-    assert_int_equal(ilk__events_next(&events, &event, &err), ILK_EINVAL);
+    assert_int_equal(ilk__notifications_next(&queue, &notification, &err),
+                     ILK_EINVAL);
     assert_int_equal(err.code, ILK_EINVAL);
     assert_int_equal(next(), 1);
 }
 
 static void an_empty_queue_answers_again_and_kind_none(void **state)
 {
-    ilk_event event = {.size = sizeof event, .kind = 9, .id = 9};
+    ilk_notification notification = {
+        .size = sizeof notification, .kind = 9, .id = 9};
 
     (void)state;
-    assert_int_equal(ilk__events_next(&events, &event, NULL), ILK_EAGAIN);
-    assert_int_equal(event.kind, ILK_EVENT_NONE);
-    assert_int_equal(event.id, 0);
+    assert_int_equal(ilk__notifications_next(&queue, &notification, NULL),
+                     ILK_EAGAIN);
+    assert_int_equal(notification.kind, ILK_NOTIFICATION_NONE);
+    assert_int_equal(notification.id, 0);
 }
 
 static void *push_many(void *arg)
@@ -225,16 +231,16 @@ static void threads_push_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(events_come_in_the_order_they_went),
+        TEST(notifications_come_in_the_order_they_went),
         TEST(order_survives_growth_and_wrapping),
-        TEST(descriptor_is_raised_exactly_while_events_wait),
-        TEST(descriptor_opened_late_knows_of_earlier_events),
+        TEST(descriptor_is_raised_exactly_while_notifications_wait),
+        TEST(descriptor_opened_late_knows_of_earlier_notifications),
         TEST(the_descriptor_stays_the_same),
-        TEST(the_same_news_twice_is_one_event_with_the_last_status),
+        TEST(the_same_news_twice_is_one_notification_with_the_last_status),
         TEST(what_finds_the_queue_full_is_counted),
         TEST(what_finds_no_memory_is_counted),
         TEST(forgotten_ids_leave_and_others_keep_their_order),
-        TEST(forgetting_the_last_event_clears_the_descriptor),
+        TEST(forgetting_the_last_notification_clears_the_descriptor),
         TEST(a_struct_without_size_is_refused_and_nothing_lost),
         TEST(an_empty_queue_answers_again_and_kind_none),
         TEST(threads_push_side_by_side),

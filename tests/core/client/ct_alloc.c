@@ -54,12 +54,12 @@ static ilk_status open_locks(ilk_error *err)
 
 static ilk_status listen(ilk_error *err)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     int fd = -1;
-    ilk_status st = ilk_client_event_fd(client, &fd, err);
+    ilk_status st = ilk_client_notification_fd(client, &fd, err);
 
     if (st == ILK_OK)
-        st = ilk_client_next_event(client, &event, err);
+        st = ilk_client_next_notification(client, &notification, err);
     return st;
 }
 
@@ -274,7 +274,7 @@ static ilk_status end_it(ilk_error *err)
 static const scene scenes[] = {
     {"open a client", NULL, open_a_client, ILK_OK, ILK_OK},
     {"open locks", NULL, open_locks, ILK_OK, ILK_OK},
-    {"listen for events", NULL, listen, ILK_EAGAIN, ILK_OK},
+    {"listen for notifications", NULL, listen, ILK_EAGAIN, ILK_OK},
     {"take and give", NULL, take_and_give, ILK_OK, ILK_OK},
     {"hand over", NULL, hand_over, ILK_OK, ILK_OK},
     {"wait in vain", held_by_others, wait_in_vain, ILK_ETIMEOUT, ILK_OK},

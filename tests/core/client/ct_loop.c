@@ -166,7 +166,7 @@ static int wakings(ilk_client *of)
     int64_t end = fixture_now_ms() + 500;
     int woken = 0;
 
-    assert_int_equal(ILK_OK, ilk_client_event_fd(of, &pfd.fd, NULL));
+    assert_int_equal(ILK_OK, ilk_client_notification_fd(of, &pfd.fd, NULL));
     while (fixture_now_ms() < end) {
         woken += poll(&pfd, 1, 10) > 0;
         (void)turn(of, 0);
@@ -248,7 +248,7 @@ static void who_is_freed_before_the_lease_is_there_holds_nothing(void **state)
 }
 
 /* The inbox opens for a wait, which all who sleep are told. */
-static void who_starts_nothing_is_woken_for_events_alone(void **state)
+static void who_starts_nothing_is_woken_for_notifications_alone(void **state)
 {
     ilk_client *plain = open_client();
     ilk_lock *held = open_lock(client, "plain"),
@@ -258,7 +258,7 @@ static void who_starts_nothing_is_woken_for_events_alone(void **state)
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
-    assert_status(ILK_OK, ilk_client_event_fd(plain, &news.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(plain, &news.fd, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 100, &err));
     ilk_client_interrupt(plain);
     assert_int_equal(poll(&news, 1, 100), 0);
@@ -282,7 +282,7 @@ int main(void)
         cmocka_unit_test(a_grant_wakes_the_loop),
         cmocka_unit_test(a_cancel_by_the_handle_wakes_the_loop),
         cmocka_unit_test(an_inbox_that_opens_wakes_the_loop),
-        cmocka_unit_test(who_starts_nothing_is_woken_for_events_alone),
+        cmocka_unit_test(who_starts_nothing_is_woken_for_notifications_alone),
         cmocka_unit_test(a_childs_copy_of_a_lost_connection_wakes_nobody),
         cmocka_unit_test(a_cancel_outlives_the_loss_of_a_grant),
         cmocka_unit_test(who_is_freed_before_the_lease_is_there_holds_nothing),

@@ -13,24 +13,26 @@ enum { LIMIT_MS = 10000 };
 
 static ilk_lock *lock;
 
-/* To its end, told by an event; its status. */
+/* To its end, told by a notification; its status. */
 static ilk_status ends(ilk_op *op, ilk_error *err)
 {
     int64_t limit = fixture_now_ms() + patience(LIMIT_MS);
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.events = POLLIN};
     ilk_status st;
 
-    assert_int_equal(ILK_OK, ilk_client_event_fd(client, &pfd.fd, NULL));
-    while (event.kind != ILK_EVENT_DONE || event.id != ilk_op_id(op)) {
+    assert_int_equal(ILK_OK, ilk_client_notification_fd(client, &pfd.fd, NULL));
+    while (notification.kind != ILK_NOTIFICATION_DONE
+           || notification.id != ilk_op_id(op)) {
         assert_true(fixture_now_ms() < limit);
         (void)poll(&pfd, 1, 1000);
-        while (ilk_client_next_event(client, &event, NULL) == ILK_OK
-               && event.kind != ILK_EVENT_DONE)
+        while (ilk_client_next_notification(client, &notification, NULL)
+                   == ILK_OK
+               && notification.kind != ILK_NOTIFICATION_DONE)
             continue;
     }
     st = ilk_op_status(op, err);
-    assert_int_equal(event.status, st);
+    assert_int_equal(notification.status, st);
     ilk_op_free(op);
     return st;
 }
@@ -121,7 +123,7 @@ static void set(void)
     int fd;
 
     lock = open_lock(client, "n");
-    assert_int_equal(ILK_OK, ilk_client_event_fd(client, &fd, NULL));
+    assert_int_equal(ILK_OK, ilk_client_notification_fd(client, &fd, NULL));
 }
 
 static void assert_expires(const char *key)

@@ -80,18 +80,19 @@ static void fault(const char *what, ilk_status status)
 static void *loop_main(void *context)
 {
     struct pollfd pfd = {.events = POLLIN};
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
     (void)context;
-    if (ilk_client_event_fd(client, &pfd.fd, NULL))
+    if (ilk_client_notification_fd(client, &pfd.fd, NULL))
         fault("no descriptor", ILK_ESYSTEM);
     while (looping) {
         if (poll(&pfd, 1, 1000) <= 0)
             continue; /* it alone says when to fetch */
-        while (ilk_client_next_event(client, &event, NULL) == ILK_OK)
-            if (event.kind == ILK_EVENT_DONE
-                && atomic_fetch_add(&told[event.id % TURNS], 1))
-                fault("told twice", event.status);
+        while (ilk_client_next_notification(client, &notification, NULL)
+               == ILK_OK)
+            if (notification.kind == ILK_NOTIFICATION_DONE
+                && atomic_fetch_add(&told[notification.id % TURNS], 1))
+                fault("told twice", notification.status);
     }
     return NULL;
 }

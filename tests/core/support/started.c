@@ -18,10 +18,10 @@ typedef struct told {
 static told ends[TOLD];
 static size_t end_count;
 
-static void keep(const ilk_client *client, const ilk_event *event)
+static void keep(const ilk_client *client, const ilk_notification *notification)
 {
     assert_in_range(end_count, 0, TOLD - 1);
-    ends[end_count++] = (told){client, event->id, event->status};
+    ends[end_count++] = (told){client, notification->id, notification->status};
 }
 
 /* How often it was told, which is forgotten then. */
@@ -43,12 +43,12 @@ static int take(const ilk_client *client, int64_t id, int32_t *out_status)
 
 static int fetch(ilk_client *client)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     int ended = 0;
 
-    while (ilk_client_next_event(client, &event, NULL) == ILK_OK)
-        if (event.kind == ILK_EVENT_DONE) {
-            keep(client, &event);
+    while (ilk_client_next_notification(client, &notification, NULL) == ILK_OK)
+        if (notification.kind == ILK_NOTIFICATION_DONE) {
+            keep(client, &notification);
             ended++;
         }
     return ended;
@@ -59,7 +59,7 @@ int turn(ilk_client *client, int timeout_ms)
     struct pollfd pfd = {.events = POLLIN};
 
     /* A closed client has none, but ends to be fetched. */
-    if (ilk_client_event_fd(client, &pfd.fd, NULL) == ILK_OK)
+    if (ilk_client_notification_fd(client, &pfd.fd, NULL) == ILK_OK)
         (void)poll(&pfd, 1, timeout_ms);
     return fetch(client);
 }

@@ -57,22 +57,28 @@ ilk__errand *renewal_of(int64_t ttl_ms)
     return errand;
 }
 
-static void assert_event(ilk_status why)
+static void assert_notification(ilk_status why)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
-    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_OK);
-    assert_int_equal(event.kind, ILK_EVENT_LOCK_LOST);
-    assert_int_equal(event.id, ID);
-    assert_int_equal(event.status, why);
-    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_EAGAIN);
+    assert_int_equal(
+        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ILK_OK);
+    assert_int_equal(notification.kind, ILK_NOTIFICATION_LOCK_LOST);
+    assert_int_equal(notification.id, ID);
+    assert_int_equal(notification.status, why);
+    assert_int_equal(
+        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ILK_EAGAIN);
 }
 
-void assert_no_event(void)
+void assert_no_notification(void)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
-    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_EAGAIN);
+    assert_int_equal(
+        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ILK_EAGAIN);
 }
 
 void assert_lost(ilk_status why)
@@ -81,5 +87,5 @@ void assert_lost(ilk_status why)
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     assert_int_equal(desk.stats.held, 0);
     assert_int_equal(desk.stats.losses, 1);
-    assert_event(why);
+    assert_notification(why);
 }

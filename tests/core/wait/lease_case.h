@@ -23,7 +23,7 @@ void hold(int renews, int64_t hold_ms);
 /* The renewal that is due, which must ask for this lease. */
 ilk__errand *renewal_of(int64_t ttl_ms);
 
-void assert_no_event(void);
-void assert_lost(ilk_status why); /* told by one event, which is taken */
+void assert_no_notification(void);
+void assert_lost(ilk_status why); /* told by one notification, which is taken */
 
 #endif

@@ -49,7 +49,7 @@ static void an_unwatched_hold_runs_out_in_silence(void **state)
     desk_tick(INT64_C(2) * TTL_MS);
 
     assert_null(desk_errand());
-    assert_no_event();
+    assert_no_notification();
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK); /* ask it */
     assert_int_equal(desk.stats.held, 0);
@@ -80,12 +80,14 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
     assert_lost(ILK_ELOST);
 }
 
-static void a_column_has_its_own_word_and_event(void **state)
+static void a_column_has_its_own_word_and_notification(void **state)
 {
-    const ilk__lease_kind permits = {.noun = "permit",
-                                     .lost_event = (ilk_event_kind)7,
-                                     .extend = lease.kind->extend};
-    ilk_event event = {.size = sizeof event};
+    const ilk__lease_kind permits = {
+        .noun = "permit",
+        .lost_notification = (ilk_notification_kind)7,
+        .extend = lease.kind->extend,
+    };
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err;
 
     (void)state;
@@ -96,8 +98,10 @@ static void a_column_has_its_own_word_and_event(void **state)
 
     assert_int_equal(ilk__lease_check(&lease, &err), ILK_ELOST);
     assert_string_equal(err.msg, "the permit was lost");
-    assert_int_equal(ilk__events_next(&desk.events, &event, NULL), ILK_OK);
-    assert_int_equal(event.kind, 7);
+    assert_int_equal(
+        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ILK_OK);
+    assert_int_equal(notification.kind, 7);
 }
 
 static void what_is_not_held_cannot_be_lost(void **state)
@@ -105,7 +109,7 @@ static void what_is_not_held_cannot_be_lost(void **state)
     (void)state;
     ilk__lease_lose(&lease);
 
-    assert_no_event();
+    assert_no_notification();
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
 }
 
@@ -128,7 +132,7 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
         assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
         assert_int_equal(desk.stats.renewals, i);
     }
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void a_renewal_counts_from_its_question(void **state)
@@ -170,7 +174,7 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
     assert_lost(ILK_ELOST);
     desk_tick(INT64_C(2) * TTL_MS);
     assert_null(desk_errand());
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void another_type_at_the_key_is_a_loss(void **state)
@@ -198,7 +202,7 @@ static void an_error_that_may_pass_is_no_loss(void **state)
 
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
@@ -219,7 +223,7 @@ static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
     assert_lost(ILK_EUNKNOWN);
     (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
-    assert_no_event();
+    assert_no_notification();
     assert_int_equal(desk.stats.renewals, 0);
 }
 
@@ -245,7 +249,7 @@ int main(void)
         TEST(an_unwatched_hold_runs_out_in_silence),
         TEST(a_watched_hold_without_renewal_tells_of_its_end),
         TEST(a_loss_found_by_the_caller_is_told_once),
-        TEST(a_column_has_its_own_word_and_event),
+        TEST(a_column_has_its_own_word_and_notification),
         TEST(what_is_not_held_cannot_be_lost),
         TEST(a_hold_is_renewed_at_a_third_of_its_lease),
         TEST(a_renewal_counts_from_its_question),

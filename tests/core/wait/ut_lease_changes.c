@@ -175,7 +175,7 @@ static void an_extend_without_an_answer_caps_every_renewal(void **state)
         renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
         assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
     }
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void an_answer_on_the_same_way_ends_the_doubt(void **state)

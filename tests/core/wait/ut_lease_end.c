@@ -79,7 +79,7 @@ static void an_answer_to_the_hold_before_changes_nothing(void **state)
     (void)errand_answer(errand, "%d", ILK__CODE_LOST);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void the_handle_may_go_before_the_answer(void **state)
@@ -106,7 +106,7 @@ static void a_handle_that_goes_takes_its_news_along(void **state)
 
     ilk__lease_destroy(&lease);
 
-    assert_no_event();
+    assert_no_notification();
     lease_case_init();
 }
 
@@ -119,7 +119,7 @@ static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
     errand_end(renewal_of(TTL_MS), ILK_ECLOSED);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    assert_no_event();
+    assert_no_notification();
 }
 
 /* ---- by hand ------------------------------------------------------------ */
@@ -177,7 +177,7 @@ static void without_memory_the_next_look_renews(void **state)
     desk_tick(TTL_MS / 10 + 1);
 
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
-    assert_no_event();
+    assert_no_notification();
 }
 
 static void absurd_leases_do_no_harm(void **state)

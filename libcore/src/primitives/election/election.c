@@ -80,7 +80,7 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
 
 static const ilk__hold_kind candidate = {
     .lease = {.noun = "leadership",
-              .lost_event = ILK_EVENT_LEADERSHIP_LOST,
+              .lost_notification = ILK_NOTIFICATION_LEADERSHIP_LOST,
               .extend = &election_renew},
     .key_kinds = ilk__election_key_kinds,
     .key_count = ILK__ELECTION_KEYS,
@@ -90,7 +90,7 @@ static const ilk__hold_kind candidate = {
     .release = &election_resign,
     .waits_as = 'e',
     .unclaimed = pass_on,
-    .taken_event = ILK_EVENT_LEADERSHIP_WON,
+    .taken_notification = ILK_NOTIFICATION_LEADERSHIP_WON,
     .stays = 1,
     .extend_keys = {0, 1, 4},
     .extend_key_count = 3,

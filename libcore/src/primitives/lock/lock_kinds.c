@@ -142,7 +142,8 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
 
 #define LEASE(how)                                                             \
     {                                                                          \
-        .noun = "lock", .lost_event = ILK_EVENT_LOCK_LOST, .extend = &(how)    \
+        .noun = "lock", .lost_notification = ILK_NOTIFICATION_LOCK_LOST,       \
+        .extend = &(how)                                                       \
     }
 
 const ilk__hold_kind ilk__lock_plain = {

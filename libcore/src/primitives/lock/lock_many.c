@@ -63,7 +63,7 @@ static const ilk__op_type many_release = ILK__HOLD_RELEASE(MANY_RELEASE),
 
 static const ilk__hold_kind lock_many = {
     .lease = {.noun = "lock",
-              .lost_event = ILK_EVENT_LOCK_LOST,
+              .lost_notification = ILK_NOTIFICATION_LOCK_LOST,
               .extend = &many_extend,
               .tells_fence = 1},
     .release = &many_release,

@@ -15,7 +15,10 @@ static const ilk__op_type job_extend = {.name = "job_extend",
                                         .ask = ilk__lease_ask,
                                         .reply = ilk__lease_extended};
 static const ilk__lease_kind lease_kind = {
-    .noun = "message", .lost_event = ILK_EVENT_NONE, .extend = &job_extend};
+    .noun = "message",
+    .lost_notification = ILK_NOTIFICATION_NONE,
+    .extend = &job_extend,
+};
 
 /* ---- out of a reply ----------------------------------------------------- */
 

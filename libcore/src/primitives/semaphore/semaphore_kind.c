@@ -107,7 +107,7 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
 
 const ilk__hold_kind ilk__semaphore_kind = {
     .lease = {.noun = "semaphore",
-              .lost_event = ILK_EVENT_SEMAPHORE_LOST,
+              .lost_notification = ILK_NOTIFICATION_SEMAPHORE_LOST,
               .extend = &extend},
     .key_kinds = ilk__semaphore_key_kinds,
     .key_count = ILK__SEMAPHORE_KEYS,

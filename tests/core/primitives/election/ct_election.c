@@ -288,41 +288,41 @@ static void leader_renews_while_it_lives_or_by_hand(void **state)
     ilk_election_free(b);
 }
 
-static ilk_event next_event(ilk_client *of)
+static ilk_notification next_notification(ilk_client *of)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
     for (int i = 0; i < 500; i++) {
-        ilk_status st = ilk_client_next_event(of, &event, &err);
+        ilk_status st = ilk_client_next_notification(of, &notification, &err);
 
         if (st == ILK_OK)
-            return event;
+            return notification;
         assert_status(ILK_EAGAIN, st);
         fixture_sleep_ms(10);
     }
-    fail_msg("no event");
-    return event;
+    fail_msg("no notification");
+    return notification;
 }
 
 static void winning_and_losing_are_told(void **state)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(own, "news", 1500, "");
-    ilk_event event;
+    ilk_notification notification;
     int fd;
 
     (void)state;
-    assert_status(ILK_OK, ilk_client_event_fd(own, &fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(own, &fd, &err));
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
-    event = next_event(own);
-    assert_int_equal(ILK_EVENT_LEADERSHIP_WON, event.kind);
-    assert_int_equal(ilk_election_id(a), event.id);
+    notification = next_notification(own);
+    assert_int_equal(ILK_NOTIFICATION_LEADERSHIP_WON, notification.kind);
+    assert_int_equal(ilk_election_id(a), notification.id);
 
     fixture_command(&fx, "DEL ilk:election:{news}");
-    event = next_event(own);
-    assert_int_equal(ILK_EVENT_LEADERSHIP_LOST, event.kind);
-    assert_int_equal(ILK_ELOST, event.status);
-    assert_int_equal(ilk_election_id(a), event.id);
+    notification = next_notification(own);
+    assert_int_equal(ILK_NOTIFICATION_LEADERSHIP_LOST, notification.kind);
+    assert_int_equal(ILK_ELOST, notification.status);
+    assert_int_equal(ilk_election_id(a), notification.id);
     assert_int_equal(0, ilk_election_is_leader(a));
     ilk_election_free(a);
     ilk_client_free(own);

@@ -166,7 +166,7 @@ static void wrong_arguments_start_nothing(void **state)
 
 static void the_first_in_line_leads_and_is_told_twice(void **state)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     int won = 0, done = 0;
     int64_t limit;
 
@@ -176,12 +176,12 @@ static void the_first_in_line_leads_and_is_told_twice(void **state)
     assert_status(ILK_OK, ilk_election_resign(leads, &err));
     limit = fixture_now_ms() + patience(5000);
     while (!(won && done) && fixture_now_ms() < limit) {
-        if (ilk_client_next_event(client, &event, &err) != ILK_OK)
+        if (ilk_client_next_notification(client, &notification, &err) != ILK_OK)
             fixture_sleep_ms(1);
-        else if (event.kind == ILK_EVENT_LEADERSHIP_WON)
-            won += event.id == ilk_election_id(waits);
-        else if (event.kind == ILK_EVENT_DONE)
-            done += event.id == ilk_op_id(op);
+        else if (notification.kind == ILK_NOTIFICATION_LEADERSHIP_WON)
+            won += notification.id == ilk_election_id(waits);
+        else if (notification.kind == ILK_NOTIFICATION_DONE)
+            done += notification.id == ilk_op_id(op);
     }
     assert_int_equal(1, won);
     assert_int_equal(1, done);

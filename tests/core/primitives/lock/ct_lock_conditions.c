@@ -314,13 +314,13 @@ static void assert_read_only(const char *stale)
     ilk_client *client = open_client();
     ilk_lock *held = open_lock_with(client, "ro", 1500, 0);
     ilk_lock *waits = open_lock(client, "ro"), *other = open_lock(client, "x");
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
     struct pollfd news = {.events = POLLIN};
     taker t;
 
     fixture_command(&fx, "FLUSHALL");
-    assert_status(ILK_OK, ilk_client_event_fd(client, &news.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     start_taker(&t, waits, -1);
     await_waiters("ro", 1);
@@ -333,8 +333,9 @@ static void assert_read_only(const char *stale)
     for (int i = 0; i < 5000 && ilk_lock_held(held); i++)
         fixture_sleep_ms(1);
     assert_int_equal(1, poll(&news, 1, (int)patience(1000)));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EUNKNOWN, event.status);
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_EUNKNOWN, notification.status);
     fixture_command(&fx, "REPLICAOF NO ONE");
     fixture_command(&fx, "CONFIG SET replica-serve-stale-data yes");
     assert_status(ILK_OK, ilk_lock_acquire(other, 0, &err));

@@ -46,7 +46,7 @@ static void free_family(family *f)
 static void demand_forked(const family *f)
 {
     ilk_client_stats stats = {.size = sizeof stats};
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_lock *lock = NULL;
     ilk_info *info = NULL;
     ilk_list *list = NULL;
@@ -78,8 +78,9 @@ static void demand_forked(const family *f)
     demand(ilk_guard_remove(f->client, "g", 1, NULL) == ILK_EFORKED);
     demand(ilk_client_ping(f->client, 0, NULL) == ILK_EFORKED);
     demand(ilk_client_close(f->client, NULL) == ILK_EFORKED);
-    demand(ilk_client_event_fd(f->client, &fd, NULL) == ILK_EFORKED);
-    demand(ilk_client_next_event(f->client, &event, NULL) == ILK_EFORKED);
+    demand(ilk_client_notification_fd(f->client, &fd, NULL) == ILK_EFORKED);
+    demand(ilk_client_next_notification(f->client, &notification, NULL)
+           == ILK_EFORKED);
     demand(ilk_client_get_stats(f->client, &stats, NULL) == ILK_EFORKED);
     ilk_client_interrupt(f->client);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lock_lost.c -- locks that end otherwise than by release: run out, taken
- * away, overwritten, handed to another handle; and the events that tell. */
+ * away, overwritten, handed to another handle; and the
+ * notifications that tell. */
 #include "lock_thread.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 
-/* ---- events ------------------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------ */
 
-static int event_fd(ilk_client *client)
+static int notification_fd(ilk_client *client)
 {
     ilk_error err = {0};
     int fd = -1;
 
-    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &fd, &err));
     return fd;
 }
 
@@ -25,40 +26,43 @@ static int is_readable(int fd, int timeout_ms)
     return poll(&pfd, 1, timeout_ms) == 1;
 }
 
-static void assert_no_event(ilk_client *client, int fd)
+static void assert_no_notification(ilk_client *client, int fd)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
 
     assert_int_equal(0, is_readable(fd, 0));
-    assert_status(ILK_EAGAIN, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EVENT_NONE, event.kind);
+    assert_status(ILK_EAGAIN,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_NOTIFICATION_NONE, notification.kind);
 }
 
-/* The only event: this lock was lost, for this reason. */
+/* The only notification: this lock was lost, for this reason. */
 static void assert_loss(ilk_client *client, int fd, const ilk_lock *lock,
                         ilk_status why)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
 
     assert_int_equal(1, is_readable(fd, 3000));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EVENT_LOCK_LOST, event.kind);
-    assert_int_equal(ilk_lock_id(lock), event.id);
-    assert_string_equal(ilk_status_name(why), ilk_status_name(event.status));
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_NOTIFICATION_LOCK_LOST, notification.kind);
+    assert_int_equal(ilk_lock_id(lock), notification.id);
+    assert_string_equal(ilk_status_name(why),
+                        ilk_status_name(notification.status));
     assert_int_equal(0, ilk_lock_held(lock));
-    assert_no_event(client, fd);
+    assert_no_notification(client, fd);
 }
 
-static void longest_hold_ends_renewal_with_an_event(void **state)
+static void longest_hold_ends_renewal_with_a_notification(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock_opts opts;
     ilk_error err = {0};
     ilk_lock *lock;
     int64_t began = fixture_now_ms();
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     ilk_lock_opts_init(&opts, sizeof opts);
@@ -66,7 +70,7 @@ static void longest_hold_ends_renewal_with_an_event(void **state)
     opts.max_hold_ms = 850;
     assert_status(ILK_OK, ilk_lock_open(&lock, client, "max", 3, &opts, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
-    assert_no_event(client, fd);
+    assert_no_notification(client, fd);
 
     assert_loss(client, fd, lock, ILK_ETIMEOUT);
 
@@ -85,7 +89,7 @@ static void lease_without_renewal_runs_out(void **state)
     ilk_lock *lock = open_lock_with(client, "out", 250, ILK_LOCK_NO_RENEW);
     int64_t began = fixture_now_ms();
     ilk_error err = {0};
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -104,7 +108,7 @@ static void deleted_key_is_told(void **state)
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "gone", 1500, 0);
     ilk_error err = {0};
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -124,7 +128,7 @@ static void overwritten_key_is_told_and_left_alone(void **state)
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "other", 1500, 0);
     ilk_error err = {0};
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -156,13 +160,13 @@ static void release_of_an_overwritten_lock_touches_nothing(void **state)
     ilk_client_free(client);
 }
 
-static void losses_of_one_handle_are_one_event(void **state)
+static void losses_of_one_handle_are_one_notification(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "many"), *b = open_lock(client, "two");
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -175,20 +179,21 @@ static void losses_of_one_handle_are_one_event(void **state)
     assert_status(ILK_ELOST, ilk_lock_extend(b, 0, &err));
 
     assert_int_equal(1, is_readable(fd, 0));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ilk_lock_id(a), event.id);
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ilk_lock_id(a), notification.id);
     assert_loss(client, fd, b, ILK_ELOST);
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);
 }
 
-static void freed_handle_takes_its_event_along(void **state)
+static void freed_handle_takes_its_notification_along(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock(client, "freed");
     ilk_error err = {0};
-    int fd = event_fd(client);
+    int fd = notification_fd(client);
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
@@ -196,7 +201,7 @@ static void freed_handle_takes_its_event_along(void **state)
     assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
     assert_int_equal(1, is_readable(fd, 0));
     ilk_lock_free(lock);
-    assert_no_event(client, fd);
+    assert_no_notification(client, fd);
     ilk_client_free(client);
 }
 
@@ -344,13 +349,13 @@ static void barging_waiters_are_all_served(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_hold_ends_renewal_with_an_event),
+        cmocka_unit_test(longest_hold_ends_renewal_with_a_notification),
         cmocka_unit_test(lease_without_renewal_runs_out),
         cmocka_unit_test(deleted_key_is_told),
         cmocka_unit_test(overwritten_key_is_told_and_left_alone),
         cmocka_unit_test(release_of_an_overwritten_lock_touches_nothing),
-        cmocka_unit_test(losses_of_one_handle_are_one_event),
-        cmocka_unit_test(freed_handle_takes_its_event_along),
+        cmocka_unit_test(losses_of_one_handle_are_one_notification),
+        cmocka_unit_test(freed_handle_takes_its_notification_along),
         cmocka_unit_test(hold_moves_to_another_client_by_its_token),
         cmocka_unit_test(operator_breaks_a_lock_and_the_first_waiter_holds_it),
         cmocka_unit_test(barging_newcomer_passes_those_who_wait),

@@ -193,22 +193,23 @@ static void lost_name_is_told_and_the_others_are_released(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock_many *many = open_many(client, "pqr", 1500);
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.events = POLLIN};
     ilk_error err = {0};
 
     (void)state;
-    assert_status(ILK_OK, ilk_client_event_fd(client, &pfd.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &pfd.fd, &err));
     assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
     fixture_sleep_ms(2000); /* renewed */
     assert_int_equal(1, ilk_lock_many_held(many));
     assert_all("pqr", ilk_lock_many_token(many));
     fixture_command(&fx, "SET q somebody PX 60000");
     assert_int_equal(1, poll(&pfd, 1, 5000));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EVENT_LOCK_LOST, event.kind);
-    assert_int_equal(ILK_ELOST, event.status);
-    assert_int_equal(ilk_lock_many_id(many), event.id);
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_NOTIFICATION_LOCK_LOST, notification.kind);
+    assert_int_equal(ILK_ELOST, notification.status);
+    assert_int_equal(ilk_lock_many_id(many), notification.id);
     assert_status(ILK_ELOST, ilk_lock_many_check(many, &err));
     assert_status(ILK_ELOST, ilk_lock_many_release(many, &err));
     assert_all("pr", "(nil)");

@@ -73,7 +73,7 @@ static void each_verb_tells_its_end(void **state)
 static void check_asks_for_each_name(void **state)
 {
     ilk_client *quiet = open_client(); /* nobody polls, so no keeper tells */
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
 
     (void)state;
     many = open_many_with(quiet, "abc", 1000, ILK_LOCK_NO_RENEW);
@@ -82,9 +82,10 @@ static void check_asks_for_each_name(void **state)
         fixture_command(&fx, "PEXPIRE %c %d", *n, *n == 'b' ? 50000 : 60000);
     fixture_sleep_ms(1010);
     assert_status(ILK_OK, ilk_lock_many_check_start(&op, many, &err));
-    while (ilk_client_next_event(quiet, &event, &err) == ILK_EAGAIN)
+    while (ilk_client_next_notification(quiet, &notification, &err)
+           == ILK_EAGAIN)
         fixture_sleep_ms(1);
-    assert_int_equal(ilk_op_id(op), event.id);
+    assert_int_equal(ilk_op_id(op), notification.id);
     assert_status(ILK_OK, ilk_op_status(op, &err));
     assert_in_range(ilk_lock_many_remaining_ms(many), 40000, 50000);
     ilk_op_free(op);

@@ -175,13 +175,13 @@ static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *lock = open_lock_with(client, "cold", 1500, 0);
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
     struct pollfd news = {.events = POLLIN};
     int64_t left;
 
     (void)state;
-    assert_status(ILK_OK, ilk_client_event_fd(client, &news.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &news.fd, &err));
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     fixture_sleep_ms(700);
     assert_int_equal(0, fixture_pause(&fx));
@@ -189,8 +189,9 @@ static void holder_on_a_frozen_server_knows_when_it_ends(void **state)
     fixture_sleep_ms((int)left + 20);
     assert_int_equal(0, ilk_lock_held(lock));
     assert_int_equal(1, poll(&news, 1, (int)patience(1000)));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EUNKNOWN, event.status);
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_EUNKNOWN, notification.status);
     assert_int_equal(0, fixture_resume(&fx));
     assert_status(ILK_ELOST, ilk_lock_release(lock, &err));
     assert_int_equal(0, fixture_await(&fx, "0", 1000, "EXISTS cold"));

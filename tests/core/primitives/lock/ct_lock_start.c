@@ -70,7 +70,7 @@ static void check_asks_when_the_lease_may_be_over(void **state)
 {
     ilk_client *quiet = open_client();
     ilk_lock *lock = open_lock_with(quiet, "asked", 1000, ILK_LOCK_NO_RENEW);
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
     ilk_op *op;
 
@@ -80,9 +80,10 @@ static void check_asks_when_the_lease_may_be_over(void **state)
     fixture_sleep_ms(1010);
     assert_false(ilk_lock_held(lock));
     assert_status(ILK_OK, ilk_lock_check_start(&op, lock, &err));
-    while (ilk_client_next_event(quiet, &event, &err) == ILK_EAGAIN)
+    while (ilk_client_next_notification(quiet, &notification, &err)
+           == ILK_EAGAIN)
         fixture_sleep_ms(1);
-    assert_int_equal(ilk_op_id(op), event.id);
+    assert_int_equal(ilk_op_id(op), notification.id);
     assert_status(ILK_OK, ilk_op_status(op, &err));
     assert_in_range(ilk_lock_remaining_ms(lock), 50000, 60000);
     ilk_op_free(op);

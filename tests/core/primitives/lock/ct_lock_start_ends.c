@@ -256,7 +256,7 @@ static void closing_the_client_ends_all(void **state)
 {
     ilk_client *own = open_client();
     ilk_lock *waits, *asks = open_lock(own, "closing too");
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     ilk_error err = {0};
     ilk_op *wait, *ask;
 
@@ -269,7 +269,8 @@ static void closing_the_client_ends_all(void **state)
     assert_status(ILK_OK, ilk_client_close(own, &err));
     assert_ends(ILK_ECLOSED, own, wait);
     assert_ends(ILK_ECLOSED, own, ask);
-    assert_status(ILK_ECLOSED, ilk_client_next_event(own, &event, &err));
+    assert_status(ILK_ECLOSED,
+                  ilk_client_next_notification(own, &notification, &err));
     assert_status(ILK_ECLOSED,
                   ilk_lock_acquire_start(&wait, waits, -1, 0, &err));
     assert_null(wait);

@@ -35,7 +35,7 @@ static int turn_when_told(ilk_client *of, int count)
     ilk_error err = {0};
     int ended = 0;
 
-    assert_status(ILK_OK, ilk_client_event_fd(of, &pfd.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(of, &pfd.fd, &err));
     while (ended < count && poll(&pfd, 1, (int)patience(TOLD_MS)) == 1)
         ended += turn(of, 0);
     return ended;

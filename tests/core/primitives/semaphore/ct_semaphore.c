@@ -232,18 +232,21 @@ static void a_hold_is_renewed_as_long_as_its_owner_lives(void **state)
 static void assert_loss(ilk_client *client, const ilk_semaphore *s,
                         ilk_status why)
 {
-    ilk_event event = {.size = sizeof event};
+    ilk_notification notification = {.size = sizeof notification};
     struct pollfd pfd = {.events = POLLIN};
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_client_event_fd(client, &pfd.fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &pfd.fd, &err));
     assert_int_equal(1, poll(&pfd, 1, 3000));
-    assert_status(ILK_OK, ilk_client_next_event(client, &event, &err));
-    assert_int_equal(ILK_EVENT_SEMAPHORE_LOST, event.kind);
-    assert_int_equal(ilk_semaphore_id(s), event.id);
-    assert_string_equal(ilk_status_name(why), ilk_status_name(event.status));
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_NOTIFICATION_SEMAPHORE_LOST, notification.kind);
+    assert_int_equal(ilk_semaphore_id(s), notification.id);
+    assert_string_equal(ilk_status_name(why),
+                        ilk_status_name(notification.status));
     assert_int_equal(0, ilk_semaphore_held(s));
-    assert_status(ILK_EAGAIN, ilk_client_next_event(client, &event, &err));
+    assert_status(ILK_EAGAIN,
+                  ilk_client_next_notification(client, &notification, &err));
 }
 
 static void a_lost_hold_is_told(void **state)
@@ -256,7 +259,7 @@ static void a_lost_hold_is_told(void **state)
     int fd;
 
     (void)state;
-    assert_status(ILK_OK, ilk_client_event_fd(client, &fd, &err));
+    assert_status(ILK_OK, ilk_client_notification_fd(client, &fd, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(out, 0, &err));
     assert_loss(client, out, ILK_ETIMEOUT);
     assert_status(ILK_ELOST, ilk_semaphore_check(out, &err));
