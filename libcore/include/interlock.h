@@ -29,6 +29,7 @@
 #include "interlock/client.h"
 #include "interlock/election.h"
 #include "interlock/election_leader.h"
+#include "interlock/event.h"
 #include "interlock/guard.h"
 #include "interlock/inspect.h"
 #include "interlock/job.h"
@@ -45,7 +46,6 @@
 #include "interlock/semaphore.h"
 #include "interlock/server.h"
 #include "interlock/signal.h"
-#include "interlock/sticky.h"
 #include "interlock/worker.h"
 
 #endif

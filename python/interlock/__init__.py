@@ -47,6 +47,7 @@ from .errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
+from .event import Sticky, StickyState
 from .inspect import Info, Waiter
 from .job import Batch, Job
 from .latch import Latch
@@ -58,7 +59,6 @@ from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .signal import Signal, wait_all, wait_any
 from .stats import Stats
-from .sticky import Sticky, StickyState
 from .worker import Worker, task
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())

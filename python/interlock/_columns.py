@@ -14,11 +14,11 @@ from ._ffi import Name
 from ._queued import several
 from .barrier import Barrier
 from .election import Election
+from .event import Sticky
 from .latch import Latch
 from .queue import Queue, QueueOptions
 from .semaphore import Semaphore, SemaphoreOptions
 from .signal import Signal
-from .sticky import Sticky
 
 if TYPE_CHECKING:
     from .client import Client

@@ -47,18 +47,18 @@ class Sticky(Thing):
         super().__init__(world, b"sticky", (b"once", b"wait", b"live"))
 
     def set(self, token, data=b"", ttl=0, limit=256):
-        return self.call("sticky_set", token, data, ttl, limit)
+        return self.call("event_set", token, data, ttl, limit)
 
     def clear(self, token, limit=256):
-        return self.call("sticky_clear", token, limit)
+        return self.call("event_clear", token, limit)
 
     def read(self):
-        return self.call("sticky_read", keys=1)
+        return self.call("event_read", keys=1)
 
     def wait(self, token, known="", client=None, look=False):
         entry = b"" if look else self.entry(token, client)
         client = client or f"c-{token}"
-        return self.call("sticky_wait", entry, client, LIVENESS, 64, token, known)
+        return self.call("event_wait", entry, client, LIVENESS, 64, token, known)
 
     def cancel(self, token):
         return self.call("state_cancel", self.entry(token), token, 5000, 64, LIVENESS)

@@ -46,17 +46,18 @@ from ..errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
+from ..event import StickyState
 from ..inspect import Info, Waiter
 from ..notifications import Notification
 from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import Stats
-from ..sticky import StickyState
 from ..worker import task
 from . import guard
 from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Observer
+from .event import Sticky
 from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
@@ -66,7 +67,6 @@ from .queue import Queue
 from .rwlock import RWLock
 from .semaphore import Semaphore
 from .signal import Signal, wait_all, wait_any
-from .sticky import Sticky
 from .worker import Worker
 
 __all__ = [

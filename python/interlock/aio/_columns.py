@@ -17,11 +17,11 @@ from ..queue import QueueOptions
 from ..semaphore import SemaphoreOptions
 from .barrier import Barrier
 from .election import Election
+from .event import Sticky
 from .latch import Latch
 from .queue import Queue
 from .semaphore import Semaphore
 from .signal import Signal
-from .sticky import Sticky
 
 if TYPE_CHECKING:
     from .client import Client

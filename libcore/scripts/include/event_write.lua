@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A change of an event that stays, and its new generation.
---@include sticky
+--@include event
 
 -- How long a clear event is remembered, so that its numbers go on rising.
 local DAY_MS = 86400000

@@ -1,4 +1,4 @@
---@script sticky_clear keys=4 args=2
+--@script event_clear keys=4 args=2
 --@reply STATE i i i
 -- SPDX-License-Identifier: MIT
 -- Clear an event. One that is not set stays as it is, its generation too.
@@ -10,7 +10,7 @@
 --@include token
 --@include requests
 --@include wake_all
---@include sticky_write
+--@include event_write
 
 local event, once, wait, live = unpack(KEYS)
 local token, limit = token_at(1), number_at(2, 1)

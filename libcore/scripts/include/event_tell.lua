@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- How an event stands, as an answer.
---@include sticky
+--@include event
 
 local function tell_event(key, generation, set, left)
   return { STATE, generation, set and 1 or 0, set and left or 0,

@@ -1,4 +1,4 @@
---@script sticky_read keys=1 args=0
+--@script event_read keys=1 args=0
 --@reply STATE i i i s
 -- SPDX-License-Identifier: MIT
 -- How an event stands.
@@ -6,7 +6,7 @@
 -- returns {STATE, generation (0: none on record), set 0|1, ms it stays set
 --   (-1: until it is cleared), data}
 -- Writes nothing.
---@include sticky_tell
+--@include event_tell
 
 local event = KEYS[1]
 return tell_event(event, read_event(event, now_us()))

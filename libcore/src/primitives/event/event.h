@@ -5,7 +5,7 @@
 
 #include "handle/state_wait.h"
 
-#include <interlock/sticky.h>
+#include <interlock/event.h>
 
 struct ilk_sticky {
     ilk__state state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sticky.c -- an event that stays set: handles, questions and answers. */
-#include "sticky.h"
+#include "event.h"
 
 #include "base/alloc.h"
 #include "base/opts.h"
@@ -144,8 +144,8 @@ static ilk__act waited(ilk__op *op, const ilk__reply *reply)
     return ilk__wait_got(op);
 }
 
-static const ilk__op_type sticky_wait =
-    ILK__STATE_WAIT(STICKY_WAIT, ask_wait, waited);
+static const ilk__op_type event_wait =
+    ILK__STATE_WAIT(EVENT_WAIT, ask_wait, waited);
 
 static const char *const key_kinds[] = {"sticky", "sticky:once", "sticky:wait",
                                         "sticky:live"};
@@ -154,7 +154,7 @@ const ilk__state_kind ilk__sticky_kind = {
     .noun = "event",
     .key_kinds = key_kinds,
     .key_count = sizeof key_kinds / sizeof *key_kinds,
-    .wait = &sticky_wait,
+    .wait = &event_wait,
     .refresh = &ilk__state_refresh_op,
     .cancel = &ilk__state_cancel_op,
 };
@@ -258,7 +258,7 @@ static void ask_change(ilk__op *op)
     const ilk_sticky *sticky = (const ilk_sticky *)self->change.of.state;
 
     ilk__state_ask_change(op);
-    if (op->type->script == ILK__SCRIPT_STICKY_SET) {
+    if (op->type->script == ILK__SCRIPT_EVENT_SET) {
         ilk__command_add(&op->command, self->data ? self->data : "",
                          self->data_len);
         ilk__command_add_int(&op->command, sticky->opts.ttl_ms);
@@ -275,14 +275,14 @@ static ilk__act changed(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type sticky_set = {.name = "sticky_set",
-                                        .script = ILK__SCRIPT_STICKY_SET,
-                                        .ask = ask_change,
-                                        .reply = changed};
-static const ilk__op_type sticky_clear = {.name = "sticky_clear",
-                                          .script = ILK__SCRIPT_STICKY_CLEAR,
-                                          .ask = ask_change,
-                                          .reply = changed};
+static const ilk__op_type event_set = {.name = "event_set",
+                                       .script = ILK__SCRIPT_EVENT_SET,
+                                       .ask = ask_change,
+                                       .reply = changed};
+static const ilk__op_type event_clear = {.name = "event_clear",
+                                         .script = ILK__SCRIPT_EVENT_CLEAR,
+                                         .ask = ask_change,
+                                         .reply = changed};
 
 static ilk_status check_data(const changing *self, ilk_error *err)
 {
@@ -302,7 +302,7 @@ static void was_changed(ilk__verb *verb, ilk_status status)
 
     if (status == ILK_OK || self->change.denied)
         see((ilk_sticky *)self->change.of.state, self->generation,
-            self->type == &sticky_set, self->data, self->data_len);
+            self->type == &event_set, self->data, self->data_len);
     else
         ilk__free(self->data);
     ilk__state_end(verb, status);
@@ -339,7 +339,7 @@ static changing change(ilk_sticky *sticky, const ilk__op_type *type,
 ilk_status ilk_sticky_set(ilk_sticky *sticky, const void *data, size_t data_len,
                           ilk_error *err)
 {
-    changing self = change(sticky, &sticky_set, data, data_len);
+    changing self = change(sticky, &event_set, data, data_len);
 
     return ilk__state_run(&self.change.of, "sticky", begin_change, err);
 }
@@ -348,7 +348,7 @@ ilk_status ilk_sticky_set_start(ilk_op **out, ilk_sticky *sticky,
                                 const void *data, size_t data_len,
                                 ilk_error *err)
 {
-    changing self = change(sticky, &sticky_set, data, data_len);
+    changing self = change(sticky, &event_set, data, data_len);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
                             begin_change, err);
@@ -356,7 +356,7 @@ ilk_status ilk_sticky_set_start(ilk_op **out, ilk_sticky *sticky,
 
 ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err)
 {
-    changing self = change(sticky, &sticky_clear, NULL, 0);
+    changing self = change(sticky, &event_clear, NULL, 0);
 
     return ilk__state_run(&self.change.of, "sticky", begin_change, err);
 }
@@ -364,7 +364,7 @@ ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err)
 ilk_status ilk_sticky_clear_start(ilk_op **out, ilk_sticky *sticky,
                                   ilk_error *err)
 {
-    changing self = change(sticky, &sticky_clear, NULL, 0);
+    changing self = change(sticky, &event_clear, NULL, 0);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
                             begin_change, err);
@@ -386,18 +386,18 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type sticky_read = {.name = "sticky_read",
-                                         .script = ILK__SCRIPT_STICKY_READ,
-                                         .reads = 1,
-                                         .ask = ask_read,
-                                         .reply = was_read};
+static const ilk__op_type event_read = {.name = "event_read",
+                                        .script = ILK__SCRIPT_EVENT_READ,
+                                        .reads = 1,
+                                        .ask = ask_read,
+                                        .reply = was_read};
 
 static void begin_read(ilk__verb *verb)
 {
     ilk__state_verb *self = (ilk__state_verb *)verb;
 
     if (ilk__state_begin(self))
-        ilk__verb_ask(verb, &sticky_read, self->state, ilk__verb_patience(verb),
+        ilk__verb_ask(verb, &event_read, self->state, ilk__verb_patience(verb),
                       ilk__state_end);
 }
 

@@ -1,4 +1,4 @@
---@script sticky_set keys=4 args=4
+--@script event_set keys=4 args=4
 --@reply STATE i i i
 -- SPDX-License-Identifier: MIT
 -- Set an event: it stays until it is cleared, or for its time.
@@ -11,7 +11,7 @@
 --@include token
 --@include requests
 --@include wake_all
---@include sticky_write
+--@include event_write
 
 local event, once, wait, live = unpack(KEYS)
 local token, data = token_at(1), ARGV[2]

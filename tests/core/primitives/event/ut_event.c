@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_sticky.c -- waits for an event and for a latch, fed with answers. */
+/* ut_event.c -- waits for an event and for a latch, fed with answers. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "state_op.h"
 
+#include <interlock/event.h>
 #include <interlock/latch.h>
-#include <interlock/sticky.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void assert_asks(int in_line, const char *known)
     char rest[512];
 
     snprintf(rest, sizeof rest, "%s %s", state_waiter(sticky)->token, known);
-    assert_state_asks(sticky, in_line, "sticky_wait",
+    assert_state_asks(sticky, in_line, "event_wait",
                       "4 ilk:sticky:{e} ilk:sticky:once:{e} "
                       "ilk:sticky:wait:{e} ilk:sticky:live:{e}",
                       rest);

@@ -268,16 +268,16 @@ def test_a_set_costs_what_its_clients_cost_not_its_waiters(real_world):
 @pytest.mark.parametrize(
     "script, args",
     [
-        ("sticky_set", ("", b"", 0, 1)),
-        ("sticky_set", ("t", b"", -1, 1)),
-        ("sticky_set", ("t", b"", 0, 0)),
-        ("sticky_clear", ("", 1)),
-        ("sticky_clear", ("t", "x")),
-        ("sticky_wait", (b"no entry", "c", 1, 1, "t", "")),
-        ("sticky_wait", (b"1 x c o1 t 1 1 h", "c", 1, 1, "t", "")),
-        ("sticky_wait", (b"1 o other o1 t 1 1 h", "c", 1, 1, "t", "")),
-        ("sticky_wait", (b"", "c", 1, 1, "t", "-1")),
-        ("sticky_wait", (b"", "c", 0, 1, "t", "")),
+        ("event_set", ("", b"", 0, 1)),
+        ("event_set", ("t", b"", -1, 1)),
+        ("event_set", ("t", b"", 0, 0)),
+        ("event_clear", ("", 1)),
+        ("event_clear", ("t", "x")),
+        ("event_wait", (b"no entry", "c", 1, 1, "t", "")),
+        ("event_wait", (b"1 x c o1 t 1 1 h", "c", 1, 1, "t", "")),
+        ("event_wait", (b"1 o other o1 t 1 1 h", "c", 1, 1, "t", "")),
+        ("event_wait", (b"", "c", 1, 1, "t", "-1")),
+        ("event_wait", (b"", "c", 0, 1, "t", "")),
         ("state_wake", (0,)),
         ("state_refresh", ("c", 0, 1, 1, 0)),
         ("state_refresh", ("c", 1, 1, 1, 1)),
@@ -339,7 +339,7 @@ def test_without_the_right_to_publish_the_change_is_made_and_said(event, world):
     )
     mute = Connection(world.path)
     mute("AUTH", "mute", "x")
-    reply = world.call("sticky_set", event.keys, "t", b"", 0, 1, via=mute)
+    reply = world.call("event_set", event.keys, "t", b"", 0, 1, via=mute)
     mute.close()
     world.redis("ACL", "DELUSER", "mute")
 

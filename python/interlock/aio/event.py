@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
-from ..sticky import AnySticky, StickyState
+from ..event import AnySticky, StickyState
 from ._state import State
 
 

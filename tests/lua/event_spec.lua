@@ -110,7 +110,7 @@ describe("an event", function()
     } do
       local ran, raised = pcall(call)
       assert.is_false(ran)
-      assert.is_truthy(tostring(raised):find("sticky_spec.lua", 1, true), raised)
+      assert.is_truthy(tostring(raised):find("event_spec.lua", 1, true), raised)
     end
     local ok, _, code = event:set(("x"):rep(2 ^ 20 + 1))
     assert.is_nil(ok)

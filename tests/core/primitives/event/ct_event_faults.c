@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_sticky_faults.c -- an event on a server and a line that fail. */
+/* ct_event_faults.c -- an event on a server and a line that fail. */
 #include "fork_case.h"
 #include "proxy_case.h"
 #include "redis/script.h"
@@ -37,7 +37,7 @@ static void a_set_whose_answer_was_lost_happens_once(void **state)
 
     (void)state;
     assert_status(ILK_OK, ilk_sticky_set(a, "warm", 4, &err));
-    proxy_cut(&between, ilk__scripts[ILK__SCRIPT_STICKY_SET].sha1, 3);
+    proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_SET].sha1, 3);
     assert_status(ILK_OK, ilk_sticky_set(a, "x", 1, &err));
 
     assert_int_equal(1, proxy_struck(&between));
@@ -57,13 +57,13 @@ static void a_wait_whose_answer_was_lost_stands_in_line_once(void **state)
 
     (void)state;
     assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err)); /* knows it */
-    proxy_cut(&between, ilk__scripts[ILK__SCRIPT_STICKY_WAIT].sha1, 2);
+    proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_WAIT].sha1, 2);
     start_waiting(&w);
     await_line("sticky", "line", 1);
     fixture_sleep_ms(50);
     await_line("sticky", "line", 1);
 
-    fixture_call(&fx, "EVAL", ilk__scripts[ILK__SCRIPT_STICKY_SET].text, "4",
+    fixture_call(&fx, "EVAL", ilk__scripts[ILK__SCRIPT_EVENT_SET].text, "4",
                  "ilk:sticky:{line}", "ilk:sticky:once:{line}",
                  "ilk:sticky:wait:{line}", "ilk:sticky:live:{line}", "token",
                  "data", "0", "64", (char *)NULL);

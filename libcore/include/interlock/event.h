@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * @file sticky.h
+ * @file event.h
  * An event that stays set: who comes late does not wait for ever.
  *
  * A signal is heard by those who wait at that moment. This one is a state,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ct_sticky_alloc.c -- scenes with events, latches and barriers in which the
+ * ct_event_alloc.c -- scenes with events, latches and barriers in which the
  * n-th allocation and all after it fail, as in ct_alloc.c.
  */
 #include "scene_case.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_sticky.c -- an event that stays set, on a server. */
+/* ct_event.c -- an event that stays set, on a server. */
 #include "state_case.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
---@script sticky_wait keys=4 args=6
+--@script event_wait keys=4 args=6
 --@reply STATE i i i s
 --@reply QUEUED i i i
 --@reply BUSY i i i
@@ -7,12 +7,12 @@
 -- KEYS event, once, wait, live
 -- ARGV entry ('': only look), client, liveness ms, limit (keeps its place),
 --   token, the generation known ('': wait until it is set)
--- returns {STATE, as sticky_read} | {QUEUED or BUSY, -1, now us, 1}
+-- returns {STATE, as event_read} | {QUEUED or BUSY, -1, now us, 1}
 -- A retry keeps its place, or finds what has come.
 --@include effects
 --@include token
 --@include wait
---@include sticky_tell
+--@include event_tell
 
 local event, _, wait, live = unpack(KEYS)
 local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
