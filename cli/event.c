@@ -21,10 +21,10 @@ static const struct cli_option options[] = {
 struct event {
     const char *verb;
     struct cli_bytes name, data;
-    ilk_sticky_opts opts;
+    ilk_event_opts opts;
     int64_t timeout_ms;
     ilk_client *client;
-    ilk_sticky *sticky;
+    ilk_event *handle;
 };
 
 static void print_json(const struct event *event)
@@ -32,12 +32,12 @@ static void print_json(const struct event *event)
     struct cli_json json;
     struct cli_bytes data;
 
-    data.data = ilk_sticky_data(event->sticky, &data.len);
+    data.data = ilk_event_data(event->handle, &data.len);
     cli_json_begin(&json, stdout);
     cli_json_open(&json, NULL, '{');
     cli_json_bytes(&json, "name", event->name);
-    cli_json_bool(&json, "set", ilk_sticky_is_set(event->sticky));
-    cli_json_int(&json, "generation", ilk_sticky_generation(event->sticky));
+    cli_json_bool(&json, "set", ilk_event_is_set(event->handle));
+    cli_json_int(&json, "generation", ilk_event_generation(event->handle));
     cli_json_bytes(&json, "data", data);
     cli_json_close(&json, '}');
     cli_json_end(&json);
@@ -47,18 +47,18 @@ static void print_data(const struct event *event)
 {
     struct cli_bytes data;
 
-    data.data = ilk_sticky_data(event->sticky, &data.len);
+    data.data = ilk_event_data(event->handle, &data.len);
     cli_payload_put(data);
 }
 
 static ilk_status wait_once(void *with, int64_t timeout_ms, ilk_error *err)
 {
-    return ilk_sticky_wait(with, timeout_ms, err);
+    return ilk_event_wait(with, timeout_ms, err);
 }
 
 static int give_up(const struct event *event)
 {
-    ilk_sticky_cancel(event->sticky, NULL);
+    ilk_event_cancel(event->handle, NULL);
     ilk_client_close(event->client, NULL);
     return CLI_SIGNALLED + cli_signals_ending();
 }
@@ -70,15 +70,15 @@ static int act(const struct cli_args *args, struct event *event)
     ilk_status st;
 
     if (strcmp(event->verb, "set") == 0)
-        st = ilk_sticky_set(event->sticky, event->data.data, event->data.len,
-                            &err);
+        st = ilk_event_set(event->handle, event->data.data, event->data.len,
+                           &err);
     else if (strcmp(event->verb, "clear") == 0)
-        st = ilk_sticky_clear(event->sticky, &err);
+        st = ilk_event_clear(event->handle, &err);
     else if (waits)
-        st = cli_wait(event->client, wait_once, event->sticky,
+        st = cli_wait(event->client, wait_once, event->handle,
                       event->timeout_ms, &err);
     else
-        st = ilk_sticky_read(event->sticky, &err);
+        st = ilk_event_read(event->handle, &err);
     if (st == ILK_EINTR)
         return give_up(event);
     if (st != ILK_OK)
@@ -90,8 +90,8 @@ static int act(const struct cli_args *args, struct event *event)
     if (strcmp(event->verb, "show") != 0)
         return CLI_OK;
     if (!args->json)
-        puts(ilk_sticky_is_set(event->sticky) ? "set" : "clear");
-    return ilk_sticky_is_set(event->sticky) ? CLI_OK : CLI_FAILED;
+        puts(ilk_event_is_set(event->handle) ? "set" : "clear");
+    return ilk_event_is_set(event->handle) ? CLI_OK : CLI_FAILED;
 }
 
 static int open_and_act(const struct cli_args *args, struct event *event)
@@ -104,10 +104,10 @@ static int open_and_act(const struct cli_args *args, struct event *event)
         status = cli_connect(args, &event->client);
     if (status != CLI_OK)
         return status;
-    st = ilk_sticky_open(&event->sticky, event->client, event->name.data,
-                         event->name.len, &event->opts, &err);
+    st = ilk_event_open(&event->handle, event->client, event->name.data,
+                        event->name.len, &event->opts, &err);
     status = st == ILK_OK ? act(args, event) : cli_fail(st, &err);
-    ilk_sticky_free(event->sticky);
+    ilk_event_free(event->handle);
     ilk_client_free(event->client);
     return status;
 }
@@ -141,7 +141,7 @@ static int run(struct cli_args *args)
     const char *word;
     int status;
 
-    ilk_sticky_opts_init(&event.opts, sizeof event.opts);
+    ilk_event_opts_init(&event.opts, sizeof event.opts);
     if (take_options(args, &event) != 0)
         return args->status;
     event.verb = cli_args_word(args);
@@ -152,7 +152,7 @@ static int run(struct cli_args *args)
     word = strcmp(event.verb, "set") == 0 ? cli_args_word(args) : NULL;
     if (cli_args_done(args))
         return args->status;
-    status = cli_payload_take(word, ILK_STICKY_DATA_MAX, &event.data);
+    status = cli_payload_take(word, ILK_EVENT_DATA_MAX, &event.data);
     if (status != CLI_OK)
         return status;
     status = open_and_act(args, &event);

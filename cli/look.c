@@ -133,26 +133,26 @@ static int look_at_signal(ilk_client *client, struct cli_bytes name,
 static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
-    ilk_sticky *event = NULL;
+    ilk_event *event = NULL;
     struct cli_facts facts;
     struct cli_bytes data;
     ilk_status st =
-        ilk_sticky_open(&event, client, name.data, name.len, NULL, &err);
+        ilk_event_open(&event, client, name.data, name.len, NULL, &err);
     int status;
 
     if (st == ILK_OK)
-        st = ilk_sticky_read(event, &err);
+        st = ilk_event_read(event, &err);
     status = st == ILK_OK ? CLI_OK : cli_fail(st, &err);
     if (st == ILK_OK) {
-        data.data = ilk_sticky_data(event, &data.len);
+        data.data = ilk_event_data(event, &data.len);
         cli_facts_begin(&facts, as_json, "event", name);
         cli_fact_text(&facts, "state",
-                      ilk_sticky_is_set(event) ? "set" : "clear");
-        cli_fact_int(&facts, "generation", ilk_sticky_generation(event));
+                      ilk_event_is_set(event) ? "set" : "clear");
+        cli_fact_int(&facts, "generation", ilk_event_generation(event));
         cli_fact_bytes(&facts, "data", data);
         cli_facts_end(&facts);
     }
-    ilk_sticky_free(event);
+    ilk_event_free(event);
     return status;
 }
 
@@ -198,7 +198,7 @@ static const struct cli_kind kinds[] = {
     {"semaphore", ILK_KIND_SEMAPHORE, look_at_semaphore},
     {"election", ILK_KIND_ELECTION, look_at_election},
     {"signal", ILK_KIND_SIGNAL, look_at_signal},
-    {"event", ILK_KIND_STICKY, look_at_event},
+    {"event", ILK_KIND_EVENT, look_at_event},
     {"barrier", ILK_KIND_BARRIER, look_at_barrier},
     {"latch", ILK_KIND_LATCH, look_at_latch},
     {"queue", ILK_KIND_QUEUE, cli_look_at_queue},

@@ -224,7 +224,7 @@ ILK_OPTS_OUT(ilk_push_opts)
 ILK_OPTS_OUT(ilk_queue_opts)
 ILK_OPTS_OUT(ilk_semaphore_opts)
 ILK_OPTS_OUT(ilk_signal_opts)
-ILK_OPTS_OUT(ilk_sticky_opts)
+ILK_OPTS_OUT(ilk_event_opts)
 ILK_OPTS_OUT(ilk_worker_opts)
 
 /* Numbers that are returned. */

@@ -5,7 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local election = require "interlock.election"
 local barrier = require "interlock.barrier"
-local sticky = require "interlock.event"
+local event = require "interlock.event"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
 local latch = require "interlock.latch"
@@ -35,7 +35,7 @@ local worker = require "interlock.worker"
 ---  : interlock.Semaphore
 ---@field inspect_semaphore fun(self, name: string): interlock.SemaphoreInfo?, string?, integer?
 ---@field inspect_semaphore_start fun(self, name: string): interlock.Op?, string?, integer?
----@field event fun(self, name: string, opts?: interlock.StickyOptions): interlock.Sticky?
+---@field event fun(self, name: string, opts?: interlock.EventOptions): interlock.Event?
 ---@field signal fun(self, name: string, opts?: interlock.SignalOptions): interlock.Signal
 ---@field barrier fun(self, name: string, parties: integer, opts?: table): interlock.Barrier?
 ---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
@@ -58,7 +58,7 @@ local Client = {
   semaphore = semaphore.open,
   inspect_semaphore = semaphore.inspect,
   inspect_semaphore_start = semaphore.inspect_start,
-  event = sticky.open,
+  event = event.open,
   signal = signal.open,
   inspect_signal = signal.inspect,
   inspect_signal_start = signal.inspect_start,

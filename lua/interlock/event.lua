@@ -8,24 +8,24 @@ local options = require "interlock.options"
 local state = require "interlock.state"
 local wait = require "interlock.wait"
 
----@class interlock.Sticky
+---@class interlock.Event
 ---@field name string
 ---@field is_set boolean whether it was set when this object last saw it
 ---@field generation integer that this object last saw; 0 for none
 ---@field data string that this object last saw; "" when it was clear
-local Sticky = {}
+local Event = {}
 
----@class interlock.StickyOptions
+---@class interlock.EventOptions
 ---@field ttl_ms number? a set lasts so long; default until it is cleared
 
 local rules = { ttl_ms = { "duration" } }
 
-local meta = state.metatable("event", Sticky, {
+local meta = state.metatable("event", Event, {
   is_set = function(handle)
-    return core.ilk_sticky_is_set(handle) == 1
+    return core.ilk_event_is_set(handle) == 1
   end,
-  generation = core.ilk_sticky_generation,
-  data = core.ilk_sticky_data,
+  generation = core.ilk_event_generation,
+  data = core.ilk_event_data,
 })
 
 -- The generation, when the call went well.
@@ -48,9 +48,9 @@ end
 ---@return integer? generation greater than the last
 ---@return string? msg
 ---@return integer? code ILK_EAUTH: set, but this user may not wake others
-function Sticky:set(data)
+function Event:set(data)
   args.optional_bytes("data", data)
-  return seen(self, core.ilk_sticky_set(self._handle, data))
+  return seen(self, core.ilk_event_set(self._handle, data))
 end
 
 --- Start set().
@@ -58,41 +58,41 @@ end
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Sticky:set_start(data)
+function Event:set_start(data)
   args.optional_bytes("data", data)
-  return seen_by(self, core.ilk_sticky_set_start(self._handle, data))
+  return seen_by(self, core.ilk_event_set_start(self._handle, data))
 end
 
 --- Clear it and forget its data; a clear one stays as it is.
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code
-function Sticky:clear()
-  return seen(self, core.ilk_sticky_clear(self._handle))
+function Event:clear()
+  return seen(self, core.ilk_event_clear(self._handle))
 end
 
 --- Start clear().
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Sticky:clear_start()
-  return seen_by(self, core.ilk_sticky_clear_start(self._handle))
+function Event:clear_start()
+  return seen_by(self, core.ilk_event_clear_start(self._handle))
 end
 
 --- Ask how it stands: then is_set, generation and data tell.
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code
-function Sticky:read()
-  return seen(self, core.ilk_sticky_read(self._handle))
+function Event:read()
+  return seen(self, core.ilk_event_read(self._handle))
 end
 
 --- Start read().
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Sticky:read_start()
-  return seen_by(self, core.ilk_sticky_read_start(self._handle))
+function Event:read_start()
+  return seen_by(self, core.ilk_event_read_start(self._handle))
 end
 
 --- Wait until it is set; at once when it is.
@@ -102,10 +102,10 @@ end
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
-function Sticky:wait(timeout_ms)
+function Event:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen(self, wait.by(self._handle, ms, core.ilk_sticky_wait,
-    core.ilk_sticky_cancel))
+  return seen(self, wait.by(self._handle, ms, core.ilk_event_wait,
+    core.ilk_event_cancel))
 end
 
 --- Start wait().
@@ -113,9 +113,9 @@ end
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Sticky:wait_start(timeout_ms)
+function Event:wait_start(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen_by(self, core.ilk_sticky_wait_start(self._handle, ms))
+  return seen_by(self, core.ilk_event_wait_start(self._handle, ms))
 end
 
 --- Wait until its generation is greater than this one; at once when it is.
@@ -124,13 +124,13 @@ end
 ---@return integer? generation as it is by now
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
-function Sticky:wait_change(generation, timeout_ms)
+function Event:wait_change(generation, timeout_ms)
   local known = args.fence("generation", generation)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local function ask(handle, left)
-    return core.ilk_sticky_wait_change(handle, known, left)
+    return core.ilk_event_wait_change(handle, known, left)
   end
-  return seen(self, wait.by(self._handle, ms, ask, core.ilk_sticky_cancel))
+  return seen(self, wait.by(self._handle, ms, ask, core.ilk_event_cancel))
 end
 
 --- Start wait_change().
@@ -139,36 +139,36 @@ end
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Sticky:wait_change_start(generation, timeout_ms)
+function Event:wait_change_start(generation, timeout_ms)
   local known = args.fence("generation", generation)
   local ms = args.timeout("timeout_ms", timeout_ms)
   return seen_by(self,
-    core.ilk_sticky_wait_change_start(self._handle, known, ms))
+    core.ilk_event_wait_change_start(self._handle, known, ms))
 end
 
 --- End a wait that a signal has interrupted.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
-function Sticky:cancel()
-  return core.ilk_sticky_cancel(self._handle)
+function Event:cancel()
+  return core.ilk_event_cancel(self._handle)
 end
 
-local sticky = {}
+local event = {}
 
 --- Make an event of this name; nothing is sent. client:event(name, opts)
 ---@param client interlock.Client
 ---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
----@param opts interlock.StickyOptions?
----@return interlock.Sticky? event
+---@param opts interlock.EventOptions?
+---@return interlock.Event? event
 ---@return string? msg
 ---@return integer? code
-function sticky.open(client, name, opts)
+function event.open(client, name, opts)
   args.bytes("name", name)
-  local record = options.fill(core.ilk_sticky_opts_init(), rules, opts)
+  local record = options.fill(core.ilk_event_opts_init(), rules, opts)
   local made, msg, code = state.wrap(meta, client, name,
-    core.ilk_sticky_open(client._handle, name, record))
+    core.ilk_event_open(client._handle, name, record))
   return made, msg, code
 end
 
-return sticky
+return event

@@ -11,7 +11,7 @@ local states = constants.names("ILK_INFO_")
 -- What a name may belong to, by the name of the method that makes one.
 local kinds = {}
 for bit, name in pairs(constants.names("ILK_KIND_")) do
-  kinds[name == "sticky" and "event" or name] = bit
+  kinds[name] = bit
 end
 
 ---@class interlock.Waiter

@@ -47,7 +47,7 @@ from .errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
-from .event import Sticky, StickyState
+from .event import Event, EventState
 from .inspect import Info, Waiter
 from .job import Batch, Job
 from .latch import Latch
@@ -79,6 +79,8 @@ __all__ = [
     "DiffersError",
     "Election",
     "Error",
+    "Event",
+    "EventState",
     "ForkedError",
     "HeldError",
     "Info",
@@ -113,8 +115,6 @@ __all__ = [
     "Signal",
     "StaleError",
     "Stats",
-    "Sticky",
-    "StickyState",
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",

@@ -14,7 +14,7 @@ from ._ffi import Name
 from ._queued import several
 from .barrier import Barrier
 from .election import Election
-from .event import Sticky
+from .event import Event
 from .latch import Latch
 from .queue import Queue, QueueOptions
 from .semaphore import Semaphore, SemaphoreOptions
@@ -103,14 +103,14 @@ class Columns:
         """
         return _signal.inspect(self._client(), name)
 
-    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
+    def event(self, name: Name, *, ttl: float | None = None) -> Event:
         """Make an event that stays set until it is cleared; nothing is sent.
 
         ``ttl``: a set lasts so many seconds; None, until it is cleared.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
-        return Sticky(self._client(), name, ttl)
+        return Event(self._client(), name, ttl)
 
     def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
         """Make a barrier for so many parties, at most 1024; nothing is sent.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._base import Base
 
 
-class StickyState(NamedTuple):
+class EventState(NamedTuple):
     """How an event stood when it was looked at."""
 
     is_set: bool
@@ -24,19 +24,19 @@ class StickyState(NamedTuple):
     data: bytes  #: of the last set; b"" when it is clear
 
 
-class AnySticky(Idle):
+class AnyEvent(Idle):
     """What an event is on either face."""
 
-    _type = "ilk_sticky"
-    _free = lib.ilk_sticky_free
-    _cancel = lib.ilk_sticky_cancel
+    _type = "ilk_event"
+    _free = lib.ilk_event_free
+    _cancel = lib.ilk_event_cancel
 
     def __init__(self, client: Base, name: Name, ttl: float | None) -> None:
-        opts = ffi.new("ilk_sticky_opts *")
-        lib.ilk_sticky_opts_init(opts, ffi.sizeof(opts[0]))
+        opts = ffi.new("ilk_event_opts *")
+        lib.ilk_event_opts_init(opts, ffi.sizeof(opts[0]))
         opts.ttl_ms = _ffi.lease_ms(ttl)
         self._seen = threading.local()
-        super().__init__(client, name, lib.ilk_sticky_open, opts)
+        super().__init__(client, name, lib.ilk_event_open, opts)
 
     @property
     def generation(self) -> int:
@@ -48,16 +48,16 @@ class AnySticky(Idle):
         """The data that were last seen here; b"" when it was clear."""
         return self._last().data
 
-    def _last(self) -> StickyState:
-        seen: StickyState = getattr(self._seen, "state", StickyState(False, 0, b""))
+    def _last(self) -> EventState:
+        seen: EventState = getattr(self._seen, "state", EventState(False, 0, b""))
         return seen
 
-    def _see(self, handle: Any) -> StickyState:
+    def _see(self, handle: Any) -> EventState:
         length = ffi.new("size_t *")
-        data = lib.ilk_sticky_data(handle, length)
-        state = StickyState(
-            is_set=bool(lib.ilk_sticky_is_set(handle)),
-            generation=int(lib.ilk_sticky_generation(handle)),
+        data = lib.ilk_event_data(handle, length)
+        state = EventState(
+            is_set=bool(lib.ilk_event_is_set(handle)),
+            generation=int(lib.ilk_event_generation(handle)),
             data=bytes(ffi.buffer(data, length[0])),
         )
         self._seen.state = state
@@ -74,7 +74,7 @@ class AnySticky(Idle):
         return generation
 
 
-class Sticky(AnySticky, State):
+class Event(AnyEvent, State):
     """An event for all processes; made by ``client.event()``.
 
     As ``threading.Event``, with data and a generation. Every set, and every
@@ -105,7 +105,7 @@ class Sticky(AnySticky, State):
         """
         raw = _ffi.name_bytes(data, "data")
         with self._handle() as handle:
-            _ffi.call(lib.ilk_sticky_set, handle, raw, len(raw))
+            _ffi.call(lib.ilk_event_set, handle, raw, len(raw))
             return self._see(handle).generation
 
     def clear(self) -> int:
@@ -115,17 +115,17 @@ class Sticky(AnySticky, State):
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            _ffi.call(lib.ilk_sticky_clear, handle)
+            _ffi.call(lib.ilk_event_clear, handle)
             return self._see(handle).generation
 
-    def read(self) -> StickyState:
+    def read(self) -> EventState:
         """Ask how it stands.
 
         Raises: ConnectionError and the server's conditions.
         Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
-            _ffi.call(lib.ilk_sticky_read, handle)
+            _ffi.call(lib.ilk_event_read, handle)
             return self._see(handle)
 
     def is_set(self) -> bool:
@@ -146,13 +146,13 @@ class Sticky(AnySticky, State):
         raises, and by ``client.close()``. Thread: any thread.
         """
         with self._handle() as handle:
-            status = self._wait(handle, lib.ilk_sticky_wait, timeout)
+            status = self._wait(handle, lib.ilk_event_wait, timeout)
             self._see(handle)
             return status == OK
 
     def wait_change(
         self, generation: int, timeout: float | None = None
-    ) -> StickyState | None:
+    ) -> EventState | None:
         """Wait until its generation is greater than this one.
 
         At once when it is. Answers how it stands by now: of several changes
@@ -172,7 +172,7 @@ class Sticky(AnySticky, State):
         """
         known = self._known(generation)
         with self._handle() as handle:
-            change = lib.ilk_sticky_wait_change
+            change = lib.ilk_event_wait_change
             status = self._wait(handle, change, timeout, before=(known,))
             seen = self._see(handle)
             return seen if status == OK else None

@@ -27,7 +27,7 @@ KINDS = {
     "semaphore": lib.ILK_KIND_SEMAPHORE,
     "election": lib.ILK_KIND_ELECTION,
     "signal": lib.ILK_KIND_SIGNAL,
-    "event": lib.ILK_KIND_STICKY,
+    "event": lib.ILK_KIND_EVENT,
     "barrier": lib.ILK_KIND_BARRIER,
     "latch": lib.ILK_KIND_LATCH,
     "queue": lib.ILK_KIND_QUEUE,

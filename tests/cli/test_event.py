@@ -20,7 +20,7 @@ def test_who_comes_late_goes_on_at_once(shell, name):
 
 def test_a_set_wakes_who_waits(shell, server, name):
     waiter = shell.start("event", "wait", name)
-    line = f"ilk:sticky:wait:{{{name}}}"
+    line = f"ilk:event:wait:{{{name}}}"
     wait_until(lambda: server.call("ZCARD", line) == 1, "a waiter")
     shell.run("event", "set", name, "-", input=b"a\0b")
 

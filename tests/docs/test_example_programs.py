@@ -63,7 +63,7 @@ def test_election_has_one_leader_and_tells_observers(stage, server, a, b):
 @each_pair("event")
 def test_event_is_seen_by_who_waits_and_who_comes_late(stage, server, a, b):
     early = [stage.start(one, "event") for one in (a, b)]
-    wait_until(lambda: in_line(server, "sticky", "ready") == 2, PATIENCE)
+    wait_until(lambda: in_line(server, "event", "ready") == 2, PATIENCE)
 
     stage.run(a, "event", "version 7")
 

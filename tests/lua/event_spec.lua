@@ -47,7 +47,7 @@ describe("an event", function()
     local child = party.start(server, [[
       local event = client:event(arg[2])
       print(event:wait(20000) == event.generation, event.data)]], name)
-    child:stands_in("sticky", name, 1)
+    child:stands_in("event", name, 1)
 
     event:set("now")
 
@@ -64,7 +64,7 @@ describe("an event", function()
       local now = event:wait_change(tonumber(arg[3]), 20000)
       print(now > tonumber(arg[3]), event.is_set)]], name,
       ("%d"):format(known))
-    child:stands_in("sticky", name, 1)
+    child:stands_in("event", name, 1)
 
     event:clear()
 
@@ -86,12 +86,12 @@ describe("an event", function()
       local event = client:event(arg[2])
       local ran, raised = pcall(event.wait, event)
       print(ran, tostring(raised):match("interrupted"))]], name)
-    child:stands_in("sticky", name, 1)
+    child:stands_in("event", name, 1)
 
     child:interrupt()
 
     assert.equal("false\tinterrupted", child:finish())
-    child:stands_in("sticky", name, 0)
+    child:stands_in("event", name, 0)
   end)
 
   it("says what it is and refuses what makes no sense", function()

@@ -68,11 +68,11 @@ async def test_a_thousand_tasks_wait_for_one_event(url, name, lines):
         async with anyio.create_task_group() as group:
             for _ in range(1000):
                 group.start_soon(wait)
-            await until_in_line(lines, "sticky", name, 1000)
+            await until_in_line(lines, "event", name, 1000)
             assert client.stats().connections <= 3
             await event.set()
         assert woken == 1000
-        assert lines("sticky", name) == 0
+        assert lines("event", name) == 0
 
 
 # ---- latches ----------------------------------------------------------------
@@ -174,7 +174,7 @@ async def test_reset_breaks_the_round(url, name):
 # ---- what ends a wait -------------------------------------------------------
 
 KINDS = {
-    "sticky": lambda client, name: client.event(name),
+    "event": lambda client, name: client.event(name),
     "latch": lambda client, name: client.latch(name, 2),
     "barrier": lambda client, name: client.barrier(name, 2),
 }
@@ -231,7 +231,7 @@ async def test_waits_survive_a_restart_of_the_server(own_server, name):
             woken.append(await event.wait(20))
 
         async def all_in_line():
-            line = f"ilk:sticky:wait:{{{name}}}"
+            line = f"ilk:event:wait:{{{name}}}"
             return own_server.call("ZCARD", line) == 5
 
         async with anyio.create_task_group() as group:

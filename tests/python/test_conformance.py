@@ -127,7 +127,7 @@ class Case:
             assert done is None or done == wanted.decode()
         elif isinstance(handle, interlock.Signal):
             self.signal_verb(handle, verb, rest, wanted)
-        elif isinstance(handle, (interlock.Sticky, interlock.Barrier, interlock.Latch)):
+        elif isinstance(handle, (interlock.Event, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
         elif verb == b"acquire":
             seconds = int(rest[0]) / 1000

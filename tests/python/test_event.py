@@ -28,7 +28,7 @@ def in_line(server, name):
     """Wait until so many stand in the line of the event."""
 
     def wait(count):
-        key = f"ilk:sticky:wait:{{{name}}}"
+        key = f"ilk:event:wait:{{{name}}}"
         wait_until(lambda: server.call("ZCARD", key) == count, 10)
 
     return wait
@@ -49,7 +49,7 @@ def test_it_is_a_threading_event_with_data(client, other, name):
 
     assert same.wait() is True
     assert (same.data, same.generation) == (b"a\0\xff", generation)
-    assert same.read() == interlock.StickyState(True, generation, b"a\0\xff")
+    assert same.read() == interlock.EventState(True, generation, b"a\0\xff")
     assert same.clear() > generation
     assert (same.data, event.is_set()) == (b"", False)
 
@@ -105,7 +105,7 @@ def test_change_is_waited_for(client, other, name, in_line):
     generation = other.event(name).clear()
 
     thread.join(10)
-    assert answers == [interlock.StickyState(False, generation, b"")]
+    assert answers == [interlock.EventState(False, generation, b"")]
     assert event.wait_change(0).generation == generation
 
 
@@ -188,12 +188,12 @@ def test_bad_input_is_refused(client, call, kind):
 
 def test_a_failed_call_leaves_the_object_usable(client, server, name):
     event = client.event(name)
-    server.call("SET", f"ilk:sticky:{{{name}}}", "x")
+    server.call("SET", f"ilk:event:{{{name}}}", "x")
     for _ in range(3):
         with pytest.raises(interlock.WrongTypeError):
             event.wait(timeout=1)
-    server.call("DEL", f"ilk:sticky:{{{name}}}")
+    server.call("DEL", f"ilk:event:{{{name}}}")
 
     assert event.set() == event.generation
     assert len(event._idle) == 1
-    assert repr(event) == f"<interlock.Sticky {name!r}>"
+    assert repr(event) == f"<interlock.Event {name!r}>"

@@ -42,9 +42,9 @@ class Thing:
         return self.call(script, client, LIVENESS, 5000, limit, len(entries), *entries)
 
 
-class Sticky(Thing):
+class Event(Thing):
     def __init__(self, world):
-        super().__init__(world, b"sticky", (b"once", b"wait", b"live"))
+        super().__init__(world, b"event", (b"once", b"wait", b"live"))
 
     def set(self, token, data=b"", ttl=0, limit=256):
         return self.call("event_set", token, data, ttl, limit)

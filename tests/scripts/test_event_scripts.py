@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""sticky_* and state_*: an event that stays, and those who wait for it."""
+"""event_* and state_*: an event that stays, and those who wait for it."""
 
 import pytest
 from resp import Connection, ReplyError
-from state_world import LIVENESS, Sticky
+from state_world import LIVENESS, Event
 from test_inner_calls import inner_calls
 from world import DAY_MS, START_US
 
 
 @pytest.fixture
 def event(world):
-    return Sticky(world)
+    return Event(world)
 
 
 def test_event_that_nobody_set_is_clear_and_has_no_generation(event, world):
@@ -252,7 +252,7 @@ def test_those_who_ask_again_meanwhile_are_told_last(event, world):
 
 
 def test_a_set_costs_what_its_clients_cost_not_its_waiters(real_world):
-    event = Sticky(real_world)
+    event = Event(real_world)
     for i in range(300):
         event.wait(f"w{i}", client="p")
 

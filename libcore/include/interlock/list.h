@@ -23,7 +23,7 @@ enum {
     ILK_KIND_SEMAPHORE = 2,
     ILK_KIND_ELECTION = 4,
     ILK_KIND_SIGNAL = 8, /**< somebody waits for it */
-    ILK_KIND_STICKY = 16,
+    ILK_KIND_EVENT = 16,
     ILK_KIND_BARRIER = 32,
     ILK_KIND_LATCH = 64,
     ILK_KIND_QUEUE = 128

@@ -46,7 +46,7 @@ from ..errors import (
     UnknownOutcomeError,
     WrongTypeError,
 )
-from ..event import StickyState
+from ..event import EventState
 from ..inspect import Info, Waiter
 from ..notifications import Notification
 from ..queue import QueueInfo
@@ -57,7 +57,7 @@ from . import guard
 from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Observer
-from .event import Sticky
+from .event import Event
 from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
@@ -83,6 +83,8 @@ __all__ = [
     "DiffersError",
     "Election",
     "Error",
+    "Event",
+    "EventState",
     "ForkedError",
     "HeldError",
     "Info",
@@ -117,8 +119,6 @@ __all__ = [
     "Signal",
     "StaleError",
     "Stats",
-    "Sticky",
-    "StickyState",
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",

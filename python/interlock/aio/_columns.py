@@ -17,7 +17,7 @@ from ..queue import QueueOptions
 from ..semaphore import SemaphoreOptions
 from .barrier import Barrier
 from .election import Election
-from .event import Sticky
+from .event import Event
 from .latch import Latch
 from .queue import Queue
 from .semaphore import Semaphore
@@ -74,9 +74,9 @@ class Columns:
         op = await self._look(lib.ilk_signal_inspect_start, name)
         return int(lib.ilk_op_number(op))
 
-    def event(self, name: Name, *, ttl: float | None = None) -> Sticky:
+    def event(self, name: Name, *, ttl: float | None = None) -> Event:
         """As :meth:`interlock.Client.event`; nothing is sent."""
-        return Sticky(self._client(), name, ttl)
+        return Event(self._client(), name, ttl)
 
     def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
         """As :meth:`interlock.Client.barrier`; nothing is sent."""

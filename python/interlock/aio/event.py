@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
-from ..event import AnySticky, StickyState
+from ..event import AnyEvent, EventState
 from ._state import State
 
 
-class Sticky(AnySticky, State):
-    """As :class:`interlock.Sticky`, awaited; made by ``client.event()``.
+class Event(AnyEvent, State):
+    """As :class:`interlock.Event`, awaited; made by ``client.event()``.
 
     ``generation`` and ``data`` are what this object has last seen, whichever
     task it was that looked.
@@ -20,19 +20,19 @@ class Sticky(AnySticky, State):
         """As in :mod:`interlock`."""
         raw = _ffi.name_bytes(data, "data")
         with self._handle() as handle:
-            await self._driver.call(lib.ilk_sticky_set_start, handle, raw, len(raw))
+            await self._driver.call(lib.ilk_event_set_start, handle, raw, len(raw))
             return self._see(handle).generation
 
     async def clear(self) -> int:
         """As in :mod:`interlock`."""
         with self._handle() as handle:
-            await self._driver.call(lib.ilk_sticky_clear_start, handle)
+            await self._driver.call(lib.ilk_event_clear_start, handle)
             return self._see(handle).generation
 
-    async def read(self) -> StickyState:
+    async def read(self) -> EventState:
         """As in :mod:`interlock`."""
         with self._handle() as handle:
-            await self._driver.call(lib.ilk_sticky_read_start, handle)
+            await self._driver.call(lib.ilk_event_read_start, handle)
             return self._see(handle)
 
     async def is_set(self) -> bool:
@@ -43,16 +43,16 @@ class Sticky(AnySticky, State):
         """As in :mod:`interlock`."""
         limit = _ffi.timeout_ms(timeout)
         with self._handle() as handle:
-            came = await self._wait(lib.ilk_sticky_wait_start, handle, limit)
+            came = await self._wait(lib.ilk_event_wait_start, handle, limit)
             self._see(handle)
             return came
 
     async def wait_change(
         self, generation: int, timeout: float | None = None
-    ) -> StickyState | None:
+    ) -> EventState | None:
         """As in :mod:`interlock`."""
         known, limit = self._known(generation), _ffi.timeout_ms(timeout)
-        change = lib.ilk_sticky_wait_change_start
+        change = lib.ilk_event_wait_change_start
         with self._handle() as handle:
             came = await self._wait(change, handle, known, limit)
             seen = self._see(handle)

@@ -54,13 +54,13 @@ static void expect_number(const conf_word *words, int count, ilk_status st,
 static ilk_status open_event(conf_state_handle *h, ilk_client *client,
                              const conf_word *words, int count)
 {
-    ilk_sticky_opts opts;
+    ilk_event_opts opts;
 
-    ilk_sticky_opts_init(&opts, sizeof opts);
+    ilk_event_opts_init(&opts, sizeof opts);
     if (count > 4 && strncmp(words[4].text, "ttl_ms=", 7) == 0)
         opts.ttl_ms = number_of(words[4].text + 7);
-    return ilk_sticky_open(&h->sticky, client, words[3].text, words[3].len,
-                           &opts, &err);
+    return ilk_event_open(&h->event, client, words[3].text, words[3].len, &opts,
+                          &err);
 }
 
 static int64_t second_number(const conf_word *words, int count)
@@ -103,48 +103,48 @@ static conf_state_handle *find(conf_state *self, const char *word)
 
 /* ---- verbs -------------------------------------------------------------- */
 
-static void look_at_event(conf_state *self, const ilk_sticky *sticky,
+static void look_at_event(conf_state *self, const ilk_event *event,
                           const conf_word *words, int count)
 {
     const conf_word *wanted = answer(words, count);
     size_t len;
 
     if (is(&words[1], "is_set")) {
-        assert_int_equal(number_of(wanted->text), ilk_sticky_is_set(sticky));
+        assert_int_equal(number_of(wanted->text), ilk_event_is_set(event));
     } else if (is(&words[1], "data")) {
-        const char *data = ilk_sticky_data(sticky, &len);
+        const char *data = ilk_event_data(event, &len);
 
         assert_int_equal(wanted->len, len);
         assert_memory_equal(wanted->text, data, len);
     } else {
         assert_true(is(&words[1], "generation") && is(&words[2], ">"));
-        assert_true(ilk_sticky_generation(sticky)
-                    > ilk_sticky_generation(find(self, words[3].text)->sticky));
+        assert_true(ilk_event_generation(event)
+                    > ilk_event_generation(find(self, words[3].text)->event));
     }
 }
 
-static void run_event(conf_state *self, ilk_sticky *sticky,
+static void run_event(conf_state *self, ilk_event *event,
                       const conf_word *words, int count)
 {
     const conf_word *verb = &words[1];
-    int64_t known = ilk_sticky_generation(sticky);
+    int64_t known = ilk_event_generation(event);
 
     if (is(verb, "set"))
         expect(words, count,
-               ilk_sticky_set(sticky, words[2].text, words[2].len, &err));
+               ilk_event_set(event, words[2].text, words[2].len, &err));
     else if (is(verb, "clear"))
-        expect(words, count, ilk_sticky_clear(sticky, &err));
+        expect(words, count, ilk_event_clear(event, &err));
     else if (is(verb, "read"))
-        expect(words, count, ilk_sticky_read(sticky, &err));
+        expect(words, count, ilk_event_read(event, &err));
     else if (is(verb, "wait"))
         expect(words, count,
-               ilk_sticky_wait(sticky, number_of(words[2].text), &err));
+               ilk_event_wait(event, number_of(words[2].text), &err));
     else if (is(verb, "change"))
         expect(words, count,
-               ilk_sticky_wait_change(sticky, known, number_of(words[2].text),
-                                      &err));
+               ilk_event_wait_change(event, known, number_of(words[2].text),
+                                     &err));
     else
-        look_at_event(self, sticky, words, count);
+        look_at_event(self, event, words, count);
 }
 
 static void run_barrier(ilk_barrier *barrier, const conf_word *words, int count)
@@ -198,8 +198,8 @@ int conf_state_line(conf_state *self, ilk_client *client,
     h = find(self, words[0].text);
     if (!h || count < 2)
         return 0;
-    if (h->sticky)
-        run_event(self, h->sticky, words, count);
+    if (h->event)
+        run_event(self, h->event, words, count);
     else if (h->barrier)
         run_barrier(h->barrier, words, count);
     else
@@ -210,7 +210,7 @@ int conf_state_line(conf_state *self, ilk_client *client,
 void conf_state_free(conf_state *self)
 {
     for (size_t i = 0; i < self->count; i++) {
-        ilk_sticky_free(self->handles[i].sticky);
+        ilk_event_free(self->handles[i].event);
         ilk_barrier_free(self->handles[i].barrier);
         ilk_latch_free(self->handles[i].latch);
     }

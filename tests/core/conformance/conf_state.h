@@ -22,7 +22,7 @@ enum { CONF_STATE_HANDLES = 8 };
 
 typedef struct conf_state_handle {
     char word[64];
-    ilk_sticky *sticky;
+    ilk_event *event;
     ilk_barrier *barrier;
     ilk_latch *latch;
 } conf_state_handle;

@@ -20,34 +20,34 @@ typedef struct column {
 
 /* ---- three columns ------------------------------------------------------ */
 
-static void *open_event(ilk_client *of, const char *name)
+static void *open_flag(ilk_client *of, const char *name)
 {
-    return open_sticky(of, name);
+    return open_event(of, name);
 }
 
-static ilk_status start_event(ilk_op **out, void *handle, int64_t timeout_ms,
-                              ilk_error *err)
+static ilk_status start_flag(ilk_op **out, void *handle, int64_t timeout_ms,
+                             ilk_error *err)
 {
-    return ilk_sticky_wait_start(out, handle, timeout_ms, err);
+    return ilk_event_wait_start(out, handle, timeout_ms, err);
 }
 
-static ilk_status cancel_event(void *handle, ilk_error *err)
+static ilk_status cancel_flag(void *handle, ilk_error *err)
 {
-    return ilk_sticky_cancel(handle, err);
+    return ilk_event_cancel(handle, err);
 }
 
-static void set_event(const char *name)
+static void set_flag(const char *name)
 {
-    ilk_sticky *sticky = open_sticky(other, name);
+    ilk_event *event = open_event(other, name);
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_sticky_set(sticky, "x", 1, &err));
-    ilk_sticky_free(sticky);
+    assert_status(ILK_OK, ilk_event_set(event, "x", 1, &err));
+    ilk_event_free(event);
 }
 
-static void free_event(void *handle)
+static void free_flag(void *handle)
 {
-    ilk_sticky_free(handle);
+    ilk_event_free(handle);
 }
 
 static void *open_count(ilk_client *of, const char *name)
@@ -111,7 +111,7 @@ static void free_round(void *handle)
 }
 
 static const column columns[] = {
-    {"sticky", open_event, start_event, cancel_event, set_event, free_event},
+    {"event", open_flag, start_flag, cancel_flag, set_flag, free_flag},
     {"latch", open_count, start_count, cancel_count, count_down, free_count},
     {"barrier", open_round, start_round, cancel_round, arrive_last, free_round},
 };

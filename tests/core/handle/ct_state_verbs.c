@@ -171,62 +171,61 @@ static void a_failure_is_told_by_the_operation(void **state)
 
 static void an_event_is_set_cleared_and_read(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "event"),
-               *b = open_sticky(client, "event");
+    ilk_event *a = open_event(client, "event"),
+              *b = open_event(client, "event");
     ilk_error err = {0};
     ilk_op *op = NULL;
     int64_t generation;
     size_t len;
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set_start(&op, a, "one", 3, &err));
+    assert_status(ILK_OK, ilk_event_set_start(&op, a, "one", 3, &err));
     assert_ends(ILK_OK, client, op);
-    assert_int_equal(1, ilk_sticky_is_set(a));
-    assert_string_equal("one", ilk_sticky_data(a, &len));
-    generation = ilk_sticky_generation(a);
-    assert_status(ILK_OK, ilk_sticky_read_start(&op, b, &err));
+    assert_int_equal(1, ilk_event_is_set(a));
+    assert_string_equal("one", ilk_event_data(a, &len));
+    generation = ilk_event_generation(a);
+    assert_status(ILK_OK, ilk_event_read_start(&op, b, &err));
     assert_ends(ILK_OK, client, op);
-    assert_string_equal("one", ilk_sticky_data(b, &len));
-    assert_int_equal(generation, ilk_sticky_generation(b));
+    assert_string_equal("one", ilk_event_data(b, &len));
+    assert_int_equal(generation, ilk_event_generation(b));
 
     assert_status(ILK_OK,
-                  ilk_sticky_wait_change_start(&op, b, generation, -1, &err));
-    turn_until(client, "1", "ZCARD ilk:sticky:wait:{event}");
-    assert_status(ILK_OK, ilk_sticky_clear(a, &err));
+                  ilk_event_wait_change_start(&op, b, generation, -1, &err));
+    turn_until(client, "1", "ZCARD ilk:event:wait:{event}");
+    assert_status(ILK_OK, ilk_event_clear(a, &err));
     assert_ends(ILK_OK, client, op);
-    assert_int_equal(0, ilk_sticky_is_set(b));
-    assert_status(ILK_OK, ilk_sticky_clear_start(&op, b, &err));
+    assert_int_equal(0, ilk_event_is_set(b));
+    assert_status(ILK_OK, ilk_event_clear_start(&op, b, &err));
     assert_ends(ILK_OK, client, op);
-    assert_int_equal(ilk_sticky_generation(a), ilk_sticky_generation(b));
+    assert_int_equal(ilk_event_generation(a), ilk_event_generation(b));
     assert_status(ILK_EINVAL,
-                  ilk_sticky_wait_change_start(&op, b, -2, -1, &err));
+                  ilk_event_wait_change_start(&op, b, -2, -1, &err));
     assert_null(op);
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 /* The server does not know the script: it is asked twice. */
 static void the_data_are_the_callers_again_at_once(void **state)
 {
     ilk_client *own = open_client();
-    ilk_sticky *a = open_sticky(own, "copied"),
-               *b = open_sticky(other, "copied");
+    ilk_event *a = open_event(own, "copied"), *b = open_event(other, "copied");
     char *data = strdup("mine");
     ilk_error err = {0};
     ilk_op *op = NULL;
 
     (void)state;
     fixture_command(&fx, "SCRIPT FLUSH");
-    assert_status(ILK_OK, ilk_sticky_set_start(&op, a, data, 4, &err));
+    assert_status(ILK_OK, ilk_event_set_start(&op, a, data, 4, &err));
     memset(data, '?', 4);
     free(data);
 
     assert_ends(ILK_OK, own, op);
-    assert_status(ILK_OK, ilk_sticky_read(b, &err));
-    assert_string_equal("mine", ilk_sticky_data(b, NULL));
-    assert_string_equal("mine", ilk_sticky_data(a, NULL));
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    assert_status(ILK_OK, ilk_event_read(b, &err));
+    assert_string_equal("mine", ilk_event_data(b, NULL));
+    assert_string_equal("mine", ilk_event_data(a, NULL));
+    ilk_event_free(a);
+    ilk_event_free(b);
     ilk_client_free(own);
 }
 
@@ -238,18 +237,18 @@ static void a_handle_goes_while_it_asks(void **state)
     (void)state;
     for (int turns = 0; turns < 4; turns++) {
         ilk_client *own = open_client();
-        ilk_sticky *a = open_sticky(own, "gone");
+        ilk_event *a = open_event(own, "gone");
         ilk_latch *latch = open_latch(own, "gone", 9);
         ilk_op *set = NULL, *count = NULL, *look = NULL;
 
-        assert_status(ILK_OK, ilk_sticky_set_start(&set, a, "x", 1, &err));
+        assert_status(ILK_OK, ilk_event_set_start(&set, a, "x", 1, &err));
         assert_status(ILK_OK,
                       ilk_latch_count_down_start(&count, latch, 1, &err));
         assert_status(ILK_OK,
                       ilk_latch_inspect_start(&look, own, "gone", 4, &err));
         for (int i = 0; i < turns; i++)
             (void)turn(own, 1);
-        ilk_sticky_free(a);
+        ilk_event_free(a);
         ilk_latch_free(latch);
         assert_int_not_equal(ILK_EAGAIN, ilk_op_status(set, &err));
         assert_int_not_equal(ILK_EAGAIN, ilk_op_status(count, &err));

@@ -90,10 +90,10 @@ static void a_signal_may_be_without_data(void **state)
 static void a_change_has_the_key_of_a_list(void **state)
 {
     (void)state;
-    assert_true(READS("1 change ilk:sticky:wait:{a b}"));
+    assert_true(READS("1 change ilk:event:wait:{a b}"));
     assert_int_equal(letter.verb, ILK__LETTER_CHANGE);
     assert_int_equal(letter.name_len, 21);
-    assert_memory_equal(letter.name, "ilk:sticky:wait:{a b}", 21);
+    assert_memory_equal(letter.name, "ilk:event:wait:{a b}", 21);
     assert_null(letter.signal);
 
     assert_false(READS("1 change"));

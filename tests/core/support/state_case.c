@@ -27,14 +27,14 @@ int state_teardown(void **state)
     return client_teardown(state);
 }
 
-ilk_sticky *open_sticky(ilk_client *of, const char *name)
+ilk_event *open_event(ilk_client *of, const char *name)
 {
-    ilk_sticky *sticky = NULL;
+    ilk_event *event = NULL;
     ilk_error err = {0};
 
     assert_status(ILK_OK,
-                  ilk_sticky_open(&sticky, of, name, strlen(name), NULL, &err));
-    return sticky;
+                  ilk_event_open(&event, of, name, strlen(name), NULL, &err));
+    return event;
 }
 
 ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count)
@@ -75,9 +75,9 @@ static ilk_status wait_once(waiting *w)
     if (w->barrier)
         return ilk_barrier_wait(w->barrier, w->timeout_ms, &w->index, &w->err);
     if (w->generation)
-        return ilk_sticky_wait_change(w->sticky, w->generation, w->timeout_ms,
-                                      &w->err);
-    return ilk_sticky_wait(w->sticky, w->timeout_ms, &w->err);
+        return ilk_event_wait_change(w->event, w->generation, w->timeout_ms,
+                                     &w->err);
+    return ilk_event_wait(w->event, w->timeout_ms, &w->err);
 }
 
 static void *run_waiting(void *arg)
@@ -152,8 +152,8 @@ static void obey(waiting *w, int reports, int orders)
         run_waiting(w);
         if (outcome_of(w->status) == 'e')
             fprintf(stderr, "party: %s\n", w->err.msg);
-        if (w->sticky)
-            w->index = ilk_sticky_generation(w->sticky);
+        if (w->event)
+            w->index = ilk_event_generation(w->event);
         report(reports, outcome_of(w->status), w->index);
     }
 }
@@ -175,7 +175,7 @@ static party start(const char *name, int64_t parties, int64_t timeout_ms)
         if (parties)
             w.barrier = open_barrier(open_client(), name, parties);
         else
-            w.sticky = open_sticky(open_client(), name);
+            w.event = open_event(open_client(), name);
         obey(&w, up[1], down[0]);
         _exit(0);
     }
@@ -192,9 +192,9 @@ party start_party(const char *barrier, int64_t parties, int64_t timeout_ms)
     return start(barrier, parties, timeout_ms);
 }
 
-party start_listener(const char *sticky, int64_t timeout_ms)
+party start_listener(const char *event, int64_t timeout_ms)
 {
-    return start(sticky, 0, timeout_ms);
+    return start(event, 0, timeout_ms);
 }
 
 void tell_party(party *p, char what)

@@ -21,7 +21,7 @@ extern ilk_client *other;
 int state_setup(void **state); /* a server, `client` and `other` */
 int state_teardown(void **state);
 
-ilk_sticky *open_sticky(ilk_client *of, const char *name);
+ilk_event *open_event(ilk_client *of, const char *name);
 ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count);
 ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties);
 
@@ -30,11 +30,11 @@ void await_line(const char *kind, const char *name, int n);
 
 /* A wait in a thread of its own, on the handle that is not NULL. */
 typedef struct waiting {
-    ilk_sticky *sticky;
+    ilk_event *event;
     ilk_latch *latch;
     ilk_barrier *barrier;
     int64_t timeout_ms;
-    int64_t generation; /* of a sticky: wait for a later one; 0: to be set */
+    int64_t generation; /* of an event: wait for a later one; 0: to be set */
     int stubborn;       /* goes on after ILK_EINTR */
     pthread_t thread;
     int64_t began_at, ended_at; /* as fixture_now_ms() */
@@ -70,7 +70,7 @@ typedef struct party {
 } party;
 
 party start_party(const char *barrier, int64_t parties, int64_t timeout_ms);
-party start_listener(const char *sticky, int64_t timeout_ms);
+party start_listener(const char *event, int64_t timeout_ms);
 void tell_party(party *p, char what);
 /* The next report, '?' when there is none in time. */
 char hear_party(party *p, int timeout_ms, int64_t *out_number);

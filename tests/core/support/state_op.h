@@ -15,7 +15,7 @@ extern ilk__op state_op; /* the wait that was begun last */
 int state_op_setup(void **state);
 int state_op_teardown(void **state); /* the handles are freed before */
 
-/* Of an ilk_sticky, ilk_barrier or ilk_latch. */
+/* Of an ilk_event, ilk_barrier or ilk_latch. */
 ilk__waiter *state_waiter(void *handle);
 ilk__act state_begin(void *handle, int64_t timeout_ms);
 

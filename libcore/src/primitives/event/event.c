@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sticky.c -- an event that stays set: handles, questions and answers. */
+/* event.c -- an event that stays set: handles, questions and answers. */
 #include "event.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ enum { WAITS_FOR_SET = -1 };
 
 /* ---- handles ------------------------------------------------------------ */
 
-void ilk_sticky_opts_init(ilk_sticky_opts *opts, size_t size)
+void ilk_event_opts_init(ilk_event_opts *opts, size_t size)
 {
     if (!opts || size < sizeof opts->size)
         return;
@@ -22,11 +22,10 @@ void ilk_sticky_opts_init(ilk_sticky_opts *opts, size_t size)
     opts->size = size;
 }
 
-static ilk_status check_opts(ilk_sticky_opts *out, const ilk_sticky_opts *in,
+static ilk_status check_opts(ilk_event_opts *out, const ilk_event_opts *in,
                              ilk_error *err)
 {
-    ilk_status st =
-        ilk__opts_copy(out, sizeof *out, in, "ilk_sticky_opts", err);
+    ilk_status st = ilk__opts_copy(out, sizeof *out, in, "ilk_event_opts", err);
 
     if (st == ILK_OK && (out->ttl_ms < 0 || out->ttl_ms > ILK__LEASE_MAX_MS))
         st = ilk__fail(err, ILK_EINVAL,
@@ -35,13 +34,13 @@ static ilk_status check_opts(ilk_sticky_opts *out, const ilk_sticky_opts *in,
     return st;
 }
 
-ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
-                           const void *name, size_t name_len,
-                           const ilk_sticky_opts *opts, ilk_error *err)
+ilk_status ilk_event_open(ilk_event **out, ilk_client *client, const void *name,
+                          size_t name_len, const ilk_event_opts *opts,
+                          ilk_error *err)
 {
-    ilk_sticky_opts checked;
+    ilk_event_opts checked;
     ilk__state *state;
-    ilk_sticky *self;
+    ilk_event *self;
     ilk_status st;
 
     if (!out)
@@ -52,48 +51,48 @@ ilk_status ilk_sticky_open(ilk_sticky **out, ilk_client *client,
         st = check_opts(&checked, opts, err);
     if (st)
         return st;
-    st = ilk__state_new(&state, sizeof *self, client, &ilk__sticky_kind, name,
+    st = ilk__state_new(&state, sizeof *self, client, &ilk__event_kind, name,
                         name_len, err);
     if (st)
         return st;
-    self = (ilk_sticky *)state;
+    self = (ilk_event *)state;
     self->opts = checked;
     *out = self;
     return ILK_OK;
 }
 
-int32_t ilk_sticky_is_set(const ilk_sticky *sticky)
+int32_t ilk_event_is_set(const ilk_event *event)
 {
-    return sticky ? sticky->is_set : 0;
+    return event ? event->is_set : 0;
 }
 
-int64_t ilk_sticky_generation(const ilk_sticky *sticky)
+int64_t ilk_event_generation(const ilk_event *event)
 {
-    return sticky ? sticky->generation : 0;
+    return event ? event->generation : 0;
 }
 
-const char *ilk_sticky_data(const ilk_sticky *sticky, size_t *out_len)
+const char *ilk_event_data(const ilk_event *event, size_t *out_len)
 {
-    int has = sticky && sticky->data;
+    int has = event && event->data;
 
     if (out_len)
-        *out_len = has ? sticky->data_len : 0;
-    return has ? sticky->data : "";
+        *out_len = has ? event->data_len : 0;
+    return has ? event->data : "";
 }
 
-void ilk_sticky_free(ilk_sticky *sticky)
+void ilk_event_free(ilk_event *event)
 {
-    if (!sticky)
+    if (!event)
         return;
-    ilk__state_forget(&sticky->state);
-    ilk__free(sticky->data);
-    ilk__state_free(&sticky->state);
+    ilk__state_forget(&event->state);
+    ilk__free(event->data);
+    ilk__state_free(&event->state);
 }
 
 /* ---- what was seen ------------------------------------------------------ */
 
 /* Data are the handle's from then on; NULL: none. */
-static void see(ilk_sticky *self, int64_t generation, int is_set, char *data,
+static void see(ilk_event *self, int64_t generation, int is_set, char *data,
                 size_t len)
 {
     ilk__free(self->data);
@@ -104,7 +103,7 @@ static void see(ilk_sticky *self, int64_t generation, int is_set, char *data,
 }
 
 /* STATE generation set ttl data */
-static int see_reply(ilk_sticky *self, const ilk__reply *reply)
+static int see_reply(ilk_event *self, const ilk__reply *reply)
 {
     const ilk__reply *data = ilk__script_item(reply, 3);
     char *copy = data->len ? ilk__memdup(data->str, data->len) : NULL;
@@ -121,7 +120,7 @@ static int see_reply(ilk_sticky *self, const ilk__reply *reply)
 static void ask_wait(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
-    const ilk_sticky *self = (const ilk_sticky *)ilk__state_of(waiter);
+    const ilk_event *self = (const ilk_event *)ilk__state_of(waiter);
 
     if (ilk__wait_ask_to_go(op))
         return;
@@ -135,7 +134,7 @@ static void ask_wait(ilk__op *op)
 
 static ilk__act waited(ilk__op *op, const ilk__reply *reply)
 {
-    ilk_sticky *self = (ilk_sticky *)ilk__state_of(op->subject);
+    ilk_event *self = (ilk_event *)ilk__state_of(op->subject);
 
     if (ilk__script_code(reply) != ILK__CODE_STATE)
         return ilk__state_waits(op, reply);
@@ -147,10 +146,10 @@ static ilk__act waited(ilk__op *op, const ilk__reply *reply)
 static const ilk__op_type event_wait =
     ILK__STATE_WAIT(EVENT_WAIT, ask_wait, waited);
 
-static const char *const key_kinds[] = {"sticky", "sticky:once", "sticky:wait",
-                                        "sticky:live"};
+static const char *const key_kinds[] = {"event", "event:once", "event:wait",
+                                        "event:live"};
 
-const ilk__state_kind ilk__sticky_kind = {
+const ilk__state_kind ilk__event_kind = {
     .noun = "event",
     .key_kinds = key_kinds,
     .key_count = sizeof key_kinds / sizeof *key_kinds,
@@ -177,68 +176,67 @@ static ilk_status check_generation(int64_t generation, ilk_error *err)
 static void begin_wait(ilk__verb *verb)
 {
     awaiting *self = (awaiting *)verb;
-    ilk_sticky *sticky = (ilk_sticky *)self->of.state;
+    ilk_event *event = (ilk_event *)self->of.state;
 
-    if (!(self->known == sticky->known ? ilk__state_enter(&self->of)
-                                       : ilk__state_begin(&self->of)))
+    if (!(self->known == event->known ? ilk__state_enter(&self->of)
+                                      : ilk__state_begin(&self->of)))
         return;
-    sticky->known = self->known;
+    event->known = self->known;
     ilk__state_await(&self->of, ilk__state_end);
 }
 
-static awaiting wait_for(ilk_sticky *sticky, int64_t known, int64_t timeout_ms)
+static awaiting wait_for(ilk_event *event, int64_t known, int64_t timeout_ms)
 {
     return (awaiting){
-        .of = {.state = (ilk__state *)sticky, .timeout_ms = timeout_ms},
+        .of = {.state = (ilk__state *)event, .timeout_ms = timeout_ms},
         .known = known};
 }
 
-ilk_status ilk_sticky_wait(ilk_sticky *sticky, int64_t timeout_ms,
-                           ilk_error *err)
+ilk_status ilk_event_wait(ilk_event *event, int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(sticky, WAITS_FOR_SET, timeout_ms);
+    awaiting self = wait_for(event, WAITS_FOR_SET, timeout_ms);
 
-    return ilk__state_run(&self.of, "sticky", begin_wait, err);
+    return ilk__state_run(&self.of, "event", begin_wait, err);
 }
 
-ilk_status ilk_sticky_wait_start(ilk_op **out, ilk_sticky *sticky,
-                                 int64_t timeout_ms, ilk_error *err)
+ilk_status ilk_event_wait_start(ilk_op **out, ilk_event *event,
+                                int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(sticky, WAITS_FOR_SET, timeout_ms);
+    awaiting self = wait_for(event, WAITS_FOR_SET, timeout_ms);
 
-    return ilk__state_start(out, &self.of, sizeof self, "sticky", begin_wait,
+    return ilk__state_start(out, &self.of, sizeof self, "event", begin_wait,
                             err);
 }
 
-ilk_status ilk_sticky_wait_change(ilk_sticky *sticky, int64_t generation,
-                                  int64_t timeout_ms, ilk_error *err)
+ilk_status ilk_event_wait_change(ilk_event *event, int64_t generation,
+                                 int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(sticky, generation, timeout_ms);
+    awaiting self = wait_for(event, generation, timeout_ms);
     ilk_status st = check_generation(generation, err);
 
     if (st)
         return st;
-    return ilk__state_run(&self.of, "sticky", begin_wait, err);
+    return ilk__state_run(&self.of, "event", begin_wait, err);
 }
 
-ilk_status ilk_sticky_wait_change_start(ilk_op **out, ilk_sticky *sticky,
-                                        int64_t generation, int64_t timeout_ms,
-                                        ilk_error *err)
+ilk_status ilk_event_wait_change_start(ilk_op **out, ilk_event *event,
+                                       int64_t generation, int64_t timeout_ms,
+                                       ilk_error *err)
 {
-    awaiting self = wait_for(sticky, generation, timeout_ms);
+    awaiting self = wait_for(event, generation, timeout_ms);
     ilk_status st = check_generation(generation, err);
 
     if (st)
         return ilk__op_none(out, st);
-    return ilk__state_start(out, &self.of, sizeof self, "sticky", begin_wait,
+    return ilk__state_start(out, &self.of, sizeof self, "event", begin_wait,
                             err);
 }
 
-ilk_status ilk_sticky_cancel(ilk_sticky *sticky, ilk_error *err)
+ilk_status ilk_event_cancel(ilk_event *event, ilk_error *err)
 {
-    if (!sticky)
-        return ilk__fail(err, ILK_EINVAL, "sticky must not be NULL");
-    return ilk__state_cancel(&sticky->state, err);
+    if (!event)
+        return ilk__fail(err, ILK_EINVAL, "event must not be NULL");
+    return ilk__state_cancel(&event->state, err);
 }
 
 /* ---- changing ----------------------------------------------------------- */
@@ -255,13 +253,13 @@ typedef struct changing {
 static void ask_change(ilk__op *op)
 {
     const changing *self = op->subject;
-    const ilk_sticky *sticky = (const ilk_sticky *)self->change.of.state;
+    const ilk_event *event = (const ilk_event *)self->change.of.state;
 
     ilk__state_ask_change(op);
     if (op->type->script == ILK__SCRIPT_EVENT_SET) {
         ilk__command_add(&op->command, self->data ? self->data : "",
                          self->data_len);
-        ilk__command_add_int(&op->command, sticky->opts.ttl_ms);
+        ilk__command_add_int(&op->command, event->opts.ttl_ms);
     }
     ilk__command_add_int(&op->command, ILK__STATE_TELL);
 }
@@ -288,10 +286,10 @@ static ilk_status check_data(const changing *self, ilk_error *err)
 {
     if (!self->given && self->data_len)
         return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
-    if (self->data_len > ILK_STICKY_DATA_MAX)
+    if (self->data_len > ILK_EVENT_DATA_MAX)
         return ilk__fail(err, ILK_EINVAL,
                          "data must have at most %d bytes, got %zu",
-                         ILK_STICKY_DATA_MAX, self->data_len);
+                         ILK_EVENT_DATA_MAX, self->data_len);
     return ILK_OK;
 }
 
@@ -301,7 +299,7 @@ static void was_changed(ilk__verb *verb, ilk_status status)
     changing *self = (changing *)verb;
 
     if (status == ILK_OK || self->change.denied)
-        see((ilk_sticky *)self->change.of.state, self->generation,
+        see((ilk_event *)self->change.of.state, self->generation,
             self->type == &event_set, self->data, self->data_len);
     else
         ilk__free(self->data);
@@ -327,46 +325,44 @@ static void begin_change(ilk__verb *verb)
         ilk__state_change(&self->change, self->type, was_changed);
 }
 
-static changing change(ilk_sticky *sticky, const ilk__op_type *type,
+static changing change(ilk_event *event, const ilk__op_type *type,
                        const void *data, size_t data_len)
 {
-    return (changing){.change.of.state = (ilk__state *)sticky,
+    return (changing){.change.of.state = (ilk__state *)event,
                       .type = type,
                       .given = data,
                       .data_len = data_len};
 }
 
-ilk_status ilk_sticky_set(ilk_sticky *sticky, const void *data, size_t data_len,
-                          ilk_error *err)
+ilk_status ilk_event_set(ilk_event *event, const void *data, size_t data_len,
+                         ilk_error *err)
 {
-    changing self = change(sticky, &event_set, data, data_len);
+    changing self = change(event, &event_set, data, data_len);
 
-    return ilk__state_run(&self.change.of, "sticky", begin_change, err);
+    return ilk__state_run(&self.change.of, "event", begin_change, err);
 }
 
-ilk_status ilk_sticky_set_start(ilk_op **out, ilk_sticky *sticky,
-                                const void *data, size_t data_len,
-                                ilk_error *err)
+ilk_status ilk_event_set_start(ilk_op **out, ilk_event *event, const void *data,
+                               size_t data_len, ilk_error *err)
 {
-    changing self = change(sticky, &event_set, data, data_len);
+    changing self = change(event, &event_set, data, data_len);
 
-    return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
+    return ilk__state_start(out, &self.change.of, sizeof self, "event",
                             begin_change, err);
 }
 
-ilk_status ilk_sticky_clear(ilk_sticky *sticky, ilk_error *err)
+ilk_status ilk_event_clear(ilk_event *event, ilk_error *err)
 {
-    changing self = change(sticky, &event_clear, NULL, 0);
+    changing self = change(event, &event_clear, NULL, 0);
 
-    return ilk__state_run(&self.change.of, "sticky", begin_change, err);
+    return ilk__state_run(&self.change.of, "event", begin_change, err);
 }
 
-ilk_status ilk_sticky_clear_start(ilk_op **out, ilk_sticky *sticky,
-                                  ilk_error *err)
+ilk_status ilk_event_clear_start(ilk_op **out, ilk_event *event, ilk_error *err)
 {
-    changing self = change(sticky, &event_clear, NULL, 0);
+    changing self = change(event, &event_clear, NULL, 0);
 
-    return ilk__state_start(out, &self.change.of, sizeof self, "sticky",
+    return ilk__state_start(out, &self.change.of, sizeof self, "event",
                             begin_change, err);
 }
 
@@ -374,7 +370,7 @@ ilk_status ilk_sticky_clear_start(ilk_op **out, ilk_sticky *sticky,
 
 static void ask_read(ilk__op *op)
 {
-    const ilk_sticky *self = op->subject;
+    const ilk_event *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->state.keys, 1);
 }
@@ -401,17 +397,16 @@ static void begin_read(ilk__verb *verb)
                       ilk__state_end);
 }
 
-ilk_status ilk_sticky_read(ilk_sticky *sticky, ilk_error *err)
+ilk_status ilk_event_read(ilk_event *event, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)sticky};
+    ilk__state_verb self = {.state = (ilk__state *)event};
 
-    return ilk__state_run(&self, "sticky", begin_read, err);
+    return ilk__state_run(&self, "event", begin_read, err);
 }
 
-ilk_status ilk_sticky_read_start(ilk_op **out, ilk_sticky *sticky,
-                                 ilk_error *err)
+ilk_status ilk_event_read_start(ilk_op **out, ilk_event *event, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)sticky};
+    ilk__state_verb self = {.state = (ilk__state *)event};
 
-    return ilk__state_start(out, &self, sizeof self, "sticky", begin_read, err);
+    return ilk__state_start(out, &self, sizeof self, "event", begin_read, err);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sticky.h -- the handle of an event that stays set. */
-#ifndef ILK__STICKY_H
-#define ILK__STICKY_H
+/* event.h -- the handle of an event that stays set. */
+#ifndef ILK__EVENT_H
+#define ILK__EVENT_H
 
 #include "handle/state_wait.h"
 
 #include <interlock/event.h>
 
-struct ilk_sticky {
+struct ilk_event {
     ilk__state state;
-    ilk_sticky_opts opts;
+    ilk_event_opts opts;
     int64_t known; /* of the wait under way: a generation, or WAITS_FOR_SET */
 
     /* as it was last seen */
@@ -19,6 +19,6 @@ struct ilk_sticky {
     size_t data_len;
 };
 
-extern const ilk__state_kind ilk__sticky_kind;
+extern const ilk__state_kind ilk__event_kind;
 
 #endif

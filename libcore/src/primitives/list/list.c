@@ -18,7 +18,7 @@ static const struct kind {
     {ILK_KIND_SEMAPHORE, "semaphore:fence"},
     {ILK_KIND_ELECTION, "election:fence"},
     {ILK_KIND_SIGNAL, "signal:wait"},
-    {ILK_KIND_STICKY, "sticky"},
+    {ILK_KIND_EVENT, "event"},
     {ILK_KIND_BARRIER, "barrier"},
     {ILK_KIND_LATCH, "latch"},
     {ILK_KIND_QUEUE, "queue"},

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void assert_seen(const ilk_sticky *sticky, int is_set, const char *data,
+static void assert_seen(const ilk_event *event, int is_set, const char *data,
                         size_t len)
 {
     size_t got_len = 99;
-    const char *got = ilk_sticky_data(sticky, &got_len);
+    const char *got = ilk_event_data(event, &got_len);
 
-    assert_int_equal(is_set, ilk_sticky_is_set(sticky));
+    assert_int_equal(is_set, ilk_event_is_set(event));
     assert_int_equal(len, got_len);
     assert_memory_equal(data, got, len);
     assert_int_equal('\0', got[len]);
@@ -21,143 +21,141 @@ static void assert_seen(const ilk_sticky *sticky, int is_set, const char *data,
 
 static void who_comes_late_gets_a_set_event_at_once(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "late"),
-               *b = open_sticky(other, "late");
+    ilk_event *a = open_event(client, "late"), *b = open_event(other, "late");
     ilk_error err = {0};
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set(a, "x\0\r\n\xff", 5, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "x\0\r\n\xff", 5, &err));
 
-    assert_status(ILK_OK, ilk_sticky_wait(b, 0, &err));
+    assert_status(ILK_OK, ilk_event_wait(b, 0, &err));
     assert_seen(b, 1, "x\0\r\n\xff", 5);
-    assert_int_equal(ilk_sticky_generation(a), ilk_sticky_generation(b));
-    assert_status(ILK_OK, ilk_sticky_wait(b, -1, &err));
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    assert_int_equal(ilk_event_generation(a), ilk_event_generation(b));
+    assert_status(ILK_OK, ilk_event_wait(b, -1, &err));
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 static void each_change_has_a_greater_generation(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "rise");
+    ilk_event *a = open_event(client, "rise");
     ilk_error err = {0};
     int64_t last = 0;
 
     (void)state;
     for (int i = 0; i < 6; i++) {
-        ilk_status st = i % 3 == 2 ? ilk_sticky_clear(a, &err)
-                                   : ilk_sticky_set(a, "d", 1, &err);
+        ilk_status st = i % 3 == 2 ? ilk_event_clear(a, &err)
+                                   : ilk_event_set(a, "d", 1, &err);
 
         assert_status(ILK_OK, st);
-        assert_true(ilk_sticky_generation(a) > last);
-        last = ilk_sticky_generation(a);
+        assert_true(ilk_event_generation(a) > last);
+        last = ilk_event_generation(a);
     }
     assert_seen(a, 0, "", 0);
-    assert_status(ILK_OK, ilk_sticky_clear(a, &err)); /* it is clear */
-    assert_int_equal(last, ilk_sticky_generation(a));
+    assert_status(ILK_OK, ilk_event_clear(a, &err)); /* it is clear */
+    assert_int_equal(last, ilk_event_generation(a));
     fixture_command(&fx, "FLUSHALL");
-    assert_status(ILK_OK, ilk_sticky_set(a, NULL, 0, &err));
-    assert_true(ilk_sticky_generation(a) > last);
-    ilk_sticky_free(a);
+    assert_status(ILK_OK, ilk_event_set(a, NULL, 0, &err));
+    assert_true(ilk_event_generation(a) > last);
+    ilk_event_free(a);
 }
 
 static void an_event_that_nobody_set_is_clear(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "unset");
+    ilk_event *a = open_event(client, "unset");
     ilk_error err = {0};
 
     (void)state;
     assert_seen(a, 0, "", 0);
-    assert_status(ILK_OK, ilk_sticky_read(a, &err));
+    assert_status(ILK_OK, ilk_event_read(a, &err));
     assert_seen(a, 0, "", 0);
-    assert_int_equal(0, ilk_sticky_generation(a));
-    assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err));
-    ilk_sticky_free(a);
+    assert_int_equal(0, ilk_event_generation(a));
+    assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err));
+    ilk_event_free(a);
 }
 
 static void a_set_with_a_time_ends_by_itself(void **state)
 {
-    ilk_sticky_opts opts;
-    ilk_sticky *a = NULL;
+    ilk_event_opts opts;
+    ilk_event *a = NULL;
     ilk_error err = {0};
 
     (void)state;
-    ilk_sticky_opts_init(&opts, sizeof opts);
+    ilk_event_opts_init(&opts, sizeof opts);
     opts.ttl_ms = 1000;
-    assert_status(ILK_OK, ilk_sticky_open(&a, client, "t", 1, &opts, &err));
-    assert_status(ILK_OK, ilk_sticky_set(a, "d", 1, &err));
-    assert_status(ILK_OK, ilk_sticky_wait(a, 0, &err));
+    assert_status(ILK_OK, ilk_event_open(&a, client, "t", 1, &opts, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "d", 1, &err));
+    assert_status(ILK_OK, ilk_event_wait(a, 0, &err));
     fixture_sleep_ms(1050);
 
-    assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err));
-    assert_status(ILK_OK, ilk_sticky_read(a, &err));
+    assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err));
+    assert_status(ILK_OK, ilk_event_read(a, &err));
     assert_seen(a, 0, "", 0);
-    ilk_sticky_free(a);
+    ilk_event_free(a);
 }
 
 static void a_mebibyte_of_data_comes_through_and_no_more(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "large");
-    char *data = malloc(ILK_STICKY_DATA_MAX + 1);
+    ilk_event *a = open_event(client, "large");
+    char *data = malloc(ILK_EVENT_DATA_MAX + 1);
     ilk_error err = {0};
 
     (void)state;
     assert_non_null(data);
-    for (int i = 0; i <= ILK_STICKY_DATA_MAX; i++)
+    for (int i = 0; i <= ILK_EVENT_DATA_MAX; i++)
         data[i] = (char)(i * 7);
-    assert_status(ILK_OK, ilk_sticky_set(a, data, ILK_STICKY_DATA_MAX, &err));
-    assert_status(ILK_OK, ilk_sticky_read(a, &err));
-    assert_seen(a, 1, data, ILK_STICKY_DATA_MAX);
+    assert_status(ILK_OK, ilk_event_set(a, data, ILK_EVENT_DATA_MAX, &err));
+    assert_status(ILK_OK, ilk_event_read(a, &err));
+    assert_seen(a, 1, data, ILK_EVENT_DATA_MAX);
 
     assert_status(ILK_EINVAL,
-                  ilk_sticky_set(a, data, ILK_STICKY_DATA_MAX + 1, &err));
+                  ilk_event_set(a, data, ILK_EVENT_DATA_MAX + 1, &err));
     assert_string_equal("data must have at most 1048576 bytes, got 1048577",
                         err.msg);
     free(data);
-    ilk_sticky_free(a);
+    ilk_event_free(a);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
 
 static void a_set_wakes_who_waits(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "wake"),
-               *b = open_sticky(other, "wake");
-    waiting w = {.sticky = b, .timeout_ms = 20000};
+    ilk_event *a = open_event(client, "wake"), *b = open_event(other, "wake");
+    waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
     int64_t set_at;
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "wake", 1);
+    await_line("event", "wake", 1);
     set_at = fixture_now_ms();
-    assert_status(ILK_OK, ilk_sticky_set(a, "now", 3, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "now", 3, &err));
 
     assert_waited(ILK_OK, &w);
     assert_in_range(w.ended_at - set_at, 0, patience(200));
     assert_seen(b, 1, "now", 3);
-    await_line("sticky", "wake", 0);
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    await_line("event", "wake", 0);
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 static void a_wait_ends_in_time(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "time");
-    waiting w = {.sticky = a, .timeout_ms = 150};
+    ilk_event *a = open_event(client, "time");
+    waiting w = {.event = a, .timeout_ms = 150};
 
     (void)state;
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
     assert_on_time(waited_ms(&w), 150);
-    await_line("sticky", "time", 0);
-    ilk_sticky_free(a);
+    await_line("event", "time", 0);
+    ilk_event_free(a);
 }
 
 enum { CROWD = 90, LISTENERS = 10 };
 
 static void one_set_wakes_a_hundred(void **state)
 {
-    ilk_sticky *setter = open_sticky(client, "crowd");
+    ilk_event *setter = open_event(client, "crowd");
     static waiting w[CROWD];
     party p[LISTENERS];
     ilk_error err = {0};
@@ -169,62 +167,62 @@ static void one_set_wakes_a_hundred(void **state)
         tell_party(&p[i], 'w');
     }
     for (int i = 0; i < CROWD; i++) {
-        w[i] = (waiting){.sticky = open_sticky(i % 2 ? client : other, "crowd"),
+        w[i] = (waiting){.event = open_event(i % 2 ? client : other, "crowd"),
                          .timeout_ms = 20000};
         start_waiting(&w[i]);
     }
-    await_line("sticky", "crowd", CROWD + LISTENERS);
+    await_line("event", "crowd", CROWD + LISTENERS);
 
     set_at = fixture_now_ms();
-    assert_status(ILK_OK, ilk_sticky_set(setter, NULL, 0, &err));
+    assert_status(ILK_OK, ilk_event_set(setter, NULL, 0, &err));
 
     for (int i = 0; i < CROWD; i++) {
         assert_waited(ILK_OK, &w[i]);
         last = w[i].ended_at > last ? w[i].ended_at : last;
-        ilk_sticky_free(w[i].sticky);
+        ilk_event_free(w[i].event);
     }
     for (int i = 0; i < LISTENERS; i++) {
         assert_int_equal('k', hear_party(&p[i], 5000, &generation));
-        assert_int_equal(ilk_sticky_generation(setter), generation);
+        assert_int_equal(ilk_event_generation(setter), generation);
         end_party(&p[i]);
     }
     print_message("90 waiters of 2 clients woken within %d ms\n",
                   (int)(last - set_at));
     assert_in_range(last - set_at, 0, patience(300));
-    ilk_sticky_free(setter);
+    ilk_event_free(setter);
 }
 
 static void a_change_is_seen_past_a_known_generation(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "gen"), *b = open_sticky(other, "gen");
-    waiting w = {.sticky = b, .timeout_ms = 20000};
+    ilk_event *a = open_event(client, "gen"), *b = open_event(other, "gen");
+    waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set(a, "1", 1, &err));
-    w.generation = ilk_sticky_generation(a);
+    assert_status(ILK_OK, ilk_event_set(a, "1", 1, &err));
+    w.generation = ilk_event_generation(a);
     start_waiting(&w);
-    await_line("sticky", "gen", 1);
+    await_line("event", "gen", 1);
 
-    assert_status(ILK_OK, ilk_sticky_clear(a, &err));
+    assert_status(ILK_OK, ilk_event_clear(a, &err));
 
     assert_waited(ILK_OK, &w);
     assert_seen(b, 0, "", 0);
-    assert_int_equal(ilk_sticky_generation(a), ilk_sticky_generation(b));
-    assert_status(ILK_OK, ilk_sticky_wait_change(b, 0, 0, &err));
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    assert_int_equal(ilk_event_generation(a), ilk_event_generation(b));
+    assert_status(ILK_OK, ilk_event_wait_change(b, 0, 0, &err));
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 enum { CHANGES = 300 };
 
 static void *change_often(void *arg)
 {
-    ilk_sticky *a = arg;
+    ilk_event *a = arg;
     ilk_error err = {0};
 
     for (int i = 0; i < CHANGES; i++)
-        if (i % 2 ? ilk_sticky_clear(a, &err) : ilk_sticky_set(a, "d", 1, &err))
+        if (i % 2 ? ilk_event_clear(a, &err) : ilk_event_set(a, "d", 1, &err))
             return arg;
     return NULL;
 }
@@ -233,9 +231,8 @@ static void *change_often(void *arg)
  * fails to come. */
 static void who_follows_two_that_race_sees_the_last(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "race"),
-               *b = open_sticky(client, "race"),
-               *follower = open_sticky(other, "race");
+    ilk_event *a = open_event(client, "race"), *b = open_event(client, "race"),
+              *follower = open_event(other, "race");
     pthread_t threads[2];
     ilk_error err = {0};
     int64_t seen = 0, last = 0;
@@ -244,21 +241,21 @@ static void who_follows_two_that_race_sees_the_last(void **state)
     (void)state;
     pthread_create(&threads[0], NULL, change_often, a);
     pthread_create(&threads[1], NULL, change_often, b);
-    while (ilk_sticky_wait_change(follower, seen, 700, &err) == ILK_OK) {
-        assert_true(ilk_sticky_generation(follower) > seen);
-        seen = ilk_sticky_generation(follower);
+    while (ilk_event_wait_change(follower, seen, 700, &err) == ILK_OK) {
+        assert_true(ilk_event_generation(follower) > seen);
+        seen = ilk_event_generation(follower);
     }
     assert_int_equal(ILK_ETIMEOUT, err.code);
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], &failed);
         assert_null(failed);
     }
-    assert_status(ILK_OK, ilk_sticky_read(a, &err));
-    last = ilk_sticky_generation(a);
+    assert_status(ILK_OK, ilk_event_read(a, &err));
+    last = ilk_event_generation(a);
     assert_int_equal(last, seen);
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
-    ilk_sticky_free(follower);
+    ilk_event_free(a);
+    ilk_event_free(b);
+    ilk_event_free(follower);
 }
 
 int main(void)

@@ -10,32 +10,32 @@
 
 static ilk_status set_and_see(ilk_error *err)
 {
-    ilk_sticky *sticky = NULL;
-    ilk_status st = ilk_sticky_open(&sticky, client, "n", 1, NULL, err);
+    ilk_event *event = NULL;
+    ilk_status st = ilk_event_open(&event, client, "n", 1, NULL, err);
 
-    assert_true((st == ILK_OK) == (sticky != NULL));
+    assert_true((st == ILK_OK) == (event != NULL));
     if (st == ILK_OK)
-        st = ilk_sticky_set(sticky, "data", 4, err);
+        st = ilk_event_set(event, "data", 4, err);
     if (st == ILK_OK)
-        st = ilk_sticky_wait(sticky, 1000, err);
+        st = ilk_event_wait(event, 1000, err);
     if (st == ILK_OK)
-        assert_string_equal("data", ilk_sticky_data(sticky, NULL));
+        assert_string_equal("data", ilk_event_data(event, NULL));
     if (st == ILK_OK)
-        st = ilk_sticky_clear(sticky, err);
+        st = ilk_event_clear(event, err);
     if (st == ILK_OK)
-        st = ilk_sticky_read(sticky, err);
-    ilk_sticky_free(sticky);
+        st = ilk_event_read(event, err);
+    ilk_event_free(event);
     return st;
 }
 
 static ilk_status wait_in_vain(ilk_error *err)
 {
-    ilk_sticky *sticky = NULL;
-    ilk_status st = ilk_sticky_open(&sticky, client, "v", 1, NULL, err);
+    ilk_event *event = NULL;
+    ilk_status st = ilk_event_open(&event, client, "v", 1, NULL, err);
 
     if (st == ILK_OK)
-        st = ilk_sticky_wait(sticky, 40, err);
-    ilk_sticky_free(sticky);
+        st = ilk_event_wait(event, 40, err);
+    ilk_event_free(event);
     return st;
 }
 
@@ -84,15 +84,15 @@ static const scene scenes[] = {
 static void check(const scene *s)
 {
     ilk_barrier *one = open_barrier(client, "one", 1);
-    ilk_sticky *event = open_sticky(client, "other");
+    ilk_event *event = open_event(client, "other");
     ilk_error err = {0};
 
     (void)s;
     assert_status(ILK_OK, ilk_barrier_wait(one, 3000, NULL, &err));
-    assert_status(ILK_OK, ilk_sticky_set(event, "x", 1, &err));
-    assert_status(ILK_OK, ilk_sticky_wait(event, 3000, &err));
+    assert_status(ILK_OK, ilk_event_set(event, "x", 1, &err));
+    assert_status(ILK_OK, ilk_event_wait(event, 3000, &err));
     ilk_barrier_free(one);
-    ilk_sticky_free(event);
+    ilk_event_free(event);
 }
 
 int main(void)

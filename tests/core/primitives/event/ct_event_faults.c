@@ -30,254 +30,254 @@ static int teardown(void **state)
 
 static void a_set_whose_answer_was_lost_happens_once(void **state)
 {
-    ilk_sticky *a = open_sticky(behind, "once"),
-               *follower = open_sticky(client, "once");
+    ilk_event *a = open_event(behind, "once"),
+              *follower = open_event(client, "once");
     ilk_error err = {0};
     int64_t generation;
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set(a, "warm", 4, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "warm", 4, &err));
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_SET].sha1, 3);
-    assert_status(ILK_OK, ilk_sticky_set(a, "x", 1, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "x", 1, &err));
 
     assert_int_equal(1, proxy_struck(&between));
-    assert_int_equal(2, fixture_int(&fx, "ZCARD ilk:sticky:once:{once}"));
-    assert_status(ILK_OK, ilk_sticky_read(follower, &err));
-    generation = ilk_sticky_generation(follower);
-    assert_int_equal(ilk_sticky_generation(a), generation);
-    ilk_sticky_free(a);
-    ilk_sticky_free(follower);
+    assert_int_equal(2, fixture_int(&fx, "ZCARD ilk:event:once:{once}"));
+    assert_status(ILK_OK, ilk_event_read(follower, &err));
+    generation = ilk_event_generation(follower);
+    assert_int_equal(ilk_event_generation(a), generation);
+    ilk_event_free(a);
+    ilk_event_free(follower);
 }
 
 static void a_wait_whose_answer_was_lost_stands_in_line_once(void **state)
 {
-    ilk_sticky *a = open_sticky(behind, "line");
-    waiting w = {.sticky = a, .timeout_ms = 20000};
+    ilk_event *a = open_event(behind, "line");
+    waiting w = {.event = a, .timeout_ms = 20000};
     ilk_error err = {0};
 
     (void)state;
-    assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err)); /* knows it */
+    assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err)); /* knows it */
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_WAIT].sha1, 2);
     start_waiting(&w);
-    await_line("sticky", "line", 1);
+    await_line("event", "line", 1);
     fixture_sleep_ms(50);
-    await_line("sticky", "line", 1);
+    await_line("event", "line", 1);
 
     fixture_call(&fx, "EVAL", ilk__scripts[ILK__SCRIPT_EVENT_SET].text, "4",
-                 "ilk:sticky:{line}", "ilk:sticky:once:{line}",
-                 "ilk:sticky:wait:{line}", "ilk:sticky:live:{line}", "token",
+                 "ilk:event:{line}", "ilk:event:once:{line}",
+                 "ilk:event:wait:{line}", "ilk:event:live:{line}", "token",
                  "data", "0", "64", (char *)NULL);
     assert_waited(ILK_OK, &w);
-    ilk_sticky_free(a);
+    ilk_event_free(a);
 }
 
 /* The message goes to nobody; the refresh, or the inbox opened anew, sees. */
 static void a_message_that_was_lost_costs_time_and_no_more(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "lost");
-    waiting w = {.sticky = a, .timeout_ms = 20000};
+    ilk_event *a = open_event(client, "lost");
+    waiting w = {.event = a, .timeout_ms = 20000};
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "lost", 1);
-    fixture_command(&fx, "HSET ilk:sticky:{lost} generation 5 set 1 data d");
-    fixture_command(&fx, "DEL ilk:sticky:wait:{lost}");
+    await_line("event", "lost", 1);
+    fixture_command(&fx, "HSET ilk:event:{lost} generation 5 set 1 data d");
+    fixture_command(&fx, "DEL ilk:event:wait:{lost}");
 
     assert_waited(ILK_OK, &w);
     assert_in_range(waited_ms(&w), 0, patience(2500));
-    assert_string_equal("d", ilk_sticky_data(a, NULL));
-    ilk_sticky_free(a);
+    assert_string_equal("d", ilk_event_data(a, NULL));
+    ilk_event_free(a);
 }
 
 static void an_inbox_that_broke_misses_nothing(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "inbox"),
-               *b = open_sticky(behind, "inbox");
-    waiting w = {.sticky = b, .timeout_ms = 20000};
+    ilk_event *a = open_event(client, "inbox"),
+              *b = open_event(behind, "inbox");
+    waiting w = {.event = b, .timeout_ms = 20000};
     ilk_error err = {0};
     int64_t set_at;
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "inbox", 1);
+    await_line("event", "inbox", 1);
     fixture_command(&fx, "CLIENT KILL TYPE pubsub");
     set_at = fixture_now_ms();
-    assert_status(ILK_OK, ilk_sticky_set(a, NULL, 0, &err));
+    assert_status(ILK_OK, ilk_event_set(a, NULL, 0, &err));
 
     assert_waited(ILK_OK, &w);
     assert_in_range(w.ended_at - set_at, 0, patience(2500));
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 static void a_wait_survives_a_flush_and_a_restart(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "flush"),
-               *b = open_sticky(behind, "flush");
-    waiting w = {.sticky = b, .timeout_ms = 30000};
+    ilk_event *a = open_event(client, "flush"),
+              *b = open_event(behind, "flush");
+    waiting w = {.event = b, .timeout_ms = 30000};
     ilk_error err = {0};
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "flush", 1);
+    await_line("event", "flush", 1);
     fixture_command(&fx, "FLUSHALL");
-    await_line("sticky", "flush", 1); /* again */
+    await_line("event", "flush", 1); /* again */
     assert_int_equal(0, fixture_kill(&fx));
     assert_int_equal(0, fixture_restart(&fx));
-    await_line("sticky", "flush", 1);
+    await_line("event", "flush", 1);
 
-    assert_status(ILK_OK, ilk_sticky_set(a, NULL, 0, &err));
+    assert_status(ILK_OK, ilk_event_set(a, NULL, 0, &err));
 
     assert_waited(ILK_OK, &w);
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 /* ---- ends that come from outside ---------------------------------------- */
 
 static void a_cancelled_wait_leaves_the_line(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "cancel");
-    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_event *a = open_event(client, "cancel");
+    waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "cancel", 1);
-    assert_status(ILK_EHELD, ilk_sticky_read(a, &err)); /* in use */
-    assert_status(ILK_OK, ilk_sticky_cancel(a, &err));
+    await_line("event", "cancel", 1);
+    assert_status(ILK_EHELD, ilk_event_read(a, &err)); /* in use */
+    assert_status(ILK_OK, ilk_event_cancel(a, &err));
 
     assert_waited(ILK_ECANCELLED, &w);
-    await_line("sticky", "cancel", 0);
-    ilk_sticky_free(a);
+    await_line("event", "cancel", 0);
+    ilk_event_free(a);
 }
 
 static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "eintr");
-    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_event *a = open_event(client, "eintr");
+    waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "eintr", 1);
+    await_line("event", "eintr", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
-    await_line("sticky", "eintr", 1); /* it stays */
+    await_line("event", "eintr", 1); /* it stays */
 
-    w = (waiting){.sticky = a, .timeout_ms = 150};
+    w = (waiting){.event = a, .timeout_ms = 150};
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
-    await_line("sticky", "eintr", 0);
+    await_line("event", "eintr", 0);
 
-    w = (waiting){.sticky = a, .timeout_ms = -1};
+    w = (waiting){.event = a, .timeout_ms = -1};
     start_waiting(&w);
-    await_line("sticky", "eintr", 1);
+    await_line("event", "eintr", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
-    assert_status(ILK_OK, ilk_sticky_read(a, &err)); /* ends it */
-    await_line("sticky", "eintr", 0);
-    ilk_sticky_free(a);
+    assert_status(ILK_OK, ilk_event_read(a, &err)); /* ends it */
+    await_line("event", "eintr", 0);
+    ilk_event_free(a);
 }
 
 static void another_wait_does_not_take_up_the_first(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "kinds"),
-               *b = open_sticky(client, "kinds");
-    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_event *a = open_event(client, "kinds"),
+              *b = open_event(client, "kinds");
+    waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set(b, NULL, 0, &err));
-    assert_status(ILK_OK, ilk_sticky_clear(b, &err));
+    assert_status(ILK_OK, ilk_event_set(b, NULL, 0, &err));
+    assert_status(ILK_OK, ilk_event_clear(b, &err));
     start_waiting(&w);
-    await_line("sticky", "kinds", 1);
+    await_line("event", "kinds", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
 
-    assert_status(ILK_OK, ilk_sticky_wait_change(a, 1, 5000, &err));
+    assert_status(ILK_OK, ilk_event_wait_change(a, 1, 5000, &err));
 
-    assert_int_equal(0, ilk_sticky_is_set(a));
-    await_line("sticky", "kinds", 0);
-    ilk_sticky_free(a);
-    ilk_sticky_free(b);
+    assert_int_equal(0, ilk_event_is_set(a));
+    await_line("event", "kinds", 0);
+    ilk_event_free(a);
+    ilk_event_free(b);
 }
 
 static void closing_the_client_ends_its_waits(void **state)
 {
     ilk_client *own = open_client();
-    ilk_sticky *a = open_sticky(own, "close");
-    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_event *a = open_event(own, "close");
+    waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "close", 1);
+    await_line("event", "close", 1);
     assert_status(ILK_OK, ilk_client_close(own, &err));
 
     assert_waited(ILK_ECLOSED, &w);
-    assert_status(ILK_ECLOSED, ilk_sticky_set(a, NULL, 0, &err));
-    ilk_sticky_free(a);
+    assert_status(ILK_ECLOSED, ilk_event_set(a, NULL, 0, &err));
+    ilk_event_free(a);
     ilk_client_free(own);
 }
 
 static void a_child_is_refused_until_it_reopens(void **state)
 {
     ilk_client *own = open_client();
-    ilk_sticky *a = open_sticky(own, "fork");
+    ilk_event *a = open_event(own, "fork");
     ilk_error err = {0};
     pid_t pid;
 
     (void)state;
-    assert_status(ILK_OK, ilk_sticky_set(a, "parent", 6, &err));
+    assert_status(ILK_OK, ilk_event_set(a, "parent", 6, &err));
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        demand(ilk_sticky_read(a, &err) == ILK_EFORKED);
-        demand(ilk_sticky_wait(a, 0, &err) == ILK_EFORKED);
-        demand(ilk_sticky_cancel(a, &err) == ILK_EFORKED);
-        demand(strcmp(ilk_sticky_data(a, NULL), "parent") == 0);
+        demand(ilk_event_read(a, &err) == ILK_EFORKED);
+        demand(ilk_event_wait(a, 0, &err) == ILK_EFORKED);
+        demand(ilk_event_cancel(a, &err) == ILK_EFORKED);
+        demand(strcmp(ilk_event_data(a, NULL), "parent") == 0);
         demand(ilk_client_reopen(own, &err) == ILK_OK);
-        demand(ilk_sticky_clear(a, &err) == ILK_OK);
-        demand(ilk_sticky_wait(a, 0, &err) == ILK_EBUSY);
-        ilk_sticky_free(a);
+        demand(ilk_event_clear(a, &err) == ILK_OK);
+        demand(ilk_event_wait(a, 0, &err) == ILK_EBUSY);
+        ilk_event_free(a);
         ilk_client_free(own);
         _exit(0);
     }
     assert_ends_well(pid);
-    assert_status(ILK_EBUSY, ilk_sticky_wait(a, 0, &err));
-    ilk_sticky_free(a);
+    assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err));
+    ilk_event_free(a);
     ilk_client_free(own);
 }
 
 static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
 {
     ilk_client *own = open_client();
-    ilk_sticky *a = open_sticky(own, "parked");
-    waiting w = {.sticky = a, .timeout_ms = -1};
+    ilk_event *a = open_event(own, "parked");
+    waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
     pid_t pid;
 
     (void)state;
     start_waiting(&w);
-    await_line("sticky", "parked", 1);
+    await_line("event", "parked", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
         demand(ilk_client_reopen(own, &err) == ILK_OK);
-        demand(ilk_sticky_wait(a, 0, &err) == ILK_EFORKED);
+        demand(ilk_event_wait(a, 0, &err) == ILK_EFORKED);
         demand(strcmp(err.msg, "the event is the parent process'") == 0);
-        demand(ilk_sticky_wait(a, 0, &err) == ILK_EBUSY); /* its own now */
-        ilk_sticky_free(a);
+        demand(ilk_event_wait(a, 0, &err) == ILK_EBUSY); /* its own now */
+        ilk_event_free(a);
         ilk_client_free(own);
         _exit(0);
     }
     assert_ends_well(pid);
 
-    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:sticky:wait:{parked}"));
-    ilk_sticky_free(a);
+    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:event:wait:{parked}"));
+    ilk_event_free(a);
     ilk_client_free(own);
 }
 
@@ -285,35 +285,35 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
 
 static void bad_input_is_refused_with_its_value(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "bad"), *none = (ilk_sticky *)1;
-    ilk_sticky_opts opts;
+    ilk_event *a = open_event(client, "bad"), *none = (ilk_event *)1;
+    ilk_event_opts opts;
     ilk_error err = {0};
 
     (void)state;
-    ilk_sticky_opts_init(&opts, sizeof opts);
+    ilk_event_opts_init(&opts, sizeof opts);
     opts.ttl_ms = -5;
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(&none, client, "x", 1, &opts, &err));
+                     ilk_event_open(&none, client, "x", 1, &opts, &err));
     assert_null(none);
     assert_non_null(strstr(err.msg, "ttl_ms must be 1 to "));
     assert_non_null(strstr(err.msg, "got -5"));
     opts.size = 1;
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(&none, client, "x", 1, &opts, &err));
+                     ilk_event_open(&none, client, "x", 1, &opts, &err));
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(NULL, client, "x", 1, NULL, &err));
+                     ilk_event_open(NULL, client, "x", 1, NULL, &err));
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(&none, NULL, "x", 1, NULL, &err));
+                     ilk_event_open(&none, NULL, "x", 1, NULL, &err));
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(&none, client, "", 0, NULL, &err));
+                     ilk_event_open(&none, client, "", 0, NULL, &err));
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_open(&none, client, "ilk:x", 5, NULL, &err));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_set(a, NULL, 3, &err));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_wait_change(a, -1, 0, &err));
+                     ilk_event_open(&none, client, "ilk:x", 5, NULL, &err));
+    assert_int_equal(ILK_EINVAL, ilk_event_set(a, NULL, 3, &err));
+    assert_int_equal(ILK_EINVAL, ilk_event_wait_change(a, -1, 0, &err));
     assert_non_null(strstr(err.msg, "got -1"));
     assert_int_equal(ILK_EINVAL,
-                     ilk_sticky_wait_change(a, INT64_C(1) << 53, 0, &err));
-    ilk_sticky_free(a);
+                     ilk_event_wait_change(a, INT64_C(1) << 53, 0, &err));
+    ilk_event_free(a);
 }
 
 static void null_is_refused_everywhere(void **state)
@@ -322,31 +322,31 @@ static void null_is_refused_everywhere(void **state)
     size_t len = 1;
 
     (void)state;
-    assert_int_equal(ILK_EINVAL, ilk_sticky_set(NULL, "", 0, &err));
-    assert_string_equal("sticky must not be NULL", err.msg);
-    assert_int_equal(ILK_EINVAL, ilk_sticky_clear(NULL, NULL));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_read(NULL, NULL));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_wait(NULL, 0, NULL));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_wait_change(NULL, 0, 0, NULL));
-    assert_int_equal(ILK_EINVAL, ilk_sticky_cancel(NULL, NULL));
-    assert_int_equal(0, ilk_sticky_is_set(NULL));
-    assert_int_equal(0, ilk_sticky_generation(NULL));
-    assert_string_equal("", ilk_sticky_data(NULL, &len));
+    assert_int_equal(ILK_EINVAL, ilk_event_set(NULL, "", 0, &err));
+    assert_string_equal("event must not be NULL", err.msg);
+    assert_int_equal(ILK_EINVAL, ilk_event_clear(NULL, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_event_read(NULL, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_event_wait(NULL, 0, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_event_wait_change(NULL, 0, 0, NULL));
+    assert_int_equal(ILK_EINVAL, ilk_event_cancel(NULL, NULL));
+    assert_int_equal(0, ilk_event_is_set(NULL));
+    assert_int_equal(0, ilk_event_generation(NULL));
+    assert_string_equal("", ilk_event_data(NULL, &len));
     assert_int_equal(0, len);
-    ilk_sticky_opts_init(NULL, 8);
-    ilk_sticky_free(NULL);
+    ilk_event_opts_init(NULL, 8);
+    ilk_event_free(NULL);
 }
 
 static void a_key_of_another_type_is_told(void **state)
 {
-    ilk_sticky *a = open_sticky(client, "type");
+    ilk_event *a = open_event(client, "type");
     ilk_error err = {0};
 
     (void)state;
-    fixture_command(&fx, "SET ilk:sticky:{type} x");
-    assert_status(ILK_ETYPE, ilk_sticky_set(a, NULL, 0, &err));
-    assert_status(ILK_ETYPE, ilk_sticky_wait(a, -1, &err));
-    ilk_sticky_free(a);
+    fixture_command(&fx, "SET ilk:event:{type} x");
+    assert_status(ILK_ETYPE, ilk_event_set(a, NULL, 0, &err));
+    assert_status(ILK_ETYPE, ilk_event_wait(a, -1, &err));
+    ilk_event_free(a);
 }
 
 int main(void)

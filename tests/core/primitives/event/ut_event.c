@@ -11,7 +11,7 @@
 
 #include "cmocka_all.h"
 
-static ilk_sticky *sticky;
+static ilk_event *event;
 static ilk_latch *latch;
 
 static int setup(void **state)
@@ -21,12 +21,12 @@ static int setup(void **state)
     if (state_op_setup(state) != 0
         || ilk_latch_open(&latch, &state_client, "l", 1, 3, NULL, &err))
         return -1;
-    return ilk_sticky_open(&sticky, &state_client, "e", 1, NULL, &err);
+    return ilk_event_open(&event, &state_client, "e", 1, NULL, &err);
 }
 
 static int teardown(void **state)
 {
-    ilk_sticky_free(sticky);
+    ilk_event_free(event);
     ilk_latch_free(latch);
     return state_op_teardown(state);
 }
@@ -35,16 +35,16 @@ static void assert_asks(int in_line, const char *known)
 {
     char rest[512];
 
-    snprintf(rest, sizeof rest, "%s %s", state_waiter(sticky)->token, known);
-    assert_state_asks(sticky, in_line, "event_wait",
-                      "4 ilk:sticky:{e} ilk:sticky:once:{e} "
-                      "ilk:sticky:wait:{e} ilk:sticky:live:{e}",
+    snprintf(rest, sizeof rest, "%s %s", state_waiter(event)->token, known);
+    assert_state_asks(event, in_line, "event_wait",
+                      "4 ilk:event:{e} ilk:event:once:{e} "
+                      "ilk:event:wait:{e} ilk:event:live:{e}",
                       rest);
 }
 
 static void stand_in_line(void)
 {
-    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
+    assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     assert_asks(1, "0");
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
@@ -62,12 +62,12 @@ static void answer_state(int64_t generation, int is_set, const char *data)
 static void a_set_event_is_seen_at_once(void **state)
 {
     (void)state;
-    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
+    assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     answer_state(77, 1, "data");
-    assert_int_equal(77, ilk_sticky_generation(sticky));
-    assert_int_equal(1, ilk_sticky_is_set(sticky));
-    assert_string_equal("data", ilk_sticky_data(sticky, NULL));
-    assert_null(state_waiter(sticky)->watch);
+    assert_int_equal(77, ilk_event_generation(event));
+    assert_int_equal(1, ilk_event_is_set(event));
+    assert_string_equal("data", ilk_event_data(event, NULL));
+    assert_null(state_waiter(event)->watch);
 }
 
 static void woken_it_asks_again_in_the_same_place(void **state)
@@ -76,23 +76,23 @@ static void woken_it_asks_again_in_the_same_place(void **state)
 
     (void)state;
     stand_in_line();
-    snprintf(entry, sizeof entry, "%s", state_waiter(sticky)->entry);
-    inbox_hears("1 change ilk:sticky:wait:{e}");
+    snprintf(entry, sizeof entry, "%s", state_waiter(event)->entry);
+    inbox_hears("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
-    assert_string_equal(entry, state_waiter(sticky)->entry);
+    assert_string_equal(entry, state_waiter(event)->entry);
     assert_asks(1, "0");
     answer_state(78, 1, "");
-    assert_string_equal("", ilk_sticky_data(sticky, NULL));
+    assert_string_equal("", ilk_event_data(event, NULL));
 }
 
 /* The message overtakes the answer that says that it stands in line. */
 static void a_change_before_the_answer_is_not_forgotten(void **state)
 {
     (void)state;
-    assert_int_equal(state_begin(sticky, 5000), ILK__ACT_SEND);
-    inbox_hears("1 change ilk:sticky:wait:{e}");
+    assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
+    inbox_hears("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SEND);
@@ -101,13 +101,13 @@ static void a_change_before_the_answer_is_not_forgotten(void **state)
 
 static void one_message_wakes_all_of_this_client_in_that_list(void **state)
 {
-    ilk_sticky *other = NULL;
+    ilk_event *other = NULL;
     ilk_error err = {0};
     ilk__op second;
 
     (void)state;
-    assert_int_equal(
-        ILK_OK, ilk_sticky_open(&other, &state_client, "e", 1, NULL, &err));
+    assert_int_equal(ILK_OK,
+                     ilk_event_open(&other, &state_client, "e", 1, NULL, &err));
     stand_in_line();
     ilk__op_init(&second, state_op.type, state_waiter(other), state_op.deadline,
                  &err);
@@ -115,20 +115,20 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
     assert_int_equal(op_answer(&second, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    inbox_hears("1 change ilk:sticky:wait:{e}");
+    inbox_hears("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_wake(&second, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     ilk__op_free(&second);
-    ilk_sticky_free(other);
+    ilk_event_free(other);
 }
 
 static void a_change_of_another_list_wakes_nobody(void **state)
 {
     (void)state;
     stand_in_line();
-    inbox_hears("1 change ilk:sticky:wait:{f}");
-    inbox_hears("1 change ilk:sticky:{e}");
+    inbox_hears("1 change ilk:event:wait:{f}");
+    inbox_hears("1 change ilk:event:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
@@ -164,7 +164,7 @@ static void a_refresh_that_finds_it_gone_asks_again(void **state)
 static void an_answer_of_another_shape_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(state_begin(sticky, 0), ILK__ACT_SEND);
+    assert_int_equal(state_begin(event, 0), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 5", ILK__CODE_STATE),
                      ILK__ACT_TELL);
     assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
