@@ -5,8 +5,9 @@
  *
  *     DOWN --want--> CONNECTING --> UP --> (broken) DOWN ...
  *
- * Only the keeper's thread touches it. What happens is asked for by
- * ilk__link_next() until nothing more does.
+ * Two loops drive such connections: the keeper, whose thread alone touches its
+ * own, and the application's loop, under its mutex. ilk__link_next() returns
+ * what happened, one thing for each call, until nothing is left.
  */
 #ifndef ILK__LINK_H
 #define ILK__LINK_H
