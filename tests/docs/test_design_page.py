@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -21,6 +22,9 @@ WALK = re.findall(
     re.MULTILINE,
 )
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\(([^)#]*)#([^)]+)\)")
+INTERNAL = re.compile(r"`(ilk__\w*\w)(?:\(\))?`")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|py|lua|sh|md|in|i|pml|cmake))`")
 
 
@@ -29,6 +33,20 @@ def defines(text, function):
     c = rf"^[a-z][\w \*]*\b{function}\((?:[^;{{]*)\)\n\{{"
     python = rf"^ *def {function}\("
     return re.search(c, text, re.MULTILINE) or re.search(python, text, re.MULTILINE)
+
+
+@functools.cache
+def words_of_the_core():
+    sources = (ROOT / "libcore" / "src").rglob("*.[ch]")
+    text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    return set(re.findall(r"\bilk__\w+", text))
+
+
+def headings(target, page):
+    """The anchors of a page, as hosts of Markdown make them."""
+    text = (page if target.is_dir() else target).read_text(encoding="utf-8")
+    words = (re.sub(r"[^\w\- ]", "", title.lower()) for title in HEADING.findall(text))
+    return {word.replace(" ", "-") for word in words}
 
 
 def test_the_walk_is_found():
@@ -58,6 +76,25 @@ def test_files_that_are_named_exist(page):
         for file in named
         if "noun" not in file and not any((place / file).exists() for place in places)
     ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_functions_that_are_named_exist(page):
+    named = set(INTERNAL.findall(page.read_text(encoding="utf-8")))
+
+    assert named - words_of_the_core() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_are_headings(page):
+    text = page.read_text(encoding="utf-8")
+    lost = [
+        f"{file}#{anchor}"
+        for file, anchor in ANCHOR.findall(text)
+        if "://" not in file and anchor not in headings(page.parent / file, page)
+    ]
+
+    assert lost == []
 
 
 def test_each_page_is_reached_from_the_readme():
