@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Each page that lists the core's layers agrees with libcore/src/LAYERS."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "libcore" / "src"
+MARK = re.compile(r"<!-- layers(: highest first)? -->\n+")
+# A row of a table, or of the drawing in design.md.
+FOLDER = re.compile(r"^(?:\| `| )([a-z]+/\*?)(?:` \|| *\|)", re.M)
+ROW = re.compile(r"^\| `([a-z]+/\*?)` \| ([^|]+) \|", re.M)
+NAME = re.compile(r"`([^`]+)`")
+PAGES = ["libcore/README.md", "docs/design.md", "CONTRIBUTING.md"]
+FILES = dict(ROW.findall((ROOT / "libcore" / "README.md").read_text(encoding="utf-8")))
+
+
+def layers():
+    text = re.sub("#.*", "", (SRC / "LAYERS").read_text(encoding="utf-8"))
+    return [line.split()[0] for line in text.splitlines() if line.strip()]
+
+
+def listed(page):
+    """The folders of the page's marked list, the lowest first."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    mark = MARK.search(text)
+    assert mark, f"{page} marks no list of the layers"
+    end = "\n```\n" if text.startswith("```", mark.end()) else "\n\n"
+    found = FOLDER.findall(text[mark.end() :].split(end)[0])
+    return [name.rstrip("/") for name in (found[::-1] if mark[1] else found)]
+
+
+def sources(folder):
+    """The names of the folder's files, without their endings."""
+    return {path.stem for path in SRC.glob(f"{folder}/*.[ch]")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_lists_all_layers_in_order(page):
+    assert listed(page) == layers()
+
+
+@pytest.mark.parametrize("folder", [name for name in layers() if "*" not in name])
+def test_the_readme_names_each_file_of_a_folder(folder):
+    patterns = NAME.findall(FILES[folder + "/"])
+    found = sources(folder)
+
+    assert found
+    assert [s for s in found if not any(fnmatch(s, p) for p in patterns)] == []
+    assert [p for p in patterns if not any(fnmatch(s, p) for s in found)] == []
+
+
+def test_the_readme_names_each_primitive():
+    names = NAME.findall(FILES["primitives/*"])
+    folders = {name.rstrip("/") for name in names if name.endswith("/")}
+    files = sources("primitives/*")
+
+    assert folders == {path.parent.name for path in SRC.glob("primitives/*/*.c")}
+    assert [
+        name
+        for name in names
+        if not name.endswith("/") and not any(fnmatch(file, name) for file in files)
+    ] == []
