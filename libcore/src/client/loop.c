@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loop.c -- the application's event loop drives what was started. */
-#include "loop_inside.h"
+#include "loop_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

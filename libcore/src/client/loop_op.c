@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loop_op.c -- what was started: its life from start to being fetched. */
-#include "loop_inside.h"
+#include "loop_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* started.c -- what the application does with an operation it started. */
 #include "client.h"
-#include "loop_inside.h"
+#include "loop_internal.h"
 
 static int is_mine(const ilk_op *op)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* errand.c -- operations that an event loop runs over one link. */
-#include "errand_inside.h"
+#include "errand_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

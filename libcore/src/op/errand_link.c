@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "errand_inside.h"
+#include "errand_internal.h"
 
 static void end_promise(ilk__promise *promise, ilk_status status)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* channel.c -- subscriptions to channels: asked for, confirmed, taken back. */
-#include "channel_inside.h"
+#include "channel_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* listen.c -- one who listens to a channel: joins, waits, leaves. */
-#include "channel_inside.h"
+#include "channel_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -8,7 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "conn_inside.h"
+#include "conn_internal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  */
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "conn_inside.h"
+#include "conn_internal.h"
 #include "net/dial.h"
 
 #include <netdb.h>

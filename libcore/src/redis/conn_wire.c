@@ -6,7 +6,7 @@
  *     TLS     send: caller -> tls -> sealed -> socket
  *             recv: socket -> inbox -> tls -> inbox -> reader
  */
-#include "conn_inside.h"
+#include "conn_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lane.c -- calls over one connection that any number of threads share. */
-#include "lane_inside.h"
+#include "lane_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lane_open.c -- the life of a lane's connection: opened, broken, let go. */
-#include "lane_inside.h"
+#include "lane_internal.h"
 
 #include "base/alloc.h"
 #include "base/backoff.h"

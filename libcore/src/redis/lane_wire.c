@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lane_wire.c -- a lane's commands out, replies in. */
-#include "lane_inside.h"
+#include "lane_internal.h"
 
 #include "base/clock.h"
 

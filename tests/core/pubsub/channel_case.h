@@ -7,7 +7,7 @@
 #define ILK__CHANNEL_CASE_H
 
 #include "desk_case.h"
-#include "pubsub/channel_inside.h"
+#include "pubsub/channel_internal.h"
 
 extern ilk__listener listener_one, listener_two;
 extern ilk__op listening; /* the first one's wait */

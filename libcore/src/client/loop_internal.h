@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_inside.h -- what the three files of the loop share. */
-#ifndef ILK__LOOP_INSIDE_H
-#define ILK__LOOP_INSIDE_H
+/* loop_internal.h -- what the three files of the loop share. */
+#ifndef ILK__LOOP_INTERNAL_H
+#define ILK__LOOP_INTERNAL_H
 
 #include "base/pollset.h"
 #include "loop.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lane_inside.h -- what the three files of a lane share.
+ * lane_internal.h -- what the three files of a lane share.
  *
  * One mutex guards everything here; no I/O happens under it. At any time at
  * most one thread is the leader (reads), one the writer (writes) and one the
@@ -11,8 +11,8 @@
  *
  * All functions here are called, and return, with the mutex held.
  */
-#ifndef ILK__LANE_INSIDE_H
-#define ILK__LANE_INSIDE_H
+#ifndef ILK__LANE_INTERNAL_H
+#define ILK__LANE_INTERNAL_H
 
 #include "base/park.h"
 #include "lane.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* conn_inside.h -- what a connection is made of; for conn*.c only. */
-#ifndef ILK__CONN_INSIDE_H
-#define ILK__CONN_INSIDE_H
+/* conn_internal.h -- what a connection is made of; for conn*.c only. */
+#ifndef ILK__CONN_INTERNAL_H
+#define ILK__CONN_INTERNAL_H
 
 #include "base/buf.h"
 #include "conn.h"

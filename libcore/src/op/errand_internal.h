@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* errand_inside.h -- what the two files of errands share. */
-#ifndef ILK__ERRAND_INSIDE_H
-#define ILK__ERRAND_INSIDE_H
+/* errand_internal.h -- what the two files of errands share. */
+#ifndef ILK__ERRAND_INTERNAL_H
+#define ILK__ERRAND_INTERNAL_H
 
 #include "errand.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* channel_inside.h -- what the subscriptions and their listeners share. */
-#ifndef ILK__CHANNEL_INSIDE_H
-#define ILK__CHANNEL_INSIDE_H
+/* channel_internal.h -- what the subscriptions and their listeners share. */
+#ifndef ILK__CHANNEL_INTERNAL_H
+#define ILK__CHANNEL_INTERNAL_H
 
 #include "channel.h"
 
