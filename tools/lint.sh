@@ -102,7 +102,7 @@ tier_lint()
     judge luacheck lint_lua
     judge headers python3 tools/check_headers.py \
         build/release/lib/libinterlock.so
-    judge columns python3 tools/check_columns.py
+    judge primitives python3 tools/check_primitives.py
     judge layers python3 tools/check_layers.py \
         build/release/CMakeFiles/ilk_objects.dir
     judge style python3 tools/check_style.py

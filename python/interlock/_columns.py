@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a client makes beside locks: a method for each column."""
+"""What a client makes beside locks: a method for each primitive."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What every handle that holds a lease tells and keeps, on either face.
 
-A column says by a :class:`Verbs` which C functions are its own. The verbs that
+A primitive says by a :class:`Verbs` which C functions are its own. The verbs that
 wait for the server are in ``_lease.py``, and in ``aio/_lease.py``.
 """
 
@@ -23,7 +23,7 @@ LAYOUTS = {"plain": lib.ILK_LAYOUT_PLAIN, "redisson": lib.ILK_LAYOUT_REDISSON}
 
 
 class Verbs(NamedTuple):
-    """The C functions of one column."""
+    """The C functions of one primitive."""
 
     acquire: Callable[..., int]
     cancel: Callable[..., int]
@@ -39,7 +39,7 @@ class Verbs(NamedTuple):
 
 
 class AnyOptions(Protocol):
-    """What a handle of any column is opened with."""
+    """What a handle of any primitive is opened with."""
 
     @property
     def wait(self) -> float | None:
@@ -50,7 +50,7 @@ class AnyOptions(Protocol):
         """Whether acquires may nest."""
 
     def to_c(self) -> Any:
-        """The same as the column's options in C."""
+        """The same as the primitive's options in C."""
 
 
 class Options(NamedTuple):
@@ -201,7 +201,7 @@ class Held:
 
 
 class HeldByName(Held):
-    """A handle of one name; its columns are the lock and the semaphore."""
+    """A handle of one name; its primitives are the lock and the semaphore."""
 
     _detach: ClassVar[Callable[..., int]]
 

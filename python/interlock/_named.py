@@ -16,7 +16,7 @@ from ._lease import Lease
 
 
 class Named(HeldByName, Lease):
-    """A handle of one name; its columns are the lock and the semaphore."""
+    """A handle of one name; its primitives are the lock and the semaphore."""
 
     _acquire_ttl: ClassVar[Callable[..., int]]
     _adopt: ClassVar[Callable[..., int]]

@@ -3,7 +3,7 @@
  * @file inspect.h
  * Looking at locks without touching them: who holds, who waits.
  *
- * Other columns have a function of their own that makes a finding, such as
+ * Other primitives have a function of their own that makes a finding, such as
  * ilk_semaphore_inspect(); the getters serve all. Where several hold, those
  * of a single holder tell of the one who came first.
  */

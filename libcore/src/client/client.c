@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.c -- where the floors meet.
+ * client.c -- where the layers meet.
  *
  * A client owns a lane for its callers, a desk and a keeper. Handles hold a
  * reference each. Fork is noticed by a number that the child's copy of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.h -- where the floors meet: lane, desk, keeper, references, fork. */
+/* client.h -- where the layers meet: lane, desk, keeper, references, fork. */
 #ifndef ILK__CLIENT_H
 #define ILK__CLIENT_H
 

@@ -117,7 +117,7 @@ static ilk_status make_keys(ilk__hold *hold, const void *name, size_t name_len,
     const ilk__hold_kind *kind = hold->kind;
 
     if (!kind->key_count)
-        return ILK_OK; /* the column's own are there */
+        return ILK_OK; /* the primitive's own are there */
     hold->keys = ilk__calloc(kind->key_count, sizeof *hold->keys);
     if (!hold->keys)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");

@@ -2,7 +2,7 @@
 /*
  * hold.h -- a handle that stands in line for a thing and holds it on lease.
  *
- *   your column          this floor                       floors below
+ *   your primitive       this layer                       layers below
  *
  *   ilk_noun             ilk__hold                        ilk_client, counted
  *     hold  ------------>  keys, line, waiter ----------> wait.h, watch.h
@@ -18,12 +18,12 @@
  *                      |       +- claim until nobody is left behind
  *                      +- repeated under the token until it is answered
  *
- * A column embeds an ilk__hold as its first member, so that one is the other;
- * fills in its options; calls ilk__hold_open(); and offers the verbs below
- * under its own name after it has checked for NULL. A verb of its own (verb.h)
- * begins with ilk__hold_enter_verb() and ends with ilk__hold_end().
+ * A primitive embeds an ilk__hold as its first member, so that one is the
+ * other; fills in its options; calls ilk__hold_open(); and offers the verbs
+ * below under its own name after it has checked for NULL. A verb of its own
+ * (verb.h) begins with ilk__hold_enter_verb() and ends with ilk__hold_end().
  *
- * What a column has more than a lock goes into its `ask` and `reply`:
+ * What a primitive has more than a lock goes into its `ask` and `reply`:
  *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
  *             nothing more once ilk__wait_ask_to_go() has asked; else begin
  *             with ilk__wait_ask(), end with ilk__wait_reply().
@@ -31,9 +31,9 @@
  *             ilk__hold_ask_release(), end with ilk__hold_released().
  *   extend    op->subject is an ilk__extension, which may outlive the handle:
  *             all it needs is keys and token. ilk__lease_ask().
- *   refresh   the arguments are those of lock_refresh, for every column: the
- *             floors ask it themselves, for waiters, to claim and to check.
- * Arguments of a column's own stand behind the common ones.
+ *   refresh   the arguments are those of lock_refresh, for every primitive: the
+ *             layers ask it themselves, for waiters, to claim and to check.
+ * Arguments of a primitive's own stand behind the common ones.
  */
 #ifndef ILK__HOLD_H
 #define ILK__HOLD_H
@@ -49,7 +49,7 @@ typedef struct ilk__acquiring ilk__acquiring;
 typedef struct ilk__looking ilk__looking;
 typedef struct ilk__unconfirmed ilk__unconfirmed;
 
-/* What a column tells about its handles. Constant, one for each kind. */
+/* What a primitive tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
     ilk__lease_kind lease;     /* noun, notification of a loss, how to extend */
     char waits_as;             /* kind of its entries in the waiting list */
@@ -59,7 +59,7 @@ typedef struct ilk__hold_kind {
     int stays; /* to take it again is no fault, and no second hold */
 
     /* The thing's keys: kinds of side keys, NULL being the name itself.
-       None: the column sets hold->keys before it opens. */
+       None: the primitive sets hold->keys before it opens. */
     const char *const *key_kinds;
     size_t key_count;
     size_t extend_keys[ILK__HOLD_EXTEND_KEYS]; /* which, to extend */
@@ -67,9 +67,9 @@ typedef struct ilk__hold_kind {
     const ilk__op_type *acquire, *refresh, *cancel, *release;
 
     /*
-     * For what is special; NULL: this floor's own.
+     * For what is special; NULL: this layer's own.
      * bind    waiter and lease were set up, first or after a fork: what the
-     *         column adds to them (permits, a prefix of the token). Tokens
+     *         primitive adds to them (permits, a prefix of the token). Tokens
      *         are fresh for each take: what comes late is given back by them
      * take    in place of the wait in one line: more steps, which end with
      *         ilk__hold_taken(). Who keeps something after ILK_EINTR sets
@@ -101,7 +101,7 @@ struct ilk__hold {
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
-    ilk__line line;     /* a column may change it once it is open */
+    ilk__line line;     /* a primitive may change it once it is open */
     ilk__waiter waiter; /* none if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
@@ -212,7 +212,7 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
-/* ---- extending, for all that has a lease: hold_verbs.c ------------------- */
+/* ---- extending, for all that has a lease: hold_verbs.c ------------------ */
 
 /* With what an extend ended, by the connection that it took. */
 ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
@@ -269,7 +269,7 @@ void ilk__hold_ask_release(ilk__op *op);
 void ilk__hold_ask_break(ilk__op *op); /* the same, and the request */
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
 
-/* ---- the op types of a column without arguments of its own -------------- */
+/* ---- the op types of a primitive without arguments of its own ----------- */
 
 #define ILK__HOLD_ACQUIRE(what)                                                \
     {                                                                          \

@@ -64,7 +64,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
 
 /* ---- a refresh of the line ---------------------------------------------- */
 
-/* It is the column's own script, and this subject's first member. */
+/* It is the primitive's own script, and this subject's first member. */
 static void ask_refresh(ilk__op *op, int entries)
 {
     const ilk__line_question *self = op->subject;

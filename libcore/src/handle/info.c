@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info.c -- what a finding tells, whichever column made it. */
+/* info.c -- what a finding tells, whichever primitive made it. */
 #include "info.h"
 
 #include "base/alloc.h"

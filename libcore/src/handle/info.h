@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info.h -- a finding: who holds a thing, who waits; made by each column. */
+/* info.h -- a finding: who holds a thing, who waits; made by each primitive. */
 #ifndef ILK__INFO_H
 #define ILK__INFO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c -- looking at a name: the verb of every column that has one. */
+/* inspect.c -- looking at a name: the verb of every primitive that has one. */
 #include "inspect.h"
 
 #include "base/alloc.h"

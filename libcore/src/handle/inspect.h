@@ -6,7 +6,7 @@
 #include "client/loop.h"
 #include "info.h"
 
-enum { ILK__INSPECT_KEYS = 5 }; /* no column asks with more */
+enum { ILK__INSPECT_KEYS = 5 }; /* no primitive asks with more */
 
 /* Subject of inspecting operations. */
 typedef struct ilk__inspecting {
@@ -14,7 +14,7 @@ typedef struct ilk__inspecting {
     ilk_info *info; /* found; to be freed, whatever came out */
 } ilk__inspecting;
 
-/* What a column looks at, and its question. */
+/* What a primitive looks at, and its question. */
 typedef struct ilk__sight {
     const char *const *key_kinds;
     size_t key_count;

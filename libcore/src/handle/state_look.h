@@ -8,7 +8,7 @@
 
 #include "state_wait.h"
 
-/* What a column tells about it. */
+/* What a primitive tells about it. */
 typedef struct ilk__look_kind {
     const char *noun;
     const ilk__op_type *asks; /* its subject is an ilk__state_look */

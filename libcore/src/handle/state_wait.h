@@ -4,7 +4,7 @@
  * a line of those who wait for it to change: events, latches, barriers.
  *
  *     a wait    asks how it stands; QUEUED, it sleeps until "change", and asks
- *               again; any other answer is the column's to understand
+ *               again; any other answer is the primitive's to understand
  *     a change  tells each client that waits, bounded per call: as many more
  *               calls follow as clients are left (state_wake)
  *
@@ -12,7 +12,7 @@
  * message shows at the next refresh: GONE, ask again. On the server that is
  * scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
  *
- * A column embeds an ilk__state as its first member and gives a kind. A verb
+ * A primitive embeds an ilk__state as its first member and gives a kind. A verb
  * of it (verb.h) is an ilk__state_verb, or a struct that has one first; it
  * begins with ilk__state_begin() and ends with ilk__state_end().
  */
@@ -45,7 +45,7 @@ typedef struct ilk__state {
     ilk__waiter waiter;
 } ilk__state;
 
-/* A column's handle of so many bytes, zeroed but for the state it begins
+/* A primitive's handle of so many bytes, zeroed but for the state it begins
    with. Untouched when it fails. */
 ilk_status ilk__state_new(ilk__state **out, size_t size, ilk_client *client,
                           const ilk__state_kind *kind, const void *name,
@@ -119,7 +119,7 @@ extern const ilk__op_type ilk__state_refresh_op, ilk__state_cancel_op;
 
 /* ---- changes ------------------------------------------------------------ */
 
-/* A verb that changes the state; a column's own begins with one. */
+/* A verb that changes the state; a primitive's own begins with one. */
 typedef struct ilk__change {
     ilk__state_verb of;           /* first */
     char token[ILK__STATE_TOKEN]; /* of the request: retried, it is done once */

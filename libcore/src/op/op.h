@@ -111,7 +111,7 @@ ilk__act ilk__op_ask(ilk__op *op); /* a new question, by type->ask */
 ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise);
 ilk__act ilk__op_sleep(ilk__op *op, int64_t until);
 ilk__act ilk__op_done(ilk__op *op, ilk_status status);
-/* The same; the lower floor's text stays behind that of the status. */
+/* The same; the lower layer's text stays behind that of the status. */
 ilk__act ilk__op_end(ilk__op *op, ilk_status status);
 ilk__act ilk__op_fail(ilk__op *op, ilk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -10,7 +10,7 @@
  * thread until it is over (run.h, ilk__verb_run()), or is started and driven
  * by the application's event loop (loop.h, ilk__verb_start()).
  *
- * A column writes
+ * A primitive writes
  *
  *     typedef struct extending { ilk__verb verb; what it works on } extending;
  *
@@ -37,10 +37,10 @@ typedef struct ilk__result {
 } ilk__result;
 
 struct ilk__verb {
-    /* filled in by the column */
+    /* filled in by the primitive */
     const void *handle; /* ends with it, if that is freed first; may be NULL */
-    /* a wait: end it, as the column's cancel does; its place, too, when it has
-     * answered ILK_EINTR. NULL: no wait */
+    /* a wait: end it, as the primitive's cancel does; its place, too, when it
+     * has answered ILK_EINTR. NULL: no wait */
     void (*give_up)(ilk__verb *verb);
 
     /* while it runs */

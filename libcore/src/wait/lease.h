@@ -46,7 +46,7 @@ typedef enum ilk__lease_state {
 
 typedef struct ilk__lease ilk__lease;
 
-/* What a column tells about its leases. Constant. */
+/* What a primitive tells about its leases. Constant. */
 typedef struct ilk__lease_kind {
     const char *noun;                        /* "lock": in texts */
     ilk_notification_kind lost_notification; /* that tells of a loss */
@@ -177,7 +177,7 @@ int64_t ilk__lease_remaining(const ilk__lease *lease);
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
                           int64_t ttl_ms, int renews);
 
-/* For the columns' extending op types; op->subject is an ilk__extension. */
+/* For the primitives' extending op types; op->subject is an ilk__extension. */
 void ilk__lease_ask(ilk__op *op);
 ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply);
 

@@ -26,7 +26,7 @@ typedef struct ilk__leaving {
     const char *token;
 } ilk__leaving;
 
-/* What a column tells about a thing that can be waited for. */
+/* What a primitive tells about a thing that can be waited for. */
 struct ilk__line {
     /* The lock's: lock, fence, wait, live, readers. Others bring theirs, and
      * a wait in several lists the keys of each in turn. */
@@ -35,7 +35,7 @@ struct ilk__line {
     const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
     const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
     const ilk__op_type *cancel;  /* with ilk__give_back_* */
-    char kind; /* of our entries, by which the column is known */
+    char kind; /* of our entries, by which the primitive is known */
     /* What is done with a message for a waiter of this kind that is gone;
      * NULL: nothing needs to be. One function for each kind. */
     ilk__unclaimed *unclaimed;
@@ -75,7 +75,7 @@ ilk__promise *ilk__give_back_promise(ilk__desk *desk, const ilk__line *line,
                                      const char *entry, size_t entry_len,
                                      const char *token, ilk__promise *also);
 
-/* For the columns' cancelling op types. */
+/* For the primitives' cancelling op types. */
 void ilk__give_back_ask(ilk__op *op);
 ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause);

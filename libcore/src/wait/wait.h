@@ -17,7 +17,7 @@
  * (watch.h), under the desk's mutex. A wait that a signal ended stays in line
  * and is taken up by the next acquire.
  *
- * A column tells what is special about its thing in an ilk__line. One whose
+ * A primitive tells what is special about its thing in an ilk__line. One whose
  * question or answers differ from the lock's has an ask and a reply of its
  * own, made of the parts below, and the other four functions from here:
  *
@@ -26,8 +26,8 @@
  *     reply   stage LEAVE: ilk__wait_left(); else one of ilk__wait_held(),
  *             ilk__wait_got(), ilk__wait_queued(), ilk__wait_busy()
  *
- * Woken, it asks again, in line with the same entry. tests/core/support/gate_case.c
- * has the smallest such column.
+ * Woken, it asks again, in line with the same entry.
+ * tests/core/support/gate_case.c has the smallest such primitive.
  */
 #ifndef ILK__WAIT_H
 #define ILK__WAIT_H
@@ -57,7 +57,7 @@ typedef enum ilk__wait_stage {
 typedef struct ilk__watch ilk__watch;
 
 typedef struct ilk__waiter {
-    /* set by the column for each acquire */
+    /* set by the primitive for each acquire */
     const ilk__line *line;
     ilk__desk *desk;
     int64_t lease_ms;
@@ -65,7 +65,7 @@ typedef struct ilk__waiter {
     int64_t permits;  /* in its entry; 0 counts as 1 */
     int once;         /* do not stand in line */
     int wants_all;    /* a signal of every name, not of any one */
-    int64_t *tickets; /* in its lists, one per name; the column's */
+    int64_t *tickets; /* in its lists, one per name; the primitive's */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
@@ -138,7 +138,7 @@ void ilk__waiter_cancel(ilk__waiter *waiter);
 /* With the mutex held: out of line, and what it may have got is passed on. */
 void ilk__wait_give_up(ilk__waiter *waiter);
 
-/* For the columns' acquiring op types; op->subject is an ilk__waiter. */
+/* For the primitives' acquiring op types; op->subject is an ilk__waiter. */
 void ilk__wait_ask(ilk__op *op);
 ilk__act ilk__wait_start(ilk__op *op);
 ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
@@ -146,7 +146,7 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
 ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
 
-/* ---- parts of a column's own ask and reply ------------------------------ */
+/* ---- parts of a primitive's own ask and reply --------------------------- */
 
 /* 1: it is about leaving the line, and has been asked. */
 int ilk__wait_ask_to_go(ilk__op *op);
@@ -160,7 +160,7 @@ ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
 ilk__act ilk__wait_got(ilk__op *op);
 /*
  * It stands in line. holder_ms: what is left of the holder's lease, -1 when
- * nothing ends by itself; ours: whoever holds will tell us. Times in column
+ * nothing ends by itself; ours: whoever holds will tell us. Times in primitive
  * replies that are not known: now_us 0.
  */
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
@@ -178,9 +178,9 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 
 /*
  * With the mutex held: nobody of ours has a use for this message, so the
- * column of its waiter passes it on. A desk learns a column's function when
- * the first of the column's waiters joins; no message can come before that,
- * also not to the new desk of a reopened client.
+ * primitive of its waiter passes it on. A desk learns a primitive's function
+ * when the first of the primitive's waiters joins; no message can come before
+ * that, also not to the new desk of a reopened client.
  */
 void ilk__wait_unclaimed(ilk__desk *desk, const ilk__letter *letter);
 

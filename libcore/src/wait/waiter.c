@@ -80,7 +80,7 @@ static ilk_status compose_entry(ilk__waiter *waiter)
     return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
-/* The desk's place for this kind; NULL: no column has such a kind. */
+/* The desk's place for this kind; NULL: no primitive has such a kind. */
 static ilk__unclaimed **place_for(ilk__desk *desk, char kind)
 {
     if (kind < 'a' || kind > 'z')

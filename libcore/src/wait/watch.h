@@ -66,7 +66,7 @@ void ilk__watch_fire(ilk__timer *timer, void *context); /* it is due: ask */
 /* An empty watch goes once its question is answered. */
 void ilk__watch_drop_if_empty(ilk__watch *watch);
 
-/* For the columns' refreshing op types; op->subject is an ilk__watch. */
+/* For the primitives' refreshing op types; op->subject is an ilk__watch. */
 void ilk__watch_ask(ilk__op *op);
 void ilk__watch_add_entries(ilk__op *op); /* for an ask of one's own */
 ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply);

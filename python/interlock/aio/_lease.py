@@ -24,7 +24,7 @@ NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT)
 
 
 class Starts(NamedTuple):
-    """The C functions that start what the column's verbs wait for."""
+    """The C functions that start what the primitive's verbs wait for."""
 
     acquire: Callable[..., int]
     release: Callable[..., int]
@@ -153,7 +153,7 @@ class Lease(Held):
 
 
 class Named(HeldByName, Lease):
-    """A handle of one name; its columns are the lock and the semaphore."""
+    """A handle of one name; its primitives are the lock and the semaphore."""
 
     _adopt: ClassVar[Callable[..., int]]
 

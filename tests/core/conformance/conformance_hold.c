@@ -42,7 +42,7 @@ void conf_expect(const conf_run *r, int index, ilk_status st)
         fail_msg("answers %s (%s)", ilk_status_name(st), r->err.msg);
 }
 
-/* ---- the verbs of each column ------------------------------------------- */
+/* ---- the verbs of each primitive ---------------------------------------- */
 
 #define VERBS(noun)                                                            \
     static ilk_status noun##_acquire(void *h, int64_t ms, ilk_error *err)      \

@@ -2,7 +2,7 @@
 /*
  * conformance_run.h -- running a line of the table: its words, its handles.
  *
- * What is acquired and released is a conf_hold, whichever column it is of;
+ * What is acquired and released is a conf_hold, whichever primitive it is of;
  * conformance_hold.c has them all. A line that no conf_hold understands is a
  * statement of ct_conformance.c.
  */
@@ -26,7 +26,7 @@ typedef struct conf_options {
     const char *value, *identity;
 } conf_options;
 
-/* The verbs of a column's handle; NULL for what it has not. */
+/* The verbs of a primitive's handle; NULL for what it has not. */
 typedef struct conf_hold {
     ilk_status (*acquire)(void *, int64_t, ilk_error *);
     ilk_status (*release)(void *, ilk_error *);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-typedef struct column {
+typedef struct primitive {
     const char *kind;
     void *(*open)(ilk_client *of, const char *name);
     ilk_status (*start)(ilk_op **out, void *handle, int64_t timeout_ms,
@@ -16,9 +16,9 @@ typedef struct column {
     ilk_status (*cancel)(void *handle, ilk_error *err);
     void (*let_go)(const char *name); /* by the other client */
     void (*free)(void *handle);
-} column;
+} primitive;
 
-/* ---- three columns ------------------------------------------------------ */
+/* ---- three primitives --------------------------------------------------- */
 
 static void *open_flag(ilk_client *of, const char *name)
 {
@@ -110,18 +110,18 @@ static void free_round(void *handle)
     ilk_barrier_free(handle);
 }
 
-static const column columns[] = {
+static const primitive primitives[] = {
     {"event", open_flag, start_flag, cancel_flag, set_flag, free_flag},
     {"latch", open_count, start_count, cancel_count, count_down, free_count},
     {"barrier", open_round, start_round, cancel_round, arrive_last, free_round},
 };
 #define EACH(c)                                                                \
-    const column *c = columns;                                                 \
-    c < columns + sizeof columns / sizeof *columns;                            \
+    const primitive *c = primitives;                                           \
+    c < primitives + sizeof primitives / sizeof *primitives;                   \
     c++
 
 /* A wait that is in line before this returns. */
-static ilk_op *start_in_line(const column *c, void *handle, ilk_client *of,
+static ilk_op *start_in_line(const primitive *c, void *handle, ilk_client *of,
                              const char *name)
 {
     ilk_error err = {0};
@@ -132,7 +132,7 @@ static ilk_op *start_in_line(const column *c, void *handle, ilk_client *of,
     return op;
 }
 
-static void assert_no_line(const column *c, ilk_client *of, const char *name)
+static void assert_no_line(const primitive *c, ilk_client *of, const char *name)
 {
     turn_until(of, "0", "ZCARD ilk:%s:wait:{%s}", c->kind, name);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gate_case.c -- the smallest column that waits without a lock. */
+/* gate_case.c -- the smallest primitive that waits without a lock. */
 #include "gate_case.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 gate my_gate;
 char gate_unclaimed[1024];
 
-/* ---- the column --------------------------------------------------------- */
+/* ---- the primitive ------------------------------------------------------ */
 
 static void ask_gate(ilk__op *op)
 {

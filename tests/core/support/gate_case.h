@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gate_case.h -- the smallest column that waits without a lock: a wait for
+ * gate_case.h -- the smallest primitive that waits without a lock: a wait for
  * gates, each with the keys wait and live. It borrows the shapes of the
  * lock's answers: HELD is "open", the numbers behind it say nothing; QUEUED
  * brings the tickets in the first two lists.

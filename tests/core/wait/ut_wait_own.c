@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_wait_own.c -- a column that waits with questions of its own. */
+/* ut_wait_own.c -- a primitive that waits with questions of its own. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "gate_case.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Fail when a column has a hole.
+"""Fail when a primitive lacks one of its parts.
 
-A column is a primitive: a public header that is not of the ground. It has, by
+A primitive is a public header that is not of the ground. It has, by
 the same name, a C file, server-side scripts, a Python and a Lua module, and
 tests in C, Python and Lua; and no script is without a user.
 """
@@ -14,11 +14,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUND = {"base", "client", "notification", "op", "server"}
-# Second pages of a column whose first one is full.
+# Second pages of a primitive whose first one is full.
 PAGES = {"arrival", "election_leader", "list", "queue_look"}
-# Columns on the scripts of another: a worker asks what a queue asks.
+# Primitives on the scripts of another: a worker asks what a queue asks.
 GUESTS = {"worker"}
-# Where the parts of the column {noun} lie; a * allows for several files.
+# Where the parts of the primitive {noun} lie; a * allows for several files.
 PARTS = {
     "header": "libcore/include/interlock/{noun}.h",
     "C file": "libcore/src/**/{noun}.c",
@@ -30,7 +30,7 @@ PARTS = {
 }
 
 
-def columns() -> list[str]:
+def primitives() -> list[str]:
     headers = (ROOT / "libcore/include/interlock").glob("*.h")
     return sorted({header.stem for header in headers} - GROUND - PAGES)
 
@@ -44,7 +44,7 @@ def faults() -> list[str]:
     )
     sources = (ROOT / "libcore/src").rglob("*.c")
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
-    for noun in columns():
+    for noun in primitives():
         for part, where in PARTS.items():
             pattern = where.format(noun=noun)
             if not any(ROOT.glob(pattern)):
@@ -64,8 +64,8 @@ def faults() -> list[str]:
 def main() -> int:
     found = faults()
     for fault in found:
-        print(f"check_columns: {fault}", file=sys.stderr)
-    print(f"check_columns: {', '.join(columns())}: {len(found)} holes")
+        print(f"check_primitives: {fault}", file=sys.stderr)
+    print(f"check_primitives: {', '.join(primitives())}: {len(found)} holes")
     return 1 if found else 0
 
 
