@@ -103,7 +103,7 @@ void check_end(void)
             const node *n = &nodes[i];
 
             if (!n->dead
-                && server_waits(n->tasks[k].keys[2].data, n->desk.client_id))
+                && server_waits(n->tasks[k].keys[2].data, n->shared.client_id))
                 violated("node %d still stands in a line", i);
         }
 }

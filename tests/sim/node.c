@@ -54,14 +54,14 @@ static void link_came_up(node *n, ilk__link *link)
 {
     wire_of(n, link)->up = 1;
     link->up = 1;
-    ilk__desk_lock(&n->desk);
+    ilk__shared_lock(&n->shared);
     if (link == &n->errands.link) {
         ilk__errands_link_up(&n->errands);
-        ilk__watch_hurry_all(&n->desk);
+        ilk__watch_hurry_all(&n->shared);
     } else {
-        ilk__inbox_came_up(&n->desk, &n->ear);
+        ilk__inbox_came_up(&n->shared, &n->ear);
     }
-    ilk__desk_unlock(&n->desk);
+    ilk__shared_unlock(&n->shared);
 }
 
 static void connect_link(node *n, ilk__link *link)
@@ -109,12 +109,12 @@ static void link_is_lost(node *n, ilk__link *link)
         return;
     link->up = 0;
     ilk__fail(&link->error, ILK_ECONN, "broken");
-    ilk__desk_lock(&n->desk);
+    ilk__shared_lock(&n->shared);
     if (link == &n->errands.link)
         ilk__errands_link_lost(&n->errands);
     else
-        ilk__inbox_lost(&n->desk, &n->ear);
-    ilk__desk_unlock(&n->desk);
+        ilk__inbox_lost(&n->shared, &n->ear);
+    ilk__shared_unlock(&n->shared);
     node_turn(n);
 }
 
@@ -155,23 +155,23 @@ static void start_posted(node *n)
 {
     ilk__errand *errand;
 
-    while ((errand = ilk__desk_next_posted(&n->desk)))
+    while ((errand = ilk__shared_next_posted(&n->shared)))
         ilk__errand_start(&n->errands, errand);
 }
 
 static void keep(node *n)
 {
-    ilk__desk *desk = &n->desk;
+    ilk__shared *shared = &n->shared;
     ilk__timer *timer;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     start_posted(n);
-    while ((timer = ilk__timers_pop(&desk->timers, local_of(n, world_now))))
+    while ((timer = ilk__timers_pop(&shared->timers, local_of(n, world_now))))
         timer->fire(timer, &n->errands);
     start_posted(n);
-    if (desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY)
+    if (shared->inbox == ILK__INBOX_WANTED || shared->inbox == ILK__INBOX_READY)
         n->ear.link.wanted = 1;
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     open_if_wanted(n, &n->errands.link, connect_calls);
     open_if_wanted(n, &n->ear.link, connect_inbox);
 }
@@ -186,7 +186,7 @@ static void planned_turn(node *n, void *data)
 
 static void plan(node *n)
 {
-    int64_t due = ilk__timers_next(&n->desk.timers);
+    int64_t due = ilk__timers_next(&n->shared.timers);
 
     for (size_t i = 0; i < n->task_count; i++)
         due = ilk__sooner(due, task_due(&n->tasks[i]));
@@ -209,7 +209,7 @@ void node_turn(node *n)
         keep(n);
         for (size_t i = 0; i < n->task_count; i++)
             task_turn(&n->tasks[i]);
-    } while (n->desk.posted);
+    } while (n->shared.posted);
     plan(n);
 }
 
@@ -218,9 +218,9 @@ void node_turn(node *n)
 void node_open(node *n)
 {
     memset(n, 0, sizeof *n);
-    if (ilk__desk_open(&n->desk, "me", NULL))
+    if (ilk__shared_open(&n->shared, "me", NULL))
         abort();
-    ilk__errands_init(&n->errands, NULL, &n->desk.timers, -1);
+    ilk__errands_init(&n->errands, NULL, &n->shared.timers, -1);
     n->planned_at = INT64_MAX;
     n->offset = 100000 + dice(1000000);
     n->rate = 0.996 + dice(9) / 1000.0; /* within the drift allowed for */
@@ -245,13 +245,13 @@ void node_close(node *n)
     n->dead = 1;
     for (size_t i = 0; i < n->task_count; i++)
         task_close(&n->tasks[i]);
-    ilk__desk_lock(&n->desk);
-    while ((errand = ilk__desk_next_posted(&n->desk)))
+    ilk__shared_lock(&n->shared);
+    while ((errand = ilk__shared_next_posted(&n->shared)))
         ilk__errand_end(&n->errands, errand);
     ilk__errands_end(&n->errands);
     ilk__errands_free(&n->errands);
-    ilk__desk_unlock(&n->desk);
-    ilk__desk_close(&n->desk);
+    ilk__shared_unlock(&n->shared);
+    ilk__shared_close(&n->shared);
     ilk__buf_free(&n->errands.link.out);
     ilk__buf_free(&n->ear.asked);
     current = NULL;

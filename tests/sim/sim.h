@@ -4,18 +4,18 @@
  *
  *     tasks --op--> lane ---\
  *                            >-- letters, late or lost --> server (Lua)
- *     desk -errands-> calls -/                               |
+ *     shared state -errands-> calls -/                               |
  *       \------------ inbox <------- PUBLISH ----------------/
  *
- * Nodes are processes: each has the library's own desk, errands, waiters and
- * leases, one lane for its tasks, and the keeper's two links. Threads,
- * sockets and the server's data are played here. Everything that happens is
- * an event at a virtual millisecond; the seed decides all.
+ * Nodes are processes: each has the library's own shared state, errands,
+ * waiters and leases, one lane for its tasks, and the keeper's two links.
+ * Threads, sockets and the server's data are played here. Everything that
+ * happens is an event at a virtual millisecond; the seed decides all.
  */
 #ifndef ILK__SIM_H
 #define ILK__SIM_H
 
-#include "op/desk.h"
+#include "op/shared.h"
 #include "primitives/lock/lock.h"
 #include "pubsub/ear.h"
 
@@ -90,14 +90,14 @@ struct task {
     unsigned awaited;     /* number of the call under way; 0: none */
     unsigned calls, life; /* made so far; of the lane, for the last one */
     int asleep, rounds;
-    uint32_t wakes;     /* of the desk, seen */
+    uint32_t wakes;     /* of the shared state, seen */
     int64_t until;      /* IDLE, PARKED, HOLDING: local time */
     int64_t began;      /* ACQUIRING, HOLDING: world time of the acquire */
     int64_t wait_until; /* local deadline of the acquire */
 };
 
 struct node {
-    ilk__desk desk;
+    ilk__shared shared;
     ilk__errands errands; /* the keeper's */
     ilk__ear ear;
     wire lane, calls, inbox;

@@ -40,9 +40,9 @@ void task_open(task *t, node *n, const char *name)
                           .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
     t->extend_keys[0] = t->keys[0];
     t->extend_keys[1] = t->keys[1];
-    if (ilk__waiter_init(&t->waiter, &n->desk, &t->line, NULL)
-        || ilk__lease_init(&t->lease, &n->desk, &kind->lease, t->extend_keys, 2,
-                           ilk__desk_new_id(&n->desk), NULL))
+    if (ilk__waiter_init(&t->waiter, &n->shared, &t->line, NULL)
+        || ilk__lease_init(&t->lease, &n->shared, &kind->lease, t->extend_keys,
+                           2, ilk__shared_new_id(&n->shared), NULL))
         abort();
     ilk__op_init(&t->op, kind->acquire, &t->waiter, 0, &t->err);
     current = NULL;
@@ -92,7 +92,7 @@ static void obey(task *t, ilk__act act)
         wire_send(t->node, lane, &t->op.command, t);
     } else if (act == ILK__ACT_SLEEP) {
         t->asleep = 1;
-        t->wakes = t->node->desk.wakes;
+        t->wakes = t->node->shared.wakes;
     } else {
         finished(t);
     }
@@ -253,7 +253,7 @@ int64_t task_due(const task *t)
 static void look(task *t)
 {
     int news = ilk__park(&t->waiter.parker, 0) == ILK_OK
-               || t->wakes != t->node->desk.wakes;
+               || t->wakes != t->node->shared.wakes;
 
     if (news || local_now(t) >= t->op.wake_at)
         wake(t, news ? ILK__CAUSE_NEWS : ILK__CAUSE_TIME);

@@ -58,12 +58,12 @@ static void deliver(node *n, const letter *l, const ilk__reply *reply)
             task_answer(l->task, l->number, reply);
         return;
     }
-    ilk__desk_lock(&n->desk);
+    ilk__shared_lock(&n->shared);
     if (l->wire == &n->calls)
         ilk__errands_reply(&n->errands, reply);
     else
-        ilk__inbox_reply(&n->desk, &n->ear, reply);
-    ilk__desk_unlock(&n->desk);
+        ilk__inbox_reply(&n->shared, &n->ear, reply);
+    ilk__shared_unlock(&n->shared);
 }
 
 static void arrive_at_node(node *n, void *data)
@@ -186,7 +186,7 @@ int publish(const char *channel, const char *message, size_t len)
         const char *id = channel + strlen("ilk:inbox:");
         char text[512];
 
-        if (!n->subscribed || strcmp(id, n->desk.client_id) != 0)
+        if (!n->subscribed || strcmp(id, n->shared.client_id) != 0)
             continue;
         receivers++;
         if (n->subscription != n->inbox.life || chance(loss))

@@ -2,10 +2,10 @@
 /*
  * client.c -- where the layers meet.
  *
- * A client owns a lane for its callers, a desk and a keeper. Handles hold a
- * reference each. Fork is noticed by a number that the child's copy of the
- * process raises, before any mutex is touched: one of the parent's threads
- * may have held it. What the child cannot free safely it forgets.
+ * A client owns a lane for its callers, shared client state and a keeper.
+ * Handles hold a reference each. Fork is noticed by a number that the child's
+ * copy of the process raises, before any mutex is touched: one of the parent's
+ * threads may have held it. What the child cannot free safely it forgets.
  */
 #include "client.h"
 
@@ -168,17 +168,17 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     const ilk_client_opts *opts = &client->opts;
     ilk_status st;
 
-    client->desk = ilk__calloc(1, sizeof *client->desk);
-    if (!client->desk)
+    client->shared = ilk__calloc(1, sizeof *client->shared);
+    if (!client->shared)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = ilk__desk_open(client->desk, client->url.label, err);
+    st = ilk__shared_open(client->shared, client->url.label, err);
     if (st) {
-        ilk__free(client->desk);
-        client->desk = NULL;
+        ilk__free(client->shared);
+        client->shared = NULL;
         return st;
     }
     snprintf(client->name, sizeof client->name, "interlock-%s",
-             client->desk->client_id);
+             client->shared->client_id);
     client->target =
         (ilk__target){.url = &client->url,
                       .name = client->name,
@@ -186,8 +186,8 @@ static ilk_status build(ilk_client *client, ilk_error *err)
                       .revive = revive,
                       .context = client};
     client->lane = ilk__lane_new(&client->target);
-    client->keeper =
-        ilk__keeper_new(client->desk, &client->target, opts->reply_timeout_ms);
+    client->keeper = ilk__keeper_new(client->shared, &client->target,
+                                     opts->reply_timeout_ms);
     client->loop =
         ilk__loop_new(client, &client->target, opts->reply_timeout_ms);
     if (!client->lane || !client->keeper || !client->loop)
@@ -202,11 +202,11 @@ static void destroy(ilk_client *client)
     if (client->keeper)
         ilk__keeper_free(client->keeper);
     ilk__lane_free(client->lane);
-    if (client->desk) {
-        ilk__channels_free(client->desk);
-        ilk__desk_close(client->desk);
+    if (client->shared) {
+        ilk__channels_free(client->shared);
+        ilk__shared_close(client->shared);
     }
-    ilk__free(client->desk);
+    ilk__free(client->shared);
     ilk__embedded_detach(client->embedded);
     ilk__free(client->embedded_dir);
     pthread_mutex_destroy(&client->revival);
@@ -288,10 +288,10 @@ static void shut(ilk_client *client)
 
     if (atomic_exchange(&client->closed, 1))
         return;
-    ilk__desk_lock(client->desk);
-    client->desk->closed = 1;
-    ilk__desk_wake_sleepers(client->desk);
-    ilk__desk_unlock(client->desk);
+    ilk__shared_lock(client->shared);
+    client->shared->closed = 1;
+    ilk__shared_wake_sleepers(client->shared);
+    ilk__shared_unlock(client->shared);
     ilk__loop_shut(client->loop);
     ilk__keeper_stop(client->keeper);
     ilk__lane_shut(client->lane);
@@ -323,15 +323,15 @@ static void abandon(ilk_client *client)
         ilk__keeper_abandon(client->keeper);
     if (client->loop)
         ilk__loop_abandon(client->loop);
-    if (client->desk) {
-        ilk__pollable_close(&client->desk->bell);
-        ilk__pollable_close(&client->desk->notifications.pollable);
+    if (client->shared) {
+        ilk__pollable_close(&client->shared->bell);
+        ilk__pollable_close(&client->shared->notifications.pollable);
     }
     ilk__embedded_abandon(client->embedded);
     client->lane = NULL;
     client->keeper = NULL;
     client->loop = NULL;
-    client->desk = NULL;
+    client->shared = NULL;
     client->embedded = NULL;
 }
 

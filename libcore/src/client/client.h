@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* client.h -- where the layers meet: lane, desk, keeper, references, fork. */
+/* client.h -- where the layers meet: lane, shared state, keeper, references,
+ * fork. */
 #ifndef ILK__CLIENT_H
 #define ILK__CLIENT_H
 
 #include "embedded/embedded.h"
 #include "keeper.h"
 #include "net/url.h"
-#include "op/desk.h"
+#include "op/shared.h"
 #include "pubsub/ear.h"
 #include "redis/lane.h"
 
@@ -33,7 +34,7 @@ struct ilk_client {
     ilk__embedded *embedded;
     pthread_mutex_t revival; /* guards `embedded` */
     ilk__lane *lane;
-    ilk__desk *desk;
+    ilk__shared *shared;
     ilk__keeper *keeper;
     struct ilk__loop *loop; /* loop.h */
 };

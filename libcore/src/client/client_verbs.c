@@ -78,8 +78,8 @@ void ilk_client_interrupt(ilk_client *client)
 {
     if (!client || ilk__client_is_forked(client) || client->closed)
         return;
-    atomic_fetch_add(&client->desk->interrupts, 1);
-    ilk__pollable_raise(&client->desk->bell);
+    atomic_fetch_add(&client->shared->interrupts, 1);
+    ilk__pollable_raise(&client->shared->bell);
 }
 
 ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
@@ -92,7 +92,7 @@ ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
     if (!out_fd)
         return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
     /* The keeper tells of leases that run out, renewed or not. */
-    atomic_store(&client->desk->notifications_wanted, 1);
+    atomic_store(&client->shared->notifications_wanted, 1);
     return ilk__loop_fd(client->loop, out_fd, err);
 }
 
@@ -111,7 +111,8 @@ ilk_status ilk_client_next_notification(ilk_client *client,
     if (ilk__loop_next(client->loop, &ours) == ILK_OK)
         st = ILK_OK;
     else if (st == ILK_OK)
-        st = ilk__notifications_next(&client->desk->notifications, &ours, err);
+        st =
+            ilk__notifications_next(&client->shared->notifications, &ours, err);
     if (st)
         return st;
     return ilk__opts_fill(notification, &ours, sizeof ours, "ilk_notification",
@@ -131,10 +132,10 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     if (!stats)
         return ilk__fail(err, ILK_EINVAL, "stats must not be NULL");
     ilk__lane_counts_get(client->lane, &lane);
-    ilk__desk_lock(client->desk);
-    ours = client->desk->stats;
+    ilk__shared_lock(client->shared);
+    ours = client->shared->stats;
     ilk__keeper_counts_get(client->keeper, &keeper);
-    ilk__desk_unlock(client->desk);
+    ilk__shared_unlock(client->shared);
     ilk__loop_counts_add(client->loop, &keeper);
     ours.commands = lane.commands + keeper.commands;
     ours.writes = lane.writes + keeper.writes;
@@ -142,15 +143,15 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     ours.bytes_in = lane.bytes_in + keeper.bytes_in;
     ours.connects = lane.connects + keeper.connects;
     ours.connections = lane.connected + keeper.connected;
-    pthread_mutex_lock(&client->desk->notifications.mutex);
-    ours.notifications_dropped = client->desk->notifications.dropped;
-    pthread_mutex_unlock(&client->desk->notifications.mutex);
+    pthread_mutex_lock(&client->shared->notifications.mutex);
+    ours.notifications_dropped = client->shared->notifications.dropped;
+    pthread_mutex_unlock(&client->shared->notifications.mutex);
     return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_client_stats", err);
 }
 
 const char *ilk_client_id(const ilk_client *client)
 {
-    return client && client->desk ? client->desk->client_id : "";
+    return client && client->shared ? client->shared->client_id : "";
 }
 
 const char *ilk_client_url(const ilk_client *client)

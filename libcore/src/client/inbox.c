@@ -20,12 +20,12 @@ static int is_text(const ilk__reply *reply, const char *text)
            && memcmp(reply->str, text, reply->len) == 0;
 }
 
-static int is_own_channel(const ilk__desk *desk, const ilk__reply *channel)
+static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
 {
     return channel->type == ILK__REPLY_STR
            && channel->len == sizeof prefix - 1 + ILK__CLIENT_ID_LEN
            && memcmp(channel->str, prefix, sizeof prefix - 1) == 0
-           && memcmp(channel->str + sizeof prefix - 1, desk->client_id,
+           && memcmp(channel->str + sizeof prefix - 1, shared->client_id,
                      ILK__CLIENT_ID_LEN)
                   == 0;
 }
@@ -33,14 +33,14 @@ static int is_own_channel(const ilk__desk *desk, const ilk__reply *channel)
 /* ---- subscribing -------------------------------------------------------- */
 
 /* A subscription too many does no harm and goes with the connection. */
-static void ask_for_watches(ilk__desk *desk, ilk__ear *ear)
+static void ask_for_watches(ilk__shared *shared, ilk__ear *ear)
 {
     const ilk__asked asked = {ILK__ASKED_WATCH, NULL};
     size_t cursor = 0;
     ilk__node *node;
 
-    while (desk->watch_channels > 0
-           && (node = ilk__table_bucket(&desk->watches, &cursor)))
+    while (shared->watch_channels > 0
+           && (node = ilk__table_bucket(&shared->watches, &cursor)))
         for (; node && ear->link.up; node = node->next) {
             const ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
@@ -51,70 +51,70 @@ static void ask_for_watches(ilk__desk *desk, ilk__ear *ear)
         }
 }
 
-void ilk__inbox_channels(ilk__desk *desk, ilk__ear *ear)
+void ilk__inbox_channels(ilk__shared *shared, ilk__ear *ear)
 {
-    ask_for_watches(desk, ear);
-    ilk__channels_ask(desk, ear);
+    ask_for_watches(shared, ear);
+    ilk__channels_ask(shared, ear);
 }
 
 /* What it had asked and what it heard is over. */
-static void forget(ilk__desk *desk, ilk__ear *ear)
+static void forget(ilk__shared *shared, ilk__ear *ear)
 {
-    desk->hearing -= ear->hears != 0;
+    shared->hearing -= ear->hears != 0;
     ear->hears = 0;
     ilk__buf_take(&ear->asked, ilk__buf_len(&ear->asked));
-    ilk__channels_lost(desk, ear);
-    if (!desk->hearing && desk->inbox == ILK__INBOX_READY)
-        desk->inbox = ILK__INBOX_WANTED;
+    ilk__channels_lost(shared, ear);
+    if (!shared->hearing && shared->inbox == ILK__INBOX_READY)
+        shared->inbox = ILK__INBOX_WANTED;
 }
 
-void ilk__inbox_came_up(ilk__desk *desk, ilk__ear *ear)
+void ilk__inbox_came_up(ilk__shared *shared, ilk__ear *ear)
 {
     const ilk__asked asked = {ILK__ASKED_OWN, NULL};
     char channel[sizeof prefix + ILK__CLIENT_ID_LEN];
     int len =
-        snprintf(channel, sizeof channel, "%s%s", prefix, desk->client_id);
+        snprintf(channel, sizeof channel, "%s%s", prefix, shared->client_id);
 
-    forget(desk, ear);
+    forget(shared, ear);
     ilk__ear_ask(ear, "SUBSCRIBE", channel, (size_t)len, asked);
     if (ear->link.up)
-        ilk__inbox_channels(desk, ear);
+        ilk__inbox_channels(shared, ear);
 }
 
 /* Those who cannot wait without it hear why; the rest is op.c's patience. A
  * replica that refuses is done without. */
-static void refuse(ilk__desk *desk, ilk__ear *ear, const ilk_error *why)
+static void refuse(ilk__shared *shared, ilk__ear *ear, const ilk_error *why)
 {
     ilk__log(ILK__LOG_ERROR, "no wake-ups%s: %s",
              ear->number ? " by a replica" : "", why->msg);
     ear->link.wanted = 0;
     ilk__link_break(&ear->link, why->msg);
-    forget(desk, ear);
+    forget(shared, ear);
     if (ear->number) {
         ear->refused = 1;
         return;
     }
-    desk->inbox_error = *why;
-    desk->inbox = ILK__INBOX_REFUSED;
-    ilk__desk_wake_sleepers(desk);
+    shared->inbox_error = *why;
+    shared->inbox = ILK__INBOX_REFUSED;
+    ilk__shared_wake_sleepers(shared);
 }
 
-void ilk__inbox_lost(ilk__desk *desk, ilk__ear *ear)
+void ilk__inbox_lost(ilk__shared *shared, ilk__ear *ear)
 {
     const ilk_error *why = &ear->link.error;
 
     ilk__log(ILK__LOG_INFO, "inbox: %s", why->msg);
-    forget(desk, ear);
+    forget(shared, ear);
     if (ear->number)
         return;
-    desk->inbox_error = *why;
-    desk->own_lost = 1;
-    if (desk->hearing && desk->inbox == ILK__INBOX_WANTED)
-        desk->inbox = ILK__INBOX_READY;
+    shared->inbox_error = *why;
+    shared->own_lost = 1;
+    if (shared->hearing && shared->inbox == ILK__INBOX_WANTED)
+        shared->inbox = ILK__INBOX_READY;
     if (why->code == ILK_EAUTH)
-        desk->inbox = ILK__INBOX_REFUSED;
-    if (desk->inbox != ILK__INBOX_WANTED)
-        ilk__desk_wake_sleepers(desk);
+        shared->inbox = ILK__INBOX_REFUSED;
+    if (shared->inbox != ILK__INBOX_WANTED)
+        ilk__shared_wake_sleepers(shared);
 }
 
 /* ---- messages ----------------------------------------------------------- */
@@ -127,16 +127,16 @@ static void on_second_hand(ilk__waiter *waiter)
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
 }
 
-static void on_grant(ilk__desk *desk, const ilk__letter *letter)
+static void on_grant(ilk__shared *shared, const ilk__letter *letter)
 {
-    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
+    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
 
     if (letter->second_hand) {
         on_second_hand(waiter);
         return;
     }
     if (!waiter || strcmp(ilk__waiter_token(waiter), letter->token) != 0) {
-        ilk__wait_unclaimed(desk, letter);
+        ilk__wait_unclaimed(shared, letter);
         return;
     }
     if (!waiter->watch)
@@ -148,9 +148,9 @@ static void on_grant(ilk__desk *desk, const ilk__letter *letter)
     ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
 }
 
-static void on_wake(ilk__desk *desk, const ilk__letter *letter)
+static void on_wake(ilk__shared *shared, const ilk__letter *letter)
 {
-    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
+    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
 
     if (waiter && waiter->watch) {
         if (waiter->line->name_count)
@@ -158,38 +158,38 @@ static void on_wake(ilk__desk *desk, const ilk__letter *letter)
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     } else if (!letter->second_hand) {
-        ilk__wait_unclaimed(desk, letter);
+        ilk__wait_unclaimed(shared, letter);
     }
 }
 
-static void on_signal(ilk__desk *desk, const ilk__letter *letter)
+static void on_signal(ilk__shared *shared, const ilk__letter *letter)
 {
-    ilk__waiter *waiter = ilk__wait_find(desk, letter->waiter);
+    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
     int taken = waiter && ilk__parcel_take(waiter, letter);
 
     if (!taken && !letter->second_hand)
-        ilk__wait_unclaimed(desk, letter);
+        ilk__wait_unclaimed(shared, letter);
 }
 
 /* A second copy; of what is meant for one waiter, the server's own copy is
  * worth more than a replica's that came before it. */
-static int is_copy(ilk__desk *desk, const ilk__letter *letter)
+static int is_copy(ilk__shared *shared, const ilk__letter *letter)
 {
     uint64_t mark = ilk__letter_mark(letter);
 
     if (letter->verb != ILK__LETTER_SIGNAL || !letter->second_hand)
-        return ilk__recent_seen(&desk->recent, mark);
-    return ilk__recent_has(&desk->recent, mark)
-           || ilk__recent_seen(&desk->recent, ~mark);
+        return ilk__recent_seen(&shared->recent, mark);
+    return ilk__recent_has(&shared->recent, mark)
+           || ilk__recent_seen(&shared->recent, ~mark);
 }
 
 /* What they wait for has changed: all who stand in that list ask again. */
-static void on_change(ilk__desk *desk, const ilk__letter *letter)
+static void on_change(ilk__shared *shared, const ilk__letter *letter)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->watches, &cursor)))
+    while ((node = ilk__table_bucket(&shared->watches, &cursor)))
         for (; node; node = node->next)
             ilk__watch_changed(
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node)),
@@ -197,7 +197,7 @@ static void on_change(ilk__desk *desk, const ilk__letter *letter)
 }
 
 /* The text is the reply's own copy and is cut up in place. */
-static void on_message(ilk__desk *desk, const ilk__ear *ear,
+static void on_message(ilk__shared *shared, const ilk__ear *ear,
                        const ilk__reply *payload)
 {
     ilk__letter letter;
@@ -207,25 +207,25 @@ static void on_message(ilk__desk *desk, const ilk__ear *ear,
         return;
     }
     letter.second_hand = ear->number != 0;
-    if (letter.signal && is_copy(desk, &letter))
+    if (letter.signal && is_copy(shared, &letter))
         return;
     switch (letter.verb) {
-    case ILK__LETTER_GRANT: on_grant(desk, &letter); return;
-    case ILK__LETTER_WAKE: on_wake(desk, &letter); return;
-    case ILK__LETTER_SIGNAL: on_signal(desk, &letter); return;
-    case ILK__LETTER_NOTIFY: ilk__parcel_notify(desk, &letter); return;
-    case ILK__LETTER_CHANGE: on_change(desk, &letter); return;
+    case ILK__LETTER_GRANT: on_grant(shared, &letter); return;
+    case ILK__LETTER_WAKE: on_wake(shared, &letter); return;
+    case ILK__LETTER_SIGNAL: on_signal(shared, &letter); return;
+    case ILK__LETTER_NOTIFY: ilk__parcel_notify(shared, &letter); return;
+    case ILK__LETTER_CHANGE: on_change(shared, &letter); return;
     }
 }
 
 /* Somebody else's release, on a channel that a watch listens to. */
-static void on_channel(ilk__desk *desk, const ilk__reply *channel)
+static void on_channel(ilk__shared *shared, const ilk__reply *channel)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while (desk->watch_channels > 0
-           && (node = ilk__table_bucket(&desk->watches, &cursor)))
+    while (shared->watch_channels > 0
+           && (node = ilk__table_bucket(&shared->watches, &cursor)))
         for (; node; node = node->next) {
             ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
@@ -239,20 +239,21 @@ static void on_channel(ilk__desk *desk, const ilk__reply *channel)
 
 /* ---- replies ------------------------------------------------------------ */
 
-static void confirmed(ilk__desk *desk, ilk__ear *ear)
+static void confirmed(ilk__shared *shared, ilk__ear *ear)
 {
-    desk->hearing += !ear->hears;
+    shared->hearing += !ear->hears;
     ear->hears = 1;
     if (ear->number == 0)
-        desk->own_lost = 0;
-    else if (!desk->own_lost)
+        shared->own_lost = 0;
+    else if (!shared->own_lost)
         return; /* the server's own, which is better, is on its way */
-    desk->inbox = ILK__INBOX_READY;
-    ilk__desk_wake_sleepers(desk);
-    ilk__watch_hurry_all(desk);
+    shared->inbox = ILK__INBOX_READY;
+    ilk__shared_wake_sleepers(shared);
+    ilk__watch_hurry_all(shared);
 }
 
-static void on_error(ilk__desk *desk, ilk__ear *ear, const ilk__reply *reply)
+static void on_error(ilk__shared *shared, ilk__ear *ear,
+                     const ilk__reply *reply)
 {
     ilk_error error = {0}, said = {0};
     ilk_status st = ilk__reply_error(reply, &said);
@@ -265,11 +266,11 @@ static void on_error(ilk__desk *desk, ilk__ear *ear, const ilk__reply *reply)
     } else if (asked.what != ILK__ASKED_END) {
         ilk__fail(&error, st, "cannot SUBSCRIBE to %s*: %.200s", prefix,
                   said.msg);
-        refuse(desk, ear, &error);
+        refuse(shared, ear, &error);
     }
 }
 
-static void on_confirmation(ilk__desk *desk, ilk__ear *ear,
+static void on_confirmation(ilk__shared *shared, ilk__ear *ear,
                             const ilk__reply *channel)
 {
     ilk__asked asked = {ILK__ASKED_OWN, NULL};
@@ -277,8 +278,8 @@ static void on_confirmation(ilk__desk *desk, ilk__ear *ear,
     (void)ilk__ear_answered(ear, &asked);
     if (asked.what == ILK__ASKED_CHANNEL)
         ilk__channel_answered(asked.channel, ear, NULL);
-    else if (asked.what == ILK__ASKED_OWN && is_own_channel(desk, channel))
-        confirmed(desk, ear);
+    else if (asked.what == ILK__ASKED_OWN && is_own_channel(shared, channel))
+        confirmed(shared, ear);
 }
 
 /* An array that begins with this word, and texts behind it. */
@@ -292,28 +293,29 @@ static int is_of(const ilk__reply *reply, const char *word, size_t texts)
     return 1;
 }
 
-void ilk__inbox_reply(ilk__desk *desk, ilk__ear *ear, const ilk__reply *reply)
+void ilk__inbox_reply(ilk__shared *shared, ilk__ear *ear,
+                      const ilk__reply *reply)
 {
     ilk__reply *const *items = reply->items;
 
     if (reply->type == ILK__REPLY_ERROR) {
-        on_error(desk, ear, reply);
+        on_error(shared, ear, reply);
     } else if ((reply->type != ILK__REPLY_ARRAY
                 && reply->type != ILK__REPLY_PUSH)
                || reply->count < 3) {
         return; /* a pong */
     } else if (is_of(reply, "message", 2)) {
-        if (is_own_channel(desk, items[1])) {
-            on_message(desk, ear, items[2]);
+        if (is_own_channel(shared, items[1])) {
+            on_message(shared, ear, items[2]);
             return;
         }
-        ilk__channel_hears(desk, ear, NULL, items[1], items[2]);
-        on_channel(desk, items[1]);
+        ilk__channel_hears(shared, ear, NULL, items[1], items[2]);
+        on_channel(shared, items[1]);
     } else if (is_of(reply, "pmessage", 3)) {
-        ilk__channel_hears(desk, ear, items[1], items[2], items[3]);
+        ilk__channel_hears(shared, ear, items[1], items[2], items[3]);
     } else if (is_of(reply, "subscribe", 1) || is_of(reply, "psubscribe", 1)
                || is_of(reply, "unsubscribe", 1)
                || is_of(reply, "punsubscribe", 1)) {
-        on_confirmation(desk, ear, items[1]);
+        on_confirmation(shared, ear, items[1]);
     }
 }

@@ -4,7 +4,7 @@
  *
  * A turn: with the mutex, fire what is due and step errands, which appends
  * their commands to the link; without it, write, poll and read. The
- * links belong to this thread alone, so only the desk needs the mutex.
+ * links belong to this thread alone, so only the shared state needs the mutex.
  */
 #include "keeper.h"
 
@@ -23,9 +23,9 @@
 enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
 
 struct ilk__keeper {
-    ilk__desk *desk;
+    ilk__shared *shared;
     pthread_t thread;
-    int started, stopping; /* under the desk's mutex */
+    int started, stopping; /* under the shared state's mutex */
     int64_t stop_by;
     ilk__errands errands;
     ilk__ear ears[ILK__EARS_MAX]; /* the inbox listens on these */
@@ -34,15 +34,15 @@ struct ilk__keeper {
     ilk__keeper_counts counts; /* a copy for others, under the mutex */
 };
 
-ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
+ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
                              int64_t reply_timeout_ms)
 {
     ilk__keeper *keeper = ilk__calloc(1, sizeof *keeper);
 
     if (!keeper)
         return NULL;
-    keeper->desk = desk;
-    ilk__errands_init(&keeper->errands, target, &desk->timers,
+    keeper->shared = shared;
+    ilk__errands_init(&keeper->errands, target, &shared->timers,
                       reply_timeout_ms);
     ilk__keeper_listen(keeper, target);
     return keeper;
@@ -64,12 +64,12 @@ static void run_errands(ilk__keeper *keeper)
     ilk__link_event event;
 
     while ((event = ilk__link_next(&errands->link, &reply))) {
-        ilk__desk_lock(keeper->desk);
+        ilk__shared_lock(keeper->shared);
         ilk__errands_take(errands, event, reply, "keeper");
         /* what happened while it was down is found out at once */
         if (event == ILK__LINK_CAME_UP)
-            ilk__watch_hurry_all(keeper->desk);
-        ilk__desk_unlock(keeper->desk);
+            ilk__watch_hurry_all(keeper->shared);
+        ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;
         if (event == ILK__LINK_LOST)
@@ -83,14 +83,14 @@ static void run_ear(ilk__keeper *keeper, ilk__ear *ear)
     ilk__link_event event;
 
     while ((event = ilk__link_next(&ear->link, &reply))) {
-        ilk__desk_lock(keeper->desk);
+        ilk__shared_lock(keeper->shared);
         if (event == ILK__LINK_CAME_UP)
-            ilk__inbox_came_up(keeper->desk, ear);
+            ilk__inbox_came_up(keeper->shared, ear);
         else if (event == ILK__LINK_LOST)
-            ilk__inbox_lost(keeper->desk, ear);
+            ilk__inbox_lost(keeper->shared, ear);
         else
-            ilk__inbox_reply(keeper->desk, ear, reply);
-        ilk__desk_unlock(keeper->desk);
+            ilk__inbox_reply(keeper->shared, ear, reply);
+        ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;
         if (event == ILK__LINK_LOST)
@@ -123,48 +123,48 @@ static void count(ilk__keeper *keeper)
 /* Open those that are wanted; see that they listen to what is. */
 static void tend_ears(ilk__keeper *keeper)
 {
-    ilk__desk *desk = keeper->desk;
+    ilk__shared *shared = keeper->shared;
     int wanted =
-        desk->inbox == ILK__INBOX_WANTED || desk->inbox == ILK__INBOX_READY;
-    int changed = desk->channels_changed;
+        shared->inbox == ILK__INBOX_WANTED || shared->inbox == ILK__INBOX_READY;
+    int changed = shared->channels_changed;
 
-    desk->channels_changed = 0;
+    shared->channels_changed = 0;
     for (size_t i = 0; i < keeper->ear_count; i++) {
         ilk__ear *ear = &keeper->ears[i];
 
         if (wanted && !ear->refused)
             ear->link.wanted = 1;
         if (changed && ear->link.up)
-            ilk__inbox_channels(desk, ear);
+            ilk__inbox_channels(shared, ear);
     }
     if (changed)
-        ilk__channels_sweep(desk);
+        ilk__channels_sweep(shared);
 }
 
 static void start_posted(ilk__keeper *keeper)
 {
     ilk__errand *errand;
 
-    while ((errand = ilk__desk_next_posted(keeper->desk)))
+    while ((errand = ilk__shared_next_posted(keeper->shared)))
         ilk__errand_start(&keeper->errands, errand);
 }
 
 /* The part of a turn that needs the mutex. 0 when it is time to end. */
 static int keep(ilk__keeper *keeper)
 {
-    ilk__desk *desk = keeper->desk;
+    ilk__shared *shared = keeper->shared;
     ilk__errands *errands = &keeper->errands;
     int64_t now = ilk__now_ms();
-    uint32_t interrupts = atomic_load(&desk->interrupts);
+    uint32_t interrupts = atomic_load(&shared->interrupts);
     ilk__timer *timer;
 
     ilk__errands_check_patience(errands, now, "keeper");
     start_posted(keeper);
-    while ((timer = ilk__timers_pop(&desk->timers, now)))
+    while ((timer = ilk__timers_pop(&shared->timers, now)))
         timer->fire(timer, errands);
     start_posted(keeper);
-    if (interrupts != keeper->interrupts || desk->closed)
-        ilk__desk_wake_sleepers(desk);
+    if (interrupts != keeper->interrupts || shared->closed)
+        ilk__shared_wake_sleepers(shared);
     keeper->interrupts = interrupts;
     tend_ears(keeper);
     count(keeper);
@@ -179,7 +179,7 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
     struct pollfd fds[2 + ILK__EARS_MAX];
     size_t ears = keeper->ear_count;
 
-    fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->desk->bell),
+    fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->bell),
                              .events = POLLIN};
     due = ilk__sooner(due, ilk__link_prepare(&keeper->errands.link, &fds[1]));
     for (size_t i = 0; i < ears; i++)
@@ -187,7 +187,7 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
             due, ilk__link_prepare(&keeper->ears[i].link, &fds[2 + i]));
     if (poll(fds, 2 + ears, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
-            ilk__pollable_clear(&keeper->desk->bell);
+            ilk__pollable_clear(&keeper->shared->bell);
         ilk__link_polled(&keeper->errands.link, &fds[1]);
         for (size_t i = 0; i < ears; i++)
             ilk__link_polled(&keeper->ears[i].link, &fds[2 + i]);
@@ -197,21 +197,21 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
 static void *keeper_main(void *context)
 {
     ilk__keeper *keeper = context;
-    ilk__desk *desk = keeper->desk;
+    ilk__shared *shared = keeper->shared;
     int going = 1;
 
     while (going) {
         int64_t due;
 
-        ilk__desk_lock(desk);
-        desk->plan = INT64_MIN; /* awake: nobody needs to ring */
+        ilk__shared_lock(shared);
+        shared->plan = INT64_MIN; /* awake: nobody needs to ring */
         going = keep(keeper);
-        due = ilk__timers_next(&desk->timers);
+        due = ilk__timers_next(&shared->timers);
         due = ilk__sooner(due, ilk__errands_patience(&keeper->errands));
         if (keeper->stopping)
             due = ilk__sooner(due, keeper->stop_by);
-        desk->plan = due;
-        ilk__desk_unlock(desk);
+        shared->plan = due;
+        ilk__shared_unlock(shared);
         if (!going)
             break;
         ilk__link_flush(&keeper->errands.link);
@@ -244,12 +244,12 @@ ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
 {
     int failed = 0;
 
-    ilk__desk_lock(keeper->desk);
-    if (!keeper->started && !keeper->desk->closed) {
+    ilk__shared_lock(keeper->shared);
+    if (!keeper->started && !keeper->shared->closed) {
         failed = start_thread(keeper);
         keeper->started = !failed;
     }
-    ilk__desk_unlock(keeper->desk);
+    ilk__shared_unlock(keeper->shared);
     if (failed)
         return ilk__fail(err, ILK_ESYSTEM, "cannot start a thread: %s",
                          strerror(failed));
@@ -260,12 +260,12 @@ void ilk__keeper_stop(ilk__keeper *keeper)
 {
     int running;
 
-    ilk__desk_lock(keeper->desk);
+    ilk__shared_lock(keeper->shared);
     running = keeper->started && !keeper->stopping;
     keeper->stopping = 1;
     keeper->stop_by = ilk__deadline(LAST_WORDS_MS);
-    ilk__pollable_raise(&keeper->desk->bell);
-    ilk__desk_unlock(keeper->desk);
+    ilk__pollable_raise(&keeper->shared->bell);
+    ilk__shared_unlock(keeper->shared);
     if (running)
         pthread_join(keeper->thread, NULL);
     ilk__link_close(&keeper->errands.link);
@@ -277,7 +277,7 @@ void ilk__keeper_free(ilk__keeper *keeper)
 {
     ilk__errand *errand;
 
-    while ((errand = ilk__desk_next_posted(keeper->desk)))
+    while ((errand = ilk__shared_next_posted(keeper->shared)))
         ilk__errand_end(&keeper->errands, errand);
     ilk__errands_end(&keeper->errands);
     ilk__errands_free(&keeper->errands);

@@ -8,7 +8,7 @@
 #ifndef ILK__KEEPER_H
 #define ILK__KEEPER_H
 
-#include "op/desk.h"
+#include "op/shared.h"
 #include "redis/link.h"
 
 typedef struct ilk__keeper ilk__keeper;
@@ -18,7 +18,7 @@ typedef struct ilk__keeper_counts {
 } ilk__keeper_counts;
 
 /* The target is borrowed for the keeper's life. NULL: no memory. */
-ilk__keeper *ilk__keeper_new(ilk__desk *desk, const ilk__target *target,
+ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
                              int64_t reply_timeout_ms);
 /* Before it is started: listen there, too. Borrowed as well. At most
  * ILK__EARS_MAX - 1. */

@@ -54,8 +54,8 @@ static void silence(ilk__loop *loop)
 }
 
 /*
- * The desk tells all that sleep; who has started nothing is not to be woken
- * for that. The permit is taken, or the next word of it would be lost.
+ * The shared state tells all that sleep; who has started nothing is not to be
+ * woken for that. The permit is taken, or the next word of it would be lost.
  */
 static void wake_loop(ilk__wake *wake)
 {
@@ -80,14 +80,14 @@ static void alarm_rings(ilk__timer *timer, void *context)
 /* An alarm that is too early costs a turn; so it is only ever put forward. */
 static void set_alarm(ilk__loop *loop, int64_t due)
 {
-    ilk__desk *desk = loop->client->desk;
+    ilk__shared *shared = loop->client->shared;
 
     if (due >= atomic_load(&loop->alarm_at))
         return;
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     atomic_store(&loop->alarm_at, due);
-    ilk__desk_set_timer(desk, &loop->alarm, due);
-    ilk__desk_unlock(desk);
+    ilk__shared_set_timer(shared, &loop->alarm, due);
+    ilk__shared_unlock(shared);
 }
 
 /* ---- making and opening ------------------------------------------------- */
@@ -129,31 +129,31 @@ static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
         st = ilk__pollset_watch(&loop->pollset, ilk__pollable_fd(&loop->bell),
                                 POLLIN, err);
     if (st == ILK_OK)
-        st = ilk__notifications_fd(&loop->client->desk->notifications, &news,
+        st = ilk__notifications_fd(&loop->client->shared->notifications, &news,
                                    err);
     if (st == ILK_OK)
         st = ilk__pollset_watch(&loop->pollset, news, POLLIN, err);
     return st;
 }
 
-/* From now on the desk tells us what it tells threads that sleep. */
+/* From now on the shared state tells us what it tells threads that sleep. */
 static ilk_status sign_in(ilk__loop *loop, ilk_error *err)
 {
-    ilk__desk *desk = loop->client->desk;
+    ilk__shared *shared = loop->client->shared;
     ilk_status st = ilk__parker_init(&loop->parker, err);
 
     if (st)
         return st;
     loop->parker.wake = &loop->wake;
     loop->sleeper.parker = &loop->parker;
-    ilk__desk_lock(desk);
-    st = ilk__timers_reserve(&desk->timers, err);
+    ilk__shared_lock(shared);
+    st = ilk__timers_reserve(&shared->timers, err);
     if (st == ILK_OK) {
-        loop->sleeper.next = desk->sleepers;
-        desk->sleepers = &loop->sleeper;
-        loop->wakes = desk->wakes;
+        loop->sleeper.next = shared->sleepers;
+        shared->sleepers = &loop->sleeper;
+        loop->wakes = shared->wakes;
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     if (st)
         ilk__parker_destroy(&loop->parker);
     return st;
@@ -195,7 +195,7 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
 /* Who sleeps goes on before what has come after it does. */
 static void wake_first(ilk__loop *loop)
 {
-    uint32_t wakes = atomic_load(&loop->client->desk->wakes);
+    uint32_t wakes = atomic_load(&loop->client->shared->wakes);
 
     if (wakes != loop->wakes)
         ilk__loop_wake_all(loop);
@@ -336,16 +336,16 @@ void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
 
 static void sign_out(ilk__loop *loop)
 {
-    ilk__desk *desk = loop->client->desk;
+    ilk__shared *shared = loop->client->shared;
     ilk__sleeper **link;
 
-    ilk__desk_lock(desk);
-    for (link = &desk->sleepers; *link != &loop->sleeper;)
+    ilk__shared_lock(shared);
+    for (link = &shared->sleepers; *link != &loop->sleeper;)
         link = &(*link)->next;
     *link = loop->sleeper.next;
-    ilk__timer_clear(&desk->timers, &loop->alarm);
-    ilk__timers_unreserve(&desk->timers);
-    ilk__desk_unlock(desk);
+    ilk__timer_clear(&shared->timers, &loop->alarm);
+    ilk__timers_unreserve(&shared->timers);
+    ilk__shared_unlock(shared);
 }
 
 void ilk__loop_shut(ilk__loop *loop)

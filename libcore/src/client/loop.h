@@ -12,7 +12,7 @@
  * written at once when nothing is unanswered, else in the next turn, all
  * together, or when it has become much.
  *
- * The order of mutexes is the loop's, then the desk's.
+ * The order of mutexes is the loop's, then the shared state's.
  */
 #ifndef ILK__LOOP_H
 #define ILK__LOOP_H

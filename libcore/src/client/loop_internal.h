@@ -47,11 +47,11 @@ struct ilk__loop {
     ilk__op_list telling;  /* cancelled; done when what they told is written */
     _Atomic int under_way; /* how many are running */
     _Atomic(ilk_op *) ready; /* with news, the last first */
-    uint32_t wakes;          /* the desk's, seen so far */
+    uint32_t wakes;          /* the shared state's, seen so far */
     ilk__sleeper sleeper;    /* to be told of them */
     ilk__parker parker;
     ilk__wake wake;
-    ilk__timer alarm; /* the desk's, which rings the bell */
+    ilk__timer alarm; /* the shared state's, which rings the bell */
     _Atomic int64_t alarm_at;
 };
 

@@ -73,7 +73,7 @@ static void push_ready(ilk__loop *loop, ilk_op *op)
         continue;
 }
 
-/* The keeper, or who cancels by the handle, with the desk's mutex. */
+/* The keeper, or who cancels by the handle, with the shared state's mutex. */
 static void on_news(ilk__wake *wake)
 {
     ilk_op *op = op_of_wake(wake);
@@ -87,16 +87,16 @@ static void on_news(ilk__wake *wake)
 
 static void bind(ilk_op *op, ilk__parker *parker)
 {
-    ilk__desk *desk = op->client->desk;
+    ilk__shared *shared = op->client->shared;
 
     if (op->bound == parker)
         return;
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     if (op->bound)
         op->bound->wake = NULL;
     if (parker)
         parker->wake = &op->wake;
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     op->bound = parker;
 }
 
@@ -240,9 +240,9 @@ static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
     op->verb->err = &op->error;
     op->client = ilk__client_ref(client);
     op->era = client->era;
-    op->id = ilk__desk_new_id(client->desk);
+    op->id = ilk__shared_new_id(client->shared);
     op->wake.call = on_news;
-    ilk__errand_init(&op->errand, client->desk, NULL, NULL);
+    ilk__errand_init(&op->errand, client->shared, NULL, NULL);
     op->errand.is_awake = is_awake;
     op->errand.finished = finished;
     return op;

@@ -43,23 +43,23 @@ static void send(ilk_client *client, ilk__op *op, ilk__input *input,
     input->reply = *reply = call.reply;
 }
 
-static void enter_sleep(ilk__desk *desk, ilk__sleeper *self)
+static void enter_sleep(ilk__shared *shared, ilk__sleeper *self)
 {
-    ilk__desk_lock(desk);
-    self->next = desk->sleepers;
-    desk->sleepers = self;
-    ilk__desk_unlock(desk);
+    ilk__shared_lock(shared);
+    self->next = shared->sleepers;
+    shared->sleepers = self;
+    ilk__shared_unlock(shared);
 }
 
-static void leave_sleep(ilk__desk *desk, ilk__sleeper *self)
+static void leave_sleep(ilk__shared *shared, ilk__sleeper *self)
 {
     ilk__sleeper **link;
 
-    ilk__desk_lock(desk);
-    for (link = &desk->sleepers; *link != self;)
+    ilk__shared_lock(shared);
+    for (link = &shared->sleepers; *link != self;)
         link = &(*link)->next;
     *link = self->next;
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 /* What all sleepers are woken for, as it was before an operation looked. */
@@ -70,7 +70,7 @@ typedef struct outlook {
 static ilk__cause sleep_until(ilk_client *client, int64_t until,
                               ilk__parker *parker, const outlook *seen)
 {
-    ilk__desk *desk = client->desk;
+    ilk__shared *shared = client->shared;
     int ticking = ilk__run_ticks(client);
     int64_t limit = until;
     ilk_status st;
@@ -78,13 +78,13 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
     if (ticking)
         limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
     /* What came before there was somebody to wake is not waited for. */
-    if (client->closed || atomic_load(&desk->wakes) != seen->wakes
-        || atomic_load(&desk->interrupts) != seen->interrupts)
+    if (client->closed || atomic_load(&shared->wakes) != seen->wakes
+        || atomic_load(&shared->interrupts) != seen->interrupts)
         limit = 0;
     st = ilk__park(parker, limit);
     if (client->closed)
         return ILK__CAUSE_CLOSED;
-    if (st == ILK_EINTR || atomic_load(&desk->interrupts) != seen->interrupts)
+    if (st == ILK_EINTR || atomic_load(&shared->interrupts) != seen->interrupts)
         return ILK__CAUSE_INTERRUPT;
     if (st == ILK_OK || limit == 0)
         return ILK__CAUSE_NEWS;
@@ -100,10 +100,10 @@ static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
 
     if (st)
         return st;
-    enter_sleep(client->desk, &self);
+    enter_sleep(client->shared, &self);
     input->kind = ILK__INPUT_WAKE;
     input->cause = sleep_until(client, op->wake_at, parker, seen);
-    leave_sleep(client->desk, &self);
+    leave_sleep(client->shared, &self);
     return ILK_OK;
 }
 
@@ -120,8 +120,8 @@ static ilk_status tell(ilk_client *client, ilk__op *op)
 
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
 {
-    ilk__desk *desk = client->desk;
-    outlook seen = {.interrupts = atomic_load(&desk->interrupts)};
+    ilk__shared *shared = client->shared;
+    outlook seen = {.interrupts = atomic_load(&shared->interrupts)};
     ilk__input input = {.kind = ILK__INPUT_START};
     ilk__reply *reply = NULL;
 
@@ -129,7 +129,7 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
     for (;;) {
         ilk__act act;
 
-        seen.wakes = atomic_load(&desk->wakes);
+        seen.wakes = atomic_load(&shared->wakes);
         input.now = ilk__now_ms();
         act = ilk__op_step(op, &input);
         ilk__reply_free(reply);

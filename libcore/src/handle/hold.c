@@ -29,19 +29,19 @@ ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
     return ilk__hold_check_ttl(opts->ttl_ms, err);
 }
 
-/* ---- what belongs to the desk ------------------------------------------- */
+/* ---- what belongs to the shared state ----------------------------------- */
 
 static ilk_status set_up(ilk__hold *hold, ilk_error *err)
 {
-    ilk__desk *desk = hold->handle.client->desk;
+    ilk__shared *shared = hold->handle.client->shared;
     size_t count = hold->kind->extend_key_count;
     ilk_status st = ILK_OK;
 
     if (hold->kind->acquire)
-        st = ilk__waiter_init(&hold->waiter, desk, &hold->line, err);
+        st = ilk__waiter_init(&hold->waiter, shared, &hold->line, err);
     if (st)
         return st;
-    st = ilk__lease_init(&hold->lease, desk, &hold->kind->lease,
+    st = ilk__lease_init(&hold->lease, shared, &hold->kind->lease,
                          count ? hold->extend_keys : hold->keys,
                          count ? count : hold->key_count, hold->id, err);
     if (st && hold->kind->acquire)
@@ -70,7 +70,7 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
     *out_in_use = hold->lease.state != ILK__LEASE_FREE || is_parked(hold);
     memset(&hold->waiter, 0, sizeof hold->waiter);
     memset(&hold->lease, 0, sizeof hold->lease);
-    hold->id = ilk__desk_new_id(hold->handle.client->desk);
+    hold->id = ilk__shared_new_id(hold->handle.client->shared);
     hold->depth = 0;
     hold->parked = 0;
     hold->unconfirmed = NULL; /* the parent's */
@@ -158,7 +158,8 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
 
 void ilk__hold_close(ilk__hold *hold)
 {
-    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    /* A child, or a handle of the parent's shared state, has nothing to take
+     * back. */
     if (ilk__handle_is_mine(&hold->handle)) {
         ilk__handle_forget(&hold->handle);
         tear_down(hold);

@@ -105,7 +105,8 @@ struct ilk__hold {
     ilk__waiter waiter; /* none if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
-    /* a release whose answer was not waited for; under the desk's mutex */
+    /* a release whose answer was not waited for; under the shared state's
+     * mutex */
     ilk__unconfirmed *unconfirmed;
     _Atomic int32_t was_lost; /* it has come, and this is what it told */
 };
@@ -126,7 +127,7 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
                           size_t name_len, ilk_error *err);
 void ilk__hold_close(ilk__hold *hold);
 
-/* Set up what belongs to the client's desk, unless that was done. */
+/* Set up what belongs to the client's shared state, unless that was done. */
 ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err);
 
 /*
@@ -224,7 +225,7 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
 /* A question about a line, whoever stands in it. */
 typedef struct ilk__line_question {
     const ilk__line *line;
-    const ilk__desk *desk;
+    const ilk__shared *shared;
 } ilk__line_question;
 
 /* Subject of releasing and breaking operations. */

@@ -73,7 +73,7 @@ static void ask_refresh(ilk__op *op, int entries)
 
     op->script = line->refresh->script;
     ilk__script_begin(command, op->script, line->keys, line->key_count);
-    ilk__command_add_str(command, self->desk->client_id);
+    ilk__command_add_str(command, self->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
@@ -189,14 +189,14 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
 {
     const ilk__entry entry = {
         .kind = hold->kind->waits_as,
-        .client = hold->handle.client->desk->client_id,
+        .client = hold->handle.client->shared->client_id,
         .token = looking->hold->lease.token,
         .lease_ms = 1,
         .permits = hold->waiter.permits ? hold->waiter.permits : 1,
         .who = "-"};
 
     looking->at.line = &hold->line;
-    looking->at.desk = hold->handle.client->desk;
+    looking->at.shared = hold->handle.client->shared;
     looking->entry_len = ilk__entry_write(looking->entry, &entry);
     ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
 }

@@ -42,7 +42,7 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
                            : ILK__FOREVER;
 
     hold->depth = 1;
-    if (renews || hold->handle.client->desk->notifications_wanted)
+    if (renews || hold->handle.client->shared->notifications_wanted)
         ilk__lease_watch(&hold->lease, ttl_ms, renews, hold_end);
 }
 
@@ -70,11 +70,11 @@ static void take(ilk__acquiring *self)
  * the hold before was lost, nothing is taken. */
 static void give_back(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->handle.client->desk;
+    ilk__shared *shared = hold->handle.client->shared;
 
-    ilk__desk_lock(desk);
-    ilk__give_back(desk, &hold->line, "", 0, hold->lease.token);
-    ilk__desk_unlock(desk);
+    ilk__shared_lock(shared);
+    ilk__give_back(shared, &hold->line, "", 0, hold->lease.token);
+    ilk__shared_unlock(shared);
     ilk__lease_end(&hold->lease);
 }
 
@@ -93,7 +93,7 @@ static void keep(ilk__acquiring *self)
         ilk__hold_keep(hold, self->ttl_ms);
     ilk__hold_end(hold, &self->verb, st);
     if (st == ILK_OK && told)
-        ilk__notifications_push(&self->verb.client->desk->notifications, told,
+        ilk__notifications_push(&self->verb.client->shared->notifications, told,
                                 id, ILK_OK);
 }
 

@@ -9,8 +9,8 @@
  * It goes with its source until an answer has shown that the server knows the
  * script. Should the answer never come, or name somebody who is left to be
  * served, the keeper gives back by the token. What waits for the answer and the
- * handle may each outlive the other: the desk's mutex guards what they know
- * of each other.
+ * handle may each outlive the other: the shared state's mutex guards what they
+ * know of each other.
  */
 #include "base/alloc.h"
 #include "hold.h"
@@ -18,7 +18,7 @@
 struct ilk__unconfirmed {
     ilk__promise promise;
     ilk__promise *give_back; /* NULL: there was no memory for it */
-    ilk__desk *desk;
+    ilk__shared *shared;
     ilk__hold *hold; /* NULL: freed, or released again since */
     int script;
 };
@@ -43,14 +43,14 @@ static void ended(ilk__promise *promise, ilk_status status)
     ilk__unconfirmed *self = (ilk__unconfirmed *)promise;
     ilk__promise *give_back = self->give_back;
 
-    ilk__desk_lock(self->desk);
-    self->desk->knows_script[self->script] =
+    ilk__shared_lock(self->shared);
+    self->shared->knows_script[self->script] =
         status == ILK_OK || status == ILK_ELOST || status == ILK_EAGAIN;
     if (self->hold) {
         self->hold->unconfirmed = NULL;
         self->hold->was_lost = status == ILK_ELOST;
     }
-    ilk__desk_unlock(self->desk);
+    ilk__shared_unlock(self->shared);
     if (give_back)
         give_back->ended(give_back, status == ILK_ELOST ? ILK_OK : status);
     ilk__free(self);
@@ -66,11 +66,11 @@ static void forget(ilk__hold *hold)
 
 void ilk__hold_forget_unconfirmed(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->handle.client->desk;
+    ilk__shared *shared = hold->handle.client->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     forget(hold);
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
@@ -86,22 +86,22 @@ ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
 
 static ilk__unconfirmed *prepare(ilk__hold *hold)
 {
-    ilk__desk *desk = hold->handle.client->desk;
+    ilk__shared *shared = hold->handle.client->shared;
     ilk__unconfirmed *self = ilk__calloc(1, sizeof *self);
 
     if (!self)
         return NULL;
     self->promise.ended = ended;
     self->promise.judge = judge;
-    self->desk = desk;
+    self->shared = shared;
     self->hold = hold;
     self->script = hold->kind->release->script;
-    self->give_back = ilk__give_back_promise(desk, &hold->line, "", 0,
+    self->give_back = ilk__give_back_promise(shared, &hold->line, "", 0,
                                              hold->lease.token, NULL);
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     forget(hold);
     hold->unconfirmed = self;
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     return self;
 }
 
@@ -110,7 +110,7 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;
     const ilk__op_type *type = hold->kind->release;
-    ilk__giving giving = {.at = {.line = &hold->line, .desk = client->desk},
+    ilk__giving giving = {.at = {.line = &hold->line, .shared = client->shared},
                           .kind = hold->kind,
                           .hold = hold,
                           .token = hold->lease.token,
@@ -123,7 +123,7 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
     (void)ilk__keeper_start(client->keeper, NULL);
     ilk__op_init(&op, type, &giving, 0, err);
     type->ask(&op);
-    if (!client->desk->knows_script[type->script])
+    if (!client->shared->knows_script[type->script])
         ilk__script_use_source(&op.command, type->script);
     (void)ilk__lane_tell(client->lane, &op.command, &self->promise);
     ilk__op_free(&op);

@@ -30,7 +30,7 @@ static void release(releasing *self)
     ilk__hold *hold = self->hold;
 
     self->giving = (ilk__giving){
-        .at = {.line = &hold->line, .desk = hold->handle.client->desk},
+        .at = {.line = &hold->line, .shared = hold->handle.client->shared},
         .kind = hold->kind,
         .hold = hold,
         .token = hold->lease.token,

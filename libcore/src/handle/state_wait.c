@@ -23,7 +23,7 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
 
     *out_in_use = state->waiter.watch != NULL;
     memset(&state->waiter, 0, sizeof state->waiter);
-    st = ilk__waiter_init(&state->waiter, state->handle.client->desk,
+    st = ilk__waiter_init(&state->waiter, state->handle.client->shared,
                           &state->line, err);
     if (st)
         return st;
@@ -88,7 +88,8 @@ void ilk__state_forget(ilk__state *state)
 void ilk__state_free(ilk__state *state)
 {
     ilk__state_forget(state);
-    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    /* A child, or a handle of the parent's shared state, has nothing to take
+     * back. */
     if (ilk__handle_is_mine(&state->handle))
         ilk__waiter_destroy(&state->waiter);
     dispose(state);

@@ -54,12 +54,12 @@ ilk__errand *ilk__errands_take_all(ilk__errand_list *list)
 
 /* ---- making ------------------------------------------------------------- */
 
-void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
+void ilk__errand_init(ilk__errand *errand, ilk__shared *shared,
                       const ilk__op_type *type, void *subject)
 {
     memset((char *)errand + sizeof errand->op, 0,
            sizeof *errand - sizeof errand->op);
-    errand->desk = desk;
+    errand->shared = shared;
     errand->timer.fire = ilk__errand_fire;
     ilk__op_init(&errand->op, type, subject, ILK__FOREVER, NULL);
 }

@@ -14,7 +14,8 @@
  * keep a server busy, and ten thousand would only take memory on both sides.
  *
  * There are two such loops: the keeper's, and the application's (loop.h).
- * Each calls from one thread at a time, the keeper with the desk's mutex.
+ * Each calls from one thread at a time, the keeper with the shared state's
+ * mutex.
  */
 #ifndef ILK__ERRAND_H
 #define ILK__ERRAND_H
@@ -23,7 +24,7 @@
 #include "op.h"
 #include "redis/link.h"
 
-typedef struct ilk__desk ilk__desk;
+typedef struct ilk__shared ilk__shared;
 typedef struct ilk__errand ilk__errand;
 
 enum { ILK__WIRE_FULL = 1024 };
@@ -40,7 +41,7 @@ struct ilk__errand {
     ilk__op op;
     ilk__timer timer;  /* its sleeps; else its deadline. Room is reserved */
     ilk__errand *next; /* posted, in line, or held */
-    ilk__desk *desk;
+    ilk__shared *shared;
     uint64_t place; /* on the wire */
     ilk__whereabouts whereabouts;
     int closed; /* it is to end: no more is sent for it but what is told */
@@ -72,7 +73,7 @@ typedef struct ilk__errands {
     ilk__errand_list held; /* to be sent when the link is up */
 } ilk__errands;
 
-void ilk__errand_init(ilk__errand *errand, ilk__desk *desk,
+void ilk__errand_init(ilk__errand *errand, ilk__shared *shared,
                       const ilk__op_type *type, void *subject);
 
 void ilk__errands_init(ilk__errands *errands, const ilk__target *target,

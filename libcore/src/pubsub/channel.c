@@ -14,16 +14,16 @@ ilk__channel *ilk__channel_of_node(ilk__node *node)
     return (ilk__channel *)((char *)node - offsetof(ilk__channel, node));
 }
 
-ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
-                                size_t len)
+ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
+                                const void *name, size_t len)
 {
-    ilk__buf *ident = &desk->scratch;
+    ilk__buf *ident = &shared->scratch;
     ilk__node *node;
 
     ilk__buf_take(ident, ilk__buf_len(ident));
     if (ilk__buf_add(ident, &kind, 1) || ilk__buf_add(ident, name, len))
         return NULL;
-    node = ilk__table_find(&desk->channels, ilk__buf_data(ident), len + 1);
+    node = ilk__table_find(&shared->channels, ilk__buf_data(ident), len + 1);
     return node ? ilk__channel_of_node(node) : NULL;
 }
 
@@ -62,12 +62,12 @@ static void take_back(ilk__channel *channel, ilk__ear *ear)
                  channel->ident + 1, channel->node.key_len - 1, asked);
 }
 
-void ilk__channels_ask(ilk__desk *desk, ilk__ear *ear)
+void ilk__channels_ask(ilk__shared *shared, ilk__ear *ear)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+    while ((node = ilk__table_bucket(&shared->channels, &cursor)))
         for (; node && ear->link.up; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
             int wanted = channel->listeners && !channel->why.code
@@ -90,32 +90,32 @@ static int is_needed(const ilk__channel *channel)
     return needed;
 }
 
-static void drop_unless(ilk__desk *desk, int (*keep)(const ilk__channel *))
+static void drop_unless(ilk__shared *shared, int (*keep)(const ilk__channel *))
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+    while ((node = ilk__table_bucket(&shared->channels, &cursor)))
         for (ilk__node *next; node; node = next) {
             ilk__channel *channel = ilk__channel_of_node(node);
 
             next = node->next;
             if (keep && keep(channel))
                 continue;
-            ilk__table_remove(&desk->channels, node);
+            ilk__table_remove(&shared->channels, node);
             ilk__free(channel);
         }
 }
 
-void ilk__channels_sweep(ilk__desk *desk)
+void ilk__channels_sweep(ilk__shared *shared)
 {
-    drop_unless(desk, is_needed);
+    drop_unless(shared, is_needed);
 }
 
-void ilk__channels_free(ilk__desk *desk)
+void ilk__channels_free(ilk__shared *shared)
 {
-    drop_unless(desk, NULL);
-    ilk__table_free(&desk->channels);
+    drop_unless(shared, NULL);
+    ilk__table_free(&shared->channels);
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -124,7 +124,7 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
                            const ilk_error *why)
 {
     channel->at[ear->number].unanswered--;
-    channel->desk->channels_changed = 1; /* it may be needed no more */
+    channel->shared->channels_changed = 1; /* it may be needed no more */
     if (why) {
         channel->at[ear->number].asked = 0;
         channel->at[ear->number].refused = 1;
@@ -138,12 +138,12 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
 }
 
 /* What it had asked for, is asked for anew when it is back. */
-void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear)
+void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->channels, &cursor)))
+    while ((node = ilk__table_bucket(&shared->channels, &cursor)))
         for (; node; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
             int heard = ilk__channel_is_heard(channel);
@@ -158,7 +158,7 @@ void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear)
                 l->gaps++;
             wake_all(channel);
         }
-    desk->channels_changed = 1;
+    shared->channels_changed = 1;
 }
 
 /* ---- messages ----------------------------------------------------------- */
@@ -239,19 +239,19 @@ static int is_new(ilk__channel *channel, const ilk__ear *ear,
         text && ilk__letter_read(&letter, text, payload->len) && letter.signal;
     if (*is_letter)
         is_first =
-            !ilk__recent_seen(&channel->desk->recent,
+            !ilk__recent_seen(&channel->shared->recent,
                               ilk__letter_mark(&letter) + channel->node.hash);
     ilk__free(text);
     return is_first;
 }
 
-void ilk__channel_hears(ilk__desk *desk, const ilk__ear *ear,
+void ilk__channel_hears(ilk__shared *shared, const ilk__ear *ear,
                         const ilk__reply *pattern, const ilk__reply *channel,
                         const ilk__reply *payload)
 {
     const ilk__reply *of = pattern ? pattern : channel;
     ilk__channel *found =
-        ilk__channel_find(desk, pattern ? 'p' : 'c', of->str, of->len);
+        ilk__channel_find(shared, pattern ? 'p' : 'c', of->str, of->len);
     int is_letter;
 
     if (!found || !is_new(found, ear, payload, &is_letter))

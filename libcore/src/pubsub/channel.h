@@ -21,7 +21,7 @@
 
 #include "ear.h"
 #include "letter.h"
-#include "op/desk.h"
+#include "op/shared.h"
 #include "op/verb.h"
 
 enum { ILK__HEARD_MAX = 1024 };
@@ -40,14 +40,14 @@ struct ilk__heard {
 
 typedef struct ilk__listener ilk__listener;
 struct ilk__listener {
-    ilk__desk *desk;
+    ilk__shared *shared;
     ilk__parker parker;
     _Atomic int cancelled;
     int letters;
     int awaits_message;   /* else that it is confirmed */
     ilk__verb_then *then; /* when that has come */
 
-    /* under the desk's mutex */
+    /* under the shared state's mutex */
     ilk__channel *channel; /* NULL: it does not listen */
     ilk__listener *next;
     ilk__heard *first, **end;
@@ -62,7 +62,7 @@ typedef struct ilk__channel_of {
     int is_pattern, letters;
 } ilk__channel_of;
 
-ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
+ilk_status ilk__listener_init(ilk__listener *listener, ilk__shared *shared,
                               ilk_error *err);
 /* Not in a forked child: there it is forgotten. */
 void ilk__listener_destroy(ilk__listener *listener);
@@ -93,17 +93,17 @@ void ilk__heard_free(ilk__heard *heard);
 /* ---- for the inbox; the mutex is held ----------------------------------- */
 
 /* Ask this ear for what is wanted and not asked for, and the reverse. */
-void ilk__channels_ask(ilk__desk *desk, ilk__ear *ear);
-void ilk__channels_sweep(ilk__desk *desk); /* those that nobody needs */
+void ilk__channels_ask(ilk__shared *shared, ilk__ear *ear);
+void ilk__channels_sweep(ilk__shared *shared); /* those that nobody needs */
 /* The answer to what was asked for this channel; why: it was refused. */
 void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
                            const ilk_error *why);
 /* The ear is deaf; what it had asked will not be answered. */
-void ilk__channels_lost(ilk__desk *desk, ilk__ear *ear);
+void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear);
 /* A message; pattern: the one that it matched, or NULL. */
-void ilk__channel_hears(ilk__desk *desk, const ilk__ear *ear,
+void ilk__channel_hears(ilk__shared *shared, const ilk__ear *ear,
                         const ilk__reply *pattern, const ilk__reply *channel,
                         const ilk__reply *payload);
-void ilk__channels_free(ilk__desk *desk); /* there are no listeners */
+void ilk__channels_free(ilk__shared *shared); /* there are no listeners */
 
 #endif

@@ -7,8 +7,8 @@
 
 /* A channel or pattern that somebody listens to, or did until now. */
 struct ilk__channel {
-    ilk__node node; /* in desk->channels, by ident */
-    ilk__desk *desk;
+    ilk__node node; /* in shared->channels, by ident */
+    ilk__shared *shared;
     int letters; /* some listeners expect them: all ears listen */
     ilk__listener *listeners;
     struct {
@@ -22,8 +22,8 @@ struct ilk__channel {
 };
 
 ilk__channel *ilk__channel_of_node(ilk__node *node);
-ilk__channel *ilk__channel_find(ilk__desk *desk, char kind, const void *name,
-                                size_t len);
+ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
+                                const void *name, size_t len);
 int ilk__channel_is_heard(const ilk__channel *channel);
 /* The mutex is held. */
 ilk_status ilk__listener_join(ilk__listener *listener,

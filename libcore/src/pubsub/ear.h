@@ -7,7 +7,7 @@
  * only who listens to it. So what a replica alone tells is second hand: it
  * may have been taken back since, when the server found nobody there.
  *
- * Only the keeper's thread touches it, with the desk's mutex held.
+ * Only the keeper's thread touches it, with the shared state's mutex held.
  */
 #ifndef ILK__EAR_H
 #define ILK__EAR_H

@@ -7,28 +7,28 @@
 
 #include <string.h>
 
-ilk_status ilk__listener_init(ilk__listener *listener, ilk__desk *desk,
+ilk_status ilk__listener_init(ilk__listener *listener, ilk__shared *shared,
                               ilk_error *err)
 {
     memset(listener, 0, sizeof *listener);
-    listener->desk = desk;
+    listener->shared = shared;
     listener->end = &listener->first;
     return ilk__parker_init(&listener->parker, err);
 }
 
 /* ---- joining and leaving ------------------------------------------------ */
 
-static ilk__channel *make(ilk__desk *desk, const ilk__channel_of *to)
+static ilk__channel *make(ilk__shared *shared, const ilk__channel_of *to)
 {
     ilk__channel *channel = ilk__calloc(1, sizeof *channel + to->len + 1);
 
     if (!channel)
         return NULL;
-    channel->desk = desk;
+    channel->shared = shared;
     channel->deaf_since = ilk__now_ms();
     channel->ident[0] = to->is_pattern ? 'p' : 'c';
     memcpy(channel->ident + 1, to->name, to->len);
-    if (ilk__table_add(&desk->channels, &channel->node, channel->ident,
+    if (ilk__table_add(&shared->channels, &channel->node, channel->ident,
                        to->len + 1)) {
         ilk__free(channel);
         return NULL;
@@ -47,12 +47,12 @@ static void forgive(ilk__channel *channel)
 ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to)
 {
-    ilk__desk *desk = listener->desk;
-    ilk__channel *channel =
-        ilk__channel_find(desk, to->is_pattern ? 'p' : 'c', to->name, to->len);
+    ilk__shared *shared = listener->shared;
+    ilk__channel *channel = ilk__channel_find(
+        shared, to->is_pattern ? 'p' : 'c', to->name, to->len);
 
     if (!channel)
-        channel = make(desk, to);
+        channel = make(shared, to);
     if (!channel)
         return ILK_ENOMEM;
     channel->letters |= to->letters;
@@ -63,17 +63,17 @@ ilk_status ilk__listener_join(ilk__listener *listener,
     listener->channel = channel;
     listener->next = channel->listeners;
     channel->listeners = listener;
-    desk->channels_changed = 1;
-    ilk__desk_ring(desk, 0);
+    shared->channels_changed = 1;
+    ilk__shared_ring(shared, 0);
     return ILK_OK;
 }
 
 void ilk__listen_end(ilk__listener *listener)
 {
-    ilk__desk *desk = listener->desk;
+    ilk__shared *shared = listener->shared;
     ilk__heard *heard;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     if (listener->channel) {
         ilk__listener **link = &listener->channel->listeners;
 
@@ -81,12 +81,12 @@ void ilk__listen_end(ilk__listener *listener)
             link = &(*link)->next;
         *link = listener->next;
         listener->channel = NULL;
-        desk->channels_changed = 1;
-        ilk__desk_ring(desk, 0);
+        shared->channels_changed = 1;
+        ilk__shared_ring(shared, 0);
     }
     while ((heard = ilk__listener_take(listener)))
         ilk__heard_free(heard);
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 void ilk__listener_destroy(ilk__listener *listener)
@@ -97,10 +97,10 @@ void ilk__listener_destroy(ilk__listener *listener)
 
 void ilk__listen_cancel(ilk__listener *listener)
 {
-    ilk__desk_lock(listener->desk);
+    ilk__shared_lock(listener->shared);
     atomic_store(&listener->cancelled, 1);
     ilk__unpark(&listener->parker);
-    ilk__desk_unlock(listener->desk);
+    ilk__shared_unlock(listener->shared);
 }
 
 /* ---- waiting: an operation that asks nothing ---------------------------- */
@@ -113,16 +113,16 @@ typedef struct outlook {
 
 static outlook look_around(ilk__listener *listener)
 {
-    ilk__desk *desk = listener->desk;
+    ilk__shared *shared = listener->shared;
     const ilk__channel *channel = listener->channel;
     outlook out;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     out.done = listener->awaits_message ? listener->first != NULL
                                         : ilk__channel_is_heard(channel);
     out.deaf_since = channel->deaf_since;
     out.why = channel->why;
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     return out;
 }
 
@@ -139,7 +139,8 @@ static ilk__act look(ilk__op *op, int again)
         return ilk__op_end(op, ILK_ECANCELLED);
     if (seen.why.code)
         return ilk__op_fail(op, (ilk_status)seen.why.code, "%s", seen.why.msg);
-    if (ilk__desk_want_inbox(listener->desk, again, &why) == ILK__INBOX_REFUSED)
+    if (ilk__shared_want_inbox(listener->shared, again, &why)
+        == ILK__INBOX_REFUSED)
         return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
     if (op->now >= op->deadline)
         return ilk__op_end(op, ILK_ETIMEOUT);
@@ -194,12 +195,12 @@ void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
 {
     ilk_status st = ILK_OK;
 
-    ilk__desk_lock(listener->desk);
+    ilk__shared_lock(listener->shared);
     if (!listener->channel) {
         atomic_store(&listener->cancelled, 0);
         st = ilk__listener_join(listener, to);
     }
-    ilk__desk_unlock(listener->desk);
+    ilk__shared_unlock(listener->shared);
     listener->then = then;
     if (st)
         then(verb, ilk__fail(verb->err, st, "out of memory"));
@@ -220,8 +221,8 @@ ilk__heard *ilk__listen_take(ilk__listener *listener)
 {
     ilk__heard *heard;
 
-    ilk__desk_lock(listener->desk);
+    ilk__shared_lock(listener->shared);
     heard = ilk__listener_take(listener);
-    ilk__desk_unlock(listener->desk);
+    ilk__shared_unlock(listener->shared);
     return heard;
 }

@@ -139,7 +139,7 @@ void ilk__recipe_once(ilk__recipe *self, const char *what, const void *key,
     if (self->st)
         return;
     snprintf(kind, sizeof kind, "recipes:%s:%s.%u", what,
-             self->client->desk->client_id, (unsigned)thread_number());
+             self->client->shared->client_id, (unsigned)thread_number());
     ilk__recipe_side(self, kind, key, len);
 }
 

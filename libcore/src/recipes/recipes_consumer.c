@@ -36,10 +36,10 @@ static ilk_status add_list(ilk_consumer *self, size_t list, const void *name,
 static ilk_status fill(ilk_consumer *self, const void *const *names,
                        const size_t *name_lens, size_t count, ilk_error *err)
 {
-    ilk__desk *desk = self->handle.client->desk;
+    ilk__shared *shared = self->handle.client->shared;
 
-    snprintf(self->id, sizeof self->id, "%s.%" PRIx64, desk->client_id,
-             (uint64_t)ilk__desk_new_id(desk));
+    snprintf(self->id, sizeof self->id, "%s.%" PRIx64, shared->client_id,
+             (uint64_t)ilk__shared_new_id(shared));
     self->count = count;
     self->keys = ilk__calloc(count * ILK__CONSUMER_KEYS, sizeof self->keys[0]);
     self->sides = ilk__calloc(count, sizeof self->sides[0]);
@@ -114,14 +114,14 @@ static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
 {
     ilk_error why; /* a refusal hinders nobody here */
 
-    (void)ilk__desk_want_inbox(self->handle.client->desk, 0, &why);
+    (void)ilk__shared_want_inbox(self->handle.client->shared, 0, &why);
     return ilk__keeper_start(self->handle.client->keeper, err);
 }
 
 static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
                       ilk_error *err)
 {
-    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
     int64_t deadline = ilk__deadline(timeout_ms);
     int64_t patience =
         ilk__deadline(self->handle.client->opts.reply_timeout_ms);

@@ -205,7 +205,7 @@ static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
 static ilk_status listen_until(ilk_items **out, ilk_listener *self,
                                int64_t deadline, ilk_error *err)
 {
-    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
     int64_t contact_lost = 0;
 
     for (;;) {
@@ -281,7 +281,7 @@ static int put(pile *left, ilk__reply *reply)
 /* Until the channel is gone from the server's list. */
 static void say_goodbye(ilk_listener *self, pile *left)
 {
-    uint32_t interrupts = atomic_load(&self->handle.client->desk->interrupts);
+    uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
     int64_t until = ilk__deadline(GOODBYE_MS);
     ilk_status st = say(self, "UNSUBSCRIBE", NULL);
 
@@ -294,7 +294,7 @@ static void say_goodbye(ilk_listener *self, pile *left)
                                  interrupts, NULL);
             if (st == ILK_EINTR && ilk__now_ms() < until) {
                 interrupts =
-                    atomic_load(&self->handle.client->desk->interrupts);
+                    atomic_load(&self->handle.client->shared->interrupts);
                 st = ILK_OK;
             }
             continue;

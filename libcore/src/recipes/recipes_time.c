@@ -180,7 +180,7 @@ ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
         ilk__recipe_fail(&self, ilk__fail(err, ILK_EINVAL,
                                           "id must have 1 to %d bytes, got %zu",
                                           CANDIDATE_MOST, id_len));
-    ilk__recipe_text(&self, id ? id : client->desk->client_id,
+    ilk__recipe_text(&self, id ? id : client->shared->client_id,
                      id ? id_len : ILK__CLIENT_ID_LEN);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     add_number(&self, "selector", selector, 0, NUMBER_MOST);

@@ -90,7 +90,7 @@ ilk_status ilk__side_sleep(ilk_client *client, const ilk__side *sides,
 
         if (client->closed)
             return ilk__fail(err, ILK_ECLOSED, "the client is closed");
-        if (atomic_load(&client->desk->interrupts) != interrupts)
+        if (atomic_load(&client->shared->interrupts) != interrupts)
             return ilk__fail(err, ILK_EINTR, "interrupted");
         if (ilk__now_ms() >= until)
             return ilk__fail(err, ILK_ETIMEOUT, "%s",

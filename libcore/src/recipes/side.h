@@ -29,8 +29,8 @@ void ilk__side_close(ilk__side *side);
 
 /*
  * Sleep until one of them may have a reply: ILK_OK; ILK_ETIMEOUT; ILK_ECLOSED;
- * ILK_EINTR: a signal came, or `interrupts` is no longer the desk's number.
- * Closing and interrupting are noticed within a quarter of a second.
+ * ILK_EINTR: a signal came, or `interrupts` is no longer the shared state's
+ * number. Closing and interrupting are noticed within a quarter of a second.
  */
 ilk_status ilk__side_sleep(ilk_client *client, const ilk__side *sides,
                            size_t count, int64_t until, uint32_t interrupts,

@@ -35,21 +35,21 @@ int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms)
     return began + lease_ms - lease_ms / 100 - ILK__DRIFT_MS;
 }
 
-ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
+ilk_status ilk__lease_init(ilk__lease *lease, ilk__shared *shared,
                            const ilk__lease_kind *kind, const ilk__bytes *keys,
                            size_t key_count, int64_t id, ilk_error *err)
 {
     ilk_status st;
 
-    lease->desk = desk;
+    lease->shared = shared;
     lease->kind = kind;
     lease->keys = keys;
     lease->key_count = key_count;
     lease->id = id;
     lease->timer.fire = fire;
-    ilk__desk_lock(desk);
-    st = ilk__timers_reserve(&desk->timers, err);
-    ilk__desk_unlock(desk);
+    ilk__shared_lock(shared);
+    st = ilk__timers_reserve(&shared->timers, err);
+    ilk__shared_unlock(shared);
     return st;
 }
 
@@ -58,8 +58,8 @@ static void stop_watching(ilk__lease *lease)
     if (!lease->watched)
         return;
     lease->watched = 0;
-    lease->desk->stats.held--;
-    ilk__timer_clear(&lease->desk->timers, &lease->timer);
+    lease->shared->stats.held--;
+    ilk__timer_clear(&lease->shared->timers, &lease->timer);
 }
 
 /* The keeper looks away; a renewal under way is nobody's any more. */
@@ -73,27 +73,27 @@ static void unwatch(ilk__lease *lease)
 
 void ilk__lease_destroy(ilk__lease *lease)
 {
-    ilk__desk *desk = lease->desk;
+    ilk__shared *shared = lease->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     unwatch(lease);
-    ilk__notifications_forget(&desk->notifications, lease->id);
-    ilk__timers_unreserve(&desk->timers);
-    ilk__desk_unlock(desk);
+    ilk__notifications_forget(&shared->notifications, lease->id);
+    ilk__timers_unreserve(&shared->timers);
+    ilk__shared_unlock(shared);
 }
 
 void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms)
 {
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     lease->span_ms = bounded(span_ms);
     memset(lease->doubt_ms, 0, sizeof lease->doubt_ms);
     lease->changing_ms = lease->changes = lease->overlapped = 0;
     atomic_store(&lease->fence, fence);
     atomic_store(&lease->deadline, deadline);
     atomic_store(&lease->state, ILK__LEASE_HELD);
-    lease->desk->stats.acquires++;
-    ilk__desk_unlock(lease->desk);
+    lease->shared->stats.acquires++;
+    ilk__shared_unlock(lease->shared);
 }
 
 /* The lease reaches to the end of the hold: it is renewed no more. */
@@ -115,17 +115,18 @@ static int64_t next_look(const ilk__lease *lease, int64_t now)
 void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
                       int64_t hold_end)
 {
-    ilk__desk *desk = lease->desk;
+    ilk__shared *shared = lease->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     lease->ttl_ms = ttl_ms;
     lease->renews = renews;
     lease->hold_end = hold_end;
     if (!lease->watched)
-        desk->stats.held++;
+        shared->stats.held++;
     lease->watched = 1;
-    ilk__desk_set_timer(desk, &lease->timer, next_look(lease, ilk__now_ms()));
-    ilk__desk_unlock(desk);
+    ilk__shared_set_timer(shared, &lease->timer,
+                          next_look(lease, ilk__now_ms()));
+    ilk__shared_unlock(shared);
 }
 
 static void leave(ilk__lease *lease, ilk__lease_state state)
@@ -144,10 +145,10 @@ static void await_renewal(ilk__lease *lease, ilk__parker *parker)
         return;
     renewal->errand.op.deadline = 0;
     renewal->waiting = parker;
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
     while (ilk__park(parker, ILK__FOREVER) == ILK_EINTR)
         continue;
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
 }
 
 ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
@@ -157,13 +158,13 @@ ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err)
 
     if (st)
         return st;
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     stop_watching(lease);
     await_renewal(lease, &parker);
     st = ilk__lease_check(lease, err);
     if (st == ILK_OK)
         leave(lease, ILK__LEASE_FREE);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
     ilk__parker_destroy(&parker);
     return st;
 }
@@ -175,18 +176,18 @@ int ilk__lease_in_doubt(const ilk__lease *lease, ilk__lease_way way)
 
 void ilk__lease_end(ilk__lease *lease)
 {
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     leave(lease, ILK__LEASE_FREE);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
 }
 
 /* With the mutex held. */
 static void lose(ilk__lease *lease, ilk_status why)
 {
     leave(lease, ILK__LEASE_LOST);
-    lease->desk->stats.losses++;
+    lease->shared->stats.losses++;
     if (lease->kind->lost_notification != ILK_NOTIFICATION_NONE)
-        ilk__notifications_push(&lease->desk->notifications,
+        ilk__notifications_push(&lease->shared->notifications,
                                 lease->kind->lost_notification, lease->id, why);
     ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
              (long long)lease->id, ilk_strerror(why));
@@ -194,10 +195,10 @@ static void lose(ilk__lease *lease, ilk_status why)
 
 void ilk__lease_lose(ilk__lease *lease)
 {
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     if (atomic_load(&lease->state) == ILK__LEASE_HELD)
         lose(lease, ILK_ELOST);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
 }
 
 ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err)
@@ -279,8 +280,8 @@ static int64_t doubt_of(const ilk__lease *lease)
 static void set_timer(ilk__lease *lease)
 {
     if (lease->watched)
-        ilk__desk_set_timer(lease->desk, &lease->timer,
-                            next_look(lease, ilk__now_ms()));
+        ilk__shared_set_timer(lease->shared, &lease->timer,
+                              next_look(lease, ilk__now_ms()));
 }
 
 static void set_deadline(ilk__lease *lease, int64_t deadline, int64_t span_ms)
@@ -318,9 +319,9 @@ int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
 {
     int is_held;
 
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     is_held = prolong(lease, asked_at, lease_ms, 0);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
     return is_held;
 }
 
@@ -329,7 +330,7 @@ void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
 {
     int64_t deadline;
 
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     *change = (ilk__lease_change){.way = way,
                                   .asked_at = ilk__now_ms(),
                                   .ttl_ms = ttl_ms,
@@ -343,7 +344,7 @@ void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
     deadline = ilk__lease_deadline(change->asked_at, ttl_ms);
     if (deadline < change->deadline)
         set_deadline(lease, deadline, ttl_ms);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
 }
 
 /* What the extend leaves in doubt, and how long its lease is for sure. */
@@ -398,9 +399,9 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
         ilk__lease_lose(lease);
         return ILK_ELOST;
     }
-    ilk__desk_lock(lease->desk);
+    ilk__shared_lock(lease->shared);
     is_held = change_end(lease, change, outcome);
-    ilk__desk_unlock(lease->desk);
+    ilk__shared_unlock(lease->shared);
     if (outcome->status == ILK_OK && !is_held)
         return ilk__fail(err, ILK_ELOST, "the %s ended before the answer came",
                          lease->kind->noun);
@@ -421,7 +422,7 @@ static void renewed(ilk__errand *errand)
         if (status == ILK_OK) {
             prolong(lease, errand->op.sent_at, renewal->extension.ttl_ms,
                     renewal->least_ms);
-            errand->desk->stats.renewals++;
+            errand->shared->stats.renewals++;
         } else if (status == ILK_ELOST || status == ILK_ETYPE) {
             lose(lease, status);
         }
@@ -429,7 +430,7 @@ static void renewed(ilk__errand *errand)
     }
     if (renewal->waiting)
         ilk__unpark(renewal->waiting);
-    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__timers_unreserve(&errand->shared->timers);
     ilk__op_free(&errand->op);
     ilk__free(renewal);
 }
@@ -468,19 +469,19 @@ static void renew(ilk__lease *lease, int64_t now)
 
     if (!renewal)
         return; /* the next look tries again */
-    if (ilk__timers_reserve(&lease->desk->timers, NULL)) {
+    if (ilk__timers_reserve(&lease->shared->timers, NULL)) {
         ilk__free(renewal);
         return;
     }
     if (lease->hold_end - now < renewal->extension.ttl_ms)
         renewal->extension.ttl_ms = lease->hold_end - now;
-    ilk__errand_init(&renewal->errand, lease->desk, lease->kind->extend,
+    ilk__errand_init(&renewal->errand, lease->shared, lease->kind->extend,
                      &renewal->extension);
     renewal->errand.op.deadline = atomic_load(&lease->deadline);
     renewal->errand.op.patient = 1;
     renewal->errand.finished = renewed;
     lease->renewal = renewal;
-    ilk__desk_post(lease->desk, &renewal->errand);
+    ilk__shared_post(lease->shared, &renewal->errand);
 }
 
 /* Due: to be renewed, or over. The mutex is held. */
@@ -502,6 +503,6 @@ static void fire(ilk__timer *timer, void *context)
         again = deadline;
     else if (!lease->renewal)
         renew(lease, now);
-    ilk__desk_set_timer(lease->desk, &lease->timer,
-                        ilk__sooner(again, deadline));
+    ilk__shared_set_timer(lease->shared, &lease->timer,
+                          ilk__sooner(again, deadline));
 }

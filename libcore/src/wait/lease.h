@@ -8,9 +8,9 @@
  *                      +--lost--> LOST --end--> FREE
  *
  * State, deadline and fence may be read by any thread at any time; all else
- * is guarded by the desk's mutex. Renewal asks at a third of the lease; when
- * it is refused, or not answered by the local deadline, the lease is LOST and
- * stays so, and the client's notification descriptor tells.
+ * is guarded by the shared state's mutex. Renewal asks at a third of the lease;
+ * when it is refused, or not answered by the local deadline, the lease is LOST
+ * and stays so, and the client's notification descriptor tells.
  *
  * Changes of one hold travel on up to three connections, which have no order
  * among them. The deadline is right in whatever order the server executes
@@ -29,7 +29,7 @@
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
 
-#include "op/desk.h"
+#include "op/shared.h"
 
 enum {
     ILK__TOKEN_MAX = 128, /* bytes of a token that is adopted */
@@ -89,7 +89,7 @@ struct ilk__lease {
     char token[ILK__TOKEN_MAX + 1];
     size_t token_len;
 
-    ilk__desk *desk;
+    ilk__shared *shared;
     const ilk__lease_kind *kind;
     const ilk__bytes *keys; /* for the extending script */
     size_t key_count;
@@ -112,7 +112,7 @@ struct ilk__lease {
 /* The local moment until which a lease that began then is ours for sure. */
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms);
 
-ilk_status ilk__lease_init(ilk__lease *lease, ilk__desk *desk,
+ilk_status ilk__lease_init(ilk__lease *lease, ilk__shared *shared,
                            const ilk__lease_kind *kind, const ilk__bytes *keys,
                            size_t key_count, int64_t id, ilk_error *err);
 

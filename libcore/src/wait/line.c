@@ -66,7 +66,7 @@ ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
-    const ilk__leaving leaving = {.desk = self->errand.desk,
+    const ilk__leaving leaving = {.shared = self->errand.shared,
                                   .line = &self->line,
                                   .entry = self->entry,
                                   .entry_len = self->entry_len,
@@ -77,7 +77,7 @@ void ilk__give_back_ask(ilk__op *op)
 
 static void finished(ilk__errand *errand)
 {
-    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__timers_unreserve(&errand->shared->timers);
     ilk__op_free(&errand->op);
     ilk__free(errand);
 }
@@ -125,18 +125,18 @@ static give_back *copy_of(const ilk__line *line, const char *entry,
 /* The mutex is held. */
 static void post(give_back *self)
 {
-    ilk__desk *desk = self->errand.desk;
+    ilk__shared *shared = self->errand.shared;
 
-    if (ilk__timers_reserve(&desk->timers, NULL)) {
+    if (ilk__timers_reserve(&shared->timers, NULL)) {
         ilk__free(self);
         return;
     }
     self->errand.op.deadline = ilk__deadline(TRY_FOR_MS);
-    desk->stats.passed_on++;
-    ilk__desk_post(desk, &self->errand);
+    shared->stats.passed_on++;
+    ilk__shared_post(shared, &self->errand);
 }
 
-static give_back *prepare(ilk__desk *desk, const ilk__line *line,
+static give_back *prepare(ilk__shared *shared, const ilk__line *line,
                           const char *entry, size_t entry_len,
                           const char *token)
 {
@@ -144,16 +144,16 @@ static give_back *prepare(ilk__desk *desk, const ilk__line *line,
 
     if (!self)
         return NULL;
-    ilk__errand_init(&self->errand, desk, line->cancel, self);
+    ilk__errand_init(&self->errand, shared, line->cancel, self);
     self->errand.op.patient = 1;
     self->errand.finished = finished;
     return self;
 }
 
-void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
-                    size_t entry_len, const char *token)
+void ilk__give_back(ilk__shared *shared, const ilk__line *line,
+                    const char *entry, size_t entry_len, const char *token)
 {
-    give_back *self = prepare(desk, line, entry, entry_len, token);
+    give_back *self = prepare(shared, line, entry, entry_len, token);
 
     if (self)
         post(self);
@@ -164,25 +164,25 @@ static void promise_ended(ilk__promise *promise, ilk_status status)
     give_back *self =
         (give_back *)((char *)promise - offsetof(give_back, promise));
     ilk__promise *also = self->also;
-    ilk__desk *desk = self->errand.desk;
+    ilk__shared *shared = self->errand.shared;
 
     if (status == ILK_OK || status == ILK_ECLOSED) {
         ilk__free(self);
     } else {
         self->again = 1;
-        ilk__desk_lock(desk);
+        ilk__shared_lock(shared);
         post(self);
-        ilk__desk_unlock(desk);
+        ilk__shared_unlock(shared);
     }
     if (also)
         also->ended(also, status);
 }
 
-ilk__promise *ilk__give_back_promise(ilk__desk *desk, const ilk__line *line,
+ilk__promise *ilk__give_back_promise(ilk__shared *shared, const ilk__line *line,
                                      const char *entry, size_t entry_len,
                                      const char *token, ilk__promise *also)
 {
-    give_back *self = prepare(desk, line, entry, entry_len, token);
+    give_back *self = prepare(shared, line, entry, entry_len, token);
 
     if (!self)
         return also;

@@ -4,7 +4,7 @@
 #define ILK__LINE_H
 
 #include "entry.h"
-#include "op/desk.h"
+#include "op/shared.h"
 
 enum {
     ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
@@ -19,7 +19,7 @@ typedef struct ilk__line ilk__line;
 
 /* What is taken back: an entry, a grant or a hold of this token. */
 typedef struct ilk__leaving {
-    const ilk__desk *desk;
+    const ilk__shared *shared;
     const ilk__line *line; /* names: only when a waiter asks itself */
     const char *entry;
     size_t entry_len;
@@ -61,8 +61,8 @@ void ilk__line_cancel(ilk__command *command, const ilk__leaving *leaving);
  * waits for. Copies all it needs; the mutex is held. Without memory nothing
  * is done: liveness and lease end it on the server.
  */
-void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
-                    size_t entry_len, const char *token);
+void ilk__give_back(ilk__shared *shared, const ilk__line *line,
+                    const char *entry, size_t entry_len, const char *token);
 
 /*
  * For one who tells the server to take it back: should the connection break
@@ -71,7 +71,7 @@ void ilk__give_back(ilk__desk *desk, const ilk__line *line, const char *entry,
  * is a second one. `also`, or NULL, ends with it, and is all that is returned
  * when there is no memory.
  */
-ilk__promise *ilk__give_back_promise(ilk__desk *desk, const ilk__line *line,
+ilk__promise *ilk__give_back_promise(ilk__shared *shared, const ilk__line *line,
                                      const char *entry, size_t entry_len,
                                      const char *token, ilk__promise *also);
 

@@ -52,10 +52,10 @@ static cargo *load(const ilk__letter *letter)
     return made;
 }
 
-static void unload(cargo *shared)
+static void unload(cargo *copy)
 {
-    if (shared && atomic_fetch_sub(&shared->refs, 1) == 1)
-        ilk__free(shared);
+    if (copy && atomic_fetch_sub(&copy->refs, 1) == 1)
+        ilk__free(copy);
 }
 
 void ilk__parcel_free(ilk__parcel *parcel)
@@ -122,26 +122,26 @@ static void append(ilk__waiter *waiter, ilk__parcel *parcel)
         remove_at(waiter, oldest);
 }
 
-/* *shared is the letter's copy, made by the first who keeps it. */
-static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **shared,
+/* *copy is the letter's copy, made by the first who keeps it. */
+static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **copy,
                 size_t index, int aside)
 {
     ilk__parcel *parcel;
 
     if (!wants(waiter, index))
         return 0;
-    if (!*shared)
-        *shared = load(letter);
-    if (!*shared)
+    if (!*copy)
+        *copy = load(letter);
+    if (!*copy)
         return 0;
     parcel = ilk__malloc(sizeof *parcel);
     if (!parcel)
         return 0;
-    atomic_fetch_add(&(*shared)->refs, 1);
+    atomic_fetch_add(&(*copy)->refs, 1);
     *parcel = (ilk__parcel){.index = index,
                             .aside = aside,
-                            .cargo = *shared,
-                            .letter = &(*shared)->letter};
+                            .cargo = *copy,
+                            .letter = &(*copy)->letter};
     append(waiter, parcel);
     if (!aside)
         waiter->parcel_count++;
@@ -151,12 +151,12 @@ static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **shared,
 
 int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter)
 {
-    cargo *shared = NULL;
+    cargo *copy = NULL;
     size_t index;
     int taken = waiter->watch && index_of(waiter->line, letter, &index)
-                && keep(waiter, letter, &shared, index, letter->second_hand);
+                && keep(waiter, letter, &copy, index, letter->second_hand);
 
-    unload(shared);
+    unload(copy);
     if (taken && letter->second_hand)
         ilk__watch_refresh(waiter->watch);
     return taken;
@@ -178,7 +178,7 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len)
     latest->aside = 0;
     waiter->parcel_count++;
     /* the server's own copy may yet come, and is not for somebody else */
-    (void)ilk__recent_seen(&waiter->desk->recent,
+    (void)ilk__recent_seen(&waiter->shared->recent,
                            ilk__letter_mark(latest->letter));
     tell_if_complete(waiter);
 }
@@ -200,21 +200,21 @@ void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *word)
 }
 
 static void notify_watch(ilk__watch *watch, size_t index,
-                         const ilk__letter *letter, cargo **shared)
+                         const ilk__letter *letter, cargo **copy)
 {
     for (ilk__waiter *w = watch->first; w; w = w->next) {
         int64_t ticket = w->tickets ? w->tickets[index] : 0;
 
         if (ticket <= letter->ticket)
-            (void)keep(w, letter, shared, index, ticket == 0);
+            (void)keep(w, letter, copy, index, ticket == 0);
     }
 }
 
-void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter)
+void ilk__parcel_notify(ilk__shared *shared, const ilk__letter *letter)
 {
     ilk__node *node =
-        ilk__table_find(&desk->lists, letter->name, letter->name_len);
-    cargo *shared = NULL;
+        ilk__table_find(&shared->lists, letter->name, letter->name_len);
+    cargo *copy = NULL;
 
     for (; node; node = node->next) { /* others share its bucket */
         const ilk__listing *listing =
@@ -222,9 +222,9 @@ void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter)
 
         if (node->key_len == letter->name_len
             && memcmp(node->key, letter->name, node->key_len) == 0)
-            notify_watch(listing->watch, listing->index, letter, &shared);
+            notify_watch(listing->watch, listing->index, letter, &copy);
     }
-    unload(shared);
+    unload(copy);
 }
 
 /* ---- the ticket --------------------------------------------------------- */
@@ -262,10 +262,10 @@ void ilk__parcel_drop(ilk__waiter *waiter)
 
 void ilk__parcel_pass_on(ilk__waiter *waiter)
 {
-    ilk__desk *desk = waiter->desk;
+    ilk__shared *shared = waiter->shared;
 
     for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
         if (p->letter->verb == ILK__LETTER_SIGNAL && !p->aside)
-            ilk__wait_unclaimed(desk, p->letter);
+            ilk__wait_unclaimed(shared, p->letter);
     ilk__parcel_drop(waiter);
 }

@@ -35,7 +35,7 @@ struct ilk__parcel {
 /* With the mutex held. 1: taken, or aside. Without memory it is not. */
 int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter);
 /* To all of this client who stand in the list of that name. */
-void ilk__parcel_notify(ilk__desk *desk, const ilk__letter *letter);
+void ilk__parcel_notify(ilk__shared *shared, const ilk__letter *letter);
 /* The waiter's ticket in one of its lists has come. */
 void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
 /* The waiter's entry is in this list no more (of no name: in none). */

@@ -20,9 +20,9 @@ enum {
 /* The signals of a wait that ends without all it wanted. */
 static void pass_on(ilk__waiter *waiter)
 {
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     ilk__parcel_pass_on(waiter);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 static ilk__act finish(ilk__op *op, ilk_status status)
@@ -81,7 +81,7 @@ static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
     waiter->ending = ending;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
-        promise = ilk__give_back_promise(waiter->desk, waiter->line,
+        promise = ilk__give_back_promise(waiter->shared, waiter->line,
                                          waiter->entry, waiter->entry_len,
                                          ilk__waiter_token(waiter), NULL);
     return ilk__op_tell(op, promise);
@@ -156,10 +156,10 @@ static ilk__act linger(ilk__op *op)
     ilk__wait_news news;
     int last;
 
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     news = waiter->news;
     last = waiter->told_last;
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
     if (news == ILK__NEWS_SIGNAL)
         return signalled(op);
     if (op->now < waiter->linger_until && !last)
@@ -185,14 +185,14 @@ static ilk__act look(ilk__op *op)
     ilk__wait_news news;
     ilk_status over;
 
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     news = waiter->news;
     fence = waiter->news_fence;
     began = ilk__waiter_began(waiter);
     lease = waiter->news_lease_ms;
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
     if (news == ILK__NEWS_GRANTED)
         return ilk__wait_held(op, fence, began, lease);
     if (news == ILK__NEWS_SIGNAL)
@@ -214,8 +214,8 @@ static ilk__act await_inbox(ilk__op *op)
     ilk__waiter *waiter = op->subject;
     ilk_status over;
     ilk_error why;
-    int32_t inbox = ilk__desk_want_inbox(
-        waiter->desk, waiter->stage != ILK__STAGE_INBOX, &why);
+    int32_t inbox = ilk__shared_want_inbox(
+        waiter->shared, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
     if (inbox == ILK__INBOX_READY) /* whether it is over is asked in line */
@@ -256,9 +256,9 @@ static ilk__act park(ilk__op *op)
         return withdraw(op, ILK_EINTR, 0);
     if (!waiter->watch)
         return finish(op, ILK_EINTR);
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     waiter->parked_since = op->now;
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
     return ilk__op_fail(op, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
 }
 
@@ -267,10 +267,10 @@ static int take_up(ilk__waiter *waiter)
 {
     int in_line;
 
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     waiter->parked_since = 0;
     in_line = waiter->watch != NULL;
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
     return in_line;
 }
 
@@ -290,7 +290,7 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk__parcel_drop(waiter); /* it is in no line: nobody adds to them */
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;
-    if (!waiter->once && waiter->desk->inbox == ILK__INBOX_READY)
+    if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)
         return enqueue(op);
     return ilk__op_ask(op);
 }
@@ -303,11 +303,11 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
     was_placed(op);
     waiter->sample_at = op->sent_at;
     waiter->sample_us = now_us > 0 ? now_us : 0; /* a number to count with */
-    ilk__desk_lock(waiter->desk);
-    waiter->desk->stats.waits++;
+    ilk__shared_lock(waiter->shared);
+    waiter->shared->stats.waits++;
     if (waiter->watch)
         ilk__watch_heard(waiter->watch, op->sent_at, holder_ms, ours);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
     return look(op);
 }
 

@@ -14,8 +14,8 @@
  *
  * The acquiring operation runs in its caller's driver. News for it (granted,
  * woken, gone) are written by the keeper, from the inbox and from refreshes
- * (watch.h), under the desk's mutex. A wait that a signal ended stays in line
- * and is taken up by the next acquire.
+ * (watch.h), under the shared state's mutex. A wait that a signal ended stays
+ * in line and is taken up by the next acquire.
  *
  * A primitive tells what is special about its thing in an ilk__line. One whose
  * question or answers differ from the lock's has an ask and a reply of its
@@ -59,7 +59,7 @@ typedef struct ilk__watch ilk__watch;
 typedef struct ilk__waiter {
     /* set by the primitive for each acquire */
     const ilk__line *line;
-    ilk__desk *desk;
+    ilk__shared *shared;
     int64_t lease_ms;
     int64_t floor;    /* the greatest fence seen for this name */
     int64_t permits;  /* in its entry; 0 counts as 1 */
@@ -88,8 +88,8 @@ typedef struct ilk__waiter {
     /* the outcome */
     int64_t fence, began, granted_ms;
 
-    /* under the desk's mutex */
-    ilk__node node; /* in desk->waiters while it stands in line */
+    /* under the shared state's mutex */
+    ilk__node node; /* in shared->waiters while it stands in line */
     int64_t id;
     ilk__watch *watch; /* NULL: not in line */
     int settled;       /* holds, and is known by its id all the same, so that
@@ -104,7 +104,7 @@ typedef struct ilk__waiter {
     int told_last;               /* of one that leaves: nothing more comes */
 } ilk__waiter;
 
-ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
+ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
                             const ilk__line *line, ilk_error *err);
 /* Leaves the line, if it stands in one. */
 void ilk__waiter_destroy(ilk__waiter *waiter);
@@ -173,15 +173,15 @@ ilk__act ilk__wait_busy(ilk__op *op);
 ilk__act ilk__wait_left(ilk__op *op, int under_way);
 
 /* With the mutex held: who has this id, in line or settled; and its news. */
-ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id);
+ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 
 /*
  * With the mutex held: nobody of ours has a use for this message, so the
- * primitive of its waiter passes it on. A desk learns a primitive's function
- * when the first of the primitive's waiters joins; no message can come before
- * that, also not to the new desk of a reopened client.
+ * primitive of its waiter passes it on. A shared state learns a primitive's
+ * function when the first of the primitive's waiters joins; no message can come
+ * before that, also not to the new shared state of a reopened client.
  */
-void ilk__wait_unclaimed(ilk__desk *desk, const ilk__letter *letter);
+void ilk__wait_unclaimed(ilk__shared *shared, const ilk__letter *letter);
 
 #endif

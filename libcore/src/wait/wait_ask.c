@@ -6,7 +6,7 @@
 int ilk__wait_ask_to_go(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
-    const ilk__leaving leaving = {.desk = waiter->desk,
+    const ilk__leaving leaving = {.shared = waiter->shared,
                                   .line = waiter->line,
                                   .entry = waiter->entry,
                                   .entry_len = waiter->entry_len,
@@ -29,7 +29,7 @@ static void add_entry(ilk__op *op)
 
     ilk__command_add(&op->command, waiter->entry,
                      queues ? waiter->entry_len : 0);
-    ilk__command_add_str(&op->command, waiter->desk->client_id);
+    ilk__command_add_str(&op->command, waiter->shared->client_id);
     ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
 }
 
@@ -50,7 +50,7 @@ void ilk__wait_ask(ilk__op *op)
     ilk__script_begin(command, op->type->script, line->keys, line->key_count);
     ilk__command_add_str(command, ilk__waiter_token(waiter));
     ilk__command_add_int(command, waiter->lease_ms);
-    ilk__command_add_str(command, waiter->desk->label);
+    ilk__command_add_str(command, waiter->shared->label);
     ilk__command_add_int(command, waiter->floor);
     add_entry(op);
     ilk__command_add_int(command, line->barge);

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__desk *desk,
+ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
                             const ilk__line *line, ilk_error *err)
 {
-    waiter->desk = desk;
+    waiter->shared = shared;
     waiter->line = line;
     return ilk__parker_init(&waiter->parker, err);
 }
@@ -31,9 +31,9 @@ void ilk__waiter_forget(ilk__waiter *waiter)
 {
     if (!waiter->settled)
         return;
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     ilk__watch_forget(waiter);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
@@ -43,7 +43,7 @@ ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err)
         return ILK_OK;
     if (waiter->prefix) {
         snprintf(waiter->token, sizeof waiter->token, "%s:%" PRId64,
-                 waiter->prefix, ilk__desk_new_id(waiter->desk));
+                 waiter->prefix, ilk__shared_new_id(waiter->shared));
         return ILK_OK;
     }
     return ilk__token(waiter->token, ILK__TOKEN_LEN, err);
@@ -67,42 +67,43 @@ static ilk_status keep_entry(ilk__waiter *waiter, const char *entry, size_t len)
 
 static ilk_status compose_entry(ilk__waiter *waiter)
 {
-    const ilk__desk *desk = waiter->desk;
+    const ilk__shared *shared = waiter->shared;
     const ilk__entry entry = {.kind = waiter->line->kind,
-                              .client = desk->client_id,
+                              .client = shared->client_id,
                               .waiter = waiter->id,
                               .token = ilk__waiter_token(waiter),
                               .lease_ms = waiter->lease_ms,
                               .permits = waiter->permits ? waiter->permits : 1,
-                              .who = desk->label};
+                              .who = shared->label};
     char text[ILK__ENTRY_MAX];
 
     return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
-/* The desk's place for this kind; NULL: no primitive has such a kind. */
-static ilk__unclaimed **place_for(ilk__desk *desk, char kind)
+/* The shared state's place for this kind; NULL: no primitive has such a
+ * kind. */
+static ilk__unclaimed **place_for(ilk__shared *shared, char kind)
 {
     if (kind < 'a' || kind > 'z')
         return NULL;
-    return &desk->unclaimed[kind - 'a'];
+    return &shared->unclaimed[kind - 'a'];
 }
 
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 {
     const ilk__line *line = waiter->line;
-    ilk__desk *desk = waiter->desk;
+    ilk__shared *shared = waiter->shared;
     ilk__unclaimed **place;
     ilk_status st;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     waiter->news = ILK__NEWS_NONE;
     waiter->parked_since = 0;
     waiter->asked = 0;
     waiter->told_last = 0;
     if (waiter->tickets)
         memset(waiter->tickets, 0, line->name_count * sizeof *waiter->tickets);
-    place = place_for(desk, line->kind);
+    place = place_for(shared, line->kind);
     if (place && line->unclaimed)
         *place = line->unclaimed;
     st = ilk__watch_join(waiter);
@@ -110,7 +111,7 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
         ilk__watch_leave(waiter);
         st = ILK_ENOMEM;
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     if (st)
         return ilk__fail(err, st, "out of memory");
     return ILK_OK;
@@ -118,44 +119,44 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 
 void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
 {
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     ilk__parcel_placed(waiter, index, ticket);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 void ilk__waiter_settle(ilk__waiter *waiter)
 {
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     ilk__watch_settle(waiter);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 void ilk__waiter_leave(ilk__waiter *waiter)
 {
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     if (waiter->watch)
         ilk__watch_leave(waiter);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 void ilk__wait_give_up(ilk__waiter *waiter)
 {
-    ilk__give_back(waiter->desk, waiter->line, waiter->entry, waiter->entry_len,
-                   ilk__waiter_token(waiter));
+    ilk__give_back(waiter->shared, waiter->line, waiter->entry,
+                   waiter->entry_len, ilk__waiter_token(waiter));
     ilk__watch_leave(waiter);
     ilk__parcel_pass_on(waiter);
 }
 
 void ilk__waiter_destroy(ilk__waiter *waiter)
 {
-    ilk__desk *desk = waiter->desk;
+    ilk__shared *shared = waiter->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     if (waiter->watch)
         ilk__wait_give_up(waiter);
     ilk__watch_forget(waiter);
     ilk__parcel_drop(waiter);
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     ilk__free(waiter->entry);
     waiter->entry = NULL;
     ilk__parker_destroy(&waiter->parker);
@@ -163,23 +164,23 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
 
 void ilk__waiter_cancel(ilk__waiter *waiter)
 {
-    ilk__desk *desk = waiter->desk;
+    ilk__shared *shared = waiter->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     if (waiter->watch && waiter->parked_since) {
         ilk__wait_give_up(waiter);
     } else {
         atomic_store(&waiter->cancelled, 1);
         ilk__unpark(&waiter->parker);
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 /* ---- news --------------------------------------------------------------- */
 
-ilk__waiter *ilk__wait_find(ilk__desk *desk, int64_t id)
+ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id)
 {
-    ilk__node *node = ilk__table_find(&desk->waiters, &id, sizeof id);
+    ilk__node *node = ilk__table_find(&shared->waiters, &id, sizeof id);
 
     if (!node)
         return NULL;
@@ -192,12 +193,12 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
     ilk__unpark(&waiter->parker);
 }
 
-void ilk__wait_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+void ilk__wait_unclaimed(ilk__shared *shared, const ilk__letter *letter)
 {
-    ilk__unclaimed **place = place_for(desk, letter->kind);
+    ilk__unclaimed **place = place_for(shared, letter->kind);
 
     if (place && *place)
-        (*place)(desk, letter);
+        (*place)(shared, letter);
 }
 
 int64_t ilk__waiter_began(const ilk__waiter *waiter)

@@ -16,10 +16,10 @@ static ilk__watch *watch_of(ilk__node *node)
 
 /* ---- making, finding ---------------------------------------------------- */
 
-/* What two watches differ in, into the desk's scratch. */
-static ilk_status identify(ilk__desk *desk, const ilk__line *line)
+/* What two watches differ in, into the shared state's scratch. */
+static ilk_status identify(ilk__shared *shared, const ilk__line *line)
 {
-    ilk__buf *out = &desk->scratch;
+    ilk__buf *out = &shared->scratch;
     ilk_status st;
 
     ilk__buf_take(out, ilk__buf_len(out));
@@ -57,16 +57,16 @@ static size_t size_of(const ilk__line *line, size_t ident_len)
     return size;
 }
 
-/* Of what is in the desk's scratch; all bytes lie behind the struct. */
-static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
+/* Of what is in the shared state's scratch; all bytes lie behind the struct. */
+static ilk__watch *watch_new(ilk__shared *shared, const ilk__line *line)
 {
-    size_t ident_len = ilk__buf_len(&desk->scratch);
+    size_t ident_len = ilk__buf_len(&shared->scratch);
     ilk__watch *watch = ilk__calloc(1, size_of(line, ident_len));
     char *to;
 
     if (!watch)
         return NULL;
-    watch->desk = desk;
+    watch->shared = shared;
     watch->line = *line;
     watch->line.names = NULL;
     watch->listings = (ilk__listing *)(watch + 1);
@@ -84,7 +84,7 @@ static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
                            .node = {.key = name.data, .key_len = name.len}};
     }
     watch->line.channel = put(&to, line->channel.data, line->channel.len);
-    watch->ident = put(&to, ilk__buf_data(&desk->scratch), ident_len);
+    watch->ident = put(&to, ilk__buf_data(&shared->scratch), ident_len);
     watch->timer.fire = ilk__watch_fire;
     watch->claim_at = ILK__FOREVER;
     watch->shortest_ms = ILK__REFRESH_MS;
@@ -92,12 +92,12 @@ static ilk__watch *watch_new(ilk__desk *desk, const ilk__line *line)
     return watch;
 }
 
-/* ---- known to the desk -------------------------------------------------- */
+/* ---- known to the shared state ------------------------------------------ */
 
 static void unlist(ilk__watch *watch, size_t count)
 {
     while (count-- > 0)
-        ilk__table_remove(&watch->desk->lists, &watch->listings[count].node);
+        ilk__table_remove(&watch->shared->lists, &watch->listings[count].node);
 }
 
 static ilk_status list(ilk__watch *watch)
@@ -105,7 +105,7 @@ static ilk_status list(ilk__watch *watch)
     for (size_t i = 0; i < watch->line.name_count; i++) {
         ilk__node *node = &watch->listings[i].node;
 
-        if (ilk__table_add(&watch->desk->lists, node, node->key,
+        if (ilk__table_add(&watch->shared->lists, node, node->key,
                            node->key_len)) {
             unlist(watch, i);
             return ILK_ENOMEM;
@@ -133,46 +133,46 @@ static void unreserve_timers(ilk__timers *timers)
     ilk__timers_unreserve(timers);
 }
 
-static ilk_status enter(ilk__desk *desk, ilk__watch *watch)
+static ilk_status enter(ilk__shared *shared, ilk__watch *watch)
 {
-    ilk_status st = reserve_timers(&desk->timers);
+    ilk_status st = reserve_timers(&shared->timers);
 
     if (st)
         return st;
     st = list(watch);
     if (st == ILK_OK) {
-        st = ilk__table_add(&desk->watches, &watch->node, watch->ident.data,
+        st = ilk__table_add(&shared->watches, &watch->node, watch->ident.data,
                             watch->ident.len);
         if (st)
             unlist(watch, watch->line.name_count);
     }
     if (st) {
-        unreserve_timers(&desk->timers);
+        unreserve_timers(&shared->timers);
     } else if (watch->line.channel.len) {
-        desk->channels_changed = 1;
-        desk->watch_channels++;
+        shared->channels_changed = 1;
+        shared->watch_channels++;
     }
     return st;
 }
 
 static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
 {
-    ilk__desk *desk = waiter->desk;
-    ilk_status st = identify(desk, waiter->line);
+    ilk__shared *shared = waiter->shared;
+    ilk_status st = identify(shared, waiter->line);
     ilk__node *node;
 
     if (st)
         return st;
-    node = ilk__table_find(&desk->watches, ilk__buf_data(&desk->scratch),
-                           ilk__buf_len(&desk->scratch));
+    node = ilk__table_find(&shared->watches, ilk__buf_data(&shared->scratch),
+                           ilk__buf_len(&shared->scratch));
     if (node) {
         *out = watch_of(node);
         return ILK_OK;
     }
-    *out = watch_new(desk, waiter->line);
+    *out = watch_new(shared, waiter->line);
     if (!*out)
         return ILK_ENOMEM;
-    st = enter(desk, *out);
+    st = enter(shared, *out);
     if (st)
         ilk__free(*out);
     return st;
@@ -180,40 +180,40 @@ static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
 
 void ilk__watch_drop_if_empty(ilk__watch *watch)
 {
-    ilk__desk *desk = watch->desk;
+    ilk__shared *shared = watch->shared;
 
     if (watch->count || watch->in_flight)
         return;
-    ilk__timer_clear(&desk->timers, &watch->timer);
-    ilk__table_remove(&desk->watches, &watch->node);
+    ilk__timer_clear(&shared->timers, &watch->timer);
+    ilk__table_remove(&shared->watches, &watch->node);
     unlist(watch, watch->line.name_count);
-    unreserve_timers(&desk->timers);
+    unreserve_timers(&shared->timers);
     if (watch->line.channel.len)
-        desk->watch_channels--;
+        shared->watch_channels--;
     ilk__buf_free(&watch->entries);
     ilk__free(watch);
 }
 
 void ilk__watch_schedule(ilk__watch *watch)
 {
-    ilk__desk_set_timer(watch->desk, &watch->timer,
-                        ilk__sooner(watch->refresh_at, watch->claim_at));
+    ilk__shared_set_timer(watch->shared, &watch->timer,
+                          ilk__sooner(watch->refresh_at, watch->claim_at));
 }
 
 /* ---- joining, leaving --------------------------------------------------- */
 
 ilk_status ilk__watch_join(ilk__waiter *waiter)
 {
-    ilk__desk *desk = waiter->desk;
+    ilk__shared *shared = waiter->shared;
     ilk__watch *watch;
     ilk_status st;
 
     ilk__watch_forget(waiter);
-    waiter->id = ++desk->last_id;
+    waiter->id = ++shared->last_id;
     st = find_or_make(waiter, &watch);
     if (st)
         return st;
-    st = ilk__table_add(&desk->waiters, &waiter->node, &waiter->id,
+    st = ilk__table_add(&shared->waiters, &waiter->node, &waiter->id,
                         sizeof waiter->id);
     if (st) {
         ilk__watch_drop_if_empty(watch);
@@ -226,7 +226,7 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
     watch->last = waiter;
     watch->shortest_ms = ilk__sooner(watch->shortest_ms, waiter->lease_ms);
     watch->count++;
-    desk->stats.waiting++;
+    shared->stats.waiting++;
     ilk__watch_schedule(watch);
     return ILK_OK;
 }
@@ -240,13 +240,13 @@ static void leave_line(ilk__waiter *waiter)
     *(waiter->next ? &waiter->next->previous : &watch->last) = waiter->previous;
     waiter->watch = NULL;
     watch->count--;
-    watch->desk->stats.waiting--;
+    watch->shared->stats.waiting--;
     ilk__watch_drop_if_empty(watch);
 }
 
 void ilk__watch_leave(ilk__waiter *waiter)
 {
-    ilk__table_remove(&waiter->desk->waiters, &waiter->node);
+    ilk__table_remove(&waiter->shared->waiters, &waiter->node);
     leave_line(waiter);
 }
 
@@ -259,7 +259,7 @@ void ilk__watch_settle(ilk__waiter *waiter)
 void ilk__watch_forget(ilk__waiter *waiter)
 {
     if (waiter->settled)
-        ilk__table_remove(&waiter->desk->waiters, &waiter->node);
+        ilk__table_remove(&waiter->shared->waiters, &waiter->node);
     waiter->settled = 0;
 }
 
@@ -313,12 +313,12 @@ void ilk__watch_refresh(ilk__watch *watch)
     ilk__watch_schedule(watch);
 }
 
-void ilk__watch_hurry_all(ilk__desk *desk)
+void ilk__watch_hurry_all(ilk__shared *shared)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&desk->watches, &cursor)))
+    while ((node = ilk__table_bucket(&shared->watches, &cursor)))
         for (; node; node = node->next)
             ilk__watch_refresh(watch_of(node));
 }

@@ -18,16 +18,16 @@ enum { ILK__WATCH_BATCH = 100 }; /* waiters in one refresh */
 
 /* One of a watch's lists that take signals. */
 typedef struct ilk__listing {
-    ilk__node node; /* in desk->lists */
+    ilk__node node; /* in shared->lists */
     ilk__watch *watch;
     size_t index;
 } ilk__listing;
 
 struct ilk__watch {
     ilk__errand errand; /* the refresh; op's subject is the watch */
-    ilk__node node;     /* in desk->watches */
+    ilk__node node;     /* in shared->watches */
     ilk__bytes ident;   /* its key there */
-    ilk__desk *desk;
+    ilk__shared *shared;
     ilk__line line; /* a copy; keys and channel are our own */
     ilk__bytes *keys;
     ilk__listing *listings; /* as many as the line has names */
@@ -57,9 +57,9 @@ void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
                       int ours);
 /* The list with this key is told of a change: if it is ours, all look. */
 void ilk__watch_changed(ilk__watch *watch, const char *key, size_t key_len);
-void ilk__watch_hurry(ilk__watch *watch);   /* claim now */
-void ilk__watch_refresh(ilk__watch *watch); /* how do all stand? */
-void ilk__watch_hurry_all(ilk__desk *desk); /* after a reconnect: refresh */
+void ilk__watch_hurry(ilk__watch *watch);       /* claim now */
+void ilk__watch_refresh(ilk__watch *watch);     /* how do all stand? */
+void ilk__watch_hurry_all(ilk__shared *shared); /* after a reconnect: refresh */
 
 void ilk__watch_schedule(ilk__watch *watch); /* by what is due next */
 void ilk__watch_fire(ilk__timer *timer, void *context); /* it is due: ask */

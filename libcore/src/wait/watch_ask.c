@@ -40,7 +40,7 @@ static void choose(ilk__watch *watch, int64_t now)
     } else {
         watch->asked_up_to = watch->asked[ILK__WATCH_BATCH - 1];
     }
-    watch->desk->stats.refreshes += watch->asked_count > 0;
+    watch->shared->stats.refreshes += watch->asked_count > 0;
 }
 
 void ilk__watch_ask(ilk__op *op)
@@ -50,7 +50,7 @@ void ilk__watch_ask(ilk__op *op)
 
     ilk__script_begin(command, op->type->script, watch->keys,
                       watch->line.key_count);
-    ilk__command_add_str(command, watch->desk->client_id);
+    ilk__command_add_str(command, watch->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
@@ -101,12 +101,12 @@ void ilk__watch_fire(ilk__timer *timer, void *context)
     if (now >= watch->refresh_at)
         choose(watch, now);
     watch->claim_at = ILK__FOREVER;
-    ilk__errand_init(&watch->errand, watch->desk, watch->line.refresh, watch);
+    ilk__errand_init(&watch->errand, watch->shared, watch->line.refresh, watch);
     watch->errand.op.deadline = now + ILK__REFRESH_MS;
     watch->errand.op.patient = 1;
     watch->errand.finished = refreshed;
     watch->in_flight = 1;
-    ilk__desk_post(watch->desk, &watch->errand);
+    ilk__shared_post(watch->shared, &watch->errand);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -140,7 +140,7 @@ ilk__act ilk__watch_reply(ilk__op *op, const ilk__reply *reply)
     if (reply->count != 4 + 3 * watch->asked_count)
         return ilk__op_fail(op, ILK_EREPLY, "a refresh of a wrong shape");
     for (size_t i = 0; i < watch->asked_count; i++) {
-        ilk__waiter *waiter = ilk__wait_find(watch->desk, watch->asked[i]);
+        ilk__waiter *waiter = ilk__wait_find(watch->shared, watch->asked[i]);
 
         if (waiter && waiter->watch == watch)
             tell(waiter, op->sent_at, reply, 3 + 3 * i);

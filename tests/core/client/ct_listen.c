@@ -92,7 +92,7 @@ static void each_letter_is_heard_once_whichever_connection_dies(void **state)
     a.client = open_listening();
     open_inbox(a.client);
     assert_status(ILK_OK,
-                  ilk__listener_init(&a.listener, a.client->desk, &err));
+                  ilk__listener_init(&a.listener, a.client->shared, &err));
     assert_status(ILK_OK, listen_begin(a.client, &a.listener, &jobs,
                                        ilk__deadline(5000), &err));
     assert_int_equal(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_inbox.c -- the subscription: what is sent, what messages mean. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include "base/clock.h"
 
@@ -14,7 +14,7 @@ static taker me;
 
 static int setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
@@ -23,7 +23,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     taker_close(&me);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* ---- the subscription --------------------------------------------------- */
@@ -42,7 +42,7 @@ static const char *subscription(void)
 
     snprintf(words, sizeof words,
              "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\nilk:inbox:%s\r\n",
-             strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id);
+             strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id);
     return words;
 }
 
@@ -60,25 +60,25 @@ static const char *own_channel(void)
 {
     static char channel[64];
 
-    snprintf(channel, sizeof channel, "ilk:inbox:%s", desk.client_id);
+    snprintf(channel, sizeof channel, "ilk:inbox:%s", shared.client_id);
     return channel;
 }
 
 static void it_subscribes_when_the_link_comes_up(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_WANTED;
+    shared.inbox = ILK__INBOX_WANTED;
     inbox_ear.link.up = 1;
 
-    ilk__inbox_came_up(&desk, &inbox_ear);
+    ilk__inbox_came_up(&shared, &inbox_ear);
     assert_link_sends(subscription());
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     confirm("ilk:inbox:somebody-else");
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     confirm(own_channel());
 
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
-    assert_int_equal(desk.wakes, 1); /* who waits for it may go on */
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.wakes, 1); /* who waits for it may go on */
 }
 
 static void two_protocols_confirm_alike(void **state)
@@ -86,14 +86,14 @@ static void two_protocols_confirm_alike(void **state)
     char words[256];
 
     (void)state;
-    desk.inbox = ILK__INBOX_WANTED;
+    shared.inbox = ILK__INBOX_WANTED;
     snprintf(words, sizeof words,
              "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
              strlen(own_channel()), own_channel());
 
     inbox_hears_raw(words);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
 static void once_confirmed_all_waits_are_refreshed(void **state)
@@ -102,13 +102,13 @@ static void once_confirmed_all_waits_are_refreshed(void **state)
 
     (void)state;
     taker_queue(&me, -1);
-    desk_tick(10);
-    assert_null(desk_errand());
+    shared_tick(10);
+    assert_null(shared_errand());
 
     confirm(own_channel());
-    desk_tick(0);
+    shared_tick(0);
 
-    errand = desk_errand();
+    errand = shared_errand();
     assert_non_null(errand);
     assert_int_equal(errand->op.command.argc, 14);
     errand_end(errand, ILK_ECLOSED);
@@ -119,23 +119,23 @@ static void a_lost_link_is_wanted_again(void **state)
     (void)state;
     ilk__fail(&inbox_ear.link.error, ILK_ECONN, "gone");
 
-    ilk__inbox_lost(&desk, &inbox_ear);
+    ilk__inbox_lost(&shared, &inbox_ear);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
-    assert_string_equal(desk.inbox_error.msg, "gone");
-    assert_int_equal(desk.wakes, 0);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
+    assert_string_equal(shared.inbox_error.msg, "gone");
+    assert_int_equal(shared.wakes, 0);
 }
 
 static void a_link_without_rights_is_refused(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_WANTED;
+    shared.inbox = ILK__INBOX_WANTED;
     ilk__fail(&inbox_ear.link.error, ILK_EAUTH, "WRONGPASS");
 
-    ilk__inbox_lost(&desk, &inbox_ear);
+    ilk__inbox_lost(&shared, &inbox_ear);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_REFUSED);
-    assert_int_equal(desk.wakes, 1);
+    assert_int_equal(shared.inbox, ILK__INBOX_REFUSED);
+    assert_int_equal(shared.wakes, 1);
 }
 
 static void others_channels_are_listened_to_while_waited_for(void **state)
@@ -147,9 +147,9 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     me.line.channel = (ilk__bytes){.data = channel, .len = strlen(channel)};
     inbox_ear.link.up = 1;
     taker_queue(&me, -1);
-    assert_int_equal(desk.channels_changed, 1);
+    assert_int_equal(shared.channels_changed, 1);
 
-    ilk__inbox_channels(&desk, &inbox_ear);
+    ilk__inbox_channels(&shared, &inbox_ear);
     snprintf(words, sizeof words, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
              strlen(channel), channel);
     assert_link_sends(words);
@@ -158,10 +158,10 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
              ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$1\r\n0\r\n",
              strlen(channel), channel);
     inbox_hears_raw(words);
-    desk_tick(0);
+    shared_tick(0);
 
-    errand_end(desk_errand(), ILK_ECLOSED); /* somebody released: a claim */
-    ilk__inbox_came_up(&desk, &inbox_ear);
+    errand_end(shared_errand(), ILK_ECLOSED); /* somebody released: a claim */
+    ilk__inbox_came_up(&shared, &inbox_ear);
     snprintf(words, sizeof words, "%s*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
              subscription(), strlen(channel), channel);
     assert_link_sends(words);
@@ -174,10 +174,10 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
 
     inbox_hears_raw(
         ">3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$9\r\n1 wake x1\r\n");
-    desk_tick(0);
+    shared_tick(0);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 /* ---- messages ----------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void assert_no_sense(const char *payload, size_t len)
 {
     inbox_hears_bytes(payload, len);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 static void what_makes_no_sense_changes_nothing(void **state)
@@ -300,13 +300,13 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     ilk__errand *errand;
 
     (void)state;
-    desk.unclaimed['r' - 'a'] = ilk__lock_reader.unclaimed;
+    shared.unclaimed['r' - 'a'] = ilk__lock_reader.unclaimed;
     for (size_t i = 0; i < name_len; i++)
         text[begin + i] = name[i];
 
     inbox_hears_bytes(text, begin + name_len);
 
-    errand = desk_errand();
+    errand = shared_errand();
     assert_non_null(errand);
     assert_string_equal(errand->op.command.argv[1],
                         ilk__scripts[ILK__SCRIPT_RWLOCK_CANCEL].sha1);
@@ -325,7 +325,7 @@ static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
                  ILK_NAME_MAX + 1, 0);
 
     (void)state;
-    desk.unclaimed['x' - 'a'] = ilk__lock_plain.unclaimed;
+    shared.unclaimed['x' - 'a'] = ilk__lock_plain.unclaimed;
     assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
     assert_no_sense(text, (size_t)len);
@@ -342,7 +342,7 @@ static void a_wake_up_does_not_hide_a_grant(void **state)
 
     assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
     inbox_hears("1 wake x2 orders"); /* nobody */
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 static void replies_that_are_no_messages_are_skipped(void **state)
@@ -363,14 +363,14 @@ static void replies_that_are_no_messages_are_skipped(void **state)
 
     (void)state;
     taker_queue(&me, -1);
-    desk.inbox = ILK__INBOX_WANTED;
+    shared.inbox = ILK__INBOX_WANTED;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         inbox_hears_raw(others[i]);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

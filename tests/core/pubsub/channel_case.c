@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channel_case.c -- two who listen, at a desk without a server. */
+/* channel_case.c -- two who listen, at shared client state without a server. */
 #include "channel_case.h"
 
 #include <stdio.h>
@@ -13,11 +13,11 @@ ilk_error listen_err;
 
 int channel_setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     inbox_ear.link.up = replica_ear.link.up = 1;
-    (void)ilk__listener_init(&listener_one, &desk, NULL);
-    (void)ilk__listener_init(&listener_two, &desk, NULL);
+    (void)ilk__listener_init(&listener_one, &shared, NULL);
+    (void)ilk__listener_init(&listener_two, &shared, NULL);
     ilk__op_init(&listening, &ilk__listen_op, &listener_one, 0, &listen_err);
     return failed;
 }
@@ -27,7 +27,7 @@ int channel_teardown(void **state)
     ilk__listener_destroy(&listener_one);
     ilk__listener_destroy(&listener_two);
     ilk__op_free(&listening);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 void listener_join(ilk__listener *listener, const char *name, int is_pattern,
@@ -38,9 +38,9 @@ void listener_join(ilk__listener *listener, const char *name, int is_pattern,
                                 .is_pattern = is_pattern,
                                 .letters = letters};
 
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     assert_int_equal(ilk__listener_join(listener, &to), ILK_OK);
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
 }
 
 const char *ear_says(ilk__ear *ear)
@@ -48,11 +48,11 @@ const char *ear_says(ilk__ear *ear)
     static char text[1024];
     size_t len;
 
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     if (ear->link.up)
-        ilk__inbox_channels(&desk, ear);
-    ilk__channels_sweep(&desk);
-    ilk__desk_unlock(&desk);
+        ilk__inbox_channels(&shared, ear);
+    ilk__channels_sweep(&shared);
+    ilk__shared_unlock(&shared);
     len = ilk__buf_len(&ear->link.out);
     assert_true(len < sizeof text);
     if (len)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel_case.h -- two who listen, at a desk without a server. The test is
- * driver and server in one.
+ * channel_case.h -- two who listen, at shared client state without a server.
+ * The test is driver and server in one.
  */
 #ifndef ILK__CHANNEL_CASE_H
 #define ILK__CHANNEL_CASE_H
 
-#include "desk_case.h"
 #include "pubsub/channel_internal.h"
+#include "shared_case.h"
 
 extern ilk__listener listener_one, listener_two;
 extern ilk__op listening; /* the first one's wait */

@@ -19,7 +19,7 @@ static void listener_open(ear_of *e, const char *url)
 
     e->client = open_client_at(url);
     assert_status(ILK_OK,
-                  ilk__listener_init(&e->listener, e->client->desk, &err));
+                  ilk__listener_init(&e->listener, e->client->shared, &err));
 }
 
 static void listener_close(ear_of *e)
@@ -105,7 +105,7 @@ static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
     (void)state;
     listener_open(&e, fx.unix_url);
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
-    assert_status(ILK_OK, ilk__listener_init(&second, e.client->desk, &err));
+    assert_status(ILK_OK, ilk__listener_init(&second, e.client->shared, &err));
     assert_status(ILK_OK, listen_begin(e.client, &second, &news,
                                        ilk__deadline(2000), &err));
     ilk__listen_end(&e.listener);

@@ -44,7 +44,7 @@ static void the_last_one_takes_it_back(void **state)
     assert_string_equal(ear_says(&inbox_ear), UNSUBSCRIBE_NEWS);
 
     ear_hears_yes(&inbox_ear, "unsubscribe", "news");
-    assert_int_equal(desk.channels.count, 0);
+    assert_int_equal(shared.channels.count, 0);
 }
 
 /* The first answer is that of a subscription which was taken back since. */
@@ -76,12 +76,12 @@ static void a_reconnect_asks_again_and_is_a_gap(void **state)
     assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
 
     inbox_ear.link.up = 0;
-    ilk__inbox_lost(&desk, &inbox_ear);
+    ilk__inbox_lost(&shared, &inbox_ear);
     assert_int_equal(listener_one.gaps, 1);
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
     assert_true(listening.wake_at < ILK__FOREVER); /* it is not away for ever */
     inbox_ear.link.up = 1;
-    ilk__inbox_came_up(&desk, &inbox_ear);
+    ilk__inbox_came_up(&shared, &inbox_ear);
 
     assert_non_null(strstr(ear_says(&inbox_ear), SUBSCRIBE_NEWS));
 }
@@ -116,7 +116,7 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
 
     assert_int_equal(listening.status, ILK_EAUTH);
     assert_non_null(strstr(listen_err.msg, "NOPERM"));
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(ilk__channel_is_heard(listener_two.channel));
     assert_string_equal(ear_says(&inbox_ear), ""); /* not asked once more */
 }
@@ -135,7 +135,7 @@ static void a_replica_that_refuses_is_not_asked_again(void **state)
     assert_int_equal(listener_wait(0, -1),
                      ILK__ACT_DONE); /* the server's will do */
     assert_int_equal(listening.status, ILK_OK);
-    ilk__inbox_lost(&desk, &replica_ear);
+    ilk__inbox_lost(&shared, &replica_ear);
     assert_string_equal(ear_says(&replica_ear), SUBSCRIBE_NEWS);
 }
 
@@ -160,8 +160,8 @@ static void a_refused_inbox_is_told(void **state)
     listener_join(&listener_one, "news", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
 
-    desk.inbox = ILK__INBOX_REFUSED;
-    ilk__fail(&desk.inbox_error, ILK_EAUTH, "WRONGPASS");
+    shared.inbox = ILK__INBOX_REFUSED;
+    ilk__fail(&shared.inbox_error, ILK_EAUTH, "WRONGPASS");
     local_ms++;
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 

@@ -108,7 +108,7 @@ static void hear_letter_failing(long nth)
                       "1 notify 0 id1 3 red\r\n");
 
     ilk__alloc_fail_at(nth);
-    ilk__inbox_reply(&desk, &inbox_ear, reply);
+    ilk__inbox_reply(&shared, &inbox_ear, reply);
     ilk__alloc_fail_at(0);
 }
 
@@ -130,7 +130,8 @@ static void without_memory_nothing_is_half_done(void **state)
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
         hear_letter_failing(nth);
-        ilk__recent_free(&desk.recent); /* one that was not heard is no copy */
+        ilk__recent_free(&shared.recent); /* one that was not heard is no
+                                             copy */
     }
     assert_int_equal(listener_one.count, 1);
 }

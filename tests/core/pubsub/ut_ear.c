@@ -14,7 +14,7 @@ static void confirm(ilk__ear *ear)
 
     snprintf(words, sizeof words,
              ">3\r\n$9\r\nsubscribe\r\n$%zu\r\nilk:inbox:%s\r\n:1\r\n",
-             strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id);
+             strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id);
     inbox_hearing = ear;
     inbox_hears_raw(words);
 }
@@ -22,9 +22,9 @@ static void confirm(ilk__ear *ear)
 static void lose(ilk__ear *ear)
 {
     ilk__fail(&ear->link.error, ILK_ECONN, "gone");
-    ilk__desk_lock(&desk);
-    ilk__inbox_lost(&desk, ear);
-    ilk__desk_unlock(&desk);
+    ilk__shared_lock(&shared);
+    ilk__inbox_lost(&shared, ear);
+    ilk__shared_unlock(&shared);
 }
 
 static int setup(void **state)
@@ -34,7 +34,7 @@ static int setup(void **state)
     confirm(&inbox_ear);
     confirm(&replica_ear);
     inbox_hearing = &inbox_ear;
-    desk_tick(0);
+    shared_tick(0);
     return failed;
 }
 
@@ -42,7 +42,7 @@ static int setup_deaf(void **state)
 {
     int failed = gate_setup(state);
 
-    desk.inbox = ILK__INBOX_WANTED;
+    shared.inbox = ILK__INBOX_WANTED;
     return failed;
 }
 
@@ -52,12 +52,12 @@ static void a_replica_alone_is_not_enough_while_the_server_is_coming(void **s)
 {
     (void)s;
     confirm(&replica_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 
     confirm(&inbox_ear);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
-    assert_int_equal(desk.hearing, 2);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.hearing, 2);
 }
 
 static void a_replica_is_enough_when_the_server_is_lost(void **state)
@@ -66,28 +66,28 @@ static void a_replica_is_enough_when_the_server_is_lost(void **state)
 
     (void)state;
     confirm(&replica_ear);
-    wakes = desk.wakes;
+    wakes = shared.wakes;
     lose(&inbox_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
-    assert_true(desk.wakes > wakes); /* who waits for it may go on */
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
+    assert_true(shared.wakes > wakes); /* who waits for it may go on */
 
     lose(&replica_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     confirm(&replica_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
 static void either_may_be_lost(void **state)
 {
     (void)state;
     lose(&inbox_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
     confirm(&inbox_ear);
     lose(&replica_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
     lose(&inbox_ear);
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
-    assert_int_equal(desk.hearing, 0);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.hearing, 0);
 }
 
 static void a_replica_that_refuses_is_done_without(void **state)
@@ -95,12 +95,12 @@ static void a_replica_that_refuses_is_done_without(void **state)
     (void)state;
     replica_ear.link.wanted = 1;
     replica_ear.link.up = 1;
-    ilk__inbox_came_up(&desk, &replica_ear);
+    ilk__inbox_came_up(&shared, &replica_ear);
     inbox_hearing = &replica_ear;
 
     inbox_hears_raw("-NOPERM no channel\r\n");
 
-    assert_int_equal(desk.inbox, ILK__INBOX_READY);
+    assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(replica_ear.refused);
     assert_false(replica_ear.link.wanted);
 }
@@ -182,8 +182,8 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
     inbox_hears("1 signal s1 id1 3 redone");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
-    desk_tick(0);
-    errand = desk_errand(); /* how does it stand? */
+    shared_tick(0);
+    errand = shared_errand(); /* how does it stand? */
     assert_non_null(errand);
     (void)errand_answer(errand, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
                         ILK__CODE_QUEUED);
@@ -219,8 +219,8 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
     inbox_hearing = &replica_ear;
     inbox_hears("1 signal s1 id1 3 redone");
 
-    desk_tick(0);
-    (void)errand_answer(desk_errand(), "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
+    shared_tick(0);
+    (void)errand_answer(shared_errand(), "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
                         ILK__CODE_GONE);
 
     assert_got("0 id1 red=one;");

@@ -53,7 +53,7 @@ static void ask_refresh(ilk__op *op)
 
 static void leave_args(ilk__command *command, const ilk__leaving *leaving)
 {
-    ilk__command_add_str(command, leaving->desk->client_id);
+    ilk__command_add_str(command, leaving->shared->client_id);
     ilk__command_add(command, leaving->entry, leaving->entry_len);
 }
 
@@ -78,7 +78,7 @@ static const ilk__op_type acquire = {.name = "gate",
 
 /* ---- the case ----------------------------------------------------------- */
 
-static void note(ilk__desk *at, const ilk__letter *letter)
+static void note(ilk__shared *at, const ilk__letter *letter)
 {
     size_t used = strlen(gate_unclaimed);
 
@@ -92,10 +92,10 @@ static void note(ilk__desk *at, const ilk__letter *letter)
 
 int gate_setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
-    desk.unclaimed['q' - 'a'] = note;
-    desk.unclaimed['s' - 'a'] = note;
+    shared.unclaimed['q' - 'a'] = note;
+    shared.unclaimed['s' - 'a'] = note;
     gate_unclaimed[0] = '\0';
     gate_open(&my_gate, GATES);
     return failed;
@@ -104,7 +104,7 @@ int gate_setup(void **state)
 int gate_teardown(void **state)
 {
     gate_close(&my_gate);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 void gate_open(gate *g, size_t names)
@@ -129,7 +129,7 @@ void gate_open(gate *g, size_t names)
                           .name_count = names,
                           .asks_to_leave = 1,
                           .leave_args = leave_args};
-    assert_int_equal(ilk__waiter_init(&g->waiter, &desk, &g->line, NULL),
+    assert_int_equal(ilk__waiter_init(&g->waiter, &shared, &g->line, NULL),
                      ILK_OK);
     g->waiter.tickets = g->tickets;
     ilk__op_init(&g->op, &acquire, &g->waiter, 0, &g->err);
@@ -165,7 +165,7 @@ void assert_gate_asks(const gate *g, const char *entry)
     snprintf(words, sizeof words, "lock_acquire %s open? %s %s 6000 64",
              g->line.key_count == 4 ? "4 w:red l:red w:blue l:blue"
                                     : "2 w:red l:red",
-             entry, desk.client_id);
+             entry, shared.client_id);
     assert_string_equal(op_says(&g->op), words);
 }
 

@@ -8,7 +8,7 @@
 #ifndef ILK__GATE_CASE_H
 #define ILK__GATE_CASE_H
 
-#include "desk_case.h"
+#include "shared_case.h"
 #include "wait/parcel.h"
 
 enum { GATES = 2 };

@@ -13,11 +13,11 @@ static ilk_error error;
 
 int state_op_setup(void **state)
 {
-    if (desk_case_setup(state) != 0)
+    if (shared_case_setup(state) != 0)
         return -1;
     memset(&state_client, 0, sizeof state_client);
     state_client.refs = 1;
-    state_client.desk = &desk;
+    state_client.shared = &shared;
     state_client.loop = ilk__loop_new(&state_client, NULL, 0);
     ilk__op_init(&state_op, NULL, NULL, 0, NULL);
     return state_client.loop == NULL;
@@ -28,7 +28,7 @@ int state_op_teardown(void **state)
     ilk__op_free(&state_op);
     assert_int_equal(1, state_client.refs);
     ilk__loop_free(state_client.loop);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 ilk__waiter *state_waiter(void *handle)
@@ -55,6 +55,6 @@ void assert_state_asks(void *handle, int in_line, const char *script,
     char wanted[2048];
 
     snprintf(wanted, sizeof wanted, "%s %s %s %s 6000 64 %s", script, keys,
-             in_line ? waiter->entry : "''", desk.client_id, rest);
+             in_line ? waiter->entry : "''", shared.client_id, rest);
     assert_string_equal(op_says(&state_op), wanted);
 }

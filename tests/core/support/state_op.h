@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state_op.h -- waits of events, latches and barriers as machines: on the desk
- * of desk_case.h, with a client that has nothing else.
+ * state_op.h -- waits of events, latches and barriers as machines: on the
+ * shared state of shared_case.h, with a client that has nothing else.
  */
 #ifndef ILK__STATE_OP_H
 #define ILK__STATE_OP_H
 
-#include "desk_case.h"
 #include "handle/state_wait.h"
+#include "shared_case.h"
 
 extern ilk_client state_client;
 extern ilk__op state_op; /* the wait that was begun last */

@@ -17,7 +17,7 @@ static ilk__bytes keys[2] = {{.data = lock_key, .len = 6},
 void lease_case_init(void)
 {
     memset(&lease, 0, sizeof lease);
-    assert_int_equal(ilk__lease_init(&lease, &desk, &ilk__lock_plain.lease,
+    assert_int_equal(ilk__lease_init(&lease, &shared, &ilk__lock_plain.lease,
                                      keys, 2, ID, NULL),
                      ILK_OK);
     memcpy(lease.token, "token", lease.token_len = 5);
@@ -25,7 +25,7 @@ void lease_case_init(void)
 
 int lease_case_setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     lease_case_init();
     return failed;
@@ -34,7 +34,7 @@ int lease_case_setup(void **state)
 int lease_case_teardown(void **state)
 {
     ilk__lease_destroy(&lease);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* Taken now, and looked after; hold_ms as max_hold_ms, 0 has no end. */
@@ -47,7 +47,7 @@ void hold(int renews, int64_t hold_ms)
 
 ilk__errand *renewal_of(int64_t ttl_ms)
 {
-    ilk__errand *errand = desk_errand();
+    ilk__errand *errand = shared_errand();
     char words[64];
 
     assert_non_null(errand);
@@ -62,13 +62,13 @@ static void assert_notification(ilk_status why)
     ilk_notification notification = {.size = sizeof notification};
 
     assert_int_equal(
-        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ilk__notifications_next(&shared.notifications, &notification, NULL),
         ILK_OK);
     assert_int_equal(notification.kind, ILK_NOTIFICATION_LOCK_LOST);
     assert_int_equal(notification.id, ID);
     assert_int_equal(notification.status, why);
     assert_int_equal(
-        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ilk__notifications_next(&shared.notifications, &notification, NULL),
         ILK_EAGAIN);
 }
 
@@ -77,7 +77,7 @@ void assert_no_notification(void)
     ilk_notification notification = {.size = sizeof notification};
 
     assert_int_equal(
-        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ilk__notifications_next(&shared.notifications, &notification, NULL),
         ILK_EAGAIN);
 }
 
@@ -85,7 +85,7 @@ void assert_lost(ilk_status why)
 {
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
-    assert_int_equal(desk.stats.held, 0);
-    assert_int_equal(desk.stats.losses, 1);
+    assert_int_equal(shared.stats.held, 0);
+    assert_int_equal(shared.stats.losses, 1);
     assert_notification(why);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lease_case.h -- what tests of leases share: one lease of a plain lock at
- * the desk of desk_case.h, taken for 9 s.
+ * the shared state of shared_case.h, taken for 9 s.
  */
 #ifndef ILK__LEASE_CASE_H
 #define ILK__LEASE_CASE_H
 
-#include "desk_case.h"
+#include "shared_case.h"
 #include "wait/lease.h"
 
 enum { ID = 7, TTL_MS = 9000, SURE_MS = TTL_MS - TTL_MS / 100 - 2 };

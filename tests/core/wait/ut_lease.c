@@ -29,15 +29,15 @@ static void a_hold_tells_what_is_left_of_it(void **state)
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
-    assert_int_equal(desk.stats.held, 1);
-    assert_int_equal(desk.stats.acquires, 1);
+    assert_int_equal(shared.stats.held, 1);
+    assert_int_equal(shared.stats.acquires, 1);
     local_ms += SURE_MS - 1;
     assert_int_equal(ilk__lease_remaining(&lease), 1);
     local_ms += 5;
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     ilk__lease_end(&lease);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
-    assert_int_equal(desk.stats.held, 0);
+    assert_int_equal(shared.stats.held, 0);
     assert_int_equal(lease.fence, 17); /* of the last hold */
 }
 
@@ -46,13 +46,13 @@ static void an_unwatched_hold_runs_out_in_silence(void **state)
     (void)state;
     ilk__lease_begin(&lease, 17, ilk__lease_deadline(local_ms, TTL_MS), TTL_MS);
 
-    desk_tick(INT64_C(2) * TTL_MS);
+    shared_tick(INT64_C(2) * TTL_MS);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_no_notification();
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK); /* ask it */
-    assert_int_equal(desk.stats.held, 0);
+    assert_int_equal(shared.stats.held, 0);
 }
 
 static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
@@ -60,10 +60,10 @@ static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
     (void)state;
     hold(0, 0);
 
-    desk_tick(SURE_MS - 1);
-    assert_null(desk_errand());
+    shared_tick(SURE_MS - 1);
+    assert_null(shared_errand());
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    desk_tick(1);
+    shared_tick(1);
 
     assert_lost(ILK_ETIMEOUT);
 }
@@ -75,7 +75,7 @@ static void a_loss_found_by_the_caller_is_told_once(void **state)
 
     ilk__lease_lose(&lease);
     ilk__lease_lose(&lease);
-    desk_tick(INT64_C(2) * TTL_MS);
+    shared_tick(INT64_C(2) * TTL_MS);
 
     assert_lost(ILK_ELOST);
 }
@@ -99,7 +99,7 @@ static void a_column_has_its_own_word_and_notification(void **state)
     assert_int_equal(ilk__lease_check(&lease, &err), ILK_ELOST);
     assert_string_equal(err.msg, "the permit was lost");
     assert_int_equal(
-        ilk__notifications_next(&desk.notifications, &notification, NULL),
+        ilk__notifications_next(&shared.notifications, &notification, NULL),
         ILK_OK);
     assert_int_equal(notification.kind, 7);
 }
@@ -123,14 +123,14 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
     for (int i = 1; i <= 5; i++) {
         ilk__errand *errand;
 
-        desk_tick(TTL_MS / 3 - 1);
-        assert_null(desk_errand());
-        desk_tick(1);
+        shared_tick(TTL_MS / 3 - 1);
+        assert_null(shared_errand());
+        shared_tick(1);
         errand = renewal_of(TTL_MS);
         assert_int_equal(errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD),
                          ILK__ACT_DONE);
         assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
-        assert_int_equal(desk.stats.renewals, i);
+        assert_int_equal(shared.stats.renewals, i);
     }
     assert_no_notification();
 }
@@ -141,7 +141,7 @@ static void a_renewal_counts_from_its_question(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     errand = renewal_of(TTL_MS);
 
     local_ms += 800;
@@ -154,12 +154,12 @@ static void a_shorter_lease_from_the_server_is_what_counts(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
 
     (void)errand_answer(renewal_of(TTL_MS), "%d 3000 17 1", ILK__CODE_HELD);
 
     assert_int_equal(ilk__lease_remaining(&lease), 3000 - 30 - 2);
-    desk_tick(1000);
+    shared_tick(1000);
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
@@ -167,13 +167,13 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
 
     (void)errand_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
 
     assert_lost(ILK_ELOST);
-    desk_tick(INT64_C(2) * TTL_MS);
-    assert_null(desk_errand());
+    shared_tick(INT64_C(2) * TTL_MS);
+    assert_null(shared_errand());
     assert_no_notification();
 }
 
@@ -181,7 +181,7 @@ static void another_type_at_the_key_is_a_loss(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
 
     (void)errand_answer(renewal_of(TTL_MS), "-WRONGTYPE against a key\r\n");
 
@@ -192,13 +192,13 @@ static void an_error_that_may_pass_is_no_loss(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
 
     (void)errand_answer(renewal_of(TTL_MS), "-OOM command not allowed\r\n");
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    desk_tick(TTL_MS / 10);
-    assert_null(desk_errand());
-    desk_tick(1);
+    shared_tick(TTL_MS / 10);
+    assert_null(shared_errand());
+    shared_tick(1);
 
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
@@ -211,20 +211,20 @@ static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     errand = renewal_of(TTL_MS);
     assert_int_equal(errand->op.deadline, OP_CASE_BEGIN_MS + SURE_MS);
 
-    desk_tick(SURE_MS - 3000 - 1);
+    shared_tick(SURE_MS - 3000 - 1);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    assert_null(desk_errand()); /* one at a time */
-    desk_tick(1);
+    assert_null(shared_errand()); /* one at a time */
+    shared_tick(1);
 
     assert_lost(ILK_EUNKNOWN);
     (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
     assert_no_notification();
-    assert_int_equal(desk.stats.renewals, 0);
+    assert_int_equal(shared.stats.renewals, 0);
 }
 
 static void a_frozen_process_finds_its_hold_lost(void **state)
@@ -232,9 +232,9 @@ static void a_frozen_process_finds_its_hold_lost(void **state)
     (void)state;
     hold(1, 0);
 
-    desk_tick(INT64_C(5) * TTL_MS);
+    shared_tick(INT64_C(5) * TTL_MS);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_lost(ILK_EUNKNOWN);
 }
 

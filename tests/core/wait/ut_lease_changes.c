@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_lease_changes.c -- an extend beside renewals, in every order of answers. */
+/* ut_lease_changes.c -- an extend beside renewals, in every order of
+ * answers. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "lease_case.h"
 
@@ -70,7 +71,7 @@ static void an_extend_that_was_not_sent_changes_nothing(void **state)
     assert_int_equal(end(&change, ILK_ECONN), ILK_ECONN);
 
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
-    desk_tick(3000);
+    shared_tick(3000);
     renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
 }
@@ -81,7 +82,7 @@ static void a_lease_that_ends_before_the_answer_is_lost(void **state)
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
-    desk_tick(1000);
+    shared_tick(1000);
     assert_lost(ILK_EUNKNOWN);
 
     assert_int_equal(end(&change, ILK_OK), ILK_ELOST);
@@ -108,7 +109,7 @@ static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     renewal = renewal_of(TTL_MS);
 
     begin(&change, ILK__LEASE_BY_CALLER, 60000);
@@ -124,7 +125,7 @@ static void a_renewal_beside_a_shorter_extend_adds_nothing(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     renewal = renewal_of(TTL_MS);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
@@ -140,7 +141,7 @@ static void a_renewal_inside_a_shorter_extend_adds_nothing(void **state)
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
-    desk_tick(334);
+    shared_tick(334);
     renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
 
     assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
@@ -154,7 +155,7 @@ static void the_next_renewal_counts_in_full(void **state)
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
     assert_int_equal(end(&change, ILK_OK), ILK_OK);
 
-    desk_tick(334);
+    shared_tick(334);
     renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
 
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
@@ -171,7 +172,7 @@ static void an_extend_without_an_answer_caps_every_renewal(void **state)
     assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
 
     for (int i = 0; i < 20; i++) {
-        desk_tick(334);
+        shared_tick(334);
         renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
         assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
     }
@@ -231,7 +232,7 @@ static void a_slow_answer_takes_no_renewal_back(void **state)
     hold(1, 0);
 
     begin(&change, ILK__LEASE_BY_CALLER, 1000);
-    desk_tick(334);
+    shared_tick(334);
     renewal_is_answered(renewal_of(TTL_MS), TTL_MS);
     assert_int_equal(end(&change, ILK_OK), ILK_OK);
 

@@ -16,14 +16,14 @@ static void no_renewal_goes_beyond_the_limit(void **state)
 {
     (void)state;
     hold(1, 10000);
-    desk_tick(3000);
+    shared_tick(3000);
 
     /* 7 s are left, so for these it is asked, and not again */
     (void)errand_answer(renewal_of(7000), "%d 7000 17 1", ILK__CODE_HELD);
-    desk_tick(7000 - 70 - 2 - 1);
-    assert_null(desk_errand());
+    shared_tick(7000 - 70 - 2 - 1);
+    assert_null(shared_errand());
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    desk_tick(1);
+    shared_tick(1);
 
     assert_lost(ILK_ETIMEOUT);
 }
@@ -34,15 +34,15 @@ static void a_far_limit_changes_nothing_at_first(void **state)
     hold(1, 20000);
 
     for (int i = 0; i < 3; i++) {
-        desk_tick(3000);
+        shared_tick(3000);
         (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     }
-    desk_tick(3000);
+    shared_tick(3000);
     (void)errand_answer(renewal_of(20000 - 12000), "%d 8000 17 1",
                         ILK__CODE_HELD);
-    desk_tick(8000);
+    shared_tick(8000);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_lost(ILK_ETIMEOUT);
 }
 
@@ -54,7 +54,7 @@ static void an_answer_after_the_release_changes_nothing(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     errand = renewal_of(TTL_MS);
     ilk__lease_end(&lease);
 
@@ -62,7 +62,7 @@ static void an_answer_after_the_release_changes_nothing(void **state)
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
-    assert_int_equal(desk.stats.renewals, 0);
+    assert_int_equal(shared.stats.renewals, 0);
 }
 
 static void an_answer_to_the_hold_before_changes_nothing(void **state)
@@ -71,7 +71,7 @@ static void an_answer_to_the_hold_before_changes_nothing(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     errand = renewal_of(TTL_MS);
     ilk__lease_end(&lease);
     hold(1, 0);
@@ -88,7 +88,7 @@ static void the_handle_may_go_before_the_answer(void **state)
 
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     errand = renewal_of(TTL_MS);
 
     ilk__lease_destroy(&lease);
@@ -102,7 +102,7 @@ static void a_handle_that_goes_takes_its_news_along(void **state)
 {
     (void)state;
     hold(0, 0);
-    desk_tick(TTL_MS);
+    shared_tick(TTL_MS);
 
     ilk__lease_destroy(&lease);
 
@@ -114,7 +114,7 @@ static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
 
     errand_end(renewal_of(TTL_MS), ILK_ECLOSED);
 
@@ -128,14 +128,14 @@ static void prolonging_moves_deadline_and_renewal(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(2900);
+    shared_tick(2900);
 
     ilk__lease_prolong(&lease, local_ms, 30000);
 
     assert_int_equal(ilk__lease_remaining(&lease), 30000 - 302);
-    desk_tick(9999);
-    assert_null(desk_errand());
-    desk_tick(1);
+    shared_tick(9999);
+    assert_null(shared_errand());
+    shared_tick(1);
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
@@ -143,7 +143,7 @@ static void a_lost_hold_stays_lost(void **state)
 {
     (void)state;
     hold(0, 0);
-    desk_tick(TTL_MS);
+    shared_tick(TTL_MS);
     assert_lost(ILK_ETIMEOUT);
 
     assert_false(ilk__lease_prolong(&lease, local_ms, 5000));
@@ -158,9 +158,9 @@ static void watching_again_counts_one_hold(void **state)
     hold(1, 0);
     ilk__lease_watch(&lease, TTL_MS, 1, ILK__FOREVER);
 
-    assert_int_equal(desk.stats.held, 1);
+    assert_int_equal(shared.stats.held, 1);
     ilk__lease_end(&lease);
-    assert_int_equal(desk.stats.held, 0);
+    assert_int_equal(shared.stats.held, 0);
 }
 
 /* ---- no memory ---------------------------------------------------------- */
@@ -171,10 +171,10 @@ static void without_memory_the_next_look_renews(void **state)
     hold(1, 0);
 
     ilk__alloc_fail_at(1);
-    desk_tick(3000);
+    shared_tick(3000);
     ilk__alloc_fail_at(0);
-    assert_null(desk_errand());
-    desk_tick(TTL_MS / 10 + 1);
+    assert_null(shared_errand());
+    shared_tick(TTL_MS / 10 + 1);
 
     (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     assert_no_notification();
@@ -184,16 +184,16 @@ static void absurd_leases_do_no_harm(void **state)
 {
     (void)state;
     hold(1, 0);
-    desk_tick(3000);
+    shared_tick(3000);
     (void)errand_answer(renewal_of(TTL_MS), "%d 9223372036854775807 17 1",
                         ILK__CODE_HELD);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
 
-    desk_tick(ILK__LEASE_MAX_MS / 3 + 1);
+    shared_tick(ILK__LEASE_MAX_MS / 3 + 1);
     (void)errand_answer(renewal_of(TTL_MS), "%d -9223372036854775808 17 1",
                         ILK__CODE_HELD);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
-    desk_tick(0);
+    shared_tick(0);
 
     assert_lost(ILK_EUNKNOWN);
 }

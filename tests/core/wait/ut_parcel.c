@@ -343,12 +343,12 @@ static void a_wait_without_memory_stands_in_no_list(void **state)
         ilk__alloc_fail_at(0);
         if (act == ILK__ACT_DONE) {
             assert_int_equal(my_gate.op.status, ILK_ENOMEM);
-            assert_int_equal(desk.lists.count, my_gate.waiter.watch ? 2 : 0);
+            assert_int_equal(shared.lists.count, my_gate.waiter.watch ? 2 : 0);
         }
     }
 
     assert_int_equal(act, ILK__ACT_SEND);
-    assert_int_equal(desk.lists.count, 2);
+    assert_int_equal(shared.lists.count, 2);
 }
 
 #define TEST(name)                                                             \

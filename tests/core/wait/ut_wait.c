@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_wait.c -- standing in line: from the first try to the grant. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static taker me;
 
 static int setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
@@ -22,7 +22,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     taker_close(&me);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* ---- into the line ------------------------------------------------------ */
@@ -42,7 +42,7 @@ static void a_free_lock_is_taken_by_the_first_question(void **state)
     assert_int_equal(me.waiter.granted_ms, 30000);
     assert_int_equal(me.waiter.began, OP_CASE_BEGIN_MS);
     assert_null(me.waiter.watch);
-    assert_int_equal(desk.stats.waits, 0);
+    assert_int_equal(shared.stats.waits, 0);
 }
 
 static void who_tries_once_stands_in_no_line(void **state)
@@ -55,40 +55,40 @@ static void who_tries_once_stands_in_no_line(void **state)
 
     assert_int_equal(me.op.status, ILK_EBUSY);
     assert_int_equal(me.err.code, ILK_EBUSY);
-    assert_int_equal(desk.last_id, 0);
+    assert_int_equal(shared.last_id, 0);
 }
 
 static void the_first_wait_of_a_client_opens_its_inbox(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 0));
-    assert_int_equal(desk.inbox, ILK__INBOX_NONE); /* it may be free */
+    assert_int_equal(shared.inbox, ILK__INBOX_NONE); /* it may be free */
 
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
-    assert_int_equal(desk.plan, 0); /* the keeper was rung */
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.plan, 0); /* the keeper was rung */
     assert_int_equal(me.op.wake_at, me.op.deadline);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
-    desk.inbox = ILK__INBOX_READY;
+    shared.inbox = ILK__INBOX_READY;
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(me.waiter.id, 1);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
     assert_int_equal(me.op.wake_at, me.op.deadline);
-    assert_int_equal(desk.stats.waits, 1);
-    assert_int_equal(desk.stats.waiting, 1);
+    assert_int_equal(shared.stats.waits, 1);
+    assert_int_equal(shared.stats.waiting, 1);
 
     inbox_grants(&me, 18, 5000, 1000000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_OK);
     assert_int_equal(me.waiter.fence, 18);
     assert_int_equal(me.waiter.granted_ms, 5000);
-    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(shared.stats.waiting, 0);
 }
 
 static void with_an_inbox_the_first_question_enqueues(void **state)
@@ -99,7 +99,7 @@ static void with_an_inbox_the_first_question_enqueues(void **state)
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
-    snprintf(entry, sizeof entry, "1 x %s x1 %s 30000 1 me", desk.client_id,
+    snprintf(entry, sizeof entry, "1 x %s x1 %s 30000 1 me", shared.client_id,
              me.waiter.token);
     assert_string_equal(me.waiter.entry, entry);
     assert_int_equal(me.op.patient, 1);
@@ -125,7 +125,7 @@ static void an_enqueuing_question_may_find_it_free(void **state)
 
     assert_int_equal(me.op.status, ILK_OK);
     assert_null(me.waiter.watch);
-    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(shared.stats.waiting, 0);
 }
 
 static void each_acquire_has_a_token_and_a_place_of_its_own(void **state)
@@ -162,13 +162,13 @@ static void a_fixed_token_stays(void **state)
 static void a_refused_inbox_tells_why(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
 
     inbox_hears_raw("-NOPERM no right to channels ilk:inbox:1\r\n");
-    assert_int_equal(desk.inbox, ILK__INBOX_REFUSED);
+    assert_int_equal(shared.inbox, ILK__INBOX_REFUSED);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_EAUTH);
@@ -180,19 +180,19 @@ static void a_refused_inbox_tells_why(void **state)
 static void a_refused_inbox_is_asked_for_by_the_next_wait_again(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_REFUSED;
+    shared.inbox = ILK__INBOX_REFUSED;
 
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
 
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 }
 
 static void an_inbox_that_does_not_come_in_time_is_a_timeout(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
@@ -207,12 +207,12 @@ static void an_inbox_that_does_not_come_in_time_is_a_timeout(void **state)
 static void an_endless_wait_gives_the_inbox_60_seconds(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);
     local_ms += 100;
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
-    ilk__fail(&desk.inbox_error, ILK_ECONN, "nobody listens");
+    ilk__fail(&shared.inbox_error, ILK_ECONN, "nobody listens");
 
     local_ms += 30000;
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
@@ -256,7 +256,7 @@ static void whom_the_server_forgot_enqueues_again_as_before(void **state)
     assert_string_equal(op_says(&me.op), words);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
-    assert_int_equal(desk.stats.waiting, 1);
+    assert_int_equal(shared.stats.waiting, 1);
 }
 
 static void whoever_is_woken_tries_and_stays_in_line(void **state)
@@ -270,7 +270,7 @@ static void whoever_is_woken_tries_and_stays_in_line(void **state)
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
     assert_int_equal(op_answer(&me.op, "%d 100 17 1000000", ILK__CODE_HELD),
                      ILK__ACT_DONE);
-    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(shared.stats.waiting, 0);
 }
 
 static void a_wake_for_nothing_changes_nothing(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_wait_end.c -- how waits end: time, cancel, signals, closing, failures. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static char words[1024];
 
 static int setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
@@ -22,7 +22,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     taker_close(&me);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* It tells the server that it leaves, and ends so. */
@@ -31,12 +31,12 @@ static void assert_leaves(ilk__act act, ilk_status status)
     assert_int_equal(act, ILK__ACT_TELL);
     assert_string_equal(op_says(&me.op), words);
     assert_null(me.waiter.watch);
-    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(shared.stats.waiting, 0);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(me.op.status, status);
     assert_int_equal(me.err.code, status);
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 static void wait_in_line(int64_t timeout_ms)
@@ -83,7 +83,7 @@ static void a_cancelled_wait_leaves(void **state)
 static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
@@ -98,13 +98,13 @@ static void a_cancel_for_the_inbox_ends_it_without_a_word(void **state)
 static void a_cancel_just_before_the_inbox_opens_is_not_forgotten(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
 
     ilk__waiter_cancel(&me.waiter);
-    desk.inbox = ILK__INBOX_READY;
+    shared.inbox = ILK__INBOX_READY;
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
@@ -180,7 +180,7 @@ static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
     ilk__waiter_destroy(&me.waiter);
 
     assert_gives_back(words);
-    assert_int_equal(ilk__waiter_init(&me.waiter, &desk, &me.line, NULL),
+    assert_int_equal(ilk__waiter_init(&me.waiter, &shared, &me.line, NULL),
                      ILK_OK);
 }
 
@@ -194,7 +194,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     assert_int_equal(me.op.status, ILK_EINTR);
     assert_int_equal(me.err.code, ILK_EINTR);
     assert_int_equal(me.waiter.parked_since, local_ms);
-    assert_int_equal(desk.stats.waiting, 1);
+    assert_int_equal(shared.stats.waiting, 1);
 
     local_ms += 100;
     assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_SLEEP);
@@ -251,7 +251,7 @@ static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
 static void a_signal_before_the_line_leaves_nothing(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
@@ -274,7 +274,7 @@ static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_EINTR);
-    assert_int_equal(desk.stats.waiting, 1);
+    assert_int_equal(shared.stats.waiting, 1);
 }
 
 /* ---- failures ----------------------------------------------------------- */
@@ -282,7 +282,7 @@ static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
 static void a_dead_server_is_told_at_once(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_DONE);
@@ -293,7 +293,7 @@ static void a_dead_server_is_told_at_once(void **state)
 static void a_try_that_may_have_run_is_taken_back(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_wait_grant.c -- grants: when their lease began, seen late, told twice. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static taker me;
 
 static int setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
@@ -21,7 +21,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     taker_close(&me);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* ---- when a lease began ------------------------------------------------- */
@@ -124,7 +124,7 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
     assert_string_not_equal(me.waiter.token, token);
     assert_int_equal(me.waiter.id, 2);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
     inbox_grants(&me, 19, 5000, 1000000);
@@ -144,7 +144,7 @@ static void what_cannot_be_told_is_given_to_the_keeper(void **state)
     assert_int_equal(op_sent(&me.op, ILK_ECONN), ILK__ACT_SEND);
 
     assert_gives_back_twice(words);
-    assert_int_equal(desk.stats.passed_on, 1);
+    assert_int_equal(shared.stats.passed_on, 1);
 }
 
 static void a_grant_seen_past_the_own_deadline_too_is_a_timeout(void **state)
@@ -200,9 +200,9 @@ static void a_grant_told_twice_is_not_given_back(void **state)
 
     inbox_grants(&me, 18, 5000, 1000000);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_int_equal(desk.stats.passed_on, 0);
+    assert_int_equal(shared.stats.passed_on, 0);
 }
 
 static void a_grant_heard_of_after_the_answer_holds_is_not_given_back(
@@ -215,7 +215,7 @@ static void a_grant_heard_of_after_the_answer_holds_is_not_given_back(
 
     inbox_grants(&me, 18, 5000, 1000000);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
 }
 
 static void a_grant_for_the_place_before_is_given_back(void **state)

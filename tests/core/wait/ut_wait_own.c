@@ -17,7 +17,7 @@ static void it_asks_in_its_own_words_with_all_its_keys(void **state)
     (void)state;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
-    snprintf(entry, sizeof entry, "1 s %s s1 %s 0 1 me", desk.client_id,
+    snprintf(entry, sizeof entry, "1 s %s s1 %s 0 1 me", shared.client_id,
              my_gate.waiter.token);
     assert_gate_asks(&my_gate, entry);
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
@@ -41,13 +41,13 @@ static void a_try_leaves_nothing_behind(void **state)
 static void the_first_wait_opens_the_inbox(void **state)
 {
     (void)state;
-    desk.inbox = ILK__INBOX_NONE;
+    shared.inbox = ILK__INBOX_NONE;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
-    assert_int_equal(desk.inbox, ILK__INBOX_WANTED);
+    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 
-    desk.inbox = ILK__INBOX_READY;
+    shared.inbox = ILK__INBOX_READY;
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_gate_asks(&my_gate, my_gate.waiter.entry);
 }
@@ -76,7 +76,7 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
                      ILK__ACT_DONE);
     assert_int_equal(my_gate.op.status, ILK_OK);
-    assert_int_equal(desk.stats.waiting, 0);
+    assert_int_equal(shared.stats.waiting, 0);
 }
 
 static void what_its_answer_refuses_ends_the_wait_out_of_line(void **state)
@@ -110,11 +110,11 @@ static void lists_waited_for_together_are_one_watch(void **state)
 
     assert_ptr_equal(my_gate.waiter.watch, both.waiter.watch);
     assert_ptr_not_equal(my_gate.waiter.watch, red.waiter.watch);
-    assert_int_equal(desk.watches.count, 2);
-    assert_int_equal(desk.lists.count, 3);
+    assert_int_equal(shared.watches.count, 2);
+    assert_int_equal(shared.lists.count, 3);
     gate_close(&both);
     gate_close(&red);
-    assert_int_equal(desk.watches.count, 1);
+    assert_int_equal(shared.watches.count, 1);
 }
 
 static void another_refresh_is_another_watch(void **state)
@@ -140,8 +140,8 @@ static void all_its_lists_are_refreshed_in_its_own_words(void **state)
 
     (void)state;
     gate_queue(&my_gate, -1);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
 
     snprintf(words, sizeof words,
              "lock_refresh 4 w:red l:red w:blue l:blue still? 1 %s",
@@ -163,7 +163,7 @@ static void time_out(void)
     local_ms = my_gate.op.deadline;
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
     snprintf(words, sizeof words,
-             "lock_cancel 4 w:red l:red w:blue l:blue %s %s", desk.client_id,
+             "lock_cancel 4 w:red l:red w:blue l:blue %s %s", shared.client_id,
              my_gate.waiter.entry);
     assert_string_equal(op_says(&my_gate.op), words);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_watch.c -- one name that is waited for: refreshes and claims in time. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static taker me;
 
 static int setup(void **state)
 {
-    int failed = desk_case_setup(state);
+    int failed = shared_case_setup(state);
 
     taker_open(&me, "orders", &ilk__lock_plain);
     return failed;
@@ -21,7 +21,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     taker_close(&me);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 #define ORDERS                                                                 \
@@ -40,14 +40,14 @@ static void queue_behind(int64_t holder_ms, int ours)
 /* The errand that is due now; all that it asks is checked. */
 static ilk__errand *refresh_of(int entries)
 {
-    ilk__errand *errand = desk_errand();
+    ilk__errand *errand = shared_errand();
     char words[1024];
 
     assert_non_null(errand);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     snprintf(words, sizeof words,
-             "lock_refresh " ORDERS " %s 6000 5000 64 %d%s%.*s", desk.client_id,
-             entries, entries ? " " : "",
+             "lock_refresh " ORDERS " %s 6000 5000 64 %d%s%.*s",
+             shared.client_id, entries, entries ? " " : "",
              entries ? (int)me.waiter.entry_len : 0, me.waiter.entry);
     assert_string_equal(op_says(&errand->op), words);
     return errand;
@@ -56,9 +56,9 @@ static ilk__errand *refresh_of(int entries)
 /* Nothing is asked for so long, and then it is. */
 static ilk__errand *refresh_after(int64_t ms, int entries)
 {
-    desk_tick(ms - 1);
-    assert_null(desk_errand());
-    desk_tick(1);
+    shared_tick(ms - 1);
+    assert_null(shared_errand());
+    shared_tick(1);
     return refresh_of(entries);
 }
 
@@ -77,7 +77,7 @@ static void a_waited_name_is_refreshed_every_two_seconds(void **state)
                          ILK__ACT_DONE);
     }
 
-    assert_int_equal(desk.stats.refreshes, 3);
+    assert_int_equal(shared.stats.refreshes, 3);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
@@ -93,7 +93,7 @@ static void a_claim_is_made_when_the_holders_lease_runs_out(void **state)
                         ILK__CODE_BUSY); /* a holder without an end */
     (void)errand_answer(refresh_after(2000 - 501 - 701, 1),
                         "%d -1 1000000 1 3 0 0", ILK__CODE_BUSY);
-    assert_int_equal(desk.stats.refreshes, 1); /* claims are none */
+    assert_int_equal(shared.stats.refreshes, 1); /* claims are none */
 }
 
 static void a_foreign_holder_is_looked_after_more_often(void **state)
@@ -129,11 +129,11 @@ static void more_to_settle_is_asked_for_at_once(void **state)
 
     (void)errand_answer(refresh_after(501, 0), "%d -2 1000000 0",
                         ILK__CODE_MORE);
-    desk_tick(0);
+    shared_tick(0);
 
     (void)errand_answer(refresh_of(0), "%d 5000 1000000 1", ILK__CODE_BUSY);
-    desk_tick(100);
-    assert_null(desk_errand());
+    shared_tick(100);
+    assert_null(shared_errand());
 }
 
 /* Who joins while a question is under way may hear sooner than it does. */
@@ -176,7 +176,7 @@ static void a_hurried_watch_asks_now(void **state)
     queue_behind(90000, 1);
 
     ilk__watch_hurry(me.waiter.watch);
-    desk_tick(0);
+    shared_tick(0);
 
     (void)errand_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
 }
@@ -185,10 +185,10 @@ static void after_a_reconnect_all_are_refreshed_at_once(void **state)
 {
     (void)state;
     queue_behind(90000, 1);
-    desk_tick(700);
+    shared_tick(700);
 
-    ilk__watch_hurry_all(&desk);
-    desk_tick(0);
+    ilk__watch_hurry_all(&shared);
+    shared_tick(0);
 
     (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
                         ILK__CODE_BUSY);
@@ -204,17 +204,17 @@ static void one_question_at_a_time_is_under_way(void **state)
     queue_behind(500, 1);
     errand = refresh_after(501, 0);
 
-    ilk__watch_hurry_all(&desk);
-    desk_tick(3000);
-    assert_null(desk_errand());
+    ilk__watch_hurry_all(&shared);
+    shared_tick(3000);
+    assert_null(shared_errand());
     (void)errand_answer(errand, "%d 9000 1000000 1", ILK__CODE_BUSY);
 
-    desk_tick(0);
+    shared_tick(0);
     (void)errand_answer(refresh_of(1), "%d 9000 1000000 1 3 0 0",
                         ILK__CODE_BUSY);
 }
 
-/* ---- failures ----------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------ */
 
 static void a_failed_refresh_is_repeated_soon_but_not_at_once(void **state)
 {
@@ -268,11 +268,11 @@ static void a_minute_without_an_answer_is_told_to_all(void **state)
     begin = local_ms;
 
     while (local_ms + 2000 < begin + ILK__CONTACT_LOST_MS) {
-        desk_tick(2000);
+        shared_tick(2000);
         errand_end(refresh_of(1), ILK_ECONN);
         assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
     }
-    desk_tick(2000);
+    shared_tick(2000);
     errand_end(refresh_of(1), ILK_ECONN);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
@@ -285,10 +285,10 @@ static void an_answer_in_between_begins_the_minute_anew(void **state)
     (void)state;
     queue_behind(90000, 1);
     errand_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
-    desk_tick(40000);
+    shared_tick(40000);
     (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
                         ILK__CODE_BUSY);
-    desk_tick(40000);
+    shared_tick(40000);
     errand_end(refresh_of(1), ILK_ECONN);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
@@ -331,11 +331,11 @@ static void absurd_numbers_do_no_harm(void **state)
     (void)state;
     queue_behind(500, 1);
     for (int i = 0; i < 2; i++) {
-        desk_tick(3000);
+        shared_tick(3000);
         (void)errand_answer(refresh_of(1), "%d %s %s 1 %d 0 0", ILK__CODE_BUSY,
                             absurd[i], absurd[i], ILK__CODE_QUEUED);
     }
-    desk_tick(3000);
+    shared_tick(3000);
     (void)errand_answer(refresh_of(1), "%d 1 1 1 %d %s %s", ILK__CODE_BUSY,
                         ILK__CODE_HELD, absurd[1], absurd[0]);
 

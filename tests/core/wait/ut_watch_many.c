@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_watch_many.c -- one name and many waiters: batches, and what each is told. */
+/* ut_watch_many.c -- one name and many waiters: batches, and what each is
+ * told. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "desk_case.h"
+#include "shared_case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,18 +29,18 @@ static int teardown(void **state)
 {
     while (open_count > 0)
         taker_close(&takers[--open_count]);
-    return desk_case_teardown(state);
+    return shared_case_teardown(state);
 }
 
 /* Answer a refresh that must be for the takers [from, from + count). */
 static void answer_batch(size_t from, size_t count)
 {
-    ilk__errand *errand = desk_errand();
+    ilk__errand *errand = shared_errand();
     static char text[16 * 1024];
     size_t used;
 
     assert_non_null(errand);
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_int_equal(errand->op.command.argc, 3 + 5 + 5 + count);
     for (size_t i = 0; i < count; i++) {
         const ilk__waiter *waiter = &takers[from + i].waiter;
@@ -62,36 +63,36 @@ static void one_round_is_asked_in_batches_of_a_hundred(void **state)
     queue_all(MANY);
 
     for (int round = 0; round < 2; round++) {
-        desk_tick(ILK__REFRESH_MS - 1);
-        assert_null(desk_errand());
-        desk_tick(1);
+        shared_tick(ILK__REFRESH_MS - 1);
+        assert_null(shared_errand());
+        shared_tick(1);
         answer_batch(0, 100);
-        desk_tick(0);
+        shared_tick(0);
         answer_batch(100, 100);
-        desk_tick(0);
+        shared_tick(0);
         answer_batch(200, 50);
-        desk_tick(0);
-        assert_null(desk_errand());
+        shared_tick(0);
+        assert_null(shared_errand());
     }
-    assert_int_equal(desk.stats.refreshes, 6);
+    assert_int_equal(shared.stats.refreshes, 6);
 }
 
 static void a_reconnect_begins_the_round_anew(void **state)
 {
     (void)state;
     queue_all(MANY);
-    desk_tick(ILK__REFRESH_MS);
+    shared_tick(ILK__REFRESH_MS);
     answer_batch(0, 100);
-    desk_tick(0);
+    shared_tick(0);
 
-    ilk__watch_hurry_all(&desk);
+    ilk__watch_hurry_all(&shared);
     answer_batch(100, 100);
-    desk_tick(0);
+    shared_tick(0);
 
     answer_batch(0, 100);
-    desk_tick(0);
+    shared_tick(0);
     answer_batch(100, 100);
-    desk_tick(0);
+    shared_tick(0);
     answer_batch(200, 50);
 }
 
@@ -102,8 +103,8 @@ static void each_is_told_how_it_stands(void **state)
     (void)state;
     queue_all(4);
     ilk__wait_tell_news(&takers[3].waiter, ILK__NEWS_WOKEN);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
 
     (void)errand_answer(errand,
                         "%d 4000 1000000 1 %d 0 0 %d 4000 17 %d 0 0 "
@@ -127,8 +128,8 @@ static void what_the_inbox_told_of_a_grant_counts_more(void **state)
 
     (void)state;
     queue_all(1);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
     inbox_grants(&takers[0], 18, 5000, 1000000);
 
     (void)errand_answer(errand, "%d 4999 1000000 1 %d 4999 18", ILK__CODE_BUSY,
@@ -142,14 +143,14 @@ static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
 {
     (void)state;
     queue_all(1);
-    desk_tick(ILK__REFRESH_MS);
-    (void)errand_answer(desk_errand(), "%d 4999 1000000 1 %d 4999 18",
+    shared_tick(ILK__REFRESH_MS);
+    (void)errand_answer(shared_errand(), "%d 4999 1000000 1 %d 4999 18",
                         ILK__CODE_BUSY, ILK__CODE_HELD);
     assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     inbox_grants(&takers[0], 18, 5000, 1000000);
 
-    assert_null(desk_errand());
+    assert_null(shared_errand());
     assert_int_equal(takers[0].op.status, ILK_OK);
 }
 
@@ -159,8 +160,8 @@ static void who_left_meanwhile_is_not_told(void **state)
 
     (void)state;
     queue_all(2);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
     ilk__waiter_leave(&takers[0].waiter);
     assert_int_equal(ilk__waiter_join(&takers[0].waiter, NULL), ILK_OK);
 
@@ -179,11 +180,11 @@ static void who_waits_for_another_name_by_now_is_not_told(void **state)
 
     (void)state;
     queue_all(2);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
     ilk__waiter_leave(&takers[0].waiter);
     taker_open(&other, "bills", &ilk__lock_plain);
-    desk.last_id = 0; /* as if all numbers had been used */
+    shared.last_id = 0; /* as if all numbers had been used */
     taker_queue(&other, -1);
 
     (void)errand_answer(errand, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
@@ -191,21 +192,21 @@ static void who_waits_for_another_name_by_now_is_not_told(void **state)
 
     assert_int_equal(other.waiter.news, ILK__NEWS_NONE);
     taker_close(&other);
-    desk.last_id = 2;
+    shared.last_id = 2;
 }
 
 static void a_name_nobody_waits_for_is_forgotten(void **state)
 {
     (void)state;
     queue_all(2);
-    assert_int_equal(desk.watches.count, 1);
+    assert_int_equal(shared.watches.count, 1);
 
     ilk__waiter_leave(&takers[0].waiter);
-    assert_int_equal(desk.watches.count, 1);
+    assert_int_equal(shared.watches.count, 1);
     ilk__waiter_leave(&takers[1].waiter);
 
-    assert_int_equal(desk.watches.count, 0);
-    assert_int_equal(desk.timers.count, 0);
+    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.timers.count, 0);
 }
 
 static void with_its_question_under_way_it_is_forgotten_later(void **state)
@@ -214,15 +215,15 @@ static void with_its_question_under_way_it_is_forgotten_later(void **state)
 
     (void)state;
     queue_all(1);
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
 
     ilk__waiter_leave(&takers[0].waiter);
-    assert_int_equal(desk.watches.count, 1);
+    assert_int_equal(shared.watches.count, 1);
     (void)errand_answer(errand, "%d 90000 1000000 1 %d 0 0", ILK__CODE_BUSY,
                         ILK__CODE_QUEUED);
 
-    assert_int_equal(desk.watches.count, 0);
+    assert_int_equal(shared.watches.count, 0);
 }
 
 static void a_wait_parked_for_too_long_leaves(void **state)
@@ -235,17 +236,17 @@ static void a_wait_parked_for_too_long_leaves(void **state)
                      ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&takers[0]));
     for (int i = 0; i < 2; i++) {
-        desk_tick(ILK__REFRESH_MS);
+        shared_tick(ILK__REFRESH_MS);
         answer_batch(0, 2);
     }
-    assert_int_equal(desk.stats.waiting, 2);
+    assert_int_equal(shared.stats.waiting, 2);
 
-    desk_tick(ILK__REFRESH_MS);
+    shared_tick(ILK__REFRESH_MS);
 
     assert_gives_back(words);
     answer_batch(1, 1);
     assert_null(takers[0].waiter.watch);
-    assert_int_equal(desk.stats.waiting, 1);
+    assert_int_equal(shared.stats.waiting, 1);
 }
 
 static void the_last_parked_wait_takes_its_name_along(void **state)
@@ -258,11 +259,11 @@ static void the_last_parked_wait_takes_its_name_along(void **state)
                      ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&takers[0]));
 
-    desk_tick(6000);
+    shared_tick(6000);
 
     assert_gives_back(words);
-    assert_int_equal(desk.watches.count, 0);
-    assert_null(desk_errand());
+    assert_int_equal(shared.watches.count, 0);
+    assert_null(shared_errand());
 }
 
 static void names_are_asked_for_one_by_one(void **state)
@@ -274,11 +275,11 @@ static void names_are_asked_for_one_by_one(void **state)
     queue_all(1);
     taker_open(&other, "bills", &ilk__lock_plain);
     taker_queue(&other, -1);
-    assert_int_equal(desk.watches.count, 2);
+    assert_int_equal(shared.watches.count, 2);
 
-    desk_tick(ILK__REFRESH_MS);
-    first = desk_errand();
-    second = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    first = shared_errand();
+    second = shared_errand();
 
     assert_non_null(first);
     assert_non_null(second);
@@ -292,7 +293,7 @@ static void names_are_asked_for_one_by_one(void **state)
 }
 
 #define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, desk_case_setup, teardown)
+    cmocka_unit_test_setup_teardown(name, shared_case_setup, teardown)
 
 int main(void)
 {

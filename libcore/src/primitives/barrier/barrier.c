@@ -116,7 +116,7 @@ static void ask_wait(ilk__op *op)
     ilk__command_add_int(&op->command, self->parties);
     ilk__command_add_int(&op->command, self->opts.keep_ms);
     ilk__command_add_int(&op->command, knows ? self->number : 0);
-    ilk__command_add_str(&op->command, waiter->desk->label);
+    ilk__command_add_str(&op->command, waiter->shared->label);
 }
 
 static ilk__act broken(ilk__op *op, const ilk__reply *why)
@@ -266,7 +266,7 @@ static void ask_reset(ilk__op *op)
     ilk__state_ask_change(op);
     ilk__command_add_int(&op->command, self->parties);
     ilk__command_add_int(&op->command, self->opts.keep_ms);
-    ilk__command_add_str(&op->command, self->state.waiter.desk->label);
+    ilk__command_add_str(&op->command, self->state.waiter.shared->label);
     ilk__command_add_int(&op->command, ILK_BARRIER_PARTIES_MAX);
 }
 

@@ -37,7 +37,7 @@ static ilk_status set_prefix(ilk__hold *hold, ilk_error *err)
     if (!election->identity[0])
         return ILK_OK;
     snprintf(election->prefix, sizeof election->prefix, "%s%s",
-             election->identity, hold->handle.client->desk->client_id);
+             election->identity, hold->handle.client->shared->client_id);
     hold->waiter.prefix = election->prefix;
     return ILK_OK;
 }
@@ -58,7 +58,7 @@ static const ilk__op_type election_refresh =
                           election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
 
 /* A leadership that nobody waits for goes to the next. */
-static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__letter *letter)
 {
     ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk__line line = {.keys = keys,
@@ -74,7 +74,7 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
     if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
                        len, NULL)
         == ILK_OK)
-        ilk__give_back(desk, &line, "", 0, letter->token);
+        ilk__give_back(shared, &line, "", 0, letter->token);
     ilk__keys_free(keys, ILK__ELECTION_KEYS);
 }
 

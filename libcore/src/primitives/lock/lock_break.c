@@ -64,7 +64,7 @@ static void found(ilk__verb *verb, ilk_status status)
     *giving = (ilk__giving){
         .kind = &ilk__lock_redisson,
         .request = self->request,
-        .at = {.line = &self->lock->hold.line, .desk = verb->client->desk}};
+        .at = {.line = &self->lock->hold.line, .shared = verb->client->shared}};
     giving->token = ilk_info_holder(self->found.info, &giving->token_len);
     if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
         || !is_wanted(self))
@@ -124,12 +124,12 @@ static void begin(ilk__verb *verb)
     self->line = (ilk__line){.keys = self->found.keys,
                              .key_count = ILK__LOCK_KEYS,
                              .refresh = ilk__lock_plain.refresh};
-    self->giving =
-        (ilk__giving){.kind = &ilk__lock_plain,
-                      .at = {.line = &self->line, .desk = verb->client->desk},
-                      .request = self->request,
-                      .token = self->only ? self->only : "",
-                      .token_len = self->only ? self->token_len : 0};
+    self->giving = (ilk__giving){
+        .kind = &ilk__lock_plain,
+        .at = {.line = &self->line, .shared = verb->client->shared},
+        .request = self->request,
+        .token = self->only ? self->only : "",
+        .token_len = self->only ? self->token_len : 0};
     ilk__hold_ask_give(verb, &ilk__lock_break_op, &self->giving, plain_broken);
 }
 

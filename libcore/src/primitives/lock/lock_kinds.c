@@ -64,7 +64,7 @@ static void ask_redisson_release(ilk__op *op)
 static ilk_status set_owner(ilk__hold *hold, ilk_error *err)
 {
     ilk_lock *lock = (ilk_lock *)hold;
-    const char *id = hold->handle.client->desk->client_id;
+    const char *id = hold->handle.client->shared->client_id;
 
     (void)err;
     snprintf(lock->owner, sizeof lock->owner, "%.8s-%.4s-4%.3s-8%.3s-%.12s", id,
@@ -125,7 +125,7 @@ static const ilk__op_type re_acquire = ILK__HOLD_ACQUIRE(REDISSON_ACQUIRE),
                                         .reply = ilk__hold_released};
 
 /* A grant that nobody waits for goes to the next. */
-static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__letter *letter)
 {
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk__line line = {.keys = keys,
@@ -136,7 +136,7 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
     if (letter->verb != ILK__LETTER_GRANT
         || ilk__lock_keys(keys, letter->name, letter->name_len, NULL))
         return;
-    ilk__give_back(desk, &line, "", 0, letter->token);
+    ilk__give_back(shared, &line, "", 0, letter->token);
     ilk__lock_keys_free(keys);
 }
 

@@ -22,7 +22,7 @@ static void ask_all(ilk__op *op)
                       many->hold.key_count);
     ilk__command_add_str(&op->command, many->token);
     ilk__command_add_int(&op->command, many->hold.opts.ttl_ms);
-    ilk__command_add_str(&op->command, many->hold.handle.client->desk->label);
+    ilk__command_add_str(&op->command, many->hold.handle.client->shared->label);
     ilk__command_add_int(&op->command, many->hold.lease.fence);
 }
 
@@ -68,11 +68,11 @@ static ilk__act tell_give_back(ilk__op *op)
 {
     const ilk__giving *giving = op->subject;
     const ilk_lock_many *many = (const ilk_lock_many *)giving->hold;
-    ilk__desk *desk = many->hold.handle.client->desk;
+    ilk__shared *shared = many->hold.handle.client->shared;
     ilk__promise *promise = NULL;
 
     for (size_t i = 0; i < many->count; i++)
-        promise = ilk__give_back_promise(desk, &many->locks[i]->hold.line, "",
+        promise = ilk__give_back_promise(shared, &many->locks[i]->hold.line, "",
                                          0, many->token, promise);
     return ilk__op_tell(op, promise);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c -- messages that were taken together, from the reply to the answer. */
+/* batch.c -- messages that were taken together, from the reply to the
+ * answer. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
@@ -134,11 +135,11 @@ void ilk__batch_count_delivery(ilk_batch *batch)
 ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
                            int64_t lease_ms, int renew, ilk_error *err)
 {
-    ilk__desk *desk = batch->client->desk;
+    ilk__shared *shared = batch->client->shared;
     ilk__lease *lease = &batch->lease;
-    ilk_status st = ilk__lease_init(lease, desk, &lease_kind,
+    ilk_status st = ilk__lease_init(lease, shared, &lease_kind,
                                     &batch->shelf->keys[ILK__SHELF_LEASES], 1,
-                                    ilk__desk_new_id(desk), err);
+                                    ilk__shared_new_id(shared), err);
 
     if (st)
         return st;
@@ -236,14 +237,14 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 /* Nobody has asked for it: untouched, it goes to somebody else at once. */
 static void give_back(const ilk_batch *batch)
 {
-    ilk__desk *desk = batch->client->desk;
+    ilk__shared *shared = batch->client->shared;
     const ilk__line line = {.keys = batch->shelf->keys,
                             .key_count = ILK__SHELF_KEYS,
                             .cancel = &ilk__queue_cancel_op};
 
-    ilk__desk_lock(desk);
-    ilk__give_back(desk, &line, "", 0, batch->lease.token);
-    ilk__desk_unlock(desk);
+    ilk__shared_lock(shared);
+    ilk__give_back(shared, &line, "", 0, batch->lease.token);
+    ilk__shared_unlock(shared);
 }
 
 static void dispose(void *object)

@@ -171,7 +171,8 @@ ilk_status ilk_queue_open(ilk_queue **out, ilk_client *client, const void *name,
     return ilk_queue_open_many(out, client, &name, &name_len, 1, opts, err);
 }
 
-/* A child, or a handle of the parent's desk, has nothing to take back. */
+/* A child, or a handle of the parent's shared state, has nothing to take
+ * back. */
 static int is_mine(const ilk_queue *queue)
 {
     return !ilk__client_is_forked(queue->client)

@@ -56,7 +56,7 @@ struct ilk_queue {
     ilk__shelf **shelves;
     ilk__bytes *keys; /* borrowed from the shelves */
     ilk__line line;
-    ilk__take *takes, *parked, *idle; /* under the desk's mutex */
+    ilk__take *takes, *parked, *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;
     _Atomic int32_t verbs; /* at work */
 };
@@ -105,6 +105,6 @@ extern const ilk__op_type ilk__queue_reserve_op, ilk__queue_pop_op,
     ilk__queue_refresh_op, ilk__queue_cancel_op; /* subjects: ilk__take */
 
 /* line->unclaimed: a wake for a consumer that left goes to the next. */
-void ilk__queue_unclaimed(ilk__desk *desk, const ilk__letter *letter);
+void ilk__queue_unclaimed(ilk__shared *shared, const ilk__letter *letter);
 
 #endif

@@ -9,7 +9,7 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
                                            .wake = ilk__give_back_wake};
 
 /* The message's name is the key of the queue's record. */
-void ilk__queue_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+void ilk__queue_unclaimed(ilk__shared *shared, const ilk__letter *letter)
 {
     ilk__line line = {.key_count = ILK__SHELF_KEYS,
                       .cancel = &ilk__queue_cancel_op};
@@ -23,6 +23,6 @@ void ilk__queue_unclaimed(ilk__desk *desk, const ilk__letter *letter)
         || ilk__shelf_new(&shelf, name, len, NULL))
         return;
     line.keys = shelf->keys;
-    ilk__give_back(desk, &line, "", 0, "-");
+    ilk__give_back(shared, &line, "", 0, "-");
     ilk__shelf_unref(shelf);
 }

@@ -170,13 +170,13 @@ ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
 ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
 {
     ilk_status st = ilk__queue_enter(queue, 0, err);
-    ilk__desk *desk;
+    ilk__shared *shared;
 
     if (st)
         return st;
-    desk = queue->client->desk;
+    shared = queue->client->shared;
     atomic_fetch_add(&queue->cancels, 1);
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     for (ilk__take *take = queue->takes; take; take = take->next) {
         if (take->parked && !take->busy && take->waiter.watch) {
             ilk__wait_give_up(&take->waiter);
@@ -185,23 +185,23 @@ ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
             ilk__unpark(&take->waiter.parker);
         }
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     return ILK_OK;
 }
 
 ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err)
 {
     ilk_status st = ilk__queue_enter(queue, 0, err);
-    ilk__desk *desk;
+    ilk__shared *shared;
 
     if (st)
         return st;
-    desk = queue->client->desk;
-    ilk__desk_lock(desk);
+    shared = queue->client->shared;
+    ilk__shared_lock(shared);
     for (ilk__take *take = queue->takes; take; take = take->next)
         if (take->parked && !take->busy && take->waiter.watch
             && pthread_equal(take->thread, pthread_self()))
             ilk__wait_give_up(&take->waiter);
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     return ILK_OK;
 }

@@ -61,18 +61,18 @@ static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
 
     if (!take)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st =
-        ilk__waiter_init(&take->waiter, queue->client->desk, &queue->line, err);
+    st = ilk__waiter_init(&take->waiter, queue->client->shared, &queue->line,
+                          err);
     if (st) {
         ilk__free(take);
         return st;
     }
     take->queue = queue;
     take->busy = 1;
-    ilk__desk_lock(queue->client->desk);
+    ilk__shared_lock(queue->client->shared);
     take->next = queue->takes;
     queue->takes = take;
-    ilk__desk_unlock(queue->client->desk);
+    ilk__shared_unlock(queue->client->shared);
     *out = take;
     return ILK_OK;
 }
@@ -83,17 +83,17 @@ static ilk_status check_out(ilk__taking *self)
 {
     ilk_queue *queue = ilk__queue_of(&self->verb);
     const ilk__wanted *wanted = &self->wanted;
-    ilk__desk *desk = queue->client->desk;
+    ilk__shared *shared = queue->client->shared;
     ilk__take *take;
     int says = wanted->endings && wanted->endings->count;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     take = find(queue, self->started);
     if (take) {
         take->busy = 1;
         take->stood = take->parked && take->waiter.watch;
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
     if (take && take->parked
         && (says || wanted->timeout_ms == 0
             || !same_wish(&take->wanted, wanted)))
@@ -105,14 +105,14 @@ static ilk_status check_out(ilk__taking *self)
 static void check_in(ilk__take *take, ilk_status st)
 {
     ilk_queue *queue = take->queue;
-    ilk__desk *desk = queue->client->desk;
+    ilk__shared *shared = queue->client->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     take->busy = 0;
     take->parked = st == ILK_EINTR && take->waiter.watch;
     take->thread = pthread_self();
     add_free(take->parked ? &queue->parked : &queue->idle, take);
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 /* ---- the verb ----------------------------------------------------------- */

@@ -276,7 +276,7 @@ static void begin_set_limit(ilk__verb *verb)
         return;
     }
     self->giving.at.line = &semaphore->hold.line;
-    self->giving.at.desk = verb->client->desk;
+    self->giving.at.shared = verb->client->shared;
     self->base = semaphore->limit;
     ilk__hold_ask_give(verb, &set_limit, &self->giving, limit_set);
 }

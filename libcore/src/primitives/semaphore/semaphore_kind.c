@@ -86,7 +86,7 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
                           extend = ILK__HOLD_EXTEND(SEMAPHORE_EXTEND);
 
 /* A grant that nobody waits for goes to the next. Its name is the key. */
-static void pass_on(ilk__desk *desk, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__letter *letter)
 {
     ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};
     ilk__line line = {
@@ -101,7 +101,7 @@ static void pass_on(ilk__desk *desk, const ilk__letter *letter)
     if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
                        name, len, NULL)
         == ILK_OK)
-        ilk__give_back(desk, &line, "", 0, letter->token);
+        ilk__give_back(shared, &line, "", 0, letter->token);
     ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
 }
 

@@ -64,16 +64,16 @@ static int is_lost(const ilk_arrival *arrival)
 /* The wait is over, and nobody has asked what it brought. */
 static void pass_on(const ilk_arrival *arrival)
 {
-    ilk__desk *desk = arrival->client->desk;
+    ilk__shared *shared = arrival->client->shared;
 
-    ilk__desk_lock(desk);
+    ilk__shared_lock(shared);
     for (size_t i = 0; i < arrival->count; i++) {
         const ilk__parcel *parcel = arrival->parcels[i];
 
         if (parcel && parcel->letter->verb == ILK__LETTER_SIGNAL)
-            ilk__wait_unclaimed(desk, parcel->letter);
+            ilk__wait_unclaimed(shared, parcel->letter);
     }
-    ilk__desk_unlock(desk);
+    ilk__shared_unlock(shared);
 }
 
 void ilk__arrival_dispose(void *object)

@@ -96,7 +96,8 @@ void ilk_signal_free(ilk_signal *signal)
 {
     if (!signal)
         return;
-    /* A child, or a handle of the parent's desk, has nothing to take back. */
+    /* A child, or a handle of the parent's shared state, has nothing to take
+     * back. */
     if (!ilk__handle_is_mine(&signal->handle)) {
         ilk__signal_wait_forget(signal->wait);
     } else {

@@ -33,7 +33,7 @@ void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS])
     }
 }
 
-/* ---- what belongs to the client's desk ---------------------------------- */
+/* ---- what belongs to the client's shared state -------------------------- */
 
 void ilk__signal_wait_forget(ilk__signal_wait *wait)
 {
@@ -47,18 +47,18 @@ ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
                             ilk_error *err)
 {
     ilk_signal *signal = (ilk_signal *)handle;
-    ilk__desk *desk = handle->client->desk;
+    ilk__shared *shared = handle->client->shared;
     ilk_status st;
 
     *out_in_use = signal->listener.channel
                   || (signal->wait && signal->wait->waiter.watch);
     ilk__signal_wait_forget(signal->wait);
     signal->wait = NULL;
-    st = ilk__listener_init(&signal->listener, desk, err);
+    st = ilk__listener_init(&signal->listener, shared, err);
     if (st)
         return st;
     pthread_mutex_init(&signal->gate, NULL);
-    signal->id = ilk__desk_new_id(desk);
+    signal->id = ilk__shared_new_id(shared);
     return ILK_OK;
 }
 

@@ -148,7 +148,7 @@ static ilk_status compose(notifying *self)
 {
     ilk_signal *signal = self->signal;
     notice *given = &self->notice;
-    const char *client_id = signal->handle.client->desk->client_id;
+    const char *client_id = signal->handle.client->shared->client_id;
     char *copy;
     ilk_status st;
 
@@ -272,16 +272,16 @@ static void passing_free(passing *self)
 
 static void finished(ilk__errand *errand)
 {
-    ilk__timers_unreserve(&errand->desk->timers);
+    ilk__timers_unreserve(&errand->shared->timers);
     ilk__op_free(&errand->op);
     passing_free((passing *)errand);
 }
 
-static passing *passing_new(ilk__desk *desk, const ilk__letter *letter)
+static passing *passing_new(ilk__shared *shared, const ilk__letter *letter)
 {
     passing *self =
         ilk__calloc(1, sizeof *self + letter->name_len + letter->data_len);
-    int64_t giver = ++desk->last_id;
+    int64_t giver = ++shared->last_id;
     notice *given;
 
     if (!self)
@@ -293,11 +293,11 @@ static passing *passing_new(ilk__desk *desk, const ilk__letter *letter)
     given->name_len = letter->name_len;
     given->data = self->bytes + letter->name_len;
     given->data_len = letter->data_len;
-    snprintf(given->id, sizeof given->id, "%s.%" PRId64, desk->client_id,
+    snprintf(given->id, sizeof given->id, "%s.%" PRId64, shared->client_id,
              giver);
     if (ilk__signal_keys(given->keys, given->name, given->name_len, NULL)
-        || sent_key(given, desk->client_id, giver, 0, NULL)
-        || ilk__timers_reserve(&desk->timers, NULL)) {
+        || sent_key(given, shared->client_id, giver, 0, NULL)
+        || ilk__timers_reserve(&shared->timers, NULL)) {
         passing_free(self);
         return NULL;
     }
@@ -305,19 +305,19 @@ static passing *passing_new(ilk__desk *desk, const ilk__letter *letter)
 }
 
 /* Without memory it is lost, as with the process that could not take it. */
-void ilk__signal_unclaimed(ilk__desk *desk, const ilk__letter *letter)
+void ilk__signal_unclaimed(ilk__shared *shared, const ilk__letter *letter)
 {
     passing *self;
 
     if (letter->verb != ILK__LETTER_SIGNAL)
         return;
-    self = passing_new(desk, letter);
+    self = passing_new(shared, letter);
     if (!self)
         return;
-    ilk__errand_init(&self->errand, desk, &notify_one, &self->notice);
+    ilk__errand_init(&self->errand, shared, &notify_one, &self->notice);
     self->errand.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
     self->errand.op.patient = 1;
     self->errand.finished = finished;
-    desk->stats.passed_on++;
-    ilk__desk_post(desk, &self->errand);
+    shared->stats.passed_on++;
+    ilk__shared_post(shared, &self->errand);
 }

@@ -33,7 +33,7 @@ static void choose(ilk__signal_wait *wait)
     ilk__bytes *to = wait->chosen;
 
     wait->asked_count = 0;
-    ilk__desk_lock(wait->waiter.desk);
+    ilk__shared_lock(wait->waiter.shared);
     for (size_t i = 0; i < wait->count; i++) {
         if (has_got(&wait->waiter, i))
             continue;
@@ -42,7 +42,7 @@ static void choose(ilk__signal_wait *wait)
                ILK__SIGNAL_LISTS * sizeof *to);
         to += ILK__SIGNAL_LISTS;
     }
-    ilk__desk_unlock(wait->waiter.desk);
+    ilk__shared_unlock(wait->waiter.shared);
 }
 
 static void ask_wait(ilk__op *op)
@@ -93,7 +93,7 @@ static void ask_refresh(ilk__op *op)
 
     ilk__script_begin(command, op->type->script, watch->keys,
                       watch->line.key_count);
-    ilk__command_add_str(command, watch->desk->client_id);
+    ilk__command_add_str(command, watch->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     for (size_t i = 0; i < watch->line.name_count; i++)
         ilk__command_add(command, watch->listings[i].node.key,
@@ -197,7 +197,7 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
                              .name_count = count,
                              .asks_to_leave = 1,
                              .leave_args = leave_args};
-    st = ilk__waiter_init(&wait->waiter, signals[0]->handle.client->desk,
+    st = ilk__waiter_init(&wait->waiter, signals[0]->handle.client->shared,
                           &wait->line, err);
     if (st) {
         ilk__free(wait);
@@ -229,13 +229,13 @@ void ilk__signal_wait_give_up(ilk__signal_wait *wait)
 {
     ilk__waiter *waiter = &wait->waiter;
 
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     if (wait->arrived)
         ilk__parcel_pass_on(waiter);
     else if (waiter->watch && wait->listens)
         ilk__wait_give_up(waiter);
     wait->arrived = wait->listens = 0;
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 void ilk__signal_wait_free(ilk__signal_wait *wait)
@@ -254,7 +254,7 @@ static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
 {
     ilk__parcel **link = &waiter->parcels;
 
-    ilk__desk_lock(waiter->desk);
+    ilk__shared_lock(waiter->shared);
     while (*link) {
         ilk__parcel *parcel = *link;
 
@@ -267,14 +267,14 @@ static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
     }
     waiter->parcel_count = 0;
     ilk__parcel_drop(waiter);
-    ilk__desk_unlock(waiter->desk);
+    ilk__shared_unlock(waiter->shared);
 }
 
 static void set_listens(ilk__signal_wait *wait, int listens)
 {
-    ilk__desk_lock(wait->waiter.desk);
+    ilk__shared_lock(wait->waiter.shared);
     wait->listens = listens;
-    ilk__desk_unlock(wait->waiter.desk);
+    ilk__shared_unlock(wait->waiter.shared);
 }
 
 static int is_under_way(const ilk__waiter *waiter)

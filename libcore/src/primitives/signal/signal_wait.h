@@ -54,7 +54,7 @@ struct ilk_signal {
     ilk__bytes channel;     /* of broadcasts */
     ilk__listener listener; /* of a pattern */
     int64_t id, requests;
-    pthread_mutex_t gate; /* guards `wait`, before the desk's mutex */
+    pthread_mutex_t gate; /* guards `wait`, before the shared state's mutex */
     ilk__signal_wait *wait;
 };
 
@@ -71,7 +71,7 @@ typedef struct ilk__signal_verb {
 
 /* ---- handles (signal_handle.c) */
 
-/* Set up what belongs to the client's desk; again after a reopening. */
+/* Set up what belongs to the client's shared state; again after a reopening. */
 ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
                             ilk_error *err);
 /* The whole verb, run or started; the second copies it. */
@@ -85,7 +85,8 @@ ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
 void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status);
 /* The end of one that waits: the arrival is the answer, or goes. */
 void ilk__signal_came(ilk__signal_verb *self, ilk_status status);
-/* A wait whose desk is the parent process' is not given up, but forgotten. */
+/* A wait whose shared state is the parent process' is not given up, but
+ * forgotten. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
 
 /* The lists of a name; freed by ilk__signal_keys_free(). */
@@ -122,6 +123,6 @@ void ilk__arrival_dispose(void *arrival);
 /* ---- notices (signal_notify.c) */
 
 /* A signal whose waiter is gone goes to the next who waits. Mutex held. */
-void ilk__signal_unclaimed(ilk__desk *desk, const ilk__letter *letter);
+void ilk__signal_unclaimed(ilk__shared *shared, const ilk__letter *letter);
 
 #endif

@@ -33,7 +33,7 @@ static void assert_asks(const char *mode, int number)
     char rest[512];
 
     snprintf(rest, sizeof rest, "%s %s 3 3600000 %d %s", mode,
-             state_waiter(barrier)->token, number, desk.label);
+             state_waiter(barrier)->token, number, shared.label);
     assert_state_asks(barrier, strcmp(mode, "wait") == 0, "barrier_wait",
                       "5 ilk:barrier:{b} ilk:barrier:arrived:{b} "
                       "ilk:barrier:wait:{b} ilk:barrier:live:{b} "

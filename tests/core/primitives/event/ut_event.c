@@ -150,8 +150,8 @@ static void a_refresh_that_finds_it_gone_asks_again(void **state)
 
     (void)state;
     stand_in_line();
-    desk_tick(ILK__REFRESH_MS);
-    errand = desk_errand();
+    shared_tick(ILK__REFRESH_MS);
+    errand = shared_errand();
     assert_non_null(errand);
     assert_non_null(strstr(op_says(&errand->op), "state_refresh 4 "));
     errand_answer(errand, "%d -1 9 1 %d 0 0", ILK__CODE_BUSY, ILK__CODE_GONE);

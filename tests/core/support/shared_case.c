@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* desk_case.c -- a desk without threads and server. */
-#include "desk_case.h"
+/* shared_case.c -- shared client state without threads and server. */
+#include "shared_case.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -14,36 +14,36 @@
 
 enum { TEXT = 2048 };
 
-ilk__desk desk;
+ilk__shared shared;
 ilk__ear inbox_ear, replica_ear;
 ilk__ear *inbox_hearing;
 
-int desk_case_setup(void **state)
+int shared_case_setup(void **state)
 {
-    if (op_case_setup(state) || ilk__desk_open(&desk, "me", NULL))
+    if (op_case_setup(state) || ilk__shared_open(&shared, "me", NULL))
         return -1;
     ilk__ear_init(&inbox_ear, 0, NULL);
     ilk__ear_init(&replica_ear, 1, NULL);
     inbox_hearing = &inbox_ear;
-    desk.inbox = ILK__INBOX_READY;
+    shared.inbox = ILK__INBOX_READY;
     return 0;
 }
 
 /* What was given back and not looked at is of no interest any more. */
-int desk_case_teardown(void **state)
+int shared_case_teardown(void **state)
 {
     ilk__errand *errand;
 
-    while ((errand = desk_errand()))
+    while ((errand = shared_errand()))
         errand_end(errand, ILK_ECLOSED);
-    assert_int_equal(desk.timers.reserved, 0);
-    assert_int_equal(desk.timers.count, 0);
-    assert_int_equal(desk.waiters.count, 0);
-    assert_int_equal(desk.watches.count, 0);
-    assert_int_equal(desk.stats.waiting, 0);
-    assert_int_equal(desk.stats.held, 0);
-    ilk__channels_free(&desk);
-    ilk__desk_close(&desk);
+    assert_int_equal(shared.timers.reserved, 0);
+    assert_int_equal(shared.timers.count, 0);
+    assert_int_equal(shared.waiters.count, 0);
+    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.stats.waiting, 0);
+    assert_int_equal(shared.stats.held, 0);
+    ilk__channels_free(&shared);
+    ilk__shared_close(&shared);
     ilk__ear_close(&inbox_ear);
     ilk__ear_close(&replica_ear);
     return op_case_teardown(state);
@@ -65,7 +65,7 @@ void taker_open(taker *t, const char *name, const ilk__hold_kind *kind)
                           .unclaimed = kind->unclaimed,
                           .barge = kind->barges,
                           .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
-    assert_int_equal(ilk__waiter_init(&t->waiter, &desk, &t->line, NULL),
+    assert_int_equal(ilk__waiter_init(&t->waiter, &shared, &t->line, NULL),
                      ILK_OK);
     t->waiter.lease_ms = ILK__LEASE_DEFAULT_MS;
     ilk__op_init(&t->op, kind->acquire, &t->waiter, 0, &t->err);
@@ -113,7 +113,7 @@ const char *taker_asks(const taker *t, int in_line)
              " %.*s %s 6000 %d 5000 64",
              keys, ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
              t->waiter.floor, in_line ? (int)t->waiter.entry_len : 2,
-             in_line ? t->waiter.entry : "''", desk.client_id, t->line.barge);
+             in_line ? t->waiter.entry : "''", shared.client_id, t->line.barge);
     return text;
 }
 
@@ -142,30 +142,30 @@ const char *taker_gives_back(const taker *t)
 
 /* ---- the keeper's part -------------------------------------------------- */
 
-void desk_tick(int64_t ms)
+void shared_tick(int64_t ms)
 {
     ilk__timer *timer;
 
     local_ms += ms;
-    ilk__desk_lock(&desk);
-    while ((timer = ilk__timers_pop(&desk.timers, local_ms)))
+    ilk__shared_lock(&shared);
+    while ((timer = ilk__timers_pop(&shared.timers, local_ms)))
         timer->fire(timer, NULL);
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
 }
 
-ilk__errand *desk_errand(void)
+ilk__errand *shared_errand(void)
 {
     ilk__errand *errand;
 
-    ilk__desk_lock(&desk);
-    errand = desk.posted;
+    ilk__shared_lock(&shared);
+    errand = shared.posted;
     if (errand) {
-        desk.posted = errand->next;
-        if (!desk.posted)
-            desk.posted_end = &desk.posted;
+        shared.posted = errand->next;
+        if (!shared.posted)
+            shared.posted_end = &shared.posted;
         assert_int_equal(op_start(&errand->op), ILK__ACT_SEND);
     }
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
     return errand;
 }
 
@@ -185,9 +185,9 @@ ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     act = stepped(errand, op_answer(&errand->op, "%s", text));
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
     return act;
 }
 
@@ -196,23 +196,23 @@ ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
 {
     ilk__act act;
 
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     act = stepped(errand, op_no_answer(&errand->op, status, may_have_run));
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
     return act;
 }
 
 void errand_end(ilk__errand *errand, ilk_status status)
 {
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     errand->op.status = status;
     errand->finished(errand);
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
 }
 
 void assert_gives_back(const char *words)
 {
-    ilk__errand *errand = desk_errand();
+    ilk__errand *errand = shared_errand();
 
     assert_non_null(errand);
     assert_string_equal(op_says(&errand->op), words);
@@ -223,17 +223,17 @@ void assert_gives_back(const char *words)
 /* Once more, for what a broken connection may have carried in behind it. */
 void assert_gives_back_twice(const char *words)
 {
-    ilk__errand *errand = desk_errand();
+    ilk__errand *errand = shared_errand();
 
     assert_non_null(errand);
     assert_string_equal(op_says(&errand->op), words);
     assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
                      ILK__ACT_SLEEP);
     local_ms = errand->op.wake_at;
-    ilk__desk_lock(&desk);
+    ilk__shared_lock(&shared);
     assert_int_equal(stepped(errand, op_wake(&errand->op, ILK__CAUSE_TIME)),
                      ILK__ACT_SEND);
-    ilk__desk_unlock(&desk);
+    ilk__shared_unlock(&shared);
     assert_string_equal(op_says(&errand->op), words);
     assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
                      ILK__ACT_DONE);
@@ -245,9 +245,9 @@ void inbox_hears_raw(const char *resp)
 {
     const ilk__reply *reply = op_case_reply(resp);
 
-    ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, inbox_hearing, reply);
-    ilk__desk_unlock(&desk);
+    ilk__shared_lock(&shared);
+    ilk__inbox_reply(&shared, inbox_hearing, reply);
+    ilk__shared_unlock(&shared);
 }
 
 /* NUL does not travel through op_case_reply(): put it in afterwards. */
@@ -258,14 +258,14 @@ void inbox_hears_bytes(const char *payload, size_t len)
 
     snprintf(text, sizeof text,
              ">3\r\n$7\r\nmessage\r\n$%zu\r\nilk:inbox:%s\r\n$%zu\r\n%*s\r\n",
-             strlen("ilk:inbox:") + strlen(desk.client_id), desk.client_id, len,
-             (int)len, "");
+             strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id,
+             len, (int)len, "");
     reply = op_case_reply(text);
     if (len)
         memcpy(reply->items[2]->str, payload, len);
-    ilk__desk_lock(&desk);
-    ilk__inbox_reply(&desk, inbox_hearing, reply);
-    ilk__desk_unlock(&desk);
+    ilk__shared_lock(&shared);
+    ilk__inbox_reply(&shared, inbox_hearing, reply);
+    ilk__shared_unlock(&shared);
 }
 
 void inbox_hears(const char *format, ...)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * desk_case.h -- a desk without threads and server, for tests of the machines
- * that work at it. The test is keeper, driver and server in one.
+ * shared_case.h -- shared client state without threads and server, for tests of
+ * the machines that work at it. The test is keeper, driver and server in one.
  */
-#ifndef ILK__DESK_CASE_H
-#define ILK__DESK_CASE_H
+#ifndef ILK__SHARED_CASE_H
+#define ILK__SHARED_CASE_H
 
 #include "client/inbox.h"
 #include "op_case.h"
 #include "primitives/lock/lock.h"
 #include "wait/watch.h"
 
-extern ilk__desk desk;
+extern ilk__shared shared;
 extern ilk__ear inbox_ear, replica_ear;
 extern ilk__ear
     *inbox_hearing; /* which of them hears what follows; never connected */
 
-int desk_case_setup(void **state); /* a desk whose inbox is ready */
-int desk_case_teardown(void **state);
+/* shared client state whose inbox is ready */
+int shared_case_setup(void **state);
+int shared_case_teardown(void **state);
 
 /* One who takes a lock, without the lock's handle. */
 typedef struct taker {
@@ -43,10 +44,10 @@ const char *taker_tells(const taker *t);
 const char *taker_gives_back(const taker *t);
 
 /* Let so much time pass and fire what is due. */
-void desk_tick(int64_t ms);
+void shared_tick(int64_t ms);
 
 /* The next errand that was posted, its question asked; NULL: there is none. */
-ilk__errand *desk_errand(void);
+ilk__errand *shared_errand(void);
 ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The keeper could not send it, or was not answered. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * desk.h -- what the callers' threads and the keeper share: timers, waits,
- * leases, errands, news. One mutex guards all of it; no I/O happens under it.
+ * shared.h -- the shared client state: what the callers' threads and the keeper
+ * share: timers, waits, leases, errands, news. One mutex guards all of it; no
+ * I/O happens under it.
  */
-#ifndef ILK__DESK_H
-#define ILK__DESK_H
+#ifndef ILK__SHARED_H
+#define ILK__SHARED_H
 
 #include "base/notification.h"
 #include "base/park.h"
@@ -16,7 +17,7 @@
 
 #include <pthread.h>
 
-typedef struct ilk__desk ilk__desk;
+typedef struct ilk__shared ilk__shared;
 typedef struct ilk__letter ilk__letter;
 
 /*
@@ -24,7 +25,7 @@ typedef struct ilk__letter ilk__letter;
  * has what it wanted. Called with the mutex held; the letter lives for the
  * call.
  */
-typedef void ilk__unclaimed(ilk__desk *desk, const ilk__letter *letter);
+typedef void ilk__unclaimed(ilk__shared *shared, const ilk__letter *letter);
 
 /* A thread asleep in the blocking driver. */
 typedef struct ilk__sleeper {
@@ -39,7 +40,7 @@ typedef enum ilk__inbox_state {
     ILK__INBOX_REFUSED /* inbox_error tells why */
 } ilk__inbox_state;
 
-struct ilk__desk {
+struct ilk__shared {
     pthread_mutex_t mutex;
     ilk__pollable bell; /* wakes the keeper */
     int64_t plan;       /* when the keeper will look by itself */
@@ -72,24 +73,26 @@ struct ilk__desk {
     ilk_client_stats stats;
 };
 
-ilk_status ilk__desk_open(ilk__desk *desk, const char *label, ilk_error *err);
+ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
+                            ilk_error *err);
 /* Nobody else may be at it, and its channels are freed (channel.h). */
-void ilk__desk_close(ilk__desk *desk);
+void ilk__shared_close(ilk__shared *shared);
 
-void ilk__desk_lock(ilk__desk *desk);
-void ilk__desk_unlock(ilk__desk *desk);
+void ilk__shared_lock(ilk__shared *shared);
+void ilk__shared_unlock(ilk__shared *shared);
 
 /* These take the mutex themselves. */
-int64_t ilk__desk_new_id(ilk__desk *desk);
+int64_t ilk__shared_new_id(ilk__shared *shared);
 /* Ask for the inbox; again: also if it was refused to somebody before. The
  * state it is in, and why it is not ready. */
-int32_t ilk__desk_want_inbox(ilk__desk *desk, int again, ilk_error *why);
+int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why);
 
 /* With the mutex held. */
-void ilk__desk_ring(ilk__desk *desk, int64_t due); /* keeper, look by then */
-void ilk__desk_set_timer(ilk__desk *desk, ilk__timer *timer, int64_t due);
-void ilk__desk_post(ilk__desk *desk, ilk__errand *errand);
-ilk__errand *ilk__desk_next_posted(ilk__desk *desk); /* or NULL */
-void ilk__desk_wake_sleepers(ilk__desk *desk);
+/* keeper, look by then */
+void ilk__shared_ring(ilk__shared *shared, int64_t due);
+void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due);
+void ilk__shared_post(ilk__shared *shared, ilk__errand *errand);
+ilk__errand *ilk__shared_next_posted(ilk__shared *shared); /* or NULL */
+void ilk__shared_wake_sleepers(ilk__shared *shared);
 
 #endif
