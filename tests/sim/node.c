@@ -35,7 +35,7 @@ void __wrap_ilk__link_break(ilk__link *link, const char *why);
 
 static wire *wire_of(node *n, const ilk__link *link)
 {
-    return link == &n->errands.link ? &n->calls : &n->inbox;
+    return link == &n->pipeline.link ? &n->calls : &n->inbox;
 }
 
 ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
@@ -55,8 +55,8 @@ static void link_came_up(node *n, ilk__link *link)
     wire_of(n, link)->up = 1;
     link->up = 1;
     ilk__shared_lock(&n->shared);
-    if (link == &n->errands.link) {
-        ilk__errands_link_up(&n->errands);
+    if (link == &n->pipeline.link) {
+        ilk__pipeline_link_up(&n->pipeline);
         ilk__watch_hurry_all(&n->shared);
     } else {
         ilk__inbox_came_up(&n->shared, &n->ear);
@@ -75,7 +75,7 @@ static void connect_link(node *n, ilk__link *link)
 static void connect_calls(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->errands.link);
+    connect_link(n, &n->pipeline.link);
 }
 
 static void connect_inbox(node *n, void *data)
@@ -110,8 +110,8 @@ static void link_is_lost(node *n, ilk__link *link)
     link->up = 0;
     ilk__fail(&link->error, ILK_ECONN, "broken");
     ilk__shared_lock(&n->shared);
-    if (link == &n->errands.link)
-        ilk__errands_link_lost(&n->errands);
+    if (link == &n->pipeline.link)
+        ilk__pipeline_link_lost(&n->pipeline);
     else
         ilk__inbox_lost(&n->shared, &n->ear);
     ilk__shared_unlock(&n->shared);
@@ -121,7 +121,7 @@ static void link_is_lost(node *n, ilk__link *link)
 static void calls_are_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->errands.link);
+    link_is_lost(n, &n->pipeline.link);
 }
 
 static void inbox_is_lost(node *n, void *data)
@@ -153,10 +153,10 @@ void node_break(node *n, wire *w)
 
 static void start_posted(node *n)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
-    while ((errand = ilk__shared_next_posted(&n->shared)))
-        ilk__errand_start(&n->errands, errand);
+    while ((inflight = ilk__shared_next_posted(&n->shared)))
+        ilk__inflight_start(&n->pipeline, inflight);
 }
 
 static void keep(node *n)
@@ -167,12 +167,12 @@ static void keep(node *n)
     ilk__shared_lock(shared);
     start_posted(n);
     while ((timer = ilk__timers_pop(&shared->timers, local_of(n, world_now))))
-        timer->fire(timer, &n->errands);
+        timer->fire(timer, &n->pipeline);
     start_posted(n);
     if (shared->inbox == ILK__INBOX_WANTED || shared->inbox == ILK__INBOX_READY)
         n->ear.link.wanted = 1;
     ilk__shared_unlock(shared);
-    open_if_wanted(n, &n->errands.link, connect_calls);
+    open_if_wanted(n, &n->pipeline.link, connect_calls);
     open_if_wanted(n, &n->ear.link, connect_inbox);
 }
 
@@ -220,7 +220,7 @@ void node_open(node *n)
     memset(n, 0, sizeof *n);
     if (ilk__shared_open(&n->shared, "me", NULL))
         abort();
-    ilk__errands_init(&n->errands, NULL, &n->shared.timers, -1);
+    ilk__pipeline_init(&n->pipeline, NULL, &n->shared.timers, -1);
     n->planned_at = INT64_MAX;
     n->offset = 100000 + dice(1000000);
     n->rate = 0.996 + dice(9) / 1000.0; /* within the drift allowed for */
@@ -239,20 +239,20 @@ void node_kill(node *n)
 /* Only memory is given back: for the world it is killed. */
 void node_close(node *n)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     current = n;
     n->dead = 1;
     for (size_t i = 0; i < n->task_count; i++)
         task_close(&n->tasks[i]);
     ilk__shared_lock(&n->shared);
-    while ((errand = ilk__shared_next_posted(&n->shared)))
-        ilk__errand_end(&n->errands, errand);
-    ilk__errands_end(&n->errands);
-    ilk__errands_free(&n->errands);
+    while ((inflight = ilk__shared_next_posted(&n->shared)))
+        ilk__inflight_end(&n->pipeline, inflight);
+    ilk__pipeline_end(&n->pipeline);
+    ilk__pipeline_free(&n->pipeline);
     ilk__shared_unlock(&n->shared);
     ilk__shared_close(&n->shared);
-    ilk__buf_free(&n->errands.link.out);
+    ilk__buf_free(&n->pipeline.link.out);
     ilk__buf_free(&n->ear.asked);
     current = NULL;
 }

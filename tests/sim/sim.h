@@ -4,13 +4,13 @@
  *
  *     tasks --op--> lane ---\
  *                            >-- letters, late or lost --> server (Lua)
- *     shared state -errands-> calls -/                               |
+ *     shared state -inflight-> calls -/                               |
  *       \------------ inbox <------- PUBLISH ----------------/
  *
- * Nodes are processes: each has the library's own shared state, errands,
- * waiters and leases, one lane for its tasks, and the keeper's two links.
- * Threads, sockets and the server's data are played here. Everything that
- * happens is an event at a virtual millisecond; the seed decides all.
+ * Nodes are processes: each has the library's own shared state, in-flight
+ * operations, waiters and leases, one lane for its tasks, and the keeper's two
+ * links. Threads, sockets and the server's data are played here. Everything
+ * that happens is an event at a virtual millisecond; the seed decides all.
  */
 #ifndef ILK__SIM_H
 #define ILK__SIM_H
@@ -98,7 +98,7 @@ struct task {
 
 struct node {
     ilk__shared shared;
-    ilk__errands errands; /* the keeper's */
+    ilk__pipeline pipeline; /* the keeper's */
     ilk__ear ear;
     wire lane, calls, inbox;
     int subscribed; /* the server sends it messages */

@@ -60,7 +60,7 @@ static void deliver(node *n, const letter *l, const ilk__reply *reply)
     }
     ilk__shared_lock(&n->shared);
     if (l->wire == &n->calls)
-        ilk__errands_reply(&n->errands, reply);
+        ilk__pipeline_reply(&n->pipeline, reply);
     else
         ilk__inbox_reply(&n->shared, &n->ear, reply);
     ilk__shared_unlock(&n->shared);

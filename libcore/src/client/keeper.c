@@ -2,8 +2,8 @@
 /*
  * keeper.c -- one background thread per client and its event loop.
  *
- * A turn: with the mutex, fire what is due and step errands, which appends
- * their commands to the link; without it, write, poll and read. The
+ * A turn: with the mutex, fire what is due and step in-flight operations, which
+ * appends their commands to the link; without it, write, poll and read. The
  * links belong to this thread alone, so only the shared state needs the mutex.
  */
 #include "keeper.h"
@@ -20,14 +20,17 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { LAST_WORDS_MS = 200 }; /* for errands posted before the stop */
+enum {
+    LAST_WORDS_MS = 200
+}; /* for in-flight operations posted before the
+                                 stop */
 
 struct ilk__keeper {
     ilk__shared *shared;
     pthread_t thread;
     int started, stopping; /* under the shared state's mutex */
     int64_t stop_by;
-    ilk__errands errands;
+    ilk__pipeline pipeline;
     ilk__ear ears[ILK__EARS_MAX]; /* the inbox listens on these */
     size_t ear_count;
     uint32_t interrupts;       /* seen so far */
@@ -42,8 +45,8 @@ ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
     if (!keeper)
         return NULL;
     keeper->shared = shared;
-    ilk__errands_init(&keeper->errands, target, &shared->timers,
-                      reply_timeout_ms);
+    ilk__pipeline_init(&keeper->pipeline, target, &shared->timers,
+                       reply_timeout_ms);
     ilk__keeper_listen(keeper, target);
     return keeper;
 }
@@ -57,15 +60,15 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
 
 /* ---- links -------------------------------------------------------------- */
 
-static void run_errands(ilk__keeper *keeper)
+static void run_pipeline(ilk__keeper *keeper)
 {
-    ilk__errands *errands = &keeper->errands;
+    ilk__pipeline *pipeline = &keeper->pipeline;
     ilk__reply *reply = NULL;
     ilk__link_event event;
 
-    while ((event = ilk__link_next(&errands->link, &reply))) {
+    while ((event = ilk__link_next(&pipeline->link, &reply))) {
         ilk__shared_lock(keeper->shared);
-        ilk__errands_take(errands, event, reply, "keeper");
+        ilk__pipeline_take(pipeline, event, reply, "keeper");
         /* what happened while it was down is found out at once */
         if (event == ILK__LINK_CAME_UP)
             ilk__watch_hurry_all(keeper->shared);
@@ -114,7 +117,7 @@ static void count(ilk__keeper *keeper)
 {
     ilk__keeper_counts sum = {0};
 
-    add_counts(&sum, &keeper->errands.link);
+    add_counts(&sum, &keeper->pipeline.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         add_counts(&sum, &keeper->ears[i].link);
     keeper->counts = sum;
@@ -143,25 +146,25 @@ static void tend_ears(ilk__keeper *keeper)
 
 static void start_posted(ilk__keeper *keeper)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
-    while ((errand = ilk__shared_next_posted(keeper->shared)))
-        ilk__errand_start(&keeper->errands, errand);
+    while ((inflight = ilk__shared_next_posted(keeper->shared)))
+        ilk__inflight_start(&keeper->pipeline, inflight);
 }
 
 /* The part of a turn that needs the mutex. 0 when it is time to end. */
 static int keep(ilk__keeper *keeper)
 {
     ilk__shared *shared = keeper->shared;
-    ilk__errands *errands = &keeper->errands;
+    ilk__pipeline *pipeline = &keeper->pipeline;
     int64_t now = ilk__now_ms();
     uint32_t interrupts = atomic_load(&shared->interrupts);
     ilk__timer *timer;
 
-    ilk__errands_check_patience(errands, now, "keeper");
+    ilk__pipeline_check_patience(pipeline, now, "keeper");
     start_posted(keeper);
     while ((timer = ilk__timers_pop(&shared->timers, now)))
-        timer->fire(timer, errands);
+        timer->fire(timer, pipeline);
     start_posted(keeper);
     if (interrupts != keeper->interrupts || shared->closed)
         ilk__shared_wake_sleepers(shared);
@@ -169,7 +172,7 @@ static int keep(ilk__keeper *keeper)
     tend_ears(keeper);
     count(keeper);
     return !keeper->stopping
-           || ((errands->count || errands->held.first)
+           || ((pipeline->count || pipeline->unsent.first)
                && now < keeper->stop_by);
 }
 
@@ -181,14 +184,14 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->bell),
                              .events = POLLIN};
-    due = ilk__sooner(due, ilk__link_prepare(&keeper->errands.link, &fds[1]));
+    due = ilk__sooner(due, ilk__link_prepare(&keeper->pipeline.link, &fds[1]));
     for (size_t i = 0; i < ears; i++)
         due = ilk__sooner(
             due, ilk__link_prepare(&keeper->ears[i].link, &fds[2 + i]));
     if (poll(fds, 2 + ears, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
             ilk__pollable_clear(&keeper->shared->bell);
-        ilk__link_polled(&keeper->errands.link, &fds[1]);
+        ilk__link_polled(&keeper->pipeline.link, &fds[1]);
         for (size_t i = 0; i < ears; i++)
             ilk__link_polled(&keeper->ears[i].link, &fds[2 + i]);
     }
@@ -207,18 +210,18 @@ static void *keeper_main(void *context)
         shared->plan = INT64_MIN; /* awake: nobody needs to ring */
         going = keep(keeper);
         due = ilk__timers_next(&shared->timers);
-        due = ilk__sooner(due, ilk__errands_patience(&keeper->errands));
+        due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
         if (keeper->stopping)
             due = ilk__sooner(due, keeper->stop_by);
         shared->plan = due;
         ilk__shared_unlock(shared);
         if (!going)
             break;
-        ilk__link_flush(&keeper->errands.link);
+        ilk__link_flush(&keeper->pipeline.link);
         for (size_t i = 0; i < keeper->ear_count; i++)
             ilk__link_flush(&keeper->ears[i].link);
         sleep_on(keeper, due);
-        run_errands(keeper);
+        run_pipeline(keeper);
         for (size_t i = 0; i < keeper->ear_count; i++)
             run_ear(keeper, &keeper->ears[i]);
     }
@@ -268,25 +271,25 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     ilk__shared_unlock(keeper->shared);
     if (running)
         pthread_join(keeper->thread, NULL);
-    ilk__link_close(&keeper->errands.link);
+    ilk__link_close(&keeper->pipeline.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         ilk__ear_close(&keeper->ears[i]);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
-    while ((errand = ilk__shared_next_posted(keeper->shared)))
-        ilk__errand_end(&keeper->errands, errand);
-    ilk__errands_end(&keeper->errands);
-    ilk__errands_free(&keeper->errands);
+    while ((inflight = ilk__shared_next_posted(keeper->shared)))
+        ilk__inflight_end(&keeper->pipeline, inflight);
+    ilk__pipeline_end(&keeper->pipeline);
+    ilk__pipeline_free(&keeper->pipeline);
     ilk__free(keeper);
 }
 
 void ilk__keeper_abandon(ilk__keeper *keeper)
 {
-    ilk__link_abandon(&keeper->errands.link);
+    ilk__link_abandon(&keeper->pipeline.link);
     for (size_t i = 0; i < keeper->ear_count; i++)
         ilk__link_abandon(&keeper->ears[i].link);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keeper.h -- one background thread per client: errands (renewals, refreshes,
- * what is given back), the inbox, timers. Started by the first wait or the
- * first lease that is to be renewed; never in a child after fork. It blocks
- * all signals.
+ * keeper.h -- one background thread per client: in-flight operations (renewals,
+ * refreshes, what is given back), the inbox, timers. Started by the first wait
+ * or the first lease that is to be renewed; never in a child after fork. It
+ * blocks all signals.
  */
 #ifndef ILK__KEEPER_H
 #define ILK__KEEPER_H
@@ -28,8 +28,9 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
 
 /*
- * End the thread and wait for it; errands that are left end with ILK_ECLOSED.
- * Errands that were posted before get a moment to be sent.
+ * End the thread and wait for it; in-flight operations that are left end with
+ * ILK_ECLOSED. In-flight operations that were posted before get a moment to be
+ * sent.
  */
 void ilk__keeper_stop(ilk__keeper *keeper);
 void ilk__keeper_free(ilk__keeper *keeper);

@@ -107,8 +107,9 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
     loop->alarm_at = ILK__FOREVER;
     loop->alarm.fire = alarm_rings;
     loop->wake.call = wake_loop;
-    ilk__errands_init(&loop->errands, target, &loop->timers, reply_timeout_ms);
-    loop->errands.link.pollset = &loop->pollset;
+    ilk__pipeline_init(&loop->pipeline, target, &loop->timers,
+                       reply_timeout_ms);
+    loop->pipeline.link.pollset = &loop->pollset;
     return loop;
 }
 
@@ -204,13 +205,13 @@ static void wake_first(ilk__loop *loop)
 
 static void run_link(ilk__loop *loop)
 {
-    ilk__errands *errands = &loop->errands;
+    ilk__pipeline *pipeline = &loop->pipeline;
     ilk__reply *reply = NULL;
     ilk__link_event event;
 
-    while ((event = ilk__link_next(&errands->link, &reply))) {
+    while ((event = ilk__link_next(&pipeline->link, &reply))) {
         wake_first(loop);
-        ilk__errands_take(errands, event, reply, "loop");
+        ilk__pipeline_take(pipeline, event, reply, "loop");
         ilk__reply_free(reply);
         reply = NULL;
         if (event == ILK__LINK_LOST)
@@ -221,7 +222,7 @@ static void run_link(ilk__loop *loop)
 /* The descriptor and the alarm tell when the next turn is due. */
 static void prepare(ilk__loop *loop)
 {
-    ilk__link *link = &loop->errands.link;
+    ilk__link *link = &loop->pipeline.link;
     struct pollfd pfd;
     int64_t due = ilk__link_prepare(link, &pfd);
 
@@ -235,32 +236,32 @@ static void prepare(ilk__loop *loop)
         loop->connects = link->up ? link->connects : -1;
     }
     due = ilk__sooner(due, ilk__timers_next(&loop->timers));
-    due = ilk__sooner(due, ilk__errands_patience(&loop->errands));
+    due = ilk__sooner(due, ilk__pipeline_patience(&loop->pipeline));
     if (due < ILK__FOREVER)
         set_alarm(loop, due);
 }
 
 static void flush(ilk__loop *loop)
 {
-    const ilk__errands *errands = &loop->errands;
+    const ilk__pipeline *pipeline = &loop->pipeline;
 
-    ilk__link_flush(&loop->errands.link);
-    if (ilk__link_unwritten(&errands->link))
+    ilk__link_flush(&loop->pipeline.link);
+    if (ilk__link_unwritten(&pipeline->link))
         return;
-    loop->written = errands->first + errands->count;
+    loop->written = pipeline->first + pipeline->count;
     ilk__loop_has_told(loop);
 }
 
 void ilk__loop_kick(ilk__loop *loop)
 {
-    const ilk__errands *errands = &loop->errands;
+    const ilk__pipeline *pipeline = &loop->pipeline;
 
     if (!loop->open || loop->shut)
         return;
-    if (!errands->link.up)
+    if (!pipeline->link.up)
         run_link(loop);
-    if (errands->first < loop->written /* an answer will bring a turn */
-        && (ilk__buf_len(&errands->link.out) < ENOUGH
+    if (pipeline->first < loop->written /* an answer will bring a turn */
+        && (ilk__buf_len(&pipeline->link.out) < ENOUGH
             || loop->watched_for & POLLOUT)) {
         set_alarm(loop, ilk__timers_next(&loop->timers));
     } else {
@@ -273,7 +274,7 @@ void ilk__loop_kick(ilk__loop *loop)
 
 static void turn(ilk__loop *loop)
 {
-    ilk__link *link = &loop->errands.link;
+    ilk__link *link = &loop->pipeline.link;
     int64_t now = ilk__now_ms();
     ilk__timer *timer;
 
@@ -281,9 +282,9 @@ static void turn(ilk__loop *loop)
     (void)ilk__parker_take_permit(&loop->parker);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
-    ilk__errands_check_patience(&loop->errands, now, "loop");
+    ilk__pipeline_check_patience(&loop->pipeline, now, "loop");
     while ((timer = ilk__timers_pop(&loop->timers, now)))
-        timer->fire(timer, &loop->errands);
+        timer->fire(timer, &loop->pipeline);
     link->readable = link->conn != NULL;
     run_link(loop);
     flush(loop);
@@ -315,12 +316,12 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
 
 int ilk__loop_in_order(const ilk__loop *loop)
 {
-    return !loop->errands.link.left_open;
+    return !loop->pipeline.link.left_open;
 }
 
 void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
 {
-    const ilk__link *link = &loop->errands.link;
+    const ilk__link *link = &loop->pipeline.link;
 
     ilk__loop_lock(loop);
     sum->commands += link->commands;
@@ -355,16 +356,16 @@ void ilk__loop_shut(ilk__loop *loop)
     ilk__loop_end_all(loop);
     ilk__loop_has_told(loop);
     if (loop->open) {
-        ilk__link_flush(&loop->errands.link); /* what was told last */
+        ilk__link_flush(&loop->pipeline.link); /* what was told last */
         sign_out(loop);
         if (loop->done.first)
             ilk__loop_ring(loop);
     }
-    ilk__link_close(&loop->errands.link);
+    ilk__link_close(&loop->pipeline.link);
     /* A server that finds the connection closed may not have read what was told
      * last: the keeper, which is stopped after this, tells it once more. */
-    ilk__errands_link_lost(&loop->errands);
-    ilk__errands_free(&loop->errands);
+    ilk__pipeline_link_lost(&loop->pipeline);
+    ilk__pipeline_free(&loop->pipeline);
     ilk__loop_unlock(loop);
 }
 
@@ -382,6 +383,6 @@ void ilk__loop_free(ilk__loop *loop)
 
 void ilk__loop_abandon(ilk__loop *loop)
 {
-    ilk__link_abandon(&loop->errands.link);
+    ilk__link_abandon(&loop->pipeline.link);
     close_fds(loop);
 }

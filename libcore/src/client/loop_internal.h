@@ -14,7 +14,7 @@ typedef struct ilk__op_list {
 } ilk__op_list;
 
 struct ilk_op {
-    ilk__errand errand;
+    ilk__inflight inflight;
     ilk__wake wake; /* its waiter's news */
     ilk_op *next, *previous, *next_ready;
     ilk__op_list *list; /* running, telling or done; NULL: fetched */
@@ -42,7 +42,7 @@ struct ilk__loop {
     int64_t connects;
     uint64_t written; /* the wire up to this place */
     ilk__timers timers;
-    ilk__errands errands;
+    ilk__pipeline pipeline;
     ilk__op_list running, done;
     ilk__op_list telling;  /* cancelled; done when what they told is written */
     _Atomic int under_way; /* how many are running */

@@ -120,9 +120,9 @@ void ilk__loop_wake_ready(ilk__loop *loop)
     for (ilk_op *next, *op = take_ready(loop); op; op = next) {
         next = op->next_ready;
         atomic_store(&op->ready, 0);
-        if (op->errand.whereabouts == ILK__ERRAND_ASLEEP && op->bound
+        if (op->inflight.state == ILK__INFLIGHT_ASLEEP && op->bound
             && ilk__parker_take_permit(op->bound))
-            ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_NEWS);
+            ilk__inflight_wake(&loop->pipeline, &op->inflight, ILK__CAUSE_NEWS);
     }
 }
 
@@ -130,7 +130,7 @@ void ilk__loop_wake_all(ilk__loop *loop)
 {
     for (ilk_op *next, *op = loop->running.first; op; op = next) {
         next = op->next;
-        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_NEWS);
+        ilk__inflight_wake(&loop->pipeline, &op->inflight, ILK__CAUSE_NEWS);
     }
 }
 
@@ -150,14 +150,14 @@ static void withdraw_from_ready(ilk__loop *loop, ilk_op *gone)
 
 /* ---- from one operation of the verb to the next ------------------------- */
 
-static int is_awake(ilk__errand *errand, ilk__cause *cause)
+static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
 {
-    ilk_op *op = (ilk_op *)errand;
+    ilk_op *op = (ilk_op *)inflight;
 
     if (!op->verb->parker)
         return 0;
     *cause = ILK__CAUSE_INTERRUPT;
-    if (op->cancelled && errand->op.resend)
+    if (op->cancelled && inflight->op.resend)
         return 1; /* it would ask again and again */
     bind(op, op->verb->parker);
     *cause = ILK__CAUSE_NEWS;
@@ -188,7 +188,7 @@ static void over(ilk_op *op)
         ilk__fail(op->verb->err, op->verb->status, "%s",
                   ilk_strerror(op->verb->status));
     ilk__timers_unreserve(&loop->timers);
-    if (op->cancelled && ilk__link_unwritten(&loop->errands.link)) {
+    if (op->cancelled && ilk__link_unwritten(&loop->pipeline.link)) {
         ilk__op_list_remove(op);
         list_add(&loop->telling, op);
     } else {
@@ -202,18 +202,18 @@ static void cancel_again(ilk_op *op)
     if (!op->cancelled || !is_running(op) || !op->verb->parker)
         return;
     op->verb->give_up(op->verb);
-    ilk__errand_withhold(&op->client->loop->errands, &op->errand,
-                         ILK_ECANCELLED);
+    ilk__inflight_withhold(&op->client->loop->pipeline, &op->inflight,
+                           ILK_ECANCELLED);
 }
 
-static void finished(ilk__errand *errand)
+static void finished(ilk__inflight *inflight)
 {
-    ilk_op *op = (ilk_op *)errand;
+    ilk_op *op = (ilk_op *)inflight;
     ilk__verb *verb = op->verb;
     ilk__verb_then *then = verb->then;
-    ilk_status st = errand->op.status;
+    ilk_status st = inflight->op.status;
 
-    ilk__op_free(&errand->op);
+    ilk__op_free(&inflight->op);
     bind(op, NULL); /* whoever has the handle next has its parker, too */
     verb->then = NULL;
     then(verb, st);
@@ -221,7 +221,7 @@ static void finished(ilk__errand *errand)
         over(op);
         return;
     }
-    ilk__errand_start(&op->client->loop->errands, errand);
+    ilk__inflight_start(&op->client->loop->pipeline, inflight);
     cancel_again(op);
 }
 
@@ -236,15 +236,15 @@ static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
     op->verb = memcpy(op->room, verb, size);
     op->verb->client = client;
     op->verb->reply_timeout_ms = client->opts.reply_timeout_ms;
-    op->verb->op = &op->errand.op;
+    op->verb->op = &op->inflight.op;
     op->verb->err = &op->error;
     op->client = ilk__client_ref(client);
     op->era = client->era;
     op->id = ilk__shared_new_id(client->shared);
     op->wake.call = on_news;
-    ilk__errand_init(&op->errand, client->shared, NULL, NULL);
-    op->errand.is_awake = is_awake;
-    op->errand.finished = finished;
+    ilk__inflight_init(&op->inflight, client->shared, NULL, NULL);
+    op->inflight.is_awake = is_awake;
+    op->inflight.finished = finished;
     return op;
 }
 
@@ -279,7 +279,7 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
     list_add(&loop->running, op);
     atomic_fetch_add(&loop->under_way, 1);
     if (verb->then)
-        ilk__errand_start(&loop->errands, &op->errand);
+        ilk__inflight_start(&loop->pipeline, &op->inflight);
     else
         over(op);
     ilk__loop_kick(loop);
@@ -327,12 +327,13 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
         return;
     op->cancelled = 1;
     op->verb->give_up(op->verb);
-    if (op->verb->parker && op->errand.op.resend)
-        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
+    if (op->verb->parker && op->inflight.op.resend)
+        ilk__inflight_wake(&loop->pipeline, &op->inflight,
+                           ILK__CAUSE_INTERRUPT);
     else
         ilk__loop_wake_ready(loop);
     if (is_running(op))
-        ilk__errand_withhold(&loop->errands, &op->errand, ILK_ECANCELLED);
+        ilk__inflight_withhold(&loop->pipeline, &op->inflight, ILK_ECANCELLED);
 }
 
 /* Nobody will take what has just come: a wait ends as by a signal, and what
@@ -342,10 +343,11 @@ void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;
     if (is_running(op) && op->verb->give_up && op->verb->parker)
-        ilk__errand_wake(&loop->errands, &op->errand, ILK__CAUSE_INTERRUPT);
+        ilk__inflight_wake(&loop->pipeline, &op->inflight,
+                           ILK__CAUSE_INTERRUPT);
     if (is_running(op))
-        ilk__errand_close(&loop->errands, &op->errand);
-    ilk__link_flush(&loop->errands.link);
+        ilk__inflight_close(&loop->pipeline, &op->inflight);
+    ilk__link_flush(&loop->pipeline.link);
     if (!op->done)
         move_to_done(loop, op);
 }
@@ -365,5 +367,5 @@ void ilk__loop_forget(ilk__loop *loop, const void *handle)
 void ilk__loop_end_all(ilk__loop *loop)
 {
     while (loop->running.first)
-        ilk__errand_close(&loop->errands, &loop->running.first->errand);
+        ilk__inflight_close(&loop->pipeline, &loop->running.first->inflight);
 }

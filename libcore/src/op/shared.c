@@ -113,23 +113,23 @@ void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due)
     ilk__shared_ring(shared, due);
 }
 
-void ilk__shared_post(ilk__shared *shared, ilk__errand *errand)
+void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight)
 {
-    errand->next = NULL;
-    *shared->posted_end = errand;
-    shared->posted_end = &errand->next;
+    inflight->next = NULL;
+    *shared->posted_end = inflight;
+    shared->posted_end = &inflight->next;
     ilk__shared_ring(shared, 0);
 }
 
-ilk__errand *ilk__shared_next_posted(ilk__shared *shared)
+ilk__inflight *ilk__shared_next_posted(ilk__shared *shared)
 {
-    ilk__errand *errand = shared->posted;
+    ilk__inflight *inflight = shared->posted;
 
-    if (errand)
-        shared->posted = errand->next;
+    if (inflight)
+        shared->posted = inflight->next;
     if (!shared->posted)
         shared->posted_end = &shared->posted;
-    return errand;
+    return inflight;
 }
 
 void ilk__shared_wake_sleepers(ilk__shared *shared)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shared.h -- the shared client state: what the callers' threads and the keeper
- * share: timers, waits, leases, errands, news. One mutex guards all of it; no
- * I/O happens under it.
+ * share: timers, waits, leases, in-flight operations, news. One mutex guards
+ * all of it; no I/O happens under it.
  */
 #ifndef ILK__SHARED_H
 #define ILK__SHARED_H
@@ -12,7 +12,7 @@
 #include "base/recent.h"
 #include "base/table.h"
 #include "base/token.h"
-#include "errand.h"
+#include "inflight.h"
 #include "redis/keys.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ struct ilk__shared {
     ilk__table lists;   /* the watches' lists that take signals, by name */
     ilk__buf scratch;   /* for a key of watches or channels */
     ilk__recent recent; /* signals */
-    ilk__errand *posted, **posted_end;
+    ilk__inflight *posted, **posted_end;
     ilk__sleeper *sleepers;
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
@@ -91,8 +91,8 @@ int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why);
 /* keeper, look by then */
 void ilk__shared_ring(ilk__shared *shared, int64_t due);
 void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due);
-void ilk__shared_post(ilk__shared *shared, ilk__errand *errand);
-ilk__errand *ilk__shared_next_posted(ilk__shared *shared); /* or NULL */
+void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight);
+ilk__inflight *ilk__shared_next_posted(ilk__shared *shared); /* or NULL */
 void ilk__shared_wake_sleepers(ilk__shared *shared);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* A renewal under way has copies of all it needs: the handle may go first. */
 struct ilk__renewal {
-    ilk__errand errand;
+    ilk__inflight inflight;
     ilk__extension extension;
     ilk__lease *lease;    /* NULL once that hold is over */
     int64_t least_ms;     /* of the extends under way with it; or 0 */
@@ -143,7 +143,7 @@ static void await_renewal(ilk__lease *lease, ilk__parker *parker)
 
     if (!renewal)
         return;
-    renewal->errand.op.deadline = 0;
+    renewal->inflight.op.deadline = 0;
     renewal->waiting = parker;
     ilk__shared_unlock(lease->shared);
     while (ilk__park(parker, ILK__FOREVER) == ILK_EINTR)
@@ -410,19 +410,19 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
 
 /* ---- renewal ------------------------------------------------------------ */
 
-/* The errand is done. The mutex is held. */
-static void renewed(ilk__errand *errand)
+/* The operation is done. The mutex is held. */
+static void renewed(ilk__inflight *inflight)
 {
-    ilk__renewal *renewal = (ilk__renewal *)errand;
+    ilk__renewal *renewal = (ilk__renewal *)inflight;
     ilk__lease *lease = renewal->lease;
-    ilk_status status = errand->op.status;
+    ilk_status status = inflight->op.status;
 
     if (lease) {
         lease->renewal = NULL;
         if (status == ILK_OK) {
-            prolong(lease, errand->op.sent_at, renewal->extension.ttl_ms,
+            prolong(lease, inflight->op.sent_at, renewal->extension.ttl_ms,
                     renewal->least_ms);
-            errand->shared->stats.renewals++;
+            inflight->shared->stats.renewals++;
         } else if (status == ILK_ELOST || status == ILK_ETYPE) {
             lose(lease, status);
         }
@@ -430,8 +430,8 @@ static void renewed(ilk__errand *errand)
     }
     if (renewal->waiting)
         ilk__unpark(renewal->waiting);
-    ilk__timers_unreserve(&errand->shared->timers);
-    ilk__op_free(&errand->op);
+    ilk__timers_unreserve(&inflight->shared->timers);
+    ilk__op_free(&inflight->op);
     ilk__free(renewal);
 }
 
@@ -475,13 +475,13 @@ static void renew(ilk__lease *lease, int64_t now)
     }
     if (lease->hold_end - now < renewal->extension.ttl_ms)
         renewal->extension.ttl_ms = lease->hold_end - now;
-    ilk__errand_init(&renewal->errand, lease->shared, lease->kind->extend,
-                     &renewal->extension);
-    renewal->errand.op.deadline = atomic_load(&lease->deadline);
-    renewal->errand.op.patient = 1;
-    renewal->errand.finished = renewed;
+    ilk__inflight_init(&renewal->inflight, lease->shared, lease->kind->extend,
+                       &renewal->extension);
+    renewal->inflight.op.deadline = atomic_load(&lease->deadline);
+    renewal->inflight.op.patient = 1;
+    renewal->inflight.finished = renewed;
     lease->renewal = renewal;
-    ilk__shared_post(lease->shared, &renewal->errand);
+    ilk__shared_post(lease->shared, &renewal->inflight);
 }
 
 /* Due: to be renewed, or over. The mutex is held. */

@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct give_back {
-    ilk__errand errand;
+    ilk__inflight inflight;
     ilk__promise promise;
     ilk__promise *also;
     ilk__line line;
@@ -66,7 +66,7 @@ ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
-    const ilk__leaving leaving = {.shared = self->errand.shared,
+    const ilk__leaving leaving = {.shared = self->inflight.shared,
                                   .line = &self->line,
                                   .entry = self->entry,
                                   .entry_len = self->entry_len,
@@ -75,11 +75,11 @@ void ilk__give_back_ask(ilk__op *op)
     ilk__line_cancel(&op->command, &leaving);
 }
 
-static void finished(ilk__errand *errand)
+static void finished(ilk__inflight *inflight)
 {
-    ilk__timers_unreserve(&errand->shared->timers);
-    ilk__op_free(&errand->op);
-    ilk__free(errand);
+    ilk__timers_unreserve(&inflight->shared->timers);
+    ilk__op_free(&inflight->op);
+    ilk__free(inflight);
 }
 
 static char *put(char **to, const void *data, size_t len)
@@ -125,15 +125,15 @@ static give_back *copy_of(const ilk__line *line, const char *entry,
 /* The mutex is held. */
 static void post(give_back *self)
 {
-    ilk__shared *shared = self->errand.shared;
+    ilk__shared *shared = self->inflight.shared;
 
     if (ilk__timers_reserve(&shared->timers, NULL)) {
         ilk__free(self);
         return;
     }
-    self->errand.op.deadline = ilk__deadline(TRY_FOR_MS);
+    self->inflight.op.deadline = ilk__deadline(TRY_FOR_MS);
     shared->stats.passed_on++;
-    ilk__shared_post(shared, &self->errand);
+    ilk__shared_post(shared, &self->inflight);
 }
 
 static give_back *prepare(ilk__shared *shared, const ilk__line *line,
@@ -144,9 +144,9 @@ static give_back *prepare(ilk__shared *shared, const ilk__line *line,
 
     if (!self)
         return NULL;
-    ilk__errand_init(&self->errand, shared, line->cancel, self);
-    self->errand.op.patient = 1;
-    self->errand.finished = finished;
+    ilk__inflight_init(&self->inflight, shared, line->cancel, self);
+    self->inflight.op.patient = 1;
+    self->inflight.finished = finished;
     return self;
 }
 
@@ -164,7 +164,7 @@ static void promise_ended(ilk__promise *promise, ilk_status status)
     give_back *self =
         (give_back *)((char *)promise - offsetof(give_back, promise));
     ilk__promise *also = self->also;
-    ilk__shared *shared = self->errand.shared;
+    ilk__shared *shared = self->inflight.shared;
 
     if (status == ILK_OK || status == ILK_ECLOSED) {
         ilk__free(self);

@@ -114,7 +114,7 @@ static ilk_status list(ilk__watch *watch)
     return ILK_OK;
 }
 
-/* Two timers: the watch's and its errand's. */
+/* Two timers: the watch's and its operation's. */
 static ilk_status reserve_timers(ilk__timers *timers)
 {
     ilk_status st = ilk__timers_reserve(timers, NULL);

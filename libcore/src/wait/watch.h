@@ -24,9 +24,9 @@ typedef struct ilk__listing {
 } ilk__listing;
 
 struct ilk__watch {
-    ilk__errand errand; /* the refresh; op's subject is the watch */
-    ilk__node node;     /* in shared->watches */
-    ilk__bytes ident;   /* its key there */
+    ilk__inflight inflight; /* the refresh; op's subject is the watch */
+    ilk__node node;         /* in shared->watches */
+    ilk__bytes ident;       /* its key there */
     ilk__shared *shared;
     ilk__line line; /* a copy; keys and channel are our own */
     ilk__bytes *keys;

@@ -12,7 +12,7 @@ enum {
     PARKED_MS = 6000 /* so long a wait that a signal ended keeps its place */
 };
 
-static void refreshed(ilk__errand *errand);
+static void refreshed(ilk__inflight *inflight);
 
 /* ---- asking ------------------------------------------------------------- */
 
@@ -101,12 +101,13 @@ void ilk__watch_fire(ilk__timer *timer, void *context)
     if (now >= watch->refresh_at)
         choose(watch, now);
     watch->claim_at = ILK__FOREVER;
-    ilk__errand_init(&watch->errand, watch->shared, watch->line.refresh, watch);
-    watch->errand.op.deadline = now + ILK__REFRESH_MS;
-    watch->errand.op.patient = 1;
-    watch->errand.finished = refreshed;
+    ilk__inflight_init(&watch->inflight, watch->shared, watch->line.refresh,
+                       watch);
+    watch->inflight.op.deadline = now + ILK__REFRESH_MS;
+    watch->inflight.op.patient = 1;
+    watch->inflight.finished = refreshed;
     watch->in_flight = 1;
-    ilk__shared_post(watch->shared, &watch->errand);
+    ilk__shared_post(watch->shared, &watch->inflight);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -188,18 +189,18 @@ static void tell_of_failure(ilk__watch *watch, ilk_status status, int64_t now)
         tell_all(watch, ILK__NEWS_NO_CONTACT);
 }
 
-/* The errand is done. The mutex is held. */
-static void refreshed(ilk__errand *errand)
+/* The operation is done. The mutex is held. */
+static void refreshed(ilk__inflight *inflight)
 {
     ilk__watch *watch =
-        (ilk__watch *)((char *)errand - offsetof(ilk__watch, errand));
+        (ilk__watch *)((char *)inflight - offsetof(ilk__watch, inflight));
     int64_t now = ilk__now_ms();
 
     watch->in_flight = 0;
-    if (errand->op.status)
+    if (inflight->op.status)
         plan_retry(watch, now);
-    tell_of_failure(watch, errand->op.status, now);
-    ilk__op_free(&errand->op);
+    tell_of_failure(watch, inflight->op.status, now);
+    ilk__op_free(&inflight->op);
     if (watch->count)
         ilk__watch_schedule(watch);
     else

@@ -98,20 +98,20 @@ static void two_protocols_confirm_alike(void **state)
 
 static void once_confirmed_all_waits_are_refreshed(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     taker_queue(&me, -1);
     shared_tick(10);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 
     confirm(own_channel());
     shared_tick(0);
 
-    errand = shared_errand();
-    assert_non_null(errand);
-    assert_int_equal(errand->op.command.argc, 14);
-    errand_end(errand, ILK_ECLOSED);
+    inflight = next_inflight();
+    assert_non_null(inflight);
+    assert_int_equal(inflight->op.command.argc, 14);
+    inflight_end(inflight, ILK_ECLOSED);
 }
 
 static void a_lost_link_is_wanted_again(void **state)
@@ -160,7 +160,7 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     inbox_hears_raw(words);
     shared_tick(0);
 
-    errand_end(shared_errand(), ILK_ECLOSED); /* somebody released: a claim */
+    inflight_end(next_inflight(), ILK_ECLOSED); /* somebody released: a claim */
     ilk__inbox_came_up(&shared, &inbox_ear);
     snprintf(words, sizeof words, "%s*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
              subscription(), strlen(channel), channel);
@@ -177,7 +177,7 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
     shared_tick(0);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 /* ---- messages ----------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void assert_no_sense(const char *payload, size_t len)
 {
     inbox_hears_bytes(payload, len);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 static void what_makes_no_sense_changes_nothing(void **state)
@@ -297,7 +297,7 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     const size_t name_len = sizeof name - 1;
     char text[128] = "1 grant r99 tok 18 5000 1000000 ";
     size_t begin = strlen(text);
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     shared.unclaimed['r' - 'a'] = ilk__lock_reader.unclaimed;
@@ -306,15 +306,15 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
 
     inbox_hears_bytes(text, begin + name_len);
 
-    errand = shared_errand();
-    assert_non_null(errand);
-    assert_string_equal(errand->op.command.argv[1],
+    inflight = next_inflight();
+    assert_non_null(inflight);
+    assert_string_equal(inflight->op.command.argv[1],
                         ilk__scripts[ILK__SCRIPT_RWLOCK_CANCEL].sha1);
-    assert_int_equal(errand->op.command.lens[3], name_len);
-    assert_memory_equal(errand->op.command.argv[3], name, name_len);
-    assert_int_equal(errand->op.command.lens[4],
+    assert_int_equal(inflight->op.command.lens[3], name_len);
+    assert_memory_equal(inflight->op.command.argv[3], name, name_len);
+    assert_int_equal(inflight->op.command.lens[4],
                      strlen("ilk:lock:fence=") + name_len);
-    errand_end(errand, ILK_OK);
+    inflight_end(inflight, ILK_OK);
 }
 
 static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
@@ -342,7 +342,7 @@ static void a_wake_up_does_not_hide_a_grant(void **state)
 
     assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
     inbox_hears("1 wake x2 orders"); /* nobody */
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 static void replies_that_are_no_messages_are_skipped(void **state)
@@ -370,7 +370,7 @@ static void replies_that_are_no_messages_are_skipped(void **state)
 
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -174,7 +174,7 @@ static void assert_got(const char *signals)
 
 static void a_signal_by_hearsay_waits_for_the_word(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     gate_queue(&my_gate, -1);
@@ -183,10 +183,10 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
     shared_tick(0);
-    errand = shared_errand(); /* how does it stand? */
-    assert_non_null(errand);
-    (void)errand_answer(errand, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
-                        ILK__CODE_QUEUED);
+    inflight = next_inflight(); /* how does it stand? */
+    assert_non_null(inflight);
+    (void)inflight_answer(inflight, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
+                          ILK__CODE_QUEUED);
     inbox_hears("1 wake s1 red");
 
     assert_got("0 id1 red=one;");
@@ -220,8 +220,8 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
     inbox_hears("1 signal s1 id1 3 redone");
 
     shared_tick(0);
-    (void)errand_answer(shared_errand(), "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
-                        ILK__CODE_GONE);
+    (void)inflight_answer(next_inflight(), "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
+                          ILK__CODE_GONE);
 
     assert_got("0 id1 red=one;");
 }

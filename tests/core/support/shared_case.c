@@ -32,10 +32,10 @@ int shared_case_setup(void **state)
 /* What was given back and not looked at is of no interest any more. */
 int shared_case_teardown(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
-    while ((errand = shared_errand()))
-        errand_end(errand, ILK_ECLOSED);
+    while ((inflight = next_inflight()))
+        inflight_end(inflight, ILK_ECLOSED);
     assert_int_equal(shared.timers.reserved, 0);
     assert_int_equal(shared.timers.count, 0);
     assert_int_equal(shared.waiters.count, 0);
@@ -153,30 +153,30 @@ void shared_tick(int64_t ms)
     ilk__shared_unlock(&shared);
 }
 
-ilk__errand *shared_errand(void)
+ilk__inflight *next_inflight(void)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     ilk__shared_lock(&shared);
-    errand = shared.posted;
-    if (errand) {
-        shared.posted = errand->next;
+    inflight = shared.posted;
+    if (inflight) {
+        shared.posted = inflight->next;
         if (!shared.posted)
             shared.posted_end = &shared.posted;
-        assert_int_equal(op_start(&errand->op), ILK__ACT_SEND);
+        assert_int_equal(op_start(&inflight->op), ILK__ACT_SEND);
     }
     ilk__shared_unlock(&shared);
-    return errand;
+    return inflight;
 }
 
-static ilk__act stepped(ilk__errand *errand, ilk__act act)
+static ilk__act stepped(ilk__inflight *inflight, ilk__act act)
 {
     if (act == ILK__ACT_DONE)
-        errand->finished(errand);
+        inflight->finished(inflight);
     return act;
 }
 
-ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
+ilk__act inflight_answer(ilk__inflight *inflight, const char *format, ...)
 {
     static char text[64 * 1024];
     ilk__act act;
@@ -186,56 +186,56 @@ ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     ilk__shared_lock(&shared);
-    act = stepped(errand, op_answer(&errand->op, "%s", text));
+    act = stepped(inflight, op_answer(&inflight->op, "%s", text));
     ilk__shared_unlock(&shared);
     return act;
 }
 
-ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
-                          int may_have_run)
+ilk__act inflight_no_answer(ilk__inflight *inflight, ilk_status status,
+                            int may_have_run)
 {
     ilk__act act;
 
     ilk__shared_lock(&shared);
-    act = stepped(errand, op_no_answer(&errand->op, status, may_have_run));
+    act = stepped(inflight, op_no_answer(&inflight->op, status, may_have_run));
     ilk__shared_unlock(&shared);
     return act;
 }
 
-void errand_end(ilk__errand *errand, ilk_status status)
+void inflight_end(ilk__inflight *inflight, ilk_status status)
 {
     ilk__shared_lock(&shared);
-    errand->op.status = status;
-    errand->finished(errand);
+    inflight->op.status = status;
+    inflight->finished(inflight);
     ilk__shared_unlock(&shared);
 }
 
 void assert_gives_back(const char *words)
 {
-    ilk__errand *errand = shared_errand();
+    ilk__inflight *inflight = next_inflight();
 
-    assert_non_null(errand);
-    assert_string_equal(op_says(&errand->op), words);
-    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+    assert_non_null(inflight);
+    assert_string_equal(op_says(&inflight->op), words);
+    assert_int_equal(inflight_answer(inflight, "%d", ILK__CODE_GONE),
                      ILK__ACT_DONE);
 }
 
 /* Once more, for what a broken connection may have carried in behind it. */
 void assert_gives_back_twice(const char *words)
 {
-    ilk__errand *errand = shared_errand();
+    ilk__inflight *inflight = next_inflight();
 
-    assert_non_null(errand);
-    assert_string_equal(op_says(&errand->op), words);
-    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+    assert_non_null(inflight);
+    assert_string_equal(op_says(&inflight->op), words);
+    assert_int_equal(inflight_answer(inflight, "%d", ILK__CODE_GONE),
                      ILK__ACT_SLEEP);
-    local_ms = errand->op.wake_at;
+    local_ms = inflight->op.wake_at;
     ilk__shared_lock(&shared);
-    assert_int_equal(stepped(errand, op_wake(&errand->op, ILK__CAUSE_TIME)),
+    assert_int_equal(stepped(inflight, op_wake(&inflight->op, ILK__CAUSE_TIME)),
                      ILK__ACT_SEND);
     ilk__shared_unlock(&shared);
-    assert_string_equal(op_says(&errand->op), words);
-    assert_int_equal(errand_answer(errand, "%d", ILK__CODE_GONE),
+    assert_string_equal(op_says(&inflight->op), words);
+    assert_int_equal(inflight_answer(inflight, "%d", ILK__CODE_GONE),
                      ILK__ACT_DONE);
 }
 

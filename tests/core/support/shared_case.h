@@ -46,15 +46,17 @@ const char *taker_gives_back(const taker *t);
 /* Let so much time pass and fire what is due. */
 void shared_tick(int64_t ms);
 
-/* The next errand that was posted, its question asked; NULL: there is none. */
-ilk__errand *shared_errand(void);
-ilk__act errand_answer(ilk__errand *errand, const char *format, ...)
+/* The next operation that was posted, its question asked; NULL: there is
+ * none. */
+ilk__inflight *next_inflight(void);
+ilk__act inflight_answer(ilk__inflight *inflight, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The keeper could not send it, or was not answered. */
-ilk__act errand_no_answer(ilk__errand *errand, ilk_status status,
-                          int may_have_run);
-void errand_end(ilk__errand *errand, ilk_status status); /* done with that */
-/* The next errand asks this; it is answered that nothing was held. */
+ilk__act inflight_no_answer(ilk__inflight *inflight, ilk_status status,
+                            int may_have_run);
+/* done with that */
+void inflight_end(ilk__inflight *inflight, ilk_status status);
+/* The next operation asks this; it is answered that nothing was held. */
 void assert_gives_back(const char *words);
 void assert_gives_back_twice(const char *words);
 

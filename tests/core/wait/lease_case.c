@@ -45,16 +45,16 @@ void hold(int renews, int64_t hold_ms)
                      hold_ms ? local_ms + hold_ms : ILK__FOREVER);
 }
 
-ilk__errand *renewal_of(int64_t ttl_ms)
+ilk__inflight *renewal_of(int64_t ttl_ms)
 {
-    ilk__errand *errand = shared_errand();
+    ilk__inflight *inflight = next_inflight();
     char words[64];
 
-    assert_non_null(errand);
+    assert_non_null(inflight);
     snprintf(words, sizeof words, "lock_extend 2 orders fence token %d 1",
              (int)ttl_ms);
-    assert_string_equal(op_says(&errand->op), words);
-    return errand;
+    assert_string_equal(op_says(&inflight->op), words);
+    return inflight;
 }
 
 static void assert_notification(ilk_status why)

@@ -21,7 +21,7 @@ void lease_case_init(void); /* once more, after a test destroyed it */
 void hold(int renews, int64_t hold_ms);
 
 /* The renewal that is due, which must ask for this lease. */
-ilk__errand *renewal_of(int64_t ttl_ms);
+ilk__inflight *renewal_of(int64_t ttl_ms);
 
 void assert_no_notification(void);
 void assert_lost(ilk_status why); /* told by one notification, which is taken */

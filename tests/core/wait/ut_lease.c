@@ -48,7 +48,7 @@ static void an_unwatched_hold_runs_out_in_silence(void **state)
 
     shared_tick(INT64_C(2) * TTL_MS);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_no_notification();
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK); /* ask it */
@@ -61,7 +61,7 @@ static void a_watched_hold_without_renewal_tells_of_its_end(void **state)
     hold(0, 0);
 
     shared_tick(SURE_MS - 1);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     shared_tick(1);
 
@@ -121,14 +121,15 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
     hold(1, 0);
 
     for (int i = 1; i <= 5; i++) {
-        ilk__errand *errand;
+        ilk__inflight *inflight;
 
         shared_tick(TTL_MS / 3 - 1);
-        assert_null(shared_errand());
+        assert_null(next_inflight());
         shared_tick(1);
-        errand = renewal_of(TTL_MS);
-        assert_int_equal(errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD),
-                         ILK__ACT_DONE);
+        inflight = renewal_of(TTL_MS);
+        assert_int_equal(
+            inflight_answer(inflight, "%d 9000 17 1", ILK__CODE_HELD),
+            ILK__ACT_DONE);
         assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
         assert_int_equal(shared.stats.renewals, i);
     }
@@ -137,15 +138,15 @@ static void a_hold_is_renewed_at_a_third_of_its_lease(void **state)
 
 static void a_renewal_counts_from_its_question(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    errand = renewal_of(TTL_MS);
+    inflight = renewal_of(TTL_MS);
 
     local_ms += 800;
-    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(inflight, "%d 9000 17 1", ILK__CODE_HELD);
 
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS - 800);
 }
@@ -156,11 +157,11 @@ static void a_shorter_lease_from_the_server_is_what_counts(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    (void)errand_answer(renewal_of(TTL_MS), "%d 3000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 3000 17 1", ILK__CODE_HELD);
 
     assert_int_equal(ilk__lease_remaining(&lease), 3000 - 30 - 2);
     shared_tick(1000);
-    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
 static void a_renewal_that_is_refused_is_a_loss(void **state)
@@ -169,11 +170,11 @@ static void a_renewal_that_is_refused_is_a_loss(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    (void)errand_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d", ILK__CODE_LOST);
 
     assert_lost(ILK_ELOST);
     shared_tick(INT64_C(2) * TTL_MS);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_no_notification();
 }
 
@@ -183,7 +184,7 @@ static void another_type_at_the_key_is_a_loss(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    (void)errand_answer(renewal_of(TTL_MS), "-WRONGTYPE against a key\r\n");
+    (void)inflight_answer(renewal_of(TTL_MS), "-WRONGTYPE against a key\r\n");
 
     assert_lost(ILK_ETYPE);
 }
@@ -194,34 +195,34 @@ static void an_error_that_may_pass_is_no_loss(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    (void)errand_answer(renewal_of(TTL_MS), "-OOM command not allowed\r\n");
+    (void)inflight_answer(renewal_of(TTL_MS), "-OOM command not allowed\r\n");
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     shared_tick(TTL_MS / 10);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     shared_tick(1);
 
-    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
     assert_no_notification();
 }
 
 static void a_renewal_without_an_answer_is_a_loss_at_the_deadline(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    errand = renewal_of(TTL_MS);
-    assert_int_equal(errand->op.deadline, OP_CASE_BEGIN_MS + SURE_MS);
+    inflight = renewal_of(TTL_MS);
+    assert_int_equal(inflight->op.deadline, OP_CASE_BEGIN_MS + SURE_MS);
 
     shared_tick(SURE_MS - 3000 - 1);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
-    assert_null(shared_errand()); /* one at a time */
+    assert_null(next_inflight()); /* one at a time */
     shared_tick(1);
 
     assert_lost(ILK_EUNKNOWN);
-    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(inflight, "%d 9000 17 1", ILK__CODE_HELD);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ELOST);
     assert_no_notification();
     assert_int_equal(shared.stats.renewals, 0);
@@ -234,7 +235,7 @@ static void a_frozen_process_finds_its_hold_lost(void **state)
 
     shared_tick(INT64_C(5) * TTL_MS);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_lost(ILK_EUNKNOWN);
 }
 

@@ -30,9 +30,9 @@ static ilk_status end(ilk__lease_change *of, ilk_status status)
     return ilk__lease_change_end(&lease, of, &outcome, NULL);
 }
 
-static void renewal_is_answered(ilk__errand *renewal, int64_t lease_ms)
+static void renewal_is_answered(ilk__inflight *renewal, int64_t lease_ms)
 {
-    (void)errand_answer(renewal, "%d %d 17 1", ILK__CODE_HELD, (int)lease_ms);
+    (void)inflight_answer(renewal, "%d %d 17 1", ILK__CODE_HELD, (int)lease_ms);
 }
 
 /* ---- one extend --------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void a_refused_extend_is_a_loss(void **state)
 /* The server may execute either first, and either answer may come first. */
 static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
 {
-    ilk__errand *renewal;
+    ilk__inflight *renewal;
 
     (void)state;
     hold(1, 0);
@@ -121,7 +121,7 @@ static void a_renewal_beside_a_longer_extend_takes_nothing_away(void **state)
 
 static void a_renewal_beside_a_shorter_extend_adds_nothing(void **state)
 {
-    ilk__errand *renewal;
+    ilk__inflight *renewal;
 
     (void)state;
     hold(1, 0);

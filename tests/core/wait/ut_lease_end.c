@@ -19,9 +19,9 @@ static void no_renewal_goes_beyond_the_limit(void **state)
     shared_tick(3000);
 
     /* 7 s are left, so for these it is asked, and not again */
-    (void)errand_answer(renewal_of(7000), "%d 7000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(7000), "%d 7000 17 1", ILK__CODE_HELD);
     shared_tick(7000 - 70 - 2 - 1);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     shared_tick(1);
 
@@ -35,14 +35,15 @@ static void a_far_limit_changes_nothing_at_first(void **state)
 
     for (int i = 0; i < 3; i++) {
         shared_tick(3000);
-        (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+        (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1",
+                              ILK__CODE_HELD);
     }
     shared_tick(3000);
-    (void)errand_answer(renewal_of(20000 - 12000), "%d 8000 17 1",
-                        ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(20000 - 12000), "%d 8000 17 1",
+                          ILK__CODE_HELD);
     shared_tick(8000);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_lost(ILK_ETIMEOUT);
 }
 
@@ -50,15 +51,15 @@ static void a_far_limit_changes_nothing_at_first(void **state)
 
 static void an_answer_after_the_release_changes_nothing(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    errand = renewal_of(TTL_MS);
+    inflight = renewal_of(TTL_MS);
     ilk__lease_end(&lease);
 
-    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(inflight, "%d 9000 17 1", ILK__CODE_HELD);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
@@ -67,16 +68,16 @@ static void an_answer_after_the_release_changes_nothing(void **state)
 
 static void an_answer_to_the_hold_before_changes_nothing(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    errand = renewal_of(TTL_MS);
+    inflight = renewal_of(TTL_MS);
     ilk__lease_end(&lease);
     hold(1, 0);
 
-    (void)errand_answer(errand, "%d", ILK__CODE_LOST);
+    (void)inflight_answer(inflight, "%d", ILK__CODE_LOST);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     assert_no_notification();
@@ -84,16 +85,16 @@ static void an_answer_to_the_hold_before_changes_nothing(void **state)
 
 static void the_handle_may_go_before_the_answer(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    errand = renewal_of(TTL_MS);
+    inflight = renewal_of(TTL_MS);
 
     ilk__lease_destroy(&lease);
     memset(&lease, 0xee, sizeof lease);
-    (void)errand_answer(errand, "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(inflight, "%d 9000 17 1", ILK__CODE_HELD);
 
     lease_case_init();
 }
@@ -116,7 +117,7 @@ static void closing_ends_a_renewal_and_leaves_the_hold(void **state)
     hold(1, 0);
     shared_tick(3000);
 
-    errand_end(renewal_of(TTL_MS), ILK_ECLOSED);
+    inflight_end(renewal_of(TTL_MS), ILK_ECLOSED);
 
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
     assert_no_notification();
@@ -134,9 +135,9 @@ static void prolonging_moves_deadline_and_renewal(void **state)
 
     assert_int_equal(ilk__lease_remaining(&lease), 30000 - 302);
     shared_tick(9999);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     shared_tick(1);
-    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
 }
 
 static void a_lost_hold_stays_lost(void **state)
@@ -173,10 +174,10 @@ static void without_memory_the_next_look_renews(void **state)
     ilk__alloc_fail_at(1);
     shared_tick(3000);
     ilk__alloc_fail_at(0);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     shared_tick(TTL_MS / 10 + 1);
 
-    (void)errand_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
     assert_no_notification();
 }
 
@@ -185,13 +186,13 @@ static void absurd_leases_do_no_harm(void **state)
     (void)state;
     hold(1, 0);
     shared_tick(3000);
-    (void)errand_answer(renewal_of(TTL_MS), "%d 9223372036854775807 17 1",
-                        ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9223372036854775807 17 1",
+                          ILK__CODE_HELD);
     assert_int_equal(ilk__lease_check(&lease, NULL), ILK_OK);
 
     shared_tick(ILK__LEASE_MAX_MS / 3 + 1);
-    (void)errand_answer(renewal_of(TTL_MS), "%d -9223372036854775808 17 1",
-                        ILK__CODE_HELD);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d -9223372036854775808 17 1",
+                          ILK__CODE_HELD);
     assert_int_equal(ilk__lease_remaining(&lease), 0);
     shared_tick(0);
 

@@ -36,7 +36,7 @@ static void assert_leaves(ilk__act act, ilk_status status)
     assert_int_equal(me.op.status, status);
     assert_int_equal(me.err.code, status);
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 static void wait_in_line(int64_t timeout_ms)

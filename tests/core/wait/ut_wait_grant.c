@@ -124,7 +124,7 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
     assert_string_not_equal(me.waiter.token, token);
     assert_int_equal(me.waiter.id, 2);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
     inbox_grants(&me, 19, 5000, 1000000);
@@ -200,7 +200,7 @@ static void a_grant_told_twice_is_not_given_back(void **state)
 
     inbox_grants(&me, 18, 5000, 1000000);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
     assert_int_equal(shared.stats.passed_on, 0);
 }
@@ -215,7 +215,7 @@ static void a_grant_heard_of_after_the_answer_holds_is_not_given_back(
 
     inbox_grants(&me, 18, 5000, 1000000);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 static void a_grant_for_the_place_before_is_given_back(void **state)

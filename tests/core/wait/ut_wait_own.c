@@ -135,20 +135,20 @@ static void another_refresh_is_another_watch(void **state)
 
 static void all_its_lists_are_refreshed_in_its_own_words(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
     char words[1024];
 
     (void)state;
     gate_queue(&my_gate, -1);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
 
     snprintf(words, sizeof words,
              "lock_refresh 4 w:red l:red w:blue l:blue still? 1 %s",
              my_gate.waiter.entry);
-    assert_string_equal(op_says(&errand->op), words);
-    assert_int_equal(errand_answer(errand, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
-                                   ILK__CODE_GONE),
+    assert_string_equal(op_says(&inflight->op), words);
+    assert_int_equal(inflight_answer(inflight, "%d -1 0 1 %d 0 0",
+                                     ILK__CODE_BUSY, ILK__CODE_GONE),
                      ILK__ACT_DONE);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_gate_asks(&my_gate, my_gate.waiter.entry);

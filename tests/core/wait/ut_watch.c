@@ -37,27 +37,27 @@ static void queue_behind(int64_t holder_ms, int ours)
                      ILK__ACT_SLEEP);
 }
 
-/* The errand that is due now; all that it asks is checked. */
-static ilk__errand *refresh_of(int entries)
+/* The operation that is due now; all that it asks is checked. */
+static ilk__inflight *refresh_of(int entries)
 {
-    ilk__errand *errand = shared_errand();
+    ilk__inflight *inflight = next_inflight();
     char words[1024];
 
-    assert_non_null(errand);
-    assert_null(shared_errand());
+    assert_non_null(inflight);
+    assert_null(next_inflight());
     snprintf(words, sizeof words,
              "lock_refresh " ORDERS " %s 6000 5000 64 %d%s%.*s",
              shared.client_id, entries, entries ? " " : "",
              entries ? (int)me.waiter.entry_len : 0, me.waiter.entry);
-    assert_string_equal(op_says(&errand->op), words);
-    return errand;
+    assert_string_equal(op_says(&inflight->op), words);
+    return inflight;
 }
 
 /* Nothing is asked for so long, and then it is. */
-static ilk__errand *refresh_after(int64_t ms, int entries)
+static ilk__inflight *refresh_after(int64_t ms, int entries)
 {
     shared_tick(ms - 1);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     shared_tick(1);
     return refresh_of(entries);
 }
@@ -70,10 +70,10 @@ static void a_waited_name_is_refreshed_every_two_seconds(void **state)
     queue_behind(90000, 1);
 
     for (int i = 0; i < 3; i++) {
-        ilk__errand *errand = refresh_after(ILK__REFRESH_MS, 1);
+        ilk__inflight *inflight = refresh_after(ILK__REFRESH_MS, 1);
 
-        assert_int_equal(errand_answer(errand, "%d %d 1000000 1 3 0 0",
-                                       ILK__CODE_BUSY, 90000),
+        assert_int_equal(inflight_answer(inflight, "%d %d 1000000 1 3 0 0",
+                                         ILK__CODE_BUSY, 90000),
                          ILK__ACT_DONE);
     }
 
@@ -86,13 +86,13 @@ static void a_claim_is_made_when_the_holders_lease_runs_out(void **state)
     (void)state;
     queue_behind(500, 1);
 
-    (void)errand_answer(refresh_after(501, 0), "%d 700 1000000 1",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(501, 0), "%d 700 1000000 1",
+                          ILK__CODE_BUSY);
 
-    (void)errand_answer(refresh_after(701, 0), "%d -1 1000000 1",
-                        ILK__CODE_BUSY); /* a holder without an end */
-    (void)errand_answer(refresh_after(2000 - 501 - 701, 1),
-                        "%d -1 1000000 1 3 0 0", ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(701, 0), "%d -1 1000000 1",
+                          ILK__CODE_BUSY); /* a holder without an end */
+    (void)inflight_answer(refresh_after(2000 - 501 - 701, 1),
+                          "%d -1 1000000 1 3 0 0", ILK__CODE_BUSY);
     assert_int_equal(shared.stats.refreshes, 1); /* claims are none */
 }
 
@@ -102,13 +102,13 @@ static void a_foreign_holder_is_looked_after_more_often(void **state)
     queue_behind(9000, 0);
 
     for (int i = 0; i < 5; i++)
-        (void)errand_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
-                            "%d -1 1000000 0", ILK__CODE_BUSY);
-    (void)errand_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
-                        "%d 9000 1000000 1", ILK__CODE_BUSY);
+        (void)inflight_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
+                              "%d -1 1000000 0", ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(ILK__FOREIGN_POLL_MS, 0),
+                          "%d 9000 1000000 1", ILK__CODE_BUSY);
 
-    (void)errand_answer(refresh_after(2000 - 600, 1), "%d 9000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(2000 - 600, 1),
+                          "%d 9000 1000000 1 3 0 0", ILK__CODE_BUSY);
 }
 
 static void a_fleet_with_short_leases_looks_as_often(void **state)
@@ -118,8 +118,8 @@ static void a_fleet_with_short_leases_looks_as_often(void **state)
     queue_behind(90000, 1);
 
     for (int i = 0; i < 3; i++)
-        (void)errand_answer(refresh_after(300, 0), "%d 90000 1000000 1",
-                            ILK__CODE_BUSY);
+        (void)inflight_answer(refresh_after(300, 0), "%d 90000 1000000 1",
+                              ILK__CODE_BUSY);
 }
 
 static void more_to_settle_is_asked_for_at_once(void **state)
@@ -127,33 +127,33 @@ static void more_to_settle_is_asked_for_at_once(void **state)
     (void)state;
     queue_behind(500, 1);
 
-    (void)errand_answer(refresh_after(501, 0), "%d -2 1000000 0",
-                        ILK__CODE_MORE);
+    (void)inflight_answer(refresh_after(501, 0), "%d -2 1000000 0",
+                          ILK__CODE_MORE);
     shared_tick(0);
 
-    (void)errand_answer(refresh_of(0), "%d 5000 1000000 1", ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_of(0), "%d 5000 1000000 1", ILK__CODE_BUSY);
     shared_tick(100);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 /* Who joins while a question is under way may hear sooner than it does. */
 static void an_answer_that_was_overtaken_puts_nothing_off(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
     taker other;
 
     (void)state;
     queue_behind(500, 1);
-    errand = refresh_after(501, 0);
+    inflight = refresh_after(501, 0);
     taker_open(&other, "orders", &ilk__lock_plain);
     assert_int_equal(taker_acquire(&other, -1), ILK__ACT_SEND);
     assert_int_equal(op_answer(&other.op, "%d 300 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    (void)errand_answer(errand, "%d -1 1000000 1", ILK__CODE_BUSY);
+    (void)inflight_answer(inflight, "%d -1 1000000 1", ILK__CODE_BUSY);
 
-    (void)errand_answer(refresh_after(301, 0), "%d 9000 1000000 1",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(301, 0), "%d 9000 1000000 1",
+                          ILK__CODE_BUSY);
     taker_close(&other);
 }
 
@@ -166,8 +166,8 @@ static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
     assert_int_equal(op_answer(&me.op, "%d 500 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    (void)errand_answer(refresh_after(1, 0), "%d 5000 1000000 1",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(1, 0), "%d 5000 1000000 1",
+                          ILK__CODE_BUSY);
 }
 
 static void a_hurried_watch_asks_now(void **state)
@@ -178,7 +178,7 @@ static void a_hurried_watch_asks_now(void **state)
     ilk__watch_hurry(me.waiter.watch);
     shared_tick(0);
 
-    (void)errand_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
 }
 
 static void after_a_reconnect_all_are_refreshed_at_once(void **state)
@@ -190,28 +190,28 @@ static void after_a_reconnect_all_are_refreshed_at_once(void **state)
     ilk__watch_hurry_all(&shared);
     shared_tick(0);
 
-    (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
-    (void)errand_answer(refresh_after(2000, 1), "%d 90000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
+                          ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(2000, 1), "%d 90000 1000000 1 3 0 0",
+                          ILK__CODE_BUSY);
 }
 
 static void one_question_at_a_time_is_under_way(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_behind(500, 1);
-    errand = refresh_after(501, 0);
+    inflight = refresh_after(501, 0);
 
     ilk__watch_hurry_all(&shared);
     shared_tick(3000);
-    assert_null(shared_errand());
-    (void)errand_answer(errand, "%d 9000 1000000 1", ILK__CODE_BUSY);
+    assert_null(next_inflight());
+    (void)inflight_answer(inflight, "%d 9000 1000000 1", ILK__CODE_BUSY);
 
     shared_tick(0);
-    (void)errand_answer(refresh_of(1), "%d 9000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_of(1), "%d 9000 1000000 1 3 0 0",
+                          ILK__CODE_BUSY);
 }
 
 /* ---- failures ------------------------------------------------------------ */
@@ -221,14 +221,14 @@ static void a_failed_refresh_is_repeated_soon_but_not_at_once(void **state)
     (void)state;
     queue_behind(90000, 1);
 
-    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
-                        "-OOM command not allowed\r\n");
-    (void)errand_answer(refresh_after(50, 1), "-ERR whatever\r\n");
-    (void)errand_answer(refresh_after(50, 1), "%d 90000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
+                          "-OOM command not allowed\r\n");
+    (void)inflight_answer(refresh_after(50, 1), "-ERR whatever\r\n");
+    (void)inflight_answer(refresh_after(50, 1), "%d 90000 1000000 1 3 0 0",
+                          ILK__CODE_BUSY);
 
-    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
-                        "%d 90000 1000000 1 3 0 0", ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
+                          "%d 90000 1000000 1 3 0 0", ILK__CODE_BUSY);
 }
 
 static void a_failed_claim_is_repeated_soon(void **state)
@@ -236,26 +236,27 @@ static void a_failed_claim_is_repeated_soon(void **state)
     (void)state;
     queue_behind(500, 1);
 
-    (void)errand_answer(refresh_after(501, 0), "-ERR whatever\r\n");
+    (void)inflight_answer(refresh_after(501, 0), "-ERR whatever\r\n");
 
-    (void)errand_answer(refresh_after(50, 0), "%d 90000 1000000 1",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_after(50, 0), "%d 90000 1000000 1",
+                          ILK__CODE_BUSY);
 }
 
 static void a_refresh_waits_for_a_server_that_is_away(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_behind(90000, 1);
-    errand = refresh_after(ILK__REFRESH_MS, 1);
+    inflight = refresh_after(ILK__REFRESH_MS, 1);
 
-    assert_int_equal(errand_no_answer(errand, ILK_ECONN, 0), ILK__ACT_SLEEP);
-    local_ms = errand->op.deadline;
-    assert_int_equal(errand_no_answer(errand, ILK_ECONN, 0), ILK__ACT_DONE);
+    assert_int_equal(inflight_no_answer(inflight, ILK_ECONN, 0),
+                     ILK__ACT_SLEEP);
+    local_ms = inflight->op.deadline;
+    assert_int_equal(inflight_no_answer(inflight, ILK_ECONN, 0), ILK__ACT_DONE);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
-    errand_end(refresh_after(50, 1), ILK_ECLOSED);
+    inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
 static void a_minute_without_an_answer_is_told_to_all(void **state)
@@ -264,16 +265,16 @@ static void a_minute_without_an_answer_is_told_to_all(void **state)
 
     (void)state;
     queue_behind(90000, 1);
-    errand_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
+    inflight_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
     begin = local_ms;
 
     while (local_ms + 2000 < begin + ILK__CONTACT_LOST_MS) {
         shared_tick(2000);
-        errand_end(refresh_of(1), ILK_ECONN);
+        inflight_end(refresh_of(1), ILK_ECONN);
         assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
     }
     shared_tick(2000);
-    errand_end(refresh_of(1), ILK_ECONN);
+    inflight_end(refresh_of(1), ILK_ECONN);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
@@ -284,12 +285,12 @@ static void an_answer_in_between_begins_the_minute_anew(void **state)
 {
     (void)state;
     queue_behind(90000, 1);
-    errand_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
+    inflight_end(refresh_after(ILK__REFRESH_MS, 1), ILK_ECONN);
     shared_tick(40000);
-    (void)errand_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
-                        ILK__CODE_BUSY);
+    (void)inflight_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
+                          ILK__CODE_BUSY);
     shared_tick(40000);
-    errand_end(refresh_of(1), ILK_ECONN);
+    inflight_end(refresh_of(1), ILK_ECONN);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
 }
@@ -299,8 +300,8 @@ static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
     (void)state;
     queue_behind(90000, 1);
 
-    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
-                        "-WRONGTYPE against a key\r\n");
+    (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
+                          "-WRONGTYPE against a key\r\n");
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
     assert_int_equal(op_answer(&me.op, "-WRONGTYPE against a key\r\n"),
@@ -315,12 +316,12 @@ static void an_answer_for_another_number_of_waiters_is_refused(void **state)
     (void)state;
     queue_behind(90000, 1);
 
-    (void)errand_answer(refresh_after(ILK__REFRESH_MS, 1),
-                        "%d 90000 1000000 1 %d 5000 17 3 0 0", ILK__CODE_BUSY,
-                        ILK__CODE_HELD);
+    (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
+                          "%d 90000 1000000 1 %d 5000 17 3 0 0", ILK__CODE_BUSY,
+                          ILK__CODE_HELD);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
-    errand_end(refresh_after(50, 1), ILK_ECLOSED);
+    inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
 static void absurd_numbers_do_no_harm(void **state)
@@ -332,12 +333,13 @@ static void absurd_numbers_do_no_harm(void **state)
     queue_behind(500, 1);
     for (int i = 0; i < 2; i++) {
         shared_tick(3000);
-        (void)errand_answer(refresh_of(1), "%d %s %s 1 %d 0 0", ILK__CODE_BUSY,
-                            absurd[i], absurd[i], ILK__CODE_QUEUED);
+        (void)inflight_answer(refresh_of(1), "%d %s %s 1 %d 0 0",
+                              ILK__CODE_BUSY, absurd[i], absurd[i],
+                              ILK__CODE_QUEUED);
     }
     shared_tick(3000);
-    (void)errand_answer(refresh_of(1), "%d 1 1 1 %d %s %s", ILK__CODE_BUSY,
-                        ILK__CODE_HELD, absurd[1], absurd[0]);
+    (void)inflight_answer(refresh_of(1), "%d 1 1 1 %d %s %s", ILK__CODE_BUSY,
+                          ILK__CODE_HELD, absurd[1], absurd[0]);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);

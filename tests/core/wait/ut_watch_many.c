@@ -35,18 +35,18 @@ static int teardown(void **state)
 /* Answer a refresh that must be for the takers [from, from + count). */
 static void answer_batch(size_t from, size_t count)
 {
-    ilk__errand *errand = shared_errand();
+    ilk__inflight *inflight = next_inflight();
     static char text[16 * 1024];
     size_t used;
 
-    assert_non_null(errand);
-    assert_null(shared_errand());
-    assert_int_equal(errand->op.command.argc, 3 + 5 + 5 + count);
+    assert_non_null(inflight);
+    assert_null(next_inflight());
+    assert_int_equal(inflight->op.command.argc, 3 + 5 + 5 + count);
     for (size_t i = 0; i < count; i++) {
         const ilk__waiter *waiter = &takers[from + i].waiter;
 
-        assert_int_equal(errand->op.command.lens[13 + i], waiter->entry_len);
-        assert_memory_equal(errand->op.command.argv[13 + i], waiter->entry,
+        assert_int_equal(inflight->op.command.lens[13 + i], waiter->entry_len);
+        assert_memory_equal(inflight->op.command.argv[13 + i], waiter->entry,
                             waiter->entry_len);
     }
     used = (size_t)snprintf(text, sizeof text, "%d 90000 1000000 1",
@@ -54,7 +54,7 @@ static void answer_batch(size_t from, size_t count)
     for (size_t i = 0; i < count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " %d 0 0",
                                  ILK__CODE_QUEUED);
-    assert_int_equal(errand_answer(errand, "%s", text), ILK__ACT_DONE);
+    assert_int_equal(inflight_answer(inflight, "%s", text), ILK__ACT_DONE);
 }
 
 static void one_round_is_asked_in_batches_of_a_hundred(void **state)
@@ -64,7 +64,7 @@ static void one_round_is_asked_in_batches_of_a_hundred(void **state)
 
     for (int round = 0; round < 2; round++) {
         shared_tick(ILK__REFRESH_MS - 1);
-        assert_null(shared_errand());
+        assert_null(next_inflight());
         shared_tick(1);
         answer_batch(0, 100);
         shared_tick(0);
@@ -72,7 +72,7 @@ static void one_round_is_asked_in_batches_of_a_hundred(void **state)
         shared_tick(0);
         answer_batch(200, 50);
         shared_tick(0);
-        assert_null(shared_errand());
+        assert_null(next_inflight());
     }
     assert_int_equal(shared.stats.refreshes, 6);
 }
@@ -98,19 +98,19 @@ static void a_reconnect_begins_the_round_anew(void **state)
 
 static void each_is_told_how_it_stands(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_all(4);
     ilk__wait_tell_news(&takers[3].waiter, ILK__NEWS_WOKEN);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
 
-    (void)errand_answer(errand,
-                        "%d 4000 1000000 1 %d 0 0 %d 4000 17 %d 0 0 "
-                        "%d 0 0",
-                        ILK__CODE_BUSY, ILK__CODE_QUEUED, ILK__CODE_HELD,
-                        ILK__CODE_GONE, ILK__CODE_GONE);
+    (void)inflight_answer(inflight,
+                          "%d 4000 1000000 1 %d 0 0 %d 4000 17 %d 0 0 "
+                          "%d 0 0",
+                          ILK__CODE_BUSY, ILK__CODE_QUEUED, ILK__CODE_HELD,
+                          ILK__CODE_GONE, ILK__CODE_GONE);
 
     assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
     assert_int_equal(takers[2].waiter.news, ILK__NEWS_GONE);
@@ -124,16 +124,16 @@ static void each_is_told_how_it_stands(void **state)
 
 static void what_the_inbox_told_of_a_grant_counts_more(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
     inbox_grants(&takers[0], 18, 5000, 1000000);
 
-    (void)errand_answer(errand, "%d 4999 1000000 1 %d 4999 18", ILK__CODE_BUSY,
-                        ILK__CODE_HELD);
+    (void)inflight_answer(inflight, "%d 4999 1000000 1 %d 4999 18",
+                          ILK__CODE_BUSY, ILK__CODE_HELD);
 
     assert_int_equal(takers[0].waiter.news_us, 1000000);
     assert_int_equal(takers[0].waiter.news_lease_ms, 5000);
@@ -144,29 +144,29 @@ static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
     (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
-    (void)errand_answer(shared_errand(), "%d 4999 1000000 1 %d 4999 18",
-                        ILK__CODE_BUSY, ILK__CODE_HELD);
+    (void)inflight_answer(next_inflight(), "%d 4999 1000000 1 %d 4999 18",
+                          ILK__CODE_BUSY, ILK__CODE_HELD);
     assert_int_equal(op_wake(&takers[0].op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     inbox_grants(&takers[0], 18, 5000, 1000000);
 
-    assert_null(shared_errand());
+    assert_null(next_inflight());
     assert_int_equal(takers[0].op.status, ILK_OK);
 }
 
 static void who_left_meanwhile_is_not_told(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_all(2);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
     ilk__waiter_leave(&takers[0].waiter);
     assert_int_equal(ilk__waiter_join(&takers[0].waiter, NULL), ILK_OK);
 
-    (void)errand_answer(errand, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
-                        ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_GONE);
+    (void)inflight_answer(inflight, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
+                          ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_GONE);
 
     assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
     assert_int_equal(takers[1].waiter.news, ILK__NEWS_GONE);
@@ -175,20 +175,20 @@ static void who_left_meanwhile_is_not_told(void **state)
 /* A stranger under the number of one who was asked about. */
 static void who_waits_for_another_name_by_now_is_not_told(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
     taker other;
 
     (void)state;
     queue_all(2);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
     ilk__waiter_leave(&takers[0].waiter);
     taker_open(&other, "bills", &ilk__lock_plain);
     shared.last_id = 0; /* as if all numbers had been used */
     taker_queue(&other, -1);
 
-    (void)errand_answer(errand, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
-                        ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_QUEUED);
+    (void)inflight_answer(inflight, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
+                          ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_QUEUED);
 
     assert_int_equal(other.waiter.news, ILK__NEWS_NONE);
     taker_close(&other);
@@ -211,17 +211,17 @@ static void a_name_nobody_waits_for_is_forgotten(void **state)
 
 static void with_its_question_under_way_it_is_forgotten_later(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     queue_all(1);
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
+    inflight = next_inflight();
 
     ilk__waiter_leave(&takers[0].waiter);
     assert_int_equal(shared.watches.count, 1);
-    (void)errand_answer(errand, "%d 90000 1000000 1 %d 0 0", ILK__CODE_BUSY,
-                        ILK__CODE_QUEUED);
+    (void)inflight_answer(inflight, "%d 90000 1000000 1 %d 0 0", ILK__CODE_BUSY,
+                          ILK__CODE_QUEUED);
 
     assert_int_equal(shared.watches.count, 0);
 }
@@ -263,12 +263,12 @@ static void the_last_parked_wait_takes_its_name_along(void **state)
 
     assert_gives_back(words);
     assert_int_equal(shared.watches.count, 0);
-    assert_null(shared_errand());
+    assert_null(next_inflight());
 }
 
 static void names_are_asked_for_one_by_one(void **state)
 {
-    ilk__errand *first, *second;
+    ilk__inflight *first, *second;
     taker other;
 
     (void)state;
@@ -278,8 +278,8 @@ static void names_are_asked_for_one_by_one(void **state)
     assert_int_equal(shared.watches.count, 2);
 
     shared_tick(ILK__REFRESH_MS);
-    first = shared_errand();
-    second = shared_errand();
+    first = next_inflight();
+    second = next_inflight();
 
     assert_non_null(first);
     assert_non_null(second);
@@ -287,8 +287,8 @@ static void names_are_asked_for_one_by_one(void **state)
     assert_int_equal(second->op.command.argc, 14);
     assert_int_not_equal(*first->op.command.argv[3],
                          *second->op.command.argv[3]);
-    errand_end(first, ILK_ECLOSED);
-    errand_end(second, ILK_ECLOSED);
+    inflight_end(first, ILK_ECLOSED);
+    inflight_end(second, ILK_ECLOSED);
     taker_close(&other);
 }
 

@@ -29,7 +29,7 @@ typedef struct notice {
 
 /* A notice that the keeper gives; bytes are those of name and data. */
 typedef struct passing {
-    ilk__errand errand;
+    ilk__inflight inflight;
     notice notice;
     char bytes[];
 } passing;
@@ -270,11 +270,11 @@ static void passing_free(passing *self)
     ilk__free(self);
 }
 
-static void finished(ilk__errand *errand)
+static void finished(ilk__inflight *inflight)
 {
-    ilk__timers_unreserve(&errand->shared->timers);
-    ilk__op_free(&errand->op);
-    passing_free((passing *)errand);
+    ilk__timers_unreserve(&inflight->shared->timers);
+    ilk__op_free(&inflight->op);
+    passing_free((passing *)inflight);
 }
 
 static passing *passing_new(ilk__shared *shared, const ilk__letter *letter)
@@ -314,10 +314,10 @@ void ilk__signal_unclaimed(ilk__shared *shared, const ilk__letter *letter)
     self = passing_new(shared, letter);
     if (!self)
         return;
-    ilk__errand_init(&self->errand, shared, &notify_one, &self->notice);
-    self->errand.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
-    self->errand.op.patient = 1;
-    self->errand.finished = finished;
+    ilk__inflight_init(&self->inflight, shared, &notify_one, &self->notice);
+    self->inflight.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
+    self->inflight.op.patient = 1;
+    self->inflight.finished = finished;
     shared->stats.passed_on++;
-    ilk__shared_post(shared, &self->errand);
+    ilk__shared_post(shared, &self->inflight);
 }

@@ -146,16 +146,17 @@ static void time_that_runs_out_takes_the_entry_back(void **state)
 
 static void a_refresh_that_finds_it_gone_asks_again(void **state)
 {
-    ilk__errand *errand;
+    ilk__inflight *inflight;
 
     (void)state;
     stand_in_line();
     shared_tick(ILK__REFRESH_MS);
-    errand = shared_errand();
-    assert_non_null(errand);
-    assert_non_null(strstr(op_says(&errand->op), "state_refresh 4 "));
-    errand_answer(errand, "%d -1 9 1 %d 0 0", ILK__CODE_BUSY, ILK__CODE_GONE);
-    errand_end(errand, ILK_OK);
+    inflight = next_inflight();
+    assert_non_null(inflight);
+    assert_non_null(strstr(op_says(&inflight->op), "state_refresh 4 "));
+    inflight_answer(inflight, "%d -1 9 1 %d 0 0", ILK__CODE_BUSY,
+                    ILK__CODE_GONE);
+    inflight_end(inflight, ILK_OK);
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     answer_state(80, 1, "");

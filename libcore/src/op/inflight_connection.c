@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* inflight_connection.c -- in-flight operations: what happened on their link,
+ * and the end of all. */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "inflight_internal.h"
+
+static void end_promise(ilk__promise *promise, ilk_status status)
+{
+    if (promise)
+        promise->ended(promise, status);
+}
+
+void ilk__pipeline_free(ilk__pipeline *pipeline)
+{
+    for (uint64_t i = 0; i < pipeline->count; i++)
+        end_promise(ilk__pipeline_at(pipeline, pipeline->first + i)->promise,
+                    ILK_ECLOSED);
+    pipeline->count = 0;
+    ilk__free(pipeline->wire);
+    pipeline->wire = NULL;
+    pipeline->room = 0;
+}
+
+/* ---- what happened on the link ------------------------------------------ */
+
+void ilk__pipeline_link_up(ilk__pipeline *pipeline)
+{
+    ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent), *next;
+
+    for (; unsent; unsent = next) {
+        ilk__input input;
+
+        next = unsent->next;
+        unsent->op.now = ilk__now_ms();
+        ilk__timer_clear(pipeline->timers, &unsent->timer);
+        if (!ilk__inflight_send(pipeline, unsent, &input))
+            ilk__inflight_run(pipeline, unsent, input);
+    }
+}
+
+static void tell_why(const ilk__pipeline *pipeline, ilk__inflight *inflight)
+{
+    if (inflight->op.err)
+        *inflight->op.err = pipeline->link.error;
+}
+
+/* All of these go without an answer; some will want to be sent again. What is
+ * sent meanwhile is on the next connection, or not sent yet. */
+static void wire_lost(ilk__pipeline *pipeline)
+{
+    uint64_t end = pipeline->first + pipeline->count;
+
+    while (pipeline->first < end) {
+        ilk__pipeline_slot lost = *ilk__pipeline_at(pipeline, pipeline->first);
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .may_have_run = 1,
+                            .status = ILK_ECONN};
+
+        pipeline->first++;
+        pipeline->count--;
+        end_promise(lost.promise, ILK_ECONN);
+        if (!lost.inflight)
+            continue;
+        tell_why(pipeline, lost.inflight);
+        ilk__inflight_run(pipeline, lost.inflight, input);
+    }
+}
+
+static void unsent_lost(ilk__pipeline *pipeline, ilk__inflight *unsent)
+{
+    ilk_status status = (ilk_status)pipeline->link.error.code;
+
+    for (ilk__inflight *next; unsent; unsent = next) {
+        ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
+                            .status = status ? status : ILK_ECONN};
+
+        next = unsent->next;
+        tell_why(pipeline, unsent);
+        ilk__inflight_run(pipeline, unsent, input);
+    }
+}
+
+void ilk__pipeline_link_lost(ilk__pipeline *pipeline)
+{
+    ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent);
+
+    wire_lost(pipeline);
+    unsent_lost(pipeline, unsent);
+    ilk__pipeline_start_next(pipeline);
+}
+
+int ilk__pipeline_reply(ilk__pipeline *pipeline, const ilk__reply *reply)
+{
+    ilk__pipeline_slot slot;
+    if (!pipeline->count)
+        return 0;
+    slot = *ilk__pipeline_at(pipeline, pipeline->first);
+    pipeline->first++;
+    pipeline->count--;
+    if (slot.promise)
+        end_promise(slot.promise, ilk__promise_judge(slot.promise, reply));
+    if (slot.inflight)
+        ilk__inflight_run(
+            pipeline, slot.inflight,
+            (ilk__input){.kind = ILK__INPUT_REPLY, .reply = reply});
+    if (pipeline->backlog.first)
+        ilk__pipeline_start_next(pipeline);
+    return 1;
+}
+
+int64_t ilk__pipeline_patience(const ilk__pipeline *pipeline)
+{
+    return pipeline->count
+               ? ilk__pipeline_at(pipeline, pipeline->first)->patience
+               : ILK__FOREVER;
+}
+
+static void lost(ilk__pipeline *pipeline, const char *whose)
+{
+    ilk__log(ILK__LOG_INFO, "%s: %s", whose, pipeline->link.error.msg);
+    ilk__pipeline_link_lost(pipeline);
+}
+
+static void broken(ilk__pipeline *pipeline, const char *why, const char *whose)
+{
+    ilk__link_break(&pipeline->link, why);
+    lost(pipeline, whose);
+}
+
+void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__link_event event,
+                        const ilk__reply *reply, const char *whose)
+{
+    if (event == ILK__LINK_CAME_UP)
+        ilk__pipeline_link_up(pipeline);
+    else if (event == ILK__LINK_LOST)
+        lost(pipeline, whose);
+    else if (reply->type != ILK__REPLY_PUSH
+             && !ilk__pipeline_reply(pipeline, reply))
+        broken(pipeline, "a reply too many", whose);
+}
+
+void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
+                                  const char *whose)
+{
+    if (now >= ilk__pipeline_patience(pipeline))
+        broken(pipeline, "the server does not answer", whose);
+}
+
+/* ---- the end of all ----------------------------------------------------- */
+
+void ilk__inflight_end(ilk__pipeline *pipeline, ilk__inflight *inflight)
+{
+    inflight->op.status = ILK_ECLOSED;
+    ilk__timer_clear(pipeline->timers, &inflight->timer);
+    inflight->finished(inflight);
+}
+
+static void end_list(ilk__pipeline *pipeline, ilk__inflight *inflight)
+{
+    for (ilk__inflight *next; inflight; inflight = next) {
+        next = inflight->next;
+        ilk__inflight_end(pipeline, inflight);
+    }
+}
+
+void ilk__pipeline_end(ilk__pipeline *pipeline)
+{
+    ilk__timer *timer;
+
+    for (uint64_t i = 0; i < pipeline->count; i++)
+        if (ilk__pipeline_at(pipeline, pipeline->first + i)->inflight)
+            ilk__inflight_end(
+                pipeline,
+                ilk__pipeline_at(pipeline, pipeline->first + i)->inflight);
+    pipeline->count = 0;
+    end_list(pipeline, ilk__inflight_take_all(&pipeline->unsent));
+    end_list(pipeline, ilk__inflight_take_all(&pipeline->backlog));
+    /* What is left sleeps between two tries, in no list. */
+    while ((timer = ilk__timers_pop(pipeline->timers, INT64_MAX)))
+        if (timer->fire == ilk__inflight_fire)
+            ilk__inflight_end(pipeline, ilk__inflight_of(timer));
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* inflight_case.c -- in-flight operations over a link that is none. */
+#include "inflight_case.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+ilk__timers timers;
+ilk__pipeline pipeline;
+static ilk__target target;
+runner runners[INFLIGHT_MOST];
+pledge pledged;
+int sent;
+ilk_status sending;
+
+ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
+{
+    (void)link;
+    (void)command;
+    if (sending == ILK_OK)
+        sent++;
+    return sending;
+}
+
+static void kept(ilk__promise *promise, ilk_status status)
+{
+    pledge *self = (pledge *)promise;
+
+    self->ended++;
+    self->status = status;
+}
+
+static void finished(ilk__inflight *inflight)
+{
+    runner *self = (runner *)inflight;
+    const ilk__op_type *more = self->more;
+
+    self->status = inflight->op.status;
+    ilk__op_free(&inflight->op);
+    self->more = NULL;
+    if (more) {
+        ilk__op_init(&inflight->op, more, NULL, inflight->op.deadline,
+                     &self->err);
+        ilk__inflight_start(&pipeline, inflight);
+        return;
+    }
+    self->ended++;
+    self->ended_at = local_ms;
+    ilk__timers_unreserve(&timers);
+}
+
+int inflight_setup(void **state)
+{
+    memset(runners, 0, sizeof runners);
+    memset(&timers, 0, sizeof timers);
+    memset(&pledged, 0, sizeof pledged);
+    pledged.promise.ended = kept;
+    sent = 0;
+    sending = ILK_OK;
+    ilk__pipeline_init(&pipeline, &target, &timers, INFLIGHT_REPLY_MS);
+    pipeline.link.up = 1;
+    return op_case_setup(state);
+}
+
+int inflight_teardown(void **state)
+{
+    assert_int_equal(pipeline.count, 0);
+    assert_null(pipeline.backlog.first);
+    assert_null(pipeline.unsent.first);
+    assert_int_equal(timers.count, 0);
+    assert_int_equal(timers.reserved, 0);
+    ilk__pipeline_free(&pipeline);
+    ilk__timers_free(&timers);
+    return op_case_teardown(state);
+}
+
+runner *start_inflight(int number, const ilk__op_type *type, int64_t timeout_ms)
+{
+    runner *self = &runners[number];
+
+    ilk__inflight_init(&self->inflight, NULL, type, NULL);
+    self->inflight.op.deadline = __wrap_ilk__deadline(timeout_ms);
+    self->inflight.op.err = &self->err;
+    self->inflight.finished = finished;
+    assert_int_equal(ilk__timers_reserve(&timers, NULL), ILK_OK);
+    ilk__inflight_start(&pipeline, &self->inflight);
+    return self;
+}
+
+void start_many(int count)
+{
+    for (int i = 0; i < count; i++)
+        start_inflight(i, &op_case_change, -1);
+}
+
+void answer_inflight(int count)
+{
+    while (count--)
+        assert_int_equal(
+            ilk__pipeline_reply(&pipeline, op_case_reply("1 30000 17 5")), 1);
+}
+
+void tick(int64_t ms)
+{
+    ilk__timer *timer;
+
+    local_ms += ms;
+    while ((timer = ilk__timers_pop(&timers, local_ms)))
+        timer->fire(timer, &pipeline);
+}
+
+void lose_link(void)
+{
+    pipeline.link.up = 0;
+    ilk__fail(&pipeline.link.error, ILK_ECONN, "gone");
+    ilk__pipeline_link_lost(&pipeline);
+}
+
+void bring_link_up(void)
+{
+    pipeline.link.up = 1;
+    ilk__pipeline_link_up(&pipeline);
+}

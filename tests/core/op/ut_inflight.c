@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_inflight.c -- operations over one link: in order, in time, in the
+ * backlog. */
+/* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__link_send */
+#include "inflight_case.h"
+
+/* ---- in order ----------------------------------------------------------- */
+
+static void replies_come_in_the_order_of_the_commands(void **state)
+{
+    (void)state;
+    start_many(100); /* more than there is room for at first */
+    assert_int_equal(sent, 100);
+
+    answer_inflight(60);
+
+    assert_inflight_ended(&runners[59], ILK_OK);
+    assert_int_equal(runners[60].ended, 0);
+    start_inflight(100, &op_case_change, -1);
+    answer_inflight(41);
+    assert_inflight_ended(&runners[100], ILK_OK);
+    assert_int_equal(ilk__pipeline_reply(&pipeline, op_case_reply("1")), 0);
+}
+
+static void a_command_for_which_there_is_no_memory_ends_alone(void **state)
+{
+    (void)state;
+    start_inflight(0, &op_case_change, -1);
+    sending = ILK_ENOMEM;
+    start_inflight(1, &op_case_change, -1);
+    sending = ILK_OK;
+    start_inflight(2, &op_case_change, -1);
+
+    assert_inflight_ended(&runners[1], ILK_ENOMEM);
+    answer_inflight(2);
+    assert_inflight_ended(&runners[0], ILK_OK);
+    assert_inflight_ended(&runners[2], ILK_OK);
+}
+
+/* ---- deadlines ---------------------------------------------------------- */
+
+static void a_deadline_is_kept_while_it_is_unsent(void **state)
+{
+    (void)state;
+    pipeline.link.up = 0;
+    start_inflight(0, &op_case_look, 100);
+    start_inflight(1, &op_case_look, -1);
+    assert_int_equal(pipeline.link.wanted, 1);
+
+    tick(99);
+    assert_int_equal(runners[0].ended, 0);
+    tick(1);
+
+    assert_inflight_ended(&runners[0], ILK_ETIMEOUT);
+    bring_link_up();
+    assert_int_equal(sent, 1); /* the other one's */
+    answer_inflight(1);
+    assert_inflight_ended(&runners[1], ILK_OK);
+}
+
+static void a_deadline_on_the_wire_leaves_a_ghost(void **state)
+{
+    (void)state;
+    start_inflight(0, &op_case_look, 100);
+    start_inflight(1, &op_case_look, -1);
+
+    tick(100);
+
+    assert_inflight_ended(&runners[0], ILK_ETIMEOUT);
+    answer_inflight(1); /* to the ghost */
+    assert_int_equal(runners[1].ended, 0);
+    assert_int_equal(op_case_seen.answered, 0);
+    answer_inflight(1);
+    assert_inflight_ended(&runners[1], ILK_OK);
+}
+
+static void the_servers_patience_keeps_a_deadline_behind_it(void **state)
+{
+    const runner *self;
+
+    (void)state;
+    self = start_inflight(0, &op_case_look, INFLIGHT_REPLY_MS);
+
+    assert_int_equal(timers.count, 0); /* no timer for most that are asked */
+    assert_int_equal(ilk__pipeline_patience(&pipeline),
+                     local_ms + INFLIGHT_REPLY_MS);
+    local_ms += INFLIGHT_REPLY_MS;
+    lose_link();
+    tick(0);
+
+    assert_int_equal(self->ended, 1);
+    assert_true(self->status == ILK_ETIMEOUT || self->status == ILK_ECONN);
+}
+
+/* ---- a full wire -------------------------------------------------------- */
+
+static void a_full_wire_leaves_the_rest_in_the_backlog(void **state)
+{
+    (void)state;
+    start_many(ILK__WIRE_FULL + 3);
+    assert_int_equal(sent, ILK__WIRE_FULL);
+
+    answer_inflight(1);
+    assert_int_equal(sent, ILK__WIRE_FULL + 1);
+    answer_inflight(2);
+    assert_int_equal(sent, ILK__WIRE_FULL + 3);
+
+    answer_inflight(ILK__WIRE_FULL);
+    assert_inflight_ended(&runners[ILK__WIRE_FULL + 2], ILK_OK);
+}
+
+static void a_deadline_is_kept_in_the_backlog(void **state)
+{
+    runner *late, *next;
+
+    (void)state;
+    start_many(ILK__WIRE_FULL);
+    late = start_inflight(ILK__WIRE_FULL, &op_case_look, 50);
+    next = start_inflight(ILK__WIRE_FULL + 1, &op_case_look, -1);
+
+    tick(50);
+
+    assert_inflight_ended(late, ILK_ETIMEOUT);
+    assert_int_equal(late->ended_at, OP_CASE_BEGIN_MS + 50);
+    answer_inflight((int)pipeline.count - 1);
+    answer_inflight((int)pipeline.count);
+    assert_inflight_ended(next, ILK_OK);
+}
+
+static void who_must_end_does_not_enter_the_backlog(void **state)
+{
+    runner *self;
+
+    (void)state;
+    self = start_inflight(INFLIGHT_MOST - 1, &op_case_change, -1);
+    self->more = &op_case_change; /* as a verb of two questions */
+    start_many(ILK__WIRE_FULL + 1);
+
+    ilk__inflight_close(&pipeline, &self->inflight);
+
+    assert_inflight_ended(self, ILK_ECLOSED);
+    answer_inflight((int)pipeline.count); /* the ghost's, too */
+    answer_inflight((int)pipeline.count);
+    assert_inflight_ended(&runners[ILK__WIRE_FULL], ILK_OK);
+}
+
+static void who_is_withheld_in_the_backlog_is_not_sent(void **state)
+{
+    runner *self;
+
+    (void)state;
+    start_many(ILK__WIRE_FULL);
+    self = start_inflight(ILK__WIRE_FULL, &op_case_change, -1);
+
+    ilk__inflight_withhold(&pipeline, &self->inflight, ILK_ECANCELLED);
+
+    assert_inflight_ended(self, ILK_ECLOSED); /* who withholds knows better */
+    answer_inflight((int)pipeline.count);
+    assert_int_equal(sent, ILK__WIRE_FULL);
+}
+
+int main(void)
+{
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, inflight_setup, inflight_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(replies_come_in_the_order_of_the_commands),
+        TEST(a_command_for_which_there_is_no_memory_ends_alone),
+        TEST(a_deadline_is_kept_while_it_is_unsent),
+        TEST(a_deadline_on_the_wire_leaves_a_ghost),
+        TEST(the_servers_patience_keeps_a_deadline_behind_it),
+        TEST(a_full_wire_leaves_the_rest_in_the_backlog),
+        TEST(a_deadline_is_kept_in_the_backlog),
+        TEST(who_must_end_does_not_enter_the_backlog),
+        TEST(who_is_withheld_in_the_backlog_is_not_sent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
