@@ -2,10 +2,10 @@
 /*
  * sim.h -- a whole fleet in one program, on a clock of its own.
  *
- *     tasks --op--> lane ---\
- *                            >-- letters, late or lost --> server (Lua)
- *     shared state -inflight-> calls -/                               |
- *       \------------ inbox <------- PUBLISH ----------------/
+ *     tasks --op--> lane -------\
+ *                                >-- packets, late or lost --> server (Lua)
+ *     shared -inflight-> calls -/                               |
+ *       \---------------- inbox <------- PUBLISH ----------------/
  *
  * Nodes are processes: each has the library's own shared state, in-flight
  * operations, waiters and leases, one lane for its tasks, and the keeper's two
@@ -71,7 +71,7 @@ int server_waits(const char *key, const char *client); /* entries of it */
 typedef struct wire {
     int up;
     unsigned life;       /* counts breaks: what is older is lost */
-    int64_t there, here; /* when the last letter arrives */
+    int64_t there, here; /* when the last packet arrives */
 } wire;
 
 typedef struct task task;

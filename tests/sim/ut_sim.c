@@ -42,7 +42,7 @@ static void break_something(node *n)
     }
 }
 
-/* Who is frozen stays so: letters that wait for the thaw keep their order. */
+/* Who is frozen stays so: packets that wait for the thaw keep their order. */
 static void freeze(node *n)
 {
     int64_t until = world_now + 50 + dice(chance(50) ? 500 : 8000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c -- letters between nodes and the server: in order, late, lost. */
+/* wire.c -- packets between nodes and the server: in order, late, lost. */
 #include "client/inbox.h"
 #include "sim.h"
 
@@ -8,7 +8,7 @@
 
 uint32_t loss, lateness;
 
-typedef struct letter {
+typedef struct packet {
     node *node;
     wire *wire;
     unsigned life; /* of the wire when it was sent */
@@ -17,20 +17,20 @@ typedef struct letter {
     unsigned number;
     size_t len;
     char bytes[];
-} letter;
+} packet;
 
-static letter *write_letter(node *n, wire *w, const void *bytes, size_t len)
+static packet *write_packet(node *n, wire *w, const void *bytes, size_t len)
 {
-    letter *l = malloc(sizeof *l + len);
+    packet *l = malloc(sizeof *l + len);
 
     if (!l)
         abort();
-    *l = (letter){.node = n, .wire = w, .life = w->life, .len = len};
+    *l = (packet){.node = n, .wire = w, .life = w->life, .len = len};
     memcpy(l->bytes, bytes, len);
     return l;
 }
 
-static ilk__reply *read_letter(const letter *l)
+static ilk__reply *read_packet(const packet *l)
 {
     struct redisReader *reader = ilk__reader_new();
     ilk__reply *reply = NULL;
@@ -51,7 +51,7 @@ static int64_t travel_ms(void)
 
 /* ---- to the node -------------------------------------------------------- */
 
-static void deliver(node *n, const letter *l, const ilk__reply *reply)
+static void deliver(node *n, const packet *l, const ilk__reply *reply)
 {
     if (l->wire == &n->lane) {
         if (l->task)
@@ -68,10 +68,10 @@ static void deliver(node *n, const letter *l, const ilk__reply *reply)
 
 static void arrive_at_node(node *n, void *data)
 {
-    letter *l = data;
+    packet *l = data;
 
     if (!n->dead && l->life == l->wire->life) {
-        ilk__reply *reply = read_letter(l);
+        ilk__reply *reply = read_packet(l);
 
         deliver(n, l, reply);
         ilk__reply_free(reply);
@@ -80,7 +80,7 @@ static void arrive_at_node(node *n, void *data)
     free(l);
 }
 
-static void send_to_node(letter *l)
+static void send_to_node(packet *l)
 {
     wire *w = l->wire;
 
@@ -91,7 +91,7 @@ static void send_to_node(letter *l)
 
 /* ---- to the server ------------------------------------------------------ */
 
-static const char *subscribe(node *n, const letter *l,
+static const char *subscribe(node *n, const packet *l,
                              const ilk__reply *command)
 {
     static char text[256];
@@ -108,7 +108,7 @@ static const char *subscribe(node *n, const letter *l,
 
 static void arrive_at_server(node *n, void *data)
 {
-    letter *l = data, *answer;
+    packet *l = data, *answer;
     ilk__reply *command;
     const char *text;
 
@@ -117,12 +117,12 @@ static void arrive_at_server(node *n, void *data)
         free(l);
         return;
     }
-    command = read_letter(l);
+    command = read_packet(l);
     text = strcmp(command->items[0]->str, "SUBSCRIBE") == 0
                ? subscribe(l->node, l, command)
                : server_run(command);
     if (l->life == l->wire->life) {
-        answer = write_letter(l->node, l->wire, text, strlen(text));
+        answer = write_packet(l->node, l->wire, text, strlen(text));
         answer->task = l->task;
         answer->number = l->number;
         send_to_node(answer);
@@ -134,13 +134,13 @@ static void arrive_at_server(node *n, void *data)
 void wire_send(node *n, wire *w, const ilk__command *command, task *t)
 {
     ilk__buf bytes = {0};
-    letter *l;
+    packet *l;
 
     if (!w->up)
         return; /* broken, and the sender has yet to find out */
     if (ilk__command_format(command, &bytes, NULL))
         abort();
-    l = write_letter(n, w, ilk__buf_data(&bytes), ilk__buf_len(&bytes));
+    l = write_packet(n, w, ilk__buf_data(&bytes), ilk__buf_len(&bytes));
     ilk__buf_free(&bytes);
     l->task = t;
     l->number = t ? t->awaited : 0;
@@ -161,7 +161,7 @@ void wire_cut(wire *w)
 /* The server may find out late that nobody listens any more. */
 static void unsubscribe(node *n, void *data)
 {
-    letter *l = data;
+    packet *l = data;
 
     (void)n;
     if (l->node->subscription == l->life)
@@ -171,7 +171,7 @@ static void unsubscribe(node *n, void *data)
 
 void wire_unsubscribe(node *n)
 {
-    letter *l = write_letter(n, &n->inbox, "", 0);
+    packet *l = write_packet(n, &n->inbox, "", 0);
 
     l->life = n->subscription;
     at(world_now + (chance(50) ? 0 : dice(3000)), unsubscribe, NULL, l);
@@ -194,7 +194,7 @@ int publish(const char *channel, const char *message, size_t len)
         snprintf(text, sizeof text,
                  ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%.*s\r\n",
                  strlen(channel), channel, len, (int)len, message);
-        send_to_node(write_letter(n, &n->inbox, text, strlen(text)));
+        send_to_node(write_packet(n, &n->inbox, text, strlen(text)));
     }
     return receivers;
 }

@@ -127,64 +127,64 @@ static void on_second_hand(ilk__waiter *waiter)
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
 }
 
-static void on_grant(ilk__shared *shared, const ilk__letter *letter)
+static void on_grant(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
+    ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
 
-    if (letter->second_hand) {
+    if (message->second_hand) {
         on_second_hand(waiter);
         return;
     }
-    if (!waiter || strcmp(ilk__waiter_token(waiter), letter->token) != 0) {
-        ilk__wait_unclaimed(shared, letter);
+    if (!waiter || strcmp(ilk__waiter_token(waiter), message->token) != 0) {
+        ilk__wait_unclaimed(shared, message);
         return;
     }
     if (!waiter->watch)
         return; /* a refresh was faster, and it holds already */
-    waiter->news_fence = letter->fence;
-    waiter->news_lease_ms = letter->lease_ms;
-    waiter->news_us = letter->server_us;
+    waiter->news_fence = message->fence;
+    waiter->news_lease_ms = message->lease_ms;
+    waiter->news_us = message->server_us;
     waiter->news_at = ilk__now_ms();
     ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
 }
 
-static void on_wake(ilk__shared *shared, const ilk__letter *letter)
+static void on_wake(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
+    ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
 
     if (waiter && waiter->watch) {
         if (waiter->line->name_count)
-            ilk__parcel_word(waiter, letter);
+            ilk__parcel_word(waiter, message);
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
-    } else if (!letter->second_hand) {
-        ilk__wait_unclaimed(shared, letter);
+    } else if (!message->second_hand) {
+        ilk__wait_unclaimed(shared, message);
     }
 }
 
-static void on_signal(ilk__shared *shared, const ilk__letter *letter)
+static void on_signal(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__waiter *waiter = ilk__wait_find(shared, letter->waiter);
-    int taken = waiter && ilk__parcel_take(waiter, letter);
+    ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
+    int taken = waiter && ilk__parcel_take(waiter, message);
 
-    if (!taken && !letter->second_hand)
-        ilk__wait_unclaimed(shared, letter);
+    if (!taken && !message->second_hand)
+        ilk__wait_unclaimed(shared, message);
 }
 
 /* A second copy; of what is meant for one waiter, the server's own copy is
  * worth more than a replica's that came before it. */
-static int is_copy(ilk__shared *shared, const ilk__letter *letter)
+static int is_copy(ilk__shared *shared, const ilk__message *message)
 {
-    uint64_t mark = ilk__letter_mark(letter);
+    uint64_t mark = ilk__message_mark(message);
 
-    if (letter->verb != ILK__LETTER_SIGNAL || !letter->second_hand)
+    if (message->type != ILK__MESSAGE_SIGNAL || !message->second_hand)
         return ilk__recent_seen(&shared->recent, mark);
     return ilk__recent_has(&shared->recent, mark)
            || ilk__recent_seen(&shared->recent, ~mark);
 }
 
 /* What they wait for has changed: all who stand in that list ask again. */
-static void on_change(ilk__shared *shared, const ilk__letter *letter)
+static void on_change(ilk__shared *shared, const ilk__message *message)
 {
     size_t cursor = 0;
     ilk__node *node;
@@ -193,28 +193,28 @@ static void on_change(ilk__shared *shared, const ilk__letter *letter)
         for (; node; node = node->next)
             ilk__watch_changed(
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node)),
-                letter->name, letter->name_len);
+                message->name, message->name_len);
 }
 
 /* The text is the reply's own copy and is cut up in place. */
 static void on_message(ilk__shared *shared, const ilk__ear *ear,
                        const ilk__reply *payload)
 {
-    ilk__letter letter;
+    ilk__message message;
 
-    if (!ilk__letter_read(&letter, payload->str, payload->len)) {
+    if (!ilk__message_read(&message, payload->str, payload->len)) {
         ilk__log(ILK__LOG_WARN, "inbox: a message that makes no sense");
         return;
     }
-    letter.second_hand = ear->number != 0;
-    if (letter.signal && is_copy(shared, &letter))
+    message.second_hand = ear->number != 0;
+    if (message.signal && is_copy(shared, &message))
         return;
-    switch (letter.verb) {
-    case ILK__LETTER_GRANT: on_grant(shared, &letter); return;
-    case ILK__LETTER_WAKE: on_wake(shared, &letter); return;
-    case ILK__LETTER_SIGNAL: on_signal(shared, &letter); return;
-    case ILK__LETTER_NOTIFY: ilk__parcel_notify(shared, &letter); return;
-    case ILK__LETTER_CHANGE: on_change(shared, &letter); return;
+    switch (message.type) {
+    case ILK__MESSAGE_GRANT: on_grant(shared, &message); return;
+    case ILK__MESSAGE_WAKE: on_wake(shared, &message); return;
+    case ILK__MESSAGE_SIGNAL: on_signal(shared, &message); return;
+    case ILK__MESSAGE_NOTIFY: ilk__parcel_notify(shared, &message); return;
+    case ILK__MESSAGE_CHANGE: on_change(shared, &message); return;
     }
 }
 
@@ -309,10 +309,10 @@ void ilk__inbox_reply(ilk__shared *shared, ilk__ear *ear,
             on_message(shared, ear, items[2]);
             return;
         }
-        ilk__channel_hears(shared, ear, NULL, items[1], items[2]);
+        ilk__channel_receive(shared, ear, NULL, items[1], items[2]);
         on_channel(shared, items[1]);
     } else if (is_of(reply, "pmessage", 3)) {
-        ilk__channel_hears(shared, ear, items[1], items[2], items[3]);
+        ilk__channel_receive(shared, ear, items[1], items[2], items[3]);
     } else if (is_of(reply, "subscribe", 1) || is_of(reply, "psubscribe", 1)
                || is_of(reply, "unsubscribe", 1)
                || is_of(reply, "punsubscribe", 1)) {

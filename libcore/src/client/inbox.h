@@ -2,7 +2,7 @@
 /*
  * inbox.h -- the client's subscription: where its waiters' news arrive.
  *
- *     ilk:inbox:<client id>      grants, wake-ups, signals: letter.h
+ *     ilk:inbox:<client id>      grants, wake-ups, signals: message.h
  *
  * It may listen on several connections, see ear.h: it is ready while one of
  * them hears. A signal's second copy is dropped before anything is done about

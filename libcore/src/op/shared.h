@@ -18,14 +18,14 @@
 #include <pthread.h>
 
 typedef struct ilk__shared ilk__shared;
-typedef struct ilk__letter ilk__letter;
+typedef struct ilk__message ilk__message;
 
 /*
  * Passes on what a message brings when the waiter it is for waits no more, or
- * has what it wanted. Called with the mutex held; the letter lives for the
+ * has what it wanted. Called with the mutex held; the message lives for the
  * call.
  */
-typedef void ilk__unclaimed(ilk__shared *shared, const ilk__letter *letter);
+typedef void ilk__unclaimed(ilk__shared *shared, const ilk__message *message);
 
 /* A thread asleep in the blocking driver. */
 typedef struct ilk__sleeper {

@@ -27,7 +27,7 @@ ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
     return node ? ilk__channel_of_node(node) : NULL;
 }
 
-int ilk__channel_is_heard(const ilk__channel *channel)
+int ilk__channel_is_subscribed(const ilk__channel *channel)
 {
     for (size_t i = 0; i < ILK__EARS_MAX; i++)
         if (channel->at[i].asked && !channel->at[i].unanswered)
@@ -71,7 +71,7 @@ void ilk__channels_ask(ilk__shared *shared, ilk__ear *ear)
         for (; node && ear->link.up; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
             int wanted = channel->listeners && !channel->why.code
-                         && (ear->number == 0 || channel->letters);
+                         && (ear->number == 0 || channel->own_format);
 
             if (wanted && !channel->at[ear->number].asked
                 && !channel->at[ear->number].refused)
@@ -132,7 +132,7 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
             channel->why = *why;
         ilk__log(ILK__LOG_WARN, "%s", why->msg);
     } else {
-        channel->deaf_since = 0;
+        channel->down_since = 0;
     }
     wake_all(channel);
 }
@@ -146,14 +146,14 @@ void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear)
     while ((node = ilk__table_bucket(&shared->channels, &cursor)))
         for (; node; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
-            int heard = ilk__channel_is_heard(channel);
+            int message = ilk__channel_is_subscribed(channel);
 
             channel->at[ear->number].asked = 0;
             channel->at[ear->number].unanswered = 0;
             channel->at[ear->number].refused = 0;
-            if (!heard || ilk__channel_is_heard(channel))
+            if (!message || ilk__channel_is_subscribed(channel))
                 continue;
-            channel->deaf_since = ilk__now_ms();
+            channel->down_since = ilk__now_ms();
             for (ilk__listener *l = channel->listeners; l; l = l->next)
                 l->gaps++;
             wake_all(channel);
@@ -163,100 +163,101 @@ void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear)
 
 /* ---- messages ----------------------------------------------------------- */
 
-void ilk__heard_free(ilk__heard *heard)
+void ilk__channel_message_free(ilk__channel_message *message)
 {
-    ilk__free(heard);
+    ilk__free(message);
 }
 
-ilk__heard *ilk__listener_take(ilk__listener *listener)
+ilk__channel_message *ilk__listener_take(ilk__listener *listener)
 {
-    ilk__heard *heard = listener->first;
+    ilk__channel_message *message = listener->first;
 
-    if (!heard)
+    if (!message)
         return NULL;
-    listener->first = heard->next;
+    listener->first = message->next;
     if (!listener->first)
         listener->end = &listener->first;
     listener->count--;
-    return heard;
+    return message;
 }
 
-static ilk__heard *copy_of(const ilk__reply *channel, const ilk__reply *payload,
-                           int letters)
+static ilk__channel_message *copy_of(const ilk__reply *channel,
+                                     const ilk__reply *payload, int own_format)
 {
-    /* a letter is cut up in place, so it has bytes of its own */
+    /* a message of ours is cut up in place, so it has bytes of its own */
     size_t room =
-        channel->len + payload->len + 2 + (letters ? payload->len + 1 : 0);
-    ilk__heard *heard = ilk__calloc(1, sizeof *heard + room);
+        channel->len + payload->len + 2 + (own_format ? payload->len + 1 : 0);
+    ilk__channel_message *message = ilk__calloc(1, sizeof *message + room);
     char *to;
 
-    if (!heard)
+    if (!message)
         return NULL;
-    to = heard->bytes;
+    to = message->bytes;
     memcpy(to, channel->str, channel->len);
-    heard->channel = to;
-    heard->channel_len = channel->len;
+    message->channel = to;
+    message->channel_len = channel->len;
     to += channel->len + 1;
     memcpy(to, payload->str, payload->len);
-    heard->data = to;
-    heard->data_len = payload->len;
+    message->data = to;
+    message->data_len = payload->len;
     to += payload->len + 1;
-    if (letters) {
+    if (own_format) {
         memcpy(to, payload->str, payload->len);
-        (void)ilk__letter_read(&heard->letter, to, payload->len);
+        (void)ilk__message_read(&message->parsed, to, payload->len);
     }
-    return heard;
+    return message;
 }
 
 static void keep(ilk__listener *listener, const ilk__reply *channel,
                  const ilk__reply *payload)
 {
-    ilk__heard *heard = copy_of(channel, payload, listener->letters);
+    ilk__channel_message *message =
+        copy_of(channel, payload, listener->own_format);
 
-    if (heard) {
-        *listener->end = heard;
-        listener->end = &heard->next;
+    if (message) {
+        *listener->end = message;
+        listener->end = &message->next;
         listener->count++;
     }
-    if (!heard || listener->count > ILK__HEARD_MAX) {
+    if (!message || listener->count > ILK__CHANNEL_MESSAGES_MAX) {
         listener->lost++;
-        if (heard)
-            ilk__heard_free(ilk__listener_take(listener));
+        if (message)
+            ilk__channel_message_free(ilk__listener_take(listener));
     }
     ilk__unpark(&listener->parker);
 }
 
 /* 0: the message is a copy, or a replica's that has no id. */
 static int is_new(ilk__channel *channel, const ilk__ear *ear,
-                  const ilk__reply *payload, int *is_letter)
+                  const ilk__reply *payload, int *is_own)
 {
     char *text =
-        channel->letters ? ilk__memdup(payload->str, payload->len) : NULL;
-    ilk__letter letter;
+        channel->own_format ? ilk__memdup(payload->str, payload->len) : NULL;
+    ilk__message message;
     int is_first = ear->number == 0;
 
-    *is_letter =
-        text && ilk__letter_read(&letter, text, payload->len) && letter.signal;
-    if (*is_letter)
+    *is_own = text && ilk__message_read(&message, text, payload->len)
+              && message.signal;
+    if (*is_own)
         is_first =
             !ilk__recent_seen(&channel->shared->recent,
-                              ilk__letter_mark(&letter) + channel->node.hash);
+                              ilk__message_mark(&message) + channel->node.hash);
     ilk__free(text);
     return is_first;
 }
 
-void ilk__channel_hears(ilk__shared *shared, const ilk__ear *ear,
-                        const ilk__reply *pattern, const ilk__reply *channel,
-                        const ilk__reply *payload)
+void ilk__channel_receive(ilk__shared *shared, const ilk__ear *ear,
+                          const ilk__reply *pattern, const ilk__reply *channel,
+                          const ilk__reply *payload)
 {
     const ilk__reply *of = pattern ? pattern : channel;
     ilk__channel *found =
         ilk__channel_find(shared, pattern ? 'p' : 'c', of->str, of->len);
-    int is_letter;
+    int is_own;
 
-    if (!found || !is_new(found, ear, payload, &is_letter))
+    if (!found || !is_new(found, ear, payload, &is_own))
         return;
     for (ilk__listener *l = found->listeners; l; l = l->next)
-        if (is_letter || !l->letters)
+        if (is_own || !l->own_format)
             keep(l, channel, payload);
 }

@@ -7,34 +7,34 @@
  * One subscription of the client serves all its listeners to the same
  * channel. It is asked for anew after a reconnect, and taken back behind the
  * last listener. From the moment begin() has answered ILK_OK, a message is
- * kept for next(), up to ILK__HEARD_MAX of them; then the oldest goes and
- * `lost` counts it. What is published while the connection is down is not
- * heard at all: `gaps` counts how often that may have happened, and who waits
- * for a change looks at the thing itself when it has grown.
+ * kept for next(), up to ILK__CHANNEL_MESSAGES_MAX of them; then the oldest
+ * goes and `lost` counts it. What is published while the connection is down is
+ * not heard at all: `gaps` counts how often that may have happened, and who
+ * waits for a change looks at the thing itself when it has grown.
  *
- * A listener of letters (letter.h) hears them on all the client's ears, each
- * once. Others hear what the server itself sends, since copies of a message
- * without an id cannot be told from a second message.
+ * A listener to our own messages (message.h) receives them on all the client's
+ * ears, each once. Others hear what the server itself sends, since copies of a
+ * message without an id cannot be told from a second message.
  */
 #ifndef ILK__CHANNEL_H
 #define ILK__CHANNEL_H
 
 #include "ear.h"
-#include "letter.h"
+#include "message.h"
 #include "op/shared.h"
 #include "op/verb.h"
 
-enum { ILK__HEARD_MAX = 1024 };
+enum { ILK__CHANNEL_MESSAGES_MAX = 1024 };
 
-/* A message, to be freed with ilk__heard_free(). */
-typedef struct ilk__heard ilk__heard;
-struct ilk__heard {
-    ilk__heard *next;
+/* A message, to be freed with ilk__channel_message_free(). */
+typedef struct ilk__channel_message ilk__channel_message;
+struct ilk__channel_message {
+    ilk__channel_message *next;
     const char *channel;
     size_t channel_len;
     const char *data; /* the message as it came */
     size_t data_len;
-    ilk__letter letter; /* for those who listen to letters */
+    ilk__message parsed; /* for those who expect our own format */
     char bytes[];
 };
 
@@ -43,14 +43,14 @@ struct ilk__listener {
     ilk__shared *shared;
     ilk__parker parker;
     _Atomic int cancelled;
-    int letters;
+    int own_format;
     int awaits_message;   /* else that it is confirmed */
     ilk__verb_then *then; /* when that has come */
 
     /* under the shared state's mutex */
     ilk__channel *channel; /* NULL: it does not listen */
     ilk__listener *next;
-    ilk__heard *first, **end;
+    ilk__channel_message *first, **end;
     size_t count;
     int64_t lost, gaps;
 };
@@ -59,7 +59,7 @@ struct ilk__listener {
 typedef struct ilk__channel_of {
     const void *name;
     size_t len;
-    int is_pattern, letters;
+    int is_pattern, own_format;
 } ilk__channel_of;
 
 ilk_status ilk__listener_init(ilk__listener *listener, ilk__shared *shared,
@@ -84,11 +84,12 @@ void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
  */
 void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
                       int64_t deadline, ilk__verb_then *then);
-ilk__heard *ilk__listen_take(ilk__listener *listener); /* NULL: none */
+/* NULL: none */
+ilk__channel_message *ilk__listen_take(ilk__listener *listener);
 void ilk__listen_end(ilk__listener *listener);
 /* Ends a wait of the listener's with ILK_ECANCELLED. Any thread. */
 void ilk__listen_cancel(ilk__listener *listener);
-void ilk__heard_free(ilk__heard *heard);
+void ilk__channel_message_free(ilk__channel_message *message);
 
 /* ---- for the inbox; the mutex is held ----------------------------------- */
 
@@ -101,9 +102,9 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
 /* The ear is deaf; what it had asked will not be answered. */
 void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear);
 /* A message; pattern: the one that it matched, or NULL. */
-void ilk__channel_hears(ilk__shared *shared, const ilk__ear *ear,
-                        const ilk__reply *pattern, const ilk__reply *channel,
-                        const ilk__reply *payload);
+void ilk__channel_receive(ilk__shared *shared, const ilk__ear *ear,
+                          const ilk__reply *pattern, const ilk__reply *channel,
+                          const ilk__reply *payload);
 void ilk__channels_free(ilk__shared *shared); /* there are no listeners */
 
 #endif

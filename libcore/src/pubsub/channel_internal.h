@@ -9,14 +9,14 @@
 struct ilk__channel {
     ilk__node node; /* in shared->channels, by ident */
     ilk__shared *shared;
-    int letters; /* some listeners expect them: all ears listen */
+    int own_format; /* some listeners expect our messages: all ears listen */
     ilk__listener *listeners;
     struct {
         int asked;      /* subscribed, or about to be */
         int unanswered; /* subscribing commands */
         int refused;    /* not to be asked for again on this connection */
     } at[ILK__EARS_MAX];
-    int64_t deaf_since; /* local; 0: it is heard */
+    int64_t down_since; /* local; 0: it is subscribed */
     ilk_error why;      /* the server refused it; code 0: it did not */
     char ident[];       /* 'c' or 'p', and the name */
 };
@@ -24,12 +24,12 @@ struct ilk__channel {
 ilk__channel *ilk__channel_of_node(ilk__node *node);
 ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
                                 const void *name, size_t len);
-int ilk__channel_is_heard(const ilk__channel *channel);
+int ilk__channel_is_subscribed(const ilk__channel *channel);
 /* The mutex is held. */
 ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to);
 extern const ilk__op_type ilk__listen_op; /* op->subject: an ilk__listener */
 /* NULL: none. The mutex is held. */
-ilk__heard *ilk__listener_take(ilk__listener *listener);
+ilk__channel_message *ilk__listener_take(ilk__listener *listener);
 
 #endif

@@ -25,7 +25,7 @@ static ilk__channel *make(ilk__shared *shared, const ilk__channel_of *to)
     if (!channel)
         return NULL;
     channel->shared = shared;
-    channel->deaf_since = ilk__now_ms();
+    channel->down_since = ilk__now_ms();
     channel->ident[0] = to->is_pattern ? 'p' : 'c';
     memcpy(channel->ident + 1, to->name, to->len);
     if (ilk__table_add(&shared->channels, &channel->node, channel->ident,
@@ -55,10 +55,10 @@ ilk_status ilk__listener_join(ilk__listener *listener,
         channel = make(shared, to);
     if (!channel)
         return ILK_ENOMEM;
-    channel->letters |= to->letters;
+    channel->own_format |= to->own_format;
     if (!channel->listeners)
         forgive(channel);
-    listener->letters = to->letters;
+    listener->own_format = to->own_format;
     listener->lost = listener->gaps = 0;
     listener->channel = channel;
     listener->next = channel->listeners;
@@ -71,7 +71,7 @@ ilk_status ilk__listener_join(ilk__listener *listener,
 void ilk__listen_end(ilk__listener *listener)
 {
     ilk__shared *shared = listener->shared;
-    ilk__heard *heard;
+    ilk__channel_message *message;
 
     ilk__shared_lock(shared);
     if (listener->channel) {
@@ -84,8 +84,8 @@ void ilk__listen_end(ilk__listener *listener)
         shared->channels_changed = 1;
         ilk__shared_ring(shared, 0);
     }
-    while ((heard = ilk__listener_take(listener)))
-        ilk__heard_free(heard);
+    while ((message = ilk__listener_take(listener)))
+        ilk__channel_message_free(message);
     ilk__shared_unlock(shared);
 }
 
@@ -107,7 +107,7 @@ void ilk__listen_cancel(ilk__listener *listener)
 
 typedef struct outlook {
     int done;
-    int64_t deaf_since;
+    int64_t down_since;
     ilk_error why;
 } outlook;
 
@@ -119,8 +119,8 @@ static outlook look_around(ilk__listener *listener)
 
     ilk__shared_lock(shared);
     out.done = listener->awaits_message ? listener->first != NULL
-                                        : ilk__channel_is_heard(channel);
-    out.deaf_since = channel->deaf_since;
+                                        : ilk__channel_is_subscribed(channel);
+    out.down_since = channel->down_since;
     out.why = channel->why;
     ilk__shared_unlock(shared);
     return out;
@@ -144,8 +144,8 @@ static ilk__act look(ilk__op *op, int again)
         return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
     if (op->now >= op->deadline)
         return ilk__op_end(op, ILK_ETIMEOUT);
-    if (seen.deaf_since)
-        limit = seen.deaf_since + ILK__CONTACT_LOST_MS;
+    if (seen.down_since)
+        limit = seen.down_since + ILK__CONTACT_LOST_MS;
     if (op->now >= limit)
         return ilk__op_fail(op, ILK_ECONN, "no connection for messages: %s",
                             why.msg);
@@ -217,12 +217,12 @@ void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
         then(verb, ilk__fail(verb->err, ILK_EINVAL, "it does not listen"));
 }
 
-ilk__heard *ilk__listen_take(ilk__listener *listener)
+ilk__channel_message *ilk__listen_take(ilk__listener *listener)
 {
-    ilk__heard *heard;
+    ilk__channel_message *message;
 
     ilk__shared_lock(listener->shared);
-    heard = ilk__listener_take(listener);
+    message = ilk__listener_take(listener);
     ilk__shared_unlock(listener->shared);
-    return heard;
+    return message;
 }

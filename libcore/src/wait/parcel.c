@@ -14,7 +14,7 @@ enum { ASIDE_MAX = 16 }; /* more wait for a ticket: the oldest goes */
 
 typedef struct ilk__cargo {
     _Atomic int refs;
-    ilk__letter letter; /* points into bytes */
+    ilk__message message; /* points into bytes */
     char bytes[];
 } cargo;
 
@@ -31,24 +31,24 @@ static const char *put(char **to, const void *data, size_t len)
     return here;
 }
 
-static cargo *load(const ilk__letter *letter)
+static cargo *load(const ilk__message *message)
 {
-    size_t signal_len = strlen(letter->signal);
-    cargo *made = ilk__malloc(sizeof *made + signal_len + letter->name_len
-                              + letter->data_len + 3);
+    size_t signal_len = strlen(message->signal);
+    cargo *made = ilk__malloc(sizeof *made + signal_len + message->name_len
+                              + message->data_len + 3);
     char *to;
 
     if (!made) {
         ilk__log(ILK__LOG_WARN, "no memory for a signal of %zu bytes",
-                 letter->data_len);
+                 message->data_len);
         return NULL;
     }
     to = made->bytes;
     atomic_init(&made->refs, 1);
-    made->letter = *letter;
-    made->letter.signal = put(&to, letter->signal, signal_len);
-    made->letter.name = put(&to, letter->name, letter->name_len);
-    made->letter.data = put(&to, letter->data, letter->data_len);
+    made->message = *message;
+    made->message.signal = put(&to, message->signal, signal_len);
+    made->message.name = put(&to, message->name, message->name_len);
+    made->message.data = put(&to, message->data, message->data_len);
     return made;
 }
 
@@ -78,12 +78,12 @@ static void remove_at(ilk__waiter *waiter, ilk__parcel **link)
 
 /* ---- taking ------------------------------------------------------------- */
 
-static int index_of(const ilk__line *line, const ilk__letter *letter,
+static int index_of(const ilk__line *line, const ilk__message *message,
                     size_t *out)
 {
     for (size_t i = 0; i < line->name_count; i++)
-        if (line->names[i].len == letter->name_len
-            && memcmp(line->names[i].data, letter->name, letter->name_len)
+        if (line->names[i].len == message->name_len
+            && memcmp(line->names[i].data, message->name, message->name_len)
                    == 0) {
             *out = i;
             return 1;
@@ -122,8 +122,8 @@ static void append(ilk__waiter *waiter, ilk__parcel *parcel)
         remove_at(waiter, oldest);
 }
 
-/* *copy is the letter's copy, made by the first who keeps it. */
-static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **copy,
+/* *copy is the message's copy, made by the first who keeps it. */
+static int keep(ilk__waiter *waiter, const ilk__message *message, cargo **copy,
                 size_t index, int aside)
 {
     ilk__parcel *parcel;
@@ -131,7 +131,7 @@ static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **copy,
     if (!wants(waiter, index))
         return 0;
     if (!*copy)
-        *copy = load(letter);
+        *copy = load(message);
     if (!*copy)
         return 0;
     parcel = ilk__malloc(sizeof *parcel);
@@ -141,7 +141,7 @@ static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **copy,
     *parcel = (ilk__parcel){.index = index,
                             .aside = aside,
                             .cargo = *copy,
-                            .letter = &(*copy)->letter};
+                            .message = &(*copy)->message};
     append(waiter, parcel);
     if (!aside)
         waiter->parcel_count++;
@@ -149,15 +149,15 @@ static int keep(ilk__waiter *waiter, const ilk__letter *letter, cargo **copy,
     return 1;
 }
 
-int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter)
+int ilk__parcel_take(ilk__waiter *waiter, const ilk__message *message)
 {
     cargo *copy = NULL;
     size_t index;
-    int taken = waiter->watch && index_of(waiter->line, letter, &index)
-                && keep(waiter, letter, &copy, index, letter->second_hand);
+    int taken = waiter->watch && index_of(waiter->line, message, &index)
+                && keep(waiter, message, &copy, index, message->second_hand);
 
     unload(copy);
-    if (taken && letter->second_hand)
+    if (taken && message->second_hand)
         ilk__watch_refresh(waiter->watch);
     return taken;
 }
@@ -168,10 +168,10 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len)
     ilk__parcel *latest = NULL;
 
     for (ilk__parcel *p = waiter->parcels; p; p = p->next)
-        if (p->aside && p->letter->verb == ILK__LETTER_SIGNAL
+        if (p->aside && p->message->type == ILK__MESSAGE_SIGNAL
             && (!len
-                || (p->letter->name_len == len
-                    && memcmp(p->letter->name, name, len) == 0)))
+                || (p->message->name_len == len
+                    && memcmp(p->message->name, name, len) == 0)))
             latest = p;
     if (!latest || !wants(waiter, latest->index))
         return;
@@ -179,11 +179,11 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len)
     waiter->parcel_count++;
     /* the server's own copy may yet come, and is not for somebody else */
     (void)ilk__recent_seen(&waiter->shared->recent,
-                           ilk__letter_mark(latest->letter));
+                           ilk__message_mark(latest->message));
     tell_if_complete(waiter);
 }
 
-void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *word)
+void ilk__parcel_word(ilk__waiter *waiter, const ilk__message *word)
 {
     size_t index;
 
@@ -200,29 +200,29 @@ void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *word)
 }
 
 static void notify_watch(ilk__watch *watch, size_t index,
-                         const ilk__letter *letter, cargo **copy)
+                         const ilk__message *message, cargo **copy)
 {
     for (ilk__waiter *w = watch->first; w; w = w->next) {
         int64_t ticket = w->tickets ? w->tickets[index] : 0;
 
-        if (ticket <= letter->ticket)
-            (void)keep(w, letter, copy, index, ticket == 0);
+        if (ticket <= message->ticket)
+            (void)keep(w, message, copy, index, ticket == 0);
     }
 }
 
-void ilk__parcel_notify(ilk__shared *shared, const ilk__letter *letter)
+void ilk__parcel_notify(ilk__shared *shared, const ilk__message *message)
 {
     ilk__node *node =
-        ilk__table_find(&shared->lists, letter->name, letter->name_len);
+        ilk__table_find(&shared->lists, message->name, message->name_len);
     cargo *copy = NULL;
 
     for (; node; node = node->next) { /* others share its bucket */
         const ilk__listing *listing =
             (ilk__listing *)((char *)node - offsetof(ilk__listing, node));
 
-        if (node->key_len == letter->name_len
-            && memcmp(node->key, letter->name, node->key_len) == 0)
-            notify_watch(listing->watch, listing->index, letter, &copy);
+        if (node->key_len == message->name_len
+            && memcmp(node->key, message->name, node->key_len) == 0)
+            notify_watch(listing->watch, listing->index, message, &copy);
     }
     unload(copy);
 }
@@ -239,9 +239,9 @@ void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
         ilk__parcel *parcel = *link;
 
         if (!parcel->aside || parcel->index != index
-            || parcel->letter->verb == ILK__LETTER_SIGNAL) {
+            || parcel->message->type == ILK__MESSAGE_SIGNAL) {
             link = &parcel->next;
-        } else if (ticket <= parcel->letter->ticket && wants(waiter, index)) {
+        } else if (ticket <= parcel->message->ticket && wants(waiter, index)) {
             parcel->aside = 0;
             waiter->parcel_count++;
             link = &parcel->next;
@@ -265,7 +265,7 @@ void ilk__parcel_pass_on(ilk__waiter *waiter)
     ilk__shared *shared = waiter->shared;
 
     for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
-        if (p->letter->verb == ILK__LETTER_SIGNAL && !p->aside)
-            ilk__wait_unclaimed(shared, p->letter);
+        if (p->message->type == ILK__MESSAGE_SIGNAL && !p->aside)
+            ilk__wait_unclaimed(shared, p->message);
     ilk__parcel_drop(waiter);
 }

@@ -20,7 +20,7 @@
 #ifndef ILK__PARCEL_H
 #define ILK__PARCEL_H
 
-#include "pubsub/letter.h"
+#include "pubsub/message.h"
 #include "wait.h"
 
 typedef struct ilk__parcel ilk__parcel;
@@ -28,14 +28,14 @@ struct ilk__parcel {
     ilk__parcel *next;
     size_t index; /* of the name, in the waiter's line */
     int aside;    /* is it ours? our ticket will tell, or a refresh */
-    struct ilk__cargo *cargo; /* what the letter points into */
-    const ilk__letter *letter;
+    struct ilk__cargo *cargo; /* what the message points into */
+    const ilk__message *message;
 };
 
 /* With the mutex held. 1: taken, or aside. Without memory it is not. */
-int ilk__parcel_take(ilk__waiter *waiter, const ilk__letter *letter);
+int ilk__parcel_take(ilk__waiter *waiter, const ilk__message *message);
 /* To all of this client who stand in the list of that name. */
-void ilk__parcel_notify(ilk__shared *shared, const ilk__letter *letter);
+void ilk__parcel_notify(ilk__shared *shared, const ilk__message *message);
 /* The waiter's ticket in one of its lists has come. */
 void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
 /* The waiter's entry is in this list no more (of no name: in none). */
@@ -44,7 +44,7 @@ void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len);
  * A word that was sent behind all signals: the waiter's entry is in this list
  * no more; of no name: in none, and nothing more comes.
  */
-void ilk__parcel_word(ilk__waiter *waiter, const ilk__letter *letter);
+void ilk__parcel_word(ilk__waiter *waiter, const ilk__message *message);
 /* Forget all; what was for this waiter alone goes to ilk__wait_unclaimed(). */
 void ilk__parcel_pass_on(ilk__waiter *waiter);
 void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */

@@ -119,7 +119,7 @@ static ilk__act signalled(ilk__op *op)
 
     if (waiter->stage != ILK__STAGE_LINGER
         && (waiter->asked > 1 || waiter->line->name_count > 1
-            || waiter->parcels->letter->second_hand))
+            || waiter->parcels->message->second_hand))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
 }

@@ -182,6 +182,6 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
  * function when the first of the primitive's waiters joins; no message can come
  * before that, also not to the new shared state of a reopened client.
  */
-void ilk__wait_unclaimed(ilk__shared *shared, const ilk__letter *letter);
+void ilk__wait_unclaimed(ilk__shared *shared, const ilk__message *message);
 
 #endif

@@ -193,12 +193,12 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
     ilk__unpark(&waiter->parker);
 }
 
-void ilk__wait_unclaimed(ilk__shared *shared, const ilk__letter *letter)
+void ilk__wait_unclaimed(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__unclaimed **place = place_for(shared, letter->kind);
+    ilk__unclaimed **place = place_for(shared, message->kind);
 
     if (place && *place)
-        (*place)(shared, letter);
+        (*place)(shared, message);
 }
 
 int64_t ilk__waiter_began(const ilk__waiter *waiter)

@@ -40,14 +40,14 @@ static void open_inbox(ilk_client *client)
     ilk_client_free(other);
 }
 
-/* ---- letters ------------------------------------------------------------ */
+/* ---- messages ----------------------------------------------------------- */
 
-enum { LETTERS = 400 };
+enum { MESSAGES = 400 };
 
 typedef struct audience {
     ilk_client *client;
     ilk__listener listener;
-    int heard[LETTERS]; /* how often each */
+    int received[MESSAGES]; /* how often each */
     ilk_status ended;
 } audience;
 
@@ -55,23 +55,23 @@ static void *listen_to_all(void *context)
 {
     audience *a = context;
     ilk_error err = {0};
-    ilk__heard *heard;
+    ilk__channel_message *message;
     int number = 0;
 
-    while (number < LETTERS - 1) {
-        a->ended = listen_next(a->client, &a->listener, &heard,
+    while (number < MESSAGES - 1) {
+        a->ended = listen_next(a->client, &a->listener, &message,
                                ilk__deadline(patience(5000)), &err);
         if (a->ended)
             return NULL;
-        number = atoi(heard->letter.data);
-        if (number >= 0 && number < LETTERS)
-            a->heard[number]++;
-        ilk__heard_free(heard);
+        number = atoi(message->parsed.data);
+        if (number >= 0 && number < MESSAGES)
+            a->received[number]++;
+        ilk__channel_message_free(message);
     }
     return NULL;
 }
 
-static void publish_letter(int number)
+static void publish_message(int number)
 {
     char text[64];
 
@@ -79,10 +79,11 @@ static void publish_letter(int number)
     (void)fixture_call(&fx, "PUBLISH", "jobs.red", text, (char *)NULL);
 }
 
-static void each_letter_is_heard_once_whichever_connection_dies(void **state)
+static void each_message_is_received_once_whichever_connection_dies(
+    void **state)
 {
     const ilk__channel_of jobs = {
-        .name = "jobs.*", .len = 6, .is_pattern = 1, .letters = 1};
+        .name = "jobs.*", .len = 6, .is_pattern = 1, .own_format = 1};
     static audience a;
     ilk_error err = {0};
     pthread_t thread;
@@ -99,15 +100,15 @@ static void each_letter_is_heard_once_whichever_connection_dies(void **state)
         fixture_await(&replica, "1", (int)patience(5000), "PUBSUB NUMPAT"), 0);
     assert_int_equal(pthread_create(&thread, NULL, listen_to_all, &a), 0);
 
-    for (int i = 0; i < LETTERS; i++) {
+    for (int i = 0; i < MESSAGES; i++) {
         fixture *victim = i / 20 % 2 ? &replica : &fx;
 
-        publish_letter(i);
+        publish_message(i);
         if (i % 20 != 10)
             continue;
         kill_ears(victim); /* one dies, the other hears what follows */
-        for (int more = 0; more < 5 && i < LETTERS - 2; more++)
-            publish_letter(++i);
+        for (int more = 0; more < 5 && i < MESSAGES - 2; more++)
+            publish_message(++i);
         assert_int_equal(
             fixture_await(victim, "1", (int)patience(5000), "PUBSUB NUMPAT"),
             0);
@@ -115,12 +116,12 @@ static void each_letter_is_heard_once_whichever_connection_dies(void **state)
 
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(a.ended, ILK_OK);
-    for (int i = 0; i < LETTERS; i++)
-        if (a.heard[i] != 1)
-            fail_msg("letter %d was heard %d times", i, a.heard[i]);
+    for (int i = 0; i < MESSAGES; i++)
+        if (a.received[i] != 1)
+            fail_msg("message %d was received %d times", i, a.received[i]);
     /* A gap that was none: on a busy machine one dies before the client has
        read that the other is back. */
-    assert_true(a.listener.gaps <= LETTERS / 20);
+    assert_true(a.listener.gaps <= MESSAGES / 20);
     ilk__listener_destroy(&a.listener);
     ilk_client_free(a.client);
 }
@@ -291,7 +292,8 @@ static void the_option_listens_over_a_unix_socket_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_letter_is_heard_once_whichever_connection_dies),
+        cmocka_unit_test(
+            each_message_is_received_once_whichever_connection_dies),
         cmocka_unit_test(grants_go_on_whichever_connection_dies),
         cmocka_unit_test(a_replica_may_die_and_come_back),
         cmocka_unit_test(a_replica_that_is_not_there_is_no_hindrance),

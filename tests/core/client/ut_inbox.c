@@ -53,7 +53,7 @@ static void confirm(const char *channel)
     snprintf(words, sizeof words,
              ">3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n", strlen(channel),
              channel);
-    inbox_hears_raw(words);
+    inbox_receives_raw(words);
 }
 
 static const char *own_channel(void)
@@ -91,7 +91,7 @@ static void two_protocols_confirm_alike(void **state)
              "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
              strlen(own_channel()), own_channel());
 
-    inbox_hears_raw(words);
+    inbox_receives_raw(words);
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
@@ -157,7 +157,7 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     snprintf(words, sizeof words,
              ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$1\r\n0\r\n",
              strlen(channel), channel);
-    inbox_hears_raw(words);
+    inbox_receives_raw(words);
     shared_tick(0);
 
     inflight_end(next_inflight(), ILK_ECLOSED); /* somebody released: a claim */
@@ -172,7 +172,7 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
     (void)state;
     taker_queue(&me, -1);
 
-    inbox_hears_raw(
+    inbox_receives_raw(
         ">3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$9\r\n1 wake x1\r\n");
     shared_tick(0);
 
@@ -184,7 +184,7 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
 
 static void assert_no_sense(const char *payload, size_t len)
 {
-    inbox_hears_bytes(payload, len);
+    inbox_receives_bytes(payload, len);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
     assert_null(next_inflight());
 }
@@ -265,7 +265,7 @@ static void every_cut_of_a_grant_is_none(void **state)
 
     for (size_t cut = 0; cut <= len; cut++)
         assert_no_sense(text, cut);
-    inbox_hears("%s", text);
+    inbox_receives("%s", text);
 
     assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
     assert_int_equal(me.waiter.news_fence, 18);
@@ -279,9 +279,9 @@ static void absurd_numbers_in_a_grant_are_no_hold(void **state)
     (void)state;
     taker_queue(&me, 8000);
 
-    inbox_hears("1 grant x1 %s 9223372036854775807 9223372036854775807 "
-                "9223372036854775807 orders",
-                me.waiter.token);
+    inbox_receives("1 grant x1 %s 9223372036854775807 9223372036854775807 "
+                   "9223372036854775807 orders",
+                   me.waiter.token);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     /* Receipt bounds the beginning, a year the lease. */
@@ -304,7 +304,7 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     for (size_t i = 0; i < name_len; i++)
         text[begin + i] = name[i];
 
-    inbox_hears_bytes(text, begin + name_len);
+    inbox_receives_bytes(text, begin + name_len);
 
     inflight = next_inflight();
     assert_non_null(inflight);
@@ -338,10 +338,10 @@ static void a_wake_up_does_not_hide_a_grant(void **state)
     taker_queue(&me, -1);
     inbox_grants(&me, 18, 5000, 1000000);
 
-    inbox_hears("1 wake x1 orders");
+    inbox_receives("1 wake x1 orders");
 
     assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
-    inbox_hears("1 wake x2 orders"); /* nobody */
+    inbox_receives("1 wake x2 orders"); /* nobody */
     assert_null(next_inflight());
 }
 
@@ -366,7 +366,7 @@ static void replies_that_are_no_messages_are_skipped(void **state)
     shared.inbox = ILK__INBOX_WANTED;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        inbox_hears_raw(others[i]);
+        inbox_receives_raw(others[i]);
 
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     assert_int_equal(me.waiter.news, ILK__NEWS_NONE);

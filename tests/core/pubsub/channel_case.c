@@ -31,12 +31,12 @@ int channel_teardown(void **state)
 }
 
 void listener_join(ilk__listener *listener, const char *name, int is_pattern,
-                   int letters)
+                   int own_format)
 {
     const ilk__channel_of to = {.name = name,
                                 .len = strlen(name),
                                 .is_pattern = is_pattern,
-                                .letters = letters};
+                                .own_format = own_format};
 
     ilk__shared_lock(&shared);
     assert_int_equal(ilk__listener_join(listener, &to), ILK_OK);
@@ -68,8 +68,8 @@ void ear_hears_yes(ilk__ear *ear, const char *word, const char *name)
 
     snprintf(text, sizeof text, ">3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:1\r\n",
              strlen(word), word, strlen(name), name);
-    inbox_hearing = ear;
-    inbox_hears_raw(text);
+    inbox_receiver = ear;
+    inbox_receives_raw(text);
 }
 
 void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
@@ -86,14 +86,14 @@ void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
     snprintf(text + used, sizeof text - (size_t)used,
              "\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
              strlen(data), data);
-    inbox_hearing = ear;
-    inbox_hears_raw(text);
+    inbox_receiver = ear;
+    inbox_receives_raw(text);
 }
 
-const char *listener_heard(ilk__listener *listener)
+const char *listener_received(ilk__listener *listener)
 {
     static char text[1024];
-    ilk__heard *h;
+    ilk__channel_message *h;
     size_t used = 0;
 
     text[0] = '\0';
@@ -101,7 +101,7 @@ const char *listener_heard(ilk__listener *listener)
         used += (size_t)snprintf(text + used, sizeof text - used, "%.*s=%.*s;",
                                  (int)h->channel_len, h->channel,
                                  (int)h->data_len, h->data);
-        ilk__heard_free(h);
+        ilk__channel_message_free(h);
     }
     return text;
 }

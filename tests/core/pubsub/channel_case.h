@@ -17,7 +17,7 @@ int channel_setup(void **state);
 int channel_teardown(void **state);
 
 void listener_join(ilk__listener *listener, const char *name, int is_pattern,
-                   int letters);
+                   int own_format);
 /* Begin to wait: for a message, or to be confirmed. */
 ilk__act listener_wait(int message, int64_t timeout_ms);
 
@@ -26,7 +26,7 @@ const char *ear_says(ilk__ear *ear);
 void ear_hears_yes(ilk__ear *ear, const char *word, const char *name);
 void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
                const char *data);
-/* All that a listener has heard: "<channel>=<data>;" for each. */
-const char *listener_heard(ilk__listener *listener);
+/* All that a listener has received: "<channel>=<data>;" for each. */
+const char *listener_received(ilk__listener *listener);
 
 #endif

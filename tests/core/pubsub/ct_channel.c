@@ -38,8 +38,8 @@ static ilk_status begin(ear_of *e, const char *name, int is_pattern,
                         ilk__deadline(patience(2000)), err);
 }
 
-static ilk_status next(ear_of *e, int64_t timeout_ms, ilk__heard **out,
-                       ilk_error *err)
+static ilk_status next(ear_of *e, int64_t timeout_ms,
+                       ilk__channel_message **out, ilk_error *err)
 {
     return listen_next(e->client, &e->listener, out, ilk__deadline(timeout_ms),
                        err);
@@ -48,14 +48,14 @@ static ilk_status next(ear_of *e, int64_t timeout_ms, ilk__heard **out,
 static void assert_hears(ear_of *e, const char *channel, const char *data)
 {
     ilk_error err = {0};
-    ilk__heard *heard;
+    ilk__channel_message *message;
 
-    assert_status(ILK_OK, next(e, patience(2000), &heard, &err));
-    assert_int_equal(heard->channel_len, strlen(channel));
-    assert_memory_equal(heard->channel, channel, strlen(channel));
-    assert_int_equal(heard->data_len, strlen(data));
-    assert_memory_equal(heard->data, data, strlen(data));
-    ilk__heard_free(heard);
+    assert_status(ILK_OK, next(e, patience(2000), &message, &err));
+    assert_int_equal(message->channel_len, strlen(channel));
+    assert_memory_equal(message->channel, channel, strlen(channel));
+    assert_int_equal(message->data_len, strlen(data));
+    assert_memory_equal(message->data, data, strlen(data));
+    ilk__channel_message_free(message);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static void what_is_published_after_begin_is_heard(void **state)
     listener_close(&e);
 }
 
-static void a_pattern_hears_all_that_match(void **state)
+static void a_pattern_receives_all_that_match(void **state)
 {
     ilk_error err = {0};
     ear_of e;
@@ -145,7 +145,7 @@ static void after_a_broken_connection_it_listens_again(void **state)
 static void silence_lasts_as_long_as_was_asked(void **state)
 {
     ilk_error err = {0};
-    ilk__heard *heard;
+    ilk__channel_message *message;
     int64_t began;
     ear_of e;
 
@@ -154,13 +154,13 @@ static void silence_lasts_as_long_as_was_asked(void **state)
     assert_status(ILK_OK, begin(&e, "news", 0, &err));
 
     began = fixture_now_ms();
-    assert_status(ILK_ETIMEOUT, next(&e, 0, &heard, &err));
+    assert_status(ILK_ETIMEOUT, next(&e, 0, &message, &err));
     assert_on_time(fixture_now_ms() - began, 0);
     began = fixture_now_ms();
-    assert_status(ILK_ETIMEOUT, next(&e, 200, &heard, &err));
+    assert_status(ILK_ETIMEOUT, next(&e, 200, &message, &err));
     assert_on_time(fixture_now_ms() - began, 200);
 
-    assert_null(heard);
+    assert_null(message);
     listener_close(&e);
 }
 
@@ -169,9 +169,9 @@ static ear_of disturbed;
 static void *listen_for_ever(void *context)
 {
     ilk_error err = {0};
-    ilk__heard *heard;
+    ilk__channel_message *message;
 
-    return (void *)(intptr_t)next(context, -1, &heard, &err);
+    return (void *)(intptr_t)next(context, -1, &message, &err);
 }
 
 static ilk_status end_by(void (*disturb)(void))
@@ -253,7 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_published_after_begin_is_heard),
-        cmocka_unit_test(a_pattern_hears_all_that_match),
+        cmocka_unit_test(a_pattern_receives_all_that_match),
         cmocka_unit_test(a_subscription_lasts_as_long_as_somebody_listens),
         cmocka_unit_test(after_a_broken_connection_it_listens_again),
         cmocka_unit_test(silence_lasts_as_long_as_was_asked),

@@ -109,7 +109,7 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
     words = ear_says(&inbox_ear); /* in which order is the table's business */
     if (strstr(words, "other") < strstr(words, "news"))
         ear_hears_yes(&inbox_ear, "subscribe", "other");
-    inbox_hears_raw("-NOPERM no channel\r\n");
+    inbox_receives_raw("-NOPERM no channel\r\n");
     if (ilk__buf_len(&inbox_ear.asked))
         ear_hears_yes(&inbox_ear, "subscribe", "other");
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -117,7 +117,7 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
     assert_int_equal(listening.status, ILK_EAUTH);
     assert_non_null(strstr(listen_err.msg, "NOPERM"));
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    assert_true(ilk__channel_is_heard(listener_two.channel));
+    assert_true(ilk__channel_is_subscribed(listener_two.channel));
     assert_string_equal(ear_says(&inbox_ear), ""); /* not asked once more */
 }
 
@@ -128,8 +128,8 @@ static void a_replica_that_refuses_is_not_asked_again(void **state)
     (void)ear_says(&inbox_ear);
     ear_hears_yes(&inbox_ear, "subscribe", "news");
     assert_string_equal(ear_says(&replica_ear), SUBSCRIBE_NEWS);
-    inbox_hearing = &replica_ear;
-    inbox_hears_raw("-NOPERM no channel\r\n");
+    inbox_receiver = &replica_ear;
+    inbox_receives_raw("-NOPERM no channel\r\n");
 
     assert_string_equal(ear_says(&replica_ear), "");
     assert_int_equal(listener_wait(0, -1),
@@ -144,7 +144,7 @@ static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)ear_says(&inbox_ear);
-    inbox_hears_raw("-NOPERM no channel\r\n");
+    inbox_receives_raw("-NOPERM no channel\r\n");
     assert_int_equal(listener_wait(0, -1), ILK__ACT_DONE);
     assert_int_equal(listening.status, ILK_EAUTH);
     ilk__listen_end(&listener_one);

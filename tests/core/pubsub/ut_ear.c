@@ -15,8 +15,8 @@ static void confirm(ilk__ear *ear)
     snprintf(words, sizeof words,
              ">3\r\n$9\r\nsubscribe\r\n$%zu\r\nilk:inbox:%s\r\n:1\r\n",
              strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id);
-    inbox_hearing = ear;
-    inbox_hears_raw(words);
+    inbox_receiver = ear;
+    inbox_receives_raw(words);
 }
 
 static void lose(ilk__ear *ear)
@@ -33,7 +33,7 @@ static int setup(void **state)
 
     confirm(&inbox_ear);
     confirm(&replica_ear);
-    inbox_hearing = &inbox_ear;
+    inbox_receiver = &inbox_ear;
     shared_tick(0);
     return failed;
 }
@@ -96,9 +96,9 @@ static void a_replica_that_refuses_is_done_without(void **state)
     replica_ear.link.wanted = 1;
     replica_ear.link.up = 1;
     ilk__inbox_came_up(&shared, &replica_ear);
-    inbox_hearing = &replica_ear;
+    inbox_receiver = &replica_ear;
 
-    inbox_hears_raw("-NOPERM no channel\r\n");
+    inbox_receives_raw("-NOPERM no channel\r\n");
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(replica_ear.refused);
@@ -114,7 +114,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     (void)state;
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
-    inbox_hearing = &replica_ear;
+    inbox_receiver = &replica_ear;
 
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -122,7 +122,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     assert_string_equal(op_says(&t.op), taker_asks(&t, 1));
     assert_int_equal(op_answer(&t.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP); /* it was taken back */
-    inbox_hearing = &inbox_ear;
+    inbox_receiver = &inbox_ear;
     inbox_grants(&t, 19, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(t.waiter.fence, 19);
@@ -137,7 +137,7 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
     inbox_grants(&t, 18, 5000, 1000000);
-    inbox_hearing = &replica_ear;
+    inbox_receiver = &replica_ear;
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     inbox_grants(&t, 18, 5000, 1000000);
@@ -150,14 +150,14 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
 static void what_is_for_nobody_is_passed_on_once(void **state)
 {
     (void)state;
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 grant x77 tok 18 5000 1000000 orders");
-    inbox_hears("1 wake q77 jobs");
-    inbox_hears("1 signal s77 id1 3 red");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 grant x77 tok 18 5000 1000000 orders");
+    inbox_receives("1 wake q77 jobs");
+    inbox_receives("1 signal s77 id1 3 red");
     assert_string_equal(gate_unclaimed, "");
 
-    inbox_hearing = &inbox_ear;
-    inbox_hears("1 signal s77 id1 3 red");
+    inbox_receiver = &inbox_ear;
+    inbox_receives("1 signal s77 id1 3 red");
 
     assert_string_equal(gate_unclaimed, "s77 id1 red=;");
 }
@@ -178,8 +178,8 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
 
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
     shared_tick(0);
@@ -187,7 +187,7 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
     assert_non_null(inflight);
     (void)inflight_answer(inflight, "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
                           ILK__CODE_QUEUED);
-    inbox_hears("1 wake s1 red");
+    inbox_receives("1 wake s1 red");
 
     assert_got("0 id1 red=one;");
 }
@@ -196,9 +196,9 @@ static void without_the_word_it_was_somebody_elses(void **state)
 {
     (void)state;
     gate_queue(&my_gate, 8000);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hears("1 wake s1 blue"); /* another list's */
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receives("1 wake s1 blue"); /* another list's */
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_answer(&my_gate.op, "%d 10 30 0", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
@@ -216,8 +216,8 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
 
     shared_tick(0);
     (void)inflight_answer(next_inflight(), "%d -1 0 1 %d 0 0", ILK__CODE_BUSY,
@@ -230,18 +230,18 @@ static void the_servers_own_copy_needs_no_word(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hearing = &inbox_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receiver = &inbox_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
 
     assert_got("0 id1 red=one;0 id1 red=one;"); /* the other is aside */
     assert_int_equal(my_gate.waiter.parcel_count, 1);
     assert_false(my_gate.waiter.parcels->aside
                  && my_gate.waiter.parcels->next->aside);
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 signal s1 id1 3 redone");
     assert_string_equal(gate_unclaimed, "");
 }
 
@@ -249,10 +249,10 @@ static void a_broadcast_counts_from_whomever_it_comes(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 notify 99 id1 3 redall");
-    inbox_hearing = &inbox_ear;
-    inbox_hears("1 notify 99 id1 3 redall");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 notify 99 id1 3 redall");
+    inbox_receiver = &inbox_ear;
+    inbox_receives("1 notify 99 id1 3 redall");
 
     assert_got("0 id1 red=all;");
 }
@@ -264,8 +264,8 @@ static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
     (void)state;
     gate_open(&red, 1);
     gate_queue(&red, -1);
-    inbox_hearing = &replica_ear;
-    inbox_hears("1 notify 99 id1 3 redall");
+    inbox_receiver = &replica_ear;
+    inbox_receives("1 notify 99 id1 3 redall");
 
     assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
 

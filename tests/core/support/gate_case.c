@@ -78,16 +78,16 @@ static const ilk__op_type acquire = {.name = "gate",
 
 /* ---- the case ----------------------------------------------------------- */
 
-static void note(ilk__shared *at, const ilk__letter *letter)
+static void note(ilk__shared *at, const ilk__message *message)
 {
     size_t used = strlen(gate_unclaimed);
 
     (void)at;
     snprintf(gate_unclaimed + used, sizeof gate_unclaimed - used,
-             "%c%" PRId64 " %s %.*s=%.*s;", letter->kind, letter->waiter,
-             letter->signal ? letter->signal : "-", (int)letter->name_len,
-             letter->name, (int)letter->data_len,
-             letter->data ? letter->data : "");
+             "%c%" PRId64 " %s %.*s=%.*s;", message->kind, message->waiter,
+             message->signal ? message->signal : "-", (int)message->name_len,
+             message->name, (int)message->data_len,
+             message->data ? message->data : "");
 }
 
 int gate_setup(void **state)
@@ -178,7 +178,7 @@ const char *gate_signals(const gate *g)
     for (const ilk__parcel *p = g->waiter.parcels; p; p = p->next)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%zu %s %.*s=%.*s;", p->index,
-            p->letter->signal, (int)p->letter->name_len, p->letter->name,
-            (int)p->letter->data_len, p->letter->data);
+            p->message->signal, (int)p->message->name_len, p->message->name,
+            (int)p->message->data_len, p->message->data);
     return text;
 }

@@ -32,7 +32,8 @@ ilk_status listen_begin(ilk_client *client, ilk__listener *listener,
 }
 
 ilk_status listen_next(ilk_client *client, ilk__listener *listener,
-                       ilk__heard **out, int64_t deadline, ilk_error *err)
+                       ilk__channel_message **out, int64_t deadline,
+                       ilk_error *err)
 {
     listening self = {.listener = listener, .deadline = deadline};
     ilk_status st = ilk__verb_run(&self.verb, client, begin, err);

@@ -10,6 +10,7 @@ ilk_status listen_begin(ilk_client *client, ilk__listener *listener,
                         const ilk__channel_of *to, int64_t deadline,
                         ilk_error *err);
 ilk_status listen_next(ilk_client *client, ilk__listener *listener,
-                       ilk__heard **out, int64_t deadline, ilk_error *err);
+                       ilk__channel_message **out, int64_t deadline,
+                       ilk_error *err);
 
 #endif

@@ -16,7 +16,7 @@ enum { TEXT = 2048 };
 
 ilk__shared shared;
 ilk__ear inbox_ear, replica_ear;
-ilk__ear *inbox_hearing;
+ilk__ear *inbox_receiver;
 
 int shared_case_setup(void **state)
 {
@@ -24,7 +24,7 @@ int shared_case_setup(void **state)
         return -1;
     ilk__ear_init(&inbox_ear, 0, NULL);
     ilk__ear_init(&replica_ear, 1, NULL);
-    inbox_hearing = &inbox_ear;
+    inbox_receiver = &inbox_ear;
     shared.inbox = ILK__INBOX_READY;
     return 0;
 }
@@ -241,17 +241,17 @@ void assert_gives_back_twice(const char *words)
 
 /* ---- the inbox ---------------------------------------------------------- */
 
-void inbox_hears_raw(const char *resp)
+void inbox_receives_raw(const char *resp)
 {
     const ilk__reply *reply = op_case_reply(resp);
 
     ilk__shared_lock(&shared);
-    ilk__inbox_reply(&shared, inbox_hearing, reply);
+    ilk__inbox_reply(&shared, inbox_receiver, reply);
     ilk__shared_unlock(&shared);
 }
 
 /* NUL does not travel through op_case_reply(): put it in afterwards. */
-void inbox_hears_bytes(const char *payload, size_t len)
+void inbox_receives_bytes(const char *payload, size_t len)
 {
     char text[2 * TEXT];
     const ilk__reply *reply;
@@ -264,11 +264,11 @@ void inbox_hears_bytes(const char *payload, size_t len)
     if (len)
         memcpy(reply->items[2]->str, payload, len);
     ilk__shared_lock(&shared);
-    ilk__inbox_reply(&shared, inbox_hearing, reply);
+    ilk__inbox_reply(&shared, inbox_receiver, reply);
     ilk__shared_unlock(&shared);
 }
 
-void inbox_hears(const char *format, ...)
+void inbox_receives(const char *format, ...)
 {
     char text[TEXT];
     va_list args;
@@ -277,14 +277,14 @@ void inbox_hears(const char *format, ...)
     va_start(args, format);
     len = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    inbox_hears_bytes(text, (size_t)len);
+    inbox_receives_bytes(text, (size_t)len);
 }
 
 void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,
                   int64_t server_us)
 {
-    inbox_hears("1 grant %c%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64
-                " %s",
-                t->line.kind, t->waiter.id, ilk__waiter_token(&t->waiter),
-                fence, lease_ms, server_us, t->name);
+    inbox_receives("1 grant %c%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64
+                   " %s",
+                   t->line.kind, t->waiter.id, ilk__waiter_token(&t->waiter),
+                   fence, lease_ms, server_us, t->name);
 }

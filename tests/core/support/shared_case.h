@@ -14,7 +14,7 @@
 extern ilk__shared shared;
 extern ilk__ear inbox_ear, replica_ear;
 extern ilk__ear
-    *inbox_hearing; /* which of them hears what follows; never connected */
+    *inbox_receiver; /* which of them receives what follows; never connected */
 
 /* shared client state whose inbox is ready */
 int shared_case_setup(void **state);
@@ -61,9 +61,10 @@ void assert_gives_back(const char *words);
 void assert_gives_back_twice(const char *words);
 
 /* A message on the client's own channel, or the server's words as they are. */
-void inbox_hears(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void inbox_hears_bytes(const char *payload, size_t len);
-void inbox_hears_raw(const char *resp);
+void inbox_receives(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+void inbox_receives_bytes(const char *payload, size_t len);
+void inbox_receives_raw(const char *resp);
 /* The grant of a lease, as the server's clock shows server_us. */
 void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,
                   int64_t server_us);

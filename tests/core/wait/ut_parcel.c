@@ -30,7 +30,7 @@ static void a_signal_ends_the_wait_and_its_other_places(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
 
-    inbox_hears("1 signal s1 id1 4 blueone");
+    inbox_receives("1 signal s1 id1 4 blueone");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
 
     assert_non_null(strstr(op_says(&my_gate.op), "lock_cancel! 4 w:red"));
@@ -46,7 +46,7 @@ static void with_one_list_nothing_is_left_to_cancel(void **state)
     gate_open(&red, 1);
     gate_queue(&red, -1);
 
-    inbox_hears("1 signal s1 id1 3 red");
+    inbox_receives("1 signal s1 id1 3 red");
     assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_string_equal(gate_signals(&red), "0 id1 red=;");
@@ -58,11 +58,11 @@ static void data_are_any_bytes(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
 
-    inbox_hears_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
+    inbox_receives_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
 
     assert_int_equal(my_gate.waiter.parcel_count, 1);
-    assert_int_equal(my_gate.waiter.parcels->letter->data_len, 4);
-    assert_memory_equal(my_gate.waiter.parcels->letter->data, "\0 \n\xff", 4);
+    assert_int_equal(my_gate.waiter.parcels->message->data_len, 4);
+    assert_memory_equal(my_gate.waiter.parcels->message->data, "\0 \n\xff", 4);
 }
 
 static void a_wait_for_all_takes_one_of_each(void **state)
@@ -71,11 +71,11 @@ static void a_wait_for_all_takes_one_of_each(void **state)
     my_gate.waiter.wants_all = 1;
     gate_queue(&my_gate, -1);
 
-    inbox_hears("1 signal s1 id1 4 blueone");
+    inbox_receives("1 signal s1 id1 4 blueone");
     assert_waits(&my_gate);
-    inbox_hears("1 signal s1 id2 4 bluetwo");
+    inbox_receives("1 signal s1 id2 4 bluetwo");
     assert_string_equal(gate_unclaimed, "s1 id2 blue=two;");
-    inbox_hears("1 notify 99 id3 3 redall");
+    inbox_receives("1 notify 99 id3 3 redall");
 
     assert_got(&my_gate, "1 id1 blue=one;0 id3 red=all;");
 }
@@ -85,21 +85,21 @@ static void what_a_wait_for_any_does_not_want_is_unclaimed(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
 
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hears("1 signal s1 id2 4 bluetwo");
-    inbox_hears("1 notify 99 id3 3 redall"); /* others had their copy */
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id2 4 bluetwo");
+    inbox_receives("1 notify 99 id3 3 redall"); /* others had their copy */
 
     assert_got(&my_gate, "0 id1 red=one;");
-    inbox_hears("1 signal s1 id4 3 redlate");
+    inbox_receives("1 signal s1 id4 3 redlate");
     assert_string_equal(gate_unclaimed, "s1 id2 blue=two;s1 id4 red=late;");
 }
 
 static void a_signal_for_nobody_is_unclaimed_with_its_data(void **state)
 {
     (void)state;
-    inbox_hears("1 signal s77 id1 3 reddata");
+    inbox_receives("1 signal s77 id1 3 reddata");
     gate_queue(&my_gate, -1);
-    inbox_hears("1 signal s1 id2 5 greendata"); /* not what it waits for */
+    inbox_receives("1 signal s1 id2 5 greendata"); /* not what it waits for */
 
     assert_string_equal(gate_unclaimed, "s77 id1 red=data;s1 id2 green=data;");
     assert_waits(&my_gate);
@@ -108,7 +108,7 @@ static void a_signal_for_nobody_is_unclaimed_with_its_data(void **state)
 static void a_wake_up_of_nobody_is_unclaimed(void **state)
 {
     (void)state;
-    inbox_hears("1 wake q77 jobs");
+    inbox_receives("1 wake q77 jobs");
 
     assert_string_equal(gate_unclaimed, "q77 - jobs=;");
 }
@@ -118,8 +118,8 @@ static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
     (void)state;
     my_gate.waiter.wants_all = 1;
     gate_queue(&my_gate, 8000);
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hears("1 notify 99 id2 3 redall");
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receives("1 notify 99 id2 3 redall");
 
     local_ms = my_gate.op.deadline;
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
@@ -136,7 +136,7 @@ static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
 
     ilk__waiter_cancel(&my_gate.waiter);
 
@@ -149,7 +149,7 @@ static void a_parked_wait_is_taken_up_with_its_signal(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
 
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_TELL);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
@@ -162,7 +162,7 @@ static void the_next_wait_begins_without_the_last_ones_signals(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
     assert_got(&my_gate, "0 id1 red=one;");
 
     gate_queue(&my_gate, -1);
@@ -176,14 +176,14 @@ static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hears("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receives("1 signal s1 id1 3 redone");
     assert_got(&my_gate, "0 id1 red=one;");
-    inbox_hears("1 signal s1 id1 3 redone");
-    inbox_hears("1 notify 99 id2 3 redall");
+    inbox_receives("1 signal s1 id1 3 redone");
+    inbox_receives("1 notify 99 id2 3 redall");
 
     gate_queue(&my_gate, -1); /* stands at 10, so the copy would meet it */
-    inbox_hears("1 notify 99 id2 3 redall");
+    inbox_receives("1 notify 99 id2 3 redall");
 
     assert_waits(&my_gate);
     assert_string_equal(gate_unclaimed, "");
@@ -197,11 +197,11 @@ static void a_word_of_a_name_that_has_come_is_not_heeded(void **state)
     (void)state;
     my_gate.waiter.wants_all = 1;
     gate_queue(&my_gate, -1);
-    inbox_hears("1 signal s1 id1 4 blueone");
+    inbox_receives("1 signal s1 id1 4 blueone");
 
-    inbox_hears("1 wake s1 blue");
+    inbox_receives("1 wake s1 blue");
     assert_waits(&my_gate);
-    inbox_hears("1 wake s1 red");
+    inbox_receives("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 }
 
@@ -214,10 +214,10 @@ static void all_who_are_told_the_same_share_one_copy(void **state)
     gate_queue(&my_gate, -1);
     gate_queue(&red, -1);
 
-    inbox_hears("1 notify 10 id1 3 redall");
+    inbox_receives("1 notify 10 id1 3 redall");
 
-    assert_ptr_equal(my_gate.waiter.parcels->letter->data,
-                     red.waiter.parcels->letter->data);
+    assert_ptr_equal(my_gate.waiter.parcels->message->data,
+                     red.waiter.parcels->message->data);
     assert_got(&my_gate, "0 id1 red=all;");
     gate_close(&red);
 }
@@ -231,11 +231,11 @@ static void a_notify_is_for_all_who_stood_there(void **state)
     gate_queue(&my_gate, -1);
     gate_queue(&red, -1);
 
-    inbox_hears("1 notify 9 id1 3 redearly"); /* both stand at 10 */
+    inbox_receives("1 notify 9 id1 3 redearly"); /* both stand at 10 */
     assert_waits(&my_gate);
-    inbox_hears("1 notify 19 id2 4 blueearly"); /* it stands at 20 there */
+    inbox_receives("1 notify 19 id2 4 blueearly"); /* it stands at 20 there */
     assert_waits(&my_gate);
-    inbox_hears("1 notify 10 id3 3 redall");
+    inbox_receives("1 notify 10 id3 3 redall");
 
     assert_got(&my_gate, "0 id3 red=all;");
     assert_got(&red, "0 id3 red=all;");
@@ -246,9 +246,9 @@ static void what_overtakes_the_ticket_is_put_aside(void **state)
 {
     (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
-    inbox_hears("1 notify 9 id1 3 redbefore");
-    inbox_hears("1 notify 10 id2 3 redours");
-    inbox_hears("1 notify 11 id3 3 redmore");
+    inbox_receives("1 notify 9 id1 3 redbefore");
+    inbox_receives("1 notify 10 id2 3 redours");
+    inbox_receives("1 notify 11 id3 3 redmore");
     assert_int_equal(my_gate.waiter.news, ILK__NEWS_NONE);
 
     assert_int_equal(op_answer(&my_gate.op, "%d 10 20 0", ILK__CODE_QUEUED),
@@ -262,8 +262,8 @@ static void what_came_before_us_is_not_ours(void **state)
 {
     (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
-    inbox_hears("1 notify 9 id1 3 redbefore");
-    inbox_hears("1 notify 19 id2 4 bluebefore");
+    inbox_receives("1 notify 9 id1 3 redbefore");
+    inbox_receives("1 notify 19 id2 4 bluebefore");
 
     assert_int_equal(op_answer(&my_gate.op, "%d 10 20 0", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
@@ -275,11 +275,11 @@ static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_hears("1 wake s1 red");
+    inbox_receives("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
-    inbox_hears("1 notify 9 id1 3 redbefore");
-    inbox_hears("1 notify 15 id2 3 redours");
+    inbox_receives("1 notify 9 id1 3 redbefore");
+    inbox_receives("1 notify 15 id2 3 redours");
     assert_int_equal(op_answer(&my_gate.op, "%d 30 40 0", ILK__CODE_QUEUED),
                      ILK__ACT_TELL);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
@@ -292,7 +292,7 @@ static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
     (void)state;
     assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND);
     for (int i = 1; i <= 40; i++)
-        inbox_hears("1 notify %d id%d 3 red", i, i);
+        inbox_receives("1 notify %d id%d 3 red", i, i);
 
     assert_int_equal(op_answer(&my_gate.op, "%d 40 50 0", ILK__CODE_QUEUED),
                      ILK__ACT_TELL);
@@ -311,18 +311,18 @@ static void what_there_is_no_memory_for_is_unclaimed(void **state)
     (void)state;
     gate_queue(&my_gate, -1);
     do {
-        ilk__letter letter = {.verb = ILK__LETTER_SIGNAL,
-                              .kind = 's',
-                              .waiter = 1,
-                              .signal = "id1",
-                              .name = "red",
-                              .name_len = 3,
-                              .data = "x",
-                              .data_len = 1};
+        ilk__message message = {.type = ILK__MESSAGE_SIGNAL,
+                                .kind = 's',
+                                .waiter = 1,
+                                .signal = "id1",
+                                .name = "red",
+                                .name_len = 3,
+                                .data = "x",
+                                .data_len = 1};
 
         assert_true(nth < 5);
         ilk__alloc_fail_at(nth++);
-        taken = ilk__parcel_take(&my_gate.waiter, &letter);
+        taken = ilk__parcel_take(&my_gate.waiter, &message);
         ilk__alloc_fail_at(0);
         assert_int_equal(taken, my_gate.waiter.parcel_count);
     } while (!my_gate.waiter.parcel_count);

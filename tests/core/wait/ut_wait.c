@@ -167,7 +167,7 @@ static void a_refused_inbox_tells_why(void **state)
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
 
-    inbox_hears_raw("-NOPERM no right to channels ilk:inbox:1\r\n");
+    inbox_receives_raw("-NOPERM no right to channels ilk:inbox:1\r\n");
     assert_int_equal(shared.inbox, ILK__INBOX_REFUSED);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
@@ -264,7 +264,7 @@ static void whoever_is_woken_tries_and_stays_in_line(void **state)
     (void)state;
     taker_queue(&me, 8000);
 
-    inbox_hears("1 wake x%d orders", (int)me.waiter.id);
+    inbox_receives("1 wake x%d orders", (int)me.waiter.id);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));

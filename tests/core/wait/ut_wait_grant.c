@@ -243,8 +243,8 @@ static void a_grant_under_another_token_is_given_back(void **state)
     (void)state;
     taker_queue(&me, 8000);
 
-    inbox_hears("1 grant x%d another 18 5000 1000000 orders",
-                (int)me.waiter.id);
+    inbox_receives("1 grant x%d another 18 5000 1000000 orders",
+                   (int)me.waiter.id);
 
     assert_gives_back("lock_cancel 5 orders ilk:lock:fence:{orders} "
                       "ilk:lock:wait:{orders} ilk:lock:live:{orders} "

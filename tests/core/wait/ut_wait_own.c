@@ -69,7 +69,7 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
     gate_queue(&my_gate, 8000);
     memcpy(entry, my_gate.waiter.entry, my_gate.waiter.entry_len + 1);
 
-    inbox_hears("1 wake s1 red");
+    inbox_receives("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_gate_asks(&my_gate, entry);
@@ -190,7 +190,7 @@ static void what_was_on_its_way_is_waited_for(void **state)
                      ILK__ACT_SLEEP);
     assert_true(my_gate.op.wake_at > local_ms);
 
-    inbox_hears("1 signal s1 id1 3 redgo");
+    inbox_receives("1 signal s1 id1 3 redgo");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_OK);
@@ -206,7 +206,7 @@ static void a_word_behind_all_messages_ends_the_lingering(void **state)
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
                      ILK__ACT_SLEEP);
 
-    inbox_hears("1 wake s1 ");
+    inbox_receives("1 wake s1 ");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
@@ -222,9 +222,9 @@ static void a_late_word_of_a_refresh_does_not(void **state)
     assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
                      ILK__ACT_SLEEP);
 
-    inbox_hears("1 wake s1 red");
+    inbox_receives("1 wake s1 red");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
-    inbox_hears("1 signal s1 id1 4 bluego");
+    inbox_receives("1 signal s1 id1 4 bluego");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_OK);
@@ -269,7 +269,7 @@ static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     assert_int_equal(my_gate.op.status, ILK_EINTR);
 
-    inbox_hears("1 signal s1 id1 4 bluego");
+    inbox_receives("1 signal s1 id1 4 bluego");
     assert_int_equal(gate_wait(&my_gate, 0), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_OK);

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/opts.h"
 #include "client/run.h"
-#include "pubsub/letter.h"
+#include "pubsub/message.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static const ilk__op_type election_refresh =
                           election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
 
 /* A leadership that nobody waits for goes to the next. */
-static void pass_on(ilk__shared *shared, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk__line line = {.keys = keys,
@@ -67,14 +67,14 @@ static void pass_on(ilk__shared *shared, const ilk__letter *letter)
     const char *name;
     size_t len;
 
-    if (letter->verb != ILK__LETTER_GRANT
-        || !ilk__side_key_name(letter->name, letter->name_len, "election",
+    if (message->type != ILK__MESSAGE_GRANT
+        || !ilk__side_key_name(message->name, message->name_len, "election",
                                &name, &len))
         return;
     if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
                        len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &line, "", 0, letter->token);
+        ilk__give_back(shared, &line, "", 0, message->token);
     ilk__keys_free(keys, ILK__ELECTION_KEYS);
 }
 

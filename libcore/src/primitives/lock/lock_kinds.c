@@ -2,7 +2,7 @@
 /* lock_kinds.c -- the keys and scripts of plain, reading and Redisson locks. */
 #include "base/alloc.h"
 #include "lock.h"
-#include "pubsub/letter.h"
+#include "pubsub/message.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,18 +125,18 @@ static const ilk__op_type re_acquire = ILK__HOLD_ACQUIRE(REDISSON_ACQUIRE),
                                         .reply = ilk__hold_released};
 
 /* A grant that nobody waits for goes to the next. */
-static void pass_on(ilk__shared *shared, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk__line line = {.keys = keys,
                       .key_count = ILK__LOCK_KEYS,
                       .cancel =
-                          letter->kind == 'r' ? &rwlock_cancel : &lock_cancel};
+                          message->kind == 'r' ? &rwlock_cancel : &lock_cancel};
 
-    if (letter->verb != ILK__LETTER_GRANT
-        || ilk__lock_keys(keys, letter->name, letter->name_len, NULL))
+    if (message->type != ILK__MESSAGE_GRANT
+        || ilk__lock_keys(keys, message->name, message->name_len, NULL))
         return;
-    ilk__give_back(shared, &line, "", 0, letter->token);
+    ilk__give_back(shared, &line, "", 0, message->token);
     ilk__lock_keys_free(keys);
 }
 

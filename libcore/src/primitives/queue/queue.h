@@ -16,7 +16,7 @@
 
 #include "client/loop.h"
 #include "ending.h"
-#include "pubsub/letter.h"
+#include "pubsub/message.h"
 #include "wait/watch.h"
 
 #include <pthread.h>
@@ -105,6 +105,6 @@ extern const ilk__op_type ilk__queue_reserve_op, ilk__queue_pop_op,
     ilk__queue_refresh_op, ilk__queue_cancel_op; /* subjects: ilk__take */
 
 /* line->unclaimed: a wake for a consumer that left goes to the next. */
-void ilk__queue_unclaimed(ilk__shared *shared, const ilk__letter *letter);
+void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message);
 
 #endif

@@ -9,7 +9,7 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
                                            .wake = ilk__give_back_wake};
 
 /* The message's name is the key of the queue's record. */
-void ilk__queue_unclaimed(ilk__shared *shared, const ilk__letter *letter)
+void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message)
 {
     ilk__line line = {.key_count = ILK__SHELF_KEYS,
                       .cancel = &ilk__queue_cancel_op};
@@ -17,8 +17,8 @@ void ilk__queue_unclaimed(ilk__shared *shared, const ilk__letter *letter)
     ilk__shelf *shelf;
     size_t len;
 
-    if (letter->verb != ILK__LETTER_WAKE
-        || !ilk__side_key_name(letter->name, letter->name_len, "queue", &name,
+    if (message->type != ILK__MESSAGE_WAKE
+        || !ilk__side_key_name(message->name, message->name_len, "queue", &name,
                                &len)
         || ilk__shelf_new(&shelf, name, len, NULL))
         return;

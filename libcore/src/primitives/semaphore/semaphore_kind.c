@@ -2,7 +2,7 @@
 /* semaphore_kind.c -- the semaphore's scripts and what their answers mean. */
 #include "semaphore.h"
 
-#include "pubsub/letter.h"
+#include "pubsub/message.h"
 
 const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS] = {
     "semaphore", "semaphore:fence", "semaphore:wait", "semaphore:live"};
@@ -86,7 +86,7 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
                           extend = ILK__HOLD_EXTEND(SEMAPHORE_EXTEND);
 
 /* A grant that nobody waits for goes to the next. Its name is the key. */
-static void pass_on(ilk__shared *shared, const ilk__letter *letter)
+static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};
     ilk__line line = {
@@ -94,14 +94,14 @@ static void pass_on(ilk__shared *shared, const ilk__letter *letter)
     const char *name;
     size_t len;
 
-    if (letter->verb != ILK__LETTER_GRANT
-        || !ilk__side_key_name(letter->name, letter->name_len,
+    if (message->type != ILK__MESSAGE_GRANT
+        || !ilk__side_key_name(message->name, message->name_len,
                                ilk__semaphore_key_kinds[0], &name, &len))
         return;
     if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
                        name, len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &line, "", 0, letter->token);
+        ilk__give_back(shared, &line, "", 0, message->token);
     ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
 }
 

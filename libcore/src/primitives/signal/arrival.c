@@ -8,39 +8,39 @@ size_t ilk_arrival_count(const ilk_arrival *arrival)
     return arrival ? arrival->count : 0;
 }
 
-static const ilk__letter *letter_at(const ilk_arrival *arrival, size_t index)
+static const ilk__message *message_at(const ilk_arrival *arrival, size_t index)
 {
     if (index >= ilk_arrival_count(arrival))
         return NULL;
-    return arrival->heard ? &arrival->heard->letter
-                          : arrival->parcels[index]->letter;
+    return arrival->message ? &arrival->message->parsed
+                            : arrival->parcels[index]->message;
 }
 
 int32_t ilk_arrival_which(const ilk_arrival *arrival, size_t index)
 {
     if (index >= ilk_arrival_count(arrival))
         return -1;
-    return arrival->heard ? 0 : (int32_t)arrival->parcels[index]->index;
+    return arrival->message ? 0 : (int32_t)arrival->parcels[index]->index;
 }
 
 const char *ilk_arrival_name(const ilk_arrival *arrival, size_t index,
                              size_t *out_len)
 {
-    const ilk__letter *letter = letter_at(arrival, index);
+    const ilk__message *message = message_at(arrival, index);
 
     if (out_len)
-        *out_len = letter ? letter->name_len : 0;
-    return letter ? letter->name : NULL;
+        *out_len = message ? message->name_len : 0;
+    return message ? message->name : NULL;
 }
 
 const char *ilk_arrival_data(const ilk_arrival *arrival, size_t index,
                              size_t *out_len)
 {
-    const ilk__letter *letter = letter_at(arrival, index);
+    const ilk__message *message = message_at(arrival, index);
 
     if (out_len)
-        *out_len = letter ? letter->data_len : 0;
-    return letter ? letter->data : NULL;
+        *out_len = message ? message->data_len : 0;
+    return message ? message->data : NULL;
 }
 
 void ilk_arrival_free(ilk_arrival *arrival)
@@ -49,7 +49,7 @@ void ilk_arrival_free(ilk_arrival *arrival)
         return;
     for (size_t i = 0; i < arrival->count; i++)
         ilk__parcel_free(arrival->parcels[i]);
-    ilk__heard_free(arrival->heard);
+    ilk__channel_message_free(arrival->message);
     ilk__free(arrival);
 }
 
@@ -70,8 +70,8 @@ static void pass_on(const ilk_arrival *arrival)
     for (size_t i = 0; i < arrival->count; i++) {
         const ilk__parcel *parcel = arrival->parcels[i];
 
-        if (parcel && parcel->letter->verb == ILK__LETTER_SIGNAL)
-            ilk__wait_unclaimed(shared, parcel->letter);
+        if (parcel && parcel->message->type == ILK__MESSAGE_SIGNAL)
+            ilk__wait_unclaimed(shared, parcel->message);
     }
     ilk__shared_unlock(shared);
 }

@@ -277,22 +277,22 @@ static void finished(ilk__inflight *inflight)
     passing_free((passing *)inflight);
 }
 
-static passing *passing_new(ilk__shared *shared, const ilk__letter *letter)
+static passing *passing_new(ilk__shared *shared, const ilk__message *message)
 {
     passing *self =
-        ilk__calloc(1, sizeof *self + letter->name_len + letter->data_len);
+        ilk__calloc(1, sizeof *self + message->name_len + message->data_len);
     int64_t giver = ++shared->last_id;
     notice *given;
 
     if (!self)
         return NULL;
     given = &self->notice;
-    memcpy(self->bytes, letter->name, letter->name_len);
-    memcpy(self->bytes + letter->name_len, letter->data, letter->data_len);
+    memcpy(self->bytes, message->name, message->name_len);
+    memcpy(self->bytes + message->name_len, message->data, message->data_len);
     given->name = self->bytes;
-    given->name_len = letter->name_len;
-    given->data = self->bytes + letter->name_len;
-    given->data_len = letter->data_len;
+    given->name_len = message->name_len;
+    given->data = self->bytes + message->name_len;
+    given->data_len = message->data_len;
     snprintf(given->id, sizeof given->id, "%s.%" PRId64, shared->client_id,
              giver);
     if (ilk__signal_keys(given->keys, given->name, given->name_len, NULL)
@@ -305,13 +305,13 @@ static passing *passing_new(ilk__shared *shared, const ilk__letter *letter)
 }
 
 /* Without memory it is lost, as with the process that could not take it. */
-void ilk__signal_unclaimed(ilk__shared *shared, const ilk__letter *letter)
+void ilk__signal_unclaimed(ilk__shared *shared, const ilk__message *message)
 {
     passing *self;
 
-    if (letter->verb != ILK__LETTER_SIGNAL)
+    if (message->type != ILK__MESSAGE_SIGNAL)
         return;
-    self = passing_new(shared, letter);
+    self = passing_new(shared, message);
     if (!self)
         return;
     ilk__inflight_init(&self->inflight, shared, &notify_one, &self->notice);

@@ -15,7 +15,7 @@ static void begin(ilk__signal_verb *self, ilk__verb_then *then)
     const ilk__channel_of to = {.name = signal->channel.data,
                                 .len = signal->channel.len,
                                 .is_pattern = 1,
-                                .letters = 1};
+                                .own_format = 1};
 
     ilk__listen_begin(&self->verb, &signal->listener, &to, self->deadline,
                       then);
@@ -32,13 +32,13 @@ void ilk__signal_begin_hearing(ilk__signal_verb *self)
     begin(self, begun);
 }
 
-static void heard(ilk__verb *verb, ilk_status status)
+static void received(ilk__verb *verb, ilk_status status)
 {
     ilk__signal_verb *self = (ilk__signal_verb *)verb;
     ilk__listener *listener = &self->own->listener;
 
     if (status == ILK_OK)
-        self->arrival->heard = ilk__listen_take(listener);
+        self->arrival->message = ilk__listen_take(listener);
     if (status != ILK_EINTR)
         ilk__listen_end(listener);
     ilk__signal_came(self, status);
@@ -51,7 +51,7 @@ static void hear_next(ilk__verb *verb, ilk_status status)
     if (status)
         ilk__signal_came(self, status);
     else
-        ilk__listen_next(verb, &self->own->listener, self->deadline, heard);
+        ilk__listen_next(verb, &self->own->listener, self->deadline, received);
 }
 
 void ilk__signal_hear(ilk__signal_verb *self)

@@ -29,8 +29,8 @@ struct ilk_arrival {
     uint32_t era;
     _Atomic int seen; /* by who started the wait */
     size_t count;
-    ilk__heard *heard;      /* of a pattern; else NULL */
-    ilk__parcel *parcels[]; /* their index is that of the handle */
+    ilk__channel_message *message; /* of a pattern; else NULL */
+    ilk__parcel *parcels[];        /* their index is that of the handle */
 };
 
 /* One wait over one name or several. */
@@ -123,6 +123,6 @@ void ilk__arrival_dispose(void *arrival);
 /* ---- notices (signal_notify.c) */
 
 /* A signal whose waiter is gone goes to the next who waits. Mutex held. */
-void ilk__signal_unclaimed(ilk__shared *shared, const ilk__letter *letter);
+void ilk__signal_unclaimed(ilk__shared *shared, const ilk__message *message);
 
 #endif

@@ -63,7 +63,7 @@ static void a_change_is_asked_about_under_the_same_number(void **state)
 {
     (void)state;
     arrive(5000);
-    inbox_hears("1 change ilk:barrier:wait:{b}");
+    inbox_receives("1 change ilk:barrier:wait:{b}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
@@ -77,7 +77,7 @@ static void a_change_of_another_list_wakes_nobody(void **state)
 {
     (void)state;
     arrive(5000);
-    inbox_hears("1 change ilk:barrier:wait:{c}");
+    inbox_receives("1 change ilk:barrier:wait:{c}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
@@ -128,7 +128,7 @@ static void time_that_runs_out_on_a_question_asks_what_came_of_it(void **state)
 {
     (void)state;
     arrive(5000);
-    inbox_hears("1 change ilk:barrier:wait:{b}");
+    inbox_receives("1 change ilk:barrier:wait:{b}");
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     local_ms += 5000;
     assert_int_equal(op_no_answer(&state_op, ILK_ETIMEOUT, 1), ILK__ACT_SEND);
@@ -190,7 +190,7 @@ static void the_next_wait_knows_no_number(void **state)
 {
     (void)state;
     arrive(5000);
-    inbox_hears("1 change ilk:barrier:wait:{b}");
+    inbox_receives("1 change ilk:barrier:wait:{b}");
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 0 42", ILK__CODE_STATE),
                      ILK__ACT_DONE);

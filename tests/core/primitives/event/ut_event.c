@@ -77,7 +77,7 @@ static void woken_it_asks_again_in_the_same_place(void **state)
     (void)state;
     stand_in_line();
     snprintf(entry, sizeof entry, "%s", state_waiter(event)->entry);
-    inbox_hears("1 change ilk:event:wait:{e}");
+    inbox_receives("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
@@ -92,7 +92,7 @@ static void a_change_before_the_answer_is_not_forgotten(void **state)
 {
     (void)state;
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
-    inbox_hears("1 change ilk:event:wait:{e}");
+    inbox_receives("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SEND);
@@ -115,7 +115,7 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
     assert_int_equal(op_answer(&second, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
 
-    inbox_hears("1 change ilk:event:wait:{e}");
+    inbox_receives("1 change ilk:event:wait:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_wake(&second, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -127,8 +127,8 @@ static void a_change_of_another_list_wakes_nobody(void **state)
 {
     (void)state;
     stand_in_line();
-    inbox_hears("1 change ilk:event:wait:{f}");
-    inbox_hears("1 change ilk:event:{e}");
+    inbox_receives("1 change ilk:event:wait:{f}");
+    inbox_receives("1 change ilk:event:{e}");
 
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
@@ -196,7 +196,7 @@ static void a_latch_that_was_begun_anew_with_another_count_ends_it(void **state)
     assert_int_equal(state_begin(latch, 5000), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP);
-    inbox_hears("1 change ilk:latch:wait:{l}");
+    inbox_receives("1 change ilk:latch:wait:{l}");
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_int_equal(op_answer(&state_op, "%d 4", ILK__CODE_DIFFERS),

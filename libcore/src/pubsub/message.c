@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* letter.c -- a message on a client's own channel, taken apart. */
-#include "letter.h"
+/* message.c -- a message on a client's own channel, taken apart. */
+#include "message.h"
 
 #include <interlock/base.h>
 
@@ -43,7 +43,7 @@ static int read_number(char **rest, int64_t *out)
     return number_of(word(rest), out);
 }
 
-static int read_waiter(char **rest, ilk__letter *out)
+static int read_waiter(char **rest, ilk__message *out)
 {
     const char *text = word(rest);
 
@@ -53,7 +53,7 @@ static int read_waiter(char **rest, ilk__letter *out)
     return 1;
 }
 
-static int read_grant(char **rest, ilk__letter *out)
+static int read_grant(char **rest, ilk__message *out)
 {
     return read_waiter(rest, out) && (out->token = word(rest)) != NULL
            && read_number(rest, &out->fence)
@@ -62,7 +62,7 @@ static int read_grant(char **rest, ilk__letter *out)
 }
 
 /* A name of the length that is told, and the rest is data. */
-static int read_payload(char *rest, const char *end, ilk__letter *out)
+static int read_payload(char *rest, const char *end, ilk__message *out)
 {
     int64_t name_len;
 
@@ -79,7 +79,7 @@ static int read_payload(char *rest, const char *end, ilk__letter *out)
 }
 
 /* The name is all that is left. */
-static int read_name(char *rest, const char *end, ilk__letter *out)
+static int read_name(char *rest, const char *end, ilk__message *out)
 {
     out->name = rest ? rest : "";
     out->name_len = rest ? (size_t)(end - rest) : 0;
@@ -91,34 +91,34 @@ static int is(const char *word, const char *text)
     return word && strcmp(word, text) == 0;
 }
 
-int ilk__letter_read(ilk__letter *out, char *text, size_t len)
+int ilk__message_read(ilk__message *out, char *text, size_t len)
 {
     const char *end = text + len;
     char *rest = text;
     const char *version = word(&rest);
-    const char *verb = word(&rest);
+    const char *type = word(&rest);
 
     memset(out, 0, sizeof *out);
     if (!is(version, "1"))
         return 0;
-    if (is(verb, "grant")) {
-        out->verb = ILK__LETTER_GRANT;
+    if (is(type, "grant")) {
+        out->type = ILK__MESSAGE_GRANT;
         return read_grant(&rest, out) && read_name(rest, end, out);
     }
-    if (is(verb, "wake")) {
-        out->verb = ILK__LETTER_WAKE;
+    if (is(type, "wake")) {
+        out->type = ILK__MESSAGE_WAKE;
         return read_waiter(&rest, out) && read_name(rest, end, out);
     }
-    if (is(verb, "signal")) {
-        out->verb = ILK__LETTER_SIGNAL;
+    if (is(type, "signal")) {
+        out->type = ILK__MESSAGE_SIGNAL;
         return read_waiter(&rest, out) && read_payload(rest, end, out);
     }
-    if (is(verb, "change")) {
-        out->verb = ILK__LETTER_CHANGE;
+    if (is(type, "change")) {
+        out->type = ILK__MESSAGE_CHANGE;
         return rest && read_name(rest, end, out);
     }
-    out->verb = ILK__LETTER_NOTIFY;
-    return is(verb, "notify") && read_number(&rest, &out->ticket)
+    out->type = ILK__MESSAGE_NOTIFY;
+    return is(type, "notify") && read_number(&rest, &out->ticket)
            && read_payload(rest, end, out);
 }
 
@@ -133,13 +133,13 @@ static uint64_t mix(uint64_t hash, const char *data, size_t len)
     return hash;
 }
 
-uint64_t ilk__letter_mark(const ilk__letter *letter)
+uint64_t ilk__message_mark(const ilk__message *message)
 {
-    const int64_t whom[] = {letter->verb, letter->waiter, letter->ticket};
+    const int64_t whom[] = {message->type, message->waiter, message->ticket};
     uint64_t hash = fnv_start;
 
     for (size_t i = 0; i < sizeof whom / sizeof whom[0]; i++)
         hash = (hash ^ (uint64_t)whom[i]) * fnv_prime;
-    hash = mix(hash, letter->signal, strlen(letter->signal));
-    return mix(hash, letter->name, letter->name_len);
+    hash = mix(hash, message->signal, strlen(message->signal));
+    return mix(hash, message->name, message->name_len);
 }

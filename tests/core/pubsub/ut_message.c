@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_letter.c -- messages on a client's own channel, taken apart. */
-#include "pubsub/letter.h"
+/* ut_message.c -- messages on a client's own channel, taken apart. */
+#include "pubsub/message.h"
 
 #include <interlock/base.h>
 
@@ -12,7 +12,7 @@
 
 /* Room behind the text is not touched: a reader past its end shows under a
  * sanitizer, since the copy is exactly as long. */
-static ilk__letter letter;
+static ilk__message message;
 static char *copy;
 
 static int reads(const char *text, size_t len)
@@ -22,7 +22,7 @@ static int reads(const char *text, size_t len)
     assert_non_null(copy);
     memcpy(copy, text, len);
     copy[len] = '\0';
-    return ilk__letter_read(&letter, copy, len);
+    return ilk__message_read(&message, copy, len);
 }
 
 static int teardown(void **state)
@@ -40,29 +40,29 @@ static void a_grant_has_its_numbers_and_the_name(void **state)
     (void)state;
     assert_true(READS("1 grant x12 tok 18 5000 1000000 or ders\0x"));
 
-    assert_int_equal(letter.verb, ILK__LETTER_GRANT);
-    assert_int_equal(letter.kind, 'x');
-    assert_int_equal(letter.waiter, 12);
-    assert_string_equal(letter.token, "tok");
-    assert_int_equal(letter.fence, 18);
-    assert_int_equal(letter.lease_ms, 5000);
-    assert_int_equal(letter.server_us, 1000000);
-    assert_int_equal(letter.name_len, 9);
-    assert_memory_equal(letter.name, "or ders\0x", 9);
-    assert_null(letter.signal);
+    assert_int_equal(message.type, ILK__MESSAGE_GRANT);
+    assert_int_equal(message.kind, 'x');
+    assert_int_equal(message.waiter, 12);
+    assert_string_equal(message.token, "tok");
+    assert_int_equal(message.fence, 18);
+    assert_int_equal(message.lease_ms, 5000);
+    assert_int_equal(message.server_us, 1000000);
+    assert_int_equal(message.name_len, 9);
+    assert_memory_equal(message.name, "or ders\0x", 9);
+    assert_null(message.signal);
 }
 
 static void a_wake_up_has_a_waiter_and_maybe_a_name(void **state)
 {
     (void)state;
     assert_true(READS("1 wake q7 jobs"));
-    assert_int_equal(letter.verb, ILK__LETTER_WAKE);
-    assert_int_equal(letter.kind, 'q');
-    assert_int_equal(letter.waiter, 7);
-    assert_memory_equal(letter.name, "jobs", 4);
+    assert_int_equal(message.type, ILK__MESSAGE_WAKE);
+    assert_int_equal(message.kind, 'q');
+    assert_int_equal(message.waiter, 7);
+    assert_memory_equal(message.name, "jobs", 4);
 
     assert_true(READS("1 wake s7"));
-    assert_int_equal(letter.name_len, 0);
+    assert_int_equal(message.name_len, 0);
 }
 
 static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
@@ -70,31 +70,31 @@ static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
     (void)state;
     assert_true(READS("1 signal s5 c.9 4 a\0 b1 \0\n"));
 
-    assert_int_equal(letter.verb, ILK__LETTER_SIGNAL);
-    assert_int_equal(letter.kind, 's');
-    assert_int_equal(letter.waiter, 5);
-    assert_string_equal(letter.signal, "c.9");
-    assert_int_equal(letter.name_len, 4);
-    assert_memory_equal(letter.name, "a\0 b", 4);
-    assert_int_equal(letter.data_len, 4);
-    assert_memory_equal(letter.data, "1 \0\n", 4);
+    assert_int_equal(message.type, ILK__MESSAGE_SIGNAL);
+    assert_int_equal(message.kind, 's');
+    assert_int_equal(message.waiter, 5);
+    assert_string_equal(message.signal, "c.9");
+    assert_int_equal(message.name_len, 4);
+    assert_memory_equal(message.name, "a\0 b", 4);
+    assert_int_equal(message.data_len, 4);
+    assert_memory_equal(message.data, "1 \0\n", 4);
 }
 
 static void a_signal_may_be_without_data(void **state)
 {
     (void)state;
     assert_true(READS("1 signal s5 c.9 3 red"));
-    assert_int_equal(letter.data_len, 0);
+    assert_int_equal(message.data_len, 0);
 }
 
 static void a_change_has_the_key_of_a_list(void **state)
 {
     (void)state;
     assert_true(READS("1 change ilk:event:wait:{a b}"));
-    assert_int_equal(letter.verb, ILK__LETTER_CHANGE);
-    assert_int_equal(letter.name_len, 21);
-    assert_memory_equal(letter.name, "ilk:event:wait:{a b}", 21);
-    assert_null(letter.signal);
+    assert_int_equal(message.type, ILK__MESSAGE_CHANGE);
+    assert_int_equal(message.name_len, 21);
+    assert_memory_equal(message.name, "ilk:event:wait:{a b}", 21);
+    assert_null(message.signal);
 
     assert_false(READS("1 change"));
 }
@@ -104,13 +104,13 @@ static void a_notify_goes_by_ticket(void **state)
     (void)state;
     assert_true(READS("1 notify 1700000000000000 c.9 3 redgo"));
 
-    assert_int_equal(letter.verb, ILK__LETTER_NOTIFY);
-    assert_int_equal(letter.ticket, 1700000000000000);
-    assert_int_equal(letter.waiter, 0);
-    assert_memory_equal(letter.data, "go", 2);
+    assert_int_equal(message.type, ILK__MESSAGE_NOTIFY);
+    assert_int_equal(message.ticket, 1700000000000000);
+    assert_int_equal(message.waiter, 0);
+    assert_memory_equal(message.data, "go", 2);
 }
 
-static void what_is_not_exactly_so_is_no_letter(void **state)
+static void what_is_not_exactly_so_is_no_message(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -146,7 +146,7 @@ static void what_is_not_exactly_so_is_no_letter(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (reads(bad[i], strlen(bad[i])))
-            fail_msg("a letter: \"%s\"", bad[i]);
+            fail_msg("a message: \"%s\"", bad[i]);
     assert_false(READS("1 sig\0nal s1 id 3 red"));
     assert_false(READS("1 signal s1 i\0d 3 red"));
     assert_false(READS("1 signal s1 id 3\0 red"));
@@ -159,7 +159,7 @@ static void every_cut_of_a_signal_is_shorter_or_none(void **state)
     (void)state;
     for (size_t len = 0; len < sizeof whole; len++)
         if (reads(whole, len))
-            assert_int_equal(letter.name_len + letter.data_len, len - 17);
+            assert_int_equal(message.name_len + message.data_len, len - 17);
         else
             assert_true(len < 20);
 }
@@ -173,7 +173,7 @@ static void the_lengths_have_limits(void **state)
     (void)state;
     memset(text + head, 'n', size - (size_t)head);
     assert_true(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX));
-    assert_int_equal(letter.data_len, ILK__DATA_MAX);
+    assert_int_equal(message.data_len, ILK__DATA_MAX);
     assert_false(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX + 1));
 
     snprintf(text, size, "1 signal s1 id %d n", ILK_NAME_MAX + 1);
@@ -192,9 +192,9 @@ static void a_copy_has_the_same_mark_and_others_do_not(void **state)
     (void)state;
     for (size_t i = 0; i < 6; i++) {
         assert_true(reads(all[i], strlen(all[i])));
-        marks[i] = ilk__letter_mark(&letter);
+        marks[i] = ilk__message_mark(&message);
         assert_true(reads(all[i], strlen(all[i])));
-        assert_true(marks[i] == ilk__letter_mark(&letter));
+        assert_true(marks[i] == ilk__message_mark(&message));
         for (size_t j = 0; j < i; j++)
             assert_true(marks[i] != marks[j]);
     }
@@ -211,7 +211,7 @@ int main(void)
         TEST(a_signal_may_be_without_data),
         TEST(a_change_has_the_key_of_a_list),
         TEST(a_notify_goes_by_ticket),
-        TEST(what_is_not_exactly_so_is_no_letter),
+        TEST(what_is_not_exactly_so_is_no_message),
         TEST(every_cut_of_a_signal_is_shorter_or_none),
         TEST(the_lengths_have_limits),
         TEST(a_copy_has_the_same_mark_and_others_do_not),

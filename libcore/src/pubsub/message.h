@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * letter.h -- a message on a client's own channel, taken apart.
+ * message.h -- a message on a client's own channel, taken apart.
  *
  *     1 grant <waiter> <token> <fence> <lease ms> <server us> <name>
  *     1 wake <waiter> <name>
@@ -12,28 +12,28 @@
  * this client who wait in the list with that key. A signal is for one
  * waiter; a notify for all of this client who stand in that name's list with
  * a ticket up to this one. Names and data are any bytes. What is not exactly
- * of this form is no letter.
+ * of this form is no message.
  */
-#ifndef ILK__LETTER_H
-#define ILK__LETTER_H
+#ifndef ILK__MESSAGE_H
+#define ILK__MESSAGE_H
 
 #include "redis/reply.h"
 
 enum { ILK__DATA_MAX = 1024 * 1024 }; /* of a signal */
 
-typedef enum ilk__letter_verb {
-    ILK__LETTER_GRANT,
-    ILK__LETTER_WAKE,
-    ILK__LETTER_SIGNAL,
-    ILK__LETTER_NOTIFY,
-    ILK__LETTER_CHANGE
-} ilk__letter_verb;
+typedef enum ilk__message_type {
+    ILK__MESSAGE_GRANT,
+    ILK__MESSAGE_WAKE,
+    ILK__MESSAGE_SIGNAL,
+    ILK__MESSAGE_NOTIFY,
+    ILK__MESSAGE_CHANGE
+} ilk__message_type;
 
-typedef struct ilk__letter ilk__letter;
+typedef struct ilk__message ilk__message;
 
 /* What it points to lives as long as the message. */
-struct ilk__letter {
-    ilk__letter_verb verb;
+struct ilk__message {
+    ilk__message_type type;
     char kind; /* of the waiter, as in its entry; NOTIFY: 0 */
     int64_t waiter;
     const char *token;                  /* GRANT */
@@ -47,13 +47,13 @@ struct ilk__letter {
     int second_hand; /* SIGNAL, NOTIFY: only a replica has told; see ear.h */
 };
 
-/* Cuts the text of the message up in place; 0 when it is no letter. */
-int ilk__letter_read(ilk__letter *out, char *text, size_t len);
+/* Cuts the text of the message up in place; 0 when it is no message. */
+int ilk__message_read(ilk__message *out, char *text, size_t len);
 
 /*
  * For a signal and a notify: who it is for, and which it is, as a number that
  * a second copy of the same message has as well and no other.
  */
-uint64_t ilk__letter_mark(const ilk__letter *letter);
+uint64_t ilk__message_mark(const ilk__message *message);
 
 #endif

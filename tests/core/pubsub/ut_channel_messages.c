@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_channel_heard.c -- what is heard on channels and patterns. */
+/* ut_channel_messages.c -- what is received on channels and patterns. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "base/alloc.h"
 #include "channel_case.h"
@@ -10,7 +10,7 @@
 
 /* ---- messages ----------------------------------------------------------- */
 
-static void each_listener_hears_each_message_in_order(void **state)
+static void each_listener_receives_each_message_in_order(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
@@ -23,11 +23,11 @@ static void each_listener_hears_each_message_in_order(void **state)
     ear_hears(&inbox_ear, NULL, "news", "");
 
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
-    assert_string_equal(listener_heard(&listener_one), "news=one;news=;");
-    assert_string_equal(listener_heard(&listener_two), "news=one;news=;");
+    assert_string_equal(listener_received(&listener_one), "news=one;news=;");
+    assert_string_equal(listener_received(&listener_two), "news=one;news=;");
 }
 
-static void a_pattern_hears_all_that_match(void **state)
+static void a_pattern_receives_all_that_match(void **state)
 {
     (void)state;
     listener_join(&listener_one, "jobs.*", 1, 0);
@@ -38,7 +38,7 @@ static void a_pattern_hears_all_that_match(void **state)
     ear_hears(&inbox_ear, "jobs.*", "jobs.red", "1");
     ear_hears(&inbox_ear, "jobs.*", "jobs.blue", "2");
     ear_hears(&inbox_ear, NULL, "jobs.*", "a channel of that name");
-    assert_string_equal(listener_heard(&listener_one),
+    assert_string_equal(listener_received(&listener_one),
                         "jobs.red=1;jobs.blue=2;");
 
     ilk__listen_end(&listener_one);
@@ -46,9 +46,9 @@ static void a_pattern_hears_all_that_match(void **state)
                         "*2\r\n$12\r\nPUNSUBSCRIBE\r\n$6\r\njobs.*\r\n");
 }
 
-static void a_letter_is_heard_once_of_all_ears(void **state)
+static void a_message_is_received_once_of_all_ears(void **state)
 {
-    static const char letter[] = "1 notify 0 id1 3 redgo";
+    static const char message[] = "1 notify 0 id1 3 redgo";
 
     (void)state;
     listener_join(&listener_one, "jobs.*", 1, 1);
@@ -56,20 +56,20 @@ static void a_letter_is_heard_once_of_all_ears(void **state)
     (void)ear_says(&inbox_ear);
     assert_non_null(strstr(ear_says(&replica_ear), "jobs.*"));
 
-    ear_hears(&replica_ear, "jobs.*", "jobs.red", letter);
-    ear_hears(&inbox_ear, "jobs.*", "jobs.red", letter);
-    ear_hears(&inbox_ear, "*", "jobs.red", letter); /* for the other pattern */
-    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "no letter");
+    ear_hears(&replica_ear, "jobs.*", "jobs.red", message);
+    ear_hears(&inbox_ear, "jobs.*", "jobs.red", message);
+    ear_hears(&inbox_ear, "*", "jobs.red", message); /* for the other pattern */
+    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "no message");
 
     assert_int_equal(listener_one.count, 1);
-    assert_string_equal(listener_one.first->letter.signal, "id1");
-    assert_memory_equal(listener_one.first->letter.data, "go", 2);
-    assert_string_equal(listener_heard(&listener_one),
+    assert_string_equal(listener_one.first->parsed.signal, "id1");
+    assert_memory_equal(listener_one.first->parsed.data, "go", 2);
+    assert_string_equal(listener_received(&listener_one),
                         "jobs.red=1 notify 0 id1 3 redgo;");
     assert_int_equal(listener_two.count, 1);
 }
 
-static void what_is_no_letter_is_the_servers_own_to_tell(void **state)
+static void what_is_no_message_of_ours_is_the_servers_own_to_tell(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
@@ -80,8 +80,8 @@ static void what_is_no_letter_is_the_servers_own_to_tell(void **state)
     ear_hears(&replica_ear, NULL, "news", "one");
     ear_hears(&inbox_ear, NULL, "news", "one");
 
-    assert_string_equal(listener_heard(&listener_one), "news=one;");
-    assert_string_equal(listener_heard(&listener_two), "");
+    assert_string_equal(listener_received(&listener_one), "news=one;");
+    assert_string_equal(listener_received(&listener_two), "");
 }
 
 static void the_oldest_goes_when_nobody_takes_them(void **state)
@@ -90,18 +90,18 @@ static void the_oldest_goes_when_nobody_takes_them(void **state)
     listener_join(&listener_one, "news", 0, 0);
     (void)ear_says(&inbox_ear);
     ear_hears(&inbox_ear, NULL, "news", "first");
-    for (int i = 0; i < ILK__HEARD_MAX; i++)
+    for (int i = 0; i < ILK__CHANNEL_MESSAGES_MAX; i++)
         ear_hears(&inbox_ear, NULL, "news", "x");
 
-    assert_int_equal(listener_one.count, ILK__HEARD_MAX);
+    assert_int_equal(listener_one.count, ILK__CHANNEL_MESSAGES_MAX);
     assert_int_equal(listener_one.lost, 1);
     assert_memory_equal(listener_one.first->data, "x", 2);
 }
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* A letter, of which the nth allocation fails. */
-static void hear_letter_failing(long nth)
+/* A message, of which the nth allocation fails. */
+static void receive_message_failing(long nth)
 {
     const ilk__reply *reply =
         op_case_reply(">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$20\r\n"
@@ -114,7 +114,7 @@ static void hear_letter_failing(long nth)
 
 static void without_memory_nothing_is_half_done(void **state)
 {
-    const ilk__channel_of to = {.name = "news", .len = 4, .letters = 1};
+    const ilk__channel_of to = {.name = "news", .len = 4, .own_format = 1};
     ilk_status st = ILK_ENOMEM;
 
     (void)state;
@@ -129,7 +129,7 @@ static void without_memory_nothing_is_half_done(void **state)
     (void)ear_says(&inbox_ear);
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
-        hear_letter_failing(nth);
+        receive_message_failing(nth);
         ilk__recent_free(&shared.recent); /* one that was not heard is no
                                              copy */
     }
@@ -142,10 +142,10 @@ static void without_memory_nothing_is_half_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_listener_hears_each_message_in_order),
-        TEST(a_pattern_hears_all_that_match),
-        TEST(a_letter_is_heard_once_of_all_ears),
-        TEST(what_is_no_letter_is_the_servers_own_to_tell),
+        TEST(each_listener_receives_each_message_in_order),
+        TEST(a_pattern_receives_all_that_match),
+        TEST(a_message_is_received_once_of_all_ears),
+        TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell),
         TEST(the_oldest_goes_when_nobody_takes_them),
         TEST(without_memory_nothing_is_half_done),
     };
