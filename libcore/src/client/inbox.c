@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pubsub/channel.h"
-#include "wait/parcel.h"
+#include "wait/delivered_signal.h"
 #include "wait/watch.h"
 
 #include <stddef.h>
@@ -154,7 +154,7 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
 
     if (waiter && waiter->watch) {
         if (waiter->line->name_count)
-            ilk__parcel_word(waiter, message);
+            ilk__delivered_signal_entry_gone(waiter, message);
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     } else if (!message->second_hand) {
@@ -165,7 +165,7 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
 static void on_signal(ilk__shared *shared, const ilk__message *message)
 {
     ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
-    int taken = waiter && ilk__parcel_take(waiter, message);
+    int taken = waiter && ilk__delivered_signal_accept(waiter, message);
 
     if (!taken && !message->second_hand)
         ilk__wait_unclaimed(shared, message);
@@ -213,7 +213,9 @@ static void on_message(ilk__shared *shared, const ilk__ear *ear,
     case ILK__MESSAGE_GRANT: on_grant(shared, &message); return;
     case ILK__MESSAGE_WAKE: on_wake(shared, &message); return;
     case ILK__MESSAGE_SIGNAL: on_signal(shared, &message); return;
-    case ILK__MESSAGE_NOTIFY: ilk__parcel_notify(shared, &message); return;
+    case ILK__MESSAGE_NOTIFY:
+        ilk__delivered_signal_notify(shared, &message);
+        return;
     case ILK__MESSAGE_CHANGE: on_change(shared, &message); return;
     }
 }

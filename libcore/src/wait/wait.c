@@ -3,8 +3,8 @@
 #include "wait.h"
 
 #include "base/clock.h"
+#include "delivered_signal.h"
 #include "lease.h"
-#include "parcel.h"
 #include "watch.h"
 
 enum {
@@ -21,7 +21,7 @@ enum {
 static void pass_on(ilk__waiter *waiter)
 {
     ilk__shared_lock(waiter->shared);
-    ilk__parcel_pass_on(waiter);
+    ilk__delivered_signal_pass_on(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -32,7 +32,7 @@ static ilk__act finish(ilk__op *op, ilk_status status)
     waiter->stage = ILK__STAGE_IDLE;
     if (!status)
         return ilk__op_done(op, ILK_OK);
-    if (waiter->parcels)
+    if (waiter->delivered)
         pass_on(waiter);
     return ilk__op_end(op, status);
 }
@@ -119,7 +119,7 @@ static ilk__act signalled(ilk__op *op)
 
     if (waiter->stage != ILK__STAGE_LINGER
         && (waiter->asked > 1 || waiter->line->name_count > 1
-            || waiter->parcels->message->second_hand))
+            || waiter->delivered->message->second_hand))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
 }
@@ -287,7 +287,8 @@ ilk__act ilk__wait_start(ilk__op *op)
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
-    ilk__parcel_drop(waiter); /* it is in no line: nobody adds to them */
+    ilk__delivered_signal_drop(waiter); /* it is in no line: nobody adds to
+                                           them */
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)

@@ -40,7 +40,7 @@ typedef enum ilk__wait_news {
     ILK__NEWS_WOKEN,      /* try again: the name may be free */
     ILK__NEWS_GONE,       /* the server knows us no more: enqueue again */
     ILK__NEWS_NO_CONTACT, /* the server has been away for too long */
-    ILK__NEWS_SIGNAL      /* the parcels are complete */
+    ILK__NEWS_SIGNAL      /* the delivered signals are complete */
 } ilk__wait_news;
 
 typedef enum ilk__wait_stage {
@@ -99,9 +99,10 @@ typedef struct ilk__waiter {
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
     int64_t news_at; /* local: receipt of a grant, or when it began for sure */
     int64_t parked_since; /* a signal ended the wait; 0: somebody waits */
-    struct ilk__parcel *parcels; /* signals, see parcel.h */
-    size_t parcel_count;         /* of those that are not aside */
-    int told_last;               /* of one that leaves: nothing more comes */
+    struct ilk__delivered_signal *delivered; /* signals, see
+                                                delivered_signal.h */
+    size_t delivered_count;                  /* of those that are not aside */
+    int told_last; /* of one that leaves: nothing more comes */
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "parcel.h"
+#include "delivered_signal.h"
 #include "watch.h"
 
 #include <inttypes.h>
@@ -120,7 +120,7 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
 {
     ilk__shared_lock(waiter->shared);
-    ilk__parcel_placed(waiter, index, ticket);
+    ilk__delivered_signal_ticket(waiter, index, ticket);
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -144,7 +144,7 @@ void ilk__wait_give_up(ilk__waiter *waiter)
     ilk__give_back(waiter->shared, waiter->line, waiter->entry,
                    waiter->entry_len, ilk__waiter_token(waiter));
     ilk__watch_leave(waiter);
-    ilk__parcel_pass_on(waiter);
+    ilk__delivered_signal_pass_on(waiter);
 }
 
 void ilk__waiter_destroy(ilk__waiter *waiter)
@@ -155,7 +155,7 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
     if (waiter->watch)
         ilk__wait_give_up(waiter);
     ilk__watch_forget(waiter);
-    ilk__parcel_drop(waiter);
+    ilk__delivered_signal_drop(waiter);
     ilk__shared_unlock(shared);
     ilk__free(waiter->entry);
     waiter->entry = NULL;

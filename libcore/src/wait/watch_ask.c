@@ -4,7 +4,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "parcel.h"
+#include "delivered_signal.h"
 
 #include <stddef.h>
 
@@ -126,7 +126,7 @@ static void tell(ilk__waiter *waiter, int64_t asked_at, const ilk__reply *reply,
         ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
         return;
     case ILK__CODE_GONE:
-        ilk__parcel_confirm(waiter, NULL, 0);
+        ilk__delivered_signal_confirm(waiter, NULL, 0);
         if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_GONE);
         return;

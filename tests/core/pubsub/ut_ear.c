@@ -236,9 +236,9 @@ static void the_servers_own_copy_needs_no_word(void **state)
     inbox_receives("1 signal s1 id1 3 redone");
 
     assert_got("0 id1 red=one;0 id1 red=one;"); /* the other is aside */
-    assert_int_equal(my_gate.waiter.parcel_count, 1);
-    assert_false(my_gate.waiter.parcels->aside
-                 && my_gate.waiter.parcels->next->aside);
+    assert_int_equal(my_gate.waiter.delivered_count, 1);
+    assert_false(my_gate.waiter.delivered->aside
+                 && my_gate.waiter.delivered->next->aside);
     inbox_receives("1 signal s1 id1 3 redone");
     inbox_receiver = &replica_ear;
     inbox_receives("1 signal s1 id1 3 redone");

@@ -175,7 +175,7 @@ const char *gate_signals(const gate *g)
     size_t used = 0;
 
     text[0] = '\0';
-    for (const ilk__parcel *p = g->waiter.parcels; p; p = p->next)
+    for (const ilk__delivered_signal *p = g->waiter.delivered; p; p = p->next)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%zu %s %.*s=%.*s;", p->index,
             p->message->signal, (int)p->message->name_len, p->message->name,

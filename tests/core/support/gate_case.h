@@ -9,7 +9,7 @@
 #define ILK__GATE_CASE_H
 
 #include "shared_case.h"
-#include "wait/parcel.h"
+#include "wait/delivered_signal.h"
 
 enum { GATES = 2 };
 

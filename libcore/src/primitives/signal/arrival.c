@@ -13,14 +13,14 @@ static const ilk__message *message_at(const ilk_arrival *arrival, size_t index)
     if (index >= ilk_arrival_count(arrival))
         return NULL;
     return arrival->message ? &arrival->message->parsed
-                            : arrival->parcels[index]->message;
+                            : arrival->delivered[index]->message;
 }
 
 int32_t ilk_arrival_which(const ilk_arrival *arrival, size_t index)
 {
     if (index >= ilk_arrival_count(arrival))
         return -1;
-    return arrival->message ? 0 : (int32_t)arrival->parcels[index]->index;
+    return arrival->message ? 0 : (int32_t)arrival->delivered[index]->index;
 }
 
 const char *ilk_arrival_name(const ilk_arrival *arrival, size_t index,
@@ -48,7 +48,7 @@ void ilk_arrival_free(ilk_arrival *arrival)
     if (!arrival)
         return;
     for (size_t i = 0; i < arrival->count; i++)
-        ilk__parcel_free(arrival->parcels[i]);
+        ilk__delivered_signal_free(arrival->delivered[i]);
     ilk__channel_message_free(arrival->message);
     ilk__free(arrival);
 }
@@ -68,10 +68,10 @@ static void pass_on(const ilk_arrival *arrival)
 
     ilk__shared_lock(shared);
     for (size_t i = 0; i < arrival->count; i++) {
-        const ilk__parcel *parcel = arrival->parcels[i];
+        const ilk__delivered_signal *delivered = arrival->delivered[i];
 
-        if (parcel && parcel->message->type == ILK__MESSAGE_SIGNAL)
-            ilk__wait_unclaimed(shared, parcel->message);
+        if (delivered && delivered->message->type == ILK__MESSAGE_SIGNAL)
+            ilk__wait_unclaimed(shared, delivered->message);
     }
     ilk__shared_unlock(shared);
 }

@@ -197,7 +197,7 @@ static ilk_status prepare_wait(ilk__signal_verb *self)
 {
     size_t room = self->wants_all ? self->count : 1;
     ilk_arrival *arrival =
-        ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->parcels);
+        ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->delivered);
 
     if (!arrival)
         return ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory");

@@ -38,7 +38,7 @@ void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS])
 void ilk__signal_wait_forget(ilk__signal_wait *wait)
 {
     if (wait)
-        ilk__parcel_drop(&wait->waiter);
+        ilk__delivered_signal_drop(&wait->waiter);
     ilk__free(wait);
 }
 

@@ -22,7 +22,7 @@ static ilk__signal_wait *wait_of(const ilk__waiter *waiter)
 static int has_got(const ilk__waiter *waiter, size_t index)
 {
     if (waiter->wants_all)
-        for (const ilk__parcel *p = waiter->parcels; p; p = p->next)
+        for (const ilk__delivered_signal *p = waiter->delivered; p; p = p->next)
             if (!p->aside && p->index == index)
                 return 1;
     return 0;
@@ -231,7 +231,7 @@ void ilk__signal_wait_give_up(ilk__signal_wait *wait)
 
     ilk__shared_lock(waiter->shared);
     if (wait->arrived)
-        ilk__parcel_pass_on(waiter);
+        ilk__delivered_signal_pass_on(waiter);
     else if (waiter->watch && wait->listens)
         ilk__wait_give_up(waiter);
     wait->arrived = wait->listens = 0;
@@ -249,24 +249,25 @@ void ilk__signal_wait_free(ilk__signal_wait *wait)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* The parcels change hands; what was put aside is not for us. */
+/* The delivered signals change hands; what was put aside is not for us. */
 static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
 {
-    ilk__parcel **link = &waiter->parcels;
+    ilk__delivered_signal **link = &waiter->delivered;
 
     ilk__shared_lock(waiter->shared);
     while (*link) {
-        ilk__parcel *parcel = *link;
+        ilk__delivered_signal *delivered = *link;
 
-        if (parcel->aside) {
-            link = &parcel->next;
+        if (delivered->aside) {
+            link = &delivered->next;
             continue;
         }
-        *link = parcel->next;
-        arrival->parcels[waiter->wants_all ? parcel->index : 0] = parcel;
+        *link = delivered->next;
+        arrival->delivered[waiter->wants_all ? delivered->index : 0] =
+            delivered;
     }
-    waiter->parcel_count = 0;
-    ilk__parcel_drop(waiter);
+    waiter->delivered_count = 0;
+    ilk__delivered_signal_drop(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 

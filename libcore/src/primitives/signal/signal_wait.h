@@ -5,7 +5,7 @@
  *     ilk_signal --.         names, lists, tickets of one or several handles
  *       wait ------+-> ilk__signal_wait { line, waiter }  in the keeper's
  *                                            |            watch (watch.h)
- *                       parcels, told by the inbox, become an ilk_arrival
+ *                       delivered signals become an ilk_arrival
  *
  * A handle keeps its last wait: after a signal of the system it is taken up.
  */
@@ -14,7 +14,7 @@
 
 #include "handle/handle.h"
 #include "pubsub/channel.h"
-#include "wait/parcel.h"
+#include "wait/delivered_signal.h"
 #include "wait/wait.h"
 
 #include <interlock/signal.h>
@@ -29,8 +29,9 @@ struct ilk_arrival {
     uint32_t era;
     _Atomic int seen; /* by who started the wait */
     size_t count;
-    ilk__channel_message *message; /* of a pattern; else NULL */
-    ilk__parcel *parcels[];        /* their index is that of the handle */
+    ilk__channel_message *message;      /* of a pattern; else NULL */
+    ilk__delivered_signal *delivered[]; /* their index is that of the
+                                                  handle */
 };
 
 /* One wait over one name or several. */

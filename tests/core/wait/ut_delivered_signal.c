@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_parcel.c -- signals find those who wait for them, with their data. */
+/* ut_delivered_signal.c -- signals find those who wait for them, with their
+ * data. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "base/alloc.h"
 #include "gate_case.h"
@@ -60,9 +61,10 @@ static void data_are_any_bytes(void **state)
 
     inbox_receives_bytes("1 signal s1 id1 3 red\0 \n\xff", 25);
 
-    assert_int_equal(my_gate.waiter.parcel_count, 1);
-    assert_int_equal(my_gate.waiter.parcels->message->data_len, 4);
-    assert_memory_equal(my_gate.waiter.parcels->message->data, "\0 \n\xff", 4);
+    assert_int_equal(my_gate.waiter.delivered_count, 1);
+    assert_int_equal(my_gate.waiter.delivered->message->data_len, 4);
+    assert_memory_equal(my_gate.waiter.delivered->message->data, "\0 \n\xff",
+                        4);
 }
 
 static void a_wait_for_all_takes_one_of_each(void **state)
@@ -128,7 +130,7 @@ static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
     assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
-    assert_null(my_gate.waiter.parcels);
+    assert_null(my_gate.waiter.delivered);
 }
 
 static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
@@ -141,7 +143,7 @@ static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
     ilk__waiter_cancel(&my_gate.waiter);
 
     assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
-    assert_null(my_gate.waiter.parcels);
+    assert_null(my_gate.waiter.delivered);
 }
 
 static void a_parked_wait_is_taken_up_with_its_signal(void **state)
@@ -216,8 +218,8 @@ static void all_who_are_told_the_same_share_one_copy(void **state)
 
     inbox_receives("1 notify 10 id1 3 redall");
 
-    assert_ptr_equal(my_gate.waiter.parcels->message->data,
-                     red.waiter.parcels->message->data);
+    assert_ptr_equal(my_gate.waiter.delivered->message->data,
+                     red.waiter.delivered->message->data);
     assert_got(&my_gate, "0 id1 red=all;");
     gate_close(&red);
 }
@@ -322,10 +324,10 @@ static void what_there_is_no_memory_for_is_unclaimed(void **state)
 
         assert_true(nth < 5);
         ilk__alloc_fail_at(nth++);
-        taken = ilk__parcel_take(&my_gate.waiter, &message);
+        taken = ilk__delivered_signal_accept(&my_gate.waiter, &message);
         ilk__alloc_fail_at(0);
-        assert_int_equal(taken, my_gate.waiter.parcel_count);
-    } while (!my_gate.waiter.parcel_count);
+        assert_int_equal(taken, my_gate.waiter.delivered_count);
+    } while (!my_gate.waiter.delivered_count);
 
     assert_true(nth > 2);
     assert_got(&my_gate, "0 id1 red=x;");

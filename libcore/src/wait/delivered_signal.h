@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * parcel.h -- the signals that a waiter has been sent, kept until the wait's
- * caller takes them. All who are told the same share one copy.
+ * delivered_signal.h -- the signals that a waiter has been sent, kept until the
+ * wait's caller takes them. All who are told the same share one copy.
  *
  * A wait takes one signal, or one of every name (waiter->wants_all). What it
  * does not want, and was sent to it alone, is for somebody else: the caller
@@ -17,37 +17,44 @@
  * watch refreshes at once; the entry's place was given up for this signal if
  * it is gone.
  */
-#ifndef ILK__PARCEL_H
-#define ILK__PARCEL_H
+#ifndef ILK__DELIVERED_SIGNAL_H
+#define ILK__DELIVERED_SIGNAL_H
 
 #include "pubsub/message.h"
 #include "wait.h"
 
-typedef struct ilk__parcel ilk__parcel;
-struct ilk__parcel {
-    ilk__parcel *next;
+typedef struct ilk__delivered_signal ilk__delivered_signal;
+struct ilk__delivered_signal {
+    ilk__delivered_signal *next;
     size_t index; /* of the name, in the waiter's line */
     int aside;    /* is it ours? our ticket will tell, or a refresh */
-    struct ilk__cargo *cargo; /* what the message points into */
+    struct ilk__payload *payload; /* what the message points into */
     const ilk__message *message;
 };
 
 /* With the mutex held. 1: taken, or aside. Without memory it is not. */
-int ilk__parcel_take(ilk__waiter *waiter, const ilk__message *message);
+int ilk__delivered_signal_accept(ilk__waiter *waiter,
+                                 const ilk__message *message);
 /* To all of this client who stand in the list of that name. */
-void ilk__parcel_notify(ilk__shared *shared, const ilk__message *message);
+void ilk__delivered_signal_notify(ilk__shared *shared,
+                                  const ilk__message *message);
 /* The waiter's ticket in one of its lists has come. */
-void ilk__parcel_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
+void ilk__delivered_signal_ticket(ilk__waiter *waiter, size_t index,
+                                  int64_t ticket);
 /* The waiter's entry is in this list no more (of no name: in none). */
-void ilk__parcel_confirm(ilk__waiter *waiter, const char *name, size_t len);
+void ilk__delivered_signal_confirm(ilk__waiter *waiter, const char *name,
+                                   size_t len);
 /*
  * A word that was sent behind all signals: the waiter's entry is in this list
  * no more; of no name: in none, and nothing more comes.
  */
-void ilk__parcel_word(ilk__waiter *waiter, const ilk__message *message);
+void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
+                                      const ilk__message *message);
 /* Forget all; what was for this waiter alone goes to ilk__wait_unclaimed(). */
-void ilk__parcel_pass_on(ilk__waiter *waiter);
-void ilk__parcel_drop(ilk__waiter *waiter); /* forget all: the caller has it */
-void ilk__parcel_free(ilk__parcel *parcel); /* by any thread; NULL is fine */
+void ilk__delivered_signal_pass_on(ilk__waiter *waiter);
+/* forget all: the caller has it */
+void ilk__delivered_signal_drop(ilk__waiter *waiter);
+/* by any thread; NULL is fine */
+void ilk__delivered_signal_free(ilk__delivered_signal *delivered);
 
 #endif
