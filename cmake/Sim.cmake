@@ -12,7 +12,7 @@ if(ILK_SIM_LUA_FOUND)
     target_compile_definitions(ut_sim PRIVATE
         ILK_SIM_STORE="${ilk_sim}/store.lua")
     target_link_libraries(ut_sim PRIVATE ilk_test_base PkgConfig::ILK_SIM_LUA)
-    foreach(name now_ms deadline jitter token link_send link_break
+    foreach(name now_ms deadline jitter token async_conn_send async_conn_break
             lease_deadline waiter_began)
         target_link_options(ut_sim PRIVATE -Wl,--wrap=ilk__${name})
     endforeach()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* node.c -- one process: its clock, its keeper, its links, its end. */
+/* node.c -- one process: its clock, its keeper, its connections, its end. */
 #include "sim.h"
 
 #include "base/clock.h"
@@ -28,67 +28,70 @@ static int64_t world_of(const node *n, int64_t local)
     return when;
 }
 
-/* ---- links -------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------- */
 
-ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command);
-void __wrap_ilk__link_break(ilk__link *link, const char *why);
+ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
+                                       const ilk__command *command);
+void __wrap_ilk__async_conn_break(ilk__async_conn *connection, const char *why);
 
-static wire *wire_of(node *n, const ilk__link *link)
+static wire *wire_of(node *n, const ilk__async_conn *connection)
 {
-    return link == &n->pipeline.link ? &n->calls : &n->inbox;
+    return connection == &n->pipeline.connection ? &n->calls : &n->inbox;
 }
 
-ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
+ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
+                                       const ilk__command *command)
 {
-    wire_send(current, wire_of(current, link), command, NULL);
+    wire_send(current, wire_of(current, connection), command, NULL);
     return ILK_OK;
 }
 
-void __wrap_ilk__link_break(ilk__link *link, const char *why)
+void __wrap_ilk__async_conn_break(ilk__async_conn *connection, const char *why)
 {
-    violated("a link was broken: %s", why);
-    node_break(current, wire_of(current, link));
+    violated("a connection was broken: %s", why);
+    node_break(current, wire_of(current, connection));
 }
 
-static void link_came_up(node *n, ilk__link *link)
+static void connection_came_up(node *n, ilk__async_conn *connection)
 {
-    wire_of(n, link)->up = 1;
-    link->up = 1;
+    wire_of(n, connection)->up = 1;
+    connection->up = 1;
     ilk__shared_lock(&n->shared);
-    if (link == &n->pipeline.link) {
-        ilk__pipeline_link_up(&n->pipeline);
+    if (connection == &n->pipeline.connection) {
+        ilk__pipeline_connection_up(&n->pipeline);
         ilk__watch_hurry_all(&n->shared);
     } else {
-        ilk__inbox_came_up(&n->shared, &n->ear);
+        ilk__inbox_came_up(&n->shared, &n->subscriber);
     }
     ilk__shared_unlock(&n->shared);
 }
 
-static void connect_link(node *n, ilk__link *link)
+static void connect(node *n, ilk__async_conn *connection)
 {
-    link->connects = 0; /* counts attempts under way */
-    if (!n->dead && !link->up)
-        link_came_up(n, link);
+    connection->connects = 0; /* counts attempts under way */
+    if (!n->dead && !connection->up)
+        connection_came_up(n, connection);
     node_turn(n);
 }
 
 static void connect_calls(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->pipeline.link);
+    connect(n, &n->pipeline.connection);
 }
 
 static void connect_inbox(node *n, void *data)
 {
     (void)data;
-    connect_link(n, &n->ear.link);
+    connect(n, &n->subscriber.connection);
 }
 
-static void open_if_wanted(node *n, ilk__link *link, event_fn *connects)
+static void open_if_wanted(node *n, ilk__async_conn *connection,
+                           event_fn *connects)
 {
-    if (!link->wanted || link->up || link->connects)
+    if (!connection->wanted || connection->up || connection->connects)
         return;
-    link->connects = 1;
+    connection->connects = 1;
     at(world_now + 1 + dice(40), connects, n, NULL);
 }
 
@@ -103,17 +106,17 @@ static void lane_is_lost(node *n, void *data)
     node_turn(n);
 }
 
-static void link_is_lost(node *n, ilk__link *link)
+static void connection_is_lost(node *n, ilk__async_conn *connection)
 {
-    if (n->dead || !link->up)
+    if (n->dead || !connection->up)
         return;
-    link->up = 0;
-    ilk__fail(&link->error, ILK_ECONN, "broken");
+    connection->up = 0;
+    ilk__fail(&connection->error, ILK_ECONN, "broken");
     ilk__shared_lock(&n->shared);
-    if (link == &n->pipeline.link)
-        ilk__pipeline_link_lost(&n->pipeline);
+    if (connection == &n->pipeline.connection)
+        ilk__pipeline_connection_lost(&n->pipeline);
     else
-        ilk__inbox_lost(&n->shared, &n->ear);
+        ilk__inbox_lost(&n->shared, &n->subscriber);
     ilk__shared_unlock(&n->shared);
     node_turn(n);
 }
@@ -121,13 +124,13 @@ static void link_is_lost(node *n, ilk__link *link)
 static void calls_are_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->pipeline.link);
+    connection_is_lost(n, &n->pipeline.connection);
 }
 
 static void inbox_is_lost(node *n, void *data)
 {
     (void)data;
-    link_is_lost(n, &n->ear.link);
+    connection_is_lost(n, &n->subscriber.connection);
 }
 
 void node_break(node *n, wire *w)
@@ -170,10 +173,10 @@ static void keep(node *n)
         timer->fire(timer, &n->pipeline);
     start_posted(n);
     if (shared->inbox == ILK__INBOX_WANTED || shared->inbox == ILK__INBOX_READY)
-        n->ear.link.wanted = 1;
+        n->subscriber.connection.wanted = 1;
     ilk__shared_unlock(shared);
-    open_if_wanted(n, &n->pipeline.link, connect_calls);
-    open_if_wanted(n, &n->ear.link, connect_inbox);
+    open_if_wanted(n, &n->pipeline.connection, connect_calls);
+    open_if_wanted(n, &n->subscriber.connection, connect_inbox);
 }
 
 static void planned_turn(node *n, void *data)
@@ -252,7 +255,7 @@ void node_close(node *n)
     ilk__pipeline_free(&n->pipeline);
     ilk__shared_unlock(&n->shared);
     ilk__shared_close(&n->shared);
-    ilk__buf_free(&n->pipeline.link.out);
-    ilk__buf_free(&n->ear.asked);
+    ilk__buf_free(&n->pipeline.connection.out);
+    ilk__buf_free(&n->subscriber.calls);
     current = NULL;
 }

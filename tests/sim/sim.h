@@ -9,15 +9,16 @@
  *
  * Nodes are processes: each has the library's own shared state, in-flight
  * operations, waiters and leases, one lane for its tasks, and the keeper's two
- * links. Threads, sockets and the server's data are played here. Everything
- * that happens is an event at a virtual millisecond; the seed decides all.
+ * connections. Threads, sockets and the server's data are played here.
+ * Everything that happens is an event at a virtual millisecond; the seed
+ * decides all.
  */
 #ifndef ILK__SIM_H
 #define ILK__SIM_H
 
 #include "op/shared.h"
 #include "primitives/lock/lock.h"
-#include "pubsub/ear.h"
+#include "pubsub/subscriber.h"
 
 #include <stdio.h>
 
@@ -99,7 +100,7 @@ struct task {
 struct node {
     ilk__shared shared;
     ilk__pipeline pipeline; /* the keeper's */
-    ilk__ear ear;
+    ilk__subscriber subscriber;
     wire lane, calls, inbox;
     int subscribed; /* the server sends it messages */
     int dead;

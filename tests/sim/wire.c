@@ -62,7 +62,7 @@ static void deliver(node *n, const packet *l, const ilk__reply *reply)
     if (l->wire == &n->calls)
         ilk__pipeline_reply(&n->pipeline, reply);
     else
-        ilk__inbox_reply(&n->shared, &n->ear, reply);
+        ilk__inbox_reply(&n->shared, &n->subscriber, reply);
     ilk__shared_unlock(&n->shared);
 }
 

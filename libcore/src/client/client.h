@@ -8,7 +8,7 @@
 #include "keeper.h"
 #include "net/url.h"
 #include "op/shared.h"
-#include "pubsub/ear.h"
+#include "pubsub/subscriber.h"
 #include "redis/lane.h"
 
 #include <interlock/client.h>
@@ -28,7 +28,7 @@ struct ilk_client {
     ilk__url url;
     char name[64]; /* of its connections */
     ilk__target target;
-    ilk__replica replicas[ILK__EARS_MAX - 1];
+    ilk__replica replicas[ILK__SUBSCRIBERS_MAX - 1];
     size_t replica_count;
     char *embedded_dir; /* NULL: the user's default */
     ilk__embedded *embedded;

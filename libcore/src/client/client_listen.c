@@ -28,10 +28,10 @@ ilk_status ilk__client_find_replicas(ilk_client *client, ilk_error *err)
         ilk__replica *replica = &client->replicas[client->replica_count];
         ilk_status st;
 
-        if (client->replica_count == ILK__EARS_MAX - 1)
+        if (client->replica_count == ILK__SUBSCRIBERS_MAX - 1)
             return ilk__fail(err, ILK_EINVAL,
                              "listen: at most %d servers, got \"%.100s\"",
-                             ILK__EARS_MAX - 1, text);
+                             ILK__SUBSCRIBERS_MAX - 1, text);
         derive(replica, &client->url);
         client->replica_count++;
         st = ilk__url_parse_host(&replica->url, item, "listen", err);

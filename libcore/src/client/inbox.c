@@ -33,65 +33,67 @@ static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
 /* ---- subscribing -------------------------------------------------------- */
 
 /* A subscription too many does no harm and goes with the connection. */
-static void ask_for_watches(ilk__shared *shared, ilk__ear *ear)
+static void ask_for_watches(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    const ilk__asked asked = {ILK__ASKED_WATCH, NULL};
+    const ilk__subscribe_call call = {ILK__SUBSCRIBE_FOREIGN, NULL};
     size_t cursor = 0;
     ilk__node *node;
 
     while (shared->watch_channels > 0
            && (node = ilk__table_bucket(&shared->watches, &cursor)))
-        for (; node && ear->link.up; node = node->next) {
+        for (; node && subscriber->connection.up; node = node->next) {
             const ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 
             if (watch->line.channel.len)
-                ilk__ear_ask(ear, "SUBSCRIBE", watch->line.channel.data,
-                             watch->line.channel.len, asked);
+                ilk__subscriber_call(subscriber, "SUBSCRIBE",
+                                     watch->line.channel.data,
+                                     watch->line.channel.len, call);
         }
 }
 
-void ilk__inbox_channels(ilk__shared *shared, ilk__ear *ear)
+void ilk__inbox_channels(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    ask_for_watches(shared, ear);
-    ilk__channels_ask(shared, ear);
+    ask_for_watches(shared, subscriber);
+    ilk__channels_ask(shared, subscriber);
 }
 
 /* What it had asked and what it heard is over. */
-static void forget(ilk__shared *shared, ilk__ear *ear)
+static void forget(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    shared->hearing -= ear->hears != 0;
-    ear->hears = 0;
-    ilk__buf_take(&ear->asked, ilk__buf_len(&ear->asked));
-    ilk__channels_lost(shared, ear);
-    if (!shared->hearing && shared->inbox == ILK__INBOX_READY)
+    shared->subscribed_count -= subscriber->subscribed != 0;
+    subscriber->subscribed = 0;
+    ilk__buf_take(&subscriber->calls, ilk__buf_len(&subscriber->calls));
+    ilk__channels_lost(shared, subscriber);
+    if (!shared->subscribed_count && shared->inbox == ILK__INBOX_READY)
         shared->inbox = ILK__INBOX_WANTED;
 }
 
-void ilk__inbox_came_up(ilk__shared *shared, ilk__ear *ear)
+void ilk__inbox_came_up(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    const ilk__asked asked = {ILK__ASKED_OWN, NULL};
+    const ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
     char channel[sizeof prefix + ILK__CLIENT_ID_LEN];
     int len =
         snprintf(channel, sizeof channel, "%s%s", prefix, shared->client_id);
 
-    forget(shared, ear);
-    ilk__ear_ask(ear, "SUBSCRIBE", channel, (size_t)len, asked);
-    if (ear->link.up)
-        ilk__inbox_channels(shared, ear);
+    forget(shared, subscriber);
+    ilk__subscriber_call(subscriber, "SUBSCRIBE", channel, (size_t)len, call);
+    if (subscriber->connection.up)
+        ilk__inbox_channels(shared, subscriber);
 }
 
 /* Those who cannot wait without it hear why; the rest is op.c's patience. A
  * replica that refuses is done without. */
-static void refuse(ilk__shared *shared, ilk__ear *ear, const ilk_error *why)
+static void refuse(ilk__shared *shared, ilk__subscriber *subscriber,
+                   const ilk_error *why)
 {
     ilk__log(ILK__LOG_ERROR, "no wake-ups%s: %s",
-             ear->number ? " by a replica" : "", why->msg);
-    ear->link.wanted = 0;
-    ilk__link_break(&ear->link, why->msg);
-    forget(shared, ear);
-    if (ear->number) {
-        ear->refused = 1;
+             subscriber->number ? " by a replica" : "", why->msg);
+    subscriber->connection.wanted = 0;
+    ilk__async_conn_break(&subscriber->connection, why->msg);
+    forget(shared, subscriber);
+    if (subscriber->number) {
+        subscriber->refused = 1;
         return;
     }
     shared->inbox_error = *why;
@@ -99,17 +101,17 @@ static void refuse(ilk__shared *shared, ilk__ear *ear, const ilk_error *why)
     ilk__shared_wake_sleepers(shared);
 }
 
-void ilk__inbox_lost(ilk__shared *shared, ilk__ear *ear)
+void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    const ilk_error *why = &ear->link.error;
+    const ilk_error *why = &subscriber->connection.error;
 
     ilk__log(ILK__LOG_INFO, "inbox: %s", why->msg);
-    forget(shared, ear);
-    if (ear->number)
+    forget(shared, subscriber);
+    if (subscriber->number)
         return;
     shared->inbox_error = *why;
     shared->own_lost = 1;
-    if (shared->hearing && shared->inbox == ILK__INBOX_WANTED)
+    if (shared->subscribed_count && shared->inbox == ILK__INBOX_WANTED)
         shared->inbox = ILK__INBOX_READY;
     if (why->code == ILK_EAUTH)
         shared->inbox = ILK__INBOX_REFUSED;
@@ -197,7 +199,7 @@ static void on_change(ilk__shared *shared, const ilk__message *message)
 }
 
 /* The text is the reply's own copy and is cut up in place. */
-static void on_message(ilk__shared *shared, const ilk__ear *ear,
+static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
                        const ilk__reply *payload)
 {
     ilk__message message;
@@ -206,7 +208,7 @@ static void on_message(ilk__shared *shared, const ilk__ear *ear,
         ilk__log(ILK__LOG_WARN, "inbox: a message that makes no sense");
         return;
     }
-    message.second_hand = ear->number != 0;
+    message.second_hand = subscriber->number != 0;
     if (message.signal && is_copy(shared, &message))
         return;
     switch (message.type) {
@@ -241,11 +243,11 @@ static void on_channel(ilk__shared *shared, const ilk__reply *channel)
 
 /* ---- replies ------------------------------------------------------------ */
 
-static void confirmed(ilk__shared *shared, ilk__ear *ear)
+static void confirmed(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    shared->hearing += !ear->hears;
-    ear->hears = 1;
-    if (ear->number == 0)
+    shared->subscribed_count += !subscriber->subscribed;
+    subscriber->subscribed = 1;
+    if (subscriber->number == 0)
         shared->own_lost = 0;
     else if (!shared->own_lost)
         return; /* the server's own, which is better, is on its way */
@@ -254,34 +256,34 @@ static void confirmed(ilk__shared *shared, ilk__ear *ear)
     ilk__watch_hurry_all(shared);
 }
 
-static void on_error(ilk__shared *shared, ilk__ear *ear,
+static void on_error(ilk__shared *shared, ilk__subscriber *subscriber,
                      const ilk__reply *reply)
 {
     ilk_error error = {0}, said = {0};
     ilk_status st = ilk__reply_error(reply, &said);
-    ilk__asked asked = {ILK__ASKED_OWN, NULL};
+    ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
 
-    (void)ilk__ear_answered(ear, &asked);
-    if (asked.what == ILK__ASKED_CHANNEL) {
+    (void)ilk__subscriber_answered(subscriber, &call);
+    if (call.kind == ILK__SUBSCRIBE_CHANNEL) {
         ilk__fail(&error, st, "cannot listen to a channel: %.200s", said.msg);
-        ilk__channel_answered(asked.channel, ear, &error);
-    } else if (asked.what != ILK__ASKED_END) {
+        ilk__channel_answered(call.channel, subscriber, &error);
+    } else if (call.kind != ILK__UNSUBSCRIBE) {
         ilk__fail(&error, st, "cannot SUBSCRIBE to %s*: %.200s", prefix,
                   said.msg);
-        refuse(shared, ear, &error);
+        refuse(shared, subscriber, &error);
     }
 }
 
-static void on_confirmation(ilk__shared *shared, ilk__ear *ear,
+static void on_confirmation(ilk__shared *shared, ilk__subscriber *subscriber,
                             const ilk__reply *channel)
 {
-    ilk__asked asked = {ILK__ASKED_OWN, NULL};
+    ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
 
-    (void)ilk__ear_answered(ear, &asked);
-    if (asked.what == ILK__ASKED_CHANNEL)
-        ilk__channel_answered(asked.channel, ear, NULL);
-    else if (asked.what == ILK__ASKED_OWN && is_own_channel(shared, channel))
-        confirmed(shared, ear);
+    (void)ilk__subscriber_answered(subscriber, &call);
+    if (call.kind == ILK__SUBSCRIBE_CHANNEL)
+        ilk__channel_answered(call.channel, subscriber, NULL);
+    else if (call.kind == ILK__SUBSCRIBE_OWN && is_own_channel(shared, channel))
+        confirmed(shared, subscriber);
 }
 
 /* An array that begins with this word, and texts behind it. */
@@ -295,29 +297,29 @@ static int is_of(const ilk__reply *reply, const char *word, size_t texts)
     return 1;
 }
 
-void ilk__inbox_reply(ilk__shared *shared, ilk__ear *ear,
+void ilk__inbox_reply(ilk__shared *shared, ilk__subscriber *subscriber,
                       const ilk__reply *reply)
 {
     ilk__reply *const *items = reply->items;
 
     if (reply->type == ILK__REPLY_ERROR) {
-        on_error(shared, ear, reply);
+        on_error(shared, subscriber, reply);
     } else if ((reply->type != ILK__REPLY_ARRAY
                 && reply->type != ILK__REPLY_PUSH)
                || reply->count < 3) {
         return; /* a pong */
     } else if (is_of(reply, "message", 2)) {
         if (is_own_channel(shared, items[1])) {
-            on_message(shared, ear, items[2]);
+            on_message(shared, subscriber, items[2]);
             return;
         }
-        ilk__channel_receive(shared, ear, NULL, items[1], items[2]);
+        ilk__channel_receive(shared, subscriber, NULL, items[1], items[2]);
         on_channel(shared, items[1]);
     } else if (is_of(reply, "pmessage", 3)) {
-        ilk__channel_receive(shared, ear, items[1], items[2], items[3]);
+        ilk__channel_receive(shared, subscriber, items[1], items[2], items[3]);
     } else if (is_of(reply, "subscribe", 1) || is_of(reply, "psubscribe", 1)
                || is_of(reply, "unsubscribe", 1)
                || is_of(reply, "punsubscribe", 1)) {
-        on_confirmation(shared, ear, items[1]);
+        on_confirmation(shared, subscriber, items[1]);
     }
 }

@@ -3,8 +3,9 @@
  * keeper.c -- one background thread per client and its event loop.
  *
  * A turn: with the mutex, fire what is due and step in-flight operations, which
- * appends their commands to the link; without it, write, poll and read. The
- * links belong to this thread alone, so only the shared state needs the mutex.
+ * appends their commands to the connection; without it, write, poll and read.
+ * The connections belong to this thread alone, so only the shared state needs
+ * the mutex.
  */
 #include "keeper.h"
 
@@ -12,7 +13,7 @@
 #include "base/clock.h"
 #include "inbox.h"
 #include "pubsub/channel.h"
-#include "pubsub/ear.h"
+#include "pubsub/subscriber.h"
 #include "wait/watch.h"
 
 #include <pthread.h>
@@ -31,8 +32,9 @@ struct ilk__keeper {
     int started, stopping; /* under the shared state's mutex */
     int64_t stop_by;
     ilk__pipeline pipeline;
-    ilk__ear ears[ILK__EARS_MAX]; /* the inbox listens on these */
-    size_t ear_count;
+    /* the inbox listens on these */
+    ilk__subscriber subscribers[ILK__SUBSCRIBERS_MAX];
+    size_t subscriber_count;
     uint32_t interrupts;       /* seen so far */
     ilk__keeper_counts counts; /* a copy for others, under the mutex */
 };
@@ -53,78 +55,80 @@ ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
 
 void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
 {
-    size_t number = keeper->ear_count++;
+    size_t number = keeper->subscriber_count++;
 
-    ilk__ear_init(&keeper->ears[number], (unsigned)number, target);
+    ilk__subscriber_init(&keeper->subscribers[number], (unsigned)number,
+                         target);
 }
 
-/* ---- links -------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------- */
 
 static void run_pipeline(ilk__keeper *keeper)
 {
     ilk__pipeline *pipeline = &keeper->pipeline;
     ilk__reply *reply = NULL;
-    ilk__link_event event;
+    ilk__async_conn_result event;
 
-    while ((event = ilk__link_next(&pipeline->link, &reply))) {
+    while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
         ilk__shared_lock(keeper->shared);
         ilk__pipeline_take(pipeline, event, reply, "keeper");
         /* what happened while it was down is found out at once */
-        if (event == ILK__LINK_CAME_UP)
+        if (event == ILK__ASYNC_CONN_CAME_UP)
             ilk__watch_hurry_all(keeper->shared);
         ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;
-        if (event == ILK__LINK_LOST)
+        if (event == ILK__ASYNC_CONN_LOST)
             break;
     }
 }
 
-static void run_ear(ilk__keeper *keeper, ilk__ear *ear)
+static void run_subscriber(ilk__keeper *keeper, ilk__subscriber *subscriber)
 {
     ilk__reply *reply = NULL;
-    ilk__link_event event;
+    ilk__async_conn_result event;
 
-    while ((event = ilk__link_next(&ear->link, &reply))) {
+    while ((event = ilk__async_conn_next(&subscriber->connection, &reply))) {
         ilk__shared_lock(keeper->shared);
-        if (event == ILK__LINK_CAME_UP)
-            ilk__inbox_came_up(keeper->shared, ear);
-        else if (event == ILK__LINK_LOST)
-            ilk__inbox_lost(keeper->shared, ear);
+        if (event == ILK__ASYNC_CONN_CAME_UP)
+            ilk__inbox_came_up(keeper->shared, subscriber);
+        else if (event == ILK__ASYNC_CONN_LOST)
+            ilk__inbox_lost(keeper->shared, subscriber);
         else
-            ilk__inbox_reply(keeper->shared, ear, reply);
+            ilk__inbox_reply(keeper->shared, subscriber, reply);
         ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;
-        if (event == ILK__LINK_LOST)
+        if (event == ILK__ASYNC_CONN_LOST)
             break;
     }
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void add_counts(ilk__keeper_counts *sum, const ilk__link *link)
+static void add_counts(ilk__keeper_counts *sum,
+                       const ilk__async_conn *connection)
 {
-    sum->commands += link->commands;
-    sum->writes += link->writes;
-    sum->bytes_out += link->bytes_out;
-    sum->bytes_in += link->bytes_in;
-    sum->connects += link->connects;
-    sum->connected += link->up != 0;
+    sum->commands += connection->commands;
+    sum->writes += connection->writes;
+    sum->bytes_out += connection->bytes_out;
+    sum->bytes_in += connection->bytes_in;
+    sum->connects += connection->connects;
+    sum->connected += connection->up != 0;
 }
 
 static void count(ilk__keeper *keeper)
 {
     ilk__keeper_counts sum = {0};
 
-    add_counts(&sum, &keeper->pipeline.link);
-    for (size_t i = 0; i < keeper->ear_count; i++)
-        add_counts(&sum, &keeper->ears[i].link);
+    add_counts(&sum, &keeper->pipeline.connection);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        add_counts(&sum, &keeper->subscribers[i].connection);
     keeper->counts = sum;
 }
 
 /* Open those that are wanted; see that they listen to what is. */
-static void tend_ears(ilk__keeper *keeper)
+static void tend_subscribers(ilk__keeper *keeper)
 {
     ilk__shared *shared = keeper->shared;
     int wanted =
@@ -132,13 +136,13 @@ static void tend_ears(ilk__keeper *keeper)
     int changed = shared->channels_changed;
 
     shared->channels_changed = 0;
-    for (size_t i = 0; i < keeper->ear_count; i++) {
-        ilk__ear *ear = &keeper->ears[i];
+    for (size_t i = 0; i < keeper->subscriber_count; i++) {
+        ilk__subscriber *subscriber = &keeper->subscribers[i];
 
-        if (wanted && !ear->refused)
-            ear->link.wanted = 1;
-        if (changed && ear->link.up)
-            ilk__inbox_channels(shared, ear);
+        if (wanted && !subscriber->refused)
+            subscriber->connection.wanted = 1;
+        if (changed && subscriber->connection.up)
+            ilk__inbox_channels(shared, subscriber);
     }
     if (changed)
         ilk__channels_sweep(shared);
@@ -169,31 +173,34 @@ static int keep(ilk__keeper *keeper)
     if (interrupts != keeper->interrupts || shared->closed)
         ilk__shared_wake_sleepers(shared);
     keeper->interrupts = interrupts;
-    tend_ears(keeper);
+    tend_subscribers(keeper);
     count(keeper);
     return !keeper->stopping
            || ((pipeline->count || pipeline->unsent.first)
                && now < keeper->stop_by);
 }
 
-/* Sleep until a link, the bell or a timer wants something. */
+/* Sleep until a connection, the bell or a timer wants something. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
-    struct pollfd fds[2 + ILK__EARS_MAX];
-    size_t ears = keeper->ear_count;
+    struct pollfd fds[2 + ILK__SUBSCRIBERS_MAX];
+    size_t subscribers = keeper->subscriber_count;
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->bell),
                              .events = POLLIN};
-    due = ilk__sooner(due, ilk__link_prepare(&keeper->pipeline.link, &fds[1]));
-    for (size_t i = 0; i < ears; i++)
+    due = ilk__sooner(
+        due, ilk__async_conn_prepare(&keeper->pipeline.connection, &fds[1]));
+    for (size_t i = 0; i < subscribers; i++)
         due = ilk__sooner(
-            due, ilk__link_prepare(&keeper->ears[i].link, &fds[2 + i]));
-    if (poll(fds, 2 + ears, ilk__poll_timeout(due)) > 0) {
+            due, ilk__async_conn_prepare(&keeper->subscribers[i].connection,
+                                         &fds[2 + i]));
+    if (poll(fds, 2 + subscribers, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
             ilk__pollable_clear(&keeper->shared->bell);
-        ilk__link_polled(&keeper->pipeline.link, &fds[1]);
-        for (size_t i = 0; i < ears; i++)
-            ilk__link_polled(&keeper->ears[i].link, &fds[2 + i]);
+        ilk__async_conn_polled(&keeper->pipeline.connection, &fds[1]);
+        for (size_t i = 0; i < subscribers; i++)
+            ilk__async_conn_polled(&keeper->subscribers[i].connection,
+                                   &fds[2 + i]);
     }
 }
 
@@ -217,13 +224,13 @@ static void *keeper_main(void *context)
         ilk__shared_unlock(shared);
         if (!going)
             break;
-        ilk__link_flush(&keeper->pipeline.link);
-        for (size_t i = 0; i < keeper->ear_count; i++)
-            ilk__link_flush(&keeper->ears[i].link);
+        ilk__async_conn_flush(&keeper->pipeline.connection);
+        for (size_t i = 0; i < keeper->subscriber_count; i++)
+            ilk__async_conn_flush(&keeper->subscribers[i].connection);
         sleep_on(keeper, due);
         run_pipeline(keeper);
-        for (size_t i = 0; i < keeper->ear_count; i++)
-            run_ear(keeper, &keeper->ears[i]);
+        for (size_t i = 0; i < keeper->subscriber_count; i++)
+            run_subscriber(keeper, &keeper->subscribers[i]);
     }
     return NULL;
 }
@@ -271,9 +278,9 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     ilk__shared_unlock(keeper->shared);
     if (running)
         pthread_join(keeper->thread, NULL);
-    ilk__link_close(&keeper->pipeline.link);
-    for (size_t i = 0; i < keeper->ear_count; i++)
-        ilk__ear_close(&keeper->ears[i]);
+    ilk__async_conn_close(&keeper->pipeline.connection);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        ilk__subscriber_close(&keeper->subscribers[i]);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
@@ -289,9 +296,9 @@ void ilk__keeper_free(ilk__keeper *keeper)
 
 void ilk__keeper_abandon(ilk__keeper *keeper)
 {
-    ilk__link_abandon(&keeper->pipeline.link);
-    for (size_t i = 0; i < keeper->ear_count; i++)
-        ilk__link_abandon(&keeper->ears[i].link);
+    ilk__async_conn_abandon(&keeper->pipeline.connection);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        ilk__async_conn_abandon(&keeper->subscribers[i].connection);
 }
 
 void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)

@@ -9,7 +9,7 @@
 #define ILK__KEEPER_H
 
 #include "op/shared.h"
-#include "redis/link.h"
+#include "redis/async_conn.h"
 
 typedef struct ilk__keeper ilk__keeper;
 
@@ -21,7 +21,7 @@ typedef struct ilk__keeper_counts {
 ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
                              int64_t reply_timeout_ms);
 /* Before it is started: listen there, too. Borrowed as well. At most
- * ILK__EARS_MAX - 1. */
+ * ILK__SUBSCRIBERS_MAX - 1. */
 void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 
 /* Start the thread unless it runs. ILK_ESYSTEM. Any thread. */

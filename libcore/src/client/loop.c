@@ -109,7 +109,7 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
     loop->wake.call = wake_loop;
     ilk__pipeline_init(&loop->pipeline, target, &loop->timers,
                        reply_timeout_ms);
-    loop->pipeline.link.pollset = &loop->pollset;
+    loop->pipeline.connection.pollset = &loop->pollset;
     return loop;
 }
 
@@ -203,18 +203,18 @@ static void wake_first(ilk__loop *loop)
     loop->wakes = wakes;
 }
 
-static void run_link(ilk__loop *loop)
+static void run_connection(ilk__loop *loop)
 {
     ilk__pipeline *pipeline = &loop->pipeline;
     ilk__reply *reply = NULL;
-    ilk__link_event event;
+    ilk__async_conn_result event;
 
-    while ((event = ilk__link_next(&pipeline->link, &reply))) {
+    while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
         wake_first(loop);
         ilk__pipeline_take(pipeline, event, reply, "loop");
         ilk__reply_free(reply);
         reply = NULL;
-        if (event == ILK__LINK_LOST)
+        if (event == ILK__ASYNC_CONN_LOST)
             break;
     }
 }
@@ -222,18 +222,18 @@ static void run_link(ilk__loop *loop)
 /* The descriptor and the alarm tell when the next turn is due. */
 static void prepare(ilk__loop *loop)
 {
-    ilk__link *link = &loop->pipeline.link;
+    ilk__async_conn *connection = &loop->pipeline.connection;
     struct pollfd pfd;
-    int64_t due = ilk__link_prepare(link, &pfd);
+    int64_t due = ilk__async_conn_prepare(connection, &pfd);
 
     if (pfd.fd >= 0
-        && (!link->up || link->connects != loop->connects
+        && (!connection->up || connection->connects != loop->connects
             || pfd.fd != loop->watched_fd || pfd.events != loop->watched_for)) {
         if (ilk__pollset_watch(&loop->pollset, pfd.fd, pfd.events, NULL))
             due = 0; /* then by turns */
         loop->watched_fd = pfd.fd;
         loop->watched_for = pfd.events;
-        loop->connects = link->up ? link->connects : -1;
+        loop->connects = connection->up ? connection->connects : -1;
     }
     due = ilk__sooner(due, ilk__timers_next(&loop->timers));
     due = ilk__sooner(due, ilk__pipeline_patience(&loop->pipeline));
@@ -245,8 +245,8 @@ static void flush(ilk__loop *loop)
 {
     const ilk__pipeline *pipeline = &loop->pipeline;
 
-    ilk__link_flush(&loop->pipeline.link);
-    if (ilk__link_unwritten(&pipeline->link))
+    ilk__async_conn_flush(&loop->pipeline.connection);
+    if (ilk__async_conn_unwritten(&pipeline->connection))
         return;
     loop->written = pipeline->first + pipeline->count;
     ilk__loop_has_told(loop);
@@ -258,10 +258,10 @@ void ilk__loop_kick(ilk__loop *loop)
 
     if (!loop->open || loop->shut)
         return;
-    if (!pipeline->link.up)
-        run_link(loop);
+    if (!pipeline->connection.up)
+        run_connection(loop);
     if (pipeline->first < loop->written /* an answer will bring a turn */
-        && (ilk__buf_len(&pipeline->link.out) < ENOUGH
+        && (ilk__buf_len(&pipeline->connection.out) < ENOUGH
             || loop->watched_for & POLLOUT)) {
         set_alarm(loop, ilk__timers_next(&loop->timers));
     } else {
@@ -274,7 +274,7 @@ void ilk__loop_kick(ilk__loop *loop)
 
 static void turn(ilk__loop *loop)
 {
-    ilk__link *link = &loop->pipeline.link;
+    ilk__async_conn *connection = &loop->pipeline.connection;
     int64_t now = ilk__now_ms();
     ilk__timer *timer;
 
@@ -285,8 +285,8 @@ static void turn(ilk__loop *loop)
     ilk__pipeline_check_patience(&loop->pipeline, now, "loop");
     while ((timer = ilk__timers_pop(&loop->timers, now)))
         timer->fire(timer, &loop->pipeline);
-    link->readable = link->conn != NULL;
-    run_link(loop);
+    connection->readable = connection->conn != NULL;
+    run_connection(loop);
     flush(loop);
     prepare(loop);
 }
@@ -316,20 +316,20 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
 
 int ilk__loop_in_order(const ilk__loop *loop)
 {
-    return !loop->pipeline.link.left_open;
+    return !loop->pipeline.connection.left_open;
 }
 
 void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum)
 {
-    const ilk__link *link = &loop->pipeline.link;
+    const ilk__async_conn *connection = &loop->pipeline.connection;
 
     ilk__loop_lock(loop);
-    sum->commands += link->commands;
-    sum->writes += link->writes;
-    sum->bytes_out += link->bytes_out;
-    sum->bytes_in += link->bytes_in;
-    sum->connects += link->connects;
-    sum->connected += link->up != 0;
+    sum->commands += connection->commands;
+    sum->writes += connection->writes;
+    sum->bytes_out += connection->bytes_out;
+    sum->bytes_in += connection->bytes_in;
+    sum->connects += connection->connects;
+    sum->connected += connection->up != 0;
     ilk__loop_unlock(loop);
 }
 
@@ -356,15 +356,16 @@ void ilk__loop_shut(ilk__loop *loop)
     ilk__loop_end_all(loop);
     ilk__loop_has_told(loop);
     if (loop->open) {
-        ilk__link_flush(&loop->pipeline.link); /* what was told last */
+        /* what was told last */
+        ilk__async_conn_flush(&loop->pipeline.connection);
         sign_out(loop);
         if (loop->done.first)
             ilk__loop_ring(loop);
     }
-    ilk__link_close(&loop->pipeline.link);
+    ilk__async_conn_close(&loop->pipeline.connection);
     /* A server that finds the connection closed may not have read what was told
      * last: the keeper, which is stopped after this, tells it once more. */
-    ilk__pipeline_link_lost(&loop->pipeline);
+    ilk__pipeline_connection_lost(&loop->pipeline);
     ilk__pipeline_free(&loop->pipeline);
     ilk__loop_unlock(loop);
 }
@@ -383,6 +384,6 @@ void ilk__loop_free(ilk__loop *loop)
 
 void ilk__loop_abandon(ilk__loop *loop)
 {
-    ilk__link_abandon(&loop->pipeline.link);
+    ilk__async_conn_abandon(&loop->pipeline.connection);
     close_fds(loop);
 }

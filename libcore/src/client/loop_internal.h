@@ -37,7 +37,7 @@ struct ilk__loop {
     ilk__pollable bell;
     _Atomic int rung; /* the bell is raised, or about to be */
     int open, shut;
-    int watched_fd; /* the link's in the pollset, and for what */
+    int watched_fd; /* the connection's in the pollset, and for what */
     short watched_for;
     int64_t connects;
     uint64_t written; /* the wire up to this place */

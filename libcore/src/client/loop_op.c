@@ -188,7 +188,8 @@ static void over(ilk_op *op)
         ilk__fail(op->verb->err, op->verb->status, "%s",
                   ilk_strerror(op->verb->status));
     ilk__timers_unreserve(&loop->timers);
-    if (op->cancelled && ilk__link_unwritten(&loop->pipeline.link)) {
+    if (op->cancelled
+        && ilk__async_conn_unwritten(&loop->pipeline.connection)) {
         ilk__op_list_remove(op);
         list_add(&loop->telling, op);
     } else {
@@ -347,7 +348,7 @@ void ilk__op_close(ilk__loop *loop, ilk_op *op)
                            ILK__CAUSE_INTERRUPT);
     if (is_running(op))
         ilk__inflight_close(&loop->pipeline, &op->inflight);
-    ilk__link_flush(&loop->pipeline.link);
+    ilk__async_conn_flush(&loop->pipeline.connection);
     if (!op->done)
         move_to_done(loop, op);
 }

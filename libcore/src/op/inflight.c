@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight.c -- operations that an event loop runs over one link. */
+/* inflight.c -- operations that an event loop runs over one asynchronous
+ * connection. */
 #include "inflight_internal.h"
 
 #include "base/alloc.h"
@@ -68,8 +69,8 @@ void ilk__pipeline_init(ilk__pipeline *pipeline, const ilk__target *target,
                         ilk__timers *timers, int64_t reply_timeout_ms)
 {
     memset(pipeline, 0, sizeof *pipeline);
-    ilk__link_init(&pipeline->link, target);
-    pipeline->link.carries_commands = 1;
+    ilk__async_conn_init(&pipeline->connection, target);
+    pipeline->connection.carries_commands = 1;
     pipeline->timers = timers;
     pipeline->reply_timeout_ms = reply_timeout_ms;
     empty(&pipeline->backlog);
@@ -112,7 +113,7 @@ static ilk_status put_on_wire(ilk__pipeline *pipeline, ilk__inflight *inflight,
     ilk_status st = make_room(pipeline);
 
     if (st == ILK_OK)
-        st = ilk__link_send(&pipeline->link, command);
+        st = ilk__async_conn_send(&pipeline->connection, command);
     if (st)
         return st;
     *ilk__pipeline_at(pipeline, pipeline->first + pipeline->count) =
@@ -146,8 +147,8 @@ int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
     *input = (ilk__input){.kind = ILK__INPUT_NO_REPLY, .status = ILK_ECLOSED};
     if (inflight->closed)
         return 0;
-    if (!pipeline->link.up) {
-        pipeline->link.wanted = 1;
+    if (!pipeline->connection.up) {
+        pipeline->connection.wanted = 1;
         put(&pipeline->unsent, inflight, ILK__INFLIGHT_UNSENT);
         set_timer(pipeline, inflight, op->deadline);
         return 1;
@@ -168,7 +169,7 @@ static void tell(ilk__pipeline *pipeline, ilk__inflight *inflight,
     ilk__promise *promise = inflight->op.promise;
 
     *input = (ilk__input){.kind = ILK__INPUT_SENT, .status = ILK_ECONN};
-    if (!pipeline->link.up)
+    if (!pipeline->connection.up)
         return;
     input->status = put_on_wire(pipeline, NULL, &inflight->op.command, promise);
     if (input->status == ILK_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * inflight.h -- operations that an event loop runs, any number at once, over
- * one link.
+ * one asynchronous connection.
  *
- *     backlog -> start -> SEND -> unsent until the link is up -> wire -> reply
+ *     backlog -> start -> SEND -> unsent until it is up -> wire -> reply
  *           -> TELL:  sent, nobody waits for it
  *           -> SLEEP: until its time, or until it is woken
  *           -> DONE:  finished()
@@ -23,7 +23,7 @@
 
 #include "base/timer.h"
 #include "op.h"
-#include "redis/link.h"
+#include "redis/async_conn.h"
 
 typedef struct ilk__shared ilk__shared;
 typedef struct ilk__inflight ilk__inflight;
@@ -64,7 +64,7 @@ typedef struct ilk__pipeline_slot {
 } ilk__pipeline_slot;
 
 typedef struct ilk__pipeline {
-    ilk__link link;
+    ilk__async_conn connection;
     ilk__timers *timers;
     int64_t reply_timeout_ms;
     ilk__pipeline_slot *wire; /* a ring */
@@ -72,7 +72,7 @@ typedef struct ilk__pipeline {
     uint64_t first;             /* the position of the first on the wire */
     ilk__inflight_list backlog; /* to be started when there is room on the
                                    wire */
-    ilk__inflight_list unsent;  /* to be sent when the link is up */
+    ilk__inflight_list unsent;  /* to be sent when the connection is up */
 } ilk__pipeline;
 
 void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,
@@ -99,19 +99,21 @@ void ilk__inflight_close(ilk__pipeline *pipeline, ilk__inflight *inflight);
  * ilk__pipeline. */
 void ilk__inflight_fire(ilk__timer *timer, void *context);
 
-/* What happened on the link; `whose` it is, for the log. */
-void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__link_event event,
+/* What happened on the connection; `whose` it is, for the log. */
+void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__async_conn_result event,
                         const ilk__reply *reply, const char *whose);
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose);
 
 /* Its parts. */
-void ilk__pipeline_link_up(ilk__pipeline *pipeline); /* send what was kept */
-void ilk__pipeline_link_lost(ilk__pipeline *pipeline);
+/* send what was kept */
+void ilk__pipeline_connection_up(ilk__pipeline *pipeline);
+void ilk__pipeline_connection_lost(ilk__pipeline *pipeline);
 /* The reply to the first on the wire; 0 when nobody asked. */
 int ilk__pipeline_reply(ilk__pipeline *pipeline, const ilk__reply *reply);
 
-/* When the server has been silent for too long: the link is to be broken. */
+/* When the server has been silent for too long: the connection is to be
+ * broken. */
 int64_t ilk__pipeline_patience(const ilk__pipeline *pipeline);
 
 /* It ends with ILK_ECLOSED, without a step; all that are under way do. */

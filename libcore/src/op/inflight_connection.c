@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight_connection.c -- in-flight operations: what happened on their link,
- * and the end of all. */
+/* inflight_connection.c -- in-flight operations: what happened on their
+ * connection, and the end of all. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,9 +23,9 @@ void ilk__pipeline_free(ilk__pipeline *pipeline)
     pipeline->room = 0;
 }
 
-/* ---- what happened on the link ------------------------------------------ */
+/* ---- what happened on the connection ------------------------------------ */
 
-void ilk__pipeline_link_up(ilk__pipeline *pipeline)
+void ilk__pipeline_connection_up(ilk__pipeline *pipeline)
 {
     ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent), *next;
 
@@ -43,7 +43,7 @@ void ilk__pipeline_link_up(ilk__pipeline *pipeline)
 static void tell_why(const ilk__pipeline *pipeline, ilk__inflight *inflight)
 {
     if (inflight->op.err)
-        *inflight->op.err = pipeline->link.error;
+        *inflight->op.err = pipeline->connection.error;
 }
 
 /* All of these go without an answer; some will want to be sent again. What is
@@ -70,7 +70,7 @@ static void wire_lost(ilk__pipeline *pipeline)
 
 static void unsent_lost(ilk__pipeline *pipeline, ilk__inflight *unsent)
 {
-    ilk_status status = (ilk_status)pipeline->link.error.code;
+    ilk_status status = (ilk_status)pipeline->connection.error.code;
 
     for (ilk__inflight *next; unsent; unsent = next) {
         ilk__input input = {.kind = ILK__INPUT_NO_REPLY,
@@ -82,7 +82,7 @@ static void unsent_lost(ilk__pipeline *pipeline, ilk__inflight *unsent)
     }
 }
 
-void ilk__pipeline_link_lost(ilk__pipeline *pipeline)
+void ilk__pipeline_connection_lost(ilk__pipeline *pipeline)
 {
     ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent);
 
@@ -119,22 +119,22 @@ int64_t ilk__pipeline_patience(const ilk__pipeline *pipeline)
 
 static void lost(ilk__pipeline *pipeline, const char *whose)
 {
-    ilk__log(ILK__LOG_INFO, "%s: %s", whose, pipeline->link.error.msg);
-    ilk__pipeline_link_lost(pipeline);
+    ilk__log(ILK__LOG_INFO, "%s: %s", whose, pipeline->connection.error.msg);
+    ilk__pipeline_connection_lost(pipeline);
 }
 
 static void broken(ilk__pipeline *pipeline, const char *why, const char *whose)
 {
-    ilk__link_break(&pipeline->link, why);
+    ilk__async_conn_break(&pipeline->connection, why);
     lost(pipeline, whose);
 }
 
-void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__link_event event,
+void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__async_conn_result event,
                         const ilk__reply *reply, const char *whose)
 {
-    if (event == ILK__LINK_CAME_UP)
-        ilk__pipeline_link_up(pipeline);
-    else if (event == ILK__LINK_LOST)
+    if (event == ILK__ASYNC_CONN_CAME_UP)
+        ilk__pipeline_connection_up(pipeline);
+    else if (event == ILK__ASYNC_CONN_LOST)
         lost(pipeline, whose);
     else if (reply->type != ILK__REPLY_PUSH
              && !ilk__pipeline_reply(pipeline, reply))

@@ -58,11 +58,11 @@ struct ilk__shared {
     _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
-    unsigned hearing;     /* connections that hear our channel */
-    int own_lost;         /* the server's own is not among them */
-    ilk__table channels;  /* that somebody listens to */
-    int watch_channels;   /* watches with a channel */
-    int channels_changed; /* one of these came or went */
+    unsigned subscribed_count; /* connections that hear our channel */
+    int own_lost;              /* the server's own is not among them */
+    ilk__table channels;       /* that somebody listens to */
+    int watch_channels;        /* watches with a channel */
+    int channels_changed;      /* one of these came or went */
     _Atomic int32_t notifications_wanted; /* somebody polls for news */
     ilk__unclaimed *unclaimed[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;

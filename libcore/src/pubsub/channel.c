@@ -29,8 +29,8 @@ ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
 
 int ilk__channel_is_subscribed(const ilk__channel *channel)
 {
-    for (size_t i = 0; i < ILK__EARS_MAX; i++)
-        if (channel->at[i].asked && !channel->at[i].unanswered)
+    for (size_t i = 0; i < ILK__SUBSCRIBERS_MAX; i++)
+        if (channel->at[i].subscribed && !channel->at[i].unanswered)
             return 1;
     return 0;
 }
@@ -43,41 +43,43 @@ static void wake_all(ilk__channel *channel)
 
 /* ---- asking ------------------------------------------------------------- */
 
-static void ask(ilk__channel *channel, ilk__ear *ear)
+static void ask(ilk__channel *channel, ilk__subscriber *subscriber)
 {
-    const ilk__asked asked = {ILK__ASKED_CHANNEL, channel};
+    const ilk__subscribe_call call = {ILK__SUBSCRIBE_CHANNEL, channel};
 
-    channel->at[ear->number].asked = 1;
-    channel->at[ear->number].unanswered++;
-    ilk__ear_ask(ear, channel->ident[0] == 'p' ? "PSUBSCRIBE" : "SUBSCRIBE",
-                 channel->ident + 1, channel->node.key_len - 1, asked);
+    channel->at[subscriber->number].subscribed = 1;
+    channel->at[subscriber->number].unanswered++;
+    ilk__subscriber_call(subscriber,
+                         channel->ident[0] == 'p' ? "PSUBSCRIBE" : "SUBSCRIBE",
+                         channel->ident + 1, channel->node.key_len - 1, call);
 }
 
-static void take_back(ilk__channel *channel, ilk__ear *ear)
+static void take_back(ilk__channel *channel, ilk__subscriber *subscriber)
 {
-    const ilk__asked asked = {ILK__ASKED_END, NULL};
+    const ilk__subscribe_call call = {ILK__UNSUBSCRIBE, NULL};
 
-    channel->at[ear->number].asked = 0;
-    ilk__ear_ask(ear, channel->ident[0] == 'p' ? "PUNSUBSCRIBE" : "UNSUBSCRIBE",
-                 channel->ident + 1, channel->node.key_len - 1, asked);
+    channel->at[subscriber->number].subscribed = 0;
+    ilk__subscriber_call(
+        subscriber, channel->ident[0] == 'p' ? "PUNSUBSCRIBE" : "UNSUBSCRIBE",
+        channel->ident + 1, channel->node.key_len - 1, call);
 }
 
-void ilk__channels_ask(ilk__shared *shared, ilk__ear *ear)
+void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     size_t cursor = 0;
     ilk__node *node;
 
     while ((node = ilk__table_bucket(&shared->channels, &cursor)))
-        for (; node && ear->link.up; node = node->next) {
+        for (; node && subscriber->connection.up; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
             int wanted = channel->listeners && !channel->why.code
-                         && (ear->number == 0 || channel->own_format);
+                         && (subscriber->number == 0 || channel->own_format);
 
-            if (wanted && !channel->at[ear->number].asked
-                && !channel->at[ear->number].refused)
-                ask(channel, ear);
-            else if (!wanted && channel->at[ear->number].asked)
-                take_back(channel, ear);
+            if (wanted && !channel->at[subscriber->number].subscribed
+                && !channel->at[subscriber->number].refused)
+                ask(channel, subscriber);
+            else if (!wanted && channel->at[subscriber->number].subscribed)
+                take_back(channel, subscriber);
         }
 }
 
@@ -85,8 +87,8 @@ static int is_needed(const ilk__channel *channel)
 {
     int needed = channel->listeners != NULL;
 
-    for (size_t i = 0; i < ILK__EARS_MAX; i++)
-        needed |= channel->at[i].asked || channel->at[i].unanswered;
+    for (size_t i = 0; i < ILK__SUBSCRIBERS_MAX; i++)
+        needed |= channel->at[i].subscribed || channel->at[i].unanswered;
     return needed;
 }
 
@@ -120,15 +122,16 @@ void ilk__channels_free(ilk__shared *shared)
 
 /* ---- answers ------------------------------------------------------------ */
 
-void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
+void ilk__channel_answered(ilk__channel *channel,
+                           const ilk__subscriber *subscriber,
                            const ilk_error *why)
 {
-    channel->at[ear->number].unanswered--;
+    channel->at[subscriber->number].unanswered--;
     channel->shared->channels_changed = 1; /* it may be needed no more */
     if (why) {
-        channel->at[ear->number].asked = 0;
-        channel->at[ear->number].refused = 1;
-        if (ear->number == 0)
+        channel->at[subscriber->number].subscribed = 0;
+        channel->at[subscriber->number].refused = 1;
+        if (subscriber->number == 0)
             channel->why = *why;
         ilk__log(ILK__LOG_WARN, "%s", why->msg);
     } else {
@@ -138,7 +141,7 @@ void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
 }
 
 /* What it had asked for, is asked for anew when it is back. */
-void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear)
+void ilk__channels_lost(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     size_t cursor = 0;
     ilk__node *node;
@@ -148,9 +151,9 @@ void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear)
             ilk__channel *channel = ilk__channel_of_node(node);
             int message = ilk__channel_is_subscribed(channel);
 
-            channel->at[ear->number].asked = 0;
-            channel->at[ear->number].unanswered = 0;
-            channel->at[ear->number].refused = 0;
+            channel->at[subscriber->number].subscribed = 0;
+            channel->at[subscriber->number].unanswered = 0;
+            channel->at[subscriber->number].refused = 0;
             if (!message || ilk__channel_is_subscribed(channel))
                 continue;
             channel->down_since = ilk__now_ms();
@@ -228,13 +231,13 @@ static void keep(ilk__listener *listener, const ilk__reply *channel,
 }
 
 /* 0: the message is a copy, or a replica's that has no id. */
-static int is_new(ilk__channel *channel, const ilk__ear *ear,
+static int is_new(ilk__channel *channel, const ilk__subscriber *subscriber,
                   const ilk__reply *payload, int *is_own)
 {
     char *text =
         channel->own_format ? ilk__memdup(payload->str, payload->len) : NULL;
     ilk__message message;
-    int is_first = ear->number == 0;
+    int is_first = subscriber->number == 0;
 
     *is_own = text && ilk__message_read(&message, text, payload->len)
               && message.signal;
@@ -246,7 +249,8 @@ static int is_new(ilk__channel *channel, const ilk__ear *ear,
     return is_first;
 }
 
-void ilk__channel_receive(ilk__shared *shared, const ilk__ear *ear,
+void ilk__channel_receive(ilk__shared *shared,
+                          const ilk__subscriber *subscriber,
                           const ilk__reply *pattern, const ilk__reply *channel,
                           const ilk__reply *payload)
 {
@@ -255,7 +259,7 @@ void ilk__channel_receive(ilk__shared *shared, const ilk__ear *ear,
         ilk__channel_find(shared, pattern ? 'p' : 'c', of->str, of->len);
     int is_own;
 
-    if (!found || !is_new(found, ear, payload, &is_own))
+    if (!found || !is_new(found, subscriber, payload, &is_own))
         return;
     for (ilk__listener *l = found->listeners; l; l = l->next)
         if (is_own || !l->own_format)

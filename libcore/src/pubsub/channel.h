@@ -13,16 +13,16 @@
  * waits for a change looks at the thing itself when it has grown.
  *
  * A listener to our own messages (message.h) receives them on all the client's
- * ears, each once. Others hear what the server itself sends, since copies of a
- * message without an id cannot be told from a second message.
+ * subscriber connections, each once. Others hear what the server itself sends,
+ * since copies of a message without an id cannot be told from a second message.
  */
 #ifndef ILK__CHANNEL_H
 #define ILK__CHANNEL_H
 
-#include "ear.h"
 #include "message.h"
 #include "op/shared.h"
 #include "op/verb.h"
+#include "subscriber.h"
 
 enum { ILK__CHANNEL_MESSAGES_MAX = 1024 };
 
@@ -93,16 +93,19 @@ void ilk__channel_message_free(ilk__channel_message *message);
 
 /* ---- for the inbox; the mutex is held ----------------------------------- */
 
-/* Ask this ear for what is wanted and not asked for, and the reverse. */
-void ilk__channels_ask(ilk__shared *shared, ilk__ear *ear);
+/* Ask on this connection for what is wanted and not asked for, and the
+ * reverse. */
+void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber);
 void ilk__channels_sweep(ilk__shared *shared); /* those that nobody needs */
 /* The answer to what was asked for this channel; why: it was refused. */
-void ilk__channel_answered(ilk__channel *channel, const ilk__ear *ear,
+void ilk__channel_answered(ilk__channel *channel,
+                           const ilk__subscriber *subscriber,
                            const ilk_error *why);
-/* The ear is deaf; what it had asked will not be answered. */
-void ilk__channels_lost(ilk__shared *shared, ilk__ear *ear);
+/* The connection is lost; what was asked on it will not be answered. */
+void ilk__channels_lost(ilk__shared *shared, ilk__subscriber *subscriber);
 /* A message; pattern: the one that it matched, or NULL. */
-void ilk__channel_receive(ilk__shared *shared, const ilk__ear *ear,
+void ilk__channel_receive(ilk__shared *shared,
+                          const ilk__subscriber *subscriber,
                           const ilk__reply *pattern, const ilk__reply *channel,
                           const ilk__reply *payload);
 void ilk__channels_free(ilk__shared *shared); /* there are no listeners */

@@ -9,13 +9,14 @@
 struct ilk__channel {
     ilk__node node; /* in shared->channels, by ident */
     ilk__shared *shared;
-    int own_format; /* some listeners expect our messages: all ears listen */
+    int own_format; /* some listeners expect our messages: all subscriber
+                       connections listen */
     ilk__listener *listeners;
     struct {
-        int asked;      /* subscribed, or about to be */
+        int subscribed; /* subscribed, or about to be */
         int unanswered; /* subscribing commands */
         int refused;    /* not to be asked for again on this connection */
-    } at[ILK__EARS_MAX];
+    } at[ILK__SUBSCRIBERS_MAX];
     int64_t down_since; /* local; 0: it is subscribed */
     ilk_error why;      /* the server refused it; code 0: it did not */
     char ident[];       /* 'c' or 'p', and the name */

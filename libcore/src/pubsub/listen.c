@@ -40,7 +40,7 @@ static ilk__channel *make(ilk__shared *shared, const ilk__channel_of *to)
 static void forgive(ilk__channel *channel)
 {
     channel->why.code = 0;
-    for (size_t i = 0; i < ILK__EARS_MAX; i++)
+    for (size_t i = 0; i < ILK__SUBSCRIBERS_MAX; i++)
         channel->at[i].refused = 0;
 }
 

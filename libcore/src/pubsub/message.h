@@ -44,7 +44,8 @@ struct ilk__message {
     size_t name_len;
     const char *data; /* SIGNAL, NOTIFY */
     size_t data_len;
-    int second_hand; /* SIGNAL, NOTIFY: only a replica has told; see ear.h */
+    int second_hand; /* SIGNAL, NOTIFY: only a replica has told; see
+                        subscriber.h */
 };
 
 /* Cuts the text of the message up in place; 0 when it is no message. */

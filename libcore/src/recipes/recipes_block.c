@@ -21,7 +21,7 @@ int ilk__consumer_is_blocking(const ilk_consumer *self)
 
 static void drop(ilk_consumer *self, size_t list)
 {
-    ilk__side_close(&self->sides[list]);
+    ilk__dedicated_conn_close(&self->connections[list]);
     self->asked[list] = 0;
 }
 
@@ -45,7 +45,8 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
         left = 1; /* 0 is for ever */
     snprintf(seconds, sizeof seconds, "%" PRId64 ".%03d", left / 1000,
              (int)(left % 1000));
-    st = ilk__side_open(&self->sides[list], self->handle.client, err);
+    st = ilk__dedicated_conn_open(&self->connections[list], self->handle.client,
+                                  err);
     if (st)
         return st;
     ilk__command_init(&command);
@@ -55,7 +56,7 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
     ilk__command_add_str(&command, "LEFT");
     ilk__command_add_str(&command, "RIGHT");
     ilk__command_add_str(&command, seconds);
-    st = ilk__side_send(&self->sides[list], &command, err);
+    st = ilk__dedicated_conn_send(&self->connections[list], &command, err);
     ilk__command_free(&command);
     self->asked[list] = st == ILK_OK;
     return st;
@@ -75,7 +76,7 @@ static ilk_status hear(ilk_consumer *self, int *out_over, ilk_error *err)
 
         if (!self->asked[i])
             continue;
-        st = ilk__side_next(&self->sides[i], &reply, NULL);
+        st = ilk__dedicated_conn_next(&self->connections[i], &reply, NULL);
         if (st == ILK_EAGAIN)
             continue;
         self->asked[i] = 0;
@@ -110,8 +111,8 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
         st = hear(self, &over, err);
         if (st || over)
             break;
-        st = ilk__side_sleep(self->handle.client, self->sides, self->count,
-                             until, interrupts, err);
+        st = ilk__dedicated_conn_sleep(self->handle.client, self->connections,
+                                       self->count, until, interrupts, err);
     }
     if (st == ILK_ETIMEOUT)
         st = ILK_OK; /* a connection that is no longer one */

@@ -42,9 +42,9 @@ static ilk_status fill(ilk_consumer *self, const void *const *names,
              (uint64_t)ilk__shared_new_id(shared));
     self->count = count;
     self->keys = ilk__calloc(count * ILK__CONSUMER_KEYS, sizeof self->keys[0]);
-    self->sides = ilk__calloc(count, sizeof self->sides[0]);
+    self->connections = ilk__calloc(count, sizeof self->connections[0]);
     self->asked = ilk__calloc(count, 1);
-    if (!self->keys || !self->sides || !self->asked)
+    if (!self->keys || !self->connections || !self->asked)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         ilk_status st = add_list(self, i, names[i], name_lens[i], err);
@@ -87,13 +87,13 @@ void ilk_consumer_free(ilk_consumer *self)
 {
     if (!self)
         return;
-    for (size_t i = 0; self->sides && i < self->count; i++)
-        ilk__side_close(&self->sides[i]);
+    for (size_t i = 0; self->connections && i < self->count; i++)
+        ilk__dedicated_conn_close(&self->connections[i]);
     for (size_t i = 0; self->keys && i < self->count * ILK__CONSUMER_KEYS; i++)
         ilk__free(self->keys[i].data);
     ilk__free(self->taken.data);
     ilk__free(self->keys);
-    ilk__free(self->sides);
+    ilk__free(self->connections);
     ilk__free(self->asked);
     ilk__handle_close(&self->handle);
     ilk__free(self);

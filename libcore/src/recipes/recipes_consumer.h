@@ -13,9 +13,9 @@
 #ifndef ILK__RECIPES_CONSUMER_H
 #define ILK__RECIPES_CONSUMER_H
 
+#include "dedicated_conn.h"
 #include "handle/handle.h"
 #include "recipes.h"
-#include "side.h"
 
 enum { ILK__CONSUMER_ID = 48, ILK__CONSUMER_KEYS = 3 };
 
@@ -24,8 +24,8 @@ struct ilk_consumer {
     char id[ILK__CONSUMER_ID];
     size_t count;
     ilk__bytes *keys; /* for each list: queue, taken, consumers */
-    ilk__side *sides; /* one for each list */
-    char *asked;      /* which of them a BLMOVE is under way on */
+    ilk__dedicated_conn *connections; /* one for each list */
+    char *asked; /* which of them a BLMOVE is under way on */
     int64_t round_ends;
     int known; /* it stands among the consumers */
     ilk__bytes taken;

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "side.h"
+#include "dedicated_conn.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ struct ilk_listener {
     ilk__bytes channel; /* borrowed from it */
     size_t prefix_len;  /* of the channel without the id; 0: there is no id */
     int ready;          /* the record of the told does not name it */
-    ilk__side side;
+    ilk__dedicated_conn dedicated;
     int64_t lost; /* passed on, and nobody was there */
 };
 
@@ -87,7 +87,7 @@ void ilk_listener_free(ilk_listener *self)
 {
     if (!self)
         return;
-    ilk__side_close(&self->side);
+    ilk__dedicated_conn_close(&self->dedicated);
     ilk__free(self->marked.data);
     ilk__handle_close(&self->handle);
     ilk__free(self);
@@ -111,7 +111,7 @@ static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
     ilk__command_add(&command, self->channel.data, self->channel.len);
     if (self->prefix_len)
         ilk__command_add(&command, self->marked.data, self->marked.len);
-    st = ilk__side_send(&self->side, &command, err);
+    st = ilk__dedicated_conn_send(&self->dedicated, &command, err);
     ilk__command_free(&command);
     return st;
 }
@@ -168,16 +168,16 @@ static ilk_status connect_on(ilk_listener *self, ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    if (!self->side.conn)
+    if (!self->dedicated.conn)
         self->ready = 0;
     if (!self->ready && self->prefix_len)
         st = get_ready(self, err);
     if (st)
         return st;
     self->ready = 1;
-    if (self->side.conn)
+    if (self->dedicated.conn)
         return ILK_OK;
-    st = ilk__side_open(&self->side, self->handle.client, err);
+    st = ilk__dedicated_conn_open(&self->dedicated, self->handle.client, err);
     return st ? st : say(self, "SUBSCRIBE", err);
 }
 
@@ -189,13 +189,13 @@ static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
     while (!st && !*out) {
         ilk__reply *reply = NULL;
 
-        st = ilk__side_next(&self->side, &reply, err);
+        st = ilk__dedicated_conn_next(&self->dedicated, &reply, err);
         if (st)
             break;
         st = take(out, reply, err);
         ilk__reply_free(reply);
         if (st)
-            ilk__side_close(&self->side); /* it was refused */
+            ilk__dedicated_conn_close(&self->dedicated); /* it was refused */
     }
     if (st == ILK_OK)
         self->ready = 0;
@@ -225,8 +225,8 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
         } else {
             contact_lost = 0;
         }
-        st = ilk__side_sleep(self->handle.client, &self->side, 1, until,
-                             interrupts, err);
+        st = ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated, 1,
+                                       until, interrupts, err);
         if (st && (st != ILK_ETIMEOUT || until == deadline))
             return st;
     }
@@ -288,10 +288,11 @@ static void say_goodbye(ilk_listener *self, pile *left)
     while (!st) {
         ilk__reply *reply = NULL;
 
-        st = ilk__side_next(&self->side, &reply, NULL);
+        st = ilk__dedicated_conn_next(&self->dedicated, &reply, NULL);
         if (st == ILK_EAGAIN) {
-            st = ilk__side_sleep(self->handle.client, &self->side, 1, until,
-                                 interrupts, NULL);
+            st =
+                ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated,
+                                          1, until, interrupts, NULL);
             if (st == ILK_EINTR && ilk__now_ms() < until) {
                 interrupts =
                     atomic_load(&self->handle.client->shared->interrupts);
@@ -334,7 +335,7 @@ static ilk_status leave(ilk_items **out, ilk_listener *self, int taking,
     ilk_status st = ILK_OK;
 
     say_goodbye(self, &left);
-    ilk__side_close(&self->side);
+    ilk__dedicated_conn_close(&self->dedicated);
     if (taking && left.count)
         st = take(out, left.replies[0], err);
     if (self->prefix_len) {
@@ -363,7 +364,7 @@ ilk_status ilk_listener_leave(ilk_items **out, int64_t *out_lost,
     if (st)
         return st;
     self->lost = 0;
-    if (self->side.conn)
+    if (self->dedicated.conn)
         st = leave(out, self, taking, err);
     if (out_lost)
         *out_lost = self->lost;

@@ -17,7 +17,8 @@
 
 typedef struct ilk__conn ilk__conn;
 
-/* Where connections lead to, as the lane and the keeper's links need it. */
+/* Where connections lead to, as the lane and asynchronous connections need
+ * it. */
 typedef struct ilk__target {
     const ilk__url *url;
     const char *name; /* of the connections */

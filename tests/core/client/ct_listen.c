@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* The replica has sent on what it was told, so that only one is deaf now. */
-static void kill_ears(fixture *at)
+static void kill_subscribers(fixture *at)
 {
     assert_int_equal(fixture_await(&fx, "1", 10000, "WAIT 1 1000"), 0);
     (void)fixture_int(at, "CLIENT KILL TYPE pubsub");
@@ -30,8 +30,8 @@ static void open_inbox(ilk_client *client)
 
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     start_taker(&waits, lock, -1);
-    await_ears(&fx, client, 1);
-    await_ears(&replica, client, 1);
+    await_subscribers(&fx, client, 1);
+    await_subscribers(&replica, client, 1);
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_took(ILK_OK, &waits);
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
@@ -106,7 +106,7 @@ static void each_message_is_received_once_whichever_connection_dies(
         publish_message(i);
         if (i % 20 != 10)
             continue;
-        kill_ears(victim); /* one dies, the other hears what follows */
+        kill_subscribers(victim); /* one dies, the other hears what follows */
         for (int more = 0; more < 5 && i < MESSAGES - 2; more++)
             publish_message(++i);
         assert_int_equal(
@@ -175,7 +175,7 @@ static void grants_go_on_whichever_connection_dies(void **state)
         assert_int_equal(
             pthread_create(&threads[i], NULL, take_turns, clients[i]), 0);
     for (int i = 0; turns < TAKERS * TURNS && i < 500; i++) {
-        kill_ears(i % 2 ? &replica : &fx);
+        kill_subscribers(i % 2 ? &replica : &fx);
         fixture_sleep_ms(40);
     }
     for (int i = 0; i < TAKERS; i++)
@@ -219,7 +219,7 @@ static void a_replica_may_die_and_come_back(void **state)
     hand_over(a, b);
     assert_int_equal(fixture_restart(&replica), 0);
 
-    await_ears(&replica, client, 1);
+    await_subscribers(&replica, client, 1);
     hand_over(a, b);
     ilk_lock_free(a);
     ilk_lock_free(b);
@@ -241,7 +241,7 @@ static void a_replica_that_is_not_there_is_no_hindrance(void **state)
 
     hand_over(a, b);
 
-    await_ears(&replica, client, 1);
+    await_subscribers(&replica, client, 1);
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(other);

@@ -28,12 +28,13 @@ static int teardown(void **state)
 
 /* ---- the subscription --------------------------------------------------- */
 
-static void assert_link_sends(const char *words)
+static void assert_connection_sends(const char *words)
 {
-    assert_int_equal(ilk__buf_len(&inbox_ear.link.out), strlen(words));
-    assert_memory_equal(ilk__buf_data(&inbox_ear.link.out), words,
+    assert_int_equal(ilk__buf_len(&inbox_subscriber.connection.out),
+                     strlen(words));
+    assert_memory_equal(ilk__buf_data(&inbox_subscriber.connection.out), words,
                         strlen(words));
-    ilk__buf_take(&inbox_ear.link.out, strlen(words));
+    ilk__buf_take(&inbox_subscriber.connection.out, strlen(words));
 }
 
 static const char *subscription(void)
@@ -64,14 +65,14 @@ static const char *own_channel(void)
     return channel;
 }
 
-static void it_subscribes_when_the_link_comes_up(void **state)
+static void it_subscribes_when_the_connection_comes_up(void **state)
 {
     (void)state;
     shared.inbox = ILK__INBOX_WANTED;
-    inbox_ear.link.up = 1;
+    inbox_subscriber.connection.up = 1;
 
-    ilk__inbox_came_up(&shared, &inbox_ear);
-    assert_link_sends(subscription());
+    ilk__inbox_came_up(&shared, &inbox_subscriber);
+    assert_connection_sends(subscription());
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     confirm("ilk:inbox:somebody-else");
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
@@ -114,25 +115,25 @@ static void once_confirmed_all_waits_are_refreshed(void **state)
     inflight_end(inflight, ILK_ECLOSED);
 }
 
-static void a_lost_link_is_wanted_again(void **state)
+static void a_lost_connection_is_wanted_again(void **state)
 {
     (void)state;
-    ilk__fail(&inbox_ear.link.error, ILK_ECONN, "gone");
+    ilk__fail(&inbox_subscriber.connection.error, ILK_ECONN, "gone");
 
-    ilk__inbox_lost(&shared, &inbox_ear);
+    ilk__inbox_lost(&shared, &inbox_subscriber);
 
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     assert_string_equal(shared.inbox_error.msg, "gone");
     assert_int_equal(shared.wakes, 0);
 }
 
-static void a_link_without_rights_is_refused(void **state)
+static void a_connection_without_rights_is_refused(void **state)
 {
     (void)state;
     shared.inbox = ILK__INBOX_WANTED;
-    ilk__fail(&inbox_ear.link.error, ILK_EAUTH, "WRONGPASS");
+    ilk__fail(&inbox_subscriber.connection.error, ILK_EAUTH, "WRONGPASS");
 
-    ilk__inbox_lost(&shared, &inbox_ear);
+    ilk__inbox_lost(&shared, &inbox_subscriber);
 
     assert_int_equal(shared.inbox, ILK__INBOX_REFUSED);
     assert_int_equal(shared.wakes, 1);
@@ -145,14 +146,14 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
 
     (void)state;
     me.line.channel = (ilk__bytes){.data = channel, .len = strlen(channel)};
-    inbox_ear.link.up = 1;
+    inbox_subscriber.connection.up = 1;
     taker_queue(&me, -1);
     assert_int_equal(shared.channels_changed, 1);
 
-    ilk__inbox_channels(&shared, &inbox_ear);
+    ilk__inbox_channels(&shared, &inbox_subscriber);
     snprintf(words, sizeof words, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
              strlen(channel), channel);
-    assert_link_sends(words);
+    assert_connection_sends(words);
 
     snprintf(words, sizeof words,
              ">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$1\r\n0\r\n",
@@ -161,10 +162,10 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     shared_tick(0);
 
     inflight_end(next_inflight(), ILK_ECLOSED); /* somebody released: a claim */
-    ilk__inbox_came_up(&shared, &inbox_ear);
+    ilk__inbox_came_up(&shared, &inbox_subscriber);
     snprintf(words, sizeof words, "%s*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
              subscription(), strlen(channel), channel);
-    assert_link_sends(words);
+    assert_connection_sends(words);
 }
 
 static void a_message_of_an_unknown_channel_is_nothing(void **state)
@@ -378,11 +379,11 @@ static void replies_that_are_no_messages_are_skipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_subscribes_when_the_link_comes_up),
+        TEST(it_subscribes_when_the_connection_comes_up),
         TEST(two_protocols_confirm_alike),
         TEST(once_confirmed_all_waits_are_refreshed),
-        TEST(a_lost_link_is_wanted_again),
-        TEST(a_link_without_rights_is_refused),
+        TEST(a_lost_connection_is_wanted_again),
+        TEST(a_connection_without_rights_is_refused),
         TEST(others_channels_are_listened_to_while_waited_for),
         TEST(a_message_of_an_unknown_channel_is_nothing),
         TEST(what_makes_no_sense_changes_nothing),

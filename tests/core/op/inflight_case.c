@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight_case.c -- in-flight operations over a link that is none. */
+/* inflight_case.c -- in-flight operations over a connection that is none. */
 #include "inflight_case.h"
 
 #include <string.h>
@@ -14,9 +14,10 @@ pledge pledged;
 int sent;
 ilk_status sending;
 
-ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command)
+ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
+                                       const ilk__command *command)
 {
-    (void)link;
+    (void)connection;
     (void)command;
     if (sending == ILK_OK)
         sent++;
@@ -59,7 +60,7 @@ int inflight_setup(void **state)
     sent = 0;
     sending = ILK_OK;
     ilk__pipeline_init(&pipeline, &target, &timers, INFLIGHT_REPLY_MS);
-    pipeline.link.up = 1;
+    pipeline.connection.up = 1;
     return op_case_setup(state);
 }
 
@@ -110,15 +111,15 @@ void tick(int64_t ms)
         timer->fire(timer, &pipeline);
 }
 
-void lose_link(void)
+void lose_connection(void)
 {
-    pipeline.link.up = 0;
-    ilk__fail(&pipeline.link.error, ILK_ECONN, "gone");
-    ilk__pipeline_link_lost(&pipeline);
+    pipeline.connection.up = 0;
+    ilk__fail(&pipeline.connection.error, ILK_ECONN, "gone");
+    ilk__pipeline_connection_lost(&pipeline);
 }
 
-void bring_link_up(void)
+void bring_connection_up(void)
 {
-    pipeline.link.up = 1;
-    ilk__pipeline_link_up(&pipeline);
+    pipeline.connection.up = 1;
+    ilk__pipeline_connection_up(&pipeline);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inflight_case.h -- in-flight operations over a link that is none: it is up
- * when the test says so, and what is sent is only counted.
+ * inflight_case.h -- in-flight operations over a connection that is none: it is
+ * up when the test says so, and what is sent is only counted.
  *
  * A test that includes this links with
- *     -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__link_send
+ *     -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send
  */
 #ifndef ILK__INFLIGHT_CASE_H
 #define ILK__INFLIGHT_CASE_H
@@ -38,10 +38,10 @@ extern ilk__timers timers;
 extern ilk__pipeline pipeline;
 extern runner runners[INFLIGHT_MOST];
 extern pledge pledged;
-extern int sent;           /* commands that were written to the link */
+extern int sent;           /* commands that were written to the connection */
 extern ilk_status sending; /* what comes of writing one */
 
-int inflight_setup(void **state);    /* the link is up */
+int inflight_setup(void **state);    /* the connection is up */
 int inflight_teardown(void **state); /* nothing is left behind */
 
 runner *start_inflight(int number, const ilk__op_type *type,
@@ -49,8 +49,8 @@ runner *start_inflight(int number, const ilk__op_type *type,
 void start_many(int count);      /* the first so many, without a deadline */
 void answer_inflight(int count); /* of the commands on the wire */
 void tick(int64_t ms);           /* so much time passes; what is due fires */
-void lose_link(void);
-void bring_link_up(void);
+void lose_connection(void);
+void bring_connection_up(void);
 
 #define assert_inflight_ended(self, how)                                       \
     do {                                                                       \
@@ -58,6 +58,7 @@ void bring_link_up(void);
         assert_int_equal((self)->status, how);                                 \
     } while (0)
 
-ilk_status __wrap_ilk__link_send(ilk__link *link, const ilk__command *command);
+ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
+                                       const ilk__command *command);
 
 #endif

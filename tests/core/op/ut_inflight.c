@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_inflight.c -- operations over one link: in order, in time, in the
- * backlog. */
-/* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__link_send */
+/* ut_inflight.c -- operations over one asynchronous connection: in order, in
+ * time, in the backlog. */
+/* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send */
 #include "inflight_case.h"
 
 /* ---- in order ----------------------------------------------------------- */
@@ -42,17 +42,17 @@ static void a_command_for_which_there_is_no_memory_ends_alone(void **state)
 static void a_deadline_is_kept_while_it_is_unsent(void **state)
 {
     (void)state;
-    pipeline.link.up = 0;
+    pipeline.connection.up = 0;
     start_inflight(0, &op_case_look, 100);
     start_inflight(1, &op_case_look, -1);
-    assert_int_equal(pipeline.link.wanted, 1);
+    assert_int_equal(pipeline.connection.wanted, 1);
 
     tick(99);
     assert_int_equal(runners[0].ended, 0);
     tick(1);
 
     assert_inflight_ended(&runners[0], ILK_ETIMEOUT);
-    bring_link_up();
+    bring_connection_up();
     assert_int_equal(sent, 1); /* the other one's */
     answer_inflight(1);
     assert_inflight_ended(&runners[1], ILK_OK);
@@ -85,7 +85,7 @@ static void the_servers_patience_keeps_a_deadline_behind_it(void **state)
     assert_int_equal(ilk__pipeline_patience(&pipeline),
                      local_ms + INFLIGHT_REPLY_MS);
     local_ms += INFLIGHT_REPLY_MS;
-    lose_link();
+    lose_connection();
     tick(0);
 
     assert_int_equal(self->ended, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_inflight_lost.c -- in-flight operations: a link that is lost, what is
  * told, who sleeps. */
-/* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__link_send */
+/* link: -Wl,--wrap=ilk__now_ms,--wrap=ilk__deadline,--wrap=ilk__async_conn_send */
 #include "inflight_case.h"
 
 /* ---- a link that is lost ------------------------------------------------ */
@@ -11,10 +11,10 @@ static void what_was_on_the_wire_is_asked_again(void **state)
     (void)state;
     start_many(3);
 
-    lose_link();
+    lose_connection();
     assert_int_equal(pipeline.count, 0);
     assert_int_equal(runners[0].ended, 0);
-    bring_link_up();
+    bring_connection_up();
 
     assert_int_equal(sent, 6);
     answer_inflight(3);
@@ -26,10 +26,10 @@ static void what_was_on_the_wire_is_asked_again(void **state)
 static void what_was_held_fails_and_tells_why(void **state)
 {
     (void)state;
-    pipeline.link.up = 0;
+    pipeline.connection.up = 0;
     start_inflight(0, &op_case_change, -1);
 
-    lose_link();
+    lose_connection();
 
     assert_inflight_ended(&runners[0], ILK_ECONN);
     assert_string_equal(runners[0].err.msg, "gone");
@@ -41,8 +41,8 @@ static void the_backlog_moves_up_when_the_wire_is_lost(void **state)
     (void)state;
     start_many(ILK__WIRE_FULL + 2);
 
-    lose_link();
-    bring_link_up();
+    lose_connection();
+    bring_connection_up();
 
     assert_int_equal(sent, 2 * ILK__WIRE_FULL + 2);
     answer_inflight((int)pipeline.count);
@@ -102,12 +102,12 @@ static void a_promise_is_broken_by_an_error(void **state)
     assert_kept(ILK_ESERVER);
 }
 
-static void a_promise_is_broken_with_the_link(void **state)
+static void a_promise_is_broken_with_the_connection(void **state)
 {
     (void)state;
     start_inflight(0, &telling, -1);
 
-    lose_link();
+    lose_connection();
 
     assert_kept(ILK_ECONN);
 }
@@ -117,7 +117,7 @@ static void a_promise_is_broken_when_nothing_is_sent(void **state)
     const runner *self;
 
     (void)state;
-    pipeline.link.up = 0;
+    pipeline.connection.up = 0;
     self = start_inflight(0, &telling, -1);
 
     assert_inflight_ended(self,
@@ -182,7 +182,7 @@ int main(void)
         TEST(the_backlog_moves_up_when_the_wire_is_lost),
         TEST(a_promise_is_kept_by_the_answer),
         TEST(a_promise_is_broken_by_an_error),
-        TEST(a_promise_is_broken_with_the_link),
+        TEST(a_promise_is_broken_with_the_connection),
         TEST(a_promise_is_broken_when_nothing_is_sent),
         TEST(a_promise_ends_with_the_client),
         TEST(who_sleeps_is_woken_by_news_by_time_and_by_the_end),

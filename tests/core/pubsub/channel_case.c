@@ -15,7 +15,7 @@ int channel_setup(void **state)
 {
     int failed = shared_case_setup(state);
 
-    inbox_ear.link.up = replica_ear.link.up = 1;
+    inbox_subscriber.connection.up = replica_subscriber.connection.up = 1;
     (void)ilk__listener_init(&listener_one, &shared, NULL);
     (void)ilk__listener_init(&listener_two, &shared, NULL);
     ilk__op_init(&listening, &ilk__listen_op, &listener_one, 0, &listen_err);
@@ -43,37 +43,38 @@ void listener_join(ilk__listener *listener, const char *name, int is_pattern,
     ilk__shared_unlock(&shared);
 }
 
-const char *ear_says(ilk__ear *ear)
+const char *subscriber_sends(ilk__subscriber *subscriber)
 {
     static char text[1024];
     size_t len;
 
     ilk__shared_lock(&shared);
-    if (ear->link.up)
-        ilk__inbox_channels(&shared, ear);
+    if (subscriber->connection.up)
+        ilk__inbox_channels(&shared, subscriber);
     ilk__channels_sweep(&shared);
     ilk__shared_unlock(&shared);
-    len = ilk__buf_len(&ear->link.out);
+    len = ilk__buf_len(&subscriber->connection.out);
     assert_true(len < sizeof text);
     if (len)
-        memcpy(text, ilk__buf_data(&ear->link.out), len);
+        memcpy(text, ilk__buf_data(&subscriber->connection.out), len);
     text[len] = '\0';
-    ilk__buf_take(&ear->link.out, len);
+    ilk__buf_take(&subscriber->connection.out, len);
     return text;
 }
 
-void ear_hears_yes(ilk__ear *ear, const char *word, const char *name)
+void subscriber_confirms(ilk__subscriber *subscriber, const char *word,
+                         const char *name)
 {
     char text[256];
 
     snprintf(text, sizeof text, ">3\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n:1\r\n",
              strlen(word), word, strlen(name), name);
-    inbox_receiver = ear;
+    inbox_receiver = subscriber;
     inbox_receives_raw(text);
 }
 
-void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
-               const char *data)
+void subscriber_receives(ilk__subscriber *subscriber, const char *pattern,
+                         const char *channel, const char *data)
 {
     char text[512];
     int used = 0;
@@ -86,7 +87,7 @@ void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
     snprintf(text + used, sizeof text - (size_t)used,
              "\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
              strlen(data), data);
-    inbox_receiver = ear;
+    inbox_receiver = subscriber;
     inbox_receives_raw(text);
 }
 

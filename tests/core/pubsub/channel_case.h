@@ -21,11 +21,13 @@ void listener_join(ilk__listener *listener, const char *name, int is_pattern,
 /* Begin to wait: for a message, or to be confirmed. */
 ilk__act listener_wait(int message, int64_t timeout_ms);
 
-/* Let the inbox see what is wanted: all that an ear says, in one line. */
-const char *ear_says(ilk__ear *ear);
-void ear_hears_yes(ilk__ear *ear, const char *word, const char *name);
-void ear_hears(ilk__ear *ear, const char *pattern, const char *channel,
-               const char *data);
+/* Let the inbox see what is wanted: all that a subscriber sends, in one
+ * line. */
+const char *subscriber_sends(ilk__subscriber *subscriber);
+void subscriber_confirms(ilk__subscriber *subscriber, const char *word,
+                         const char *name);
+void subscriber_receives(ilk__subscriber *subscriber, const char *pattern,
+                         const char *channel, const char *data);
 /* All that a listener has received: "<channel>=<data>;" for each. */
 const char *listener_received(ilk__listener *listener);
 

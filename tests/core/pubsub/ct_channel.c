@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct ear_of {
+typedef struct listening {
     ilk_client *client;
     ilk__listener listener;
-} ear_of;
+} listening;
 
-static void listener_open(ear_of *e, const char *url)
+static void listener_open(listening *e, const char *url)
 {
     ilk_error err = {0};
 
@@ -22,13 +22,13 @@ static void listener_open(ear_of *e, const char *url)
                   ilk__listener_init(&e->listener, e->client->shared, &err));
 }
 
-static void listener_close(ear_of *e)
+static void listener_close(listening *e)
 {
     ilk__listener_destroy(&e->listener);
     ilk_client_free(e->client);
 }
 
-static ilk_status begin(ear_of *e, const char *name, int is_pattern,
+static ilk_status begin(listening *e, const char *name, int is_pattern,
                         ilk_error *err)
 {
     const ilk__channel_of to = {
@@ -38,14 +38,14 @@ static ilk_status begin(ear_of *e, const char *name, int is_pattern,
                         ilk__deadline(patience(2000)), err);
 }
 
-static ilk_status next(ear_of *e, int64_t timeout_ms,
+static ilk_status next(listening *e, int64_t timeout_ms,
                        ilk__channel_message **out, ilk_error *err)
 {
     return listen_next(e->client, &e->listener, out, ilk__deadline(timeout_ms),
                        err);
 }
 
-static void assert_hears(ear_of *e, const char *channel, const char *data)
+static void assert_hears(listening *e, const char *channel, const char *data)
 {
     ilk_error err = {0};
     ilk__channel_message *message;
@@ -63,7 +63,7 @@ static void assert_hears(ear_of *e, const char *channel, const char *data)
 static void what_is_published_after_begin_is_heard(void **state)
 {
     ilk_error err = {0};
-    ear_of e;
+    listening e;
 
     (void)state;
     listener_open(&e, fx.unix_url);
@@ -80,7 +80,7 @@ static void what_is_published_after_begin_is_heard(void **state)
 static void a_pattern_receives_all_that_match(void **state)
 {
     ilk_error err = {0};
-    ear_of e;
+    listening e;
 
     (void)state;
     listener_open(&e, fx.unix_url);
@@ -98,7 +98,7 @@ static void a_pattern_receives_all_that_match(void **state)
 static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
 {
     ilk_error err = {0};
-    ear_of e;
+    listening e;
     ilk__listener second;
     const ilk__channel_of news = {.name = "news", .len = 4};
 
@@ -125,7 +125,7 @@ static void a_subscription_lasts_as_long_as_somebody_listens(void **state)
 static void after_a_broken_connection_it_listens_again(void **state)
 {
     ilk_error err = {0};
-    ear_of e;
+    listening e;
 
     (void)state;
     listener_open(&e, fx.unix_url);
@@ -147,7 +147,7 @@ static void silence_lasts_as_long_as_was_asked(void **state)
     ilk_error err = {0};
     ilk__channel_message *message;
     int64_t began;
-    ear_of e;
+    listening e;
 
     (void)state;
     listener_open(&e, fx.unix_url);
@@ -164,7 +164,7 @@ static void silence_lasts_as_long_as_was_asked(void **state)
     listener_close(&e);
 }
 
-static ear_of disturbed;
+static listening disturbed;
 
 static void *listen_for_ever(void *context)
 {
@@ -222,7 +222,7 @@ static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
     ilk_lock *held = open_lock(other, "pier"), *lock;
     ilk_error err = {0};
     char url[256];
-    ear_of e;
+    listening e;
 
     (void)state;
     assert_string_equal(

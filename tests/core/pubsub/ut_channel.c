@@ -19,12 +19,13 @@ static void it_is_asked_for_once_and_begins_when_confirmed(void **state)
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
     assert_int_equal(listener_wait(0, 8000), ILK__ACT_SLEEP);
-    assert_string_equal(ear_says(&inbox_ear), SUBSCRIBE_NEWS);
-    assert_string_equal(ear_says(&inbox_ear), "");
-    assert_string_equal(ear_says(&replica_ear), ""); /* copies have no id */
+    assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
+    assert_string_equal(subscriber_sends(&inbox_subscriber), "");
+    /* copies have no id */
+    assert_string_equal(subscriber_sends(&replica_subscriber), "");
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
 
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(listening.status, ILK_OK);
@@ -35,15 +36,15 @@ static void the_last_one_takes_it_back(void **state)
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
 
     ilk__listen_end(&listener_one);
-    assert_string_equal(ear_says(&inbox_ear), "");
+    assert_string_equal(subscriber_sends(&inbox_subscriber), "");
     ilk__listen_end(&listener_two);
-    assert_string_equal(ear_says(&inbox_ear), UNSUBSCRIBE_NEWS);
+    assert_string_equal(subscriber_sends(&inbox_subscriber), UNSUBSCRIBE_NEWS);
 
-    ear_hears_yes(&inbox_ear, "unsubscribe", "news");
+    subscriber_confirms(&inbox_subscriber, "unsubscribe", "news");
     assert_int_equal(shared.channels.count, 0);
 }
 
@@ -52,17 +53,17 @@ static void asked_for_twice_it_begins_with_the_second_answer(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
+    (void)subscriber_sends(&inbox_subscriber);
     ilk__listen_end(&listener_one);
-    assert_string_equal(ear_says(&inbox_ear), UNSUBSCRIBE_NEWS);
+    assert_string_equal(subscriber_sends(&inbox_subscriber), UNSUBSCRIBE_NEWS);
     listener_join(&listener_one, "news", 0, 0);
-    assert_string_equal(ear_says(&inbox_ear), SUBSCRIBE_NEWS);
+    assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
     assert_int_equal(listener_wait(0, 8000), ILK__ACT_SLEEP);
 
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
-    ear_hears_yes(&inbox_ear, "unsubscribe", "news");
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+    subscriber_confirms(&inbox_subscriber, "unsubscribe", "news");
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
 
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 }
@@ -71,19 +72,20 @@ static void a_reconnect_asks_again_and_is_a_gap(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
     assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
 
-    inbox_ear.link.up = 0;
-    ilk__inbox_lost(&shared, &inbox_ear);
+    inbox_subscriber.connection.up = 0;
+    ilk__inbox_lost(&shared, &inbox_subscriber);
     assert_int_equal(listener_one.gaps, 1);
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
     assert_true(listening.wake_at < ILK__FOREVER); /* it is not away for ever */
-    inbox_ear.link.up = 1;
-    ilk__inbox_came_up(&shared, &inbox_ear);
+    inbox_subscriber.connection.up = 1;
+    ilk__inbox_came_up(&shared, &inbox_subscriber);
 
-    assert_non_null(strstr(ear_says(&inbox_ear), SUBSCRIBE_NEWS));
+    assert_non_null(
+        strstr(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS));
 }
 
 static void away_for_a_minute_is_told(void **state)
@@ -106,44 +108,46 @@ static void a_refusal_is_told_to_its_listeners_alone(void **state)
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "other", 0, 0);
     assert_int_equal(listener_wait(0, -1), ILK__ACT_SLEEP);
-    words = ear_says(&inbox_ear); /* in which order is the table's business */
+    words = subscriber_sends(&inbox_subscriber); /* in which order is the
+                                                    table's business */
     if (strstr(words, "other") < strstr(words, "news"))
-        ear_hears_yes(&inbox_ear, "subscribe", "other");
+        subscriber_confirms(&inbox_subscriber, "subscribe", "other");
     inbox_receives_raw("-NOPERM no channel\r\n");
-    if (ilk__buf_len(&inbox_ear.asked))
-        ear_hears_yes(&inbox_ear, "subscribe", "other");
+    if (ilk__buf_len(&inbox_subscriber.calls))
+        subscriber_confirms(&inbox_subscriber, "subscribe", "other");
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(listening.status, ILK_EAUTH);
     assert_non_null(strstr(listen_err.msg, "NOPERM"));
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(ilk__channel_is_subscribed(listener_two.channel));
-    assert_string_equal(ear_says(&inbox_ear), ""); /* not asked once more */
+    /* not asked once more */
+    assert_string_equal(subscriber_sends(&inbox_subscriber), "");
 }
 
 static void a_replica_that_refuses_is_not_asked_again(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 1);
-    (void)ear_says(&inbox_ear);
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
-    assert_string_equal(ear_says(&replica_ear), SUBSCRIBE_NEWS);
-    inbox_receiver = &replica_ear;
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+    assert_string_equal(subscriber_sends(&replica_subscriber), SUBSCRIBE_NEWS);
+    inbox_receiver = &replica_subscriber;
     inbox_receives_raw("-NOPERM no channel\r\n");
 
-    assert_string_equal(ear_says(&replica_ear), "");
+    assert_string_equal(subscriber_sends(&replica_subscriber), "");
     assert_int_equal(listener_wait(0, -1),
                      ILK__ACT_DONE); /* the server's will do */
     assert_int_equal(listening.status, ILK_OK);
-    ilk__inbox_lost(&shared, &replica_ear);
-    assert_string_equal(ear_says(&replica_ear), SUBSCRIBE_NEWS);
+    ilk__inbox_lost(&shared, &replica_subscriber);
+    assert_string_equal(subscriber_sends(&replica_subscriber), SUBSCRIBE_NEWS);
 }
 
 static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
+    (void)subscriber_sends(&inbox_subscriber);
     inbox_receives_raw("-NOPERM no channel\r\n");
     assert_int_equal(listener_wait(0, -1), ILK__ACT_DONE);
     assert_int_equal(listening.status, ILK_EAUTH);
@@ -151,7 +155,7 @@ static void who_comes_behind_a_refusal_has_it_asked_for(void **state)
 
     listener_join(&listener_two, "news", 0, 0);
 
-    assert_string_equal(ear_says(&inbox_ear), SUBSCRIBE_NEWS);
+    assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
 }
 
 static void a_refused_inbox_is_told(void **state)
@@ -174,8 +178,8 @@ static void time_signal_cancel_and_close_end_a_wait(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
-    ear_hears_yes(&inbox_ear, "subscribe", "news");
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
 
     assert_int_equal(listener_wait(1, 0), ILK__ACT_DONE);
     assert_int_equal(listening.status, ILK_ETIMEOUT);

@@ -15,12 +15,12 @@ static void each_listener_receives_each_message_in_order(void **state)
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
+    (void)subscriber_sends(&inbox_subscriber);
     assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
 
-    ear_hears(&inbox_ear, NULL, "news", "one");
-    ear_hears(&inbox_ear, NULL, "other", "no");
-    ear_hears(&inbox_ear, NULL, "news", "");
+    subscriber_receives(&inbox_subscriber, NULL, "news", "one");
+    subscriber_receives(&inbox_subscriber, NULL, "other", "no");
+    subscriber_receives(&inbox_subscriber, NULL, "news", "");
 
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_string_equal(listener_received(&listener_one), "news=one;news=;");
@@ -31,35 +31,37 @@ static void a_pattern_receives_all_that_match(void **state)
 {
     (void)state;
     listener_join(&listener_one, "jobs.*", 1, 0);
-    assert_string_equal(ear_says(&inbox_ear),
+    assert_string_equal(subscriber_sends(&inbox_subscriber),
                         "*2\r\n$10\r\nPSUBSCRIBE\r\n$6\r\njobs.*\r\n");
-    ear_hears_yes(&inbox_ear, "psubscribe", "jobs.*");
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
 
-    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "1");
-    ear_hears(&inbox_ear, "jobs.*", "jobs.blue", "2");
-    ear_hears(&inbox_ear, NULL, "jobs.*", "a channel of that name");
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "1");
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.blue", "2");
+    subscriber_receives(&inbox_subscriber, NULL, "jobs.*",
+                        "a channel of that name");
     assert_string_equal(listener_received(&listener_one),
                         "jobs.red=1;jobs.blue=2;");
 
     ilk__listen_end(&listener_one);
-    assert_string_equal(ear_says(&inbox_ear),
+    assert_string_equal(subscriber_sends(&inbox_subscriber),
                         "*2\r\n$12\r\nPUNSUBSCRIBE\r\n$6\r\njobs.*\r\n");
 }
 
-static void a_message_is_received_once_of_all_ears(void **state)
+static void a_message_is_received_once_of_all_subscribers(void **state)
 {
     static const char message[] = "1 notify 0 id1 3 redgo";
 
     (void)state;
     listener_join(&listener_one, "jobs.*", 1, 1);
     listener_join(&listener_two, "*", 1, 1);
-    (void)ear_says(&inbox_ear);
-    assert_non_null(strstr(ear_says(&replica_ear), "jobs.*"));
+    (void)subscriber_sends(&inbox_subscriber);
+    assert_non_null(strstr(subscriber_sends(&replica_subscriber), "jobs.*"));
 
-    ear_hears(&replica_ear, "jobs.*", "jobs.red", message);
-    ear_hears(&inbox_ear, "jobs.*", "jobs.red", message);
-    ear_hears(&inbox_ear, "*", "jobs.red", message); /* for the other pattern */
-    ear_hears(&inbox_ear, "jobs.*", "jobs.red", "no message");
+    subscriber_receives(&replica_subscriber, "jobs.*", "jobs.red", message);
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", message);
+    /* for the other pattern */
+    subscriber_receives(&inbox_subscriber, "*", "jobs.red", message);
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "no message");
 
     assert_int_equal(listener_one.count, 1);
     assert_string_equal(listener_one.first->parsed.signal, "id1");
@@ -74,11 +76,11 @@ static void what_is_no_message_of_ours_is_the_servers_own_to_tell(void **state)
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 1);
-    (void)ear_says(&inbox_ear);
-    (void)ear_says(&replica_ear);
+    (void)subscriber_sends(&inbox_subscriber);
+    (void)subscriber_sends(&replica_subscriber);
 
-    ear_hears(&replica_ear, NULL, "news", "one");
-    ear_hears(&inbox_ear, NULL, "news", "one");
+    subscriber_receives(&replica_subscriber, NULL, "news", "one");
+    subscriber_receives(&inbox_subscriber, NULL, "news", "one");
 
     assert_string_equal(listener_received(&listener_one), "news=one;");
     assert_string_equal(listener_received(&listener_two), "");
@@ -88,10 +90,10 @@ static void the_oldest_goes_when_nobody_takes_them(void **state)
 {
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
-    (void)ear_says(&inbox_ear);
-    ear_hears(&inbox_ear, NULL, "news", "first");
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_receives(&inbox_subscriber, NULL, "news", "first");
     for (int i = 0; i < ILK__CHANNEL_MESSAGES_MAX; i++)
-        ear_hears(&inbox_ear, NULL, "news", "x");
+        subscriber_receives(&inbox_subscriber, NULL, "news", "x");
 
     assert_int_equal(listener_one.count, ILK__CHANNEL_MESSAGES_MAX);
     assert_int_equal(listener_one.lost, 1);
@@ -108,7 +110,7 @@ static void receive_message_failing(long nth)
                       "1 notify 0 id1 3 red\r\n");
 
     ilk__alloc_fail_at(nth);
-    ilk__inbox_reply(&shared, &inbox_ear, reply);
+    ilk__inbox_reply(&shared, &inbox_subscriber, reply);
     ilk__alloc_fail_at(0);
 }
 
@@ -126,7 +128,7 @@ static void without_memory_nothing_is_half_done(void **state)
         assert_int_equal(st ? ILK_ENOMEM : ILK_OK, st);
         assert_true(st ? !listener_one.channel : listener_one.channel != NULL);
     }
-    (void)ear_says(&inbox_ear);
+    (void)subscriber_sends(&inbox_subscriber);
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
         receive_message_failing(nth);
@@ -144,7 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_listener_receives_each_message_in_order),
         TEST(a_pattern_receives_all_that_match),
-        TEST(a_message_is_received_once_of_all_ears),
+        TEST(a_message_is_received_once_of_all_subscribers),
         TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell),
         TEST(the_oldest_goes_when_nobody_takes_them),
         TEST(without_memory_nothing_is_half_done),

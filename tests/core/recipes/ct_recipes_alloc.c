@@ -90,21 +90,21 @@ static ilk_status consume(ilk_error *err)
 
 static ilk_status listen(ilk_error *err)
 {
-    ilk_listener *ear = NULL;
+    ilk_listener *listener = NULL;
     ilk_items *items = NULL;
     int64_t heard = 0;
-    ilk_status st = ilk_listener_open(&ear, client, "ch", 2, "me", 2, err);
+    ilk_status st = ilk_listener_open(&listener, client, "ch", 2, "me", 2, err);
 
-    if (st == ILK_OK && ilk_listener_wait(&items, ear, 30, err) != ILK_OK)
+    if (st == ILK_OK && ilk_listener_wait(&items, listener, 30, err) != ILK_OK)
         st = err->code == ILK_ETIMEOUT ? ILK_OK : (ilk_status)err->code;
     if (st == ILK_OK)
         st = ilk_recipes_signal(&heard, client, "ch", 2, 1, "x", 1, err);
     if (st == ILK_OK && heard)
-        st = ilk_listener_wait(&items, ear, 1000, err);
+        st = ilk_listener_wait(&items, listener, 1000, err);
     ilk_items_free(items);
-    if (ear)
-        ilk_listener_leave(NULL, NULL, ear, 0, NULL);
-    ilk_listener_free(ear);
+    if (listener)
+        ilk_listener_leave(NULL, NULL, listener, 0, NULL);
+    ilk_listener_free(listener);
     return st;
 }
 

@@ -36,23 +36,23 @@ static void assert_silent(ilk_listener *by)
 
 static void a_listener_hears_between_its_waits_and_after_a_break(void **state)
 {
-    ilk_listener *ear = open_listener("ch", NULL);
+    ilk_listener *listener = open_listener("ch", NULL);
     ilk_items *items = NULL;
     ilk_error err = {0};
 
     (void)state;
-    assert_silent(ear);
+    assert_silent(listener);
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 1"));
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 2"));
-    assert_hears(ear, "1");
-    assert_hears(ear, "2");
+    assert_hears(listener, "1");
+    assert_hears(listener, "2");
     fixture_command(&fx, "CLIENT KILL TYPE pubsub");
-    assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, ear, 200, &err));
+    assert_status(ILK_ETIMEOUT, ilk_listener_wait(&items, listener, 200, &err));
     assert_int_equal(1, fixture_int(&fx, "PUBLISH ch 3"));
-    assert_hears(ear, "3");
-    assert_status(ILK_OK, ilk_listener_leave(NULL, NULL, ear, 0, &err));
+    assert_hears(listener, "3");
+    assert_status(ILK_OK, ilk_listener_leave(NULL, NULL, listener, 0, &err));
     assert_int_equal(0, fixture_int(&fx, "PUBLISH ch 4"));
-    ilk_listener_free(ear);
+    ilk_listener_free(listener);
 }
 
 static int64_t signal_one(void)

@@ -34,7 +34,7 @@ ilk_client *open_listening(void)
     return open_client_at(url);
 }
 
-void await_ears(fixture *at, const ilk_client *client, int count)
+void await_subscribers(fixture *at, const ilk_client *client, int count)
 {
     char expected[128], channel[96];
 

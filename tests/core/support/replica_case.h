@@ -15,6 +15,6 @@ int replica_teardown(void **state);
 ilk_client *open_listening(void);
 
 /* The client's own channel has so many listeners there, at last. */
-void await_ears(fixture *at, const ilk_client *client, int count);
+void await_subscribers(fixture *at, const ilk_client *client, int count);
 
 #endif

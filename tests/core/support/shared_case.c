@@ -15,16 +15,16 @@
 enum { TEXT = 2048 };
 
 ilk__shared shared;
-ilk__ear inbox_ear, replica_ear;
-ilk__ear *inbox_receiver;
+ilk__subscriber inbox_subscriber, replica_subscriber;
+ilk__subscriber *inbox_receiver;
 
 int shared_case_setup(void **state)
 {
     if (op_case_setup(state) || ilk__shared_open(&shared, "me", NULL))
         return -1;
-    ilk__ear_init(&inbox_ear, 0, NULL);
-    ilk__ear_init(&replica_ear, 1, NULL);
-    inbox_receiver = &inbox_ear;
+    ilk__subscriber_init(&inbox_subscriber, 0, NULL);
+    ilk__subscriber_init(&replica_subscriber, 1, NULL);
+    inbox_receiver = &inbox_subscriber;
     shared.inbox = ILK__INBOX_READY;
     return 0;
 }
@@ -44,8 +44,8 @@ int shared_case_teardown(void **state)
     assert_int_equal(shared.stats.held, 0);
     ilk__channels_free(&shared);
     ilk__shared_close(&shared);
-    ilk__ear_close(&inbox_ear);
-    ilk__ear_close(&replica_ear);
+    ilk__subscriber_close(&inbox_subscriber);
+    ilk__subscriber_close(&replica_subscriber);
     return op_case_teardown(state);
 }
 

@@ -12,8 +12,8 @@
 #include "wait/watch.h"
 
 extern ilk__shared shared;
-extern ilk__ear inbox_ear, replica_ear;
-extern ilk__ear
+extern ilk__subscriber inbox_subscriber, replica_subscriber;
+extern ilk__subscriber
     *inbox_receiver; /* which of them receives what follows; never connected */
 
 /* shared client state whose inbox is ready */

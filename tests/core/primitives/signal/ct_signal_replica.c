@@ -45,8 +45,8 @@ static void start_hearers(hearer h[WAITERS], ilk_client *client,
         pthread_create(&h[i].thread, NULL, hear_all, &h[i]);
     }
     await_waits("both", WAITERS);
-    await_ears(&fx, client, 1);
-    await_ears(&replica, client, 1);
+    await_subscribers(&fx, client, 1);
+    await_subscribers(&replica, client, 1);
 }
 
 static void end_hearers(hearer h[WAITERS], _Atomic int *stop)
@@ -76,8 +76,8 @@ static void settle(ilk_client *client, const _Atomic int *numbers, int64_t sent)
     while (sum_of(numbers) < sent && fixture_now_ms() < until)
         fixture_sleep_ms(1);
     assert_true(sum_of(numbers) >= sent);
-    await_ears(&fx, client, 1);
-    await_ears(&replica, client, 1);
+    await_subscribers(&fx, client, 1);
+    await_subscribers(&replica, client, 1);
 }
 
 /* Every 20 signals each connection is killed once, while five are on their way

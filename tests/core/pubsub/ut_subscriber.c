@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_ear.c -- listening to the server and to a replica of it. */
+/* ut_subscriber.c -- listening to the server and to a replica of it. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "gate_case.h"
 
@@ -8,22 +8,22 @@
 
 #include "cmocka_all.h"
 
-static void confirm(ilk__ear *ear)
+static void confirm(ilk__subscriber *subscriber)
 {
     char words[256];
 
     snprintf(words, sizeof words,
              ">3\r\n$9\r\nsubscribe\r\n$%zu\r\nilk:inbox:%s\r\n:1\r\n",
              strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id);
-    inbox_receiver = ear;
+    inbox_receiver = subscriber;
     inbox_receives_raw(words);
 }
 
-static void lose(ilk__ear *ear)
+static void lose(ilk__subscriber *subscriber)
 {
-    ilk__fail(&ear->link.error, ILK_ECONN, "gone");
+    ilk__fail(&subscriber->connection.error, ILK_ECONN, "gone");
     ilk__shared_lock(&shared);
-    ilk__inbox_lost(&shared, ear);
+    ilk__inbox_lost(&shared, subscriber);
     ilk__shared_unlock(&shared);
 }
 
@@ -31,9 +31,9 @@ static int setup(void **state)
 {
     int failed = gate_setup(state);
 
-    confirm(&inbox_ear);
-    confirm(&replica_ear);
-    inbox_receiver = &inbox_ear;
+    confirm(&inbox_subscriber);
+    confirm(&replica_subscriber);
+    inbox_receiver = &inbox_subscriber;
     shared_tick(0);
     return failed;
 }
@@ -51,13 +51,13 @@ static int setup_deaf(void **state)
 static void a_replica_alone_is_not_enough_while_the_server_is_coming(void **s)
 {
     (void)s;
-    confirm(&replica_ear);
+    confirm(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 
-    confirm(&inbox_ear);
+    confirm(&inbox_subscriber);
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    assert_int_equal(shared.hearing, 2);
+    assert_int_equal(shared.subscribed_count, 2);
 }
 
 static void a_replica_is_enough_when_the_server_is_lost(void **state)
@@ -65,44 +65,44 @@ static void a_replica_is_enough_when_the_server_is_lost(void **state)
     uint32_t wakes;
 
     (void)state;
-    confirm(&replica_ear);
+    confirm(&replica_subscriber);
     wakes = shared.wakes;
-    lose(&inbox_ear);
+    lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_true(shared.wakes > wakes); /* who waits for it may go on */
 
-    lose(&replica_ear);
+    lose(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    confirm(&replica_ear);
+    confirm(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
 static void either_may_be_lost(void **state)
 {
     (void)state;
-    lose(&inbox_ear);
+    lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    confirm(&inbox_ear);
-    lose(&replica_ear);
+    confirm(&inbox_subscriber);
+    lose(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    lose(&inbox_ear);
+    lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    assert_int_equal(shared.hearing, 0);
+    assert_int_equal(shared.subscribed_count, 0);
 }
 
 static void a_replica_that_refuses_is_done_without(void **state)
 {
     (void)state;
-    replica_ear.link.wanted = 1;
-    replica_ear.link.up = 1;
-    ilk__inbox_came_up(&shared, &replica_ear);
-    inbox_receiver = &replica_ear;
+    replica_subscriber.connection.wanted = 1;
+    replica_subscriber.connection.up = 1;
+    ilk__inbox_came_up(&shared, &replica_subscriber);
+    inbox_receiver = &replica_subscriber;
 
     inbox_receives_raw("-NOPERM no channel\r\n");
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    assert_true(replica_ear.refused);
-    assert_false(replica_ear.link.wanted);
+    assert_true(replica_subscriber.refused);
+    assert_false(replica_subscriber.connection.wanted);
 }
 
 /* ---- grants ------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     (void)state;
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
 
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -122,7 +122,7 @@ static void a_grant_by_hearsay_is_asked_for(void **state)
     assert_string_equal(op_says(&t.op), taker_asks(&t, 1));
     assert_int_equal(op_answer(&t.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
                      ILK__ACT_SLEEP); /* it was taken back */
-    inbox_receiver = &inbox_ear;
+    inbox_receiver = &inbox_subscriber;
     inbox_grants(&t, 19, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(t.waiter.fence, 19);
@@ -137,7 +137,7 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
     taker_open(&t, "orders", &ilk__lock_plain);
     taker_queue(&t, -1);
     inbox_grants(&t, 18, 5000, 1000000);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_grants(&t, 18, 5000, 1000000);
     assert_int_equal(op_wake(&t.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     inbox_grants(&t, 18, 5000, 1000000);
@@ -150,13 +150,13 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
 static void what_is_for_nobody_is_passed_on_once(void **state)
 {
     (void)state;
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 grant x77 tok 18 5000 1000000 orders");
     inbox_receives("1 wake q77 jobs");
     inbox_receives("1 signal s77 id1 3 red");
     assert_string_equal(gate_unclaimed, "");
 
-    inbox_receiver = &inbox_ear;
+    inbox_receiver = &inbox_subscriber;
     inbox_receives("1 signal s77 id1 3 red");
 
     assert_string_equal(gate_unclaimed, "s77 id1 red=;");
@@ -178,7 +178,7 @@ static void a_signal_by_hearsay_waits_for_the_word(void **state)
 
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
@@ -196,7 +196,7 @@ static void without_the_word_it_was_somebody_elses(void **state)
 {
     (void)state;
     gate_queue(&my_gate, 8000);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
     inbox_receives("1 wake s1 blue"); /* another list's */
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
@@ -216,7 +216,7 @@ static void gone_from_the_list_is_a_word_as_well(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
 
     shared_tick(0);
@@ -230,9 +230,9 @@ static void the_servers_own_copy_needs_no_word(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
-    inbox_receiver = &inbox_ear;
+    inbox_receiver = &inbox_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
 
     assert_got("0 id1 red=one;0 id1 red=one;"); /* the other is aside */
@@ -240,7 +240,7 @@ static void the_servers_own_copy_needs_no_word(void **state)
     assert_false(my_gate.waiter.delivered->aside
                  && my_gate.waiter.delivered->next->aside);
     inbox_receives("1 signal s1 id1 3 redone");
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
     assert_string_equal(gate_unclaimed, "");
 }
@@ -249,9 +249,9 @@ static void a_broadcast_counts_from_whomever_it_comes(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 notify 99 id1 3 redall");
-    inbox_receiver = &inbox_ear;
+    inbox_receiver = &inbox_subscriber;
     inbox_receives("1 notify 99 id1 3 redall");
 
     assert_got("0 id1 red=all;");
@@ -264,7 +264,7 @@ static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
     (void)state;
     gate_open(&red, 1);
     gate_queue(&red, -1);
-    inbox_receiver = &replica_ear;
+    inbox_receiver = &replica_subscriber;
     inbox_receives("1 notify 99 id1 3 redall");
 
     assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* subscriber.c -- a connection that a client's inbox listens on. */
+#include "subscriber.h"
+
+#include <string.h>
+
+void ilk__subscriber_init(ilk__subscriber *subscriber, unsigned number,
+                          const ilk__target *target)
+{
+    memset(subscriber, 0, sizeof *subscriber);
+    subscriber->number = number;
+    ilk__async_conn_init(&subscriber->connection, target);
+}
+
+void ilk__subscriber_close(ilk__subscriber *subscriber)
+{
+    ilk__async_conn_close(&subscriber->connection);
+    ilk__buf_free(&subscriber->calls);
+}
+
+void ilk__subscriber_call(ilk__subscriber *subscriber, const char *command_name,
+                          const void *name, size_t len,
+                          ilk__subscribe_call call)
+{
+    ilk__command command;
+    ilk_status st;
+
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, command_name);
+    ilk__command_add(&command, name, len);
+    st = ilk__buf_add(&subscriber->calls, &call, sizeof call);
+    if (st == ILK_OK)
+        st = ilk__async_conn_send(&subscriber->connection, &command);
+    ilk__command_free(&command);
+    if (st)
+        ilk__async_conn_break(&subscriber->connection, "out of memory");
+}
+
+int ilk__subscriber_answered(ilk__subscriber *subscriber,
+                             ilk__subscribe_call *out)
+{
+    if (!ilk__buf_len(&subscriber->calls))
+        return 0;
+    memcpy(out, ilk__buf_data(&subscriber->calls), sizeof *out);
+    ilk__buf_take(&subscriber->calls, sizeof *out);
+    return 1;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* dedicated_conn.c -- a dedicated connection, beside the lane, for what blocks
+ * on the server. */
+#include "dedicated_conn.h"
+
+#include "base/clock.h"
+#include "client/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+enum { CONNECTIONS_MOST = 64, TICK_MS = 250 };
+
+ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
+                                    ilk_client *client, ilk_error *err)
+{
+    if (dedicated->conn)
+        return ILK_OK;
+    return ilk__conn_open(&dedicated->conn, &client->url, client->name, NULL,
+                          ilk__deadline(client->opts.connect_timeout_ms), err);
+}
+
+void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated)
+{
+    ilk__conn_close(dedicated->conn);
+    dedicated->conn = NULL;
+}
+
+/* The socket of an idle connection takes a small command at once; if it does
+   not, the peer is not one to wait on. */
+static ilk_status send_all(ilk__dedicated_conn *dedicated, ilk__buf *bytes,
+                           ilk_error *err)
+{
+    size_t len = ilk__buf_len(bytes);
+    size_t sent = 0;
+    ilk_status st =
+        ilk__conn_send(dedicated->conn, ilk__buf_data(bytes), len, &sent, err);
+
+    if (st == ILK_OK && (sent < len || ilk__conn_unsent(dedicated->conn)))
+        st = ilk__fail(err, ILK_ECONN, "the server takes no command");
+    return st;
+}
+
+ilk_status ilk__dedicated_conn_send(ilk__dedicated_conn *dedicated,
+                                    const ilk__command *command, ilk_error *err)
+{
+    ilk__buf bytes = {0};
+    ilk_status st = ilk__command_format(command, &bytes, err);
+
+    if (st == ILK_OK)
+        st = send_all(dedicated, &bytes, err);
+    ilk__buf_free(&bytes);
+    if (st)
+        ilk__dedicated_conn_close(dedicated);
+    return st;
+}
+
+ilk_status ilk__dedicated_conn_next(ilk__dedicated_conn *dedicated,
+                                    ilk__reply **out, ilk_error *err)
+{
+    size_t bytes;
+    ilk_status st = ilk__conn_reply(dedicated->conn, out, err);
+
+    while (st == ILK_EAGAIN) {
+        st = ilk__conn_recv(dedicated->conn, &bytes, err);
+        if (st)
+            break;
+        st = ilk__conn_reply(dedicated->conn, out, err);
+    }
+    if (st && st != ILK_EAGAIN)
+        ilk__dedicated_conn_close(dedicated);
+    return st;
+}
+
+static int poll_all(const ilk__dedicated_conn *connections, size_t count,
+                    int64_t until)
+{
+    struct pollfd fds[CONNECTIONS_MOST];
+
+    for (size_t i = 0; i < count; i++) {
+        fds[i].fd =
+            connections[i].conn ? ilk__conn_fd(connections[i].conn) : -1;
+        fds[i].events = POLLIN;
+    }
+    return poll(fds, (nfds_t)count, ilk__poll_timeout(until));
+}
+
+ilk_status ilk__dedicated_conn_sleep(ilk_client *client,
+                                     const ilk__dedicated_conn *connections,
+                                     size_t count, int64_t until,
+                                     uint32_t interrupts, ilk_error *err)
+{
+    for (;;) {
+        int64_t tick = ilk__deadline(TICK_MS);
+        int ready;
+
+        if (client->closed)
+            return ilk__fail(err, ILK_ECLOSED, "the client is closed");
+        if (atomic_load(&client->shared->interrupts) != interrupts)
+            return ilk__fail(err, ILK_EINTR, "interrupted");
+        if (ilk__now_ms() >= until)
+            return ilk__fail(err, ILK_ETIMEOUT, "%s",
+                             ilk_strerror(ILK_ETIMEOUT));
+        ready = poll_all(connections, count, ilk__sooner(until, tick));
+        if (ready > 0)
+            return ILK_OK;
+        if (ready < 0 && errno != EINTR)
+            return ilk__fail(err, ILK_ESYSTEM, "poll: %s", strerror(errno));
+        if (ready < 0
+            || (ilk__run_ticks(client) && ilk__now_ms() >= tick
+                && ilk__now_ms() < until))
+            return ilk__fail(err, ILK_EINTR, "interrupted by a signal");
+    }
+}
