@@ -55,7 +55,7 @@ local meta = hold.metatable("election", Election, verbs, {
   end,
 })
 
---- Stand in line until this candidate leads; at once when it does.
+--- Stand in the wait queue until this candidate leads; at once when it does.
 ---
 --- Blocks until it leads, the time is over, or Ctrl-C raises an error.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
@@ -78,7 +78,7 @@ function Election:campaign_start(timeout_ms)
   return hold.start(self, "acquire", ms)
 end
 
---- Give the leadership up; the first in line leads from now on.
+--- Give the leadership up; the first in the wait queue leads from now on.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST: it led no longer
@@ -166,8 +166,8 @@ end
 ---@field label string of its client, host:pid by default
 ---@field since_ms integer since when, the server's clock; 0: nobody leads
 ---@field ttl_ms integer what is left of its lease
----@field candidates string[] labels of the first 100 in line, in order
----@field waiting integer how many stand in line in all
+---@field candidates string[] labels of the first 100 in the wait queue, in order
+---@field waiting integer how many stand in the wait queue in all
 
 local function told(found)
   local line = {}
@@ -185,7 +185,7 @@ local function told(found)
   }
 end
 
---- Who leads, since when, and who stands in line.
+--- Who leads, since when, and who stands in the wait queue.
 ---@return interlock.Leader? leader
 ---@return string? msg
 ---@return integer? code

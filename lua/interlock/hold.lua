@@ -141,7 +141,8 @@ function Hold:check_start()
   return hold.start(self, "check")
 end
 
---- End a wait that a signal has interrupted, and give up the place in line.
+--- End a wait that a signal has interrupted, and give up the place in the wait
+--- queue.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code

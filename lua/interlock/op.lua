@@ -62,9 +62,10 @@ function Op:result()
   return self._read(handle, self)
 end
 
---- End a wait: its place in the line is given up. It ends with ILK_ECANCELLED,
---- and a notification tells; should it have got what it waited for just before,
---- then with ILK_OK. What only waits for an answer runs to its end.
+--- End a wait: its place in the wait queue is given up. It ends with
+--- ILK_ECANCELLED, and a notification tells; should it have got what it waited
+--- for just before, then with ILK_OK. What only waits for an answer runs to its
+--- end.
 ---@return true? ok also when it has ended
 ---@return string? msg
 ---@return integer? code

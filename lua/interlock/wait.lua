@@ -26,7 +26,7 @@ local function turns(handle, timeout_ms, ask, leave)
 end
 
 --- Wait by `ask`, a function of the handle and the milliseconds left; an
---- error gives the place in line up by `leave`.
+--- error gives the place in the wait queue up by `leave`.
 ---@param handle userdata
 ---@param timeout_ms integer -1 for ever, 0 once
 ---@param ask fun(handle: userdata, left: integer): any

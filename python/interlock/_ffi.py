@@ -146,7 +146,7 @@ def call_blocking(
 ) -> int:
     """Wait in C until it is settled; Python's signal handlers run meanwhile.
 
-    C returns ILK_EINTR when a signal arrives and keeps the place in the line.
+    C returns ILK_EINTR when a signal arrives and keeps the place in the wait queue.
     The interpreter runs the handlers between two turns of this loop, so
     Ctrl-C takes effect there. The answer is ILK_EINTR when signals came until
     the time was up. The caller ends the wait then, and when a handler raises.

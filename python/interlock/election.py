@@ -33,8 +33,8 @@ class Leader:
     label: str  #: of its client, host:pid by default
     since: float | None  #: seconds since 1970 by the server's clock
     ttl: float  #: seconds left of its lease
-    candidates: list[str]  #: labels of the first 100 in line, in their order
-    waiting: int  #: how many stand in line in all
+    candidates: list[str]  #: labels of the first 100 in the wait queue, in their order
+    waiting: int  #: how many stand in the wait queue in all
 
 
 def published(found: Any) -> bytes | None:
@@ -83,7 +83,7 @@ class Election(Candidate, Lease):
     """
 
     def campaign(self, timeout: float | None = None) -> bool:
-        """Stand in line until this candidate leads; at once when it does.
+        """Stand in the wait queue until this candidate leads; at once when it does.
 
         ``timeout`` is in seconds; None waits for ever, 0 tries once. Answers
         False when the time ran out.
@@ -96,7 +96,7 @@ class Election(Candidate, Lease):
         return self._take(timeout, self._verbs.acquire)
 
     def resign(self) -> bool:
-        """Give the leadership up; the first in line leads from now on.
+        """Give the leadership up; the first in the wait queue leads from now on.
 
         Answers False when it led no longer; nobody else is touched.
 
@@ -143,7 +143,7 @@ class Election(Candidate, Lease):
         return published(self._look())
 
     def inspect(self) -> Leader:
-        """Who leads, since when, and who stands in line.
+        """Who leads, since when, and who stands in the wait queue.
 
         >>> with client.election("jobs", value=b"me") as one:
         ...     found = one.inspect()

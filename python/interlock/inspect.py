@@ -36,7 +36,7 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Waiter:
-    """One who waits in line."""
+    """One who waits in the queue."""
 
     label: str  #: of its client, host:pid by default
     token: str  #: that it will hold under

@@ -18,7 +18,7 @@ class Stats:
     connects: int  #: connections made, reconnects included
     connections: int  #: connections open now
     acquires: int  #: locks taken
-    waits: int  #: acquires that had to wait in line
+    waits: int  #: acquires that had to wait in the queue
     waiting: int  #: acquires that wait now
     held: int  #: leases that are renewed now
     renewals: int  #: leases renewed

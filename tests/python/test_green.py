@@ -90,7 +90,7 @@ def test_a_holder_in_the_same_thread_can_let_the_waiters_in(green, name):
     assert child.stdout.readline().split() == ["True", "True"]
 
 
-def test_a_killed_greenlet_leaves_the_line(client, green, name, waiting):
+def test_a_killed_greenlet_leaves_the_queue(client, green, name, waiting):
     with client.lock(name):
         child = green(
             "lock = client.lock(name)\n"

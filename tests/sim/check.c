@@ -104,6 +104,6 @@ void check_end(void)
 
             if (!n->dead
                 && server_waits(n->tasks[k].keys[2].data, n->shared.client_id))
-                violated("node %d still stands in a line", i);
+                violated("node %d still stands in a wait queue", i);
         }
 }

@@ -78,7 +78,7 @@ typedef struct wire {
 typedef struct task task;
 struct task {
     node *node;
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__bytes keys[ILK__LOCK_KEYS];
     ilk__bytes extend_keys[2];
     ilk__waiter waiter;

@@ -30,17 +30,17 @@ void task_open(task *t, node *n, const char *name)
     snprintf(t->name, sizeof t->name, "%s", name);
     if (ilk__lock_keys(t->keys, name, strlen(name), NULL))
         abort();
-    t->line = (ilk__line){.keys = t->keys,
-                          .key_count = ILK__LOCK_KEYS,
-                          .acquire = kind->acquire,
-                          .refresh = kind->refresh,
-                          .cancel = kind->cancel,
-                          .kind = 'x',
-                          .unclaimed = kind->unclaimed,
-                          .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
+    t->wait_queue = (ilk__wait_queue){.keys = t->keys,
+                                      .key_count = ILK__LOCK_KEYS,
+                                      .acquire = kind->acquire,
+                                      .refresh = kind->refresh,
+                                      .cancel = kind->cancel,
+                                      .kind = 'x',
+                                      .unclaimed = kind->unclaimed,
+                                      .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
     t->extend_keys[0] = t->keys[0];
     t->extend_keys[1] = t->keys[1];
-    if (ilk__waiter_init(&t->waiter, &n->shared, &t->line, NULL)
+    if (ilk__waiter_init(&t->waiter, &n->shared, &t->wait_queue, NULL)
         || ilk__lease_init(&t->lease, &n->shared, &kind->lease, t->extend_keys,
                            2, ilk__shared_new_id(&n->shared), NULL))
         abort();
@@ -157,7 +157,7 @@ static void acquire(task *t)
 {
     t->state = ACQUIRING;
     t->waiter.floor = t->lease.fence;
-    start(t, t->line.acquire, &t->waiter, t->wait_until);
+    start(t, t->wait_queue.acquire, &t->waiter, t->wait_until);
 }
 
 static void begin(task *t)
@@ -212,7 +212,7 @@ static void park(task *t)
 static void release(task *t)
 {
     t->giving = (ilk__giving){.kind = &ilk__lock_plain,
-                              .at = {.line = &t->line},
+                              .at = {.wait_queue = &t->wait_queue},
                               .token = t->lease.token,
                               .token_len = t->lease.token_len,
                               .sure_until = t->lease.deadline};

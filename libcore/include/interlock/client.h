@@ -60,7 +60,7 @@ typedef struct ilk_client_stats {
     int64_t connects;    /**< connections made, reconnects included */
     int64_t connections; /**< connections open now */
     int64_t acquires;    /**< locks taken */
-    int64_t waits;       /**< acquires that had to wait in line */
+    int64_t waits;       /**< acquires that had to wait in the queue */
     int64_t waiting;     /**< acquires that wait now */
     int64_t held;        /**< leases that are renewed now */
     int64_t renewals;    /**< leases renewed */

@@ -3,11 +3,11 @@
  * @file election.h
  * One of many candidates leads, under a lease that it renews, for a term.
  *
- * Candidates stand in line. Who leads goes on leading for as long as it
- * renews; when it resigns, the first in line leads from that moment on; when
- * it dies, as soon as its lease has run out. The term is greater than that of
- * any leader before, also after the server lost its memory: it is a fence
- * (guard.h).
+ * Candidates stand in the wait queue. Who leads goes on leading for as long as
+ * it renews; when it resigns, the first in the wait queue leads from that
+ * moment on; when it dies, as soon as its lease has run out. The term is
+ * greater than that of any leader before, also after the server lost its
+ * memory: it is a fence (guard.h).
  *
  * A leader publishes a value, such as its address. Anybody may read it, and
  * observers are told when it or the leader changes (election_leader.h).
@@ -86,11 +86,11 @@ ILK_API ilk_status ilk_election_open(ilk_election **out, ilk_client *client,
                                      ilk_error *err);
 
 /**
- * Stand in line until this candidate leads.
+ * Stand in the wait queue until this candidate leads.
  *
  * One that leads already is told so at once. After ILK_EINTR the handle keeps
- * its place in the line for a few seconds: campaign again takes the wait up,
- * ilk_election_cancel() ends it.
+ * its place in the wait queue for a few seconds: campaign again takes the wait
+ * up, ilk_election_cancel() ends it.
  *
  * @param election    the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
@@ -122,8 +122,8 @@ ILK_API ilk_status ilk_election_campaign_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * End a campaign: the place in the line is given up, a leadership that was
- * already under way goes to the next. A thread inside
+ * End a campaign: the place in the wait queue is given up, a leadership that
+ * was already under way goes to the next. A thread inside
  * ilk_election_campaign() returns ILK_ECANCELLED.
  *
  * @param election  the handle; nothing happens when it does not wait
@@ -134,7 +134,7 @@ ILK_API ilk_status ilk_election_campaign_start(ilk_op **out,
 ILK_API ilk_status ilk_election_cancel(ilk_election *election, ilk_error *err);
 
 /**
- * Give the leadership up; the first in line leads from now on.
+ * Give the leadership up; the first in the wait queue leads from now on.
  *
  * @param election  the handle; it does not lead afterwards, whatever the
  *                  answer

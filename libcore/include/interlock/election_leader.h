@@ -24,7 +24,7 @@ typedef struct ilk_observer ilk_observer;
 enum { ILK_OBSERVE_VACANT = 1 /**< tell as well when nobody leads */ };
 
 /**
- * Ask who leads, since when, and who stands in line.
+ * Ask who leads, since when, and who stands in the wait queue.
  *
  * @param[out] out  the finding, to be freed; NULL when the call fails
  * @param election  a handle, whether it campaigns or not
@@ -110,7 +110,7 @@ ILK_API int64_t ilk_leader_since_ms(const ilk_leader *leader);
 ILK_API int64_t ilk_leader_ttl_ms(const ilk_leader *leader);
 
 /**
- * How many candidates stand in line; 0 in what an observer is told.
+ * How many candidates stand in the wait queue; 0 in what an observer is told.
  *
  * @param leader  the finding
  * @return their number, which may be greater than that of those listed

@@ -153,8 +153,8 @@ ILK_API ilk_status ilk_event_read_start(ilk_op **out, ilk_event *event,
  * Wait until the event is set; at once when it is. The handle has then seen
  * that state.
  *
- * After ILK_EINTR the handle stays in line for a few seconds: the same wait
- * again takes it up, any other verb ends it.
+ * After ILK_EINTR the handle stays in the wait queue for a few seconds: the
+ * same wait again takes it up, any other verb ends it.
  *
  * @param event       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once

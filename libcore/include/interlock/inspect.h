@@ -173,7 +173,7 @@ ILK_API int64_t ilk_info_fence(const ilk_info *info);
 ILK_API int64_t ilk_info_readers(const ilk_info *info);
 
 /**
- * How many wait in line.
+ * How many wait in the queue.
  *
  * @param info  the finding
  * @return their number, which may be greater than that of those listed

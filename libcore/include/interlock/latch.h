@@ -98,8 +98,8 @@ ILK_API ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch,
 /**
  * Wait until nothing is left; at once when that is so.
  *
- * After ILK_EINTR the handle stays in line for a few seconds: wait again
- * takes it up, any other verb ends it.
+ * After ILK_EINTR the handle stays in the wait queue for a few seconds: wait
+ * again takes it up, any other verb ends it.
  *
  * @param latch       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once

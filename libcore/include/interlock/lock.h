@@ -77,8 +77,8 @@ ILK_API ilk_status ilk_lock_open(ilk_lock **out, ilk_client *client,
 /**
  * Take the lock, waiting up to timeout_ms for those who asked before.
  *
- * After ILK_EINTR the handle keeps its place in the line for a few seconds:
- * acquire again takes the wait up, ilk_lock_cancel() ends it.
+ * After ILK_EINTR the handle keeps its place in the wait queue for a few
+ * seconds: acquire again takes the wait up, ilk_lock_cancel() ends it.
  *
  * @param lock        a handle that does not hold yet
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
@@ -123,7 +123,7 @@ ILK_API ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
                                           ilk_error *err);
 
 /**
- * End a wait: the place in the line is given up, a grant that was already
+ * End a wait: the place in the wait queue is given up, a grant that was already
  * under way goes to the next. A thread inside ilk_lock_acquire() returns
  * ILK_ECANCELLED.
  *
@@ -145,8 +145,8 @@ ILK_API ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err);
  * @return ILK_OK (this call gave the lock up); ILK_ELOST (it was no longer
  *         ours; nobody's lock is touched); ILK_ENOTOWNER (the handle holds
  *         nothing); ILK_EUNKNOWN (no answer, and the server cannot tell
- *         whether the lock was released or lost before); ILK_EAUTH (released, but this
- *         user may not wake the next)
+ *         whether the lock was released or lost before); ILK_EAUTH (released,
+ *         but this user may not wake the next)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err);

@@ -50,8 +50,8 @@ ILK_API ilk_status ilk_lock_many_open(ilk_lock_many **out, ilk_client *client,
  * @param timeout_ms  milliseconds for all of them; -1 for ever, 0 once
  * @param[out] err    may be NULL; names the lock that could not be had
  * @return as ilk_lock_acquire(); after ILK_EINTR the names taken so far and
- *         the place in line are kept for a few seconds, too: acquire again
- *         takes them up, ilk_lock_many_cancel() gives them back
+ *         the place in the wait queue are kept for a few seconds, too: acquire
+ *         again takes them up, ilk_lock_many_cancel() gives them back
  * Threads: one thread at a time. Blocks: as ilk_lock_acquire(). Since: 0.1
  */
 ILK_API ilk_status ilk_lock_many_acquire(ilk_lock_many *many,

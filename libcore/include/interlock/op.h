@@ -62,8 +62,8 @@ ILK_API ilk_status ilk_op_status(ilk_op *op, ilk_error *err);
 ILK_API int64_t ilk_op_number(ilk_op *op);
 
 /**
- * End a wait. Its place in the line is given up, and what was on its way to
- * it goes to the next. It ends with ILK_ECANCELLED when that is on its way
+ * End a wait. Its place in the wait queue is given up, and what was on its way
+ * to it goes to the next. It ends with ILK_ECANCELLED when that is on its way
  * to the server, or as soon as the answer to a question under way is here,
  * and a notification tells as ever;
  * should it have got what it waited for just before, then with ILK_OK. What

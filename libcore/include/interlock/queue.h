@@ -12,7 +12,7 @@
  *
  * Producers and consumers give the same order: the first who pushes sets it,
  * and another order is refused. Nothing polls: a consumer that finds nothing
- * stands in line, and a push wakes exactly one for each message.
+ * stands in the wait queue, and a push wakes exactly one for each message.
  */
 #ifndef INTERLOCK_QUEUE_H
 #define INTERLOCK_QUEUE_H
@@ -242,8 +242,8 @@ ILK_API ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
  * Messages whose lease ran out and delayed ones whose time has come are
  * there to be taken, whoever asks; nothing else has to run for that.
  *
- * After ILK_EINTR the thread keeps its place in the line for a few seconds:
- * the same call takes the wait up.
+ * After ILK_EINTR the thread keeps its place in the wait queue for a few
+ * seconds: the same call takes the wait up.
  *
  * @param[out] out    the message, to be finished and freed; NULL when the
  *                    call fails
@@ -339,7 +339,7 @@ ILK_API ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
 ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
 
 /**
- * Give up the place in line that this thread kept after ILK_EINTR.
+ * Give up the place in the wait queue that this thread kept after ILK_EINTR.
  *
  * @param queue     the handle
  * @param[out] err  may be NULL

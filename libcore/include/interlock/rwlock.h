@@ -28,7 +28,7 @@ extern "C" {
  * @param name      as ilk_lock_open() takes it
  * @param name_len  its bytes
  * @param opts      may be NULL; layout must be ILK_LAYOUT_PLAIN, and
- *                  ILK_LOCK_BARGE is refused: readers keep the line
+ *                  ILK_LOCK_BARGE is refused: readers keep the wait queue
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
  * Ownership: the caller frees *out. Threads: any thread. Blocks: no.

@@ -78,8 +78,8 @@ ILK_API ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
  * Take the handle's permits, waiting up to timeout_ms for those who asked
  * before.
  *
- * After ILK_EINTR the handle keeps its place in the line for a few seconds:
- * acquire again takes the wait up, ilk_semaphore_cancel() ends it.
+ * After ILK_EINTR the handle keeps its place in the wait queue for a few
+ * seconds: acquire again takes the wait up, ilk_semaphore_cancel() ends it.
  *
  * @param semaphore   a handle that does not hold yet
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
@@ -129,7 +129,7 @@ ILK_API ilk_status ilk_semaphore_acquire_start(ilk_op **out,
                                                int64_t ttl_ms, ilk_error *err);
 
 /**
- * End a wait: the place in the line is given up, a grant that was already
+ * End a wait: the place in the wait queue is given up, a grant that was already
  * under way goes to the next. A thread inside ilk_semaphore_acquire()
  * returns ILK_ECANCELLED.
  *
@@ -172,9 +172,9 @@ ILK_API ilk_status ilk_semaphore_release_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * As ilk_semaphore_release(), without waiting for the answer: sent at once, ahead
- * of all that this client sends later, and read by its next call. It saves a
- * round trip and leaves the caller in doubt for as long.
+ * As ilk_semaphore_release(), without waiting for the answer: sent at once,
+ * ahead of all that this client sends later, and read by its next call. It
+ * saves a round trip and leaves the caller in doubt for as long.
  *
  * When the answer tells that the hold had been lost before, the next acquire
  * on this handle answers ILK_ELOST, once, and takes nothing. When no answer

@@ -307,9 +307,9 @@ ILK_API ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
 ILK_API ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err);
 
 /**
- * How many waits stand in the line of this name: those that a signal given to
- * all would reach, and a few whose process died a moment ago. Patterns are
- * not counted.
+ * How many waits stand in the wait queue of this name: those that a signal
+ * given to all would reach, and a few whose process died a moment ago. Patterns
+ * are not counted.
  *
  * @param client            the client
  * @param name              the signal's name

@@ -152,7 +152,7 @@ ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
 ILK_API ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err);
 
 /**
- * Give up the place in line that this thread kept after ILK_EINTR.
+ * Give up the place in the wait queue that this thread kept after ILK_EINTR.
  *
  * @param worker    the worker
  * @param[out] err  may be NULL

@@ -3,7 +3,7 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Lead if nobody does and nobody waits, else stand in line.
+-- Lead if nobody does and nobody waits, else stand in the wait queue.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, lease ms, who, floor, entry ('' tries once), client, liveness
 --   ms, - (lock_acquire's barge, not looked at), grant ms, limit, value, and

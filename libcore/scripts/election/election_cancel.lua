@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line; a leadership that was already under way goes to the next.
+-- Leave the wait queue; a leadership that was already under way goes to the next.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been elected) | {GONE}

@@ -4,8 +4,8 @@
 -- Look at an election without touching it.
 -- KEYS leader, fence, wait, live, value, seen    ARGV count
 -- returns {STATE, term, version of the value, 1 when somebody leads, its
---   lease left, since ms, its token, who, value, candidates in line, then up
---   to count entries in order}
+--   lease left, since ms, its token, who, value, candidates in the wait queue,
+--   then up to count entries in order}
 -- Writes nothing, so a retry is harmless.
 --@include reply
 --@include number

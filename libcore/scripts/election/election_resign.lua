@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Lead no more: the first in line leads from now on.
+-- Lead no more: the first in the wait queue leads from now on.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua

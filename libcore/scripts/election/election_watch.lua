@@ -3,7 +3,7 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- election_refresh for those who observe: who left the line was to be woken,
+-- election_refresh for those who observe: who left the wait queue was to be woken,
 -- and is GONE, which is to ask again.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries

@@ -38,7 +38,7 @@ local function forget_old_rounds()
   end
 end
 
--- The open round ends; how is "full" or "broken <why>". Nobody stands in line
+-- The open round ends; how is "full" or "broken <why>". Nobody stands in the wait queue
 -- afterwards. Returns 1 when this user may not tell the others.
 local function end_round(b, how, limit)
   local _, denied = wake_all(KEYS[3], KEYS[4], limit)

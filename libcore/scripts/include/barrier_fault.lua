@@ -4,7 +4,7 @@
 --@include barrier
 
 -- Why the open round cannot become full any more: somebody of it is dead, or
--- the line was lost. Clients that are dead and not of it are forgotten.
+-- the wait queue was lost. Clients that are dead and not of it are forgotten.
 local function find_fault(b, now)
   if b.first == 0 then
     return nil

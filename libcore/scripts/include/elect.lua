@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Elect the first candidate in line who can be reached.
+-- Elect the first candidate in the wait queue who can be reached.
 --@include now
 --@include reply
 --@include exclusive
@@ -28,7 +28,7 @@ local function elect(grant_ms, limit, liveness, own)
   local walk = { lock = place.lock, record = place.record, wait = place.wait, live = place.live,
     now = now, ms = math.floor(now / 1000), grant_ms = grant_ms, liveness = liveness, own = own,
     last = last, fence = last, life = {}, tries = 0, denied = 0 }
-  local fate, more = walk_line(walk, limit, consider)
+  local fate, more = walk_wait_queue(walk, limit, consider)
   if walk.undo then
     redis.pcall("DEL", place.lock)
     redis.pcall("HSET", place.record, "token", "")

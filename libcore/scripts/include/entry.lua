@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A place in the line, packed by its client:
+-- A place in the wait queue, packed by its client:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
 -- kind: e candidate, o observer, p permits, q consumer, r reader, w to be woken,
 -- x exclusive. nil for other versions.

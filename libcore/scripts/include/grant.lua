@@ -43,7 +43,7 @@ end
 -- at: index of the name's first key. mode: nil, "barge" (wake the first
 -- instead of granting) or "join" (readers hold; only readers may follow).
 -- own: a token that needs no message, its caller gets the full lease.
--- Returns more (see walk_line), denied, for `own` the fence and the lease, and
+-- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease, and
 -- whether one was served alone.
 local function grant(at, grant_ms, limit, liveness, mode, own)
   local now, last = now_us(), read_record(KEYS[at + 1])
@@ -51,7 +51,7 @@ local function grant(at, grant_ms, limit, liveness, mode, own)
     readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
     liveness = liveness, mode = mode, own = own, reading = mode == "join",
     last = last, fence = last, life = {}, tries = 0, denied = 0 }
-  local fate, more = walk_line(walk, limit, visit)
+  local fate, more = walk_wait_queue(walk, limit, visit)
   settle(walk)
   return more, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED
 end

@@ -69,7 +69,7 @@ end
 
 -- mode: nil, or "barge" (wake instead of granting). own: a token that needs
 -- no message, its caller gets the full lease.
--- Returns more (see walk_line), denied, and the walk, which says how many
+-- Returns more (see walk_wait_queue), denied, and the walk, which says how many
 -- permits are free now, whether the first who waits is blocked by their
 -- number, and for `own` its fence and lease; nil when no limit is on record.
 local function hand_out(grant_ms, limit, liveness, mode, own)
@@ -86,7 +86,7 @@ local function hand_out(grant_ms, limit, liveness, mode, own)
   local walk = { lock = key, record = record, wait = wait, live = live, now = now, ms = ms,
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own, latest = ms,
     most = most, free = free, last = last, fence = last, life = {}, tries = 0, denied = 0 }
-  local _, more = walk_line(walk, limit, visit_permits)
+  local _, more = walk_wait_queue(walk, limit, visit_permits)
   if walk.latest > ms then
     keep_semaphore(key, record, ms, walk.latest)
   end

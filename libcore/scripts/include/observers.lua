@@ -10,7 +10,7 @@ local function check_types()
   redis.call("ZCARD", place.seen)
 end
 
--- Something changed: wake them, and each asks what it is. They leave the line
+-- Something changed: wake them, and each asks what it is. They leave the wait queue
 -- whether that reaches them or not, so that a refresh tells those it does not
 -- reach, and those who stand behind the bound.
 local function tell_observers(limit)

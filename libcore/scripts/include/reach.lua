@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Walking a line: who lives, who listens, who is served.
+-- Walking a wait queue: who lives, who listens, who is served.
 -- `walk` is the caller's table: lock, wait and live (keys), now (us), ms (the
 -- same in ms), liveness, life (what was found of each client, {}), tries and
 -- denied (0).
 --@include entry
 
--- What becomes of an entry: odd, it leaves the line; 2 or 3, the walk ends.
+-- What becomes of an entry: odd, it leaves the wait queue; 2 or 3, the walk ends.
 local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
 
 -- A deadline far ahead is from a clock that was set back since: such an
@@ -52,14 +52,15 @@ local function serve(walk, entries, visit)
   return fate
 end
 
--- Mostly the first in line is served, and a long line is dear to fetch.
+-- Mostly the first in the wait queue is served, and a long wait queue is dear to
+-- fetch.
 local FEW = 2
 
 -- Looks at `limit` entries; at up to 16 times as many while all it does is
 -- pass over those of clients it has tried, so that they block nobody. Returns
 -- the last fate, and more: 1 when entries went, none ended the walk and others
 -- stand behind the limit.
-local function walk_line(walk, limit, visit)
+local function walk_wait_queue(walk, limit, visit)
   local looked, asked = 0, math.min(FEW, limit)
   local full, fate
   walk.gone, walk.kept = 0, 0

@@ -61,7 +61,7 @@ local function take(at, many)
 end
 
 -- Who had been woken by another queue than it takes from passes that on.
-local function leave_lines(from)
+local function leave_wait_queues(from)
   for at = 0, (queues - 1) * SHELF, SHELF do
     if redis.call("ZREM", KEYS[at + WAIT], entry) == 0 and at ~= from and
       redis.call("LLEN", KEYS[at + READY]) > 0 then

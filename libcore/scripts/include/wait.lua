@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Standing in line: wait is a zset ticket -> entry.
+-- Standing in the wait queue: wait is a zset ticket -> entry.
 --@include number
 --@include entry
 --@include alive
@@ -13,7 +13,7 @@ local function check_entry(text, kinds, client, token, permits)
   end
 end
 
--- Whether the client said a moment ago that it lives, and the line expires.
+-- Whether the client said a moment ago that it lives, and the wait queue expires.
 local function is_fresh(live, client, now, liveness)
   local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
   return left > liveness * 5 / 6 and left <= liveness

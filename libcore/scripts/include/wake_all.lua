@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- All who wait for a change are told of it and ask again: one message for a
--- client, however many of its waiters stand in the line.
+-- client, however many of its waiters stand in the wait queue.
 --
--- Their entries leave the line at once. So a message that is lost costs its
--- client the time to its next refresh, which finds them GONE, and never the
+-- Their entries leave the wait queue at once. So a message that is lost costs
+-- its client the time to its next refresh, which finds them GONE, and never the
 -- change. Clients that are told leave `live`; asking again puts them back.
 --@include wake_rest
 

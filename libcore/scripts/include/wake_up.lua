@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Wake consumers: each that is told leaves the line and asks by itself.
+-- Wake consumers: each that is told leaves the wait queue and asks by itself.
 --@include shelf
 --@include rouse
 
@@ -12,7 +12,7 @@ local function wake_up(at, count, now_ms, liveness)
   local walk = { lock = KEYS[at + META], wait = KEYS[at + WAIT], live = KEYS[at + LIVE],
     ms = now_ms, liveness = liveness, life = {}, tries = 0, denied = 0 }
   local woken = 0
-  walk_line(walk, count + 8, function(_, e)
+  walk_wait_queue(walk, count + 8, function(_, e)
     local state = life(walk, e.client)
     if state ~= "alive" then
       return state == "dead" and DROP or PASS

@@ -3,7 +3,7 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Take the lock if it is free and nobody waits, else stand in line.
+-- Take the lock if it is free and nobody waits, else stand in the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
 --   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit

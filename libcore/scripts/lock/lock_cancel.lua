@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line; a grant that was already under way goes to the next.
+-- Leave the wait queue; a grant that was already under way goes to the next.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, token, grant ms, limit, barge 0|1, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}

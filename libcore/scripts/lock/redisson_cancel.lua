@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line of a lock in Redisson's layout; what had come already, the
+-- Leave the wait queue of a lock in Redisson's layout; what had come already, the
 -- lock or a wake, goes on to the next.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, owner, Redisson's channel, grant ms, limit, liveness ms

@@ -4,7 +4,7 @@
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
 -- lock_refresh for Redisson's layout: when the lock lies free, the first in
--- the line is woken.
+-- the wait queue is woken.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,

@@ -3,7 +3,7 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Enter as a reader if no writer holds and nobody waits, else stand in line.
+-- Enter as a reader if no writer holds and nobody waits, else stand in the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV and answers as in lock_acquire; the entry is of kind r
 -- A retry under the same token is told of the hold it has, and a retried

@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line as a reader, or the lock, if it had been granted already.
+-- Leave the wait queue as a reader, or the lock, if it had been granted already.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}

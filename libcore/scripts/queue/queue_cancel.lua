@@ -2,7 +2,7 @@
 --@reply RELEASED i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the lines, give back untouched what was taken under this token, and
+-- Leave the wait queues, give back untouched what was taken under this token, and
 -- pass on a wake that was already under way.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died

@@ -5,12 +5,12 @@
 --@reply REFUSED s s
 -- SPDX-License-Identifier: MIT
 -- Say how earlier deliveries ended, and take the next messages from the
--- first queue that has some, or stand in line for all of them.
+-- first queue that has some, or stand in the wait queue for all of them.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
 -- ARGV token, count, lease ms (0 takes for good), order, most attempts (0: no
 --   end), entry ('' tries once), client, liveness ms, limit (of messages that
---   become due in this call), queued 0|1 (the entry may be in line), then
+--   become due in this call), queued 0|1 (the entry may be in the wait queue), then
 --   items, see item.lua
 -- returns {JOBS, done, index of the queue, lease left, now us, messages}
 --   | {EMPTY, done, ms until something becomes due (-1 never), now us}
@@ -75,7 +75,7 @@ local function run()
     reply = look(at)
     if reply then
       if queued and reply[1] == JOBS then
-        leave_lines(at)
+        leave_wait_queues(at)
       end
       return reply
     end

@@ -4,7 +4,7 @@
 --@reply BUSY i i i
 --@reply DIFFERS i i
 -- SPDX-License-Identifier: MIT
--- Take permits if enough are free and nobody waits, else stand in line.
+-- Take permits if enough are free and nobody waits, else stand in the wait queue.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
 --   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit (of

@@ -2,7 +2,7 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line; permits that were already granted go to the next, and so
+-- Leave the wait queue; permits that were already granted go to the next, and so
 -- do those that lay free because this one asked for many.
 -- KEYS semaphore, fence, wait, live
 -- ARGV entry, token, grant ms, limit, liveness ms

@@ -1,7 +1,7 @@
 --@script state_cancel keys=4 args=5
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the line of those who wait for a change.
+-- Leave the wait queue of those who wait for a change.
 -- KEYS state, once, wait, live
 -- ARGV entry, token, grant ms, limit, liveness ms; all but the entry keep the
 --   places they have for a lock

@@ -45,10 +45,10 @@ static void ask_for_watches(ilk__shared *shared, ilk__subscriber *subscriber)
             const ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 
-            if (watch->line.channel.len)
+            if (watch->wait_queue.channel.len)
                 ilk__subscriber_call(subscriber, "SUBSCRIBE",
-                                     watch->line.channel.data,
-                                     watch->line.channel.len, call);
+                                     watch->wait_queue.channel.data,
+                                     watch->wait_queue.channel.len, call);
         }
 }
 
@@ -155,7 +155,7 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
     ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
 
     if (waiter && waiter->watch) {
-        if (waiter->line->name_count)
+        if (waiter->wait_queue->name_count)
             ilk__delivered_signal_entry_gone(waiter, message);
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
@@ -234,8 +234,9 @@ static void on_channel(ilk__shared *shared, const ilk__reply *channel)
             ilk__watch *watch =
                 (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
 
-            if (watch->line.channel.len == channel->len
-                && memcmp(watch->line.channel.data, channel->str, channel->len)
+            if (watch->wait_queue.channel.len == channel->len
+                && memcmp(watch->wait_queue.channel.data, channel->str,
+                          channel->len)
                        == 0)
                 ilk__watch_hurry(watch);
         }

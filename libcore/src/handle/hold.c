@@ -38,7 +38,7 @@ static ilk_status set_up(ilk__hold *hold, ilk_error *err)
     ilk_status st = ILK_OK;
 
     if (hold->kind->acquire)
-        st = ilk__waiter_init(&hold->waiter, shared, &hold->line, err);
+        st = ilk__waiter_init(&hold->waiter, shared, &hold->wait_queue, err);
     if (st)
         return st;
     st = ilk__lease_init(&hold->lease, shared, &hold->kind->lease,
@@ -92,11 +92,11 @@ ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err)
 
 /* ---- handles ------------------------------------------------------------ */
 
-static void set_line(ilk__hold *hold)
+static void set_wait_queue(ilk__hold *hold)
 {
     const ilk__hold_kind *kind = hold->kind;
 
-    hold->line = (ilk__line){
+    hold->wait_queue = (ilk__wait_queue){
         .keys = hold->keys,
         .key_count = hold->key_count,
         .acquire = kind->acquire,
@@ -148,7 +148,7 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
     hold->opts = *opts;
     st = make_keys(hold, name, name_len, err);
     if (st == ILK_OK) {
-        set_line(hold);
+        set_wait_queue(hold);
         st = ilk__hold_bind(hold, err);
     }
     if (st)

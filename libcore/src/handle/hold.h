@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.h -- a handle that stands in line for a thing and holds it on lease.
+ * hold.h -- a handle that stands in the wait queue for a thing and holds it on
+ * lease.
  *
  *   your primitive       this layer                       layers below
  *
  *   ilk_noun             ilk__hold                        ilk_client, counted
- *     hold  ------------>  keys, line, waiter ----------> wait.h, watch.h
+ *     hold  ------------>  keys, wait_queue, waiter ----> wait.h, watch.h
  *     options, checks      lease -----------------------> lease.h, the keeper
  *   ilk__hold_kind ----->  which scripts, which keys, which words
  *
@@ -53,7 +54,7 @@ typedef struct ilk__unconfirmed ilk__unconfirmed;
 typedef struct ilk__hold_kind {
     ilk__lease_kind lease;     /* noun, notification of a loss, how to extend */
     char waits_as;             /* kind of its entries in the waiting list */
-    ilk__unclaimed *unclaimed; /* of that kind; see line.h */
+    ilk__unclaimed *unclaimed; /* of that kind; see wait_queue.h */
     int barges;                /* has no order to keep */
     int32_t taken_notification; /* tells that it was taken; 0: nothing does */
     int stays; /* to take it again is no fault, and no second hold */
@@ -71,7 +72,7 @@ typedef struct ilk__hold_kind {
      * bind    waiter and lease were set up, first or after a fork: what the
      *         primitive adds to them (permits, a prefix of the token). Tokens
      *         are fresh for each take: what comes late is given back by them
-     * take    in place of the wait in one line: more steps, which end with
+     * take    in place of the wait in the queue: more steps, which end with
      *         ilk__hold_taken(). Who keeps something after ILK_EINTR sets
      *         hold->parked, and has `unpark`
      * unpark  gives that up
@@ -101,8 +102,9 @@ struct ilk__hold {
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
-    ilk__line line;     /* a primitive may change it once it is open */
-    ilk__waiter waiter; /* none if the kind has no `acquire` */
+    ilk__wait_queue wait_queue; /* a primitive may change it once it is
+                                       open */
+    ilk__waiter waiter;         /* none if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
     /* a release whose answer was not waited for; under the shared state's
@@ -174,8 +176,8 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
 /*
- * Inside a verb: stand in this one's line. `then` calls ilk__hold_took() for
- * ILK_OK: it holds, and the lease is not watched yet.
+ * Inside a verb: stand in this one's wait queue. `then` calls ilk__hold_took()
+ * for ILK_OK: it holds, and the lease is not watched yet.
  */
 void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__verb_then *then);
@@ -222,15 +224,15 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
 
 /* ---- questions: hold_ask.c ---------------------------------------------- */
 
-/* A question about a line, whoever stands in it. */
-typedef struct ilk__line_question {
-    const ilk__line *line;
+/* A question about a wait queue, whoever stands in it. */
+typedef struct ilk__wait_queue_query {
+    const ilk__wait_queue *wait_queue;
     const ilk__shared *shared;
-} ilk__line_question;
+} ilk__wait_queue_query;
 
 /* Subject of releasing and breaking operations. */
 typedef struct ilk__giving {
-    ilk__line_question at; /* first */
+    ilk__wait_queue_query at; /* first */
     const ilk__hold_kind *kind;
     const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
     const char *token;
@@ -252,8 +254,8 @@ void ilk__hold_ask_give(ilk__verb *verb, const ilk__op_type *type,
 
 /* Does this token hold? */
 struct ilk__looking {
-    ilk__line_question at; /* first */
-    const ilk__hold *hold; /* whose token */
+    ilk__wait_queue_query at; /* first */
+    const ilk__hold *hold;    /* whose token */
     char entry[ILK__ENTRY_MAX];
     size_t entry_len;
     int64_t lease_ms; /* ILK_OK: the lease; else ILK_ELOST */

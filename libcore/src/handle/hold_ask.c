@@ -9,8 +9,8 @@ void ilk__hold_ask_release(ilk__op *op)
     const ilk__giving *giving = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, giving->at.line->keys,
-                      giving->at.line->key_count);
+    ilk__script_begin(command, op->type->script, giving->at.wait_queue->keys,
+                      giving->at.wait_queue->key_count);
     ilk__command_add(command, giving->token, giving->token_len);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
@@ -62,17 +62,18 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
     return judge_repeated(op, reply);
 }
 
-/* ---- a refresh of the line ---------------------------------------------- */
+/* ---- a refresh of the wait queue ---------------------------------------- */
 
 /* It is the primitive's own script, and this subject's first member. */
 static void ask_refresh(ilk__op *op, int entries)
 {
-    const ilk__line_question *self = op->subject;
-    const ilk__line *line = self->line;
+    const ilk__wait_queue_query *self = op->subject;
+    const ilk__wait_queue *wait_queue = self->wait_queue;
     ilk__command *command = &op->command;
 
-    op->script = line->refresh->script;
-    ilk__script_begin(command, op->script, line->keys, line->key_count);
+    op->script = wait_queue->refresh->script;
+    ilk__script_begin(command, op->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add_str(command, self->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
@@ -139,7 +140,7 @@ static void answered(ilk__verb *verb, ilk_status status)
 
     if (status)
         giving->then(verb, status);
-    else if (giving->at.line->refresh)
+    else if (giving->at.wait_queue->refresh)
         settle(verb, ILK_OK);
     else
         given(verb, giving);
@@ -195,7 +196,7 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
         .permits = hold->waiter.permits ? hold->waiter.permits : 1,
         .who = "-"};
 
-    looking->at.line = &hold->line;
+    looking->at.wait_queue = &hold->wait_queue;
     looking->at.shared = hold->handle.client->shared;
     looking->entry_len = ilk__entry_write(looking->entry, &entry);
     ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_take.c -- from standing in line to a lease that is looked after. */
+/* hold_take.c -- from standing in the wait queue to a lease that is looked
+ * after. */
 #include "base/clock.h"
 #include "client/run.h"
 #include "hold.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- standing in line --------------------------------------------------- */
+/* ---- standing in the wait queue ----------------------------------------- */
 
 void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__verb_then *then)
@@ -73,7 +74,7 @@ static void give_back(ilk__hold *hold)
     ilk__shared *shared = hold->handle.client->shared;
 
     ilk__shared_lock(shared);
-    ilk__give_back(shared, &hold->line, "", 0, hold->lease.token);
+    ilk__give_back(shared, &hold->wait_queue, "", 0, hold->lease.token);
     ilk__shared_unlock(shared);
     ilk__lease_end(&hold->lease);
 }

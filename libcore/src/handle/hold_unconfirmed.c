@@ -96,7 +96,7 @@ static ilk__unconfirmed *prepare(ilk__hold *hold)
     self->shared = shared;
     self->hold = hold;
     self->script = hold->kind->release->script;
-    self->give_back = ilk__give_back_promise(shared, &hold->line, "", 0,
+    self->give_back = ilk__give_back_promise(shared, &hold->wait_queue, "", 0,
                                              hold->lease.token, NULL);
     ilk__shared_lock(shared);
     forget(hold);
@@ -110,11 +110,12 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;
     const ilk__op_type *type = hold->kind->release;
-    ilk__giving giving = {.at = {.line = &hold->line, .shared = client->shared},
-                          .kind = hold->kind,
-                          .hold = hold,
-                          .token = hold->lease.token,
-                          .token_len = hold->lease.token_len};
+    ilk__giving giving = {
+        .at = {.wait_queue = &hold->wait_queue, .shared = client->shared},
+        .kind = hold->kind,
+        .hold = hold,
+        .token = hold->lease.token,
+        .token_len = hold->lease.token_len};
     ilk__unconfirmed *self = prepare(hold);
     ilk__op op;
 

@@ -29,14 +29,15 @@ static void release(releasing *self)
 {
     ilk__hold *hold = self->hold;
 
-    self->giving = (ilk__giving){
-        .at = {.line = &hold->line, .shared = hold->handle.client->shared},
-        .kind = hold->kind,
-        .hold = hold,
-        .token = hold->lease.token,
-        .token_len = hold->lease.token_len,
-        .sure_until = atomic_load(&hold->lease.deadline),
-        .fence = atomic_load(&hold->lease.fence)};
+    self->giving =
+        (ilk__giving){.at = {.wait_queue = &hold->wait_queue,
+                             .shared = hold->handle.client->shared},
+                      .kind = hold->kind,
+                      .hold = hold,
+                      .token = hold->lease.token,
+                      .token_len = hold->lease.token_len,
+                      .sure_until = atomic_load(&hold->lease.deadline),
+                      .fence = atomic_load(&hold->lease.fence)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
     ilk__hold_ask_give(&self->verb, hold->kind->release, &self->giving,

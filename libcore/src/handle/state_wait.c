@@ -24,7 +24,7 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
     *out_in_use = state->waiter.watch != NULL;
     memset(&state->waiter, 0, sizeof state->waiter);
     st = ilk__waiter_init(&state->waiter, state->handle.client->shared,
-                          &state->line, err);
+                          &state->wait_queue, err);
     if (st)
         return st;
     state->waiter.lease_ms = ILK__STATE_LEASE;
@@ -45,7 +45,7 @@ static ilk_status open_state(ilk__state *state, ilk_client *client,
 
     ilk__handle_init(&state->handle, client, kind->noun, bind);
     state->kind = kind;
-    state->line = (ilk__line){
+    state->wait_queue = (ilk__wait_queue){
         .keys = state->keys,
         .key_count = kind->key_count,
         .acquire = kind->wait,
@@ -186,8 +186,8 @@ void ilk__state_ask(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, waiter->line->keys,
-                      waiter->line->key_count);
+    ilk__script_begin(&op->command, op->type->script, waiter->wait_queue->keys,
+                      waiter->wait_queue->key_count);
     ilk__wait_add_place(op);
 }
 
@@ -218,10 +218,10 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
 void ilk__state_ask_change(ilk__op *op)
 {
     const ilk__change *change = op->subject;
-    const ilk__line *line = &change->of.state->line;
+    const ilk__wait_queue *wait_queue = &change->of.state->wait_queue;
 
-    ilk__script_begin(&op->command, op->type->script, line->keys,
-                      line->key_count);
+    ilk__script_begin(&op->command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add_str(&op->command, change->token);
 }
 
@@ -234,10 +234,10 @@ void ilk__state_changed(ilk__change *change, const ilk__reply *reply, size_t at)
 static void ask_wake(ilk__op *op)
 {
     const ilk__change *change = op->subject;
-    const ilk__line *line = &change->of.state->line;
+    const ilk__wait_queue *wait_queue = &change->of.state->wait_queue;
 
-    ilk__script_begin(&op->command, op->type->script, line->keys,
-                      line->key_count);
+    ilk__script_begin(&op->command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add_int(&op->command, ILK__STATE_TELL);
 }
 

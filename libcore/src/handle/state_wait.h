@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * state_wait.h -- handles of things that are a small state in the server and
- * a line of those who wait for it to change: events, latches, barriers.
+ * a wait queue of those who wait for it to change: events, latches, barriers.
  *
  *     a wait    asks how it stands; QUEUED, it sleeps until "change", and asks
  *               again; any other answer is the primitive's to understand
  *     a change  tells each client that waits, bounded per call: as many more
  *               calls follow as clients are left (state_wake)
  *
- * The entries are of kind 'o' and leave the line at each change, so a lost
- * message shows at the next refresh: GONE, ask again. On the server that is
- * scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
+ * The entries are of kind 'o' and leave the wait queue at each change, so a
+ * lost message shows at the next refresh: GONE, ask again. On the server that
+ * is scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
  *
  * A primitive embeds an ilk__state as its first member and gives a kind. A verb
  * of it (verb.h) is an ilk__state_verb, or a struct that has one first; it
@@ -41,7 +41,7 @@ typedef struct ilk__state {
     ilk__handle handle; /* first */
     const ilk__state_kind *kind;
     ilk__bytes keys[ILK__STATE_KEYS];
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__waiter waiter;
 } ilk__state;
 
@@ -93,7 +93,7 @@ ilk__state *ilk__state_of(const ilk__waiter *waiter);
 void ilk__state_ask(ilk__op *op);
 /* What QUEUED and BUSY mean. */
 ilk__act ilk__state_waits(ilk__op *op, const ilk__reply *reply);
-/* The wait is over, out of line, by what the server answered. */
+/* The wait is over, out of the wait queue, by what the server answered. */
 ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
 

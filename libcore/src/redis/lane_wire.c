@@ -189,7 +189,7 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 }
 
 /*
- * Another caller without its reply reads on: the last in line, which will
+ * Another caller without its reply reads on: the last one, which will
  * read for all before it, so that leadership seldom changes.
  */
 void ilk__lane_resign(ilk__lane *lane)

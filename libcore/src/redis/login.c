@@ -181,13 +181,14 @@ static int knows_no_hello(const ilk__reply *reply)
 /* ---- the connection that this one replaces ------------------------------ */
 
 /* The value behind " <key>=" in a line of CLIENT LIST, up to a space. */
-static const char *field_of(const char *line, const char *key, size_t *out_len)
+static const char *field_of(const char *wait_queue, const char *key,
+                            size_t *out_len)
 {
     char wanted[16];
     const char *at;
 
     snprintf(wanted, sizeof wanted, " %s=", key);
-    at = strstr(line, wanted);
+    at = strstr(wait_queue, wanted);
     if (at == NULL)
         return NULL;
     at += strlen(wanted);

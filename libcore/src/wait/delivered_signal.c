@@ -78,12 +78,13 @@ static void remove_at(ilk__waiter *waiter, ilk__delivered_signal **link)
 
 /* ---- taking ------------------------------------------------------------- */
 
-static int index_of(const ilk__line *line, const ilk__message *message,
-                    size_t *out)
+static int index_of(const ilk__wait_queue *wait_queue,
+                    const ilk__message *message, size_t *out)
 {
-    for (size_t i = 0; i < line->name_count; i++)
-        if (line->names[i].len == message->name_len
-            && memcmp(line->names[i].data, message->name, message->name_len)
+    for (size_t i = 0; i < wait_queue->name_count; i++)
+        if (wait_queue->names[i].len == message->name_len
+            && memcmp(wait_queue->names[i].data, message->name,
+                      message->name_len)
                    == 0) {
             *out = i;
             return 1;
@@ -103,7 +104,7 @@ static int wants(const ilk__waiter *waiter, size_t index)
 
 static void wake_if_complete(ilk__waiter *waiter)
 {
-    size_t all = waiter->wants_all ? waiter->line->name_count : 1;
+    size_t all = waiter->wants_all ? waiter->wait_queue->name_count : 1;
 
     if (waiter->delivered_count >= all)
         ilk__wait_tell_news(waiter, ILK__NEWS_SIGNAL);
@@ -155,7 +156,7 @@ int ilk__delivered_signal_accept(ilk__waiter *waiter,
     ilk__payload *payload = NULL;
     size_t index;
     int accepted =
-        waiter->watch && index_of(waiter->line, message, &index)
+        waiter->watch && index_of(waiter->wait_queue, message, &index)
         && keep(waiter, message, &payload, index, message->second_hand);
 
     payload_unref(payload);
@@ -197,7 +198,7 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
         waiter->told_last = 1;
         ilk__unpark(&waiter->parker);
     } else if (waiter->news == ILK__NEWS_NONE
-               && index_of(waiter->line, message, &index)
+               && index_of(waiter->wait_queue, message, &index)
                && wants(waiter, index)) {
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     }

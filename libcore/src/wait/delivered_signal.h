@@ -26,7 +26,7 @@
 typedef struct ilk__delivered_signal ilk__delivered_signal;
 struct ilk__delivered_signal {
     ilk__delivered_signal *next;
-    size_t index; /* of the name, in the waiter's line */
+    size_t index; /* of the name, in the waiter's wait queue */
     int aside;    /* is it ours? our ticket will tell, or a refresh */
     struct ilk__payload *payload; /* what the message points into */
     const ilk__message *message;

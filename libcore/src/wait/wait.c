@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c -- standing in line: the acquiring operation. */
+/* wait.c -- standing in the wait queue: the acquiring operation. */
 #include "wait.h"
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ static ilk__act enqueue(ilk__op *op)
     waiter->asked++;
     op->patient = 1;
     op->hasty = 0;
-    if (waiter->line->asks_to_leave) {
+    if (waiter->wait_queue->asks_to_leave) {
         waiter->until = op->deadline;
         if (op->deadline < op->now + PLACE_MS)
             op->deadline = op->now + PLACE_MS;
@@ -61,15 +61,16 @@ static void was_placed(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
 
-    if (waiter->stage == ILK__STAGE_ENQUEUE && waiter->line->asks_to_leave)
+    if (waiter->stage == ILK__STAGE_ENQUEUE
+        && waiter->wait_queue->asks_to_leave)
         op->deadline = waiter->until;
 }
 
 /*
  * Take back what the server may know of us. Nobody reads the answer: it
  * follows our other commands on the same connection, so it undoes them. Should
- * that break, the keeper sees to it, unless we are back in line under the same
- * token: then what is there is ours.
+ * that break, the keeper sees to it, unless we are back in the wait queue under
+ * the same token: then what is there is ours.
  */
 static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
 {
@@ -81,7 +82,7 @@ static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
     waiter->ending = ending;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
-        promise = ilk__give_back_promise(waiter->shared, waiter->line,
+        promise = ilk__give_back_promise(waiter->shared, waiter->wait_queue,
                                          waiter->entry, waiter->entry_len,
                                          ilk__waiter_token(waiter), NULL);
     return ilk__op_tell(op, promise);
@@ -118,7 +119,7 @@ static ilk__act signalled(ilk__op *op)
     const ilk__waiter *waiter = op->subject;
 
     if (waiter->stage != ILK__STAGE_LINGER
-        && (waiter->asked > 1 || waiter->line->name_count > 1
+        && (waiter->asked > 1 || waiter->wait_queue->name_count > 1
             || waiter->delivered->message->second_hand))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
@@ -138,7 +139,7 @@ static ilk__act leave(ilk__op *op, ilk_status ending)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (!waiter->line->asks_to_leave || !waiter->watch)
+    if (!waiter->wait_queue->asks_to_leave || !waiter->watch)
         return withdraw(op, ending, 0);
     waiter->stage = ILK__STAGE_LEAVE;
     waiter->ending = ending;
@@ -148,8 +149,8 @@ static ilk__act leave(ilk__op *op, ilk_status ending)
     return ilk__op_ask(op);
 }
 
-/* Out of line on the server. A message may be on its way, or the word that
- * was sent behind all that were. */
+/* Out of the wait queue on the server. A message may be on its way, or the word
+ * that was sent behind all that were. */
 static ilk__act linger(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -177,7 +178,7 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way)
     return linger(op);
 }
 
-/* In line: is there news, is it over, or sleep on? */
+/* In the wait queue: is there news, is it over, or sleep on? */
 static ilk__act look(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -218,7 +219,8 @@ static ilk__act await_inbox(ilk__op *op)
         waiter->shared, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
-    if (inbox == ILK__INBOX_READY) /* whether it is over is asked in line */
+    if (inbox == ILK__INBOX_READY) /* whether it is over is asked in the wait
+                                      queue */
         return enqueue(op);
     over = ended(op, waiter);
     if (waiter->stage != ILK__STAGE_INBOX)
@@ -262,16 +264,16 @@ static ilk__act park(ilk__op *op)
     return ilk__op_fail(op, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
 }
 
-/* A parked wait is ours again, unless it has left the line meanwhile. */
+/* A parked wait is ours again, unless it has left the wait queue meanwhile. */
 static int take_up(ilk__waiter *waiter)
 {
-    int in_line;
+    int queued;
 
     ilk__shared_lock(waiter->shared);
     waiter->parked_since = 0;
-    in_line = waiter->watch != NULL;
+    queued = waiter->watch != NULL;
     ilk__shared_unlock(waiter->shared);
-    return in_line;
+    return queued;
 }
 
 ilk__act ilk__wait_start(ilk__op *op)
@@ -287,7 +289,8 @@ ilk__act ilk__wait_start(ilk__op *op)
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
-    ilk__delivered_signal_drop(waiter); /* it is in no line: nobody adds to
+    ilk__delivered_signal_drop(waiter); /* it is in no wait queue: nobody adds
+                                           to
                                            them */
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;

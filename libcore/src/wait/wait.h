@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.h -- standing in line: one machine for everything that waits.
+ * wait.h -- standing in the wait queue: one machine for everything that waits.
  *
  *            try          enqueue            news             confirm
  *   IDLE ---------> TRY ----------> QUEUED ---------> grant ----------> held
@@ -15,24 +15,24 @@
  * The acquiring operation runs in its caller's driver. News for it (granted,
  * woken, gone) are written by the keeper, from the inbox and from refreshes
  * (watch.h), under the shared state's mutex. A wait that a signal ended stays
- * in line and is taken up by the next acquire.
+ * in the wait queue and is taken up by the next acquire.
  *
- * A primitive tells what is special about its thing in an ilk__line. One whose
- * question or answers differ from the lock's has an ask and a reply of its
- * own, made of the parts below, and the other four functions from here:
+ * A primitive tells what is special about its thing in an ilk__wait_queue. One
+ * whose question or answers differ from the lock's has an ask and a reply of
+ * its own, made of the parts below, and the other four functions from here:
  *
  *     ask     if (ilk__wait_ask_to_go(op)) return; else its own arguments,
  *             then ilk__wait_add_place()
  *     reply   stage LEAVE: ilk__wait_left(); else one of ilk__wait_held(),
  *             ilk__wait_got(), ilk__wait_queued(), ilk__wait_busy()
  *
- * Woken, it asks again, in line with the same entry.
+ * Woken, it asks again, in the wait queue with the same entry.
  * tests/core/support/gate_case.c has the smallest such primitive.
  */
 #ifndef ILK__WAIT_H
 #define ILK__WAIT_H
 
-#include "line.h"
+#include "wait_queue.h"
 
 typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
@@ -58,12 +58,12 @@ typedef struct ilk__watch ilk__watch;
 
 typedef struct ilk__waiter {
     /* set by the primitive for each acquire */
-    const ilk__line *line;
+    const ilk__wait_queue *wait_queue;
     ilk__shared *shared;
     int64_t lease_ms;
     int64_t floor;    /* the greatest fence seen for this name */
     int64_t permits;  /* in its entry; 0 counts as 1 */
-    int once;         /* do not stand in line */
+    int once;         /* do not stand in the wait queue */
     int wants_all;    /* a signal of every name, not of any one */
     int64_t *tickets; /* in its lists, one per name; the primitive's */
 
@@ -72,14 +72,15 @@ typedef struct ilk__waiter {
     char token[128];
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
     const char *prefix;      /* of fresh ones that are numbered; or NULL */
-    char *entry; /* in line: of the last place; NULL: never in line */
+    char *entry; /* in the wait queue: of the last place; NULL: never in the
+                    wait queue */
     size_t entry_len, entry_room;
     ilk_status ending;   /* what a cancel under way will answer */
     int rejoin;          /* or enqueue again under a fresh token */
     int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t linger_until;
     int64_t until;     /* when the wait ends, while its place is asked for */
-    int asked;         /* how often it asked to stand in line */
+    int asked;         /* how often it asked to stand in the wait queue */
     int64_t sample_at; /* local time before a question ... */
     int64_t sample_us; /* ... that the server answered at this time of its */
     ilk__parker parker;
@@ -89,9 +90,9 @@ typedef struct ilk__waiter {
     int64_t fence, began, granted_ms;
 
     /* under the shared state's mutex */
-    ilk__node node; /* in shared->waiters while it stands in line */
+    ilk__node node; /* in shared->waiters while it stands in the wait queue */
     int64_t id;
-    ilk__watch *watch; /* NULL: not in line */
+    ilk__watch *watch; /* NULL: not in the wait queue */
     int settled;       /* holds, and is known by its id all the same, so that
                            a grant told twice is not taken for unclaimed */
     struct ilk__waiter *next, *previous; /* in the watch */
@@ -106,8 +107,8 @@ typedef struct ilk__waiter {
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
-                            const ilk__line *line, ilk_error *err);
-/* Leaves the line, if it stands in one. */
+                            const ilk__wait_queue *wait_queue, ilk_error *err);
+/* Leaves the wait queue, if it stands in one. */
 void ilk__waiter_destroy(ilk__waiter *waiter);
 
 /* A fresh token for a fresh try, so that what is late finds nobody. */
@@ -132,11 +133,12 @@ const char *ilk__waiter_token(const ilk__waiter *waiter);
 
 /*
  * End a wait from outside: who waits answers ILK_ECANCELLED, a parked wait
- * leaves the line. Any thread.
+ * leaves the wait queue. Any thread.
  */
 void ilk__waiter_cancel(ilk__waiter *waiter);
 
-/* With the mutex held: out of line, and what it may have got is passed on. */
+/* With the mutex held: out of the wait queue, and what it may have got is
+ * passed on. */
 void ilk__wait_give_up(ilk__waiter *waiter);
 
 /* For the primitives' acquiring op types; op->subject is an ilk__waiter. */
@@ -149,9 +151,9 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
 
 /* ---- parts of a primitive's own ask and reply --------------------------- */
 
-/* 1: it is about leaving the line, and has been asked. */
+/* 1: it is about leaving the wait queue, and has been asked. */
 int ilk__wait_ask_to_go(ilk__op *op);
-/* The place in line: entry or '', client id, liveness, limit. */
+/* The place in the wait queue: entry or '', client id, liveness, limit. */
 void ilk__wait_add_place(ilk__op *op);
 
 /* It has what it waited for: a lease, unless that is too late to be sure; or
@@ -160,20 +162,22 @@ ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
                         int64_t lease_ms);
 ilk__act ilk__wait_got(ilk__op *op);
 /*
- * It stands in line. holder_ms: what is left of the holder's lease, -1 when
- * nothing ends by itself; ours: whoever holds will tell us. Times in primitive
- * replies that are not known: now_us 0.
+ * It stands in the wait queue. holder_ms: what is left of the holder's lease,
+ * -1 when nothing ends by itself; ours: whoever holds will tell us. Times in
+ * primitive replies that are not known: now_us 0.
  */
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
                           int ours);
-/* Its ticket in the list of the line's index-th name; before queued(). */
+/* Its ticket in the list of the wait queue's index-th name; before queued(). */
 void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
-/* It was not put in line: that was all, or it needs the inbox first. */
+/* It was not put in the wait queue: that was all, or it needs the inbox
+ * first. */
 ilk__act ilk__wait_busy(ilk__op *op);
 /* The answer in stage LEAVE: is something on its way to us? */
 ilk__act ilk__wait_left(ilk__op *op, int under_way);
 
-/* With the mutex held: who has this id, in line or settled; and its news. */
+/* With the mutex held: who has this id, in the wait queue or settled; and its
+ * news. */
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 

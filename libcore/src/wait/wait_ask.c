@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_ask.c -- standing in line: what the acquiring operation asks. */
+/* wait_ask.c -- standing in the wait queue: what the acquiring operation
+ * asks. */
 #include "wait.h"
 
 /* Told, it goes with its source: nobody reads whether the server knew it. */
 int ilk__wait_ask_to_go(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
-    const ilk__leaving leaving = {.shared = waiter->shared,
-                                  .line = waiter->line,
-                                  .entry = waiter->entry,
-                                  .entry_len = waiter->entry_len,
-                                  .token = ilk__waiter_token(waiter)};
+    const ilk__withdrawal withdrawal = {.shared = waiter->shared,
+                                        .wait_queue = waiter->wait_queue,
+                                        .entry = waiter->entry,
+                                        .entry_len = waiter->entry_len,
+                                        .token = ilk__waiter_token(waiter)};
 
     if (waiter->stage != ILK__STAGE_CANCEL && waiter->stage != ILK__STAGE_LEAVE)
         return 0;
-    ilk__line_cancel(&op->command, &leaving);
-    op->script = waiter->line->cancel->script;
+    ilk__wait_queue_cancel(&op->command, &withdrawal);
+    op->script = waiter->wait_queue->cancel->script;
     if (waiter->stage == ILK__STAGE_CANCEL)
         ilk__script_use_source(&op->command, op->script);
     return 1;
@@ -42,18 +43,19 @@ void ilk__wait_add_place(ilk__op *op)
 void ilk__wait_ask(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
-    const ilk__line *line = waiter->line;
+    const ilk__wait_queue *wait_queue = waiter->wait_queue;
     ilk__command *command = &op->command;
 
     if (ilk__wait_ask_to_go(op))
         return;
-    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
+    ilk__script_begin(command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add_str(command, ilk__waiter_token(waiter));
     ilk__command_add_int(command, waiter->lease_ms);
     ilk__command_add_str(command, waiter->shared->label);
     ilk__command_add_int(command, waiter->floor);
     add_entry(op);
-    ilk__command_add_int(command, line->barge);
+    ilk__command_add_int(command, wait_queue->barge);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waiter.c -- one who waits: in line, out of line, news. */
+/* waiter.c -- one who waits: in the wait queue, out of the wait queue, news. */
 #include "wait.h"
 
 #include "base/alloc.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
-                            const ilk__line *line, ilk_error *err)
+                            const ilk__wait_queue *wait_queue, ilk_error *err)
 {
     waiter->shared = shared;
-    waiter->line = line;
+    waiter->wait_queue = wait_queue;
     return ilk__parker_init(&waiter->parker, err);
 }
 
@@ -24,7 +24,7 @@ const char *ilk__waiter_token(const ilk__waiter *waiter)
     return waiter->fixed_token ? waiter->fixed_token : waiter->token;
 }
 
-/* ---- in and out of line ------------------------------------------------- */
+/* ---- in and out of the wait queue --------------------------------------- */
 
 /* Only its own operation settles a waiter, so it may ask without the mutex. */
 void ilk__waiter_forget(ilk__waiter *waiter)
@@ -68,7 +68,7 @@ static ilk_status keep_entry(ilk__waiter *waiter, const char *entry, size_t len)
 static ilk_status compose_entry(ilk__waiter *waiter)
 {
     const ilk__shared *shared = waiter->shared;
-    const ilk__entry entry = {.kind = waiter->line->kind,
+    const ilk__entry entry = {.kind = waiter->wait_queue->kind,
                               .client = shared->client_id,
                               .waiter = waiter->id,
                               .token = ilk__waiter_token(waiter),
@@ -91,7 +91,7 @@ static ilk__unclaimed **place_for(ilk__shared *shared, char kind)
 
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 {
-    const ilk__line *line = waiter->line;
+    const ilk__wait_queue *wait_queue = waiter->wait_queue;
     ilk__shared *shared = waiter->shared;
     ilk__unclaimed **place;
     ilk_status st;
@@ -102,10 +102,11 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     waiter->asked = 0;
     waiter->told_last = 0;
     if (waiter->tickets)
-        memset(waiter->tickets, 0, line->name_count * sizeof *waiter->tickets);
-    place = place_for(shared, line->kind);
-    if (place && line->unclaimed)
-        *place = line->unclaimed;
+        memset(waiter->tickets, 0,
+               wait_queue->name_count * sizeof *waiter->tickets);
+    place = place_for(shared, wait_queue->kind);
+    if (place && wait_queue->unclaimed)
+        *place = wait_queue->unclaimed;
     st = ilk__watch_join(waiter);
     if (st == ILK_OK && compose_entry(waiter)) {
         ilk__watch_leave(waiter);
@@ -141,7 +142,7 @@ void ilk__waiter_leave(ilk__waiter *waiter)
 
 void ilk__wait_give_up(ilk__waiter *waiter)
 {
-    ilk__give_back(waiter->shared, waiter->line, waiter->entry,
+    ilk__give_back(waiter->shared, waiter->wait_queue, waiter->entry,
                    waiter->entry_len, ilk__waiter_token(waiter));
     ilk__watch_leave(waiter);
     ilk__delivered_signal_pass_on(waiter);

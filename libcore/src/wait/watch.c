@@ -17,15 +17,16 @@ static ilk__watch *watch_of(ilk__node *node)
 /* ---- making, finding ---------------------------------------------------- */
 
 /* What two watches differ in, into the shared state's scratch. */
-static ilk_status identify(ilk__shared *shared, const ilk__line *line)
+static ilk_status identify(ilk__shared *shared,
+                           const ilk__wait_queue *wait_queue)
 {
     ilk__buf *out = &shared->scratch;
     ilk_status st;
 
     ilk__buf_take(out, ilk__buf_len(out));
-    st = ilk__buf_add(out, &line->refresh, sizeof line->refresh);
-    for (size_t i = 0; i < line->key_count && st == ILK_OK; i++) {
-        const ilk__bytes *key = &line->keys[i];
+    st = ilk__buf_add(out, &wait_queue->refresh, sizeof wait_queue->refresh);
+    for (size_t i = 0; i < wait_queue->key_count && st == ILK_OK; i++) {
+        const ilk__bytes *key = &wait_queue->keys[i];
 
         st = ilk__buf_add(out, &key->len, sizeof key->len);
         if (st == ILK_OK)
@@ -44,46 +45,50 @@ static ilk__bytes put(char **to, const void *data, size_t len)
     return here;
 }
 
-static size_t size_of(const ilk__line *line, size_t ident_len)
+static size_t size_of(const ilk__wait_queue *wait_queue, size_t ident_len)
 {
-    size_t size = sizeof(ilk__watch) + line->channel.len + ident_len
-                  + line->key_count * sizeof(ilk__bytes)
-                  + line->name_count * sizeof(ilk__listing);
+    size_t size = sizeof(ilk__watch) + wait_queue->channel.len + ident_len
+                  + wait_queue->key_count * sizeof(ilk__bytes)
+                  + wait_queue->name_count * sizeof(ilk__listing);
 
-    for (size_t i = 0; i < line->key_count; i++)
-        size += line->keys[i].len;
-    for (size_t i = 0; i < line->name_count; i++)
-        size += line->names[i].len;
+    for (size_t i = 0; i < wait_queue->key_count; i++)
+        size += wait_queue->keys[i].len;
+    for (size_t i = 0; i < wait_queue->name_count; i++)
+        size += wait_queue->names[i].len;
     return size;
 }
 
 /* Of what is in the shared state's scratch; all bytes lie behind the struct. */
-static ilk__watch *watch_new(ilk__shared *shared, const ilk__line *line)
+static ilk__watch *watch_new(ilk__shared *shared,
+                             const ilk__wait_queue *wait_queue)
 {
     size_t ident_len = ilk__buf_len(&shared->scratch);
-    ilk__watch *watch = ilk__calloc(1, size_of(line, ident_len));
+    ilk__watch *watch = ilk__calloc(1, size_of(wait_queue, ident_len));
     char *to;
 
     if (!watch)
         return NULL;
     watch->shared = shared;
-    watch->line = *line;
-    watch->line.names = NULL;
+    watch->wait_queue = *wait_queue;
+    watch->wait_queue.names = NULL;
     watch->listings = (ilk__listing *)(watch + 1);
-    watch->line.keys = watch->keys =
-        (ilk__bytes *)(watch->listings + line->name_count);
-    to = (char *)(watch->keys + line->key_count);
-    for (size_t i = 0; i < line->key_count; i++)
-        watch->keys[i] = put(&to, line->keys[i].data, line->keys[i].len);
-    for (size_t i = 0; i < line->name_count; i++) {
-        ilk__bytes name = put(&to, line->names[i].data, line->names[i].len);
+    watch->wait_queue.keys = watch->keys =
+        (ilk__bytes *)(watch->listings + wait_queue->name_count);
+    to = (char *)(watch->keys + wait_queue->key_count);
+    for (size_t i = 0; i < wait_queue->key_count; i++)
+        watch->keys[i] =
+            put(&to, wait_queue->keys[i].data, wait_queue->keys[i].len);
+    for (size_t i = 0; i < wait_queue->name_count; i++) {
+        ilk__bytes name =
+            put(&to, wait_queue->names[i].data, wait_queue->names[i].len);
 
         watch->listings[i] =
             (ilk__listing){.watch = watch,
                            .index = i,
                            .node = {.key = name.data, .key_len = name.len}};
     }
-    watch->line.channel = put(&to, line->channel.data, line->channel.len);
+    watch->wait_queue.channel =
+        put(&to, wait_queue->channel.data, wait_queue->channel.len);
     watch->ident = put(&to, ilk__buf_data(&shared->scratch), ident_len);
     watch->timer.fire = ilk__watch_fire;
     watch->claim_at = ILK__FOREVER;
@@ -102,7 +107,7 @@ static void unlist(ilk__watch *watch, size_t count)
 
 static ilk_status list(ilk__watch *watch)
 {
-    for (size_t i = 0; i < watch->line.name_count; i++) {
+    for (size_t i = 0; i < watch->wait_queue.name_count; i++) {
         ilk__node *node = &watch->listings[i].node;
 
         if (ilk__table_add(&watch->shared->lists, node, node->key,
@@ -144,11 +149,11 @@ static ilk_status enter(ilk__shared *shared, ilk__watch *watch)
         st = ilk__table_add(&shared->watches, &watch->node, watch->ident.data,
                             watch->ident.len);
         if (st)
-            unlist(watch, watch->line.name_count);
+            unlist(watch, watch->wait_queue.name_count);
     }
     if (st) {
         unreserve_timers(&shared->timers);
-    } else if (watch->line.channel.len) {
+    } else if (watch->wait_queue.channel.len) {
         shared->channels_changed = 1;
         shared->watch_channels++;
     }
@@ -158,7 +163,7 @@ static ilk_status enter(ilk__shared *shared, ilk__watch *watch)
 static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
 {
     ilk__shared *shared = waiter->shared;
-    ilk_status st = identify(shared, waiter->line);
+    ilk_status st = identify(shared, waiter->wait_queue);
     ilk__node *node;
 
     if (st)
@@ -169,7 +174,7 @@ static ilk_status find_or_make(ilk__waiter *waiter, ilk__watch **out)
         *out = watch_of(node);
         return ILK_OK;
     }
-    *out = watch_new(shared, waiter->line);
+    *out = watch_new(shared, waiter->wait_queue);
     if (!*out)
         return ILK_ENOMEM;
     st = enter(shared, *out);
@@ -186,9 +191,9 @@ void ilk__watch_drop_if_empty(ilk__watch *watch)
         return;
     ilk__timer_clear(&shared->timers, &watch->timer);
     ilk__table_remove(&shared->watches, &watch->node);
-    unlist(watch, watch->line.name_count);
+    unlist(watch, watch->wait_queue.name_count);
     unreserve_timers(&shared->timers);
-    if (watch->line.channel.len)
+    if (watch->wait_queue.channel.len)
         shared->watch_channels--;
     ilk__buf_free(&watch->entries);
     ilk__free(watch);
@@ -231,7 +236,7 @@ ilk_status ilk__watch_join(ilk__waiter *waiter)
     return ILK_OK;
 }
 
-static void leave_line(ilk__waiter *waiter)
+static void leave_wait_queue(ilk__waiter *waiter)
 {
     ilk__watch *watch = waiter->watch;
 
@@ -247,12 +252,12 @@ static void leave_line(ilk__waiter *waiter)
 void ilk__watch_leave(ilk__waiter *waiter)
 {
     ilk__table_remove(&waiter->shared->waiters, &waiter->node);
-    leave_line(waiter);
+    leave_wait_queue(waiter);
 }
 
 void ilk__watch_settle(ilk__waiter *waiter)
 {
-    leave_line(waiter);
+    leave_wait_queue(waiter);
     waiter->settled = 1;
 }
 
@@ -283,7 +288,8 @@ void ilk__watch_heard(ilk__watch *watch, int64_t asked_at, int64_t holder_ms,
     if (watch->shortest_ms < ILK__REFRESH_MS)
         claim_at = ilk__sooner(claim_at, now + watch->shortest_ms);
     if (!ours)
-        claim_at = ilk__sooner(claim_at, now + watch->line.foreign_poll_ms);
+        claim_at =
+            ilk__sooner(claim_at, now + watch->wait_queue.foreign_poll_ms);
     watch->claim_at = claim_at <= now ? now + 1 : claim_at;
     ilk__watch_schedule(watch);
 }
@@ -292,7 +298,7 @@ void ilk__watch_changed(ilk__watch *watch, const char *key, size_t key_len)
 {
     const ilk__bytes *list = &watch->keys[ILK__LIST_KEY];
 
-    if (watch->line.key_count <= ILK__LIST_KEY || list->len != key_len
+    if (watch->wait_queue.key_count <= ILK__LIST_KEY || list->len != key_len
         || memcmp(list->data, key, key_len) != 0)
         return;
     for (ilk__waiter *w = watch->first; w; w = w->next)

@@ -7,7 +7,7 @@
  * refresh that says for all waiters that they live and hears how each stands,
  * and at the holder's expiry, or every foreign_poll_ms while the holder is
  * none of ours, the same question without waiters, which is a claim: a free
- * name goes to the head of the line.
+ * name goes to the head of the wait queue.
  */
 #ifndef ILK__WATCH_H
 #define ILK__WATCH_H
@@ -28,9 +28,9 @@ struct ilk__watch {
     ilk__node node;         /* in shared->watches */
     ilk__bytes ident;       /* its key there */
     ilk__shared *shared;
-    ilk__line line; /* a copy; keys and channel are our own */
+    ilk__wait_queue wait_queue; /* a copy; keys and channel are our own */
     ilk__bytes *keys;
-    ilk__listing *listings; /* as many as the line has names */
+    ilk__listing *listings; /* as many as the wait queue has names */
     ilk__waiter *first, *last;
     size_t count;
     ilk__timer timer;
@@ -49,7 +49,8 @@ struct ilk__watch {
 /* With the mutex held. */
 ilk_status ilk__watch_join(ilk__waiter *waiter); /* ILK_ENOMEM */
 void ilk__watch_leave(ilk__waiter *waiter);
-void ilk__watch_settle(ilk__waiter *waiter); /* leave the line, it holds */
+/* leave the wait queue, it holds */
+void ilk__watch_settle(ilk__waiter *waiter);
 void ilk__watch_forget(ilk__waiter *waiter); /* no longer settled */
 
 /* What a reply told about the holder: its lease left, and is it ours. */

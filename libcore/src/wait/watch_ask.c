@@ -49,7 +49,7 @@ void ilk__watch_ask(ilk__op *op)
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, watch->keys,
-                      watch->line.key_count);
+                      watch->wait_queue.key_count);
     ilk__command_add_str(command, watch->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
     ilk__command_add_int(command, ILK__GRANT_MS);
@@ -70,7 +70,7 @@ void ilk__watch_add_entries(ilk__op *op)
     }
 }
 
-/* A wait that a signal ended long ago leaves the line. */
+/* A wait that a signal ended long ago leaves the wait queue. */
 static void drop_parked(ilk__watch *watch, int64_t now)
 {
     for (ilk__waiter *w = watch->first, *next; w; w = next) {
@@ -101,8 +101,8 @@ void ilk__watch_fire(ilk__timer *timer, void *context)
     if (now >= watch->refresh_at)
         choose(watch, now);
     watch->claim_at = ILK__FOREVER;
-    ilk__inflight_init(&watch->inflight, watch->shared, watch->line.refresh,
-                       watch);
+    ilk__inflight_init(&watch->inflight, watch->shared,
+                       watch->wait_queue.refresh, watch);
     watch->inflight.op.deadline = now + ILK__REFRESH_MS;
     watch->inflight.op.patient = 1;
     watch->inflight.finished = refreshed;

@@ -7,8 +7,8 @@
 
 One client serves all tasks of an event loop over one connection, without
 threads. What a handle owns belongs to the handle, not to a task. A task that
-is cancelled while it waits leaves nothing behind: no place in the line, and no
-lock that nobody holds. What needs no server (``held``, ``remaining()``,
+is cancelled while it waits leaves nothing behind: no place in the wait queue,
+and no lock that nobody holds. What needs no server (``held``, ``remaining()``,
 ``fence``, ``detach()``, ...) is not awaited.
 """
 

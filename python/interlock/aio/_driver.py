@@ -7,7 +7,7 @@ its task. There are no threads and no callbacks from C. What was started in
 one turn of the loop is sent together, at its end or when it has become much.
 
 A task that is cancelled ends its operation first and waits for the verdict,
-which is immediate for what waits in line, and at most one answer away for
+which is immediate for what waits in the queue, and at most one answer away for
 what was just asked. So nothing is left behind.
 """
 

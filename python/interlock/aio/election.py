@@ -33,7 +33,7 @@ class Election(Candidate, Lease):
     async def campaign(self, timeout: float | None = None) -> bool:
         """As in :mod:`interlock`.
 
-        A task that is cancelled stands in no line and leads nothing, unless
+        A task that is cancelled stands in no wait queue and leads nothing, unless
         this candidate led before.
         """
         return await self._take(timeout)

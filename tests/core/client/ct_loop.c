@@ -80,7 +80,7 @@ static void a_deadline_is_kept_behind_what_is_not_answered(void **state)
 }
 
 /* Nothing but the time that is over. */
-static void a_deadline_in_line_wakes_the_loop(void **state)
+static void a_deadline_in_the_queue_wakes_the_loop(void **state)
 {
     ilk_lock *held = hold_elsewhere("over");
     ilk_lock *lock = open_lock(client, "over");
@@ -95,11 +95,11 @@ static void a_deadline_in_line_wakes_the_loop(void **state)
 
 /* ---- news, and nothing else, wake the loop ------------------------------ */
 
-static ilk_op *start_in_line(ilk_lock *lock, const char *name)
+static ilk_op *start_queued(ilk_lock *lock, const char *name)
 {
     ilk_op *op = start_acquire(lock, -1);
 
-    await_lock_line(name, "1");
+    await_lock_queue(name, "1");
     turn_for(client, 50); /* it knows, and nothing is on its way */
     return op;
 }
@@ -108,7 +108,7 @@ static void a_grant_wakes_the_loop(void **state)
 {
     ilk_lock *held = hold_elsewhere("granted");
     ilk_lock *lock = open_lock(client, "granted");
-    ilk_op *op = start_in_line(lock, "granted");
+    ilk_op *op = start_queued(lock, "granted");
     ilk_error err = {0};
 
     (void)state;
@@ -124,7 +124,7 @@ static void a_cancel_by_the_handle_wakes_the_loop(void **state)
 {
     ilk_lock *held = hold_elsewhere("ended");
     ilk_lock *lock = open_lock(client, "ended");
-    ilk_op *op = start_in_line(lock, "ended");
+    ilk_op *op = start_queued(lock, "ended");
     ilk_error err = {0};
 
     (void)state;
@@ -207,7 +207,7 @@ static ilk_op *start_granted(ilk_lock *lock, const char *name)
     ilk_error err = {0};
     ilk_op *op = start_acquire(lock, -1);
 
-    await_lock_line(name, "1");
+    await_lock_queue(name, "1");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     free_elsewhere(held);
     return op;
@@ -278,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_started_while_it_connects_is_sent),
         cmocka_unit_test(a_deadline_is_kept_behind_what_is_not_answered),
-        cmocka_unit_test(a_deadline_in_line_wakes_the_loop),
+        cmocka_unit_test(a_deadline_in_the_queue_wakes_the_loop),
         cmocka_unit_test(a_grant_wakes_the_loop),
         cmocka_unit_test(a_cancel_by_the_handle_wakes_the_loop),
         cmocka_unit_test(an_inbox_that_opens_wakes_the_loop),

@@ -132,7 +132,8 @@ static void assert_expires(const char *key)
         fail_msg("%s stays for ever", key);
 }
 
-/* Without memory nobody can be told of a place in line that is given up. */
+/* Without memory nobody can be told of a place in the wait queue that is given
+ * up. */
 static void check(const scene *s)
 {
     ilk_lock *other = open_lock(client, "other");

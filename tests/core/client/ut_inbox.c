@@ -145,7 +145,8 @@ static void others_channels_are_listened_to_while_waited_for(void **state)
     char words[256];
 
     (void)state;
-    me.line.channel = (ilk__bytes){.data = channel, .len = strlen(channel)};
+    me.wait_queue.channel =
+        (ilk__bytes){.data = channel, .len = strlen(channel)};
     inbox_subscriber.connection.up = 1;
     taker_queue(&me, -1);
     assert_int_equal(shared.channels_changed, 1);

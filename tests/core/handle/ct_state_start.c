@@ -120,9 +120,9 @@ static const primitive primitives[] = {
     c < primitives + sizeof primitives / sizeof *primitives;                   \
     c++
 
-/* A wait that is in line before this returns. */
-static ilk_op *start_in_line(const primitive *c, void *handle, ilk_client *of,
-                             const char *name)
+/* A wait that is in the wait queue before this returns. */
+static ilk_op *start_queued(const primitive *c, void *handle, ilk_client *of,
+                            const char *name)
 {
     ilk_error err = {0};
     ilk_op *op = NULL;
@@ -132,7 +132,8 @@ static ilk_op *start_in_line(const primitive *c, void *handle, ilk_client *of,
     return op;
 }
 
-static void assert_no_line(const primitive *c, ilk_client *of, const char *name)
+static void assert_no_queue(const primitive *c, ilk_client *of,
+                            const char *name)
 {
     turn_until(of, "0", "ZCARD ilk:%s:wait:{%s}", c->kind, name);
 }
@@ -144,13 +145,13 @@ static void a_wait_gets_what_it_waits_for(void **state)
     (void)state;
     for (EACH(c)) {
         void *handle = c->open(client, "got");
-        ilk_op *op = start_in_line(c, handle, client, "got");
+        ilk_op *op = start_queued(c, handle, client, "got");
 
         assert_under_way(client, op);
         c->let_go("got");
 
         assert_ends(ILK_OK, client, op);
-        assert_no_line(c, client, "got");
+        assert_no_queue(c, client, "got");
         c->free(handle);
     }
 }
@@ -168,7 +169,7 @@ static void a_wait_has_its_time(void **state)
         assert_status(ILK_OK, c->start(&op, handle, 150, &err));
         assert_ends(ILK_ETIMEOUT, client, op);
         assert_in_range(fixture_now_ms() - began, 150, 150 + patience(300));
-        assert_no_line(c, client, "time");
+        assert_no_queue(c, client, "time");
         assert_status(ILK_OK, c->start(&op, handle, 0, &err));
         assert_ends(ILK_EBUSY, client, op);
         c->free(handle);
@@ -182,14 +183,14 @@ static void a_handle_does_one_thing_at_a_time(void **state)
     (void)state;
     for (EACH(c)) {
         void *handle = c->open(client, "one");
-        ilk_op *op = start_in_line(c, handle, client, "one"),
+        ilk_op *op = start_queued(c, handle, client, "one"),
                *second = (ilk_op *)&err;
 
         assert_status(ILK_EHELD, c->start(&second, handle, -1, &err));
         assert_null(second);
         assert_status(ILK_OK, c->cancel(handle, &err));
         assert_ends(ILK_ECANCELLED, client, op);
-        assert_no_line(c, client, "one");
+        assert_no_queue(c, client, "one");
         c->free(handle);
     }
 }
@@ -200,7 +201,7 @@ static void a_wait_outlives_the_server(void **state)
     for (EACH(c)) {
         ilk_client *own = open_client();
         void *handle = c->open(own, "again");
-        ilk_op *op = start_in_line(c, handle, own, "again");
+        ilk_op *op = start_queued(c, handle, own, "again");
 
         assert_int_equal(0, fixture_kill(&fx));
         assert_under_way(own, op);
@@ -209,7 +210,7 @@ static void a_wait_outlives_the_server(void **state)
         turn_until(own, "1", "ZCARD ilk:%s:wait:{again}", c->kind);
         c->let_go("again");
         assert_ends(ILK_OK, own, op);
-        assert_no_line(c, own, "again");
+        assert_no_queue(c, own, "again");
         c->free(handle);
         ilk_client_free(own);
     }
@@ -224,13 +225,13 @@ static void a_cancelled_wait_leaves_nothing_behind(void **state)
     (void)state;
     for (EACH(c)) {
         void *handle = c->open(client, "cancel");
-        ilk_op *op = start_in_line(c, handle, client, "cancel");
+        ilk_op *op = start_queued(c, handle, client, "cancel");
 
         assert_status(ILK_OK, ilk_op_cancel(op, &err));
         assert_ends(ILK_ECANCELLED, client, op);
-        assert_no_line(c, client, "cancel");
+        assert_no_queue(c, client, "cancel");
 
-        op = start_in_line(c, handle, client, "cancel");
+        op = start_queued(c, handle, client, "cancel");
         c->let_go("cancel");
         assert_ends(ILK_OK, client, op);
         c->free(handle);
@@ -238,7 +239,7 @@ static void a_cancelled_wait_leaves_nothing_behind(void **state)
 }
 
 /* Its question is unanswered, or it is not even connected. */
-static void a_wait_is_cancelled_before_it_is_in_line(void **state)
+static void a_wait_is_cancelled_before_it_is_queued(void **state)
 {
     ilk_error err = {0};
 
@@ -254,7 +255,7 @@ static void a_wait_is_cancelled_before_it_is_in_line(void **state)
                 (void)turn(own, 1);
             assert_status(ILK_OK, ilk_op_cancel(op, &err));
             assert_ends(ILK_ECANCELLED, own, op);
-            assert_no_line(c, own, "early");
+            assert_no_queue(c, own, "early");
         }
         c->free(handle);
         ilk_client_free(own);
@@ -267,8 +268,8 @@ static void a_freed_operation_leaves_nothing_behind(void **state)
     for (EACH(c)) {
         void *handle = c->open(client, "freed");
 
-        ilk_op_free(start_in_line(c, handle, client, "freed"));
-        assert_no_line(c, client, "freed");
+        ilk_op_free(start_queued(c, handle, client, "freed"));
+        assert_no_queue(c, client, "freed");
 
         c->free(handle);
     }
@@ -279,12 +280,12 @@ static void a_freed_handle_ends_its_wait(void **state)
     (void)state;
     for (EACH(c)) {
         void *handle = c->open(client, "handle");
-        ilk_op *op = start_in_line(c, handle, client, "handle");
+        ilk_op *op = start_queued(c, handle, client, "handle");
 
         c->free(handle);
 
         assert_ends(ILK_ECANCELLED, client, op);
-        assert_no_line(c, client, "handle");
+        assert_no_queue(c, client, "handle");
     }
 }
 
@@ -296,7 +297,7 @@ static void a_closed_client_ends_its_waits(void **state)
     for (EACH(c)) {
         ilk_client *own = open_client();
         void *handle = c->open(own, "closed");
-        ilk_op *op = start_in_line(c, handle, own, "closed"), *late = NULL;
+        ilk_op *op = start_queued(c, handle, own, "closed"), *late = NULL;
 
         assert_status(ILK_OK, ilk_client_close(own, &err));
 
@@ -317,7 +318,7 @@ static void all_may_go_in_any_order(void **state)
         for (int first = 0; first < 3; first++) {
             ilk_client *own = open_client();
             void *handle = c->open(own, "order");
-            ilk_op *op = start_in_line(c, handle, own, "order");
+            ilk_op *op = start_queued(c, handle, own, "order");
 
             for (int i = 0; i < 3; i++)
                 switch ((first + i) % 3) {
@@ -352,7 +353,7 @@ int main(void)
         cmocka_unit_test_setup(a_handle_does_one_thing_at_a_time, server_flush),
         cmocka_unit_test_setup(a_cancelled_wait_leaves_nothing_behind,
                                server_flush),
-        cmocka_unit_test_setup(a_wait_is_cancelled_before_it_is_in_line,
+        cmocka_unit_test_setup(a_wait_is_cancelled_before_it_is_queued,
                                server_flush),
         cmocka_unit_test_setup(a_freed_operation_leaves_nothing_behind,
                                server_flush),

@@ -65,7 +65,7 @@ static void a_cancelled_party_breaks_the_round(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("barrier", "broken", 1);
+    await_queue_length("barrier", "broken", 1);
     assert_status(ILK_OK, ilk_barrier_wait_start(&op, ours, -1, &err));
     turn_until(client, "2", "ZCARD ilk:barrier:wait:{broken}");
 

@@ -31,7 +31,8 @@ typedef struct asker {
 
 void asker_run(asker *self);
 void asker_start(asker *self);
-void asker_start_in_turn(asker *self); /* returns when its command is in line */
+/* returns when its command is appended */
+void asker_start_in_turn(asker *self);
 void asker_join(asker *self);
 
 /* One call of the test's own thread: what came back, or the status' name. */

@@ -19,8 +19,8 @@ static void ask_gate(ilk__op *op)
 
     if (ilk__wait_ask_to_go(op))
         return;
-    ilk__script_begin(&op->command, op->type->script, waiter->line->keys,
-                      waiter->line->key_count);
+    ilk__script_begin(&op->command, op->type->script, waiter->wait_queue->keys,
+                      waiter->wait_queue->key_count);
     ilk__command_add_str(&op->command, "open?");
     ilk__wait_add_place(op);
 }
@@ -36,7 +36,7 @@ static ilk__act hear_gate(ilk__op *op, const ilk__reply *reply)
         return ilk__wait_got(op);
     if (code == ILK__CODE_BUSY)
         return ilk__wait_busy(op);
-    for (size_t i = 0; i < waiter->line->name_count; i++)
+    for (size_t i = 0; i < waiter->wait_queue->name_count; i++)
         ilk__waiter_placed(waiter, i, ilk__script_int(reply, i));
     return ilk__wait_queued(op, -1, 0, 1);
 }
@@ -46,12 +46,12 @@ static void ask_refresh(ilk__op *op)
     const ilk__watch *watch = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, watch->keys,
-                      watch->line.key_count);
+                      watch->wait_queue.key_count);
     ilk__command_add_str(&op->command, "still?");
     ilk__watch_add_entries(op);
 }
 
-static void leave_args(ilk__command *command, const ilk__leaving *leaving)
+static void withdraw_args(ilk__command *command, const ilk__withdrawal *leaving)
 {
     ilk__command_add_str(command, leaving->shared->client_id);
     ilk__command_add(command, leaving->entry, leaving->entry_len);
@@ -118,19 +118,19 @@ void gate_open(gate *g, size_t names)
     for (size_t i = 0; i < GATES; i++)
         g->names[i] =
             (ilk__bytes){.data = words[4 + i], .len = strlen(words[4 + i])};
-    g->line = (ilk__line){.keys = g->keys,
-                          .key_count = 2 * names,
-                          .acquire = &acquire,
-                          .refresh = &refresh,
-                          .cancel = &cancel,
-                          .kind = 's',
-                          .unclaimed = note,
-                          .names = g->names,
-                          .name_count = names,
-                          .asks_to_leave = 1,
-                          .leave_args = leave_args};
-    assert_int_equal(ilk__waiter_init(&g->waiter, &shared, &g->line, NULL),
-                     ILK_OK);
+    g->wait_queue = (ilk__wait_queue){.keys = g->keys,
+                                      .key_count = 2 * names,
+                                      .acquire = &acquire,
+                                      .refresh = &refresh,
+                                      .cancel = &cancel,
+                                      .kind = 's',
+                                      .unclaimed = note,
+                                      .names = g->names,
+                                      .name_count = names,
+                                      .asks_to_leave = 1,
+                                      .withdraw_args = withdraw_args};
+    assert_int_equal(
+        ilk__waiter_init(&g->waiter, &shared, &g->wait_queue, NULL), ILK_OK);
     g->waiter.tickets = g->tickets;
     ilk__op_init(&g->op, &acquire, &g->waiter, 0, &g->err);
 }
@@ -163,8 +163,8 @@ void assert_gate_asks(const gate *g, const char *entry)
     char words[1024];
 
     snprintf(words, sizeof words, "lock_acquire %s open? %s %s 6000 64",
-             g->line.key_count == 4 ? "4 w:red l:red w:blue l:blue"
-                                    : "2 w:red l:red",
+             g->wait_queue.key_count == 4 ? "4 w:red l:red w:blue l:blue"
+                                          : "2 w:red l:red",
              entry, shared.client_id);
     assert_string_equal(op_says(&g->op), words);
 }

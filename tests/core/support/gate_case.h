@@ -17,7 +17,7 @@ typedef struct gate {
     ilk__bytes keys[2 * GATES];
     ilk__bytes names[GATES];
     int64_t tickets[GATES];
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__waiter waiter;
     ilk__op op;
     ilk_error err;

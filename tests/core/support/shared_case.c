@@ -56,17 +56,17 @@ void taker_open(taker *t, const char *name, const ilk__hold_kind *kind)
     memset(t, 0, sizeof *t);
     snprintf(t->name, sizeof t->name, "%s", name);
     assert_int_equal(ilk__lock_keys(t->keys, name, strlen(name), NULL), ILK_OK);
-    t->line = (ilk__line){.keys = t->keys,
-                          .key_count = ILK__LOCK_KEYS,
-                          .acquire = kind->acquire,
-                          .refresh = kind->refresh,
-                          .cancel = kind->cancel,
-                          .kind = kind->waits_as,
-                          .unclaimed = kind->unclaimed,
-                          .barge = kind->barges,
-                          .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
-    assert_int_equal(ilk__waiter_init(&t->waiter, &shared, &t->line, NULL),
-                     ILK_OK);
+    t->wait_queue = (ilk__wait_queue){.keys = t->keys,
+                                      .key_count = ILK__LOCK_KEYS,
+                                      .acquire = kind->acquire,
+                                      .refresh = kind->refresh,
+                                      .cancel = kind->cancel,
+                                      .kind = kind->waits_as,
+                                      .unclaimed = kind->unclaimed,
+                                      .barge = kind->barges,
+                                      .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
+    assert_int_equal(
+        ilk__waiter_init(&t->waiter, &shared, &t->wait_queue, NULL), ILK_OK);
     t->waiter.lease_ms = ILK__LEASE_DEFAULT_MS;
     ilk__op_init(&t->op, kind->acquire, &t->waiter, 0, &t->err);
 }
@@ -83,7 +83,7 @@ ilk__act taker_acquire(taker *t, int64_t timeout_ms)
     t->waiter.once = timeout_ms == 0;
     ilk__op_free(&t->op);
     ilk__error_clear(&t->err);
-    ilk__op_init(&t->op, t->line.acquire, &t->waiter,
+    ilk__op_init(&t->op, t->wait_queue.acquire, &t->waiter,
                  __wrap_ilk__deadline(timeout_ms ? timeout_ms : 7000), &t->err);
     return op_start(&t->op);
 }
@@ -102,18 +102,18 @@ static size_t put_keys(char *text, const taker *t)
                             t->keys[4].data);
 }
 
-const char *taker_asks(const taker *t, int in_line)
+const char *taker_asks(const taker *t, int queued)
 {
     static char text[2 * TEXT];
     char keys[TEXT];
 
     put_keys(keys, t);
-    snprintf(text, sizeof text,
-             "lock_acquire %s %s %" PRId64 " me %" PRId64
-             " %.*s %s 6000 %d 5000 64",
-             keys, ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
-             t->waiter.floor, in_line ? (int)t->waiter.entry_len : 2,
-             in_line ? t->waiter.entry : "''", shared.client_id, t->line.barge);
+    snprintf(
+        text, sizeof text,
+        "lock_acquire %s %s %" PRId64 " me %" PRId64 " %.*s %s 6000 %d 5000 64",
+        keys, ilk__waiter_token(&t->waiter), t->waiter.lease_ms,
+        t->waiter.floor, queued ? (int)t->waiter.entry_len : 2,
+        queued ? t->waiter.entry : "''", shared.client_id, t->wait_queue.barge);
     return text;
 }
 
@@ -126,7 +126,7 @@ static const char *take_back(const taker *t, const char *script)
     put_keys(keys, t);
     snprintf(text, sizeof text, "%s %s %.*s %s 5000 64 %d 6000", script, keys,
              len ? len : 2, len ? t->waiter.entry : "''",
-             ilk__waiter_token(&t->waiter), t->line.barge);
+             ilk__waiter_token(&t->waiter), t->wait_queue.barge);
     return text;
 }
 
@@ -283,8 +283,8 @@ void inbox_receives(const char *format, ...)
 void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,
                   int64_t server_us)
 {
-    inbox_receives("1 grant %c%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64
-                   " %s",
-                   t->line.kind, t->waiter.id, ilk__waiter_token(&t->waiter),
-                   fence, lease_ms, server_us, t->name);
+    inbox_receives(
+        "1 grant %c%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 " %s",
+        t->wait_queue.kind, t->waiter.id, ilk__waiter_token(&t->waiter), fence,
+        lease_ms, server_us, t->name);
 }

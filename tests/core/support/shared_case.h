@@ -24,7 +24,7 @@ int shared_case_teardown(void **state);
 typedef struct taker {
     char name[64];
     ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__waiter waiter;
     ilk__op op;
     ilk_error err;
@@ -35,10 +35,10 @@ void taker_close(taker *t);
 
 /* Begin to acquire a lease of 30 s; 0 tries once, -1 has no deadline. */
 ilk__act taker_acquire(taker *t, int64_t timeout_ms);
-/* Acquire, and be told at once that it stands in line. */
+/* Acquire, and be told at once that it stands in the wait queue. */
 void taker_queue(taker *t, int64_t timeout_ms);
-/* What taker_acquire() is expected to ask; in line: it enqueues. */
-const char *taker_asks(const taker *t, int in_line);
+/* What taker_acquire() is expected to ask; in the wait queue: it enqueues. */
+const char *taker_asks(const taker *t, int queued);
 /* The same for a cancel: told by the taker itself, or given to the keeper. */
 const char *taker_tells(const taker *t);
 const char *taker_gives_back(const taker *t);

@@ -35,7 +35,7 @@ void free_elsewhere(ilk_lock *held)
     elsewhere = NULL;
 }
 
-void await_lock_line(const char *name, const char *count)
+void await_lock_queue(const char *name, const char *count)
 {
     turn_until(client, count, "ZCARD ilk:lock:wait:{%s}", name);
 }
@@ -44,7 +44,7 @@ void assert_nothing_left(const char *name, ilk_lock *held)
 {
     ilk_error err = {0};
 
-    await_lock_line(name, "0");
+    await_lock_queue(name, "0");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_string_equal("0", fixture_command(&fx, "EXISTS %s", name));
     free_elsewhere(held);

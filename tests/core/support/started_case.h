@@ -17,7 +17,7 @@ ilk_lock *hold_elsewhere(const char *name);
 void free_elsewhere(ilk_lock *held); /* the client with it; held stays held */
 
 /* Turn `client` until so many wait for the lock of this name. */
-void await_lock_line(const char *name, const char *count);
+void await_lock_queue(const char *name, const char *count);
 
 /*
  * Nobody waits for it, or holds it once `held` is released: what was started

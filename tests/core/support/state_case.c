@@ -57,7 +57,7 @@ ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties)
     return barrier;
 }
 
-void await_line(const char *kind, const char *name, int n)
+void await_queue_length(const char *kind, const char *name, int n)
 {
     char expected[16];
 

@@ -25,8 +25,8 @@ ilk_event *open_event(ilk_client *of, const char *name);
 ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count);
 ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties);
 
-/* The server has so many in the line of this kind and name, at last. */
-void await_line(const char *kind, const char *name, int n);
+/* The server has so many in the wait queue of this kind and name, at last. */
+void await_queue_length(const char *kind, const char *name, int n);
 
 /* A wait in a thread of its own, on the handle that is not NULL. */
 typedef struct waiting {

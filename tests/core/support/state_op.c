@@ -48,13 +48,13 @@ ilk__act state_begin(void *handle, int64_t timeout_ms)
     return op_start(&state_op);
 }
 
-void assert_state_asks(void *handle, int in_line, const char *script,
+void assert_state_asks(void *handle, int queued, const char *script,
                        const char *keys, const char *rest)
 {
     const ilk__waiter *waiter = state_waiter(handle);
     char wanted[2048];
 
     snprintf(wanted, sizeof wanted, "%s %s %s %s 6000 64 %s", script, keys,
-             in_line ? waiter->entry : "''", shared.client_id, rest);
+             queued ? waiter->entry : "''", shared.client_id, rest);
     assert_string_equal(op_says(&state_op), wanted);
 }

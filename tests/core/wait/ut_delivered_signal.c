@@ -193,7 +193,8 @@ static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
 
 /* ---- tickets ------------------------------------------------------------ */
 
-/* Who has its signal of a name does not stand in line for it again. */
+/* Who has its signal of a name does not stand in the wait queue for it
+ * again. */
 static void a_word_of_a_name_that_has_come_is_not_heeded(void **state)
 {
     (void)state;

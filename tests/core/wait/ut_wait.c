@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_wait.c -- standing in line: from the first try to the grant. */
+/* ut_wait.c -- standing in the wait queue: from the first try to the grant. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "shared_case.h"
 
@@ -25,7 +25,7 @@ static int teardown(void **state)
     return shared_case_teardown(state);
 }
 
-/* ---- into the line ------------------------------------------------------ */
+/* ---- into the wait queue ------------------------------------------------ */
 
 static void a_free_lock_is_taken_by_the_first_question(void **state)
 {
@@ -45,7 +45,7 @@ static void a_free_lock_is_taken_by_the_first_question(void **state)
     assert_int_equal(shared.stats.waits, 0);
 }
 
-static void who_tries_once_stands_in_no_line(void **state)
+static void who_tries_once_is_not_queued(void **state)
 {
     (void)state;
     assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
@@ -224,7 +224,7 @@ static void an_endless_wait_gives_the_inbox_60_seconds(void **state)
     assert_non_null(strstr(me.err.msg, "nobody listens"));
 }
 
-/* ---- news in line ------------------------------------------------------- */
+/* ---- news in the wait queue --------------------------------------------- */
 
 static void a_grant_may_come_before_the_answer_that_queued(void **state)
 {
@@ -259,7 +259,7 @@ static void whom_the_server_forgot_enqueues_again_as_before(void **state)
     assert_int_equal(shared.stats.waiting, 1);
 }
 
-static void whoever_is_woken_tries_and_stays_in_line(void **state)
+static void whoever_is_woken_tries_and_stays_queued(void **state)
 {
     (void)state;
     taker_queue(&me, 8000);
@@ -289,7 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_free_lock_is_taken_by_the_first_question),
-        TEST(who_tries_once_stands_in_no_line),
+        TEST(who_tries_once_is_not_queued),
         TEST(the_first_wait_of_a_client_opens_its_inbox),
         TEST(with_an_inbox_the_first_question_enqueues),
         TEST(an_entry_says_how_many_permits_it_wants),
@@ -302,7 +302,7 @@ int main(void)
         TEST(an_endless_wait_gives_the_inbox_60_seconds),
         TEST(a_grant_may_come_before_the_answer_that_queued),
         TEST(whom_the_server_forgot_enqueues_again_as_before),
-        TEST(whoever_is_woken_tries_and_stays_in_line),
+        TEST(whoever_is_woken_tries_and_stays_queued),
         TEST(a_wake_for_nothing_changes_nothing),
     };
 

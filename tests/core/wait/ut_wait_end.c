@@ -39,7 +39,7 @@ static void assert_leaves(ilk__act act, ilk_status status)
     assert_null(next_inflight());
 }
 
-static void wait_in_line(int64_t timeout_ms)
+static void wait_queued(int64_t timeout_ms)
 {
     taker_queue(&me, timeout_ms);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
@@ -50,7 +50,7 @@ static void wait_in_line(int64_t timeout_ms)
 static void a_wait_ends_at_its_deadline(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
 
     local_ms = me.op.wake_at;
 
@@ -72,7 +72,7 @@ static void a_deadline_that_passed_before_the_answer_ends_it(void **state)
 static void a_cancelled_wait_leaves(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
 
     ilk__waiter_cancel(&me.waiter);
 
@@ -117,7 +117,7 @@ static void a_cancel_before_the_acquire_does_not_count(void **state)
     (void)state;
     ilk__waiter_cancel(&me.waiter);
 
-    wait_in_line(8000);
+    wait_queued(8000);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
@@ -125,7 +125,7 @@ static void a_cancel_before_the_acquire_does_not_count(void **state)
 static void a_grant_wins_over_a_cancel(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
 
     inbox_grants(&me, 18, 5000, 1000000);
     ilk__waiter_cancel(&me.waiter);
@@ -137,7 +137,7 @@ static void a_grant_wins_over_a_cancel(void **state)
 static void a_grant_that_meets_a_cancel_is_given_back(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     ilk__waiter_cancel(&me.waiter);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
 
@@ -152,7 +152,7 @@ static void a_grant_that_meets_a_cancel_is_given_back(void **state)
 static void a_server_away_for_a_minute_ends_it(void **state)
 {
     (void)state;
-    wait_in_line(-1);
+    wait_queued(-1);
 
     ilk__wait_tell_news(&me.waiter, ILK__NEWS_NO_CONTACT);
 
@@ -162,7 +162,7 @@ static void a_server_away_for_a_minute_ends_it(void **state)
 static void closing_ends_it_without_a_word(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
 
@@ -173,15 +173,15 @@ static void closing_ends_it_without_a_word(void **state)
 static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
 
     ilk__waiter_destroy(&me.waiter);
 
     assert_gives_back(words);
-    assert_int_equal(ilk__waiter_init(&me.waiter, &shared, &me.line, NULL),
-                     ILK_OK);
+    assert_int_equal(
+        ilk__waiter_init(&me.waiter, &shared, &me.wait_queue, NULL), ILK_OK);
 }
 
 /* ---- signals ------------------------------------------------------------ */
@@ -189,7 +189,7 @@ static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
 static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_EINTR);
     assert_int_equal(me.err.code, ILK_EINTR);
@@ -209,7 +209,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
 static void a_grant_for_a_parked_wait_is_found_by_the_next_acquire(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
     inbox_grants(&me, 18, 5000, 1000000);
@@ -223,7 +223,7 @@ static void a_grant_for_a_parked_wait_is_found_by_the_next_acquire(void **state)
 static void a_parked_grant_that_ran_out_is_passed_on(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
     inbox_grants(&me, 18, 5000, 1000000);
@@ -238,7 +238,7 @@ static void a_parked_grant_that_ran_out_is_passed_on(void **state)
 static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
 
@@ -248,7 +248,7 @@ static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
     assert_gives_back(words);
 }
 
-static void a_signal_before_the_line_leaves_nothing(void **state)
+static void a_signal_before_the_queue_leaves_nothing(void **state)
 {
     (void)state;
     shared.inbox = ILK__INBOX_NONE;
@@ -266,7 +266,7 @@ static void a_signal_before_the_line_leaves_nothing(void **state)
 static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
 {
     (void)state;
-    wait_in_line(8000);
+    wait_queued(8000);
     ilk__wait_tell_news(&me.waiter, ILK__NEWS_GONE);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
@@ -313,7 +313,7 @@ static void silence_until_the_deadline_is_a_timeout_never_unknown(void **state)
     assert_leaves(op_no_answer(&me.op, ILK_ETIMEOUT, 1), ILK_ETIMEOUT);
 }
 
-static void who_stands_in_line_waits_for_a_server_that_is_away(void **state)
+static void who_is_queued_waits_for_a_server_that_is_away(void **state)
 {
     (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -349,7 +349,7 @@ static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
     assert_leaves(op_answer(&me.op, "-WRONGTYPE against a key\r\n"), ILK_ETYPE);
 }
 
-static void a_busy_server_is_waited_for_in_line(void **state)
+static void a_busy_server_is_waited_for_in_the_queue(void **state)
 {
     (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
@@ -379,15 +379,15 @@ int main(void)
         TEST(a_grant_for_a_parked_wait_is_found_by_the_next_acquire),
         TEST(a_parked_grant_that_ran_out_is_passed_on),
         TEST(a_parked_wait_that_is_cancelled_leaves_at_once),
-        TEST(a_signal_before_the_line_leaves_nothing),
+        TEST(a_signal_before_the_queue_leaves_nothing),
         TEST(a_signal_while_the_server_is_away_keeps_the_place),
         TEST(a_dead_server_is_told_at_once),
         TEST(a_try_that_may_have_run_is_taken_back),
         TEST(silence_until_the_deadline_is_a_timeout_never_unknown),
-        TEST(who_stands_in_line_waits_for_a_server_that_is_away),
+        TEST(who_is_queued_waits_for_a_server_that_is_away),
         TEST(replies_lost_to_the_end_leave_nothing_unknown),
         TEST(a_wrong_type_is_told_and_leaves_no_waiter),
-        TEST(a_busy_server_is_waited_for_in_line),
+        TEST(a_busy_server_is_waited_for_in_the_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void woken_it_asks_again_under_the_same_entry(void **state)
     assert_int_equal(shared.stats.waiting, 0);
 }
 
-static void what_its_answer_refuses_ends_the_wait_out_of_line(void **state)
+static void what_its_answer_refuses_ends_the_wait_out_of_the_queue(void **state)
 {
     (void)state;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
@@ -124,8 +124,8 @@ static void another_refresh_is_another_watch(void **state)
 
     (void)state;
     gate_open(&same, 2);
-    other = *same.line.refresh;
-    same.line.refresh = &other;
+    other = *same.wait_queue.refresh;
+    same.wait_queue.refresh = &other;
     gate_queue(&my_gate, -1);
     gate_queue(&same, -1);
 
@@ -301,7 +301,7 @@ int main(void)
         TEST(the_first_wait_opens_the_inbox),
         TEST(permits_stand_in_the_entry),
         TEST(woken_it_asks_again_under_the_same_entry),
-        TEST(what_its_answer_refuses_ends_the_wait_out_of_line),
+        TEST(what_its_answer_refuses_ends_the_wait_out_of_the_queue),
         TEST(lists_waited_for_together_are_one_watch),
         TEST(another_refresh_is_another_watch),
         TEST(all_its_lists_are_refreshed_in_its_own_words),

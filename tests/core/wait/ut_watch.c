@@ -28,7 +28,7 @@ static int teardown(void **state)
     "5 orders ilk:lock:fence:{orders} ilk:lock:wait:{orders} "                 \
     "ilk:lock:live:{orders} ilk:lock:readers:{orders}"
 
-/* In line; the holder's lease runs out in so many ms. */
+/* In the wait queue; the holder's lease runs out in so many ms. */
 static void queue_behind(int64_t holder_ms, int ours)
 {
     assert_int_equal(taker_acquire(&me, -1), ILK__ACT_SEND);

@@ -161,7 +161,7 @@ static ilk__act answered(ilk__op *op, const ilk__reply *reply)
     case ILK__CODE_LOST: return broken(op, ilk__script_item(reply, 0));
     case ILK__CODE_GONE: return ilk__wait_left(op, 0);
     case ILK__CODE_DIFFERS:
-        (void)ilk__wait_got(op); /* out of line, with nothing */
+        (void)ilk__wait_got(op); /* out of the wait queue, with nothing */
         return differs(op, self, reply);
     default: return ilk__state_waits(op, reply);
     }

@@ -61,9 +61,9 @@ static const ilk__op_type election_refresh =
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__ELECTION_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__ELECTION_KEYS,
-                      .cancel = &election_cancel};
+    ilk__wait_queue wait_queue = {.keys = keys,
+                                  .key_count = ILK__ELECTION_KEYS,
+                                  .cancel = &election_cancel};
     const char *name;
     size_t len;
 
@@ -74,7 +74,7 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
                        len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &line, "", 0, message->token);
+        ilk__give_back(shared, &wait_queue, "", 0, message->token);
     ilk__keys_free(keys, ILK__ELECTION_KEYS);
 }
 

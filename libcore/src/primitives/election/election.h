@@ -4,8 +4,9 @@
  *
  * A leadership is a hold (hold.h) whose fence is the term. What it has more
  * than a lock: a value that lies with the candidates from the moment they
- * stand in line, so that it is there when one is elected; an identity, which
- * its tokens begin with; and a second line, of those who observe.
+ * stand in the wait queue, so that it is there when one is elected; an
+ * identity, which its tokens begin with; and a second wait queue, of those who
+ * observe.
  */
 #ifndef ILK__ELECTION_H
 #define ILK__ELECTION_H

@@ -3,9 +3,9 @@
  * election_observe.c -- to be told of each change.
  *
  *     next:  ask, with what we were told last  -> new: that is the answer
- *                                              -> nothing new: in line
- *     in line: woken by whoever changes something, or told by a refresh that
- *              we are no longer in line: ask again
+ *                                              -> nothing new: queued
+ *     queued:  woken by whoever changes something, or told by a refresh that
+ *              we are no longer queued: ask again
  *
  * So a message that is lost costs a refresh, and no change. An observer is a
  * hold that waits and never holds.

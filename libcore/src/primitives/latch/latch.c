@@ -104,7 +104,7 @@ static ilk__act waited(ilk__op *op, const ilk__reply *reply)
     switch (ilk__script_code(reply)) {
     case ILK__CODE_STATE: return ilk__wait_got(op);
     case ILK__CODE_DIFFERS:
-        (void)ilk__wait_got(op); /* out of line, with nothing */
+        (void)ilk__wait_got(op); /* out of the wait queue, with nothing */
         return differs(op, self, reply);
     default: return ilk__state_waits(op, reply);
     }

@@ -62,17 +62,17 @@ static ilk_status open_hold(ilk_lock *lock, ilk_client *client,
                             size_t name_len, ilk_error *err)
 {
     ilk__hold_opts opts = ilk__lock_hold_opts(&lock->opts);
-    ilk__line *line = &lock->hold.line;
+    ilk__wait_queue *wait_queue = &lock->hold.wait_queue;
     ilk_status st =
         ilk__hold_open(&lock->hold, client, kind, &opts, name, name_len, err);
 
     if (st)
         return st;
-    line->foreign_poll_ms = lock->opts.foreign_poll_ms;
+    wait_queue->foreign_poll_ms = lock->opts.foreign_poll_ms;
     if (lock->opts.flags & ILK_LOCK_BARGE) {
-        line->barge = 1;
-        line->kind = 'w'; /* is woken, never granted anything */
-        line->unclaimed = NULL;
+        wait_queue->barge = 1;
+        wait_queue->kind = 'w'; /* is woken, never granted anything */
+        wait_queue->unclaimed = NULL;
     }
     if (kind == &ilk__lock_redisson)
         st = ilk__lock_set_channel(lock, err);

@@ -21,7 +21,7 @@ extern const ilk__hold_kind ilk__lock_plain, ilk__lock_reader,
 struct ilk_lock {
     ilk__hold hold;
     ilk_lock_opts opts;
-    ilk__bytes channel; /* Redisson's, for line.channel */
+    ilk__bytes channel; /* Redisson's, for wait_queue.channel */
     char owner[40];     /* Redisson: the client as a UUID, else empty */
 };
 
@@ -41,7 +41,8 @@ ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
 /* What of them the hold wants to know. */
 ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 
-/* Redisson's layout: the channel of a name, for the line of its handle. */
+/* Redisson's layout: the channel of a name, for the wait queue of its
+ * handle. */
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 
 /* Look at a lock's name, inside a verb. */

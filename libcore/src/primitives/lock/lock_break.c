@@ -14,7 +14,7 @@ typedef struct breaking {
     char *only; /* this holder's; NULL: anybody's */
     char request[ILK__TOKEN_LEN + 1];
     ilk__inspecting found;
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__giving giving;
     ilk_lock *lock; /* in Redisson's layout */
 } breaking;
@@ -61,10 +61,10 @@ static void found(ilk__verb *verb, ilk_status status)
         end(self, status);
         return;
     }
-    *giving = (ilk__giving){
-        .kind = &ilk__lock_redisson,
-        .request = self->request,
-        .at = {.line = &self->lock->hold.line, .shared = verb->client->shared}};
+    *giving = (ilk__giving){.kind = &ilk__lock_redisson,
+                            .request = self->request,
+                            .at = {.wait_queue = &self->lock->hold.wait_queue,
+                                   .shared = verb->client->shared}};
     giving->token = ilk_info_holder(self->found.info, &giving->token_len);
     if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
         || !is_wanted(self))
@@ -121,12 +121,12 @@ static void begin(ilk__verb *verb)
         ilk__verb_end(verb, st);
         return;
     }
-    self->line = (ilk__line){.keys = self->found.keys,
-                             .key_count = ILK__LOCK_KEYS,
-                             .refresh = ilk__lock_plain.refresh};
+    self->wait_queue = (ilk__wait_queue){.keys = self->found.keys,
+                                         .key_count = ILK__LOCK_KEYS,
+                                         .refresh = ilk__lock_plain.refresh};
     self->giving = (ilk__giving){
         .kind = &ilk__lock_plain,
-        .at = {.line = &self->line, .shared = verb->client->shared},
+        .at = {.wait_queue = &self->wait_queue, .shared = verb->client->shared},
         .request = self->request,
         .token = self->only ? self->only : "",
         .token_len = self->only ? self->token_len : 0};

@@ -31,17 +31,18 @@ void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
 static void ask_release_with(ilk__op *op, const ilk__bytes *channel)
 {
     const ilk__giving *giving = op->subject;
-    const ilk__line *line = giving->at.line;
+    const ilk__wait_queue *wait_queue = giving->at.wait_queue;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
+    ilk__script_begin(command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add(command, giving->token, giving->token_len);
     if (channel)
         ilk__command_add(command, channel->data, channel->len);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     if (!channel)
-        ilk__command_add_int(command, line->barge);
+        ilk__command_add_int(command, wait_queue->barge);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
 }
 
@@ -54,7 +55,7 @@ static void ask_redisson_release(ilk__op *op)
 {
     const ilk__giving *giving = op->subject;
 
-    ask_release_with(op, &giving->at.line->channel);
+    ask_release_with(op, &giving->at.wait_queue->channel);
     ilk__command_add_str(&op->command, giving->request ? giving->request : "");
 }
 
@@ -90,7 +91,7 @@ ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err)
     if (!tagged)
         channel->data[channel->len++] = '}';
     channel->data[channel->len] = '\0';
-    lock->hold.line.channel = *channel;
+    lock->hold.wait_queue.channel = *channel;
     return ILK_OK;
 }
 
@@ -128,15 +129,15 @@ static const ilk__op_type re_acquire = ILK__HOLD_ACQUIRE(REDISSON_ACQUIRE),
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__LOCK_KEYS];
-    ilk__line line = {.keys = keys,
-                      .key_count = ILK__LOCK_KEYS,
-                      .cancel =
-                          message->kind == 'r' ? &rwlock_cancel : &lock_cancel};
+    ilk__wait_queue wait_queue = {
+        .keys = keys,
+        .key_count = ILK__LOCK_KEYS,
+        .cancel = message->kind == 'r' ? &rwlock_cancel : &lock_cancel};
 
     if (message->type != ILK__MESSAGE_GRANT
         || ilk__lock_keys(keys, message->name, message->name_len, NULL))
         return;
-    ilk__give_back(shared, &line, "", 0, message->token);
+    ilk__give_back(shared, &wait_queue, "", 0, message->token);
     ilk__lock_keys_free(keys);
 }
 
@@ -160,7 +161,7 @@ const ilk__hold_kind ilk__lock_plain = {
     .extend_key_count = 2,
 };
 
-/* Readers and writers stand in one line, so one refresh serves both. */
+/* Readers and writers stand in one wait queue, so one refresh serves both. */
 const ilk__hold_kind ilk__lock_reader = {
     .lease = LEASE(rwlock_extend),
     .key_kinds = ilk__lock_key_kinds,

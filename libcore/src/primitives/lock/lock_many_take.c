@@ -3,7 +3,7 @@
  * lock_many_take.c -- taking many names, all or none.
  *
  * When all are free and unawaited one script takes them. Otherwise they are
- * taken one by one in byte order, each through its own line and all under
+ * taken one by one in byte order, each through its own wait queue and all under
  * one token; then one script sets the common lease and raises every record
  * to the greatest of the fences.
  */
@@ -72,8 +72,9 @@ static ilk__act tell_give_back(ilk__op *op)
     ilk__promise *promise = NULL;
 
     for (size_t i = 0; i < many->count; i++)
-        promise = ilk__give_back_promise(shared, &many->locks[i]->hold.line, "",
-                                         0, many->token, promise);
+        promise =
+            ilk__give_back_promise(shared, &many->locks[i]->hold.wait_queue, "",
+                                   0, many->token, promise);
     return ilk__op_tell(op, promise);
 }
 
@@ -108,7 +109,7 @@ static ilk__giving prepare_give_back(ilk_lock_many *many)
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
     many->hold.parked = 0;
-    return (ilk__giving){.at = {.line = &many->hold.line},
+    return (ilk__giving){.at = {.wait_queue = &many->hold.wait_queue},
                          .kind = many->hold.kind,
                          .hold = &many->hold,
                          .token = many->token,
@@ -174,7 +175,8 @@ static void keep_taken(ilk_lock_many *many, int64_t hold_end)
     }
 }
 
-/* A signal leaves what is taken, and the place in line, for a while. */
+/* A signal leaves what is taken, and the place in the wait queue, for a
+ * while. */
 static void end_each(ilk__verb *verb, ilk_status status)
 {
     ilk_lock_many *many = many_of(verb);

@@ -4,7 +4,8 @@
 
 #include <interlock/rwlock.h>
 
-/* Both sides keep to one line, so neither passes it nor lies elsewhere. */
+/* Both sides keep to one wait queue, so neither passes it nor lies
+ * elsewhere. */
 static ilk_status open_side(ilk_lock **out, ilk_client *client,
                             const ilk__hold_kind *kind, const void *name,
                             size_t name_len, const ilk_lock_opts *opts,
@@ -18,8 +19,9 @@ static ilk_status open_side(ilk_lock **out, ilk_client *client,
         st = ilk__fail(err, ILK_EINVAL,
                        "a read-write lock has the plain layout only");
     else if ((*out)->opts.flags & ILK_LOCK_BARGE)
-        st = ilk__fail(err, ILK_EINVAL,
-                       "a read-write lock keeps its line: no ILK_LOCK_BARGE");
+        st = ilk__fail(
+            err, ILK_EINVAL,
+            "a read-write lock keeps its wait queue: no ILK_LOCK_BARGE");
     if (st) {
         ilk_lock_free(*out);
         *out = NULL;

@@ -238,12 +238,12 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 static void give_back(const ilk_batch *batch)
 {
     ilk__shared *shared = batch->client->shared;
-    const ilk__line line = {.keys = batch->shelf->keys,
-                            .key_count = ILK__SHELF_KEYS,
-                            .cancel = &ilk__queue_cancel_op};
+    const ilk__wait_queue wait_queue = {.keys = batch->shelf->keys,
+                                        .key_count = ILK__SHELF_KEYS,
+                                        .cancel = &ilk__queue_cancel_op};
 
     ilk__shared_lock(shared);
-    ilk__give_back(shared, &line, "", 0, batch->lease.token);
+    ilk__give_back(shared, &wait_queue, "", 0, batch->lease.token);
     ilk__shared_unlock(shared);
 }
 

@@ -3,7 +3,7 @@
 #include "ending.h"
 
 #include "base/alloc.h"
-#include "wait/line.h"
+#include "wait/wait_queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -121,12 +121,12 @@ static ilk_status set_up(ilk_queue *queue, const void *const *names,
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (size_t i = 0; i < count && st == ILK_OK; i++)
         st = add_shelf(queue, i, names[i], lens[i], err);
-    queue->line = (ilk__line){.keys = queue->keys,
-                              .key_count = count * ILK__SHELF_KEYS,
-                              .refresh = &ilk__queue_refresh_op,
-                              .cancel = &ilk__queue_cancel_op,
-                              .kind = 'q',
-                              .unclaimed = ilk__queue_unclaimed};
+    queue->wait_queue = (ilk__wait_queue){.keys = queue->keys,
+                                          .key_count = count * ILK__SHELF_KEYS,
+                                          .refresh = &ilk__queue_refresh_op,
+                                          .cancel = &ilk__queue_cancel_op,
+                                          .kind = 'q',
+                                          .unclaimed = ilk__queue_unclaimed};
     queue->era = queue->client->era;
     return st;
 }

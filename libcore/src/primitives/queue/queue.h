@@ -3,13 +3,13 @@
  * queue.h -- the queue's handle: used by any number of threads at once.
  *
  *   ilk_queue    shelves: one for each queue, in order of priority
- *     keys       of all of them in a row: what one wait stands in line for
+ *     keys       of all of them in a row: what one wait is queued for
  *     takes ---> one for each verb that takes, kept for the next
  *
  * A take is one question for messages: an ilk__waiter and what is special
  * about it. It belongs to the verb that has checked it out. After EINTR it
- * stays in line, for the next call of the same thread; that of a verb which
- * was started stays the verb's, until the wait is given up.
+ * stays in the wait queue, for the next call of the same thread; that of a verb
+ * which was started stays the verb's, until the wait is given up.
  */
 #ifndef ILK__QUEUE_H
 #define ILK__QUEUE_H
@@ -55,7 +55,7 @@ struct ilk_queue {
     size_t count;
     ilk__shelf **shelves;
     ilk__bytes *keys; /* borrowed from the shelves */
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__take *takes, *parked, *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;
     _Atomic int32_t verbs; /* at work */
@@ -93,7 +93,8 @@ typedef struct ilk__taking {
 ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted);
 void ilk__queue_begin_take(ilk__verb *verb);
 
-/* Inside of it, when all is checked: stand in line; then it is over. */
+/* Inside of it, when all is checked: stand in the wait queue; then it is
+ * over. */
 void ilk__queue_take(ilk__taking *self);
 void ilk__queue_end_take(ilk__taking *self, ilk_status status);
 

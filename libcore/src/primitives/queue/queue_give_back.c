@@ -11,8 +11,8 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
 /* The message's name is the key of the queue's record. */
 void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__line line = {.key_count = ILK__SHELF_KEYS,
-                      .cancel = &ilk__queue_cancel_op};
+    ilk__wait_queue wait_queue = {.key_count = ILK__SHELF_KEYS,
+                                  .cancel = &ilk__queue_cancel_op};
     const char *name;
     ilk__shelf *shelf;
     size_t len;
@@ -22,7 +22,7 @@ void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message)
                                &len)
         || ilk__shelf_new(&shelf, name, len, NULL))
         return;
-    line.keys = shelf->keys;
-    ilk__give_back(shared, &line, "", 0, "-");
+    wait_queue.keys = shelf->keys;
+    ilk__give_back(shared, &wait_queue, "", 0, "-");
     ilk__shelf_unref(shelf);
 }

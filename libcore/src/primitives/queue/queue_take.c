@@ -14,7 +14,7 @@ static void ask_messages(ilk__op *op)
     if (ilk__wait_ask_to_go(op))
         return;
     ilk__script_begin(command, op->type->script, queue->keys,
-                      queue->line.key_count);
+                      queue->wait_queue.key_count);
     ilk__command_add_str(command, ilk__waiter_token(&take->waiter));
     ilk__command_add_int(command, take->wanted.max);
     ilk__command_add_int(command, take->wanted.lease_ms);

@@ -20,8 +20,8 @@ static void add_free(ilk__take **list, ilk__take *take)
     *list = take;
 }
 
-/* The place in line that this thread kept, or NULL. Places that were given up
- * meanwhile are idle. */
+/* The place in the wait queue that this thread kept, or NULL. Places that were
+ * given up meanwhile are idle. */
 static ilk__take *find_parked(ilk_queue *queue)
 {
     ilk__take **link = &queue->parked, *take;
@@ -61,8 +61,8 @@ static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
 
     if (!take)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = ilk__waiter_init(&take->waiter, queue->client->shared, &queue->line,
-                          err);
+    st = ilk__waiter_init(&take->waiter, queue->client->shared,
+                          &queue->wait_queue, err);
     if (st) {
         ilk__free(take);
         return st;

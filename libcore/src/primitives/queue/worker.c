@@ -271,7 +271,7 @@ static ilk_status say_all(ilk_worker *worker, ilk_error *err)
     finishing self = {.saying = {.endings = &worker->endings,
                                  .shelf = worker->batch->shelf,
                                  .keys = queue->keys,
-                                 .key_count = queue->line.key_count}};
+                                 .key_count = queue->wait_queue.key_count}};
 
     return ilk__verb_run(&self.verb, queue->client, say, err);
 }

@@ -76,9 +76,9 @@ ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
         return st;
     }
     if (semaphore->opts.flags & ILK_SEMAPHORE_BARGE) {
-        semaphore->hold.line.barge = 1;
-        semaphore->hold.line.kind = 'w'; /* is woken, never granted */
-        semaphore->hold.line.unclaimed = NULL;
+        semaphore->hold.wait_queue.barge = 1;
+        semaphore->hold.wait_queue.kind = 'w'; /* is woken, never granted */
+        semaphore->hold.wait_queue.unclaimed = NULL;
     }
     *out = semaphore;
     return ILK_OK;
@@ -218,10 +218,11 @@ static limiting *limiting_of(const ilk__op *op)
 static void ask_limit(ilk__op *op)
 {
     const limiting *self = limiting_of(op);
-    const ilk__line *line = self->giving.at.line;
+    const ilk__wait_queue *wait_queue = self->giving.at.wait_queue;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, line->keys, line->key_count);
+    ilk__script_begin(command, op->type->script, wait_queue->keys,
+                      wait_queue->key_count);
     ilk__command_add_int(command, self->limit);
     ilk__command_add_int(command, self->base);
     ilk__command_add_int(command, ILK__GRANT_MS);
@@ -275,7 +276,7 @@ static void begin_set_limit(ilk__verb *verb)
         ilk__verb_end(verb, st);
         return;
     }
-    self->giving.at.line = &semaphore->hold.line;
+    self->giving.at.wait_queue = &semaphore->hold.wait_queue;
     self->giving.at.shared = verb->client->shared;
     self->base = semaphore->limit;
     ilk__hold_ask_give(verb, &set_limit, &self->giving, limit_set);

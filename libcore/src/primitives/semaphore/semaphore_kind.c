@@ -64,7 +64,7 @@ static void ask_release(ilk__op *op)
     const ilk__giving *giving = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_int(&op->command, giving->at.line->barge);
+    ilk__command_add_int(&op->command, giving->at.wait_queue->barge);
 }
 
 /* ---- the tables --------------------------------------------------------- */
@@ -89,7 +89,7 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};
-    ilk__line line = {
+    ilk__wait_queue wait_queue = {
         .keys = keys, .key_count = ILK__SEMAPHORE_KEYS, .cancel = &cancel};
     const char *name;
     size_t len;
@@ -101,7 +101,7 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
                        name, len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &line, "", 0, message->token);
+        ilk__give_back(shared, &wait_queue, "", 0, message->token);
     ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
 }
 

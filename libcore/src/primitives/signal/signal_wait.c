@@ -92,10 +92,10 @@ static void ask_refresh(ilk__op *op)
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, watch->keys,
-                      watch->line.key_count);
+                      watch->wait_queue.key_count);
     ilk__command_add_str(command, watch->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
-    for (size_t i = 0; i < watch->line.name_count; i++)
+    for (size_t i = 0; i < watch->wait_queue.name_count; i++)
         ilk__command_add(command, watch->listings[i].node.key,
                          watch->listings[i].node.key_len);
     ilk__watch_add_entries(op);
@@ -122,9 +122,10 @@ static const ilk__op_type cancel_op = {.name = "signal_cancel",
 
 /* ---- making one --------------------------------------------------------- */
 
-static void leave_args(ilk__command *command, const ilk__leaving *leaving)
+static void withdraw_args(ilk__command *command,
+                          const ilk__withdrawal *withdrawal)
 {
-    ilk__command_add(command, leaving->entry, leaving->entry_len);
+    ilk__command_add(command, withdrawal->entry, withdrawal->entry_len);
 }
 
 static void *cut(char **from, size_t size)
@@ -186,19 +187,19 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
 
     if (!wait)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    wait->line = (ilk__line){.keys = wait->keys,
-                             .key_count = ILK__SIGNAL_LISTS * count,
-                             .acquire = &wait_op,
-                             .refresh = &refresh_op,
-                             .cancel = &cancel_op,
-                             .kind = 's',
-                             .unclaimed = ilk__signal_unclaimed,
-                             .names = wait->names,
-                             .name_count = count,
-                             .asks_to_leave = 1,
-                             .leave_args = leave_args};
+    wait->wait_queue = (ilk__wait_queue){.keys = wait->keys,
+                                         .key_count = ILK__SIGNAL_LISTS * count,
+                                         .acquire = &wait_op,
+                                         .refresh = &refresh_op,
+                                         .cancel = &cancel_op,
+                                         .kind = 's',
+                                         .unclaimed = ilk__signal_unclaimed,
+                                         .names = wait->names,
+                                         .name_count = count,
+                                         .asks_to_leave = 1,
+                                         .withdraw_args = withdraw_args};
     st = ilk__waiter_init(&wait->waiter, signals[0]->handle.client->shared,
-                          &wait->line, err);
+                          &wait->wait_queue, err);
     if (st) {
         ilk__free(wait);
         return st;

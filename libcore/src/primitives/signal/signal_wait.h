@@ -3,7 +3,7 @@
  * signal_wait.h -- the signal's handle, its waits, its signals on their way.
  *
  *     ilk_signal --.         names, lists, tickets of one or several handles
- *       wait ------+-> ilk__signal_wait { line, waiter }  in the keeper's
+ *       wait ------+-> ilk__signal_wait { wait_queue, waiter } in the keeper's
  *                                            |            watch (watch.h)
  *                       delivered signals become an ilk_arrival
  *
@@ -36,7 +36,7 @@ struct ilk_arrival {
 
 /* One wait over one name or several. */
 typedef struct ilk__signal_wait {
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__waiter waiter;
     size_t count;
     ilk__bytes *names, *keys, *chosen; /* keys: three for each name */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A wait that stands in line before this returns. */
+/* A wait that stands in the wait queue before this returns. */
 static waiting arrive(ilk_client *from, const char *name, int64_t parties)
 {
     return (waiting){.barrier = open_barrier(from, name, parties),
@@ -30,7 +30,7 @@ static void the_last_lets_all_pass_each_with_its_index(void **state)
     for (int i = 0; i < 3; i++) {
         w[i] = arrive(i % 2 ? client : other, "full", 3);
         start_waiting(&w[i]);
-        await_line("barrier", "full", i < 2 ? i + 1 : 0);
+        await_queue_length("barrier", "full", i < 2 ? i + 1 : 0);
     }
     for (int i = 0; i < 3; i++) {
         assert_waited(ILK_OK, &w[i]);
@@ -51,7 +51,7 @@ static void a_try_arrives_only_as_the_last(void **state)
     assert_status(ILK_OK, ilk_barrier_waiting(a, &here, &err));
     assert_int_equal(0, here);
     start_waiting(&w);
-    await_line("barrier", "try", 1);
+    await_queue_length("barrier", "try", 1);
     assert_status(ILK_OK, ilk_barrier_waiting(a, &here, &err));
     assert_int_equal(1, here);
 
@@ -79,7 +79,7 @@ static void an_arrival_whose_answer_was_lost_counts_once(void **state)
     for (size_t at = 0; at < 20; at++) {
         w = arrive(client, "once", 2);
         start_waiting(&w);
-        await_line("barrier", "once", 1);
+        await_queue_length("barrier", "once", 1);
         proxy_cut(&between, ilk__scripts[ILK__SCRIPT_BARRIER_WAIT].sha1, at);
         assert_status(ILK_OK, ilk_barrier_wait(a, 5000, &index, &err));
         assert_int_equal(1, proxy_struck(&between));
@@ -104,10 +104,10 @@ static void after_a_flush_all_arrive_anew(void **state)
     for (int i = 0; i < 2; i++) {
         w[i] = arrive(i ? client : other, "flush", 3);
         start_waiting(&w[i]);
-        await_line("barrier", "flush", i + 1);
+        await_queue_length("barrier", "flush", i + 1);
     }
     fixture_command(&fx, "FLUSHALL");
-    await_line("barrier", "flush", 2);
+    await_queue_length("barrier", "flush", 2);
 
     assert_status(ILK_OK, ilk_barrier_wait(last, 5000, &index, &err));
 
@@ -131,7 +131,7 @@ static void a_wait_that_times_out_breaks_the_round_at_once(void **state)
     (void)state;
     second.timeout_ms = 200;
     start_waiting(&first);
-    await_line("barrier", "late", 1);
+    await_queue_length("barrier", "late", 1);
     start_waiting(&second);
 
     assert_waited(ILK_ETIMEOUT, &second);
@@ -143,10 +143,10 @@ static void a_wait_that_times_out_breaks_the_round_at_once(void **state)
 
     /* the next round knows nothing of it */
     start_waiting(&first);
-    await_line("barrier", "late", 1);
+    await_queue_length("barrier", "late", 1);
     second.timeout_ms = 20000;
     start_waiting(&second);
-    await_line("barrier", "late", 2);
+    await_queue_length("barrier", "late", 2);
     {
         ilk_barrier *third = open_barrier(client, "late", 3);
 
@@ -168,7 +168,7 @@ static void a_cancelled_wait_breaks_the_round(void **state)
     (void)state;
     start_waiting(&first);
     start_waiting(&second);
-    await_line("barrier", "cancel", 2);
+    await_queue_length("barrier", "cancel", 2);
     assert_status(ILK_OK, ilk_barrier_cancel(second.barrier, &err));
 
     assert_waited(ILK_ECANCELLED, &second);
@@ -186,7 +186,7 @@ static void interrupted_it_stays_arrived_and_can_go_on(void **state)
 
     (void)state;
     start_waiting(&first);
-    await_line("barrier", "eintr", 1);
+    await_queue_length("barrier", "eintr", 1);
     interrupt_waiting(&first);
     assert_waited(ILK_EINTR, &first);
     assert_status(ILK_OK, ilk_barrier_wait(second, 5000, &index, &err));
@@ -207,7 +207,7 @@ static void a_handle_that_is_freed_while_arrived_breaks_the_round(void **state)
     (void)state;
     start_waiting(&left);
     start_waiting(&gone);
-    await_line("barrier", "freed", 2);
+    await_queue_length("barrier", "freed", 2);
     interrupt_waiting(&gone);
     assert_waited(ILK_EINTR, &gone);
     freed_at = fixture_now_ms();
@@ -227,7 +227,7 @@ static void a_reset_breaks_the_round_and_sets_the_parties(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("barrier", "reset", 1);
+    await_queue_length("barrier", "reset", 1);
     assert_status(ILK_EDIFFERS, ilk_barrier_wait(two, 1000, NULL, &err));
     assert_string_equal("the barrier has 3 parties, not 2", err.msg);
     assert_status(ILK_EDIFFERS, ilk_barrier_wait(two, 0, NULL, &err));
@@ -251,7 +251,7 @@ static void closing_the_client_ends_its_wait(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("barrier", "close", 1);
+    await_queue_length("barrier", "close", 1);
     assert_status(ILK_OK, ilk_client_close(own, &err));
 
     assert_waited(ILK_ECLOSED, &w);

@@ -47,9 +47,9 @@ static void hurt_one(const char *name, int how, party *hurt, int64_t *took_ms)
 
     *hurt = start_party(name, 3, 60000);
     tell_party(&well, 'w');
-    await_line("barrier", name, 1);
+    await_queue_length("barrier", name, 1);
     tell_party(hurt, 'w');
-    await_line("barrier", name, 2);
+    await_queue_length("barrier", name, 2);
     kill(hurt->pid, how);
     hurt_at = fixture_now_ms();
 
@@ -96,7 +96,7 @@ static void a_party_that_freezes_before_the_last_arrives_has_passed(
 
     (void)state;
     tell_party(&frozen, 'w');
-    await_line("barrier", "there", 1);
+    await_queue_length("barrier", "there", 1);
     kill(frozen.pid, SIGSTOP);
     tell_party(&last, 'w');
     assert_int_equal('k', hear_party(&last, 5000, &index));
@@ -163,7 +163,7 @@ static void a_child_is_refused_and_breaks_nothing(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("barrier", "fork", 1);
+    await_queue_length("barrier", "fork", 1);
     fflush(NULL);
     pid = fork();
     if (pid == 0) {

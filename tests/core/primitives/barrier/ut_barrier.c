@@ -163,7 +163,7 @@ static void a_broken_round_says_who_left_it(void **state)
     assert_broken("forgotten", "the round broke: the server has forgotten it");
 }
 
-static void another_number_of_parties_is_out_of_line(void **state)
+static void another_number_of_parties_is_not_queued(void **state)
 {
     (void)state;
     assert_int_equal(state_begin(barrier, 5000), ILK__ACT_SEND);
@@ -211,7 +211,7 @@ int main(void)
         TEST(time_that_runs_out_on_a_question_asks_what_came_of_it),
         TEST(who_leaves_unheard_takes_its_entry_back),
         TEST(a_broken_round_says_who_left_it),
-        TEST(another_number_of_parties_is_out_of_line),
+        TEST(another_number_of_parties_is_not_queued),
         TEST(a_try_stands_nowhere),
         TEST(the_next_wait_knows_no_number),
     };

@@ -52,7 +52,7 @@ static void campaigning_while_leading_costs_nothing(void **state)
     ilk_election_free(a);
 }
 
-static void first_in_line_leads_at_once_when_one_resigns(void **state)
+static void first_in_the_queue_leads_at_once_when_one_resigns(void **state)
 {
     ilk_election *a = open_candidate(client, "line", 0, "a");
     ilk_election *b = open_candidate(client, "line", 0, "b");
@@ -333,7 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_leads_and_the_others_are_told_so),
         cmocka_unit_test(campaigning_while_leading_costs_nothing),
-        cmocka_unit_test(first_in_line_leads_at_once_when_one_resigns),
+        cmocka_unit_test(first_in_the_queue_leads_at_once_when_one_resigns),
         cmocka_unit_test(resigning_leaves_no_gap),
         cmocka_unit_test(candidates_are_listed_in_their_order),
         cmocka_unit_test(terms_rise_when_the_server_forgets_everything),

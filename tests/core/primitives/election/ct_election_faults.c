@@ -252,7 +252,7 @@ static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
     ilk_election_free(b);
 }
 
-static void freed_candidate_leaves_the_line(void **state)
+static void freed_candidate_leaves_the_queue(void **state)
 {
     ilk_client *own = open_client();
     ilk_election *a = open_candidate(client, "freed", 0, "a");
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(keys_of_another_type_are_told),
         cmocka_unit_test(leadership_for_one_who_is_gone_goes_to_the_next),
-        cmocka_unit_test(freed_candidate_leaves_the_line),
+        cmocka_unit_test(freed_candidate_leaves_the_queue),
         cmocka_unit_test(closing_ends_campaigns),
         cmocka_unit_test(child_is_refused_until_it_reopens),
     };

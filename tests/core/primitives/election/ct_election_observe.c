@@ -265,7 +265,8 @@ static int64_t calls(const char *command)
     return at ? atoll(at + strlen(field)) : 0;
 }
 
-/* Each client refreshes its two lines once in two seconds, and that is all. */
+/* Each client refreshes its two wait queues once in two seconds, and that is
+ * all. */
 static void hundred_standbys_and_observers_do_not_poll(void **state)
 {
     enum { CLIENTS = 10, EACH = 10 };

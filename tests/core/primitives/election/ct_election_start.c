@@ -18,12 +18,12 @@ static ilk_op *campaign_for(ilk_election *election, int64_t timeout_ms)
     return started;
 }
 
-static void await_line(const char *name, const char *count)
+static void await_queue_length(const char *name, const char *count)
 {
     turn_until(client, count, "ZCARD ilk:election:wait:{%s}", name);
 }
 
-/* One leads, the other stands in line. */
+/* One leads, the other stands in the wait queue. */
 static ilk_election *leads, *waits;
 
 static void start_wait(const char *name)
@@ -32,13 +32,13 @@ static void start_wait(const char *name)
     waits = open_candidate(client, name, 0, "second");
     assert_status(ILK_OK, ilk_election_campaign(leads, 0, &err));
     op = campaign_for(waits, -1);
-    await_line(name, "1");
+    await_queue_length(name, "1");
 }
 
-/* Nobody stands in line, or leads once the leader has resigned. */
+/* Nobody stands in the wait queue, or leads once the leader has resigned. */
 static void assert_nothing_left(const char *name)
 {
-    await_line(name, "0");
+    await_queue_length(name, "0");
     assert_status(ILK_OK, ilk_election_resign(leads, &err));
     assert_string_equal("-", published(leads));
     ilk_election_free(leads);
@@ -164,7 +164,7 @@ static void wrong_arguments_start_nothing(void **state)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static void the_first_in_line_leads_and_is_told_twice(void **state)
+static void the_first_in_the_queue_leads_and_is_told_twice(void **state)
 {
     ilk_notification notification = {.size = sizeof notification};
     int won = 0, done = 0;
@@ -230,7 +230,7 @@ static void one_thing_at_a_time(void **state)
 
 /* ---- ending early ------------------------------------------------------- */
 
-static void cancel_leaves_the_line(void **state)
+static void cancel_leaves_the_wait_queue(void **state)
 {
     (void)state;
     start_wait("cancelled");
@@ -321,10 +321,10 @@ int main(void)
         cmocka_unit_test(leader_leaves_a_finding_in_the_operation),
         cmocka_unit_test(a_refused_value_leaves_the_old_one),
         cmocka_unit_test(wrong_arguments_start_nothing),
-        cmocka_unit_test(the_first_in_line_leads_and_is_told_twice),
+        cmocka_unit_test(the_first_in_the_queue_leads_and_is_told_twice),
         cmocka_unit_test(a_campaign_ends_on_time),
         cmocka_unit_test(one_thing_at_a_time),
-        cmocka_unit_test(cancel_leaves_the_line),
+        cmocka_unit_test(cancel_leaves_the_wait_queue),
         cmocka_unit_test(freeing_the_handle_ends_the_campaign),
         cmocka_unit_test(freeing_the_handle_ends_a_proclamation),
         cmocka_unit_test(a_leadership_that_nobody_takes_is_passed_on),

@@ -42,7 +42,7 @@ const char *published(ilk_election *election)
     return text;
 }
 
-static void await_line(const char *list, const char *name, int n)
+static void await_queue_length(const char *list, const char *name, int n)
 {
     char expected[16];
 
@@ -54,12 +54,12 @@ static void await_line(const char *list, const char *name, int n)
 
 void await_candidates(const char *name, int n)
 {
-    await_line("wait", name, n);
+    await_queue_length("wait", name, n);
 }
 
 void await_observers(const char *name, int n)
 {
-    await_line("seen", name, n);
+    await_queue_length("seen", name, n);
 }
 
 ilk_leader *next_state(ilk_observer *observer, int64_t timeout_ms)

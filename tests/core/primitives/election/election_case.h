@@ -16,7 +16,7 @@ ilk_election *open_candidate_with(ilk_client *client, const char *name,
 /* What is published now; "-" when nobody leads. Valid until the next call. */
 const char *published(ilk_election *election);
 
-/* Wait until n candidates stand in line, or n observers. */
+/* Wait until n candidates stand in the wait queue, or n observers. */
 void await_candidates(const char *name, int n);
 void await_observers(const char *name, int n);
 

@@ -126,14 +126,14 @@ static void a_set_wakes_who_waits(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "wake", 1);
+    await_queue_length("event", "wake", 1);
     set_at = fixture_now_ms();
     assert_status(ILK_OK, ilk_event_set(a, "now", 3, &err));
 
     assert_waited(ILK_OK, &w);
     assert_in_range(w.ended_at - set_at, 0, patience(200));
     assert_seen(b, 1, "now", 3);
-    await_line("event", "wake", 0);
+    await_queue_length("event", "wake", 0);
     ilk_event_free(a);
     ilk_event_free(b);
 }
@@ -147,7 +147,7 @@ static void a_wait_ends_in_time(void **state)
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
     assert_on_time(waited_ms(&w), 150);
-    await_line("event", "time", 0);
+    await_queue_length("event", "time", 0);
     ilk_event_free(a);
 }
 
@@ -171,7 +171,7 @@ static void one_set_wakes_a_hundred(void **state)
                          .timeout_ms = 20000};
         start_waiting(&w[i]);
     }
-    await_line("event", "crowd", CROWD + LISTENERS);
+    await_queue_length("event", "crowd", CROWD + LISTENERS);
 
     set_at = fixture_now_ms();
     assert_status(ILK_OK, ilk_event_set(setter, NULL, 0, &err));
@@ -202,7 +202,7 @@ static void a_change_is_seen_past_a_known_generation(void **state)
     assert_status(ILK_OK, ilk_event_set(a, "1", 1, &err));
     w.generation = ilk_event_generation(a);
     start_waiting(&w);
-    await_line("event", "gen", 1);
+    await_queue_length("event", "gen", 1);
 
     assert_status(ILK_OK, ilk_event_clear(a, &err));
 

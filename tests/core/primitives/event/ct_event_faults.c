@@ -49,7 +49,7 @@ static void a_set_whose_answer_was_lost_happens_once(void **state)
     ilk_event_free(follower);
 }
 
-static void a_wait_whose_answer_was_lost_stands_in_line_once(void **state)
+static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
 {
     ilk_event *a = open_event(behind, "line");
     waiting w = {.event = a, .timeout_ms = 20000};
@@ -59,9 +59,9 @@ static void a_wait_whose_answer_was_lost_stands_in_line_once(void **state)
     assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err)); /* knows it */
     proxy_cut(&between, ilk__scripts[ILK__SCRIPT_EVENT_WAIT].sha1, 2);
     start_waiting(&w);
-    await_line("event", "line", 1);
+    await_queue_length("event", "line", 1);
     fixture_sleep_ms(50);
-    await_line("event", "line", 1);
+    await_queue_length("event", "line", 1);
 
     fixture_call(&fx, "EVAL", ilk__scripts[ILK__SCRIPT_EVENT_SET].text, "4",
                  "ilk:event:{line}", "ilk:event:once:{line}",
@@ -79,7 +79,7 @@ static void a_message_that_was_lost_costs_time_and_no_more(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "lost", 1);
+    await_queue_length("event", "lost", 1);
     fixture_command(&fx, "HSET ilk:event:{lost} generation 5 set 1 data d");
     fixture_command(&fx, "DEL ilk:event:wait:{lost}");
 
@@ -99,7 +99,7 @@ static void an_inbox_that_broke_misses_nothing(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "inbox", 1);
+    await_queue_length("event", "inbox", 1);
     fixture_command(&fx, "CLIENT KILL TYPE pubsub");
     set_at = fixture_now_ms();
     assert_status(ILK_OK, ilk_event_set(a, NULL, 0, &err));
@@ -119,12 +119,12 @@ static void a_wait_survives_a_flush_and_a_restart(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "flush", 1);
+    await_queue_length("event", "flush", 1);
     fixture_command(&fx, "FLUSHALL");
-    await_line("event", "flush", 1); /* again */
+    await_queue_length("event", "flush", 1); /* again */
     assert_int_equal(0, fixture_kill(&fx));
     assert_int_equal(0, fixture_restart(&fx));
-    await_line("event", "flush", 1);
+    await_queue_length("event", "flush", 1);
 
     assert_status(ILK_OK, ilk_event_set(a, NULL, 0, &err));
 
@@ -135,7 +135,7 @@ static void a_wait_survives_a_flush_and_a_restart(void **state)
 
 /* ---- ends that come from outside ---------------------------------------- */
 
-static void a_cancelled_wait_leaves_the_line(void **state)
+static void a_cancelled_wait_leaves_the_queue(void **state)
 {
     ilk_event *a = open_event(client, "cancel");
     waiting w = {.event = a, .timeout_ms = -1};
@@ -143,12 +143,12 @@ static void a_cancelled_wait_leaves_the_line(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "cancel", 1);
+    await_queue_length("event", "cancel", 1);
     assert_status(ILK_EHELD, ilk_event_read(a, &err)); /* in use */
     assert_status(ILK_OK, ilk_event_cancel(a, &err));
 
     assert_waited(ILK_ECANCELLED, &w);
-    await_line("event", "cancel", 0);
+    await_queue_length("event", "cancel", 0);
     ilk_event_free(a);
 }
 
@@ -160,23 +160,23 @@ static void a_signal_ends_a_wait_that_the_next_takes_up(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "eintr", 1);
+    await_queue_length("event", "eintr", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
-    await_line("event", "eintr", 1); /* it stays */
+    await_queue_length("event", "eintr", 1); /* it stays */
 
     w = (waiting){.event = a, .timeout_ms = 150};
     start_waiting(&w);
     assert_waited(ILK_ETIMEOUT, &w);
-    await_line("event", "eintr", 0);
+    await_queue_length("event", "eintr", 0);
 
     w = (waiting){.event = a, .timeout_ms = -1};
     start_waiting(&w);
-    await_line("event", "eintr", 1);
+    await_queue_length("event", "eintr", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     assert_status(ILK_OK, ilk_event_read(a, &err)); /* ends it */
-    await_line("event", "eintr", 0);
+    await_queue_length("event", "eintr", 0);
     ilk_event_free(a);
 }
 
@@ -191,14 +191,14 @@ static void another_wait_does_not_take_up_the_first(void **state)
     assert_status(ILK_OK, ilk_event_set(b, NULL, 0, &err));
     assert_status(ILK_OK, ilk_event_clear(b, &err));
     start_waiting(&w);
-    await_line("event", "kinds", 1);
+    await_queue_length("event", "kinds", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
 
     assert_status(ILK_OK, ilk_event_wait_change(a, 1, 5000, &err));
 
     assert_int_equal(0, ilk_event_is_set(a));
-    await_line("event", "kinds", 0);
+    await_queue_length("event", "kinds", 0);
     ilk_event_free(a);
     ilk_event_free(b);
 }
@@ -212,7 +212,7 @@ static void closing_the_client_ends_its_waits(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "close", 1);
+    await_queue_length("event", "close", 1);
     assert_status(ILK_OK, ilk_client_close(own, &err));
 
     assert_waited(ILK_ECLOSED, &w);
@@ -260,7 +260,7 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("event", "parked", 1);
+    await_queue_length("event", "parked", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     fflush(NULL);
@@ -353,10 +353,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_set_whose_answer_was_lost_happens_once),
-        cmocka_unit_test(a_wait_whose_answer_was_lost_stands_in_line_once),
+        cmocka_unit_test(a_wait_whose_answer_was_lost_is_queued_once),
         cmocka_unit_test(a_message_that_was_lost_costs_time_and_no_more),
         cmocka_unit_test(an_inbox_that_broke_misses_nothing),
-        cmocka_unit_test(a_cancelled_wait_leaves_the_line),
+        cmocka_unit_test(a_cancelled_wait_leaves_the_queue),
         cmocka_unit_test(a_signal_ends_a_wait_that_the_next_takes_up),
         cmocka_unit_test(another_wait_does_not_take_up_the_first),
         cmocka_unit_test(closing_the_client_ends_its_waits),

@@ -31,18 +31,18 @@ static int teardown(void **state)
     return state_op_teardown(state);
 }
 
-static void assert_asks(int in_line, const char *known)
+static void assert_asks(int queued, const char *known)
 {
     char rest[512];
 
     snprintf(rest, sizeof rest, "%s %s", state_waiter(event)->token, known);
-    assert_state_asks(event, in_line, "event_wait",
+    assert_state_asks(event, queued, "event_wait",
                       "4 ilk:event:{e} ilk:event:once:{e} "
                       "ilk:event:wait:{e} ilk:event:live:{e}",
                       rest);
 }
 
-static void stand_in_line(void)
+static void enqueue(void)
 {
     assert_int_equal(state_begin(event, 5000), ILK__ACT_SEND);
     assert_asks(1, "0");
@@ -75,7 +75,7 @@ static void woken_it_asks_again_in_the_same_place(void **state)
     char entry[ILK__ENTRY_MAX];
 
     (void)state;
-    stand_in_line();
+    enqueue();
     snprintf(entry, sizeof entry, "%s", state_waiter(event)->entry);
     inbox_receives("1 change ilk:event:wait:{e}");
 
@@ -87,7 +87,8 @@ static void woken_it_asks_again_in_the_same_place(void **state)
     assert_string_equal("", ilk_event_data(event, NULL));
 }
 
-/* The message overtakes the answer that says that it stands in line. */
+/* The message overtakes the answer that says that it stands in the wait
+ * queue. */
 static void a_change_before_the_answer_is_not_forgotten(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
     (void)state;
     assert_int_equal(ILK_OK,
                      ilk_event_open(&other, &state_client, "e", 1, NULL, &err));
-    stand_in_line();
+    enqueue();
     ilk__op_init(&second, state_op.type, state_waiter(other), state_op.deadline,
                  &err);
     assert_int_equal(op_start(&second), ILK__ACT_SEND);
@@ -126,7 +127,7 @@ static void one_message_wakes_all_of_this_client_in_that_list(void **state)
 static void a_change_of_another_list_wakes_nobody(void **state)
 {
     (void)state;
-    stand_in_line();
+    enqueue();
     inbox_receives("1 change ilk:event:wait:{f}");
     inbox_receives("1 change ilk:event:{e}");
 
@@ -136,7 +137,7 @@ static void a_change_of_another_list_wakes_nobody(void **state)
 static void time_that_runs_out_takes_the_entry_back(void **state)
 {
     (void)state;
-    stand_in_line();
+    enqueue();
     local_ms += 5000;
     assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_TELL);
     assert_non_null(strstr(op_says(&state_op), "state_cancel! 4 "));
@@ -149,7 +150,7 @@ static void a_refresh_that_finds_it_gone_asks_again(void **state)
     ilk__inflight *inflight;
 
     (void)state;
-    stand_in_line();
+    enqueue();
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
     assert_non_null(inflight);

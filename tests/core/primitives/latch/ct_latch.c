@@ -87,7 +87,7 @@ static void the_last_count_wakes_all_who_wait(void **state)
             .timeout_ms = 20000};
         start_waiting(&w[i]);
     }
-    await_line("latch", "crowd", CROWD);
+    await_queue_length("latch", "crowd", CROWD);
 
     for (int i = 0; i < COUNTERS; i++) {
         for (int j = 0; j < CROWD; j++)
@@ -100,7 +100,7 @@ static void the_last_count_wakes_all_who_wait(void **state)
         assert_waited(ILK_OK, &w[i]);
         ilk_latch_free(w[i].latch);
     }
-    await_line("latch", "crowd", 0);
+    await_queue_length("latch", "crowd", 0);
 }
 
 static void a_count_whose_answer_was_lost_counts_once(void **state)
@@ -137,7 +137,7 @@ static void another_count_is_refused_until_it_is_reset(void **state)
 
     (void)state;
     start_waiting(&w);
-    await_line("latch", "count", 1);
+    await_queue_length("latch", "count", 1);
     assert_status(ILK_EDIFFERS, ilk_latch_count_down(four, 1, &left, &err));
     assert_string_equal("the latch counts down from 3, not 4", err.msg);
     assert_status(ILK_EDIFFERS, ilk_latch_wait(four, -1, &err));
@@ -151,7 +151,7 @@ static void another_count_is_refused_until_it_is_reset(void **state)
     assert_string_equal("the latch counts down from 4, not 3", w.err.msg);
     assert_status(ILK_OK, ilk_latch_count(four, &left, &err));
     assert_int_equal(4, left);
-    await_line("latch", "count", 0);
+    await_queue_length("latch", "count", 0);
     ilk_latch_free(three);
     ilk_latch_free(four);
 }
@@ -166,9 +166,9 @@ static void a_reset_lets_those_of_the_same_count_wait_on(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
     start_waiting(&w);
-    await_line("latch", "anew", 1);
+    await_queue_length("latch", "anew", 1);
     assert_status(ILK_OK, ilk_latch_reset(a, &err));
-    await_line("latch", "anew", 1);
+    await_queue_length("latch", "anew", 1);
     assert_status(ILK_OK, ilk_latch_count_down(a, 1, NULL, &err));
     fixture_sleep_ms(50);
     assert_false(w.done);
@@ -195,7 +195,7 @@ static void it_goes_after_its_time_of_disuse(void **state)
                   ilk_latch_open(&a, client, "keep", 4, 2, &opts, &err));
     w.latch = a;
     start_waiting(&w);
-    await_line("latch", "keep", 1);
+    await_queue_length("latch", "keep", 1);
     fixture_command(&fx, "PEXPIRE ilk:latch:{keep} 2500");
     fixture_sleep_ms(2700); /* the refresh keeps it */
     assert_int_equal(1, fixture_int(&fx, "EXISTS ilk:latch:{keep}"));
@@ -222,7 +222,7 @@ static void waits_end_by_time_signal_and_close(void **state)
     assert_on_time(waited_ms(&w), 150);
     w = (waiting){.latch = a, .timeout_ms = -1};
     start_waiting(&w);
-    await_line("latch", "ends", 1);
+    await_queue_length("latch", "ends", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     w = (waiting){.latch = a, .timeout_ms = -1};

@@ -309,7 +309,7 @@ static void waiters_are_listed_in_their_order(void **state)
     ilk_client_free(client);
 }
 
-static void long_line_is_counted_and_its_head_listed(void **state)
+static void long_queue_is_counted_and_its_head_listed(void **state)
 {
     ilk_client *client = open_client();
     ilk_info *info;
@@ -348,7 +348,7 @@ int main(void)
         cmocka_unit_test(what_is_no_lock_is_a_wrong_type),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(waiters_are_listed_in_their_order),
-        cmocka_unit_test(long_line_is_counted_and_its_head_listed),
+        cmocka_unit_test(long_queue_is_counted_and_its_head_listed),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

@@ -17,14 +17,15 @@ static ilk_op *start(ilk_lock_many *many, int64_t timeout_ms)
     return started;
 }
 
-/* Held by nobody, before a lease could have run out; nobody in line. */
+/* Held by nobody, before a lease could have run out; nobody in the wait
+ * queue. */
 static void assert_all_free(const char *names)
 {
     for (; *names; names++) {
         const char name[] = {*names, '\0'};
 
         turn_until(client, "0", "EXISTS %s", name);
-        await_lock_line(name, "0");
+        await_lock_queue(name, "0");
     }
 }
 
@@ -37,7 +38,7 @@ static void start_wait(void)
     held = hold_elsewhere("c");
     many = open_many(client, "abc", 0);
     op = start(many, -1);
-    await_lock_line("c", "1");
+    await_lock_queue("c", "1");
     turn_until(client, "2", "EXISTS a b");
 }
 

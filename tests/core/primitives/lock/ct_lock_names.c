@@ -87,7 +87,7 @@ static void names_of_any_bytes_can_be_waited_for(void **state)
         assert_status(ILK_OK, ilk_lock_acquire(holders[i], 0, &err));
         start_taker(&takers[i], waiters[i], 5000);
     }
-    fixture_sleep_ms(100); /* all stand in line */
+    fixture_sleep_ms(100); /* all stand in the wait queue */
     for (int i = 0; i < ODD; i++) {
         int64_t released_at = fixture_now_ms();
 

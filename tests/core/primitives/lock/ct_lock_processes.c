@@ -123,7 +123,7 @@ static void frozen_holder_is_overtaken_and_told(void **state)
 }
 
 /* The grant arrives while it is frozen; thawed after the lease it must not
- * believe that it holds, and stands in line again. */
+ * believe that it holds, and stands in the wait queue again. */
 static void waiter_thawed_after_its_grant_ran_out_does_not_hold(void **state)
 {
     child holder = start_child("thaw", 20000, 0, 0);

@@ -148,7 +148,7 @@ static void frozen_server_costs_no_deadline_and_leaves_no_ghost(void **state)
     ilk_client_free(client);
 }
 
-static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_line(
+static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue(
     void **state)
 {
     ilk_client *client = open_lazy(fx.unix_url, 300);
@@ -317,7 +317,7 @@ static void waiters_outlast_the_loss_of_their_connections(void **state)
 }
 
 /* Its last words on a connection that is dead already go another way. */
-static void wait_that_ends_on_a_dead_connection_leaves_the_line(void **state)
+static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *a = open_lock(other, "w"), *b = open_lock(client, "w");
@@ -328,7 +328,7 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_line(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
     start_taker(&t, b, 400);
-    start_taker(&u, stays, -1); /* keeps the client alive in the line */
+    start_taker(&u, stays, -1); /* keeps the client alive in the wait queue */
     await_waiters("w", 2);
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
     assert_took(ILK_ETIMEOUT, &t);
@@ -378,13 +378,13 @@ int main(void)
         cmocka_unit_test(server_that_hangs_after_the_login_is_left_in_time),
         cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_no_ghost),
         cmocka_unit_test(
-            wait_on_a_frozen_server_ends_in_time_and_leaves_the_line),
+            wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue),
         cmocka_unit_test(holder_on_a_frozen_server_knows_when_it_ends),
         cmocka_unit_test(waiters_outlast_a_server_that_is_killed_and_restarted),
         cmocka_unit_test(waiters_outlast_a_flush),
         cmocka_unit_test(waiters_outlast_the_loss_of_the_waiting_list),
         cmocka_unit_test(waiters_outlast_the_loss_of_their_connections),
-        cmocka_unit_test(wait_that_ends_on_a_dead_connection_leaves_the_line),
+        cmocka_unit_test(wait_that_ends_on_a_dead_connection_leaves_the_queue),
         cmocka_unit_test(many_that_end_on_a_dead_connection_are_given_back),
     };
 

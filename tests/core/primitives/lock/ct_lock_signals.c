@@ -209,7 +209,7 @@ static void park_one(const char *name, ilk_lock *holder, ilk_lock *parked)
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{%s}", name));
 }
 
-static void parked_wait_that_nobody_takes_up_leaves_the_line(void **state)
+static void parked_wait_that_nobody_resumes_leaves_the_queue(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "left"), *b = open_lock(client, "left");
@@ -348,7 +348,7 @@ int main(void)
         cmocka_unit_test(rain_of_signals_stops_nobody),
         cmocka_unit_test(order_holds_in_the_rain),
         cmocka_unit_test(deadline_holds_in_the_rain),
-        cmocka_unit_test(parked_wait_that_nobody_takes_up_leaves_the_line),
+        cmocka_unit_test(parked_wait_that_nobody_resumes_leaves_the_queue),
         cmocka_unit_test(grant_to_a_parked_wait_ages_out),
         cmocka_unit_test(another_verb_ends_a_parked_wait),
         cmocka_unit_test(parked_wait_taken_up_for_one_look_is_busy),

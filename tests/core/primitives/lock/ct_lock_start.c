@@ -131,7 +131,7 @@ static void readers_and_redissons_are_started_alike(void **state)
     reads = start_acquire(reader, -1);
     assert_ends(ILK_OK, client, reads);
     writes = start_acquire(writer, -1);
-    await_lock_line("rw", "1");
+    await_lock_queue("rw", "1");
     assert_under_way(client, writes);
     assert_status(ILK_OK, ilk_lock_release_start(&reads, reader, &err));
     assert_ends(ILK_OK, client, reads);
@@ -240,7 +240,7 @@ static void a_wait_gets_the_lock_when_it_is_released(void **state)
     (void)state;
     lock = open_lock(client, "wanted");
     op = start_acquire(lock, -1);
-    await_lock_line("wanted", "1");
+    await_lock_queue("wanted", "1");
     assert_under_way(client, op);
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_ends(ILK_OK, client, op);
@@ -266,24 +266,24 @@ static void a_wait_ends_on_time(void **state)
     op = start_acquire(lock, 300);
     assert_ends(ILK_ETIMEOUT, client, op);
     assert_on_time(fixture_now_ms() - began, 300);
-    await_lock_line("busy", "0");
+    await_lock_queue("busy", "0");
     ilk_lock_free(lock);
     free_elsewhere(held);
 }
 
 static void locks_of_one_loop_hand_over_to_each_other(void **state)
 {
-    enum { LINE = 50 };
-    ilk_lock *locks[LINE];
-    ilk_op *ops[LINE], *release;
+    enum { QUEUED = 50 };
+    ilk_lock *locks[QUEUED];
+    ilk_op *ops[QUEUED], *release;
     ilk_error err = {0};
 
     (void)state;
-    for (int i = 0; i < LINE; i++) {
+    for (int i = 0; i < QUEUED; i++) {
         locks[i] = open_lock(client, "line");
         ops[i] = start_acquire(locks[i], -1);
     }
-    for (int i = 0; i < LINE; i++) {
+    for (int i = 0; i < QUEUED; i++) {
         assert_ends(ILK_OK, client, ops[i]);
         assert_status(ILK_OK, ilk_lock_release_start(&release, locks[i], &err));
         assert_ends(ILK_OK, client, release);
@@ -303,7 +303,7 @@ static void two_operations_on_one_handle_are_refused(void **state)
     (void)state;
     lock = open_lock(client, "single");
     op = start_acquire(lock, -1);
-    await_lock_line("single", "1");
+    await_lock_queue("single", "1");
     assert_status(ILK_EHELD,
                   ilk_lock_acquire_start(&second, lock, -1, 0, &err));
     assert_null(second);

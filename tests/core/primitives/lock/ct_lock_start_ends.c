@@ -19,12 +19,12 @@ static void start_wait(const char *name)
     held = hold_elsewhere(name);
     lock = open_lock(client, name);
     op = start_acquire(lock, -1);
-    await_lock_line(name, "1");
+    await_lock_queue(name, "1");
 }
 
 /* ---- cancelled ---------------------------------------------------------- */
 
-static void cancel_leaves_the_line(void **state)
+static void cancel_leaves_the_wait_queue(void **state)
 {
     ilk_error err = {0};
 
@@ -92,7 +92,7 @@ static void start_granted(const char *name)
     next = open_lock(third, name);
     start_wait(name);
     start_taker(&behind, next, 20000);
-    await_lock_line(name, "2");
+    await_lock_queue(name, "2");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
     assert_string_equal("1", fixture_command(&fx, "EXISTS %s", name));
     fixture_sleep_ms(50);
@@ -169,7 +169,7 @@ static void a_cancel_on_the_heels_of_the_release_loses_nothing(void **state)
             assert_status(ILK_OK, ilk_lock_release(lock, &err));
         assert_ends(st, client, op);
         turn_until(client, "0", "EXISTS heels");
-        await_lock_line("heels", "0");
+        await_lock_queue("heels", "0");
         ilk_lock_free(lock);
         free_elsewhere(held);
     }
@@ -177,7 +177,7 @@ static void a_cancel_on_the_heels_of_the_release_loses_nothing(void **state)
 
 /* ---- freed -------------------------------------------------------------- */
 
-static void freeing_the_operation_leaves_the_line(void **state)
+static void freeing_the_operation_leaves_the_queue(void **state)
 {
     (void)state;
     start_wait("op_freed");
@@ -195,7 +195,7 @@ static void freeing_an_operation_on_its_way_gives_all_back(void **state)
     for (int i = 0; i < 20; i++) {
         ilk_op_free(start_acquire(lock, -1));
         turn_until(client, "0", "EXISTS unheard");
-        await_lock_line("unheard", "0");
+        await_lock_queue("unheard", "0");
     }
     assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
     ilk_lock_free(lock);
@@ -370,7 +370,7 @@ static void a_wait_is_cancelled_while_the_server_is_away(void **state)
     assert_int_equal(0, fixture_restart(&fx));
     turn_for(client, 1000);
     assert_string_equal("0", fixture_command(&fx, "EXISTS away"));
-    await_lock_line("away", "0");
+    await_lock_queue("away", "0");
     ilk_lock_free(lock);
     free_elsewhere(held);
 }
@@ -378,7 +378,7 @@ static void a_wait_is_cancelled_while_the_server_is_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cancel_leaves_the_line),
+        cmocka_unit_test(cancel_leaves_the_wait_queue),
         cmocka_unit_test(cancel_by_the_handle_does_the_same),
         cmocka_unit_test(cancel_before_the_first_answer_gives_all_back),
         cmocka_unit_test(a_grant_just_before_the_cancel_is_had),
@@ -386,7 +386,7 @@ int main(void)
             a_grant_just_before_the_operation_is_freed_is_passed_on),
         cmocka_unit_test(a_grant_just_before_the_handle_is_freed_is_passed_on),
         cmocka_unit_test(a_cancel_on_the_heels_of_the_release_loses_nothing),
-        cmocka_unit_test(freeing_the_operation_leaves_the_line),
+        cmocka_unit_test(freeing_the_operation_leaves_the_queue),
         cmocka_unit_test(freeing_an_operation_on_its_way_gives_all_back),
         cmocka_unit_test(freeing_the_handle_ends_the_wait),
         cmocka_unit_test(freeing_the_handle_ends_what_was_asked),

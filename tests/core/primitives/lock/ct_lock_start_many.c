@@ -8,7 +8,7 @@
 
 enum {
     ALL = OFTEN(10000),
-    LINE = 1000,
+    QUEUED = 1000,
     MUCH = 100,
     LIMIT_MS = 60000,
     TOLD_MS = 5000
@@ -65,7 +65,7 @@ static void start_each(const char *prefix, int count)
 }
 
 /* All start to acquire the same. */
-static void start_line(ilk_client *of, const char *name, int count)
+static void start_queue(ilk_client *of, const char *name, int count)
 {
     for (int i = 0; i < count; i++) {
         locks[i] = open_lock(of, name);
@@ -135,27 +135,27 @@ static void ten_thousand_are_freed_while_under_way(void **state)
         turn_until(client, "0", "EXISTS f%d", i);
 }
 
-static void a_line_of_a_thousand_is_cancelled(void **state)
+static void a_queue_of_a_thousand_is_cancelled(void **state)
 {
     ilk_lock *held = hold_elsewhere("line");
     ilk_error err = {0};
 
     (void)state;
-    start_line(client, "line", LINE);
-    await_lock_line("line", "1000");
-    for (int i = 0; i < LINE; i++)
+    start_queue(client, "line", QUEUED);
+    await_lock_queue("line", "1000");
+    for (int i = 0; i < QUEUED; i++)
         assert_status(ILK_OK, ilk_op_cancel(ops[i], &err));
-    assert_int_equal(LINE, turn_until_ended(LINE));
-    assert_all_ended(LINE, ILK_ECANCELLED);
+    assert_int_equal(QUEUED, turn_until_ended(QUEUED));
+    assert_all_ended(QUEUED, ILK_ECANCELLED);
     /* who has ended needs no turn of the loop */
     assert_int_equal(0, fixture_await(&fx, "0", (int)patience(TOLD_MS),
                                       "ZCARD ilk:lock:wait:{line}"));
     assert_nothing_left("line", held);
-    free_locks(LINE);
+    free_locks(QUEUED);
 }
 
 /* What is told does not fit into the socket, and nobody reads there. */
-static void a_line_is_cancelled_while_the_server_stands(void **state)
+static void a_queue_is_cancelled_while_the_server_stands(void **state)
 {
     ilk_lock *held = hold_elsewhere("stands");
     ilk_client_opts opts;
@@ -166,7 +166,7 @@ static void a_line_is_cancelled_while_the_server_stands(void **state)
     ilk_client_opts_init(&opts, sizeof opts);
     opts.reply_timeout_ms = patience(500);
     assert_status(ILK_OK, ilk_client_open(&own, fx.unix_url, &opts, &err));
-    start_line(own, "stands", MUCH);
+    start_queue(own, "stands", MUCH);
     turn_until(own, "100", "ZCARD ilk:lock:wait:{stands}");
     assert_int_equal(0, fixture_pause(&fx));
     for (int i = 0; i < MUCH; i++)
@@ -181,7 +181,7 @@ static void a_line_is_cancelled_while_the_server_stands(void **state)
     ilk_client_free(own);
 }
 
-static void a_line_of_a_thousand_is_served(void **state)
+static void a_queue_of_a_thousand_is_served(void **state)
 {
     ilk_lock *held = hold_elsewhere("served");
     ilk_error err = {0};
@@ -189,10 +189,10 @@ static void a_line_of_a_thousand_is_served(void **state)
     ilk_op *release;
 
     (void)state;
-    start_line(client, "served", LINE);
-    await_lock_line("served", "1000");
+    start_queue(client, "served", QUEUED);
+    await_lock_queue("served", "1000");
     assert_status(ILK_OK, ilk_lock_release(held, &err));
-    for (int i = 0; i < LINE; i++) { /* in the order in which they came */
+    for (int i = 0; i < QUEUED; i++) { /* in the order in which they came */
         assert_ends(ILK_OK, client, ops[i]);
         assert_true(ilk_lock_fence(locks[i]) > fence);
         fence = ilk_lock_fence(locks[i]);
@@ -210,9 +210,9 @@ int main(void)
         cmocka_unit_test(ten_thousand_acquires_are_in_flight_at_once),
         cmocka_unit_test(much_is_sent_before_the_next_turn),
         cmocka_unit_test(ten_thousand_are_freed_while_under_way),
-        cmocka_unit_test(a_line_of_a_thousand_is_cancelled),
-        cmocka_unit_test(a_line_is_cancelled_while_the_server_stands),
-        cmocka_unit_test(a_line_of_a_thousand_is_served),
+        cmocka_unit_test(a_queue_of_a_thousand_is_cancelled),
+        cmocka_unit_test(a_queue_is_cancelled_while_the_server_stands),
+        cmocka_unit_test(a_queue_of_a_thousand_is_served),
     };
 
     return cmocka_run_group_tests(tests, client_setup, client_teardown);

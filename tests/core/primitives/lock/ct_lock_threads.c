@@ -171,7 +171,7 @@ static void interrupt_of_a_client_that_does_not_wait_is_no_trap(void **state)
     ilk_client_free(client);
 }
 
-static void cancelled_wait_leaves_the_line(void **state)
+static void cancelled_wait_leaves_the_queue(void **state)
 {
     ilk_error err = {0};
     int64_t at;
@@ -313,7 +313,7 @@ typedef struct sleeper {
     ilk_status status;
 } sleeper;
 
-static void *sleep_in_line(void *arg)
+static void *sleep_queued(void *arg)
 {
     sleeper *s = arg;
     ilk_lock *lock = NULL;
@@ -355,7 +355,7 @@ static void thousand_waiters_share_three_connections(void **state)
     for (int i = 0; i < WAITERS; i++) {
         sleepers[i] = (sleeper){.client = client, .turn = &turn};
         assert_int_equal(0, pthread_create(&sleepers[i].thread, &small,
-                                           sleep_in_line, &sleepers[i]));
+                                           sleep_queued, &sleepers[i]));
     }
     await_waiters("line", WAITERS);
     assert_in_range(stats_of(client).connections, 2, 3);
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test(closing_the_client_under_calls_ends_them),
         cmocka_unit_test(interrupted_wait_keeps_its_place),
         cmocka_unit_test(interrupt_of_a_client_that_does_not_wait_is_no_trap),
-        cmocka_unit_test(cancelled_wait_leaves_the_line),
+        cmocka_unit_test(cancelled_wait_leaves_the_queue),
         cmocka_unit_test(cancelled_grant_goes_to_the_next),
         cmocka_unit_test(client_may_be_freed_before_its_handles),
         cmocka_unit_test(threads_of_one_client_exclude_each_other),

@@ -83,7 +83,7 @@ static void readers_exclude_every_other_locker(void **state)
     ilk_client_free(client);
 }
 
-static void sides_that_leave_the_line_are_refused(void **state)
+static void sides_that_leave_the_queue_are_refused(void **state)
 {
     const ilk_lock_opts refused[] = {
         {.size = sizeof *refused, .flags = ILK_LOCK_BARGE},
@@ -103,7 +103,7 @@ static void sides_that_leave_the_line_are_refused(void **state)
     ilk_client_free(client);
 }
 
-/* ---- the line ----------------------------------------------------------- */
+/* ---- the wait queue ----------------------------------------------------- */
 
 static void assert_waiting(const taker *t, int n)
 {
@@ -374,7 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_share_and_a_writer_is_alone),
         cmocka_unit_test(readers_exclude_every_other_locker),
-        cmocka_unit_test(sides_that_leave_the_line_are_refused),
+        cmocka_unit_test(sides_that_leave_the_queue_are_refused),
         cmocka_unit_test(readers_and_writers_enter_in_their_order),
         cmocka_unit_test(readers_behind_a_writer_that_gives_up_enter),
         cmocka_unit_test(each_reader_has_a_lease_of_its_own),

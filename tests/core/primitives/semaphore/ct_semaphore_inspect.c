@@ -22,7 +22,7 @@ static void inspection_tells_who_holds_and_who_waits(void **state)
     assert_status(ILK_OK, ilk_semaphore_acquire(two, 0, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&t, big, -1);
-    await_in_line("look", 1);
+    await_queued("look", 1);
 
     assert_status(ILK_OK,
                   ilk_semaphore_inspect(&info, client, "look", 4, &err));

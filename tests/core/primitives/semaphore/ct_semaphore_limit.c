@@ -16,7 +16,7 @@ static void another_limit_is_told_by_both_numbers(void **state)
         assert_string_equal("the semaphore has limit 3, this handle has 4",
                             err.msg);
     }
-    await_in_line("diff", 0);
+    await_queued("diff", 0);
     assert_status(ILK_OK, ilk_semaphore_release(s3, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(s4, 0, &err));
     assert_status(ILK_EDIFFERS, ilk_semaphore_acquire(s3, 0, &err));
@@ -38,7 +38,7 @@ static void a_raised_limit_wakes_and_a_lowered_one_drains(void **state)
     assert_status(ILK_OK, ilk_semaphore_acquire(s[0], 0, &err));
     for (int i = 1; i < 4; i++) {
         start_sem_taker(&t[i], s[i], -1);
-        await_in_line("limit", i);
+        await_queued("limit", i);
     }
     assert_status(ILK_OK, ilk_semaphore_set_limit(s[0], 3, &err));
     assert_sem_took(ILK_OK, &t[1]);
@@ -68,7 +68,7 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&t, big, -1);
-    await_in_line("low", 1);
+    await_queued("low", 1);
     assert_status(ILK_OK, ilk_semaphore_set_limit(one, 2, &err));
     assert_sem_took(ILK_EDIFFERS, &t);
     assert_string_equal("the semaphore has limit 2 now, this handle asks for "
@@ -86,31 +86,31 @@ static void one_that_waits_for_more_than_a_lowered_limit_is_told(void **state)
 }
 
 /* More than one hand-over looks at: it goes on until all are in. */
-static void a_limit_raised_far_lets_a_long_line_in(void **state)
+static void a_limit_raised_far_lets_a_long_queue_in(void **state)
 {
-    enum { LINE = 150 };
+    enum { QUEUED = 150 };
     ilk_client *clients[] = {open_client(), open_client()};
-    ilk_semaphore *first = open_semaphore(clients[0], "far", 1), *s[LINE];
-    static sem_taker t[LINE];
+    ilk_semaphore *first = open_semaphore(clients[0], "far", 1), *s[QUEUED];
+    static sem_taker t[QUEUED];
     ilk_error err = {0};
     int64_t at;
 
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(first, 0, &err));
-    for (int i = 0; i < LINE; i++) {
+    for (int i = 0; i < QUEUED; i++) {
         s[i] = open_semaphore(clients[i % 2], "far", 1);
         start_sem_taker(&t[i], s[i], -1);
     }
-    await_in_line("far", LINE);
+    await_queued("far", QUEUED);
 
     at = fixture_now_ms();
     assert_status(ILK_OK, ilk_semaphore_set_limit(first, 1024, &err));
 
-    for (int i = 0; i < LINE; i++)
+    for (int i = 0; i < QUEUED; i++)
         assert_sem_took(ILK_OK, &t[i]);
     assert_true(fixture_now_ms() - at <= patience(1000));
-    assert_int_equal(LINE + 1, permits_taken("far"));
-    for (int i = 0; i < LINE; i++)
+    assert_int_equal(QUEUED + 1, permits_taken("far"));
+    for (int i = 0; i < QUEUED; i++)
         ilk_semaphore_free(s[i]);
     ilk_semaphore_free(first);
     ilk_client_free(clients[0]);
@@ -138,7 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(another_limit_is_told_by_both_numbers,
                                server_flush),
-        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_line_in,
+        cmocka_unit_test_setup(a_limit_raised_far_lets_a_long_queue_in,
                                server_flush),
         cmocka_unit_test_setup(a_limit_set_before_the_first_use_holds,
                                server_flush),

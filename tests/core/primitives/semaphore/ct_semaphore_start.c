@@ -17,7 +17,7 @@ static ilk_op *start(ilk_semaphore *semaphore, int64_t timeout_ms)
     return op;
 }
 
-static void await_line(const char *name, const char *count)
+static void await_queue_length(const char *name, const char *count)
 {
     turn_until(client, count, "ZCARD ilk:semaphore:wait:{%s}", name);
 }
@@ -32,13 +32,13 @@ static void start_wait(const char *name)
     waits = open_semaphore(client, name, 1);
     assert_status(ILK_OK, ilk_semaphore_acquire(held, 0, &err));
     op = start(waits, -1);
-    await_line(name, "1");
+    await_queue_length(name, "1");
 }
 
 /* Nobody waits, or holds once the permit is given back. */
 static void assert_nothing_left(const char *name)
 {
-    await_line(name, "0");
+    await_queue_length(name, "0");
     assert_status(ILK_OK, ilk_semaphore_release(held, &err));
     assert_int_equal(0, permits_taken(name));
     ilk_semaphore_free(held);
@@ -201,7 +201,7 @@ static void one_thing_at_a_time(void **state)
 
 /* ---- ending early ------------------------------------------------------- */
 
-static void cancel_leaves_the_line(void **state)
+static void cancel_leaves_the_wait_queue(void **state)
 {
     (void)state;
     start_wait("cancelled");
@@ -228,14 +228,14 @@ static void a_freed_wait_lets_those_behind_it_pass(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(first, 0, &err));
     big = start(many, -1);
-    await_line("pass", "1");
+    await_queue_length("pass", "1");
     small = start(few, -1);
-    await_line("pass", "2");
+    await_queue_length("pass", "2");
     assert_under_way(client, small);
     ilk_op_free(big);
     assert_ends(ILK_OK, client, small);
     assert_int_equal(2, permits_taken("pass"));
-    await_line("pass", "0");
+    await_queue_length("pass", "0");
     ilk_semaphore_free(first);
     ilk_semaphore_free(many);
     ilk_semaphore_free(few);
@@ -306,7 +306,7 @@ int main(void)
         cmocka_unit_test(a_wait_gets_its_permits),
         cmocka_unit_test(a_wait_ends_on_time),
         cmocka_unit_test(one_thing_at_a_time),
-        cmocka_unit_test(cancel_leaves_the_line),
+        cmocka_unit_test(cancel_leaves_the_wait_queue),
         cmocka_unit_test(a_freed_wait_lets_those_behind_it_pass),
         cmocka_unit_test(freeing_the_handle_ends_the_wait),
         cmocka_unit_test(a_grant_that_nobody_takes_is_passed_on),

@@ -34,7 +34,7 @@ int64_t permits_taken(const char *name)
     return fixture_int(&fx, "ZCARD ilk:semaphore:{%s}", name);
 }
 
-void await_in_line(const char *name, int n)
+void await_queued(const char *name, int n)
 {
     char expected[16];
 

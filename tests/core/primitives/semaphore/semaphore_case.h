@@ -17,8 +17,8 @@ ilk_semaphore *open_semaphore_with(ilk_client *client, const char *name,
 
 /* Permits that the server has as taken, expired or not. */
 int64_t permits_taken(const char *name);
-/* How many stand in line; waits until n do. */
-void await_in_line(const char *name, int n);
+/* How many stand in the wait queue; waits until n do. */
+void await_queued(const char *name, int n);
 
 /* An acquire in a thread of its own. */
 typedef struct sem_taker {

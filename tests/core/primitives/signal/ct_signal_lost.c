@@ -98,8 +98,8 @@ static void where_no_reply_comes_it_is_unknown(void **state)
     ilk_client_free(giver);
 }
 
-/* The wait's own question is asked twice, and stands in line once. */
-static void a_wait_whose_reply_is_lost_stands_in_line_once(void **state)
+/* The wait's own question is asked twice, and stands in the wait queue once. */
+static void a_wait_whose_reply_is_lost_is_queued_once(void **state)
 {
     ilk_client *client = open_client_at(between.url), *giver = open_client();
     ilk_signal *signal = open_signal(client, "inline");
@@ -233,7 +233,7 @@ int main(void)
         cmocka_unit_test(a_lost_reply_gives_the_signal_once),
         cmocka_unit_test(a_command_that_never_arrived_is_sent_again),
         cmocka_unit_test(where_no_reply_comes_it_is_unknown),
-        cmocka_unit_test(a_wait_whose_reply_is_lost_stands_in_line_once),
+        cmocka_unit_test(a_wait_whose_reply_is_lost_is_queued_once),
         cmocka_unit_test(a_wait_survives_what_happens_to_its_server),
         cmocka_unit_test(a_broadcast_to_the_deaf_is_not_counted),
     };

@@ -169,7 +169,7 @@ static void all_have_come_when_each_has(void **state)
     await_empty("a");
 }
 
-/* Also across refreshes, which must not put it back in line. */
+/* Also across refreshes, which must not put it back in the wait queue. */
 static void who_has_its_signal_of_a_name_takes_no_second(void **state)
 {
     ilk_signal *set[] = {a, b};
@@ -192,7 +192,7 @@ static void who_has_its_signal_of_a_name_takes_no_second(void **state)
 }
 
 /* All lists are lost: it stands again in those that it still needs. */
-static void who_has_its_signal_of_a_name_does_not_line_up_again(void **state)
+static void who_has_its_signal_of_a_name_does_not_queue_again(void **state)
 {
     ilk_signal *set[] = {a, b};
     hearing l;
@@ -268,7 +268,7 @@ int main(void)
         TEST(up_to_64_names_wait_together),
         TEST(all_have_come_when_each_has),
         TEST(who_has_its_signal_of_a_name_takes_no_second),
-        TEST(who_has_its_signal_of_a_name_does_not_line_up_again),
+        TEST(who_has_its_signal_of_a_name_does_not_queue_again),
         TEST(a_part_of_all_is_passed_on_when_time_runs_out),
         TEST(a_broadcast_counts_a_wait_for_all_in_each_list),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c -- taking back entries and grants that nobody wants. */
-#include "line.h"
+/* wait_queue.c -- taking back entries and grants that nobody wants. */
+#include "wait_queue.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -17,7 +17,7 @@ typedef struct give_back {
     ilk__inflight inflight;
     ilk__promise promise;
     ilk__promise *also;
-    ilk__line line;
+    ilk__wait_queue wait_queue;
     ilk__bytes *keys;
     const char *entry, *token;
     size_t entry_len;
@@ -25,24 +25,26 @@ typedef struct give_back {
     ilk__bytes room[]; /* of the keys; their bytes are behind */
 } give_back;
 
-void ilk__line_cancel(ilk__command *command, const ilk__leaving *leaving)
+void ilk__wait_queue_cancel(ilk__command *command,
+                            const ilk__withdrawal *withdrawal)
 {
-    const ilk__line *line = leaving->line;
-    int script = line->cancel->script;
+    const ilk__wait_queue *wait_queue = withdrawal->wait_queue;
+    int script = wait_queue->cancel->script;
 
-    ilk__script_begin(command, script, line->keys, line->key_count);
-    if (line->leave_args) {
-        line->leave_args(command, leaving);
+    ilk__script_begin(command, script, wait_queue->keys, wait_queue->key_count);
+    if (wait_queue->withdraw_args) {
+        wait_queue->withdraw_args(command, withdrawal);
         return;
     }
-    ilk__command_add(command, leaving->entry, leaving->entry_len);
-    ilk__command_add_str(command, leaving->token);
-    if (line->channel.len)
-        ilk__command_add(command, line->channel.data, line->channel.len);
+    ilk__command_add(command, withdrawal->entry, withdrawal->entry_len);
+    ilk__command_add_str(command, withdrawal->token);
+    if (wait_queue->channel.len)
+        ilk__command_add(command, wait_queue->channel.data,
+                         wait_queue->channel.len);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     if (script == ILK__SCRIPT_LOCK_CANCEL)
-        ilk__command_add_int(command, line->barge);
+        ilk__command_add_int(command, wait_queue->barge);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
 }
 
@@ -66,13 +68,13 @@ ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
 void ilk__give_back_ask(ilk__op *op)
 {
     const give_back *self = op->subject;
-    const ilk__leaving leaving = {.shared = self->inflight.shared,
-                                  .line = &self->line,
-                                  .entry = self->entry,
-                                  .entry_len = self->entry_len,
-                                  .token = self->token};
+    const ilk__withdrawal withdrawal = {.shared = self->inflight.shared,
+                                        .wait_queue = &self->wait_queue,
+                                        .entry = self->entry,
+                                        .entry_len = self->entry_len,
+                                        .token = self->token};
 
-    ilk__line_cancel(&op->command, &leaving);
+    ilk__wait_queue_cancel(&op->command, &withdrawal);
 }
 
 static void finished(ilk__inflight *inflight)
@@ -93,29 +95,31 @@ static char *put(char **to, const void *data, size_t len)
     return here;
 }
 
-static give_back *copy_of(const ilk__line *line, const char *entry,
+static give_back *copy_of(const ilk__wait_queue *wait_queue, const char *entry,
                           size_t entry_len, const char *token)
 {
-    size_t room = entry_len + strlen(token) + line->channel.len + 3;
+    size_t room = entry_len + strlen(token) + wait_queue->channel.len + 3;
     give_back *self;
     char *to;
 
-    for (size_t i = 0; i < line->key_count; i++)
-        room += sizeof *line->keys + line->keys[i].len + 1;
+    for (size_t i = 0; i < wait_queue->key_count; i++)
+        room += sizeof *wait_queue->keys + wait_queue->keys[i].len + 1;
     self = ilk__calloc(1, sizeof *self + room);
     if (!self)
         return NULL;
     self->keys = self->room;
-    to = (char *)(self->room + line->key_count);
-    self->line = *line;
-    self->line.keys = self->keys;
-    self->line.names = NULL;
-    self->line.name_count = 0;
-    for (size_t i = 0; i < line->key_count; i++) {
-        self->keys[i].len = line->keys[i].len;
-        self->keys[i].data = put(&to, line->keys[i].data, line->keys[i].len);
+    to = (char *)(self->room + wait_queue->key_count);
+    self->wait_queue = *wait_queue;
+    self->wait_queue.keys = self->keys;
+    self->wait_queue.names = NULL;
+    self->wait_queue.name_count = 0;
+    for (size_t i = 0; i < wait_queue->key_count; i++) {
+        self->keys[i].len = wait_queue->keys[i].len;
+        self->keys[i].data =
+            put(&to, wait_queue->keys[i].data, wait_queue->keys[i].len);
     }
-    self->line.channel.data = put(&to, line->channel.data, line->channel.len);
+    self->wait_queue.channel.data =
+        put(&to, wait_queue->channel.data, wait_queue->channel.len);
     self->entry = put(&to, entry, entry_len);
     self->entry_len = entry_len;
     self->token = put(&to, token, strlen(token));
@@ -136,24 +140,24 @@ static void post(give_back *self)
     ilk__shared_post(shared, &self->inflight);
 }
 
-static give_back *prepare(ilk__shared *shared, const ilk__line *line,
-                          const char *entry, size_t entry_len,
-                          const char *token)
+static give_back *prepare(ilk__shared *shared,
+                          const ilk__wait_queue *wait_queue, const char *entry,
+                          size_t entry_len, const char *token)
 {
-    give_back *self = copy_of(line, entry, entry_len, token);
+    give_back *self = copy_of(wait_queue, entry, entry_len, token);
 
     if (!self)
         return NULL;
-    ilk__inflight_init(&self->inflight, shared, line->cancel, self);
+    ilk__inflight_init(&self->inflight, shared, wait_queue->cancel, self);
     self->inflight.op.patient = 1;
     self->inflight.finished = finished;
     return self;
 }
 
-void ilk__give_back(ilk__shared *shared, const ilk__line *line,
+void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
                     const char *entry, size_t entry_len, const char *token)
 {
-    give_back *self = prepare(shared, line, entry, entry_len, token);
+    give_back *self = prepare(shared, wait_queue, entry, entry_len, token);
 
     if (self)
         post(self);
@@ -178,11 +182,12 @@ static void promise_ended(ilk__promise *promise, ilk_status status)
         also->ended(also, status);
 }
 
-ilk__promise *ilk__give_back_promise(ilk__shared *shared, const ilk__line *line,
+ilk__promise *ilk__give_back_promise(ilk__shared *shared,
+                                     const ilk__wait_queue *wait_queue,
                                      const char *entry, size_t entry_len,
                                      const char *token, ilk__promise *also)
 {
-    give_back *self = prepare(shared, line, entry, entry_len, token);
+    give_back *self = prepare(shared, wait_queue, entry, entry_len, token);
 
     if (!self)
         return also;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* line.h -- a thing that can be waited for, and taking back what was asked. */
-#ifndef ILK__LINE_H
-#define ILK__LINE_H
+/* wait_queue.h -- a wait queue: a thing that can be waited for, and taking back
+ * what was asked. */
+#ifndef ILK__WAIT_QUEUE_H
+#define ILK__WAIT_QUEUE_H
 
 #include "entry.h"
 #include "op/shared.h"
@@ -12,22 +13,24 @@ enum {
     ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
     ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
     ILK__FOREIGN_POLL_MS = 100,
-    ILK__LIST_KEY = 2 /* which of a line's keys is the list of those in it */
+    ILK__LIST_KEY = 2 /* which of a wait queue's keys is the list of those in
+                         it */
 };
 
-typedef struct ilk__line ilk__line;
+typedef struct ilk__wait_queue ilk__wait_queue;
 
 /* What is taken back: an entry, a grant or a hold of this token. */
-typedef struct ilk__leaving {
+typedef struct ilk__withdrawal {
     const ilk__shared *shared;
-    const ilk__line *line; /* names: only when a waiter asks itself */
+    const ilk__wait_queue *wait_queue; /* names: only when a waiter asks
+                                          itself */
     const char *entry;
     size_t entry_len;
     const char *token;
-} ilk__leaving;
+} ilk__withdrawal;
 
 /* What a primitive tells about a thing that can be waited for. */
-struct ilk__line {
+struct ilk__wait_queue {
     /* The lock's: lock, fence, wait, live, readers. Others bring theirs, and
      * a wait in several lists the keys of each in turn. */
     const ilk__bytes *keys;
@@ -50,18 +53,20 @@ struct ilk__line {
     int asks_to_leave;
     /* The cancel's arguments, where they are not entry, token, grant_ms,
      * limit, liveness. */
-    void (*leave_args)(ilk__command *command, const ilk__leaving *leaving);
+    void (*withdraw_args)(ilk__command *command,
+                          const ilk__withdrawal *withdrawal);
 };
 
 /* The question that takes it back. */
-void ilk__line_cancel(ilk__command *command, const ilk__leaving *leaving);
+void ilk__wait_queue_cancel(ilk__command *command,
+                            const ilk__withdrawal *withdrawal);
 
 /*
  * The keeper takes it back, for a waiter that is gone or a grant that nobody
  * waits for. Copies all it needs; the mutex is held. Without memory nothing
  * is done: liveness and lease end it on the server.
  */
-void ilk__give_back(ilk__shared *shared, const ilk__line *line,
+void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
                     const char *entry, size_t entry_len, const char *token);
 
 /*
@@ -71,7 +76,8 @@ void ilk__give_back(ilk__shared *shared, const ilk__line *line,
  * is a second one. `also`, or NULL, ends with it, and is all that is returned
  * when there is no memory.
  */
-ilk__promise *ilk__give_back_promise(ilk__shared *shared, const ilk__line *line,
+ilk__promise *ilk__give_back_promise(ilk__shared *shared,
+                                     const ilk__wait_queue *wait_queue,
                                      const char *entry, size_t entry_len,
                                      const char *token, ilk__promise *also);
 

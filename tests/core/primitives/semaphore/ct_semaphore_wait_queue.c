@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_semaphore_line.c -- waiting for permits: order, cost, ends of waits. */
+/* ct_semaphore_wait_queue.c -- waiting for permits: order, cost, ends of
+ * waits. */
 #include "fork_case.h"
 #include "semaphore_case.h"
 #include "started.h"
@@ -12,7 +13,7 @@
 
 /* ---- order -------------------------------------------------------------- */
 
-/* 3 of 3 taken; then stand in line: 1, 2, 3, 1 permits. */
+/* 3 of 3 taken; then stand in the wait queue: 1, 2, 3, 1 permits. */
 static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
 {
     static const int32_t wants[] = {1, 2, 3, 1};
@@ -28,7 +29,7 @@ static void as_many_heads_as_fit_enter_and_nobody_overtakes(void **state)
     for (int i = 0; i < 4; i++) {
         s[i] = open_semaphore_with(clients[i % 2], "fifo", 3, wants[i], 0, 0);
         start_sem_taker(&t[i], s[i], -1);
-        await_in_line("fifo", i + 1);
+        await_queued("fifo", i + 1);
     }
 
     at = fixture_now_ms();
@@ -65,9 +66,9 @@ static void one_that_gives_up_lets_those_behind_in(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&tb, big, -1);
-    await_in_line("up", 1);
+    await_queued("up", 1);
     start_sem_taker(&ts, small, -1);
-    await_in_line("up", 2);
+    await_queued("up", 2);
     assert_still_waits(&ts);
 
     at = fixture_now_ms();
@@ -95,7 +96,7 @@ static void a_time_out_is_kept_and_leaves_nothing(void **state)
     at = fixture_now_ms();
     assert_status(ILK_ETIMEOUT, ilk_semaphore_acquire(s, 300, &err));
     assert_on_time(fixture_now_ms() - at, 300);
-    await_in_line("late", 0);
+    await_queued("late", 0);
     ilk_semaphore_free(holder);
     ilk_semaphore_free(s);
     ilk_client_free(client);
@@ -125,10 +126,10 @@ static void a_barger_passes_those_who_wait(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(one, 0, &err));
     start_sem_taker(&t, big, -1);
-    await_in_line("barge", 1);
+    await_queued("barge", 1);
     assert_status(ILK_OK, ilk_semaphore_acquire(rude, 0, &err));
     start_sem_taker(&tl, late, -1);
-    await_in_line("barge", 2);
+    await_queued("barge", 2);
     assert_memory_equal(
         "1 w ", fixture_command(&fx, "ZRANGE ilk:semaphore:wait:{barge} 1 1"),
         4);
@@ -213,13 +214,13 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     fixture_wake_on(SIGUSR1);
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
-    await_in_line("park", 1);
+    await_queued("park", 1);
     while (!atomic_load(&t.done)) { /* one that meets no wait ends none */
         pthread_kill(t.thread, SIGUSR1);
         fixture_sleep_ms(10);
     }
     assert_sem_took(ILK_EINTR, &t);
-    await_in_line("park", 1);
+    await_queued("park", 1);
     assert_status(ILK_OK, ilk_semaphore_release(holder, &err));
     assert_status(ILK_OK, ilk_semaphore_acquire(s, 2000, &err));
     ilk_semaphore_free(holder);
@@ -238,7 +239,7 @@ static void close_ends_a_wait(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
-    await_in_line("close", 1);
+    await_queued("close", 1);
     assert_status(ILK_OK, ilk_client_close(other, &err));
     assert_sem_took(ILK_ECLOSED, &t);
     ilk_semaphore_free(holder);
@@ -258,11 +259,11 @@ static void a_handle_freed_while_parked_gives_its_place_up(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
-    await_in_line("free", 1);
+    await_queued("free", 1);
     ilk_client_interrupt(client);
     assert_sem_took(ILK_EINTR, &t);
     ilk_semaphore_free(s);
-    await_in_line("free", 0);
+    await_queued("free", 0);
     ilk_semaphore_free(holder);
     ilk_client_free(client);
 }
@@ -281,7 +282,7 @@ static void an_unclaimed_grant_is_passed_on(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, -1);
-    await_in_line("pass", 1);
+    await_queued("pass", 1);
     /* a waiter of the same client that has gone without a word */
     snprintf(entry, sizeof entry, "1 p %s p999 ghost 10000 1 x",
              ilk_client_id(other));
@@ -359,7 +360,7 @@ static void a_wait_outlives_a_server_that_forgets_all(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_semaphore_acquire(holder, 0, &err));
     start_sem_taker(&t, s, 20000);
-    await_in_line("lost", 1);
+    await_queued("lost", 1);
     assert_int_equal(0, fixture_kill(&fx));
     assert_int_equal(0, fixture_restart(&fx));
 
