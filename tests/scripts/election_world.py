@@ -74,7 +74,7 @@ class Election(World):
         return super().refresh(client, *entries, script=script, limit=limit)
 
     def watch(self, client, *entries):
-        return self.refresh(client, *entries, script="election_watch")
+        return self.refresh(client, *entries, script="election_observer_refresh")
 
     def proclaim(self, token, value):
         return self.call("election_proclaim", self.keys(), token, value, 16)
@@ -105,7 +105,7 @@ class Election(World):
 
     def leave(self, name):
         return self.call(
-            "election_leave", self.keys(), self.watcher(name), name, 1, 1, 1
+            "election_observer_cancel", self.keys(), self.watcher(name), name, 1, 1, 1
         )
 
     # -- looking

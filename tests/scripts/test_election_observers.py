@@ -138,7 +138,10 @@ def test_more_for_one_who_observes(election):
     election.campaign("d")
     election.expire()
 
-    assert election.refresh("c-o", script="election_watch", limit=1)[0] == "MORE"
+    assert (
+        election.refresh("c-o", script="election_observer_refresh", limit=1)[0]
+        == "MORE"
+    )
 
 
 def test_leaving_is_silent(election):

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "client/inbox.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void connection_came_up(node *n, ilk__async_conn *connection)
     ilk__shared_lock(&n->shared);
     if (connection == &n->pipeline.connection) {
         ilk__pipeline_connection_up(&n->pipeline);
-        ilk__watch_hurry_all(&n->shared);
+        ilk__refresher_refresh_all(&n->shared);
     } else {
         ilk__inbox_came_up(&n->shared, &n->subscriber);
     }

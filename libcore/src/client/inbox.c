@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "pubsub/channel.h"
 #include "wait/delivered_signal.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -33,28 +33,29 @@ static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
 /* ---- subscribing -------------------------------------------------------- */
 
 /* A subscription too many does no harm and goes with the connection. */
-static void ask_for_watches(ilk__shared *shared, ilk__subscriber *subscriber)
+static void subscribe_foreign(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     const ilk__subscribe_call call = {ILK__SUBSCRIBE_FOREIGN, NULL};
     size_t cursor = 0;
     ilk__node *node;
 
-    while (shared->watch_channels > 0
-           && (node = ilk__table_bucket(&shared->watches, &cursor)))
+    while (shared->refresher_channels > 0
+           && (node = ilk__table_bucket(&shared->refreshers, &cursor)))
         for (; node && subscriber->connection.up; node = node->next) {
-            const ilk__watch *watch =
-                (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
+            const ilk__refresher *refresher =
+                (ilk__refresher *)((char *)node
+                                   - offsetof(ilk__refresher, node));
 
-            if (watch->wait_queue.channel.len)
+            if (refresher->wait_queue.channel.len)
                 ilk__subscriber_call(subscriber, "SUBSCRIBE",
-                                     watch->wait_queue.channel.data,
-                                     watch->wait_queue.channel.len, call);
+                                     refresher->wait_queue.channel.data,
+                                     refresher->wait_queue.channel.len, call);
         }
 }
 
 void ilk__inbox_channels(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    ask_for_watches(shared, subscriber);
+    subscribe_foreign(shared, subscriber);
     ilk__channels_ask(shared, subscriber);
 }
 
@@ -125,7 +126,7 @@ void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber)
  * server knows whether it still counts. */
 static void on_second_hand(ilk__waiter *waiter)
 {
-    if (waiter && waiter->watch && waiter->news == ILK__NEWS_NONE)
+    if (waiter && waiter->refresher && waiter->news == ILK__NEWS_NONE)
         ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
 }
 
@@ -141,7 +142,7 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         ilk__wait_unclaimed(shared, message);
         return;
     }
-    if (!waiter->watch)
+    if (!waiter->refresher)
         return; /* a refresh was faster, and it holds already */
     waiter->news_fence = message->fence;
     waiter->news_lease_ms = message->lease_ms;
@@ -154,7 +155,7 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
 {
     ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
 
-    if (waiter && waiter->watch) {
+    if (waiter && waiter->refresher) {
         if (waiter->wait_queue->name_count)
             ilk__delivered_signal_entry_gone(waiter, message);
         else if (waiter->news == ILK__NEWS_NONE)
@@ -191,10 +192,11 @@ static void on_change(ilk__shared *shared, const ilk__message *message)
     size_t cursor = 0;
     ilk__node *node;
 
-    while ((node = ilk__table_bucket(&shared->watches, &cursor)))
+    while ((node = ilk__table_bucket(&shared->refreshers, &cursor)))
         for (; node; node = node->next)
-            ilk__watch_changed(
-                (ilk__watch *)((char *)node - offsetof(ilk__watch, node)),
+            ilk__refresher_changed(
+                (ilk__refresher *)((char *)node
+                                   - offsetof(ilk__refresher, node)),
                 message->name, message->name_len);
 }
 
@@ -222,23 +224,24 @@ static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
     }
 }
 
-/* Somebody else's release, on a channel that a watch listens to. */
+/* Somebody else's release, on a channel that a refresher listens to. */
 static void on_channel(ilk__shared *shared, const ilk__reply *channel)
 {
     size_t cursor = 0;
     ilk__node *node;
 
-    while (shared->watch_channels > 0
-           && (node = ilk__table_bucket(&shared->watches, &cursor)))
+    while (shared->refresher_channels > 0
+           && (node = ilk__table_bucket(&shared->refreshers, &cursor)))
         for (; node; node = node->next) {
-            ilk__watch *watch =
-                (ilk__watch *)((char *)node - offsetof(ilk__watch, node));
+            ilk__refresher *refresher =
+                (ilk__refresher *)((char *)node
+                                   - offsetof(ilk__refresher, node));
 
-            if (watch->wait_queue.channel.len == channel->len
-                && memcmp(watch->wait_queue.channel.data, channel->str,
+            if (refresher->wait_queue.channel.len == channel->len
+                && memcmp(refresher->wait_queue.channel.data, channel->str,
                           channel->len)
                        == 0)
-                ilk__watch_hurry(watch);
+                ilk__refresher_claim_now(refresher);
         }
 }
 
@@ -254,7 +257,7 @@ static void confirmed(ilk__shared *shared, ilk__subscriber *subscriber)
         return; /* the server's own, which is better, is on its way */
     shared->inbox = ILK__INBOX_READY;
     ilk__shared_wake_sleepers(shared);
-    ilk__watch_hurry_all(shared);
+    ilk__refresher_refresh_all(shared);
 }
 
 static void on_error(ilk__shared *shared, ilk__subscriber *subscriber,

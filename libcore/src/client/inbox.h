@@ -23,7 +23,7 @@ void ilk__inbox_came_up(ilk__shared *shared, ilk__subscriber *subscriber);
 void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber);
 void ilk__inbox_reply(ilk__shared *shared, ilk__subscriber *subscriber,
                       const ilk__reply *reply);
-/* Channels of watches and listeners came or went. */
+/* Channels of refreshers and listeners came or went. */
 void ilk__inbox_channels(ilk__shared *shared, ilk__subscriber *subscriber);
 
 #endif

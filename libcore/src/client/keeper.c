@@ -14,7 +14,7 @@
 #include "inbox.h"
 #include "pubsub/channel.h"
 #include "pubsub/subscriber.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -74,7 +74,7 @@ static void run_pipeline(ilk__keeper *keeper)
         ilk__pipeline_take(pipeline, event, reply, "keeper");
         /* what happened while it was down is found out at once */
         if (event == ILK__ASYNC_CONN_CAME_UP)
-            ilk__watch_hurry_all(keeper->shared);
+            ilk__refresher_refresh_all(keeper->shared);
         ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;

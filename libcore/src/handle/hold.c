@@ -59,7 +59,7 @@ static void tear_down(ilk__hold *hold)
 
 static int is_parked(const ilk__hold *hold)
 {
-    return hold->waiter.watch || hold->parked;
+    return hold->waiter.refresher || hold->parked;
 }
 
 static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)

@@ -6,7 +6,7 @@
  *   your primitive       this layer                       layers below
  *
  *   ilk_noun             ilk__hold                        ilk_client, counted
- *     hold  ------------>  keys, wait_queue, waiter ----> wait.h, watch.h
+ *     hold  ------------>  keys, wait_queue, waiter ----> wait.h, refresher.h
  *     options, checks      lease -----------------------> lease.h, the keeper
  *   ilk__hold_kind ----->  which scripts, which keys, which words
  *
@@ -41,7 +41,7 @@
 
 #include "handle.h"
 #include "wait/lease.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 enum { ILK__HOLD_EXTEND_KEYS = 6 };
 
@@ -284,7 +284,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
 #define ILK__HOLD_REFRESH(what)                                                \
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
-        .ask = ilk__watch_ask, .reply = ilk__watch_reply                       \
+        .ask = ilk__refresher_ask, .reply = ilk__refresher_reply               \
     }
 #define ILK__HOLD_CANCEL(what)                                                 \
     {                                                                          \

@@ -21,7 +21,7 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
     ilk__state *state = (ilk__state *)handle;
     ilk_status st;
 
-    *out_in_use = state->waiter.watch != NULL;
+    *out_in_use = state->waiter.refresher != NULL;
     memset(&state->waiter, 0, sizeof state->waiter);
     st = ilk__waiter_init(&state->waiter, state->handle.client->shared,
                           &state->wait_queue, err);
@@ -116,7 +116,7 @@ int ilk__state_begin(ilk__state_verb *self)
 {
     int entered = ilk__state_enter(self);
 
-    if (entered && self->state->waiter.watch)
+    if (entered && self->state->waiter.refresher)
         ilk__waiter_cancel(&self->state->waiter);
     return entered;
 }

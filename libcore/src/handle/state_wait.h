@@ -20,7 +20,7 @@
 #define ILK__STATE_WAIT_H
 
 #include "handle.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 enum {
     ILK__STATE_KEYS = 5,      /* at most */
@@ -106,7 +106,7 @@ ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
 #define ILK__STATE_REFRESH(what)                                               \
     {                                                                          \
         .name = #what, .script = ILK__SCRIPT_##what, .reads = 1,               \
-        .ask = ilk__watch_ask, .reply = ilk__watch_reply                       \
+        .ask = ilk__refresher_ask, .reply = ilk__refresher_reply               \
     }
 #define ILK__STATE_CANCEL(what)                                                \
     {                                                                          \

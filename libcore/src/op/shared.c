@@ -54,7 +54,7 @@ void ilk__shared_close(ilk__shared *shared)
 {
     ilk__timers_free(&shared->timers);
     ilk__table_free(&shared->waiters);
-    ilk__table_free(&shared->watches);
+    ilk__table_free(&shared->refreshers);
     ilk__table_free(&shared->lists);
     ilk__buf_free(&shared->scratch);
     ilk__recent_free(&shared->recent);

@@ -48,10 +48,10 @@ struct ilk__shared {
     char client_id[ILK__CLIENT_ID_LEN + 1];
     char label[128];
     ilk__timers timers;
-    ilk__table waiters; /* by id */
-    ilk__table watches; /* by their keys and how they refresh */
-    ilk__table lists;   /* the watches' lists that take signals, by name */
-    ilk__buf scratch;   /* for a key of watches or channels */
+    ilk__table waiters;    /* by id */
+    ilk__table refreshers; /* by their keys and how they refresh */
+    ilk__table lists;   /* the refreshers' lists that take signals, by name */
+    ilk__buf scratch;   /* for a key of refreshers or channels */
     ilk__recent recent; /* signals */
     ilk__inflight *posted, **posted_end;
     ilk__sleeper *sleepers;
@@ -61,7 +61,7 @@ struct ilk__shared {
     unsigned subscribed_count; /* connections that hear our channel */
     int own_lost;              /* the server's own is not among them */
     ilk__table channels;       /* that somebody listens to */
-    int watch_channels;        /* watches with a channel */
+    int refresher_channels;    /* refreshers with a channel */
     int channels_changed;      /* one of these came or went */
     _Atomic int32_t notifications_wanted; /* somebody polls for news */
     ilk__unclaimed *unclaimed[26]; /* by kind of entry, 'a' to 'z'; or NULL */

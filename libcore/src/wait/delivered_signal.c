@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "watch.h"
+#include "refresher.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -156,12 +156,12 @@ int ilk__delivered_signal_accept(ilk__waiter *waiter,
     ilk__payload *payload = NULL;
     size_t index;
     int accepted =
-        waiter->watch && index_of(waiter->wait_queue, message, &index)
+        waiter->refresher && index_of(waiter->wait_queue, message, &index)
         && keep(waiter, message, &payload, index, message->second_hand);
 
     payload_unref(payload);
     if (accepted && message->second_hand)
-        ilk__watch_refresh(waiter->watch);
+        ilk__refresher_refresh_now(waiter->refresher);
     return accepted;
 }
 
@@ -204,10 +204,11 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
     }
 }
 
-static void notify_watch(ilk__watch *watch, size_t index,
-                         const ilk__message *message, ilk__payload **payload)
+static void notify_refresher(ilk__refresher *refresher, size_t index,
+                             const ilk__message *message,
+                             ilk__payload **payload)
 {
-    for (ilk__waiter *w = watch->first; w; w = w->next) {
+    for (ilk__waiter *w = refresher->first; w; w = w->next) {
         int64_t ticket = w->tickets ? w->tickets[index] : 0;
 
         if (ticket <= message->ticket)
@@ -223,12 +224,14 @@ void ilk__delivered_signal_notify(ilk__shared *shared,
     ilk__payload *payload = NULL;
 
     for (; node; node = node->next) { /* others share its bucket */
-        const ilk__listing *listing =
-            (ilk__listing *)((char *)node - offsetof(ilk__listing, node));
+        const ilk__refresher_list *entry_of =
+            (ilk__refresher_list *)((char *)node
+                                    - offsetof(ilk__refresher_list, node));
 
         if (node->key_len == message->name_len
             && memcmp(node->key, message->name, node->key_len) == 0)
-            notify_watch(listing->watch, listing->index, message, &payload);
+            notify_refresher(entry_of->refresher, entry_of->index, message,
+                             &payload);
     }
     payload_unref(payload);
 }

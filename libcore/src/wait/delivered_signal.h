@@ -14,7 +14,7 @@
  *
  * What was sent to one waiter, but heard second hand, is put aside as well:
  * if the server found nobody listening, it has sent it to another one. The
- * watch refreshes at once; the entry's place was given up for this signal if
+ * refresher asks at once; the entry's place was given up for this signal if
  * it is gone.
  */
 #ifndef ILK__DELIVERED_SIGNAL_H

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "delivered_signal.h"
 #include "lease.h"
-#include "watch.h"
+#include "refresher.h"
 
 enum {
     /* Who was given a place may be sent something from then on: a wait whose
@@ -40,7 +40,8 @@ static ilk__act finish(ilk__op *op, ilk_status status)
 static ilk__act enqueue(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
-    ilk_status st = waiter->watch ? ILK_OK : ilk__waiter_join(waiter, op->err);
+    ilk_status st =
+        waiter->refresher ? ILK_OK : ilk__waiter_join(waiter, op->err);
 
     if (st)
         return finish(op, st);
@@ -107,8 +108,8 @@ ilk__act ilk__wait_got(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (waiter->watch)
-        ilk__waiter_settle(waiter);
+    if (waiter->refresher)
+        ilk__waiter_succeed(waiter);
     waiter->stage = ILK__STAGE_IDLE;
     return ilk__op_done(op, ILK_OK);
 }
@@ -139,7 +140,7 @@ static ilk__act leave(ilk__op *op, ilk_status ending)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (!waiter->wait_queue->asks_to_leave || !waiter->watch)
+    if (!waiter->wait_queue->asks_to_leave || !waiter->refresher)
         return withdraw(op, ending, 0);
     waiter->stage = ILK__STAGE_LEAVE;
     waiter->ending = ending;
@@ -203,7 +204,7 @@ static ilk__act look(ilk__op *op)
     over = ended(op, waiter);
     if (over)
         return leave(op, over);
-    if (news != ILK__NEWS_NONE || !waiter->watch)
+    if (news != ILK__NEWS_NONE || !waiter->refresher)
         return enqueue(op);
     waiter->stage = ILK__STAGE_QUEUED;
     return ilk__op_sleep(op, op->deadline);
@@ -254,9 +255,9 @@ static ilk__act park(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
 
-    if (!waiter->watch && op->retried)
+    if (!waiter->refresher && op->retried)
         return withdraw(op, ILK_EINTR, 0);
-    if (!waiter->watch)
+    if (!waiter->refresher)
         return finish(op, ILK_EINTR);
     ilk__shared_lock(waiter->shared);
     waiter->parked_since = op->now;
@@ -271,7 +272,7 @@ static int take_up(ilk__waiter *waiter)
 
     ilk__shared_lock(waiter->shared);
     waiter->parked_since = 0;
-    queued = waiter->watch != NULL;
+    queued = waiter->refresher != NULL;
     ilk__shared_unlock(waiter->shared);
     return queued;
 }
@@ -309,8 +310,9 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
     waiter->sample_us = now_us > 0 ? now_us : 0; /* a number to count with */
     ilk__shared_lock(waiter->shared);
     waiter->shared->stats.waits++;
-    if (waiter->watch)
-        ilk__watch_heard(waiter->watch, op->sent_at, holder_ms, ours);
+    if (waiter->refresher)
+        ilk__refresher_note_holder(waiter->refresher, op->sent_at, holder_ms,
+                                   ours);
     ilk__shared_unlock(waiter->shared);
     return look(op);
 }
@@ -368,7 +370,7 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
         return withdraw(op, waiter->ending, 0);
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
-    if (waiter->watch || is_open(op, status))
+    if (waiter->refresher || is_open(op, status))
         return withdraw(op, status, 0);
     return finish(op, status);
 }

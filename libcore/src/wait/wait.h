@@ -14,8 +14,8 @@
  *
  * The acquiring operation runs in its caller's driver. News for it (granted,
  * woken, gone) are written by the keeper, from the inbox and from refreshes
- * (watch.h), under the shared state's mutex. A wait that a signal ended stays
- * in the wait queue and is taken up by the next acquire.
+ * (refresher.h), under the shared state's mutex. A wait that a signal ended
+ * stays in the wait queue and is taken up by the next acquire.
  *
  * A primitive tells what is special about its thing in an ilk__wait_queue. One
  * whose question or answers differ from the lock's has an ask and a reply of
@@ -54,7 +54,7 @@ typedef enum ilk__wait_stage {
     ILK__STAGE_CANCEL
 } ilk__wait_stage;
 
-typedef struct ilk__watch ilk__watch;
+typedef struct ilk__refresher ilk__refresher;
 
 typedef struct ilk__waiter {
     /* set by the primitive for each acquire */
@@ -92,10 +92,10 @@ typedef struct ilk__waiter {
     /* under the shared state's mutex */
     ilk__node node; /* in shared->waiters while it stands in the wait queue */
     int64_t id;
-    ilk__watch *watch; /* NULL: not in the wait queue */
-    int settled;       /* holds, and is known by its id all the same, so that
+    ilk__refresher *refresher; /* NULL: not in the wait queue */
+    int succeeded; /* holds, and is known by its id all the same, so that
                            a grant told twice is not taken for unclaimed */
-    struct ilk__waiter *next, *previous; /* in the watch */
+    struct ilk__waiter *next, *previous; /* in the refresher */
     ilk__wait_news news;
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
     int64_t news_at; /* local: receipt of a grant, or when it began for sure */
@@ -115,7 +115,7 @@ void ilk__waiter_destroy(ilk__waiter *waiter);
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err);
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err);
 void ilk__waiter_leave(ilk__waiter *waiter);
-void ilk__waiter_settle(ilk__waiter *waiter); /* leaves, because it holds */
+void ilk__waiter_succeed(ilk__waiter *waiter); /* leaves, because it holds */
 /* No longer known by its id: before its token changes, which the keeper reads
    of all who are. */
 void ilk__waiter_forget(ilk__waiter *waiter);
@@ -176,8 +176,8 @@ ilk__act ilk__wait_busy(ilk__op *op);
 /* The answer in stage LEAVE: is something on its way to us? */
 ilk__act ilk__wait_left(ilk__op *op, int under_way);
 
-/* With the mutex held: who has this id, in the wait queue or settled; and its
- * news. */
+/* With the mutex held: who has this id, in the wait queue or after it
+ * succeeded; and its news. */
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 

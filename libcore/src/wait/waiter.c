@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "delivered_signal.h"
-#include "watch.h"
+#include "refresher.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,10 +29,10 @@ const char *ilk__waiter_token(const ilk__waiter *waiter)
 /* Only its own operation settles a waiter, so it may ask without the mutex. */
 void ilk__waiter_forget(ilk__waiter *waiter)
 {
-    if (!waiter->settled)
+    if (!waiter->succeeded)
         return;
     ilk__shared_lock(waiter->shared);
-    ilk__watch_forget(waiter);
+    ilk__refresher_forget(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -107,9 +107,9 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     place = place_for(shared, wait_queue->kind);
     if (place && wait_queue->unclaimed)
         *place = wait_queue->unclaimed;
-    st = ilk__watch_join(waiter);
+    st = ilk__refresher_join(waiter);
     if (st == ILK_OK && compose_entry(waiter)) {
-        ilk__watch_leave(waiter);
+        ilk__refresher_leave(waiter);
         st = ILK_ENOMEM;
     }
     ilk__shared_unlock(shared);
@@ -125,18 +125,18 @@ void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket)
     ilk__shared_unlock(waiter->shared);
 }
 
-void ilk__waiter_settle(ilk__waiter *waiter)
+void ilk__waiter_succeed(ilk__waiter *waiter)
 {
     ilk__shared_lock(waiter->shared);
-    ilk__watch_settle(waiter);
+    ilk__refresher_succeed(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 
 void ilk__waiter_leave(ilk__waiter *waiter)
 {
     ilk__shared_lock(waiter->shared);
-    if (waiter->watch)
-        ilk__watch_leave(waiter);
+    if (waiter->refresher)
+        ilk__refresher_leave(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -144,7 +144,7 @@ void ilk__wait_give_up(ilk__waiter *waiter)
 {
     ilk__give_back(waiter->shared, waiter->wait_queue, waiter->entry,
                    waiter->entry_len, ilk__waiter_token(waiter));
-    ilk__watch_leave(waiter);
+    ilk__refresher_leave(waiter);
     ilk__delivered_signal_pass_on(waiter);
 }
 
@@ -153,9 +153,9 @@ void ilk__waiter_destroy(ilk__waiter *waiter)
     ilk__shared *shared = waiter->shared;
 
     ilk__shared_lock(shared);
-    if (waiter->watch)
+    if (waiter->refresher)
         ilk__wait_give_up(waiter);
-    ilk__watch_forget(waiter);
+    ilk__refresher_forget(waiter);
     ilk__delivered_signal_drop(waiter);
     ilk__shared_unlock(shared);
     ilk__free(waiter->entry);
@@ -168,7 +168,7 @@ void ilk__waiter_cancel(ilk__waiter *waiter)
     ilk__shared *shared = waiter->shared;
 
     ilk__shared_lock(shared);
-    if (waiter->watch && waiter->parked_since) {
+    if (waiter->refresher && waiter->parked_since) {
         ilk__wait_give_up(waiter);
     } else {
         atomic_store(&waiter->cancelled, 1);

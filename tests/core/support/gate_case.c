@@ -43,12 +43,12 @@ static ilk__act hear_gate(ilk__op *op, const ilk__reply *reply)
 
 static void ask_refresh(ilk__op *op)
 {
-    const ilk__watch *watch = op->subject;
+    const ilk__refresher *refresher = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, watch->keys,
-                      watch->wait_queue.key_count);
+    ilk__script_begin(&op->command, op->type->script, refresher->keys,
+                      refresher->wait_queue.key_count);
     ilk__command_add_str(&op->command, "still?");
-    ilk__watch_add_entries(op);
+    ilk__refresher_add_entries(op);
 }
 
 static void withdraw_args(ilk__command *command, const ilk__withdrawal *leaving)
@@ -69,7 +69,7 @@ static const ilk__op_type acquire = {.name = "gate",
                                      .script = ILK__SCRIPT_LOCK_REFRESH,
                                      .reads = 1,
                                      .ask = ask_refresh,
-                                     .reply = ilk__watch_reply},
+                                     .reply = ilk__refresher_reply},
                           cancel = {.name = "gate_cancel",
                                     .script = ILK__SCRIPT_LOCK_CANCEL,
                                     .ask = ilk__give_back_ask,

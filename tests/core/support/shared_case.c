@@ -39,7 +39,7 @@ int shared_case_teardown(void **state)
     assert_int_equal(shared.timers.reserved, 0);
     assert_int_equal(shared.timers.count, 0);
     assert_int_equal(shared.waiters.count, 0);
-    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.refreshers.count, 0);
     assert_int_equal(shared.stats.waiting, 0);
     assert_int_equal(shared.stats.held, 0);
     ilk__channels_free(&shared);

@@ -9,7 +9,7 @@
 #include "client/inbox.h"
 #include "op_case.h"
 #include "primitives/lock/lock.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 extern ilk__shared shared;
 extern ilk__subscriber inbox_subscriber, replica_subscriber;

@@ -18,7 +18,7 @@ static void assert_got(gate *g, const char *signals)
     assert_int_equal(act, ILK__ACT_DONE);
     assert_int_equal(g->op.status, ILK_OK);
     assert_string_equal(gate_signals(g), signals);
-    assert_null(g->waiter.watch);
+    assert_null(g->waiter.refresher);
 }
 
 static void assert_waits(gate *g)
@@ -346,7 +346,8 @@ static void a_wait_without_memory_stands_in_no_list(void **state)
         ilk__alloc_fail_at(0);
         if (act == ILK__ACT_DONE) {
             assert_int_equal(my_gate.op.status, ILK_ENOMEM);
-            assert_int_equal(shared.lists.count, my_gate.waiter.watch ? 2 : 0);
+            assert_int_equal(shared.lists.count,
+                             my_gate.waiter.refresher ? 2 : 0);
         }
     }
 

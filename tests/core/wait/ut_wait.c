@@ -41,7 +41,7 @@ static void a_free_lock_is_taken_by_the_first_question(void **state)
     assert_int_equal(me.waiter.fence, 17);
     assert_int_equal(me.waiter.granted_ms, 30000);
     assert_int_equal(me.waiter.began, OP_CASE_BEGIN_MS);
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
     assert_int_equal(shared.stats.waits, 0);
 }
 
@@ -124,7 +124,7 @@ static void an_enqueuing_question_may_find_it_free(void **state)
                      ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_OK);
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
     assert_int_equal(shared.stats.waiting, 0);
 }
 

@@ -30,7 +30,7 @@ static void assert_leaves(ilk__act act, ilk_status status)
 {
     assert_int_equal(act, ILK__ACT_TELL);
     assert_string_equal(op_says(&me.op), words);
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
     assert_int_equal(shared.stats.waiting, 0);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(me.op.status, status);
@@ -167,7 +167,7 @@ static void closing_ends_it_without_a_word(void **state)
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_ECLOSED);
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
 }
 
 static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
@@ -244,7 +244,7 @@ static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
 
     ilk__waiter_cancel(&me.waiter);
 
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
     assert_gives_back(words);
 }
 

@@ -118,7 +118,7 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
     assert_string_equal(op_says(&me.op), words);
-    assert_null(me.waiter.watch);
+    assert_null(me.waiter.refresher);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
 
     assert_string_not_equal(me.waiter.token, token);

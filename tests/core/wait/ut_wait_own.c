@@ -23,7 +23,7 @@ static void it_asks_in_its_own_words_with_all_its_keys(void **state)
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
                      ILK__ACT_DONE);
     assert_int_equal(my_gate.op.status, ILK_OK);
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 static void a_try_leaves_nothing_behind(void **state)
@@ -92,12 +92,12 @@ static void what_its_answer_refuses_ends_the_wait_out_of_the_queue(void **state)
 
     assert_int_equal(my_gate.op.status, ILK_EDIFFERS);
     assert_string_equal(my_gate.err.msg, "another gate");
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 /* ---- the watch ---------------------------------------------------------- */
 
-static void lists_waited_for_together_are_one_watch(void **state)
+static void lists_waited_for_together_have_one_refresher(void **state)
 {
     gate both, red;
 
@@ -108,16 +108,16 @@ static void lists_waited_for_together_are_one_watch(void **state)
     gate_queue(&both, -1);
     gate_queue(&red, -1);
 
-    assert_ptr_equal(my_gate.waiter.watch, both.waiter.watch);
-    assert_ptr_not_equal(my_gate.waiter.watch, red.waiter.watch);
-    assert_int_equal(shared.watches.count, 2);
+    assert_ptr_equal(my_gate.waiter.refresher, both.waiter.refresher);
+    assert_ptr_not_equal(my_gate.waiter.refresher, red.waiter.refresher);
+    assert_int_equal(shared.refreshers.count, 2);
     assert_int_equal(shared.lists.count, 3);
     gate_close(&both);
     gate_close(&red);
-    assert_int_equal(shared.watches.count, 1);
+    assert_int_equal(shared.refreshers.count, 1);
 }
 
-static void another_refresh_is_another_watch(void **state)
+static void another_refresh_is_another_refresher(void **state)
 {
     static ilk__op_type other;
     gate same;
@@ -129,7 +129,7 @@ static void another_refresh_is_another_watch(void **state)
     gate_queue(&my_gate, -1);
     gate_queue(&same, -1);
 
-    assert_ptr_not_equal(my_gate.waiter.watch, same.waiter.watch);
+    assert_ptr_not_equal(my_gate.waiter.refresher, same.waiter.refresher);
     gate_close(&same);
 }
 
@@ -178,7 +178,7 @@ static void one_whose_time_is_over_asks_to_be_let_go(void **state)
                      ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 static void what_was_on_its_way_is_waited_for(void **state)
@@ -210,7 +210,7 @@ static void a_word_behind_all_messages_ends_the_lingering(void **state)
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 /* It was sent before we left, and another list may have signalled since. */
@@ -256,7 +256,7 @@ static void one_who_is_not_let_go_goes(void **state)
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
@@ -287,7 +287,7 @@ static void a_close_ends_the_lingering(void **state)
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ECLOSED);
-    assert_null(my_gate.waiter.watch);
+    assert_null(my_gate.waiter.refresher);
 }
 
 #define TEST(name)                                                             \
@@ -302,8 +302,8 @@ int main(void)
         TEST(permits_stand_in_the_entry),
         TEST(woken_it_asks_again_under_the_same_entry),
         TEST(what_its_answer_refuses_ends_the_wait_out_of_the_queue),
-        TEST(lists_waited_for_together_are_one_watch),
-        TEST(another_refresh_is_another_watch),
+        TEST(lists_waited_for_together_have_one_refresher),
+        TEST(another_refresh_is_another_refresher),
         TEST(all_its_lists_are_refreshed_in_its_own_words),
         TEST(one_whose_time_is_over_asks_to_be_let_go),
         TEST(what_was_on_its_way_is_waited_for),

@@ -68,16 +68,18 @@ static const ilk__op_type election_observe = {.name = "election_observe",
                                               .wake = ilk__wait_wake,
                                               .failed = ilk__wait_failed,
                                               .told = ilk__wait_told};
-static const ilk__op_type election_watch = ILK__HOLD_REFRESH(ELECTION_WATCH),
-                          election_leave = ILK__HOLD_CANCEL(ELECTION_LEAVE);
+static const ilk__op_type election_observer_refresh =
+                              ILK__HOLD_REFRESH(ELECTION_OBSERVER_REFRESH),
+                          election_observer_cancel =
+                              ILK__HOLD_CANCEL(ELECTION_OBSERVER_CANCEL);
 
 static const ilk__hold_kind observer_kind = {
     .lease = {.noun = "observer"},
     .key_kinds = ilk__election_key_kinds,
     .key_count = ILK__ELECTION_KEYS,
     .acquire = &election_observe,
-    .refresh = &election_watch,
-    .cancel = &election_leave,
+    .refresh = &election_observer_refresh,
+    .cancel = &election_observer_cancel,
     .waits_as = 'o',
 };
 

@@ -17,7 +17,7 @@
 #include "client/loop.h"
 #include "ending.h"
 #include "pubsub/message.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 #include <pthread.h>
 

@@ -178,7 +178,7 @@ ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
     atomic_fetch_add(&queue->cancels, 1);
     ilk__shared_lock(shared);
     for (ilk__take *take = queue->takes; take; take = take->next) {
-        if (take->parked && !take->busy && take->waiter.watch) {
+        if (take->parked && !take->busy && take->waiter.refresher) {
             ilk__wait_give_up(&take->waiter);
         } else if (take->busy) {
             atomic_store(&take->waiter.cancelled, 1);
@@ -199,7 +199,7 @@ ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err)
     shared = queue->client->shared;
     ilk__shared_lock(shared);
     for (ilk__take *take = queue->takes; take; take = take->next)
-        if (take->parked && !take->busy && take->waiter.watch
+        if (take->parked && !take->busy && take->waiter.refresher
             && pthread_equal(take->thread, pthread_self()))
             ilk__wait_give_up(&take->waiter);
     ilk__shared_unlock(shared);

@@ -29,7 +29,7 @@ static ilk__take *find_parked(ilk_queue *queue)
     while ((take = *link)) {
         int mine = pthread_equal(take->thread, pthread_self());
 
-        if (!mine && take->waiter.watch) {
+        if (!mine && take->waiter.refresher) {
             link = &take->next_free;
             continue;
         }
@@ -91,7 +91,7 @@ static ilk_status check_out(ilk__taking *self)
     take = find(queue, self->started);
     if (take) {
         take->busy = 1;
-        take->stood = take->parked && take->waiter.watch;
+        take->stood = take->parked && take->waiter.refresher;
     }
     ilk__shared_unlock(shared);
     if (take && take->parked
@@ -109,7 +109,7 @@ static void check_in(ilk__take *take, ilk_status st)
 
     ilk__shared_lock(shared);
     take->busy = 0;
-    take->parked = st == ILK_EINTR && take->waiter.watch;
+    take->parked = st == ILK_EINTR && take->waiter.refresher;
     take->thread = pthread_self();
     add_free(take->parked ? &queue->parked : &queue->idle, take);
     ilk__shared_unlock(shared);

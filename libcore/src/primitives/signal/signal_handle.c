@@ -51,7 +51,7 @@ ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
     ilk_status st;
 
     *out_in_use = signal->listener.channel
-                  || (signal->wait && signal->wait->waiter.watch);
+                  || (signal->wait && signal->wait->waiter.refresher);
     ilk__signal_wait_forget(signal->wait);
     signal->wait = NULL;
     st = ilk__listener_init(&signal->listener, shared, err);

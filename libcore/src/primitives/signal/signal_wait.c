@@ -3,7 +3,7 @@
 #include "signal_wait.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "wait/watch.h"
+#include "wait/refresher.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -88,17 +88,17 @@ static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
 
 static void ask_refresh(ilk__op *op)
 {
-    const ilk__watch *watch = op->subject;
+    const ilk__refresher *refresher = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, watch->keys,
-                      watch->wait_queue.key_count);
-    ilk__command_add_str(command, watch->shared->client_id);
+    ilk__script_begin(command, op->type->script, refresher->keys,
+                      refresher->wait_queue.key_count);
+    ilk__command_add_str(command, refresher->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
-    for (size_t i = 0; i < watch->wait_queue.name_count; i++)
-        ilk__command_add(command, watch->listings[i].node.key,
-                         watch->listings[i].node.key_len);
-    ilk__watch_add_entries(op);
+    for (size_t i = 0; i < refresher->wait_queue.name_count; i++)
+        ilk__command_add(command, refresher->lists[i].node.key,
+                         refresher->lists[i].node.key_len);
+    ilk__refresher_add_entries(op);
 }
 
 static const ilk__op_type wait_op = {.name = "signal_wait",
@@ -113,7 +113,7 @@ static const ilk__op_type refresh_op = {.name = "signal_refresh",
                                         .script = ILK__SCRIPT_SIGNAL_REFRESH,
                                         .reads = 1,
                                         .ask = ask_refresh,
-                                        .reply = ilk__watch_reply};
+                                        .reply = ilk__refresher_reply};
 static const ilk__op_type cancel_op = {.name = "signal_cancel",
                                        .script = ILK__SCRIPT_SIGNAL_CANCEL,
                                        .ask = ilk__give_back_ask,
@@ -233,7 +233,7 @@ void ilk__signal_wait_give_up(ilk__signal_wait *wait)
     ilk__shared_lock(waiter->shared);
     if (wait->arrived)
         ilk__delivered_signal_pass_on(waiter);
-    else if (waiter->watch && wait->listens)
+    else if (waiter->refresher && wait->listens)
         ilk__wait_give_up(waiter);
     wait->arrived = wait->listens = 0;
     ilk__shared_unlock(waiter->shared);

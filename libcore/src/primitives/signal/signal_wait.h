@@ -3,8 +3,8 @@
  * signal_wait.h -- the signal's handle, its waits, its signals on their way.
  *
  *     ilk_signal --.         names, lists, tickets of one or several handles
- *       wait ------+-> ilk__signal_wait { wait_queue, waiter } in the keeper's
- *                                            |            watch (watch.h)
+ *       wait ------+-> ilk__signal_wait { wait_queue, waiter }  in the
+ *                                            |       refresher (refresher.h)
  *                       delivered signals become an ilk_arrival
  *
  * A handle keeps its last wait: after a signal of the system it is taken up.

@@ -56,7 +56,7 @@ static void the_last_to_arrive_is_done_at_once(void **state)
     assert_int_equal(op_answer(&state_op, "%d 2 40", ILK__CODE_STATE),
                      ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_OK);
-    assert_null(state_waiter(barrier)->watch);
+    assert_null(state_waiter(barrier)->refresher);
 }
 
 static void a_change_is_asked_about_under_the_same_number(void **state)
@@ -93,7 +93,7 @@ static void time_that_runs_out_asks_to_leave(void **state)
     assert_int_equal(op_answer(&state_op, "%d", ILK__CODE_GONE), ILK__ACT_DONE);
 
     assert_int_equal(state_op.status, ILK_ETIMEOUT);
-    assert_null(state_waiter(barrier)->watch);
+    assert_null(state_waiter(barrier)->refresher);
 }
 
 static void who_leaves_too_late_has_passed(void **state)
@@ -150,7 +150,7 @@ static void assert_broken(const char *why, const char *text)
     assert_int_equal(op_answer(&state_op, "%s", resp), ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_EBROKEN);
     assert_string_equal(state_op.err->msg, text);
-    assert_null(state_waiter(barrier)->watch);
+    assert_null(state_waiter(barrier)->refresher);
 }
 
 static void a_broken_round_says_who_left_it(void **state)
@@ -171,7 +171,7 @@ static void another_number_of_parties_is_not_queued(void **state)
                      ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_EDIFFERS);
     assert_string_equal(state_op.err->msg, "the barrier has 9 parties, not 3");
-    assert_null(state_waiter(barrier)->watch);
+    assert_null(state_waiter(barrier)->refresher);
 }
 
 static void a_try_stands_nowhere(void **state)
@@ -182,7 +182,7 @@ static void a_try_stands_nowhere(void **state)
     assert_int_equal(op_answer(&state_op, "%d -1 7 1", ILK__CODE_BUSY),
                      ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_EBUSY);
-    assert_null(state_waiter(barrier)->watch);
+    assert_null(state_waiter(barrier)->refresher);
 }
 
 /* The number belongs to its token: the next wait begins without one. */

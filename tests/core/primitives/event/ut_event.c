@@ -67,7 +67,7 @@ static void a_set_event_is_seen_at_once(void **state)
     assert_int_equal(77, ilk_event_generation(event));
     assert_int_equal(1, ilk_event_is_set(event));
     assert_string_equal("data", ilk_event_data(event, NULL));
-    assert_null(state_waiter(event)->watch);
+    assert_null(state_waiter(event)->refresher);
 }
 
 static void woken_it_asks_again_in_the_same_place(void **state)
@@ -206,7 +206,7 @@ static void a_latch_that_was_begun_anew_with_another_count_ends_it(void **state)
     assert_int_equal(state_op.status, ILK_EDIFFERS);
     assert_string_equal(state_op.err->msg,
                         "the latch counts down from 4, not 3");
-    assert_null(state_waiter(latch)->watch);
+    assert_null(state_waiter(latch)->refresher);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

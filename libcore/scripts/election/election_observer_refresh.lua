@@ -1,4 +1,4 @@
---@script election_watch keys=6 args=5+
+--@script election_observer_refresh keys=6 args=5+
 --@reply BUSY i i i *
 --@reply FREE i i i *
 --@reply MORE i i i *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_watch.c -- one name that is waited for: refreshes and claims in time. */
+/* ut_refresher.c -- one name that is waited for: refreshes and claims in
+ * time. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "shared_case.h"
 
@@ -170,12 +171,12 @@ static void an_answer_that_is_old_already_is_followed_by_a_claim(void **state)
                           ILK__CODE_BUSY);
 }
 
-static void a_hurried_watch_asks_now(void **state)
+static void a_refresher_that_is_to_claim_asks_now(void **state)
 {
     (void)state;
     queue_behind(90000, 1);
 
-    ilk__watch_hurry(me.waiter.watch);
+    ilk__refresher_claim_now(me.waiter.refresher);
     shared_tick(0);
 
     (void)inflight_answer(refresh_of(0), "%d 90000 1000000 1", ILK__CODE_BUSY);
@@ -187,7 +188,7 @@ static void after_a_reconnect_all_are_refreshed_at_once(void **state)
     queue_behind(90000, 1);
     shared_tick(700);
 
-    ilk__watch_hurry_all(&shared);
+    ilk__refresher_refresh_all(&shared);
     shared_tick(0);
 
     (void)inflight_answer(refresh_of(1), "%d 90000 1000000 1 3 0 0",
@@ -204,7 +205,7 @@ static void one_question_at_a_time_is_under_way(void **state)
     queue_behind(500, 1);
     inflight = refresh_after(501, 0);
 
-    ilk__watch_hurry_all(&shared);
+    ilk__refresher_refresh_all(&shared);
     shared_tick(3000);
     assert_null(next_inflight());
     (void)inflight_answer(inflight, "%d 9000 1000000 1", ILK__CODE_BUSY);
@@ -357,7 +358,7 @@ int main(void)
         TEST(more_to_settle_is_asked_for_at_once),
         TEST(an_answer_that_was_overtaken_puts_nothing_off),
         TEST(an_answer_that_is_old_already_is_followed_by_a_claim),
-        TEST(a_hurried_watch_asks_now),
+        TEST(a_refresher_that_is_to_claim_asks_now),
         TEST(after_a_reconnect_all_are_refreshed_at_once),
         TEST(one_question_at_a_time_is_under_way),
         TEST(a_failed_refresh_is_repeated_soon_but_not_at_once),

@@ -1,4 +1,4 @@
---@script election_leave keys=6 args=5
+--@script election_observer_cancel keys=6 args=5
 --@reply GONE
 -- SPDX-License-Identifier: MIT
 -- Observe no more.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ut_watch_many.c -- one name and many waiters: batches, and what each is
+/* ut_refresher_many.c -- one name and many waiters: batches, and what each is
  * told. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "shared_case.h"
@@ -85,7 +85,7 @@ static void a_reconnect_begins_the_round_anew(void **state)
     answer_batch(0, 100);
     shared_tick(0);
 
-    ilk__watch_hurry_all(&shared);
+    ilk__refresher_refresh_all(&shared);
     answer_batch(100, 100);
     shared_tick(0);
 
@@ -199,13 +199,13 @@ static void a_name_nobody_waits_for_is_forgotten(void **state)
 {
     (void)state;
     queue_all(2);
-    assert_int_equal(shared.watches.count, 1);
+    assert_int_equal(shared.refreshers.count, 1);
 
     ilk__waiter_leave(&takers[0].waiter);
-    assert_int_equal(shared.watches.count, 1);
+    assert_int_equal(shared.refreshers.count, 1);
     ilk__waiter_leave(&takers[1].waiter);
 
-    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.refreshers.count, 0);
     assert_int_equal(shared.timers.count, 0);
 }
 
@@ -219,11 +219,11 @@ static void with_its_question_under_way_it_is_forgotten_later(void **state)
     inflight = next_inflight();
 
     ilk__waiter_leave(&takers[0].waiter);
-    assert_int_equal(shared.watches.count, 1);
+    assert_int_equal(shared.refreshers.count, 1);
     (void)inflight_answer(inflight, "%d 90000 1000000 1 %d 0 0", ILK__CODE_BUSY,
                           ILK__CODE_QUEUED);
 
-    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.refreshers.count, 0);
 }
 
 static void a_wait_parked_for_too_long_leaves(void **state)
@@ -245,7 +245,7 @@ static void a_wait_parked_for_too_long_leaves(void **state)
 
     assert_gives_back(words);
     answer_batch(1, 1);
-    assert_null(takers[0].waiter.watch);
+    assert_null(takers[0].waiter.refresher);
     assert_int_equal(shared.stats.waiting, 1);
 }
 
@@ -262,7 +262,7 @@ static void the_last_parked_wait_takes_its_name_along(void **state)
     shared_tick(6000);
 
     assert_gives_back(words);
-    assert_int_equal(shared.watches.count, 0);
+    assert_int_equal(shared.refreshers.count, 0);
     assert_null(next_inflight());
 }
 
@@ -275,7 +275,7 @@ static void names_are_asked_for_one_by_one(void **state)
     queue_all(1);
     taker_open(&other, "bills", &ilk__lock_plain);
     taker_queue(&other, -1);
-    assert_int_equal(shared.watches.count, 2);
+    assert_int_equal(shared.refreshers.count, 2);
 
     shared_tick(ILK__REFRESH_MS);
     first = next_inflight();
