@@ -304,7 +304,7 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
         ilk__op_list_remove(op);
         *out = (ilk_notification){.size = sizeof *out,
                                   .kind = ILK_NOTIFICATION_DONE,
-                                  .status = op->verb->status,
+                                  .status = op->request->status,
                                   .id = op->id};
         st = ILK_OK;
     }

@@ -18,7 +18,7 @@
 #define ILK__LOOP_H
 
 #include "keeper.h"
-#include "op/verb.h"
+#include "op/request.h"
 
 #include <interlock/op.h>
 
@@ -34,12 +34,12 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err);
 ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out);
 
 /*
- * Start a copy of the verb. When it fails at once, that is the answer and
+ * Start a copy of the request. When it fails at once, that is the answer and
  * there is no operation.
  */
-ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
-                           ilk_client *client, ilk__verb_begin *begin,
-                           ilk_error *err);
+ilk_status ilk__request_start(ilk_op **out, const ilk__request *request,
+                              size_t size, ilk_client *client,
+                              ilk__request_begin *begin, ilk_error *err);
 
 /* There is no operation, for there is no handle; the status. */
 ilk_status ilk__op_none(ilk_op **out, ilk_status status);
@@ -49,7 +49,7 @@ void *ilk__op_object(ilk_op *op, void (*dispose)(void *object));
 
 /*
  * Whoever is in a turn gets out of it first, and touches no handle any more
- * that was left there. Inside of a verb nothing happens: what is made and
+ * that was left there. Inside of a request nothing happens: what is made and
  * freed there has nothing under way.
  */
 void ilk__loop_let_pass(ilk__loop *loop);
@@ -57,7 +57,7 @@ void ilk__loop_let_pass(ilk__loop *loop);
 /* The handle is freed: what is under way on it ends. */
 void ilk__loop_forget(ilk__loop *loop, const void *handle);
 
-/* As ilk__lane_in_order(). Inside of a verb. */
+/* As ilk__lane_in_order(). Inside of a request. */
 int ilk__loop_in_order(const ilk__loop *loop);
 
 void ilk__loop_counts_add(ilk__loop *loop, ilk__keeper_counts *sum);

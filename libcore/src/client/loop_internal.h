@@ -25,8 +25,8 @@ struct ilk_op {
     int cancelled, done;
     int64_t id;
     ilk_error error;
-    ilk__verb *verb;    /* the copy, in room */
-    max_align_t room[]; /* for it */
+    ilk__request *request; /* the copy, in room */
+    max_align_t room[];    /* for it */
 };
 
 struct ilk__loop {

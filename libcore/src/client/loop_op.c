@@ -148,18 +148,18 @@ static void withdraw_from_ready(ilk__loop *loop, ilk_op *gone)
     gone->ready = 0;
 }
 
-/* ---- from one operation of the verb to the next ------------------------- */
+/* ---- from one operation of the request to the next ---------------------- */
 
 static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
 {
     ilk_op *op = (ilk_op *)inflight;
 
-    if (!op->verb->parker)
+    if (!op->request->parker)
         return 0;
     *cause = ILK__CAUSE_INTERRUPT;
     if (op->cancelled && inflight->op.resend)
         return 1; /* it would ask again and again */
-    bind(op, op->verb->parker);
+    bind(op, op->request->parker);
     *cause = ILK__CAUSE_NEWS;
     return ilk__parker_take_permit(op->bound);
 }
@@ -168,14 +168,14 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
  * ends, and keeps its place until it is given up. */
 static void settle_cancelled(ilk_op *op)
 {
-    ilk__verb *verb = op->verb;
+    ilk__request *request = op->request;
 
-    if (!op->cancelled || verb->status == ILK_OK)
+    if (!op->cancelled || request->status == ILK_OK)
         return;
-    if (verb->status == ILK_EINTR && verb->give_up)
-        verb->give_up(verb);
-    verb->status = ilk__fail(verb->err, ILK_ECANCELLED, "%s",
-                             ilk_strerror(ILK_ECANCELLED));
+    if (request->status == ILK_EINTR && request->give_up)
+        request->give_up(request);
+    request->status = ilk__fail(request->err, ILK_ECANCELLED, "%s",
+                                ilk_strerror(ILK_ECANCELLED));
 }
 
 static void over(ilk_op *op)
@@ -184,9 +184,9 @@ static void over(ilk_op *op)
 
     withdraw_from_ready(loop, op);
     settle_cancelled(op);
-    if (op->verb->status && op->verb->err->code == 0)
-        ilk__fail(op->verb->err, op->verb->status, "%s",
-                  ilk_strerror(op->verb->status));
+    if (op->request->status && op->request->err->code == 0)
+        ilk__fail(op->request->err, op->request->status, "%s",
+                  ilk_strerror(op->request->status));
     ilk__timers_unreserve(&loop->timers);
     if (op->cancelled
         && ilk__async_conn_unwritten(&loop->pipeline.connection)) {
@@ -200,9 +200,9 @@ static void over(ilk_op *op)
 /* Cancelled while it was asked something, it began to wait anew. */
 static void cancel_again(ilk_op *op)
 {
-    if (!op->cancelled || !is_running(op) || !op->verb->parker)
+    if (!op->cancelled || !is_running(op) || !op->request->parker)
         return;
-    op->verb->give_up(op->verb);
+    op->request->give_up(op->request);
     ilk__inflight_withhold(&op->client->loop->pipeline, &op->inflight,
                            ILK_ECANCELLED);
 }
@@ -210,15 +210,15 @@ static void cancel_again(ilk_op *op)
 static void finished(ilk__inflight *inflight)
 {
     ilk_op *op = (ilk_op *)inflight;
-    ilk__verb *verb = op->verb;
-    ilk__verb_then *then = verb->then;
+    ilk__request *request = op->request;
+    ilk__request_then *then = request->then;
     ilk_status st = inflight->op.status;
 
     ilk__op_free(&inflight->op);
     bind(op, NULL); /* whoever has the handle next has its parker, too */
-    verb->then = NULL;
-    then(verb, st);
-    if (!verb->then) {
+    request->then = NULL;
+    then(request, st);
+    if (!request->then) {
         over(op);
         return;
     }
@@ -228,17 +228,18 @@ static void finished(ilk__inflight *inflight)
 
 /* ---- starting ----------------------------------------------------------- */
 
-static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
+static ilk_op *make(const ilk__request *request, size_t size,
+                    ilk_client *client)
 {
     ilk_op *op = ilk__calloc(1, sizeof *op + size);
 
     if (!op)
         return NULL;
-    op->verb = memcpy(op->room, verb, size);
-    op->verb->client = client;
-    op->verb->reply_timeout_ms = client->opts.reply_timeout_ms;
-    op->verb->op = &op->inflight.op;
-    op->verb->err = &op->error;
+    op->request = memcpy(op->room, request, size);
+    op->request->client = client;
+    op->request->reply_timeout_ms = client->opts.reply_timeout_ms;
+    op->request->op = &op->inflight.op;
+    op->request->err = &op->error;
     op->client = ilk__client_ref(client);
     op->era = client->era;
     op->id = ilk__shared_new_id(client->shared);
@@ -251,7 +252,7 @@ static ilk_op *make(const ilk__verb *verb, size_t size, ilk_client *client)
 
 void ilk__op_discard(ilk_op *op)
 {
-    ilk__result *result = &op->verb->result;
+    ilk__result *result = &op->request->result;
 
     if (result->object)
         result->dispose(result->object);
@@ -259,10 +260,10 @@ void ilk__op_discard(ilk_op *op)
     ilk__free(op);
 }
 
-static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
+static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__request_begin *begin,
                         ilk_error *err)
 {
-    ilk__verb *verb = op->verb;
+    ilk__request *request = op->request;
     ilk_status st = loop->shut ? ilk__client_enter(loop->client, err)
                                : ilk__loop_open(loop, err);
 
@@ -270,16 +271,16 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
         st = ilk__timers_reserve(&loop->timers, err);
     if (st)
         return st;
-    begin(verb);
-    if (!verb->then && verb->status) {
+    begin(request);
+    if (!request->then && request->status) {
         ilk__timers_unreserve(&loop->timers);
         if (err)
             *err = op->error;
-        return verb->status;
+        return request->status;
     }
     list_add(&loop->running, op);
     atomic_fetch_add(&loop->under_way, 1);
-    if (verb->then)
+    if (request->then)
         ilk__inflight_start(&loop->pipeline, &op->inflight);
     else
         over(op);
@@ -287,9 +288,9 @@ static ilk_status start(ilk__loop *loop, ilk_op *op, ilk__verb_begin *begin,
     return ILK_OK;
 }
 
-ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
-                           ilk_client *client, ilk__verb_begin *begin,
-                           ilk_error *err)
+ilk_status ilk__request_start(ilk_op **out, const ilk__request *request,
+                              size_t size, ilk_client *client,
+                              ilk__request_begin *begin, ilk_error *err)
 {
     ilk_status st;
     ilk_op *op;
@@ -300,7 +301,7 @@ ilk_status ilk__verb_start(ilk_op **out, const ilk__verb *verb, size_t size,
     st = ilk__client_enter(client, err);
     if (st)
         return st;
-    op = make(verb, size, client);
+    op = make(request, size, client);
     if (!op)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     ilk__loop_lock(client->loop);
@@ -324,11 +325,11 @@ ilk_status ilk__op_none(ilk_op **out, ilk_status status)
 
 void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 {
-    if (!is_running(op) || !op->verb->give_up)
+    if (!is_running(op) || !op->request->give_up)
         return;
     op->cancelled = 1;
-    op->verb->give_up(op->verb);
-    if (op->verb->parker && op->inflight.op.resend)
+    op->request->give_up(op->request);
+    if (op->request->parker && op->inflight.op.resend)
         ilk__inflight_wake(&loop->pipeline, &op->inflight,
                            ILK__CAUSE_INTERRUPT);
     else
@@ -343,7 +344,7 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 void ilk__op_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;
-    if (is_running(op) && op->verb->give_up && op->verb->parker)
+    if (is_running(op) && op->request->give_up && op->request->parker)
         ilk__inflight_wake(&loop->pipeline, &op->inflight,
                            ILK__CAUSE_INTERRUPT);
     if (is_running(op))
@@ -358,7 +359,7 @@ void ilk__loop_forget(ilk__loop *loop, const void *handle)
     ilk__loop_lock(loop);
     for (ilk_op *next, *op = loop->running.first; op; op = next) {
         next = op->next;
-        if (op->verb->handle == handle)
+        if (op->request->handle == handle)
             ilk__op_close(loop, op);
     }
     ilk__loop_kick(loop);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c -- the caller's thread runs an operation or a verb to its end. */
+/* run.c -- the caller's thread runs an operation or a request to its end. */
 #include "run.h"
 
 #include "base/clock.h"
@@ -169,8 +169,8 @@ ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
     return st;
 }
 
-ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
-                         ilk__verb_begin *begin, ilk_error *err)
+ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
+                            ilk__request_begin *begin, ilk_error *err)
 {
     ilk_error own = {0};
     ilk__parker parker;
@@ -179,21 +179,21 @@ ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
 
     if (st)
         return st;
-    verb->client = client;
+    request->client = client;
     if (client) /* else begin() refuses */
-        verb->reply_timeout_ms = client->opts.reply_timeout_ms;
-    verb->op = &op;
-    verb->err = err ? err : &own;
-    begin(verb);
-    while (verb->then) {
-        ilk__verb_then *then = verb->then;
+        request->reply_timeout_ms = client->opts.reply_timeout_ms;
+    request->op = &op;
+    request->err = err ? err : &own;
+    begin(request);
+    while (request->then) {
+        ilk__request_then *then = request->then;
 
         assert(client);
-        st = ilk__run(client, &op, verb->parker ? verb->parker : &parker);
+        st = ilk__run(client, &op, request->parker ? request->parker : &parker);
         ilk__op_free(&op);
-        verb->then = NULL;
-        then(verb, st);
+        request->then = NULL;
+        then(request, st);
     }
     ilk__parker_destroy(&parker);
-    return verb->status;
+    return request->status;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * run.h -- the blocking driver: the caller's thread runs an operation, or a
- * verb, to its end, over the client's shared lane.
+ * request, to its end, over the client's shared lane.
  */
 #ifndef ILK__RUN_H
 #define ILK__RUN_H
 
 #include "client.h"
-#include "op/verb.h"
+#include "op/request.h"
 
 /*
  * Run op and answer its status; op->err has the text. Sleeps park on parker,
@@ -22,10 +22,10 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker);
 int ilk__run_ticks(const ilk_client *client);
 
 /* To its end, in this thread; its status. The client is entered by begin(). */
-ilk_status ilk__verb_run(ilk__verb *verb, ilk_client *client,
-                         ilk__verb_begin *begin, ilk_error *err);
+ilk_status ilk__request_run(ilk__request *request, ilk_client *client,
+                            ilk__request_begin *begin, ilk_error *err);
 
-/* One question, one answer, outside of any verb. */
+/* One question, one answer, outside of any request. */
 ilk_status ilk__ask(ilk_client *client, const ilk__op_type *type, void *subject,
                     int64_t timeout_ms, ilk_error *err);
 

@@ -31,7 +31,7 @@ ilk_status ilk_op_status(ilk_op *op, ilk_error *err)
     if (st)
         return st;
     ilk__loop_lock(op->client->loop);
-    st = op->done ? op->verb->status : ILK_EAGAIN;
+    st = op->done ? op->request->status : ILK_EAGAIN;
     if (st == ILK_EAGAIN)
         ilk__fail(err, st, "the operation is under way");
     else if (st && err)
@@ -47,7 +47,7 @@ int64_t ilk_op_number(ilk_op *op)
     if (enter(op, NULL))
         return 0;
     ilk__loop_lock(op->client->loop);
-    number = op->done ? op->verb->result.number : 0;
+    number = op->done ? op->request->result.number : 0;
     ilk__loop_unlock(op->client->loop);
     return number;
 }
@@ -59,8 +59,8 @@ void *ilk__op_object(ilk_op *op, void (*dispose)(void *object))
     if (enter(op, NULL))
         return NULL;
     ilk__loop_lock(op->client->loop);
-    if (op->done && op->verb->result.dispose == dispose)
-        object = op->verb->result.object;
+    if (op->done && op->request->result.dispose == dispose)
+        object = op->request->result.object;
     ilk__loop_unlock(op->client->loop);
     return object;
 }

@@ -167,14 +167,14 @@ void ilk__hold_close(ilk__hold *hold)
     dispose(hold);
 }
 
-/* ---- verbs: in and out -------------------------------------------------- */
+/* ---- requests: in and out ----------------------------------------------- */
 
 ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err)
 {
     return ilk__handle_enter(&hold->handle, err);
 }
 
-ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err)
+ilk_status ilk__hold_enter_request(ilk__hold *hold, ilk_error *err)
 {
     ilk_status st = ilk__hold_enter(hold, err);
 
@@ -192,10 +192,10 @@ void ilk__hold_leave(ilk__hold *hold)
     ilk__handle_leave(&hold->handle);
 }
 
-void ilk__hold_end(ilk__hold *hold, ilk__verb *verb, ilk_status status)
+void ilk__hold_end(ilk__hold *hold, ilk__request *request, ilk_status status)
 {
     ilk__hold_leave(hold);
-    ilk__verb_end(verb, status);
+    ilk__request_end(request, status);
 }
 
 ilk__hold *ilk__hold_of(const ilk__waiter *waiter)

@@ -12,7 +12,7 @@
  *
  *   acquire:  enter > take -------> lengthen > keep > leave
  *                      |  EINTR: parked, it keeps its place; the next acquire
- *                      |         takes it up, any other verb ends it
+ *                      |         takes it up, any other request ends it
  *                      +- lost before it was ours: again
  *   release:  enter > give > settle > leave      also a lease that is LOST:
  *                      |       |                 it may be there still
@@ -20,9 +20,10 @@
  *                      +- repeated under the token until it is answered
  *
  * A primitive embeds an ilk__hold as its first member, so that one is the
- * other; fills in its options; calls ilk__hold_open(); and offers the verbs
- * below under its own name after it has checked for NULL. A verb of its own
- * (verb.h) begins with ilk__hold_enter_verb() and ends with ilk__hold_end().
+ * other; fills in its options; calls ilk__hold_open(); and offers the requests
+ * below under its own name after it has checked for NULL. A request of its own
+ * (request.h) begins with ilk__hold_enter_request() and ends with
+ * ilk__hold_end().
  *
  * What a primitive has more than a lock goes into its `ask` and `reply`:
  *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
@@ -83,7 +84,8 @@ typedef struct ilk__hold_kind {
     void (*take)(ilk__acquiring *acquiring);
     void (*unpark)(ilk__hold *hold);
     void (*end_take)(ilk__hold *hold);
-    void (*look)(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then);
+    void (*look)(ilk__request *request, ilk__looking *looking,
+                 ilk__request_then *then);
 } ilk__hold_kind;
 
 typedef struct ilk__hold_opts {
@@ -133,12 +135,12 @@ void ilk__hold_close(ilk__hold *hold);
 ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err);
 
 /*
- * Begin and end of every verb: the handle is the caller's alone between them.
- * The second also ends a wait that a signal left parked, as every verb but
- * acquire does.
+ * Begin and end of every request: the handle is the caller's alone between
+ * them. The second also ends a wait that a signal left parked, as every request
+ * but acquire does.
  */
 ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err);
-ilk_status ilk__hold_enter_verb(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_enter_request(ilk__hold *hold, ilk_error *err);
 void ilk__hold_leave(ilk__hold *hold);
 
 /* Whose waiter this is. */
@@ -148,13 +150,13 @@ ilk__hold *ilk__hold_of(const ilk__waiter *waiter);
 int64_t ilk__hold_remaining_ms(const ilk__hold *hold);
 int32_t ilk__hold_held(const ilk__hold *hold);
 
-/* For a verb: leave the handle, and end with this. */
-void ilk__hold_end(ilk__hold *hold, ilk__verb *verb, ilk_status status);
+/* For a request: leave the handle, and end with this. */
+void ilk__hold_end(ilk__hold *hold, ilk__request *request, ilk_status status);
 
 /* ---- acquiring: hold_take.c --------------------------------------------- */
 
 struct ilk__acquiring {
-    ilk__verb verb;
+    ilk__request request;
     ilk__hold *hold;
     int64_t timeout_ms, ttl_ms; /* ttl_ms 0: that of the options */
     int started;                /* in the application's loop */
@@ -165,7 +167,7 @@ struct ilk__acquiring {
     ilk__extension extension;
 };
 
-/* The verb, run or started. */
+/* The request, run or started. */
 ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err);
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
@@ -176,18 +178,18 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
 /*
- * Inside a verb: stand in this one's wait queue. `then` calls ilk__hold_took()
- * for ILK_OK: it holds, and the lease is not watched yet.
+ * Inside a request: stand in this one's wait queue. `then` calls
+ * ilk__hold_took() for ILK_OK: it holds, and the lease is not watched yet.
  */
-void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
-                     int once, int64_t ttl_ms, ilk__verb_then *then);
+void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
+                     int once, int64_t ttl_ms, ilk__request_then *then);
 void ilk__hold_took(ilk__hold *hold);
 /* How a kind's own `take` ends. */
 void ilk__hold_taken(ilk__acquiring *acquiring, ilk_status status);
 /* Hold from now on: renewed, or watched when somebody listens. */
 void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
 
-/* ---- held: hold_verbs.c ------------------------------------------------- */
+/* ---- held: hold_requests.c ---------------------------------------------- */
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
@@ -215,10 +217,10 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
-/* ---- extending, for all that has a lease: hold_verbs.c ------------------ */
+/* ---- extending, for all that has a lease: hold_requests.c --------------- */
 
 /* With what an extend ended, by the connection that it took. */
-ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
+ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension);
 
@@ -242,15 +244,15 @@ typedef struct ilk__giving {
     int64_t fence;       /* of the hold that is given up */
     int more, denied;
     int tries; /* to see the next served */
-    ilk__verb_then *then;
+    ilk__request_then *then;
 } ilk__giving;
 
 /*
- * Inside a verb: ask a releasing or breaking question, and see the next
+ * Inside a request: ask a releasing or breaking question, and see the next
  * served.
  */
-void ilk__hold_ask_give(ilk__verb *verb, const ilk__op_type *type,
-                        ilk__giving *giving, ilk__verb_then *then);
+void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
+                        ilk__giving *giving, ilk__request_then *then);
 
 /* Does this token hold? */
 struct ilk__looking {
@@ -262,10 +264,10 @@ struct ilk__looking {
     /* for a kind's own, which looks at several */
     size_t index;
     int64_t shortest_ms;
-    ilk__verb_then *then;
+    ilk__request_then *then;
 };
-void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
-                        const ilk__hold *hold, ilk__verb_then *then);
+void ilk__hold_ask_look(ilk__request *request, ilk__looking *looking,
+                        const ilk__hold *hold, ilk__request_then *then);
 
 /* For releasing op types: token, grant_ms, limit, liveness; the answer. */
 void ilk__hold_ask_release(ilk__op *op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_ask.c -- what the verbs of a hold ask: release, claim, look. */
+/* hold_ask.c -- what the requests of a hold ask: release, claim, look. */
 #include "hold.h"
 
 /* ---- the releasing question --------------------------------------------- */
@@ -104,55 +104,57 @@ static const ilk__op_type claim = {.name = "claim",
                                    .ask = ask_settle,
                                    .reply = settled};
 
-static ilk__giving *giving_of(const ilk__verb *verb)
+static ilk__giving *giving_of(const ilk__request *request)
 {
-    return verb->op->subject;
+    return request->op->subject;
 }
 
-static void given(ilk__verb *verb, ilk__giving *giving)
+static void given(ilk__request *request, ilk__giving *giving)
 {
     ilk_status st = ILK_OK;
 
     if (giving->denied)
-        st = ilk__fail(verb->err, ILK_EAUTH,
+        st = ilk__fail(request->err, ILK_EAUTH,
                        "released, but this user may not PUBLISH to "
                        "ilk:inbox:* and the next holder was not told");
-    giving->then(verb, st);
+    giving->then(request, st);
 }
 
 /* The release left the name free at its limit: claim until it is settled.
  * Bounded: what is left then is found by the waiters' own refresh. */
-static void settle(ilk__verb *verb, ilk_status status)
+static void settle(ilk__request *request, ilk_status status)
 {
-    ilk__giving *giving = giving_of(verb);
+    ilk__giving *giving = giving_of(request);
 
     if (status || !giving->more || giving->tries++ == SETTLE_TRIES) {
-        given(verb, giving);
+        given(request, giving);
         return;
     }
-    ilk__verb_ask(verb, &claim, giving, ilk__verb_patience(verb), settle);
-    ilk__verb_hush(verb);
+    ilk__request_ask(request, &claim, giving, ilk__request_patience(request),
+                     settle);
+    ilk__request_hush(request);
 }
 
-static void answered(ilk__verb *verb, ilk_status status)
+static void answered(ilk__request *request, ilk_status status)
 {
-    ilk__giving *giving = giving_of(verb);
+    ilk__giving *giving = giving_of(request);
 
     if (status)
-        giving->then(verb, status);
+        giving->then(request, status);
     else if (giving->at.wait_queue->refresh)
-        settle(verb, ILK_OK);
+        settle(request, ILK_OK);
     else
-        given(verb, giving);
+        given(request, giving);
 }
 
-void ilk__hold_ask_give(ilk__verb *verb, const ilk__op_type *type,
-                        ilk__giving *giving, ilk__verb_then *then)
+void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
+                        ilk__giving *giving, ilk__request_then *then)
 {
     giving->then = then;
     giving->tries = 0;
-    ilk__verb_ask(verb, type, giving, ilk__verb_patience(verb), answered);
-    verb->op->patient = 1;
+    ilk__request_ask(request, type, giving, ilk__request_patience(request),
+                     answered);
+    request->op->patient = 1;
 }
 
 /* ---- does this token hold? ---------------------------------------------- */
@@ -185,8 +187,8 @@ static const ilk__op_type look = {.name = "check",
                                   .ask = ask_look,
                                   .reply = looked};
 
-void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
-                        const ilk__hold *hold, ilk__verb_then *then)
+void ilk__hold_ask_look(ilk__request *request, ilk__looking *looking,
+                        const ilk__hold *hold, ilk__request_then *then)
 {
     const ilk__entry entry = {
         .kind = hold->kind->waits_as,
@@ -199,5 +201,6 @@ void ilk__hold_ask_look(ilk__verb *verb, ilk__looking *looking,
     looking->at.wait_queue = &hold->wait_queue;
     looking->at.shared = hold->handle.client->shared;
     looking->entry_len = ilk__entry_write(looking->entry, &entry);
-    ilk__verb_ask(verb, &look, looking, ilk__verb_patience(verb), then);
+    ilk__request_ask(request, &look, looking, ilk__request_patience(request),
+                     then);
 }

@@ -10,16 +10,16 @@
 
 /* ---- standing in the wait queue ----------------------------------------- */
 
-void ilk__hold_await(ilk__verb *verb, ilk__hold *hold, int64_t deadline,
-                     int once, int64_t ttl_ms, ilk__verb_then *then)
+void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
+                     int once, int64_t ttl_ms, ilk__request_then *then)
 {
     ilk__waiter *waiter = &hold->waiter;
 
     waiter->lease_ms = ttl_ms;
     waiter->floor = hold->lease.fence;
     waiter->once = once;
-    ilk__verb_wait(verb, hold->kind->acquire, waiter, &waiter->parker, deadline,
-                   then);
+    ilk__request_wait(request, hold->kind->acquire, waiter, &waiter->parker,
+                      deadline, then);
 }
 
 void ilk__hold_took(ilk__hold *hold)
@@ -47,11 +47,11 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
         ilk__lease_watch(&hold->lease, ttl_ms, renews, hold_end);
 }
 
-/* ---- the verb ----------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
-static void taken_in_line(ilk__verb *verb, ilk_status status)
+static void taken_in_line(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__acquiring *self = (ilk__acquiring *)request;
 
     if (status == ILK_OK)
         ilk__hold_took(self->hold);
@@ -63,7 +63,7 @@ static void take(ilk__acquiring *self)
     if (self->hold->kind->take)
         self->hold->kind->take(self);
     else
-        ilk__hold_await(&self->verb, self->hold, self->deadline, self->once,
+        ilk__hold_await(&self->request, self->hold, self->deadline, self->once,
                         self->ttl_ms, taken_in_line);
 }
 
@@ -86,23 +86,23 @@ static void keep(ilk__acquiring *self)
     ilk_notification_kind told =
         (ilk_notification_kind)hold->kind->taken_notification;
     int64_t id = hold->id;
-    ilk_status st = ilk__hold_told_lost(hold, self->verb.err);
+    ilk_status st = ilk__hold_told_lost(hold, self->request.err);
 
     if (st)
         give_back(hold);
     else
         ilk__hold_keep(hold, self->ttl_ms);
-    ilk__hold_end(hold, &self->verb, st);
+    ilk__hold_end(hold, &self->request, st);
     if (st == ILK_OK && told)
-        ilk__notifications_push(&self->verb.client->shared->notifications, told,
-                                id, ILK_OK);
+        ilk__notifications_push(&self->request.client->shared->notifications,
+                                told, id, ILK_OK);
 }
 
 /* Without an answer it is held, for as long as granted; but not by somebody
  * who has been freed meanwhile, or with a client that was closed. */
-static void lengthened(ilk__verb *verb, ilk_status status)
+static void lengthened(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__acquiring *self = (ilk__acquiring *)request;
     ilk__lease *lease = &self->hold->lease;
 
     if (status == ILK_OK)
@@ -112,7 +112,7 @@ static void lengthened(ilk__verb *verb, ilk_status status)
             self->extension.ttl_ms);
     if (status == ILK_ECLOSED) {
         give_back(self->hold);
-        ilk__hold_end(self->hold, verb, status);
+        ilk__hold_end(self->hold, request, status);
         return;
     }
     if (status != ILK_ELOST) {
@@ -121,7 +121,7 @@ static void lengthened(ilk__verb *verb, ilk_status status)
     }
     ilk__lease_end(lease); /* gone before it was ours: again */
     if (self->once)
-        ilk__hold_end(self->hold, verb, ILK_EBUSY);
+        ilk__hold_end(self->hold, request, ILK_EBUSY);
     else
         take(self);
 }
@@ -133,16 +133,17 @@ void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
 
     self->kept = self->started && status == ILK_EINTR;
     if (self->kept) {
-        ilk__verb_end(&self->verb, status);
+        ilk__request_end(&self->request, status);
     } else if (status) {
-        ilk__hold_end(hold, &self->verb, status);
+        ilk__hold_end(hold, &self->request, status);
     } else if (hold->lease.span_ms >= self->ttl_ms || !hold->opts.no_renew) {
         keep(self);
     } else {
         self->asked_at = ilk__now_ms();
         ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, 1);
-        ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
-                      ilk__verb_patience(&self->verb), lengthened);
+        ilk__request_ask(&self->request, hold->kind->lease.extend,
+                         &self->extension,
+                         ilk__request_patience(&self->request), lengthened);
     }
 }
 
@@ -167,39 +168,39 @@ static void acquire(ilk__acquiring *self)
     self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
                                                     + opts->reply_timeout_ms
                                               : self->timeout_ms);
-    st = ilk__hold_told_lost(hold, self->verb.err);
+    st = ilk__hold_told_lost(hold, self->request.err);
     if (st == ILK_OK && !hold->opts.no_renew)
-        st = ilk__keeper_start(hold->handle.client->keeper, self->verb.err);
+        st = ilk__keeper_start(hold->handle.client->keeper, self->request.err);
     if (st)
-        ilk__hold_end(hold, &self->verb, st);
+        ilk__hold_end(hold, &self->request, st);
     else
         take(self);
 }
 
-static void begin_acquire(ilk__verb *verb)
+static void begin_acquire(ilk__request *request)
 {
-    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__acquiring *self = (ilk__acquiring *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter(hold, verb->err);
+    ilk_status st = ilk__hold_enter(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     if (self->ttl_ms == 0)
         self->ttl_ms = hold->opts.ttl_ms;
-    st = ilk__hold_check_ttl(self->ttl_ms, verb->err);
+    st = ilk__hold_check_ttl(self->ttl_ms, request->err);
     if (st)
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
     else if (ilk__hold_held(hold))
-        ilk__hold_end(hold, verb, nest(hold, verb->err));
+        ilk__hold_end(hold, request, nest(hold, request->err));
     else
         acquire(self);
 }
 
-static void give_up(ilk__verb *verb)
+static void give_up(ilk__request *request)
 {
-    const ilk__acquiring *self = (ilk__acquiring *)verb;
+    const ilk__acquiring *self = (ilk__acquiring *)request;
     ilk__hold *hold = self->hold;
 
     if (hold->parked)
@@ -215,7 +216,7 @@ static void give_up(ilk__verb *verb)
 static ilk__acquiring acquiring(ilk__hold *hold, int64_t timeout_ms,
                                 int64_t ttl_ms)
 {
-    return (ilk__acquiring){.verb = {.handle = hold, .give_up = give_up},
+    return (ilk__acquiring){.request = {.handle = hold, .give_up = give_up},
                             .hold = hold,
                             .timeout_ms = timeout_ms,
                             .ttl_ms = ttl_ms};
@@ -226,7 +227,8 @@ ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
 {
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_acquire, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_acquire,
+                            err);
 }
 
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
@@ -236,8 +238,8 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
     ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
 
     self.started = 1;
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
-                           begin_acquire, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              hold->handle.client, begin_acquire, err);
 }
 
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err)

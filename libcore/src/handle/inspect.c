@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c -- looking at a name: the verb of every primitive that has one. */
+/* inspect.c -- looking at a name: the request of every primitive that has
+ * one. */
 #include "inspect.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@
 #include <assert.h>
 
 typedef struct looking {
-    ilk__verb verb;
+    ilk__request request;
     const ilk__sight *sight;
     const void *name; /* the caller's, until it has begun */
     size_t name_len;
@@ -21,18 +22,18 @@ static void end(looking *self, ilk_status status)
     if (status)
         ilk_info_free(self->at.info);
     else
-        ilk__verb_answer(&self->verb, self->at.info, ilk__info_dispose);
-    ilk__verb_end(&self->verb, status);
+        ilk__request_answer(&self->request, self->at.info, ilk__info_dispose);
+    ilk__request_end(&self->request, status);
 }
 
-static void looked(ilk__verb *verb, ilk_status status)
+static void looked(ilk__request *request, ilk_status status)
 {
-    end((looking *)verb, status);
+    end((looking *)request, status);
 }
 
 static ilk_status prepare(looking *self, ilk_error *err)
 {
-    ilk_status st = ilk__client_enter(self->verb.client, err);
+    ilk_status st = ilk__client_enter(self->request.client, err);
 
     assert(self->sight->key_count <= ILK__INSPECT_KEYS);
     if (st == ILK_OK)
@@ -45,16 +46,16 @@ static ilk_status prepare(looking *self, ilk_error *err)
     return self->at.info ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    looking *self = (looking *)verb;
-    ilk_status st = prepare(self, verb->err);
+    looking *self = (looking *)request;
+    ilk_status st = prepare(self, request->err);
 
     if (st)
         end(self, st);
     else
-        ilk__verb_ask(verb, self->sight->inspect, &self->at,
-                      ilk__verb_patience(verb), looked);
+        ilk__request_ask(request, self->sight->inspect, &self->at,
+                         ilk__request_patience(request), looked);
 }
 
 ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
@@ -66,8 +67,8 @@ ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    st = ilk__verb_run(&self.verb, client, begin, err);
-    *out = self.verb.result.object;
+    st = ilk__request_run(&self.request, client, begin, err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -77,7 +78,8 @@ ilk_status ilk__inspect_start(ilk_op **out, ilk_client *client,
 {
     looking self = {.sight = sight, .name = name, .name_len = name_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }
 
 const ilk_info *ilk_op_info(ilk_op *op)

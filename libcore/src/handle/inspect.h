@@ -21,7 +21,7 @@ typedef struct ilk__sight {
     const ilk__op_type *inspect;
 } ilk__sight;
 
-/* The verb, run or started. */
+/* The request, run or started. */
 ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
                         const ilk__sight *sight, const void *name,
                         size_t name_len, ilk_error *err);

@@ -6,19 +6,19 @@
 
 /* ---- by a handle -------------------------------------------------------- */
 
-static void counted(ilk__verb *verb, ilk_status status)
+static void counted(ilk__request *request, ilk_status status)
 {
-    verb->result.number = ((ilk__state_look *)verb)->now;
-    ilk__state_end(verb, status);
+    request->result.number = ((ilk__state_look *)request)->now;
+    ilk__state_end(request, status);
 }
 
-static void begin_count(ilk__verb *verb)
+static void begin_count(ilk__request *request)
 {
-    ilk__state_look *self = (ilk__state_look *)verb;
+    ilk__state_look *self = (ilk__state_look *)request;
 
     if (ilk__state_begin(&self->of))
-        ilk__verb_ask(verb, self->kind->asks, self, ilk__verb_patience(verb),
-                      counted);
+        ilk__request_ask(request, self->kind->asks, self,
+                         ilk__request_patience(request), counted);
 }
 
 ilk_status ilk__state_count(int64_t *out_now, const ilk__look_kind *kind,
@@ -43,34 +43,34 @@ ilk_status ilk__state_count_start(ilk_op **out, const ilk__look_kind *kind,
 
 /* ---- by name ------------------------------------------------------------ */
 
-/* What was found is in the verb itself. */
+/* What was found is in the request itself. */
 static void keep(void *found)
 {
     (void)found;
 }
 
-static void inspected(ilk__verb *verb, ilk_status status)
+static void inspected(ilk__request *request, ilk_status status)
 {
-    ilk__state_look *self = (ilk__state_look *)verb;
+    ilk__state_look *self = (ilk__state_look *)request;
 
     ilk__state_free(self->of.state);
     if (status == ILK_OK)
-        ilk__verb_answer(verb, self, keep);
-    ilk__verb_end(verb, status);
+        ilk__request_answer(request, self, keep);
+    ilk__request_end(request, status);
 }
 
-/* The handle is this verb's alone, and need not be entered. */
-static void begin_inspect(ilk__verb *verb)
+/* The handle is this request's alone, and need not be entered. */
+static void begin_inspect(ilk__request *request)
 {
-    ilk__state_look *self = (ilk__state_look *)verb;
-    ilk_status st = self->kind->open(&self->of.state, verb->client, self->name,
-                                     self->name_len, verb->err);
+    ilk__state_look *self = (ilk__state_look *)request;
+    ilk_status st = self->kind->open(&self->of.state, request->client,
+                                     self->name, self->name_len, request->err);
 
     if (st)
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     else
-        ilk__verb_ask(verb, self->kind->asks, self, ilk__verb_patience(verb),
-                      inspected);
+        ilk__request_ask(request, self->kind->asks, self,
+                         ilk__request_patience(request), inspected);
 }
 
 ilk_status ilk__state_inspect(int64_t *out_agreed, int64_t *out_now,
@@ -78,7 +78,8 @@ ilk_status ilk__state_inspect(int64_t *out_agreed, int64_t *out_now,
                               const void *name, size_t name_len, ilk_error *err)
 {
     ilk__state_look self = {.kind = kind, .name = name, .name_len = name_len};
-    ilk_status st = ilk__verb_run(&self.of.verb, client, begin_inspect, err);
+    ilk_status st =
+        ilk__request_run(&self.of.request, client, begin_inspect, err);
 
     if (st)
         return st;
@@ -93,8 +94,8 @@ ilk_status ilk__state_inspect_start(ilk_op **out, const ilk__look_kind *kind,
 {
     ilk__state_look self = {.kind = kind, .name = name, .name_len = name_len};
 
-    return ilk__verb_start(out, &self.of.verb, sizeof self, client,
-                           begin_inspect, err);
+    return ilk__request_start(out, &self.of.request, sizeof self, client,
+                              begin_inspect, err);
 }
 
 const ilk__state_look *ilk__state_found(ilk_op *op, const ilk__look_kind *kind)

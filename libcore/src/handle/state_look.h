@@ -18,7 +18,7 @@ typedef struct ilk__look_kind {
 } ilk__look_kind;
 
 typedef struct ilk__state_look {
-    ilk__state_verb of; /* first */
+    ilk__state_request of; /* first */
     const ilk__look_kind *kind;
     const void *name; /* the caller's, until it has begun */
     size_t name_len;

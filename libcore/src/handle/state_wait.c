@@ -101,18 +101,18 @@ ilk__state *ilk__state_of(const ilk__waiter *waiter)
     return (ilk__state *)((char *)waiter - offsetof(ilk__state, waiter));
 }
 
-/* ---- verbs: in and out -------------------------------------------------- */
+/* ---- requests: in and out ----------------------------------------------- */
 
-int ilk__state_enter(ilk__state_verb *self)
+int ilk__state_enter(ilk__state_request *self)
 {
-    ilk_status st = ilk__handle_enter(&self->state->handle, self->verb.err);
+    ilk_status st = ilk__handle_enter(&self->state->handle, self->request.err);
 
     if (st)
-        ilk__verb_end(&self->verb, st);
+        ilk__request_end(&self->request, st);
     return st == ILK_OK;
 }
 
-int ilk__state_begin(ilk__state_verb *self)
+int ilk__state_begin(ilk__state_request *self)
 {
     int entered = ilk__state_enter(self);
 
@@ -121,10 +121,10 @@ int ilk__state_begin(ilk__state_verb *self)
     return entered;
 }
 
-void ilk__state_end(ilk__verb *verb, ilk_status status)
+void ilk__state_end(ilk__request *request, ilk_status status)
 {
-    ilk__handle_leave(&((ilk__state_verb *)verb)->state->handle);
-    ilk__verb_end(verb, status);
+    ilk__handle_leave(&((ilk__state_request *)request)->state->handle);
+    ilk__request_end(request, status);
 }
 
 static ilk_status no_handle(const char *noun, ilk_error *err)
@@ -132,33 +132,34 @@ static ilk_status no_handle(const char *noun, ilk_error *err)
     return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
 }
 
-ilk_status ilk__state_run(ilk__state_verb *self, const char *noun,
-                          ilk__verb_begin *begin, ilk_error *err)
+ilk_status ilk__state_run(ilk__state_request *self, const char *noun,
+                          ilk__request_begin *begin, ilk_error *err)
 {
     if (!self->state)
         return no_handle(noun, err);
-    return ilk__verb_run(&self->verb, self->state->handle.client, begin, err);
+    return ilk__request_run(&self->request, self->state->handle.client, begin,
+                            err);
 }
 
-ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
-                            const char *noun, ilk__verb_begin *begin,
+ilk_status ilk__state_start(ilk_op **out, ilk__state_request *self, size_t size,
+                            const char *noun, ilk__request_begin *begin,
                             ilk_error *err)
 {
     if (!self->state)
         return ilk__op_none(out, no_handle(noun, err));
-    self->verb.handle = self->state;
-    return ilk__verb_start(out, &self->verb, size, self->state->handle.client,
-                           begin, err);
+    self->request.handle = self->state;
+    return ilk__request_start(out, &self->request, size,
+                              self->state->handle.client, begin, err);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static void give_up(ilk__verb *verb)
+static void give_up(ilk__request *request)
 {
-    ilk__waiter_cancel(&((ilk__state_verb *)verb)->state->waiter);
+    ilk__waiter_cancel(&((ilk__state_request *)request)->state->waiter);
 }
 
-void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then)
+void ilk__state_await(ilk__state_request *self, ilk__request_then *then)
 {
     ilk__state *state = self->state;
     const ilk_client_opts *opts = &state->handle.client->opts;
@@ -166,10 +167,10 @@ void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then)
     int64_t patience = opts->connect_timeout_ms + opts->reply_timeout_ms;
 
     waiter->once = self->timeout_ms == 0;
-    self->verb.give_up = give_up;
-    ilk__verb_wait(&self->verb, state->kind->wait, waiter, &waiter->parker,
-                   ilk__deadline(waiter->once ? patience : self->timeout_ms),
-                   then);
+    self->request.give_up = give_up;
+    ilk__request_wait(
+        &self->request, state->kind->wait, waiter, &waiter->parker,
+        ilk__deadline(waiter->once ? patience : self->timeout_ms), then);
 }
 
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err)
@@ -254,55 +255,56 @@ static const ilk__op_type state_wake = {.name = "state_wake",
 
 static void done(ilk__change *change)
 {
-    ilk__verb *verb = &change->of.verb;
+    ilk__request *request = &change->of.request;
     ilk_status st = ILK_OK;
 
     if (change->denied)
-        st = ilk__fail(verb->err, ILK_EAUTH,
+        st = ilk__fail(request->err, ILK_EAUTH,
                        "the %s is changed, but this user may not PUBLISH to "
                        "ilk:inbox:* and those who wait were not told",
                        change->of.state->kind->noun);
-    change->then(verb, st);
+    change->then(request, st);
 }
 
 /* As often as it takes for those who waited when it changed; who asks again
  * meanwhile knows it. Whom this does not reach, finds it at a refresh. */
-static void tell_the_rest(ilk__verb *verb, ilk_status status)
+static void tell_the_rest(ilk__request *request, ilk_status status)
 {
-    ilk__change *change = (ilk__change *)verb;
+    ilk__change *change = (ilk__change *)request;
 
     if (status || change->untold <= 0 || change->denied
         || change->calls-- == 0) {
         done(change);
         return;
     }
-    ilk__verb_ask(verb, &state_wake, change, ilk__verb_patience(verb),
-                  tell_the_rest);
-    ilk__verb_hush(verb);
+    ilk__request_ask(request, &state_wake, change,
+                     ilk__request_patience(request), tell_the_rest);
+    ilk__request_hush(request);
 }
 
-static void answered(ilk__verb *verb, ilk_status status)
+static void answered(ilk__request *request, ilk_status status)
 {
-    ilk__change *change = (ilk__change *)verb;
+    ilk__change *change = (ilk__change *)request;
 
     change->calls = (change->untold + ILK__STATE_TELL - 1) / ILK__STATE_TELL;
     if (status)
-        change->then(verb, status);
+        change->then(request, status);
     else
-        tell_the_rest(verb, ILK_OK);
+        tell_the_rest(request, ILK_OK);
 }
 
 void ilk__state_change(ilk__change *change, const ilk__op_type *type,
-                       ilk__verb_then *then)
+                       ilk__request_then *then)
 {
-    ilk__verb *verb = &change->of.verb;
-    ilk_status st = ilk__token(change->token, ILK__TOKEN_LEN, verb->err);
+    ilk__request *request = &change->of.request;
+    ilk_status st = ilk__token(change->token, ILK__TOKEN_LEN, request->err);
 
     change->then = then;
     if (st) {
-        then(verb, st);
+        then(request, st);
         return;
     }
-    ilk__verb_ask(verb, type, change, ilk__verb_patience(verb), answered);
-    verb->op->patient = 1;
+    ilk__request_ask(request, type, change, ilk__request_patience(request),
+                     answered);
+    request->op->patient = 1;
 }

@@ -12,9 +12,9 @@
  * lost message shows at the next refresh: GONE, ask again. On the server that
  * is scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
  *
- * A primitive embeds an ilk__state as its first member and gives a kind. A verb
- * of it (verb.h) is an ilk__state_verb, or a struct that has one first; it
- * begins with ilk__state_begin() and ends with ilk__state_end().
+ * A primitive embeds an ilk__state as its first member and gives a kind. A
+ * request of it (request.h) is an ilk__state_request, or a struct that has one
+ * first; it begins with ilk__state_begin() and ends with ilk__state_end().
  */
 #ifndef ILK__STATE_WAIT_H
 #define ILK__STATE_WAIT_H
@@ -55,33 +55,34 @@ void ilk__state_free(ilk__state *state); /* the handle */
 /* What is under way on it ends; for handles that have more to free. */
 void ilk__state_forget(ilk__state *state);
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
-typedef struct ilk__state_verb {
-    ilk__verb verb; /* first */
+typedef struct ilk__state_request {
+    ilk__request request; /* first */
     ilk__state *state;
     int64_t timeout_ms; /* of a wait */
-} ilk__state_verb;
+} ilk__state_request;
 
 /*
- * The whole verb, run or started. noun is what the handle is called when it is
- * NULL; the second copies the verb, which has so many bytes.
+ * The whole request, run or started. noun is what the handle is called when it
+ * is NULL; the second copies the request, which has so many bytes.
  */
-ilk_status ilk__state_run(ilk__state_verb *self, const char *noun,
-                          ilk__verb_begin *begin, ilk_error *err);
-ilk_status ilk__state_start(ilk_op **out, ilk__state_verb *self, size_t size,
-                            const char *noun, ilk__verb_begin *begin,
+ilk_status ilk__state_run(ilk__state_request *self, const char *noun,
+                          ilk__request_begin *begin, ilk_error *err);
+ilk_status ilk__state_start(ilk_op **out, ilk__state_request *self, size_t size,
+                            const char *noun, ilk__request_begin *begin,
                             ilk_error *err);
 
-/* Enter the handle. 0: the verb is over. The second also ends a parked wait,
-   as every verb but the wait does. */
-int ilk__state_enter(ilk__state_verb *self);
-int ilk__state_begin(ilk__state_verb *self);
+/* Enter the handle. 0: the request is over. The second also ends a parked wait,
+   as every request but the wait does. */
+int ilk__state_enter(ilk__state_request *self);
+int ilk__state_begin(ilk__state_request *self);
 /* Leave the handle, and end with this. */
-void ilk__state_end(ilk__verb *verb, ilk_status status);
+void ilk__state_end(ilk__request *request, ilk_status status);
 
-/* Inside a verb: run the kind's wait to its end. A signal leaves it parked. */
-void ilk__state_await(ilk__state_verb *self, ilk__verb_then *then);
+/* Inside a request: run the kind's wait to its end. A signal leaves it
+ * parked. */
+void ilk__state_await(ilk__state_request *self, ilk__request_then *then);
 /* End a wait from outside, or a parked one. Any thread. */
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err);
 
@@ -119,20 +120,20 @@ extern const ilk__op_type ilk__state_refresh_op, ilk__state_cancel_op;
 
 /* ---- changes ------------------------------------------------------------ */
 
-/* A verb that changes the state; a primitive's own begins with one. */
+/* A request that changes the state; a primitive's own begins with one. */
 typedef struct ilk__change {
-    ilk__state_verb of;           /* first */
+    ilk__state_request of;        /* first */
     char token[ILK__STATE_TOKEN]; /* of the request: retried, it is done once */
     int64_t untold;               /* clients that another call has to tell */
     int denied;                   /* this user may not tell them */
     int64_t calls;                /* left, to tell them */
-    ilk__verb_then *then;
+    ilk__request_then *then;
 } ilk__change;
 
-/* Inside the verb: ask it under a fresh token, and see that all are told. The
- * change is the question's subject. */
+/* Inside the request: ask it under a fresh token, and see that all are told.
+ * The change is the question's subject. */
 void ilk__state_change(ilk__change *change, const ilk__op_type *type,
-                       ilk__verb_then *then);
+                       ilk__request_then *then);
 /* Begin the question: the script, the keys, the token. */
 void ilk__state_ask_change(ilk__op *op);
 /* Two elements of its answer, from `at`: untold, denied. */

@@ -20,8 +20,8 @@
 #define ILK__CHANNEL_H
 
 #include "message.h"
+#include "op/request.h"
 #include "op/shared.h"
-#include "op/verb.h"
 #include "subscriber.h"
 
 enum { ILK__CHANNEL_MESSAGES_MAX = 1024 };
@@ -44,8 +44,8 @@ struct ilk__listener {
     ilk__parker parker;
     _Atomic int cancelled;
     int own_format;
-    int awaits_message;   /* else that it is confirmed */
-    ilk__verb_then *then; /* when that has come */
+    int awaits_message;      /* else that it is confirmed */
+    ilk__request_then *then; /* when that has come */
 
     /* under the shared state's mutex */
     ilk__channel *channel; /* NULL: it does not listen */
@@ -68,22 +68,22 @@ ilk_status ilk__listener_init(ilk__listener *listener, ilk__shared *shared,
 void ilk__listener_destroy(ilk__listener *listener);
 
 /*
- * Inside a verb: listen, from when `then` is told ILK_OK. After ILK_EINTR
+ * Inside a request: listen, from when `then` is told ILK_OK. After ILK_EINTR
  * call it again with the same channel. Whatever else is told, the listener
  * does not listen: ILK_ETIMEOUT, ILK_ECANCELLED, ILK_ECLOSED, ILK_ECONN,
  * ILK_EAUTH, ILK_ENOMEM.
  */
-void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
+void ilk__listen_begin(ilk__request *request, ilk__listener *listener,
                        const ilk__channel_of *to, int64_t deadline,
-                       ilk__verb_then *then);
+                       ilk__request_then *then);
 /*
- * Inside a verb: await a message; after ILK_OK it is to be taken. It goes on
+ * Inside a request: await a message; after ILK_OK it is to be taken. It goes on
  * listening, also after ILK_ETIMEOUT, ILK_EINTR and ILK_ECANCELLED; ILK_ECONN:
  * nothing was heard from the server for a minute. One at a time for each
  * listener.
  */
-void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
-                      int64_t deadline, ilk__verb_then *then);
+void ilk__listen_next(ilk__request *request, ilk__listener *listener,
+                      int64_t deadline, ilk__request_then *then);
 /* NULL: none */
 ilk__channel_message *ilk__listen_take(ilk__listener *listener);
 void ilk__listen_end(ilk__listener *listener);

@@ -172,26 +172,26 @@ const ilk__op_type ilk__listen_op = {.name = "listen",
                                      .start = start,
                                      .wake = wake};
 
-static void await(ilk__verb *verb, ilk__listener *listener, int message,
-                  int64_t deadline, ilk__verb_then *then)
+static void await(ilk__request *request, ilk__listener *listener, int message,
+                  int64_t deadline, ilk__request_then *then)
 {
     listener->awaits_message = message;
-    ilk__verb_wait(verb, &ilk__listen_op, listener, &listener->parker, deadline,
-                   then);
+    ilk__request_wait(request, &ilk__listen_op, listener, &listener->parker,
+                      deadline, then);
 }
 
-static void begun(ilk__verb *verb, ilk_status status)
+static void begun(ilk__request *request, ilk_status status)
 {
-    ilk__listener *listener = verb->op->subject;
+    ilk__listener *listener = request->op->subject;
 
     if (status && status != ILK_EINTR)
         ilk__listen_end(listener);
-    listener->then(verb, status);
+    listener->then(request, status);
 }
 
-void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
+void ilk__listen_begin(ilk__request *request, ilk__listener *listener,
                        const ilk__channel_of *to, int64_t deadline,
-                       ilk__verb_then *then)
+                       ilk__request_then *then)
 {
     ilk_status st = ILK_OK;
 
@@ -203,18 +203,19 @@ void ilk__listen_begin(ilk__verb *verb, ilk__listener *listener,
     ilk__shared_unlock(listener->shared);
     listener->then = then;
     if (st)
-        then(verb, ilk__fail(verb->err, st, "out of memory"));
+        then(request, ilk__fail(request->err, st, "out of memory"));
     else
-        await(verb, listener, 0, deadline, begun);
+        await(request, listener, 0, deadline, begun);
 }
 
-void ilk__listen_next(ilk__verb *verb, ilk__listener *listener,
-                      int64_t deadline, ilk__verb_then *then)
+void ilk__listen_next(ilk__request *request, ilk__listener *listener,
+                      int64_t deadline, ilk__request_then *then)
 {
     if (listener->channel)
-        await(verb, listener, 1, deadline, then);
+        await(request, listener, 1, deadline, then);
     else
-        then(verb, ilk__fail(verb->err, ILK_EINVAL, "it does not listen"));
+        then(request,
+             ilk__fail(request->err, ILK_EINVAL, "it does not listen"));
 }
 
 ilk__channel_message *ilk__listen_take(ilk__listener *listener)

@@ -81,10 +81,10 @@ ilk__act ilk__recipe_done(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__recipe_counted(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__recipe_found(ilk__op *op, const ilk__reply *reply);
 
-#define ILK__RECIPE_TYPE(verb, script_id, on_reply)                            \
-    static const ilk__op_type verb = {.name = "recipes_" #verb,                \
-                                      .script = (script_id),                   \
-                                      .ask = ilk__recipe_ask,                  \
-                                      .reply = (on_reply)}
+#define ILK__RECIPE_TYPE(function, script_id, on_reply)                        \
+    static const ilk__op_type function = {.name = "recipes_" #function,        \
+                                          .script = (script_id),               \
+                                          .ask = ilk__recipe_ask,              \
+                                          .reply = (on_reply)}
 
 #endif

@@ -99,7 +99,7 @@ void ilk_consumer_free(ilk_consumer *self)
     ilk__free(self);
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static ilk_status enter(ilk_consumer *self, ilk_error *err)
 {

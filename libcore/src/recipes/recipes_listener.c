@@ -101,13 +101,14 @@ static ilk_status enter(ilk_listener *self, ilk_error *err)
     return ilk__handle_enter(&self->handle, err);
 }
 
-static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
+static ilk_status say(ilk_listener *self, const char *command_name,
+                      ilk_error *err)
 {
     ilk__command command;
     ilk_status st;
 
     ilk__command_init(&command);
-    ilk__command_add_str(&command, verb);
+    ilk__command_add_str(&command, command_name);
     ilk__command_add(&command, self->channel.data, self->channel.len);
     if (self->prefix_len)
         ilk__command_add(&command, self->marked.data, self->marked.len);
@@ -116,16 +117,16 @@ static ilk_status say(ilk_listener *self, const char *verb, ilk_error *err)
     return st;
 }
 
-static int is_verb(const ilk__reply *reply, const char *verb)
+static int is_kind(const ilk__reply *reply, const char *command_name)
 {
     return (reply->type == ILK__REPLY_ARRAY || reply->type == ILK__REPLY_PUSH)
            && reply->count >= 3 && reply->items[0]->type == ILK__REPLY_STR
-           && strcmp(reply->items[0]->str, verb) == 0;
+           && strcmp(reply->items[0]->str, command_name) == 0;
 }
 
 static int is_message(const ilk__reply *reply)
 {
-    return is_verb(reply, "message") && reply->items[1]->type == ILK__REPLY_STR
+    return is_kind(reply, "message") && reply->items[1]->type == ILK__REPLY_STR
            && reply->items[2]->type == ILK__REPLY_STR;
 }
 
@@ -303,7 +304,7 @@ static void say_goodbye(ilk_listener *self, pile *left)
         /* Refused, it leaves by closing its connection. */
         if (st == ILK_OK
             && (reply->type == ILK__REPLY_ERROR
-                || is_verb(reply, "unsubscribe")))
+                || is_kind(reply, "unsubscribe")))
             st = ILK_ECLOSED;
         if (st || !is_message(reply) || !put(left, reply))
             ilk__reply_free(reply);

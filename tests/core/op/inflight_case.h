@@ -16,7 +16,7 @@
 
 enum { INFLIGHT_REPLY_MS = 5000, INFLIGHT_MOST = 3000 };
 
-/* An operation in flight and how it ended; it begins `more` first, as a verb
+/* An operation in flight and how it ended; it begins `more` first, as a request
  * may. */
 typedef struct runner {
     ilk__inflight inflight;

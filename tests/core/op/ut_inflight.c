@@ -133,7 +133,7 @@ static void who_must_end_does_not_enter_the_backlog(void **state)
 
     (void)state;
     self = start_inflight(INFLIGHT_MOST - 1, &op_case_change, -1);
-    self->more = &op_case_change; /* as a verb of two questions */
+    self->more = &op_case_change; /* as a request of two questions */
     start_many(ILK__WIRE_FULL + 1);
 
     ilk__inflight_close(&pipeline, &self->inflight);

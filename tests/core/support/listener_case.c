@@ -5,21 +5,22 @@
 #include "client/run.h"
 
 typedef struct listening {
-    ilk__verb verb;
+    ilk__request request;
     ilk__listener *listener;
     const ilk__channel_of *to; /* NULL: the next message */
     int64_t deadline;
 } listening;
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    const listening *self = (listening *)verb;
+    const listening *self = (listening *)request;
 
     if (self->to)
-        ilk__listen_begin(verb, self->listener, self->to, self->deadline,
-                          ilk__verb_end);
+        ilk__listen_begin(request, self->listener, self->to, self->deadline,
+                          ilk__request_end);
     else
-        ilk__listen_next(verb, self->listener, self->deadline, ilk__verb_end);
+        ilk__listen_next(request, self->listener, self->deadline,
+                         ilk__request_end);
 }
 
 ilk_status listen_begin(ilk_client *client, ilk__listener *listener,
@@ -28,7 +29,7 @@ ilk_status listen_begin(ilk_client *client, ilk__listener *listener,
 {
     listening self = {.listener = listener, .to = to, .deadline = deadline};
 
-    return ilk__verb_run(&self.verb, client, begin, err);
+    return ilk__request_run(&self.request, client, begin, err);
 }
 
 ilk_status listen_next(ilk_client *client, ilk__listener *listener,
@@ -36,7 +37,7 @@ ilk_status listen_next(ilk_client *client, ilk__listener *listener,
                        ilk_error *err)
 {
     listening self = {.listener = listener, .deadline = deadline};
-    ilk_status st = ilk__verb_run(&self.verb, client, begin, err);
+    ilk_status st = ilk__request_run(&self.request, client, begin, err);
 
     *out = st == ILK_OK ? ilk__listen_take(listener) : NULL;
     return st;

@@ -210,18 +210,18 @@ const ilk__state_kind ilk__barrier_kind = {
     .asks_to_leave = 1,
 };
 
-static void arrived(ilk__verb *verb, ilk_status status)
+static void arrived(ilk__request *request, ilk_status status)
 {
-    const ilk__state_verb *self = (ilk__state_verb *)verb;
+    const ilk__state_request *self = (ilk__state_request *)request;
 
     if (status == ILK_OK)
-        verb->result.number = ((const ilk_barrier *)self->state)->index;
-    ilk__state_end(verb, status);
+        request->result.number = ((const ilk_barrier *)self->state)->index;
+    ilk__state_end(request, status);
 }
 
-static void begin_wait(ilk__verb *verb)
+static void begin_wait(ilk__request *request)
 {
-    ilk__state_verb *self = (ilk__state_verb *)verb;
+    ilk__state_request *self = (ilk__state_request *)request;
 
     if (ilk__state_enter(self))
         ilk__state_await(self, arrived);
@@ -230,20 +230,20 @@ static void begin_wait(ilk__verb *verb)
 ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
                             int64_t *out_index, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)barrier,
-                            .timeout_ms = timeout_ms};
+    ilk__state_request self = {.state = (ilk__state *)barrier,
+                               .timeout_ms = timeout_ms};
     ilk_status st = ilk__state_run(&self, "barrier", begin_wait, err);
 
     if (st == ILK_OK && out_index)
-        *out_index = self.verb.result.number;
+        *out_index = self.request.result.number;
     return st;
 }
 
 ilk_status ilk_barrier_wait_start(ilk_op **out, ilk_barrier *barrier,
                                   int64_t timeout_ms, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)barrier,
-                            .timeout_ms = timeout_ms};
+    ilk__state_request self = {.state = (ilk__state *)barrier,
+                               .timeout_ms = timeout_ms};
 
     return ilk__state_start(out, &self, sizeof self, "barrier", begin_wait,
                             err);
@@ -283,9 +283,9 @@ static const ilk__op_type barrier_reset = {.name = "barrier_reset",
                                            .ask = ask_reset,
                                            .reply = was_reset};
 
-static void begin_reset(ilk__verb *verb)
+static void begin_reset(ilk__request *request)
 {
-    ilk__change *self = (ilk__change *)verb;
+    ilk__change *self = (ilk__change *)request;
 
     if (ilk__state_begin(&self->of))
         ilk__state_change(self, &barrier_reset, ilk__state_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* election.c -- the candidate: its scripts, its handle, its verbs. */
+/* election.c -- the candidate: its scripts, its handle, its requests. */
 #include "election.h"
 
 #include "base/alloc.h"
@@ -299,7 +299,7 @@ ilk_status ilk_election_check_start(ilk_op **out, ilk_election *election,
 /* ---- publishing --------------------------------------------------------- */
 
 typedef struct proclaiming {
-    ilk__verb verb;
+    ilk__request request;
     ilk_election *election;
     const void *from; /* the caller's, until it has begun */
     char *value;      /* the handle's when it is heard */
@@ -331,9 +331,9 @@ static const ilk__op_type election_proclaim = {
     .ask = ask_proclaim,
     .reply = proclaimed};
 
-static void heard(ilk__verb *verb, ilk_status status)
+static void heard(ilk__request *request, ilk_status status)
 {
-    proclaiming *self = (proclaiming *)verb;
+    proclaiming *self = (proclaiming *)request;
     ilk_election *election = self->election;
     char *unused = self->value;
 
@@ -345,45 +345,45 @@ static void heard(ilk__verb *verb, ilk_status status)
         ilk__lease_lose(&election->hold.lease);
     }
     ilk__free(unused);
-    ilk__hold_end(&election->hold, verb, status);
+    ilk__hold_end(&election->hold, request, status);
 }
 
-static void begin_proclaim(ilk__verb *verb)
+static void begin_proclaim(ilk__request *request)
 {
-    proclaiming *self = (proclaiming *)verb;
+    proclaiming *self = (proclaiming *)request;
     ilk__hold *hold = &self->election->hold;
-    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+    ilk_status st = ilk__hold_enter_request(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
-    st = ilk__election_check_value(self->from, self->value_len, verb->err);
+    st = ilk__election_check_value(self->from, self->value_len, request->err);
     if (st == ILK_OK)
-        st = ilk__lease_check(&hold->lease, verb->err);
+        st = ilk__lease_check(&hold->lease, request->err);
     if (st == ILK_OK) {
         self->value =
             ilk__memdup(self->value_len ? self->from : "", self->value_len);
         if (!self->value)
-            st = ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
+            st = ilk__fail(request->err, ILK_ENOMEM, "out of memory");
     }
     if (st)
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
     else
-        ilk__verb_ask(verb, &election_proclaim, self, ilk__verb_patience(verb),
-                      heard);
+        ilk__request_ask(request, &election_proclaim, self,
+                         ilk__request_patience(request), heard);
 }
 
 ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                                  size_t value_len, ilk_error *err)
 {
-    proclaiming self = {.verb = {.handle = election},
+    proclaiming self = {.request = {.handle = election},
                         .election = election,
                         .from = value,
                         .value_len = value_len};
 
-    return election ? ilk__verb_run(&self.verb, election->hold.handle.client,
-                                    begin_proclaim, err)
+    return election ? ilk__request_run(
+               &self.request, election->hold.handle.client, begin_proclaim, err)
                     : no_election(err);
 }
 
@@ -391,14 +391,14 @@ ilk_status ilk_election_proclaim_start(ilk_op **out, ilk_election *election,
                                        const void *value, size_t value_len,
                                        ilk_error *err)
 {
-    proclaiming self = {.verb = {.handle = election},
+    proclaiming self = {.request = {.handle = election},
                         .election = election,
                         .from = value,
                         .value_len = value_len};
 
-    return election ? ilk__verb_start(out, &self.verb, sizeof self,
-                                      election->hold.handle.client,
-                                      begin_proclaim, err)
+    return election ? ilk__request_start(out, &self.request, sizeof self,
+                                         election->hold.handle.client,
+                                         begin_proclaim, err)
                     : ilk__op_none(out, no_election(err));
 }
 

@@ -54,7 +54,7 @@ void ilk__election_name(const ilk_election *election, const char **out,
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err);
 
-/* What a verb found. */
-void ilk__leader_answer(ilk__verb *verb, ilk_leader *leader);
+/* What a request found. */
+void ilk__leader_answer(ilk__request *request, ilk_leader *leader);
 
 #endif

@@ -81,7 +81,7 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
 
 /* It asks about the name, so the handle may be freed meanwhile. */
 typedef struct looking {
-    ilk__verb verb;
+    ilk__request request;
     const ilk_election *election; /* the caller's, until it has begun */
     ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk_leader *found;
@@ -116,32 +116,32 @@ static void end(looking *self, ilk_status status)
     if (status)
         ilk_leader_free(self->found);
     else
-        ilk__leader_answer(&self->verb, self->found);
-    ilk__verb_end(&self->verb, status);
+        ilk__leader_answer(&self->request, self->found);
+    ilk__request_end(&self->request, status);
 }
 
-static void looked(ilk__verb *verb, ilk_status status)
+static void looked(ilk__request *request, ilk_status status)
 {
-    end((looking *)verb, status);
+    end((looking *)request, status);
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    looking *self = (looking *)verb;
+    looking *self = (looking *)request;
     const char *name;
     size_t name_len;
-    ilk_status st = ilk__client_enter(verb->client, verb->err);
+    ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK) {
         ilk__election_name(self->election, &name, &name_len);
         st = ilk__keys_make(self->keys, ilk__election_key_kinds,
-                            ILK__ELECTION_KEYS, name, name_len, verb->err);
+                            ILK__ELECTION_KEYS, name, name_len, request->err);
     }
     if (st)
         end(self, st);
     else
-        ilk__verb_ask(verb, &election_leader, self, ilk__verb_patience(verb),
-                      looked);
+        ilk__request_ask(request, &election_leader, self,
+                         ilk__request_patience(request), looked);
 }
 
 ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
@@ -155,8 +155,9 @@ ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
     *out = NULL;
     if (!election)
         return ilk__fail(err, ILK_EINVAL, "election must not be NULL");
-    st = ilk__verb_run(&self.verb, election->hold.handle.client, begin, err);
-    *out = self.verb.result.object;
+    st = ilk__request_run(&self.request, election->hold.handle.client, begin,
+                          err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -168,8 +169,8 @@ ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
     if (!election)
         return ilk__op_none(
             out, ilk__fail(err, ILK_EINVAL, "election must not be NULL"));
-    return ilk__verb_start(out, &self.verb, sizeof self,
-                           election->hold.handle.client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              election->hold.handle.client, begin, err);
 }
 
 /* ---- answering ---------------------------------------------------------- */
@@ -179,9 +180,9 @@ static void dispose(void *leader)
     ilk_leader_free(leader);
 }
 
-void ilk__leader_answer(ilk__verb *verb, ilk_leader *leader)
+void ilk__leader_answer(ilk__request *request, ilk_leader *leader)
 {
-    ilk__verb_answer(verb, leader, dispose);
+    ilk__request_answer(request, leader, dispose);
 }
 
 const ilk_leader *ilk_op_leader(ilk_op *op)

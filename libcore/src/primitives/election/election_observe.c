@@ -153,52 +153,52 @@ static void remember(ilk_observer *observer, const ilk_leader *found)
 }
 
 typedef struct observing {
-    ilk__verb verb;
+    ilk__request request;
     ilk_observer *observer;
     int64_t timeout_ms;
     int started, kept; /* as those of an ilk__acquiring */
 } observing;
 
-static void told(ilk__verb *verb, ilk_status status)
+static void told(ilk__request *request, ilk_status status)
 {
-    observing *self = (observing *)verb;
+    observing *self = (observing *)request;
     ilk_observer *observer = self->observer;
 
     if (status == ILK_OK) {
         remember(observer, observer->found);
-        ilk__leader_answer(verb, observer->found);
+        ilk__leader_answer(request, observer->found);
     } else {
         ilk_leader_free(observer->found);
     }
     observer->found = NULL;
     self->kept = self->started && status == ILK_EINTR;
     if (self->kept)
-        ilk__verb_end(verb, status);
+        ilk__request_end(request, status);
     else
-        ilk__hold_end(&observer->hold, verb, status);
+        ilk__hold_end(&observer->hold, request, status);
 }
 
 /* It never holds: the lease in its entry is only to be there. */
-static void begin_next(ilk__verb *verb)
+static void begin_next(ilk__request *request)
 {
-    const observing *self = (observing *)verb;
+    const observing *self = (observing *)request;
     ilk__hold *hold = &self->observer->hold;
-    const ilk_client_opts *opts = &verb->client->opts;
+    const ilk_client_opts *opts = &request->client->opts;
     int once = self->timeout_ms == 0;
     int64_t limit = opts->connect_timeout_ms + opts->reply_timeout_ms;
-    ilk_status st = ilk__hold_enter(hold, verb->err);
+    ilk_status st = ilk__hold_enter(hold, request->err);
 
     if (st)
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     else
-        ilk__hold_await(verb, hold,
+        ilk__hold_await(request, hold,
                         ilk__deadline(once ? limit : self->timeout_ms), once,
                         ILK__REFRESH_MS, told);
 }
 
-static void give_up(ilk__verb *verb)
+static void give_up(ilk__request *request)
 {
-    const observing *self = (observing *)verb;
+    const observing *self = (observing *)request;
     ilk__hold *hold = &self->observer->hold;
 
     ilk__waiter_cancel(&hold->waiter);
@@ -208,7 +208,7 @@ static void give_up(ilk__verb *verb)
 
 static observing observing_of(ilk_observer *observer, int64_t timeout_ms)
 {
-    return (observing){.verb = {.handle = observer, .give_up = give_up},
+    return (observing){.request = {.handle = observer, .give_up = give_up},
                        .observer = observer,
                        .timeout_ms = timeout_ms};
 }
@@ -224,9 +224,9 @@ ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
     *out = NULL;
     if (!observer)
         return no_observer(err);
-    st = ilk__verb_run(&self.verb, observer->hold.handle.client, begin_next,
-                       err);
-    *out = self.verb.result.object;
+    st = ilk__request_run(&self.request, observer->hold.handle.client,
+                          begin_next, err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -236,8 +236,8 @@ ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
     observing self = observing_of(observer, timeout_ms);
 
     self.started = 1;
-    return observer
-               ? ilk__verb_start(out, &self.verb, sizeof self,
-                                 observer->hold.handle.client, begin_next, err)
-               : ilk__op_none(out, no_observer(err));
+    return observer ? ilk__request_start(out, &self.request, sizeof self,
+                                         observer->hold.handle.client,
+                                         begin_next, err)
+                    : ilk__op_none(out, no_observer(err));
 }

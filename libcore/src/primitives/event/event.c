@@ -159,7 +159,7 @@ const ilk__state_kind ilk__event_kind = {
 };
 
 typedef struct awaiting {
-    ilk__state_verb of;
+    ilk__state_request of;
     int64_t known;
 } awaiting;
 
@@ -173,9 +173,9 @@ static ilk_status check_generation(int64_t generation, ilk_error *err)
 }
 
 /* A parked wait goes on, if it is the same one. */
-static void begin_wait(ilk__verb *verb)
+static void begin_wait(ilk__request *request)
 {
-    awaiting *self = (awaiting *)verb;
+    awaiting *self = (awaiting *)request;
     ilk_event *event = (ilk_event *)self->of.state;
 
     if (!(self->known == event->known ? ilk__state_enter(&self->of)
@@ -294,25 +294,25 @@ static ilk_status check_data(const changing *self, ilk_error *err)
 }
 
 /* The handle has seen what was asked for. */
-static void was_changed(ilk__verb *verb, ilk_status status)
+static void was_changed(ilk__request *request, ilk_status status)
 {
-    changing *self = (changing *)verb;
+    changing *self = (changing *)request;
 
     if (status == ILK_OK || self->change.denied)
         see((ilk_event *)self->change.of.state, self->generation,
             self->type == &event_set, self->data, self->data_len);
     else
         ilk__free(self->data);
-    ilk__state_end(verb, status);
+    ilk__state_end(request, status);
 }
 
-static void begin_change(ilk__verb *verb)
+static void begin_change(ilk__request *request)
 {
-    changing *self = (changing *)verb;
-    ilk_status st = check_data(self, verb->err);
+    changing *self = (changing *)request;
+    ilk_status st = check_data(self, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     if (!ilk__state_begin(&self->change.of))
@@ -320,7 +320,8 @@ static void begin_change(ilk__verb *verb)
     if (self->data_len)
         self->data = ilk__memdup(self->given, self->data_len);
     if (self->data_len && !self->data)
-        ilk__state_end(verb, ilk__fail(verb->err, ILK_ENOMEM, "out of memory"));
+        ilk__state_end(request,
+                       ilk__fail(request->err, ILK_ENOMEM, "out of memory"));
     else
         ilk__state_change(&self->change, self->type, was_changed);
 }
@@ -388,25 +389,25 @@ static const ilk__op_type event_read = {.name = "event_read",
                                         .ask = ask_read,
                                         .reply = was_read};
 
-static void begin_read(ilk__verb *verb)
+static void begin_read(ilk__request *request)
 {
-    ilk__state_verb *self = (ilk__state_verb *)verb;
+    ilk__state_request *self = (ilk__state_request *)request;
 
     if (ilk__state_begin(self))
-        ilk__verb_ask(verb, &event_read, self->state, ilk__verb_patience(verb),
-                      ilk__state_end);
+        ilk__request_ask(request, &event_read, self->state,
+                         ilk__request_patience(request), ilk__state_end);
 }
 
 ilk_status ilk_event_read(ilk_event *event, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)event};
+    ilk__state_request self = {.state = (ilk__state *)event};
 
     return ilk__state_run(&self, "event", begin_read, err);
 }
 
 ilk_status ilk_event_read_start(ilk_op **out, ilk_event *event, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)event};
+    ilk__state_request self = {.state = (ilk__state *)event};
 
     return ilk__state_start(out, &self, sizeof self, "event", begin_read, err);
 }

@@ -19,7 +19,7 @@ struct ilk_value {
 };
 
 typedef struct guarding {
-    ilk__verb verb;
+    ilk__request request;
     const ilk__op_type *type;
     const void *key, *value; /* the caller's, until it has begun */
     size_t key_len, value_len;
@@ -101,7 +101,7 @@ static const ilk__op_type guard_remove = {.name = "guard_remove",
                                           .ask = ask,
                                           .reply = was_removed};
 
-/* ---- the verb ----------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
 static void dispose(void *value)
 {
@@ -115,13 +115,13 @@ static void end(guarding *self, ilk_status status)
     if (status)
         ilk_value_free(self->found);
     else
-        ilk__verb_answer(&self->verb, self->found, dispose);
-    ilk__verb_end(&self->verb, status);
+        ilk__request_answer(&self->request, self->found, dispose);
+    ilk__request_end(&self->request, status);
 }
 
-static void answered(ilk__verb *verb, ilk_status status)
+static void answered(ilk__request *request, ilk_status status)
 {
-    end((guarding *)verb, status);
+    end((guarding *)request, status);
 }
 
 static ilk_status check_fence(int64_t fence, ilk_error *err)
@@ -143,7 +143,7 @@ static ilk_status check(const guarding *self, ilk_error *err)
     if (st == ILK_OK && !self->value && self->value_len)
         st = ilk__fail(err, ILK_EINVAL, "value must not be NULL");
     if (st == ILK_OK)
-        st = ilk__client_enter(self->verb.client, err);
+        st = ilk__client_enter(self->request.client, err);
     return st ? st : ilk__name_check(self->key, self->key_len, "key", err);
 }
 
@@ -174,19 +174,19 @@ static ilk_status prepare(guarding *self, ilk_error *err)
     return st;
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    guarding *self = (guarding *)verb;
-    ilk_status st = prepare(self, verb->err);
+    guarding *self = (guarding *)request;
+    ilk_status st = prepare(self, request->err);
 
     if (st)
         end(self, st);
     else
-        ilk__verb_ask(verb, self->type, self, ilk__verb_patience(verb),
-                      answered);
+        ilk__request_ask(request, self->type, self,
+                         ilk__request_patience(request), answered);
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static guarding setting(const void *key, size_t key_len, int64_t fence,
                         const void *value, size_t value_len)
@@ -205,7 +205,7 @@ ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
 {
     guarding self = setting(key, key_len, fence, value, value_len);
 
-    return ilk__verb_run(&self.verb, client, begin, err);
+    return ilk__request_run(&self.request, client, begin, err);
 }
 
 ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
@@ -215,7 +215,8 @@ ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
 {
     guarding self = setting(key, key_len, fence, value, value_len);
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }
 
 ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
@@ -227,8 +228,8 @@ ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    st = ilk__verb_run(&self.verb, client, begin, err);
-    *out = self.verb.result.object;
+    st = ilk__request_run(&self.request, client, begin, err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -239,7 +240,8 @@ ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
     guarding self = {
         .type = &guard_get, .key = key, .key_len = key_len, .fence = fence};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }
 
 ilk_status ilk_guard_remove(ilk_client *client, const void *key, size_t key_len,
@@ -247,7 +249,7 @@ ilk_status ilk_guard_remove(ilk_client *client, const void *key, size_t key_len,
 {
     guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
 
-    return ilk__verb_run(&self.verb, client, begin, err);
+    return ilk__request_run(&self.request, client, begin, err);
 }
 
 ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
@@ -256,7 +258,8 @@ ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
 {
     guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }
 
 const ilk_value *ilk_op_value(ilk_op *op)

@@ -126,9 +126,9 @@ const ilk__state_kind ilk__latch_kind = {
     .cancel = &ilk__state_cancel_op,
 };
 
-static void begin_wait(ilk__verb *verb)
+static void begin_wait(ilk__request *request)
 {
-    ilk__state_verb *self = (ilk__state_verb *)verb;
+    ilk__state_request *self = (ilk__state_request *)request;
 
     if (ilk__state_enter(self))
         ilk__state_await(self, ilk__state_end);
@@ -136,8 +136,8 @@ static void begin_wait(ilk__verb *verb)
 
 ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)latch,
-                            .timeout_ms = timeout_ms};
+    ilk__state_request self = {.state = (ilk__state *)latch,
+                               .timeout_ms = timeout_ms};
 
     return ilk__state_run(&self, "latch", begin_wait, err);
 }
@@ -145,8 +145,8 @@ ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms, ilk_error *err)
 ilk_status ilk_latch_wait_start(ilk_op **out, ilk_latch *latch,
                                 int64_t timeout_ms, ilk_error *err)
 {
-    ilk__state_verb self = {.state = (ilk__state *)latch,
-                            .timeout_ms = timeout_ms};
+    ilk__state_request self = {.state = (ilk__state *)latch,
+                               .timeout_ms = timeout_ms};
 
     return ilk__state_start(out, &self, sizeof self, "latch", begin_wait, err);
 }
@@ -202,22 +202,22 @@ static const ilk__op_type latch_reset = {.name = "latch_reset",
                                          .ask = ask_change,
                                          .reply = changed};
 
-static void was_changed(ilk__verb *verb, ilk_status status)
+static void was_changed(ilk__request *request, ilk_status status)
 {
-    const counting *self = (counting *)verb;
+    const counting *self = (counting *)request;
 
     if (status == ILK_OK || self->change.denied)
-        verb->result.number = self->left;
-    ilk__state_end(verb, status);
+        request->result.number = self->left;
+    ilk__state_end(request, status);
 }
 
-static void begin_change(ilk__verb *verb)
+static void begin_change(ilk__request *request)
 {
-    counting *self = (counting *)verb;
+    counting *self = (counting *)request;
 
     if (self->by < 1 || self->by > ILK_LATCH_COUNT_MAX)
-        ilk__verb_fail(verb, ILK_EINVAL, "n must be 1 to %d, got %lld",
-                       ILK_LATCH_COUNT_MAX, (long long)self->by);
+        ilk__request_fail(request, ILK_EINVAL, "n must be 1 to %d, got %lld",
+                          ILK_LATCH_COUNT_MAX, (long long)self->by);
     else if (ilk__state_begin(&self->change.of))
         ilk__state_change(&self->change, self->type, was_changed);
 }

@@ -45,7 +45,7 @@ enum { FORMS = sizeof forms / sizeof forms[0] };
 
 /* One walk for each kind and form, each of several questions. */
 typedef struct listing {
-    ilk__verb verb;
+    ilk__request request;
     const void *from; /* the caller's, until it has begun */
     char pattern[ILK_NAME_MAX];
     size_t pattern_len;
@@ -148,7 +148,7 @@ static void sort_and_unite(ilk_list *list)
     list->count = kept;
 }
 
-/* ---- the verb ----------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
 static void dispose(void *list)
 {
@@ -161,9 +161,9 @@ static void end(listing *self, ilk_status status)
         ilk_list_free(self->list);
     } else {
         sort_and_unite(self->list);
-        ilk__verb_answer(&self->verb, self->list, dispose);
+        ilk__request_answer(&self->request, self->list, dispose);
     }
-    ilk__verb_end(&self->verb, status);
+    ilk__request_end(&self->request, status);
 }
 
 static void put(listing *self, const char *text, size_t len)
@@ -207,9 +207,9 @@ static int go_on(listing *self)
     return 1;
 }
 
-static void walked(ilk__verb *verb, ilk_status status)
+static void walked(ilk__request *request, ilk_status status)
 {
-    listing *self = (listing *)verb;
+    listing *self = (listing *)request;
     int over = status != ILK_OK;
 
     if (status == ILK_OK && strcmp(self->cursor, "0") == 0)
@@ -217,7 +217,8 @@ static void walked(ilk__verb *verb, ilk_status status)
     if (over)
         end(self, status);
     else
-        ilk__verb_ask(verb, &scan, self, ilk__verb_patience(verb), walked);
+        ilk__request_ask(request, &scan, self, ilk__request_patience(request),
+                         walked);
 }
 
 static ilk_status prepare(listing *self, ilk_error *err)
@@ -232,7 +233,7 @@ static ilk_status prepare(listing *self, ilk_error *err)
         return ilk__fail(err, ILK_EINVAL,
                          "pattern must have at most %d bytes, got %zu",
                          ILK_NAME_MAX, self->pattern_len);
-    st = ilk__client_enter(self->verb.client, err);
+    st = ilk__client_enter(self->request.client, err);
     if (st)
         return st;
     self->list = ilk__calloc(1, sizeof *self->list);
@@ -244,18 +245,19 @@ static ilk_status prepare(listing *self, ilk_error *err)
     return ILK_OK;
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    listing *self = (listing *)verb;
-    ilk_status st = prepare(self, verb->err);
+    listing *self = (listing *)request;
+    ilk_status st = prepare(self, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     self->kind = wanted_kind(self, 0);
     begin_walk(self);
-    ilk__verb_ask(verb, &scan, self, ilk__verb_patience(verb), walked);
+    ilk__request_ask(request, &scan, self, ilk__request_patience(request),
+                     walked);
 }
 
 static listing listing_of(uint32_t kinds, const void *pattern,
@@ -275,8 +277,8 @@ ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
-    st = ilk__verb_run(&self.verb, client, begin, err);
-    *out = self.verb.result.object;
+    st = ilk__request_run(&self.request, client, begin, err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -294,7 +296,8 @@ ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client, uint32_t kinds,
 {
     listing self = listing_of(kinds, pattern, pattern_len);
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }
 
 const ilk_list *ilk_op_list(ilk_op *op)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c -- the lock's handle, its options, its verbs. */
+/* lock.c -- the lock's handle, its options, its requests. */
 #include "lock.h"
 
 #include "base/alloc.h"
@@ -128,7 +128,7 @@ void ilk_lock_free(ilk_lock *lock)
     ilk__free(lock);
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static ilk_status no_lock(ilk_error *err)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct breaking {
-    ilk__verb verb;
+    ilk__request request;
     const void *name, *token; /* the caller's, until it has begun */
     size_t name_len, token_len;
     char *only; /* this holder's; NULL: anybody's */
@@ -22,19 +22,19 @@ typedef struct breaking {
 static void end(breaking *self, ilk_status status)
 {
     if (status == ILK_ELOST)
-        status = ilk__fail(self->verb.err, ILK_ENOTOWNER,
+        status = ilk__fail(self->request.err, ILK_ENOTOWNER,
                            self->only ? "not held under this token"
                                       : "nobody holds it");
     ilk_lock_free(self->lock);
     ilk_info_free(self->found.info);
     ilk__lock_keys_free(self->found.keys);
     ilk__free(self->only);
-    ilk__verb_end(&self->verb, status);
+    ilk__request_end(&self->request, status);
 }
 
-static void broken(ilk__verb *verb, ilk_status status)
+static void broken(ilk__request *request, ilk_status status)
 {
-    end((breaking *)verb, status);
+    end((breaking *)request, status);
 }
 
 /* ---- in Redisson's layout ----------------------------------------------- */
@@ -47,16 +47,16 @@ static int is_wanted(const breaking *self)
 }
 
 /* It is released for the owner who is found there. */
-static void found(ilk__verb *verb, ilk_status status)
+static void found(ilk__request *request, ilk_status status)
 {
-    breaking *self = (breaking *)verb;
+    breaking *self = (breaking *)request;
     const ilk__bytes *name = &self->found.keys[0];
     ilk_lock_opts opts = {.size = sizeof opts, .layout = ILK_LAYOUT_REDISSON};
     ilk__giving *giving = &self->giving;
 
     if (status == ILK_OK)
-        status = ilk_lock_open(&self->lock, verb->client, name->data, name->len,
-                               &opts, verb->err);
+        status = ilk_lock_open(&self->lock, request->client, name->data,
+                               name->len, &opts, request->err);
     if (status) {
         end(self, status);
         return;
@@ -64,13 +64,13 @@ static void found(ilk__verb *verb, ilk_status status)
     *giving = (ilk__giving){.kind = &ilk__lock_redisson,
                             .request = self->request,
                             .at = {.wait_queue = &self->lock->hold.wait_queue,
-                                   .shared = verb->client->shared}};
+                                   .shared = request->client->shared}};
     giving->token = ilk_info_holder(self->found.info, &giving->token_len);
     if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
         || !is_wanted(self))
         end(self, ILK_ELOST);
     else
-        ilk__hold_ask_give(verb, self->lock->hold.kind->release, giving,
+        ilk__hold_ask_give(request, self->lock->hold.kind->release, giving,
                            broken);
 }
 
@@ -78,59 +78,60 @@ static void look(breaking *self)
 {
     self->found.info = ilk__calloc(1, sizeof *self->found.info);
     if (!self->found.info)
-        end(self, ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory"));
+        end(self, ilk__fail(self->request.err, ILK_ENOMEM, "out of memory"));
     else
-        ilk__lock_inspect_ask(&self->verb, &self->found, found);
+        ilk__lock_inspect_ask(&self->request, &self->found, found);
 }
 
 /* ---- in the plain one --------------------------------------------------- */
 
-static void plain_broken(ilk__verb *verb, ilk_status status)
+static void plain_broken(ilk__request *request, ilk_status status)
 {
     if (status == ILK_ETYPE)
-        look((breaking *)verb);
+        look((breaking *)request);
     else
-        end((breaking *)verb, status);
+        end((breaking *)request, status);
 }
 
 static ilk_status prepare(breaking *self)
 {
-    ilk__verb *verb = &self->verb;
-    ilk_status st = ilk__client_enter(verb->client, verb->err);
+    ilk__request *request = &self->request;
+    ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK)
-        st = ilk__token(self->request, ILK__TOKEN_LEN, verb->err);
+        st = ilk__token(self->request, ILK__TOKEN_LEN, request->err);
     if (st == ILK_OK)
         st = ilk__lock_keys(self->found.keys, self->name, self->name_len,
-                            verb->err);
+                            request->err);
     if (st || !self->token)
         return st;
     self->only = ilk__memdup(self->token, self->token_len);
     if (self->only)
         return ILK_OK;
     ilk__lock_keys_free(self->found.keys);
-    return ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
+    return ilk__fail(request->err, ILK_ENOMEM, "out of memory");
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    breaking *self = (breaking *)verb;
+    breaking *self = (breaking *)request;
     ilk_status st = prepare(self);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     self->wait_queue = (ilk__wait_queue){.keys = self->found.keys,
                                          .key_count = ILK__LOCK_KEYS,
                                          .refresh = ilk__lock_plain.refresh};
-    self->giving = (ilk__giving){
-        .kind = &ilk__lock_plain,
-        .at = {.wait_queue = &self->wait_queue, .shared = verb->client->shared},
-        .request = self->request,
-        .token = self->only ? self->only : "",
-        .token_len = self->only ? self->token_len : 0};
-    ilk__hold_ask_give(verb, &ilk__lock_break_op, &self->giving, plain_broken);
+    self->giving = (ilk__giving){.kind = &ilk__lock_plain,
+                                 .at = {.wait_queue = &self->wait_queue,
+                                        .shared = request->client->shared},
+                                 .request = self->request,
+                                 .token = self->only ? self->only : "",
+                                 .token_len = self->only ? self->token_len : 0};
+    ilk__hold_ask_give(request, &ilk__lock_break_op, &self->giving,
+                       plain_broken);
 }
 
 ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
@@ -141,7 +142,7 @@ ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
                      .token = token,
                      .token_len = token_len};
 
-    return ilk__verb_run(&self.verb, client, begin, err);
+    return ilk__request_run(&self.request, client, begin, err);
 }
 
 ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
@@ -154,5 +155,6 @@ ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
                      .token = token,
                      .token_len = token_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }

@@ -101,10 +101,11 @@ static const ilk__op_type lock_inspect = {.name = "inspect",
                                           .ask = ask,
                                           .reply = inspected};
 
-void ilk__lock_inspect_ask(ilk__verb *verb, ilk__inspecting *self,
-                           ilk__verb_then *then)
+void ilk__lock_inspect_ask(ilk__request *request, ilk__inspecting *self,
+                           ilk__request_then *then)
 {
-    ilk__verb_ask(verb, &lock_inspect, self, ilk__verb_patience(verb), then);
+    ilk__request_ask(request, &lock_inspect, self,
+                     ilk__request_patience(request), then);
 }
 
 static const ilk__sight sight = {.key_kinds = ilk__lock_key_kinds,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_many.c -- one lock over many names: handles and verbs. */
+/* lock_many.c -- one lock over many names: handles and requests. */
 #include "lock_many.h"
 
 #include "base/alloc.h"
@@ -23,30 +23,31 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
 }
 
 /* They all hold it: name after name, and the shortest lease counts. */
-static void look_at_next(ilk__verb *verb, ilk_status status)
+static void look_at_next(ilk__request *request, ilk_status status)
 {
-    ilk__looking *looking = verb->op->subject;
+    ilk__looking *looking = request->op->subject;
     const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
 
     looking->shortest_ms = ilk__sooner(looking->shortest_ms, looking->lease_ms);
     looking->index++;
     if (status == ILK_OK && looking->index < many->count) {
-        ilk__hold_ask_look(verb, looking, &many->locks[looking->index]->hold,
+        ilk__hold_ask_look(request, looking, &many->locks[looking->index]->hold,
                            look_at_next);
     } else {
         looking->lease_ms = looking->shortest_ms;
-        looking->then(verb, status);
+        looking->then(request, status);
     }
 }
 
-static void look(ilk__verb *verb, ilk__looking *looking, ilk__verb_then *then)
+static void look(ilk__request *request, ilk__looking *looking,
+                 ilk__request_then *then)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
 
     looking->index = 0;
     looking->shortest_ms = INT64_MAX;
     looking->then = then;
-    ilk__hold_ask_look(verb, looking, &many->locks[0]->hold, look_at_next);
+    ilk__hold_ask_look(request, looking, &many->locks[0]->hold, look_at_next);
 }
 
 static void end_waits(ilk__hold *hold)
@@ -182,7 +183,7 @@ void ilk_lock_many_free(ilk_lock_many *many)
     dispose(many, keys);
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static ilk_status no_many(ilk_error *err)
 {
@@ -207,7 +208,7 @@ ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err)
     if (!is_mine)
         return st;
     atomic_store(&many->cancelled, 1);
-    st = ilk__hold_enter_verb(&many->hold, NULL);
+    st = ilk__hold_enter_request(&many->hold, NULL);
     if (st == ILK_OK)
         ilk__hold_leave(&many->hold);
     else

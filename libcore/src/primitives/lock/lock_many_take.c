@@ -123,9 +123,9 @@ void ilk__lock_many_give_back(ilk__hold *hold)
     (void)ilk__ask(hold->handle.client, &many_give_back, &giving, 0, NULL);
 }
 
-static ilk_lock_many *many_of(const ilk__verb *verb)
+static ilk_lock_many *many_of(const ilk__request *request)
 {
-    return (ilk_lock_many *)((const ilk__acquiring *)verb)->hold;
+    return (ilk_lock_many *)((const ilk__acquiring *)request)->hold;
 }
 
 static void take_at_once(ilk__acquiring *self);
@@ -139,27 +139,27 @@ static int begins_anew(const ilk__acquiring *self)
            && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline;
 }
 
-static void ended(ilk__verb *verb, ilk_status status)
+static void ended(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)verb;
+    ilk__acquiring *self = (ilk__acquiring *)request;
 
     (void)status;
     if (begins_anew(self))
         take_at_once(self);
     else
-        ilk__hold_taken(self, many_of(verb)->ending);
+        ilk__hold_taken(self, many_of(request)->ending);
 }
 
-/* As a step of the verb, so that it follows on the same connection what the
- * verb has asked and not heard of. */
-static void end_without(ilk__verb *verb, ilk_status ending)
+/* As a step of the request, so that it follows on the same connection what the
+ * request has asked and not heard of. */
+static void end_without(ilk__request *request, ilk_status ending)
 {
-    ilk_lock_many *many = many_of(verb);
+    ilk_lock_many *many = many_of(request);
 
     many->ending = ending;
     many->giving = prepare_give_back(many);
-    ilk__verb_ask(verb, &many_give_back, &many->giving, 0, ended);
-    ilk__verb_hush(verb);
+    ilk__request_ask(request, &many_give_back, &many->giving, 0, ended);
+    ilk__request_hush(request);
 }
 
 /* ---- one after the other ------------------------------------------------ */
@@ -177,25 +177,25 @@ static void keep_taken(ilk_lock_many *many, int64_t hold_end)
 
 /* A signal leaves what is taken, and the place in the wait queue, for a
  * while. */
-static void end_each(ilk__verb *verb, ilk_status status)
+static void end_each(ilk__request *request, ilk_status status)
 {
-    ilk_lock_many *many = many_of(verb);
+    ilk_lock_many *many = many_of(request);
 
     if (status && status != ILK_EINTR) {
-        end_without(verb, status);
+        end_without(request, status);
         return;
     }
     if (status) {
         many->hold.parked = 1;
         keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
     }
-    ilk__hold_taken((ilk__acquiring *)verb, status);
+    ilk__hold_taken((ilk__acquiring *)request, status);
 }
 
-static void united(ilk__verb *verb, ilk_status status)
+static void united(ilk__request *request, ilk_status status)
 {
-    const ilk__acquiring *self = (ilk__acquiring *)verb;
-    ilk_lock_many *many = many_of(verb);
+    const ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
         for (size_t i = 0; i < many->count; i++)
@@ -203,7 +203,7 @@ static void united(ilk__verb *verb, ilk_status status)
         begin(many, self->asked_at, self->extension.ttl_ms,
               self->extension.fence);
     }
-    end_each(verb, status);
+    end_each(request, status);
 }
 
 /* All are held, under leases of their own: now under one. */
@@ -220,11 +220,11 @@ static void unite(ilk__acquiring *self)
     for (size_t i = 0; i < many->count; i++)
         if (many->locks[i]->hold.lease.fence > extension->fence)
             extension->fence = many->locks[i]->hold.lease.fence;
-    ilk__verb_ask(&self->verb, hold->kind->lease.extend, extension,
-                  ilk__verb_patience(&self->verb), united);
+    ilk__request_ask(&self->request, hold->kind->lease.extend, extension,
+                     ilk__request_patience(&self->request), united);
 }
 
-static void took_next(ilk__verb *verb, ilk_status status);
+static void took_next(ilk__request *request, ilk_status status);
 
 static void take_next(ilk__acquiring *self)
 {
@@ -232,30 +232,30 @@ static void take_next(ilk__acquiring *self)
     ilk__hold *next = &many->locks[many->taken]->hold;
 
     if (atomic_load(&many->cancelled)) {
-        end_each(&self->verb, ilk__fail(self->verb.err, ILK_ECANCELLED,
-                                        "the wait was cancelled"));
+        end_each(&self->request, ilk__fail(self->request.err, ILK_ECANCELLED,
+                                           "the wait was cancelled"));
         return;
     }
-    ilk__hold_await(&self->verb, next, self->deadline, 0,
+    ilk__hold_await(&self->request, next, self->deadline, 0,
                     many->hold.opts.ttl_ms, took_next);
 }
 
-static void took_next(ilk__verb *verb, ilk_status status)
+static void took_next(ilk__request *request, ilk_status status)
 {
-    ilk_lock_many *many = many_of(verb);
+    ilk_lock_many *many = many_of(request);
     ilk__hold *next = &many->locks[many->taken]->hold;
 
     if (status) {
-        end_each(verb, status);
+        end_each(request, status);
         return;
     }
     ilk__hold_took(next);
     many->taken++;
     ilk__lease_watch(&next->lease, many->hold.opts.ttl_ms, 1, ILK__FOREVER);
     if (many->taken < many->count)
-        take_next((ilk__acquiring *)verb);
+        take_next((ilk__acquiring *)request);
     else
-        unite((ilk__acquiring *)verb);
+        unite((ilk__acquiring *)request);
 }
 
 /* Name by name. */
@@ -263,13 +263,13 @@ static void take_each(ilk__acquiring *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk_status st =
-        ilk__keeper_start(many->hold.handle.client->keeper, self->verb.err);
+        ilk__keeper_start(many->hold.handle.client->keeper, self->request.err);
 
     if (many->hold.parked)
         keep_taken(many, ILK__FOREVER);
     many->hold.parked = 0;
     if (st)
-        end_each(&self->verb, st);
+        end_each(&self->request, st);
     else if (many->taken < many->count)
         take_next(self);
     else
@@ -278,15 +278,15 @@ static void take_each(ilk__acquiring *self)
 
 /* ---- all at once, when nobody holds or awaits any ----------------------- */
 
-static void took_at_once(ilk__verb *verb, ilk_status status)
+static void took_at_once(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)verb;
-    ilk_lock_many *many = many_of(verb);
+    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
         begin(many, self->asked_at, many->lease_ms, many->fence);
         if (!ilk__hold_held(&many->hold))
-            status = ilk__fail(verb->err, ILK_ETIMEOUT,
+            status = ilk__fail(request->err, ILK_ETIMEOUT,
                                "the reply came after the lease");
     }
     if (status == ILK_EBUSY && !self->once) {
@@ -294,7 +294,7 @@ static void took_at_once(ilk__verb *verb, ilk_status status)
         return;
     }
     if (status && status != ILK_EBUSY)
-        end_without(verb, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+        end_without(request, status == ILK_EUNKNOWN ? ILK_ECONN : status);
     else
         ilk__hold_taken(self, status);
 }
@@ -302,7 +302,7 @@ static void took_at_once(ilk__verb *verb, ilk_status status)
 /* Until when the first answer may take. */
 static int64_t patience(const ilk__acquiring *self)
 {
-    int64_t most = ilk__verb_patience(&self->verb);
+    int64_t most = ilk__request_patience(&self->request);
 
     return self->once ? most : ilk__sooner(most, self->deadline);
 }
@@ -314,15 +314,15 @@ static void take_at_once(ilk__acquiring *self)
 
     for (size_t i = 0; i < many->count; i++)
         ilk__waiter_forget(&many->locks[i]->hold.waiter);
-    st = ilk__token(many->token, ILK__TOKEN_LEN, self->verb.err);
+    st = ilk__token(many->token, ILK__TOKEN_LEN, self->request.err);
     if (st) {
         ilk__hold_taken(self, st);
         return;
     }
     many->taken = 0;
     self->asked_at = ilk__now_ms();
-    ilk__verb_ask(&self->verb, &many_acquire, many, patience(self),
-                  took_at_once);
+    ilk__request_ask(&self->request, &many_acquire, many, patience(self),
+                     took_at_once);
 }
 
 void ilk__lock_many_take(ilk__acquiring *self)
@@ -336,7 +336,7 @@ void ilk__lock_many_take(ilk__acquiring *self)
     } else if (!self->once) {
         take_each(self);
     } else { /* taken up to look once */
-        end_without(&self->verb, ilk__fail(self->verb.err, ILK_EBUSY, "%s",
-                                           ilk_strerror(ILK_EBUSY)));
+        end_without(&self->request, ilk__fail(self->request.err, ILK_EBUSY,
+                                              "%s", ilk_strerror(ILK_EBUSY)));
     }
 }

@@ -221,7 +221,7 @@ ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
     return ILK_OK;
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 {
@@ -256,9 +256,9 @@ static void dispose(void *object)
     ilk_batch_free(batch);
 }
 
-void ilk__batch_answer(ilk__verb *verb, ilk_batch *batch)
+void ilk__batch_answer(ilk__request *request, ilk_batch *batch)
 {
-    ilk__verb_answer(verb, batch, dispose);
+    ilk__request_answer(request, batch, dispose);
 }
 
 ilk_batch *ilk_op_batch(ilk_op *op)

@@ -64,14 +64,14 @@ static void open_again(const ilk__ending *item)
 
 /* With the number of all messages in the item that leaves none open. */
 static ilk_status write_item(ilk__endings *endings, const ilk__ending *item,
-                             ilk__ending_verb verb, size_t all,
+                             ilk__ending_verb kind, size_t all,
                              int64_t delay_ms, const void *reason,
                              size_t reason_len)
 {
     const ilk_batch *batch = item->batch;
     char head[HEAD_MAX];
     int len = snprintf(head, sizeof head, "%c %zu %s %zu %zu %zu %" PRId64 " ",
-                       (char)verb, endings->alone ? 0 : batch->index,
+                       (char)kind, endings->alone ? 0 : batch->index,
                        batch->lease.token, item->from, item->to, all, delay_ms);
 
     if (reason_len > REASON_MAX)
@@ -83,7 +83,7 @@ static ilk_status write_item(ilk__endings *endings, const ilk__ending *item,
 }
 
 ilk_status ilk__endings_add(ilk__endings *endings, ilk_batch *batch,
-                            ilk__ending_verb verb, size_t from, size_t to,
+                            ilk__ending_verb kind, size_t from, size_t to,
                             int64_t delay_ms, const void *reason,
                             size_t reason_len, ilk_error *err)
 {
@@ -95,7 +95,7 @@ ilk_status ilk__endings_add(ilk__endings *endings, ilk_batch *batch,
     *item = (ilk__ending){.batch = batch, .from = from, .to = to};
     item->sure_until = atomic_load(&batch->lease.deadline);
     before = atomic_fetch_sub(&batch->open, size);
-    if (write_item(endings, item, verb, before == size ? batch->count : 0,
+    if (write_item(endings, item, kind, before == size ? batch->count : 0,
                    delay_ms, reason, reason_len)) {
         atomic_fetch_add(&batch->open, size);
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
@@ -107,7 +107,7 @@ ilk_status ilk__endings_add(ilk__endings *endings, ilk_batch *batch,
 }
 
 ilk_status ilk__endings_add_open(ilk__endings *endings, ilk_batch *batch,
-                                 ilk__ending_verb verb, ilk_error *err)
+                                 ilk__ending_verb kind, ilk_error *err)
 {
     ilk_status st = ILK_OK;
     size_t from = 0;
@@ -119,7 +119,7 @@ ilk_status ilk__endings_add_open(ilk__endings *endings, ilk_batch *batch,
         if (open && !from)
             from = i;
         if (!open && from) {
-            st = ilk__endings_add(endings, batch, verb, from, i - 1, 0, NULL, 0,
+            st = ilk__endings_add(endings, batch, kind, from, i - 1, 0, NULL, 0,
                                   err);
             from = 0;
         }
@@ -268,10 +268,10 @@ static const ilk__op_type job_finish = {.name = "job_finish",
                                         .ask = ask_finish,
                                         .reply = finished};
 
-void ilk__endings_say(ilk__verb *verb, ilk__saying *saying, int all_done,
-                      ilk__verb_then *then)
+void ilk__endings_say(ilk__request *request, ilk__saying *saying, int all_done,
+                      ilk__request_then *then)
 {
-    ilk__verb_ask(verb, all_done ? &job_ack : &job_finish, saying,
-                  ilk__verb_patience(verb), then);
-    verb->op->patient = 1;
+    ilk__request_ask(request, all_done ? &job_ack : &job_finish, saying,
+                     ilk__request_patience(request), then);
+    request->op->patient = 1;
 }

@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "job.h"
-#include "op/verb.h"
+#include "op/request.h"
 
-/* What becomes of it: the verbs of item.lua. */
+/* What becomes of it: the kinds of item.lua. */
 typedef enum ilk__ending_verb {
     ILK__ENDING_DONE = 'a',
     ILK__ENDING_FAILED = 'n',
@@ -39,13 +39,13 @@ void ilk__endings_free(ilk__endings *endings); /* what it holds */
 /* Messages from..to end so; none of them has been in an item that was heard.
  * ILK_ENOMEM: nothing was added. */
 ilk_status ilk__endings_add(ilk__endings *endings, ilk_batch *batch,
-                            ilk__ending_verb verb, size_t from, size_t to,
+                            ilk__ending_verb kind, size_t from, size_t to,
                             int64_t delay_ms, const void *reason,
                             size_t reason_len, ilk_error *err);
 
 /* The same for all of the batch that are open; none is fine. */
 ilk_status ilk__endings_add_open(ilk__endings *endings, ilk_batch *batch,
-                                 ilk__ending_verb verb, ilk_error *err);
+                                 ilk__ending_verb kind, ilk_error *err);
 
 /* The arguments, one for each item. */
 void ilk__endings_ask(const ilk__endings *endings, ilk__command *command);
@@ -68,10 +68,10 @@ typedef struct ilk__saying {
 } ilk__saying;
 
 /*
- * Inside a verb: say them by themselves. all_done: they are of one queue, and
- * every message is done. `then` sees to those that were not heard.
+ * Inside a request: say them by themselves. all_done: they are of one queue,
+ * and every message is done. `then` sees to those that were not heard.
  */
-void ilk__endings_say(ilk__verb *verb, ilk__saying *saying, int all_done,
-                      ilk__verb_then *then);
+void ilk__endings_say(ilk__request *request, ilk__saying *saying, int all_done,
+                      ilk__request_then *then);
 
 #endif

@@ -14,7 +14,7 @@
 #define ILK__JOB_H
 
 #include "client/client.h"
-#include "op/verb.h"
+#include "op/request.h"
 #include "shelf.h"
 #include "wait/lease.h"
 
@@ -77,11 +77,11 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
 ilk_status ilk__check_delay(int64_t delay_ms, ilk_error *err);
 ilk_status ilk__check_lease(int64_t lease_ms, ilk_error *err);
 
-/* Begin of every verb; what is started keeps a reference until it ends. */
+/* Begin of every request; what is started keeps a reference until it ends. */
 ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err);
 void ilk__batch_ref(ilk_batch *batch);
 /* What an operation answers: ilk_op_batch(), ilk_op_job(). */
-void ilk__batch_answer(ilk__verb *verb, ilk_batch *batch);
+void ilk__batch_answer(ilk__request *request, ilk_batch *batch);
 int ilk__batch_is_mine(const ilk_batch *batch); /* not the parent process' */
 
 #endif

@@ -25,7 +25,7 @@ static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
 /* ---- finishing ---------------------------------------------------------- */
 
 typedef struct finishing {
-    ilk__verb verb;
+    ilk__request request;
     ilk_batch *batch; /* referred to while it is under way */
     ilk_job *job;     /* NULL: all that are open */
     ilk__ending_verb what;
@@ -64,27 +64,27 @@ static void end(finishing *self, ilk_status status)
     ilk__endings_doubt(&self->endings);
     ilk__endings_unheard(&self->endings); /* none, if it was answered */
     ilk_batch_free(self->batch);
-    ilk__verb_end(&self->verb, status);
+    ilk__request_end(&self->request, status);
 }
 
-static void answered(ilk__verb *verb, ilk_status status)
+static void answered(ilk__request *request, ilk_status status)
 {
-    end((finishing *)verb, status);
+    end((finishing *)request, status);
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    finishing *self = (finishing *)verb;
+    finishing *self = (finishing *)request;
     const ilk__shelf *shelf = self->batch->shelf;
-    ilk_status st = check(self, verb->err);
+    ilk_status st = check(self, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     ilk__batch_ref(self->batch);
     self->endings.alone = 1;
-    st = add(self, verb->err);
+    st = add(self, request->err);
     if (st) {
         ilk__endings_unheard(&self->endings); /* nor in doubt */
         end(self, st);
@@ -95,7 +95,7 @@ static void begin(ilk__verb *verb)
                                      .shelf = shelf,
                                      .keys = shelf->keys,
                                      .key_count = ILK__SHELF_KEYS};
-        ilk__endings_say(verb, &self->saying, self->what == ILK__ENDING_DONE,
+        ilk__endings_say(request, &self->saying, self->what == ILK__ENDING_DONE,
                          answered);
     }
 }
@@ -104,7 +104,7 @@ static ilk_status run(finishing *self, const char *noun, ilk_error *err)
 {
     if (!self->batch)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
-    return ilk__verb_run(&self->verb, self->batch->client, begin, err);
+    return ilk__request_run(&self->request, self->batch->client, begin, err);
 }
 
 static ilk_status start(ilk_op **out, finishing *self, const char *noun,
@@ -113,8 +113,8 @@ static ilk_status start(ilk_op **out, finishing *self, const char *noun,
     if (!self->batch)
         return ilk__op_none(
             out, ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun));
-    return ilk__verb_start(out, &self->verb, sizeof *self, self->batch->client,
-                           begin, err);
+    return ilk__request_start(out, &self->request, sizeof *self,
+                              self->batch->client, begin, err);
 }
 
 /* ---- one of them -------------------------------------------------------- */
@@ -209,7 +209,7 @@ ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
 /* ---- more time ---------------------------------------------------------- */
 
 typedef struct extending {
-    ilk__verb verb;
+    ilk__request request;
     ilk_job *job; /* its batch is referred to while this is under way */
     int64_t lease_ms;
     ilk__lease_way way;
@@ -217,47 +217,47 @@ typedef struct extending {
     ilk__extension extension;
 } extending;
 
-static void extended(ilk__verb *verb, ilk_status status)
+static void extended(ilk__request *request, ilk_status status)
 {
-    const extending *self = (extending *)verb;
+    const extending *self = (extending *)request;
     ilk_batch *batch = self->job->batch;
     const ilk__lease_outcome outcome =
-        ilk__extend_outcome(verb, self->way, status, &self->extension);
+        ilk__extend_outcome(request, self->way, status, &self->extension);
 
     status = ilk__lease_change_end(&batch->lease, &self->change, &outcome,
-                                   verb->err);
+                                   request->err);
     ilk_batch_free(batch);
-    ilk__verb_end(verb, status);
+    ilk__request_end(request, status);
 }
 
-static void begin_extend(ilk__verb *verb)
+static void begin_extend(ilk__request *request)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     ilk_batch *batch = self->job->batch;
-    ilk_status st = enter(batch, self->job, verb->err);
+    ilk_status st = enter(batch, self->job, request->err);
 
     if (st == ILK_OK && self->lease_ms == 0)
         self->lease_ms = batch->lease_ms;
     if (st == ILK_OK)
-        st = ilk__check_lease(self->lease_ms, verb->err);
+        st = ilk__check_lease(self->lease_ms, request->err);
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     ilk__batch_ref(batch);
     ilk__lease_change_begin(&batch->lease, &self->change, self->way,
                             self->lease_ms);
     ilk__lease_extension(&batch->lease, &self->extension, self->lease_ms, 0);
-    ilk__verb_ask(verb, batch->lease.kind->extend, &self->extension,
-                  ilk__verb_patience(verb), extended);
+    ilk__request_ask(request, batch->lease.kind->extend, &self->extension,
+                     ilk__request_patience(request), extended);
 }
 
 ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
 {
     extending self = {.job = job, .lease_ms = lease_ms};
 
-    return job ? ilk__verb_run(&self.verb, job->batch->client, begin_extend,
-                               err)
+    return job ? ilk__request_run(&self.request, job->batch->client,
+                                  begin_extend, err)
                : ilk__fail(err, ILK_EINVAL, "job must not be NULL");
 }
 
@@ -267,8 +267,8 @@ ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
     extending self = {
         .job = job, .lease_ms = lease_ms, .way = ILK__LEASE_BY_LOOP};
 
-    return job ? ilk__verb_start(out, &self.verb, sizeof self,
-                                 job->batch->client, begin_extend, err)
+    return job ? ilk__request_start(out, &self.request, sizeof self,
+                                    job->batch->client, begin_extend, err)
                : ilk__op_none(
                    out, ilk__fail(err, ILK_EINVAL, "job must not be NULL"));
 }

@@ -183,7 +183,7 @@ void ilk_queue_free(ilk_queue *queue)
 {
     if (!queue)
         return;
-    if (is_mine(queue) && queue->verbs)
+    if (is_mine(queue) && queue->requests)
         ilk__loop_forget(queue->client->loop, queue);
     ilk__queue_drop_takes(queue);
     dispose(queue);

@@ -4,12 +4,12 @@
  *
  *   ilk_queue    shelves: one for each queue, in order of priority
  *     keys       of all of them in a row: what one wait is queued for
- *     takes ---> one for each verb that takes, kept for the next
+ *     takes ---> one for each request that takes, kept for the next
  *
  * A take is one question for messages: an ilk__waiter and what is special
- * about it. It belongs to the verb that has checked it out. After EINTR it
- * stays in the wait queue, for the next call of the same thread; that of a verb
- * which was started stays the verb's, until the wait is given up.
+ * about it. It belongs to the request that has checked it out. After EINTR it
+ * stays in the wait queue, for the next call of the same thread; that of a
+ * request which was started stays the request's, until the wait is given up.
  */
 #ifndef ILK__QUEUE_H
 #define ILK__QUEUE_H
@@ -37,7 +37,7 @@ struct ilk__take {
     ilk_queue *queue;
     ilk__take *next;      /* of all */
     ilk__take *next_free; /* of those that are parked, or idle */
-    int busy;             /* a verb has it */
+    int busy;             /* a request has it */
     int parked;           /* it keeps the place of that thread */
     pthread_t thread;
     ilk__wanted wanted;
@@ -58,7 +58,7 @@ struct ilk_queue {
     ilk__wait_queue wait_queue;
     ilk__take *takes, *parked, *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;
-    _Atomic int32_t verbs; /* at work */
+    _Atomic int32_t requests; /* at work */
 };
 
 /* To be called first by what asks nothing; alone: by what is for one queue. */
@@ -67,22 +67,23 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err);
 /* Frees all takes, when the handle goes or was the parent process'. */
 void ilk__queue_drop_takes(ilk_queue *queue);
 
-/* Begin and end of every verb, whose handle is the queue. 0: it has ended. */
-int ilk__queue_begin(ilk__verb *verb, int alone);
-void ilk__queue_end(ilk__verb *verb, ilk_status status);
-ilk_queue *ilk__queue_of(const ilk__verb *verb);
+/* Begin and end of every request, whose handle is the queue. 0: it has
+ * ended. */
+int ilk__queue_begin(ilk__request *request, int alone);
+void ilk__queue_end(ilk__request *request, ilk_status status);
+ilk_queue *ilk__queue_of(const ilk__request *request);
 
-/* As ilk__verb_run() and ilk__verb_start(); the handle may be NULL. */
-ilk_status ilk__queue_run(ilk__verb *verb, ilk__verb_begin *begin,
+/* As ilk__request_run() and ilk__request_start(); the handle may be NULL. */
+ilk_status ilk__queue_run(ilk__request *request, ilk__request_begin *begin,
                           ilk_error *err);
-ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
-                            ilk__verb_begin *begin, ilk_error *err);
+ilk_status ilk__queue_start(ilk_op **out, ilk__request *request, size_t size,
+                            ilk__request_begin *begin, ilk_error *err);
 
 /* ---- taking ------------------------------------------------------------- */
 
-/* The verb that waits for messages, and answers a batch. */
+/* The request that waits for messages, and answers a batch. */
 typedef struct ilk__taking {
-    ilk__verb verb;
+    ilk__request request;
     ilk__wanted wanted;
     int started, kept;
     ilk_batch *done; /* to be acknowledged first; or NULL */
@@ -91,7 +92,7 @@ typedef struct ilk__taking {
 } ilk__taking;
 
 ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted);
-void ilk__queue_begin_take(ilk__verb *verb);
+void ilk__queue_begin_take(ilk__request *request);
 
 /* Inside of it, when all is checked: stand in the wait queue; then it is
  * over. */

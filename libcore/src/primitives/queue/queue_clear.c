@@ -11,7 +11,7 @@ enum { COPIES_MS = 60 * 1000 };
 
 /* Answers a number: of messages, also when it fails half-way. */
 typedef struct clearing {
-    ilk__verb verb;
+    ilk__request request;
     int64_t count; /* of one question */
     int32_t where; /* purge */
     /* requeue */
@@ -30,12 +30,12 @@ static ilk__act counted(ilk__op *op, const ilk__reply *reply)
 }
 
 static ilk_status run(int64_t *out_count, clearing *self,
-                      ilk__verb_begin *begin, ilk_error *err)
+                      ilk__request_begin *begin, ilk_error *err)
 {
-    ilk_status st = ilk__queue_run(&self->verb, begin, err);
+    ilk_status st = ilk__queue_run(&self->request, begin, err);
 
     if (out_count)
-        *out_count = self->verb.result.number;
+        *out_count = self->request.result.number;
     return st;
 }
 
@@ -46,7 +46,7 @@ static void ask_purge(ilk__op *op)
     const clearing *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
-                      ilk__queue_of(&self->verb)->keys, ILK__SHELF_KEYS);
+                      ilk__queue_of(&self->request)->keys, ILK__SHELF_KEYS);
     ilk__command_add_int(&op->command, self->where);
 }
 
@@ -55,29 +55,29 @@ static const ilk__op_type queue_purge = {.name = "queue_purge",
                                          .ask = ask_purge,
                                          .reply = counted};
 
-static void purged(ilk__verb *verb, ilk_status status)
+static void purged(ilk__request *request, ilk_status status)
 {
-    verb->result.number = ((clearing *)verb)->count;
-    ilk__queue_end(verb, status);
+    request->result.number = ((clearing *)request)->count;
+    ilk__queue_end(request, status);
 }
 
-static void begin_purge(ilk__verb *verb)
+static void begin_purge(ilk__request *request)
 {
     const int32_t all = ILK_QUEUE_READY | ILK_QUEUE_DELAYED | ILK_QUEUE_DEAD;
-    int32_t where = ((clearing *)verb)->where;
+    int32_t where = ((clearing *)request)->where;
 
     if (where < 1 || where > all)
-        ilk__verb_fail(verb, ILK_EINVAL, "where must be 1 to %d, got %d",
-                       (int)all, (int)where);
-    else if (ilk__queue_begin(verb, 1))
-        ilk__verb_ask(verb, &queue_purge, verb, ilk__verb_patience(verb),
-                      purged);
+        ilk__request_fail(request, ILK_EINVAL, "where must be 1 to %d, got %d",
+                          (int)all, (int)where);
+    else if (ilk__queue_begin(request, 1))
+        ilk__request_ask(request, &queue_purge, request,
+                         ilk__request_patience(request), purged);
 }
 
 ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
                            ilk_error *err)
 {
-    clearing self = {.verb = {.handle = queue}, .where = where};
+    clearing self = {.request = {.handle = queue}, .where = where};
 
     return run(out_count, &self, begin_purge, err);
 }
@@ -85,9 +85,9 @@ ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
 ilk_status ilk_queue_purge_start(ilk_op **out, ilk_queue *queue, int32_t where,
                                  ilk_error *err)
 {
-    clearing self = {.verb = {.handle = queue}, .where = where};
+    clearing self = {.request = {.handle = queue}, .where = where};
 
-    return ilk__queue_start(out, &self.verb, sizeof self, begin_purge, err);
+    return ilk__queue_start(out, &self.request, sizeof self, begin_purge, err);
 }
 
 /* ---- putting back ------------------------------------------------------- */
@@ -114,57 +114,57 @@ static const ilk__op_type queue_requeue = {.name = "queue_requeue",
                                            .ask = ask_requeue,
                                            .reply = counted};
 
-static void requeued(ilk__verb *verb, ilk_status status);
+static void requeued(ilk__request *request, ilk_status status);
 
 /* Up to a batch of them, under a request id of its own. */
 static void requeue_some(clearing *self)
 {
-    ilk__verb *verb = &self->verb;
-    const ilk_queue *queue = ilk__queue_of(verb);
+    ilk__request *request = &self->request;
+    const ilk_queue *queue = ilk__queue_of(request);
     char token[ILK__TOKEN_LEN + 1];
-    ilk_status st = ilk__token(token, ILK__TOKEN_LEN, verb->err);
+    ilk_status st = ilk__token(token, ILK__TOKEN_LEN, request->err);
 
     if (st == ILK_OK)
         st =
             ilk__shelf_once_key(&self->keys[ILK__SHELF_KEYS], queue->shelves[0],
-                                token, strlen(token), verb->err);
+                                token, strlen(token), request->err);
     self->count = 0;
     if (st)
-        ilk__queue_end(verb, st);
+        ilk__queue_end(request, st);
     else
-        ilk__verb_ask(verb, &queue_requeue, self, ilk__verb_patience(verb),
-                      requeued);
+        ilk__request_ask(request, &queue_requeue, self,
+                         ilk__request_patience(request), requeued);
 }
 
-static void requeued(ilk__verb *verb, ilk_status status)
+static void requeued(ilk__request *request, ilk_status status)
 {
-    clearing *self = (clearing *)verb;
+    clearing *self = (clearing *)request;
 
     ilk__free(self->keys[ILK__SHELF_KEYS].data);
-    verb->result.number += self->count;
+    request->result.number += self->count;
     self->left -= self->count;
     if (status == ILK_OK && self->left > 0
         && self->count == ILK_QUEUE_BATCH_MAX)
         requeue_some(self);
     else
-        ilk__queue_end(verb, status);
+        ilk__queue_end(request, status);
 }
 
-static void begin_requeue(ilk__verb *verb)
+static void begin_requeue(ilk__request *request)
 {
-    clearing *self = (clearing *)verb;
+    clearing *self = (clearing *)request;
     int64_t id = self->id, most = self->most;
 
-    if (!ilk__queue_begin(verb, 1))
+    if (!ilk__queue_begin(request, 1))
         return;
     if (id < 0 || most < 0) {
-        ilk__queue_end(verb, ilk__fail(verb->err, ILK_EINVAL,
-                                       "%s must not be negative, got %lld",
-                                       id < 0 ? "id" : "max",
-                                       (long long)(id < 0 ? id : most)));
+        ilk__queue_end(request, ilk__fail(request->err, ILK_EINVAL,
+                                          "%s must not be negative, got %lld",
+                                          id < 0 ? "id" : "max",
+                                          (long long)(id < 0 ? id : most)));
         return;
     }
-    memcpy(self->keys, ilk__queue_of(verb)->keys,
+    memcpy(self->keys, ilk__queue_of(request)->keys,
            ILK__SHELF_KEYS * sizeof *self->keys);
     self->left = most ? most : INT64_MAX;
     if (id) {
@@ -177,7 +177,7 @@ static void begin_requeue(ilk__verb *verb)
 ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
                              int64_t max, ilk_error *err)
 {
-    clearing self = {.verb = {.handle = queue}, .id = id, .most = max};
+    clearing self = {.request = {.handle = queue}, .id = id, .most = max};
 
     return run(out_count, &self, begin_requeue, err);
 }
@@ -185,7 +185,8 @@ ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
 ilk_status ilk_queue_requeue_start(ilk_op **out, ilk_queue *queue, int64_t id,
                                    int64_t max, ilk_error *err)
 {
-    clearing self = {.verb = {.handle = queue}, .id = id, .most = max};
+    clearing self = {.request = {.handle = queue}, .id = id, .most = max};
 
-    return ilk__queue_start(out, &self.verb, sizeof self, begin_requeue, err);
+    return ilk__queue_start(out, &self.request, sizeof self, begin_requeue,
+                            err);
 }

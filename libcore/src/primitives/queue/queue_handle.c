@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_handle.c -- how the verbs of a queue's handle begin and end. */
+/* queue_handle.c -- how the requests of a queue's handle begin and end. */
 #include "queue.h"
 
 #include "base/alloc.h"
@@ -47,43 +47,44 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
     return ILK_OK;
 }
 
-ilk_queue *ilk__queue_of(const ilk__verb *verb)
+ilk_queue *ilk__queue_of(const ilk__request *request)
 {
-    return (ilk_queue *)verb->handle;
+    return (ilk_queue *)request->handle;
 }
 
-int ilk__queue_begin(ilk__verb *verb, int alone)
+int ilk__queue_begin(ilk__request *request, int alone)
 {
-    ilk_queue *queue = ilk__queue_of(verb);
-    ilk_status st = ilk__queue_enter(queue, alone, verb->err);
+    ilk_queue *queue = ilk__queue_of(request);
+    ilk_status st = ilk__queue_enter(queue, alone, request->err);
 
     if (st)
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     else
         atomic_fetch_add(&queue->verbs, 1);
     return st == ILK_OK;
 }
 
-void ilk__queue_end(ilk__verb *verb, ilk_status status)
+void ilk__queue_end(ilk__request *request, ilk_status status)
 {
-    atomic_fetch_sub(&ilk__queue_of(verb)->verbs, 1);
-    ilk__verb_end(verb, status);
+    atomic_fetch_sub(&ilk__queue_of(request)->verbs, 1);
+    ilk__request_end(request, status);
 }
 
-ilk_status ilk__queue_run(ilk__verb *verb, ilk__verb_begin *begin,
+ilk_status ilk__queue_run(ilk__request *request, ilk__request_begin *begin,
                           ilk_error *err)
 {
-    const ilk_queue *queue = verb->handle;
+    const ilk_queue *queue = request->handle;
 
-    return queue ? ilk__verb_run(verb, queue->client, begin, err)
+    return queue ? ilk__request_run(request, queue->client, begin, err)
                  : no_queue(err);
 }
 
-ilk_status ilk__queue_start(ilk_op **out, ilk__verb *verb, size_t size,
-                            ilk__verb_begin *begin, ilk_error *err)
+ilk_status ilk__queue_start(ilk_op **out, ilk__request *request, size_t size,
+                            ilk__request_begin *begin, ilk_error *err)
 {
-    const ilk_queue *queue = verb->handle;
+    const ilk_queue *queue = request->handle;
 
-    return queue ? ilk__verb_start(out, verb, size, queue->client, begin, err)
+    return queue ? ilk__request_start(out, request, size, queue->client, begin,
+                                      err)
                  : ilk__op_none(out, no_queue(err));
 }

@@ -29,7 +29,7 @@ struct ilk_queue_info {
 };
 
 typedef struct looking {
-    ilk__verb verb;
+    ilk__request request;
     int64_t found[AT_ORDER];
     int32_t order;
     int32_t where;
@@ -40,13 +40,15 @@ typedef struct looking {
 
 static looking looking_at(ilk_queue *queue)
 {
-    return (looking){.verb = {.handle = queue}};
+    return (looking){.request = {.handle = queue}};
 }
 
-static void ask(ilk__verb *verb, const ilk__op_type *type, ilk__verb_then *then)
+static void ask(ilk__request *request, const ilk__op_type *type,
+                ilk__request_then *then)
 {
-    if (ilk__queue_begin(verb, 1))
-        ilk__verb_ask(verb, type, verb, ilk__verb_patience(verb), then);
+    if (ilk__queue_begin(request, 1))
+        ilk__request_ask(request, type, request, ilk__request_patience(request),
+                         then);
 }
 
 /* About all of the queue's keys. */
@@ -55,19 +57,19 @@ static const looking *begin_question(ilk__op *op)
     const looking *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
-                      ilk__queue_of(&self->verb)->keys, ILK__SHELF_KEYS);
+                      ilk__queue_of(&self->request)->keys, ILK__SHELF_KEYS);
     return self;
 }
 
-static ilk_status run(looking *self, ilk__verb_begin *begin, ilk_error *err)
+static ilk_status run(looking *self, ilk__request_begin *begin, ilk_error *err)
 {
-    return ilk__queue_run(&self->verb, begin, err);
+    return ilk__queue_run(&self->request, begin, err);
 }
 
-static ilk_status start(ilk_op **out, looking *self, ilk__verb_begin *begin,
+static ilk_status start(ilk_op **out, looking *self, ilk__request_begin *begin,
                         ilk_error *err)
 {
-    return ilk__queue_start(out, &self->verb, sizeof *self, begin, err);
+    return ilk__queue_start(out, &self->request, sizeof *self, begin, err);
 }
 
 /* ---- counting ----------------------------------------------------------- */
@@ -97,17 +99,17 @@ static const ilk__op_type queue_inspect = {.name = "queue_inspect",
                                            .ask = ask_inspect,
                                            .reply = inspected};
 
-static void sized(ilk__verb *verb, ilk_status status)
+static void sized(ilk__request *request, ilk_status status)
 {
-    const int64_t *found = ((looking *)verb)->found;
+    const int64_t *found = ((looking *)request)->found;
 
-    verb->result.number = found[AT_READY] + found[AT_DUE];
-    ilk__queue_end(verb, status);
+    request->result.number = found[AT_READY] + found[AT_DUE];
+    ilk__queue_end(request, status);
 }
 
-static void begin_size(ilk__verb *verb)
+static void begin_size(ilk__request *request)
 {
-    ask(verb, &queue_inspect, sized);
+    ask(request, &queue_inspect, sized);
 }
 
 ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue, ilk_error *err)
@@ -118,7 +120,7 @@ ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue, ilk_error *err)
     if (!out_count)
         return ilk__fail(err, ILK_EINVAL, "out_count must not be NULL");
     st = run(&self, begin_size, err);
-    *out_count = self.verb.result.number;
+    *out_count = self.request.result.number;
     return st;
 }
 
@@ -170,19 +172,19 @@ static void dispose(void *info)
     ilk_queue_info_free(info);
 }
 
-static void found_out(ilk__verb *verb, ilk_status status)
+static void found_out(ilk__request *request, ilk_status status)
 {
-    ilk_queue_info *info = status ? NULL : info_of((looking *)verb);
+    ilk_queue_info *info = status ? NULL : info_of((looking *)request);
 
     if (status == ILK_OK && !info)
-        status = ilk__fail(verb->err, ILK_ENOMEM, "out of memory");
-    ilk__verb_answer(verb, info, dispose);
-    ilk__queue_end(verb, status);
+        status = ilk__fail(request->err, ILK_ENOMEM, "out of memory");
+    ilk__request_answer(request, info, dispose);
+    ilk__queue_end(request, status);
 }
 
-static void begin_inspect(ilk__verb *verb)
+static void begin_inspect(ilk__request *request)
 {
-    ask(verb, &queue_inspect, found_out);
+    ask(request, &queue_inspect, found_out);
 }
 
 ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
@@ -194,7 +196,7 @@ ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     st = run(&self, begin_inspect, err);
-    *out = self.verb.result.object;
+    *out = self.request.result.object;
     return st;
 }
 
@@ -235,7 +237,7 @@ static void ask_peek(ilk__op *op)
 static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
 {
     looking *self = op->subject;
-    const ilk_queue *queue = ilk__queue_of(&self->verb);
+    const ilk_queue *queue = ilk__queue_of(&self->request);
 
     return ilk__op_done(
         op, ilk__batch_new(&self->batch, queue->client, queue->shelves[0],
@@ -248,28 +250,29 @@ static const ilk__op_type queue_peek = {.name = "queue_peek",
                                         .ask = ask_peek,
                                         .reply = peeked};
 
-static void seen(ilk__verb *verb, ilk_status status)
+static void seen(ilk__request *request, ilk_status status)
 {
-    ilk__batch_answer(verb, ((looking *)verb)->batch);
-    ilk__queue_end(verb, status);
+    ilk__batch_answer(request, ((looking *)request)->batch);
+    ilk__queue_end(request, status);
 }
 
-static void begin_peek(ilk__verb *verb)
+static void begin_peek(ilk__request *request)
 {
-    const looking *self = (looking *)verb;
+    const looking *self = (looking *)request;
 
     if (self->where != ILK_QUEUE_READY && self->where != ILK_QUEUE_DELAYED
         && self->where != ILK_QUEUE_DEAD)
-        ilk__verb_fail(verb, ILK_EINVAL, "where must be one place, got %d",
-                       (int)self->where);
+        ilk__request_fail(request, ILK_EINVAL,
+                          "where must be one place, got %d", (int)self->where);
     else if (self->from < 0)
-        ilk__verb_fail(verb, ILK_EINVAL, "from must not be negative, got %lld",
-                       (long long)self->from);
+        ilk__request_fail(request, ILK_EINVAL,
+                          "from must not be negative, got %lld",
+                          (long long)self->from);
     else if (self->max < 1 || self->max > ILK_QUEUE_BATCH_MAX)
-        ilk__verb_fail(verb, ILK_EINVAL, "max must be 1 to %d, got %d",
-                       ILK_QUEUE_BATCH_MAX, (int)self->max);
+        ilk__request_fail(request, ILK_EINVAL, "max must be 1 to %d, got %d",
+                          ILK_QUEUE_BATCH_MAX, (int)self->max);
     else
-        ask(verb, &queue_peek, seen);
+        ask(request, &queue_peek, seen);
 }
 
 static looking peeking(ilk_queue *queue, int32_t where, int64_t from,
@@ -292,7 +295,7 @@ ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue, int32_t where,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     st = run(&self, begin_peek, err);
-    *out = self.verb.result.object;
+    *out = self.request.result.object;
     return st;
 }
 

@@ -11,7 +11,7 @@
 enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
 
 typedef struct pushing {
-    ilk__verb verb;
+    ilk__request request;
     ilk__bytes keys[PUSH_KEYS]; /* the first of a shelf, then the once key */
     const char *order;
     int64_t once_ms, delay_ms;
@@ -47,7 +47,7 @@ static ilk__act pushed(ilk__op *op, const ilk__reply *reply)
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return ilk__op_fail(op, ILK_EDIFFERS, "the queue is %s, not %s",
                             ilk__script_item(reply, 0)->str, self->order);
-    self->verb.result.number = ilk__script_int(reply, 0);
+    self->request.result.number = ilk__script_int(reply, 0);
     if (ilk__script_int(reply, 3))
         ilk__log(ILK__LOG_WARN,
                  "pushed, but this user may not PUBLISH to ilk:inbox:*");
@@ -102,7 +102,7 @@ static ilk_status check_data(const ilk_queue *queue, const void *const *data,
     return ILK_OK;
 }
 
-/* ---- the verb ----------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
 /* Under the caller's id or one of our own: the server does it once. */
 static ilk_status set_once(pushing *self, const ilk_queue *queue,
@@ -154,7 +154,7 @@ static ilk_status copy_data(pushing *self, ilk_error *err)
 
 static ilk_status prepare(pushing *self, ilk_error *err)
 {
-    const ilk_queue *queue = ilk__queue_of(&self->verb);
+    const ilk_queue *queue = ilk__queue_of(&self->request);
     ilk_push_opts own;
     ilk_status st = check_data(queue, self->data, self->lens, self->count, err);
 
@@ -170,27 +170,28 @@ static ilk_status prepare(pushing *self, ilk_error *err)
     return st ? st : set_once(self, queue, &own, err);
 }
 
-static void end(ilk__verb *verb, ilk_status status)
+static void end(ilk__request *request, ilk_status status)
 {
-    pushing *self = (pushing *)verb;
+    pushing *self = (pushing *)request;
 
     ilk__free(self->copy);
     ilk__free(self->keys[PUSH_KEYS - 1].data);
-    ilk__queue_end(verb, status);
+    ilk__queue_end(request, status);
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    pushing *self = (pushing *)verb;
+    pushing *self = (pushing *)request;
     ilk_status st;
 
-    if (!ilk__queue_begin(verb, 1))
+    if (!ilk__queue_begin(request, 1))
         return;
-    st = prepare(self, verb->err);
+    st = prepare(self, request->err);
     if (st)
-        end(verb, st);
+        end(request, st);
     else
-        ilk__verb_ask(verb, &queue_push, self, ilk__verb_patience(verb), end);
+        ilk__request_ask(request, &queue_push, self,
+                         ilk__request_patience(request), end);
 }
 
 ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
@@ -198,15 +199,15 @@ ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
                                size_t count, const ilk_push_opts *opts,
                                ilk_error *err)
 {
-    pushing self = {.verb = {.handle = queue},
+    pushing self = {.request = {.handle = queue},
                     .data = data,
                     .lens = data_lens,
                     .count = count,
                     .opts = opts};
-    ilk_status st = ilk__queue_run(&self.verb, begin, err);
+    ilk_status st = ilk__queue_run(&self.request, begin, err);
 
     if (st == ILK_OK && out_id)
-        *out_id = self.verb.result.number;
+        *out_id = self.request.result.number;
     return st;
 }
 
@@ -215,14 +216,14 @@ ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
                                      const size_t *data_lens, size_t count,
                                      const ilk_push_opts *opts, ilk_error *err)
 {
-    pushing self = {.verb = {.handle = queue},
+    pushing self = {.request = {.handle = queue},
                     .data = data,
                     .lens = data_lens,
                     .count = count,
                     .opts = opts,
                     .started = 1};
 
-    return ilk__queue_start(out, &self.verb, sizeof self, begin, err);
+    return ilk__queue_start(out, &self.request, sizeof self, begin, err);
 }
 
 ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue, const void *data,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_reserve.c -- the verbs that take messages. */
+/* queue_reserve.c -- the requests that take messages. */
 #include "queue.h"
 
 static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
@@ -28,7 +28,7 @@ static ilk_status check(const ilk__taking *self, ilk_error *err)
         st = ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
                        ILK_QUEUE_BATCH_MAX, (int)wanted->max);
     if (st == ILK_OK && self->done)
-        st = check_done(ilk__queue_of(&self->verb), self->done, err);
+        st = check_done(ilk__queue_of(&self->request), self->done, err);
     return st;
 }
 
@@ -37,17 +37,17 @@ static ilk_status say_done(ilk__taking *self)
     ilk__batch_ref(self->done);
     self->wanted.endings = &self->endings;
     return ilk__endings_add_open(&self->endings, self->done, ILK__ENDING_DONE,
-                                 self->verb.err);
+                                 self->request.err);
 }
 
-void ilk__queue_begin_take(ilk__verb *verb)
+void ilk__queue_begin_take(ilk__request *request)
 {
-    ilk__taking *self = (ilk__taking *)verb;
+    ilk__taking *self = (ilk__taking *)request;
     ilk_status st;
 
-    if (!ilk__queue_begin(verb, 0))
+    if (!ilk__queue_begin(request, 0))
         return;
-    st = check(self, verb->err);
+    st = check(self, request->err);
     if (st)
         self->done = NULL; /* not referred to yet */
     else if (self->done)
@@ -60,16 +60,16 @@ void ilk__queue_begin_take(ilk__verb *verb)
 
 static ilk_status run(ilk_batch **out, ilk__taking *self, ilk_error *err)
 {
-    ilk_status st = ilk__queue_run(&self->verb, ilk__queue_begin_take, err);
+    ilk_status st = ilk__queue_run(&self->request, ilk__queue_begin_take, err);
 
-    *out = self->verb.result.object;
+    *out = self->request.result.object;
     return st;
 }
 
 static ilk_status start(ilk_op **out, ilk__taking *self, ilk_error *err)
 {
     self->started = 1;
-    return ilk__queue_start(out, &self->verb, sizeof *self,
+    return ilk__queue_start(out, &self->request, sizeof *self,
                             ilk__queue_begin_take, err);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_wait.c -- the verbs that take from a queue, each with its place. */
+/* queue_wait.c -- the requests that take from a queue, each with its place. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
@@ -7,7 +7,7 @@
 /* What a wait for messages that are taken for good counts as. */
 enum { GOOD_MS = ILK__LEASE_DEFAULT_MS };
 
-/* ---- one for each verb -------------------------------------------------- */
+/* ---- one for each request ----------------------------------------------- */
 
 static int same_wish(const ilk__wanted *a, const ilk__wanted *b)
 {
@@ -81,7 +81,7 @@ static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
  * now, is given up. */
 static ilk_status check_out(ilk__taking *self)
 {
-    ilk_queue *queue = ilk__queue_of(&self->verb);
+    ilk_queue *queue = ilk__queue_of(&self->request);
     const ilk__wanted *wanted = &self->wanted;
     ilk__shared *shared = queue->client->shared;
     ilk__take *take;
@@ -99,7 +99,7 @@ static ilk_status check_out(ilk__taking *self)
             || !same_wish(&take->wanted, wanted)))
         ilk__waiter_cancel(&take->waiter);
     self->take = take;
-    return take ? ILK_OK : add(&self->take, queue, self->verb.err);
+    return take ? ILK_OK : add(&self->take, queue, self->request.err);
 }
 
 static void check_in(ilk__take *take, ilk_status st)
@@ -115,7 +115,7 @@ static void check_in(ilk__take *take, ilk_status st)
     ilk__shared_unlock(shared);
 }
 
-/* ---- the verb ----------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
 /* What a late answer brought is on its way back already. */
 static ilk_status keep(ilk__taking *self)
@@ -130,7 +130,7 @@ static ilk_status keep(ilk__taking *self)
     if (lease_ms)
         st = ilk__batch_hold(
             batch, ilk__waiter_token(waiter), waiter->began, waiter->granted_ms,
-            (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->verb.err);
+            (queue->opts.flags & ILK_QUEUE_RENEW) != 0, self->request.err);
     else
         ilk__batch_count_delivery(batch);
     if (st)
@@ -138,7 +138,7 @@ static ilk_status keep(ilk__taking *self)
     if (lease_ms)
         batch->lease_ms = lease_ms;
     atomic_store(&batch->unclaimed, self->started && lease_ms);
-    ilk__batch_answer(&self->verb, batch);
+    ilk__batch_answer(&self->request, batch);
     take->got = NULL;
     return ILK_OK;
 }
@@ -148,17 +148,17 @@ void ilk__queue_end_take(ilk__taking *self, ilk_status status)
     ilk__endings_doubt(&self->endings);
     ilk__endings_unheard(&self->endings); /* none, if it was answered */
     ilk_batch_free(self->done);
-    ilk__queue_end(&self->verb, status);
+    ilk__queue_end(&self->request, status);
 }
 
 /* What was started and has answered so keeps its place until give_up(). */
-static void taken(ilk__verb *verb, ilk_status status)
+static void taken(ilk__request *request, ilk_status status)
 {
-    ilk__taking *self = (ilk__taking *)verb;
+    ilk__taking *self = (ilk__taking *)request;
     ilk__take *take = self->take;
 
     if (status && take->unknown)
-        status = ilk__fail(verb->err, ILK_EUNKNOWN,
+        status = ilk__fail(request->err, ILK_EUNKNOWN,
                            "no answer: a message may be gone with it");
     if (status == ILK_OK)
         status = keep(self);
@@ -166,16 +166,16 @@ static void taken(ilk__verb *verb, ilk_status status)
     take->got = NULL;
     self->kept = self->started && status == ILK_EINTR;
     if (self->kept) {
-        ilk__verb_end(verb, status);
+        ilk__request_end(request, status);
         return;
     }
     check_in(take, status);
     ilk__queue_end_take(self, status);
 }
 
-static void give_up(ilk__verb *verb)
+static void give_up(ilk__request *request)
 {
-    ilk__taking *self = (ilk__taking *)verb;
+    ilk__taking *self = (ilk__taking *)request;
 
     ilk__waiter_cancel(&self->take->waiter);
     if (!self->kept)
@@ -186,7 +186,7 @@ static void give_up(ilk__verb *verb)
 
 void ilk__queue_take(ilk__taking *self)
 {
-    ilk_queue *queue = ilk__queue_of(&self->verb);
+    ilk_queue *queue = ilk__queue_of(&self->request);
     const ilk_client_opts *opts = &queue->client->opts;
     const ilk__wanted *wanted = &self->wanted;
     int once = wanted->timeout_ms == 0, for_good = wanted->lease_ms == 0;
@@ -198,7 +198,7 @@ void ilk__queue_take(ilk__taking *self)
     ilk_status st = ILK_OK;
 
     if (queue->opts.flags & ILK_QUEUE_RENEW && wanted->lease_ms)
-        st = ilk__keeper_start(queue->client->keeper, self->verb.err);
+        st = ilk__keeper_start(queue->client->keeper, self->request.err);
     if (st == ILK_OK)
         st = check_out(self);
     if (st) {
@@ -211,13 +211,13 @@ void ilk__queue_take(ilk__taking *self)
     take->cancels = cancels;
     take->waiter.lease_ms = for_good ? GOOD_MS : wanted->lease_ms;
     take->waiter.once = once;
-    ilk__verb_wait(&self->verb,
-                   for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op, take,
-                   &take->waiter.parker, deadline, taken);
+    ilk__request_wait(&self->request,
+                      for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op,
+                      take, &take->waiter.parker, deadline, taken);
 }
 
 ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted)
 {
-    return (ilk__taking){.verb = {.handle = queue, .give_up = give_up},
+    return (ilk__taking){.request = {.handle = queue, .give_up = give_up},
                          .wanted = *wanted};
 }

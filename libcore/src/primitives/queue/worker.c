@@ -132,7 +132,7 @@ static ilk_status enter(ilk_worker *worker, ilk_error *err)
     return st;
 }
 
-static ilk_status answer(ilk_worker *worker, ilk__ending_verb verb,
+static ilk_status answer(ilk_worker *worker, ilk__ending_verb kind,
                          int64_t delay_ms, const void *reason,
                          size_t reason_len, ilk_error *err)
 {
@@ -144,7 +144,7 @@ static ilk_status answer(ilk_worker *worker, ilk__ending_verb verb,
         return ilk__fail(err, ILK_ENOTOWNER, "no message is being worked on");
     if (!reason && reason_len)
         return ilk__fail(err, ILK_EINVAL, "reason must not be NULL");
-    st = ilk__endings_add(&worker->endings, worker->batch, verb, worker->next,
+    st = ilk__endings_add(&worker->endings, worker->batch, kind, worker->next,
                           worker->next, delay_ms, reason, reason_len, err);
     if (st == ILK_OK)
         worker->working = 0;
@@ -202,12 +202,12 @@ static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
                                 .endings = &worker->endings,
                                 .stop = &worker->stopped};
     ilk__taking taking = ilk__queue_taking(worker->queue, &wanted);
-    ilk_status st = ilk__queue_run(&taking.verb, ilk__queue_begin_take, err);
+    ilk_status st = ilk__queue_run(&taking.request, ilk__queue_begin_take, err);
 
     hear(worker);
     if (st)
         return st;
-    worker->batch = taking.verb.result.object;
+    worker->batch = taking.request.result.object;
     worker->next = 0;
     return ILK_OK;
 }
@@ -254,15 +254,15 @@ static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
 }
 
 typedef struct finishing {
-    ilk__verb verb;
+    ilk__request request;
     ilk__saying saying;
 } finishing;
 
-static void say(ilk__verb *verb)
+static void say(ilk__request *request)
 {
-    finishing *self = (finishing *)verb;
+    finishing *self = (finishing *)request;
 
-    ilk__endings_say(verb, &self->saying, 0, ilk__verb_end);
+    ilk__endings_say(request, &self->saying, 0, ilk__request_end);
 }
 
 static ilk_status say_all(ilk_worker *worker, ilk_error *err)
@@ -273,7 +273,7 @@ static ilk_status say_all(ilk_worker *worker, ilk_error *err)
                                  .keys = queue->keys,
                                  .key_count = queue->wait_queue.key_count}};
 
-    return ilk__verb_run(&self.verb, queue->client, say, err);
+    return ilk__request_run(&self.request, queue->client, say, err);
 }
 
 ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)

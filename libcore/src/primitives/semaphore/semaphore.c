@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore.c -- the semaphore's handle, its verbs, its limit. */
+/* semaphore.c -- the semaphore's handle, its requests, its limit. */
 #include "semaphore.h"
 
 #include "base/alloc.h"
@@ -92,7 +92,7 @@ void ilk_semaphore_free(ilk_semaphore *semaphore)
     ilk__free(semaphore);
 }
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static ilk_status no_semaphore(ilk_error *err)
 {
@@ -204,7 +204,7 @@ ilk_status ilk_semaphore_adopt_start(ilk_op **out, ilk_semaphore *semaphore,
 /* ---- the limit ---------------------------------------------------------- */
 
 typedef struct limiting {
-    ilk__verb verb;
+    ilk__request request;
     ilk_semaphore *semaphore;
     int32_t limit, base;
     ilk__giving giving; /* whoever fits now is served as by a release */
@@ -244,64 +244,67 @@ static const ilk__op_type set_limit = {.name = "SEMAPHORE_LIMIT",
                                        .ask = ask_limit,
                                        .reply = limited};
 
-static void limit_set(ilk__verb *verb, ilk_status status)
+static void limit_set(ilk__request *request, ilk_status status)
 {
-    const limiting *self = (limiting *)verb;
+    const limiting *self = (limiting *)request;
 
     if (status == ILK_EAUTH && self->giving.denied)
-        ilk__fail(verb->err, ILK_EAUTH,
+        ilk__fail(request->err, ILK_EAUTH,
                   "the limit is %d now, but this user may not PUBLISH to "
                   "ilk:inbox:* and those who wait were not told",
                   (int)self->limit);
-    ilk__hold_end(&self->semaphore->hold, verb, status);
+    ilk__hold_end(&self->semaphore->hold, request, status);
 }
 
-static void begin_set_limit(ilk__verb *verb)
+static void begin_set_limit(ilk__request *request)
 {
-    limiting *self = (limiting *)verb;
+    limiting *self = (limiting *)request;
     ilk_semaphore *semaphore = self->semaphore;
     ilk_status st;
 
     if (self->limit < semaphore->opts.permits
         || self->limit > ILK_SEMAPHORE_MAX) {
-        ilk__verb_fail(verb, ILK_EINVAL,
-                       "limit must be %d (this handle's permits) to %d, "
-                       "got %d",
-                       (int)semaphore->opts.permits, ILK_SEMAPHORE_MAX,
-                       (int)self->limit);
+        ilk__request_fail(request, ILK_EINVAL,
+                          "limit must be %d (this handle's permits) to %d, "
+                          "got %d",
+                          (int)semaphore->opts.permits, ILK_SEMAPHORE_MAX,
+                          (int)self->limit);
         return;
     }
-    st = ilk__hold_enter_verb(&semaphore->hold, verb->err);
+    st = ilk__hold_enter_request(&semaphore->hold, request->err);
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     self->giving.at.wait_queue = &semaphore->hold.wait_queue;
-    self->giving.at.shared = verb->client->shared;
+    self->giving.at.shared = request->client->shared;
     self->base = semaphore->limit;
-    ilk__hold_ask_give(verb, &set_limit, &self->giving, limit_set);
+    ilk__hold_ask_give(request, &set_limit, &self->giving, limit_set);
 }
 
 ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
                                    ilk_error *err)
 {
-    limiting self = {
-        .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
+    limiting self = {.request = {.handle = semaphore},
+                     .semaphore = semaphore,
+                     .limit = limit};
 
-    return semaphore ? ilk__verb_run(&self.verb, semaphore->hold.handle.client,
-                                     begin_set_limit, err)
-                     : no_semaphore(err);
+    return semaphore
+               ? ilk__request_run(&self.request, semaphore->hold.handle.client,
+                                  begin_set_limit, err)
+               : no_semaphore(err);
 }
 
 ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
                                          int32_t limit, ilk_error *err)
 {
-    limiting self = {
-        .verb = {.handle = semaphore}, .semaphore = semaphore, .limit = limit};
+    limiting self = {.request = {.handle = semaphore},
+                     .semaphore = semaphore,
+                     .limit = limit};
 
-    return semaphore ? ilk__verb_start(out, &self.verb, sizeof self,
-                                       semaphore->hold.handle.client,
-                                       begin_set_limit, err)
+    return semaphore ? ilk__request_start(out, &self.request, sizeof self,
+                                          semaphore->hold.handle.client,
+                                          begin_set_limit, err)
                      : ilk__op_none(out, no_semaphore(err));
 }
 

@@ -162,7 +162,7 @@ static ilk_status get_wait(ilk_signal *const *signals, size_t count,
     return ILK_OK;
 }
 
-/* Nobody is inside a verb: what is left is a listener, or a parked wait. */
+/* Nobody is inside a request: what is left is a listener, or a parked wait. */
 static void give_up_idle(ilk_signal *signal)
 {
     ilk__listen_end(&signal->listener);
@@ -188,19 +188,19 @@ static void end_wait(ilk_signal *signal)
     pthread_mutex_unlock(&signal->gate);
 }
 
-static void give_up(ilk__verb *verb)
+static void give_up(ilk__request *request)
 {
-    end_wait(((ilk__signal_verb *)verb)->own);
+    end_wait(((ilk__signal_request *)request)->own);
 }
 
-static ilk_status prepare_wait(ilk__signal_verb *self)
+static ilk_status prepare_wait(ilk__signal_request *self)
 {
     size_t room = self->wants_all ? self->count : 1;
     ilk_arrival *arrival =
         ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->delivered);
 
     if (!arrival)
-        return ilk__fail(self->verb.err, ILK_ENOMEM, "out of memory");
+        return ilk__fail(self->request.err, ILK_ENOMEM, "out of memory");
     arrival->client = self->own->handle.client;
     arrival->era = self->own->handle.era;
     arrival->count = room;
@@ -208,16 +208,16 @@ static ilk_status prepare_wait(ilk__signal_verb *self)
     if (self->own->flags & ILK_SIGNAL_PATTERN)
         return ILK_OK;
     return get_wait(self->signals, self->count, self->wants_all,
-                    self->verb.err);
+                    self->request.err);
 }
 
-static void begin_wait(ilk__verb *verb)
+static void begin_wait(ilk__request *request)
 {
-    ilk__signal_verb *self = (ilk__signal_verb *)verb;
-    ilk_status st = ilk__signal_enter(self->own, verb->err);
+    ilk__signal_request *self = (ilk__signal_request *)request;
+    ilk_status st = ilk__signal_enter(self->own, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     st = prepare_wait(self);
@@ -230,22 +230,22 @@ static void begin_wait(ilk__verb *verb)
 }
 
 /* Of handles that are checked. */
-static ilk__signal_verb wait_for(ilk_signal *const *signals, size_t count,
-                                 int wants_all, int64_t timeout_ms)
+static ilk__signal_request wait_for(ilk_signal *const *signals, size_t count,
+                                    int wants_all, int64_t timeout_ms)
 {
-    return (ilk__signal_verb){.verb.give_up = give_up,
-                              .own = signals[0],
-                              .signals = signals,
-                              .count = count,
-                              .wants_all = wants_all,
-                              .timeout_ms = timeout_ms};
+    return (ilk__signal_request){.request.give_up = give_up,
+                                 .own = signals[0],
+                                 .signals = signals,
+                                 .count = count,
+                                 .wants_all = wants_all,
+                                 .timeout_ms = timeout_ms};
 }
 
 static ilk_status run_wait(ilk_arrival **out, ilk_signal *const *signals,
                            size_t count, int wants_all, int64_t timeout_ms,
                            ilk_error *err)
 {
-    ilk__signal_verb self;
+    ilk__signal_request self;
     ilk_status st;
 
     ilk__error_clear(err);
@@ -256,8 +256,8 @@ static ilk_status run_wait(ilk_arrival **out, ilk_signal *const *signals,
     if (st)
         return st;
     self = wait_for(signals, count, wants_all, timeout_ms);
-    st = ilk__signal_run(&self.verb, self.own, begin_wait, err);
-    *out = self.verb.result.object;
+    st = ilk__signal_run(&self.request, self.own, begin_wait, err);
+    *out = self.request.result.object;
     return st;
 }
 
@@ -265,14 +265,14 @@ static ilk_status start_wait(ilk_op **out, ilk_signal *const *signals,
                              size_t count, int wants_all, int64_t timeout_ms,
                              ilk_error *err)
 {
-    ilk__signal_verb self;
+    ilk__signal_request self;
     ilk_status st = check_set(signals, count, err);
 
     if (st)
         return ilk__op_none(out, st);
     self = wait_for(signals, count, wants_all, timeout_ms);
-    return ilk__signal_start(out, &self.verb, sizeof self, self.own, begin_wait,
-                             err);
+    return ilk__signal_start(out, &self.request, sizeof self, self.own,
+                             begin_wait, err);
 }
 
 ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
@@ -315,19 +315,19 @@ ilk_status ilk_signal_wait_all_start(ilk_op **out, ilk_signal *const *signals,
 
 /* ---- listening ---------------------------------------------------------- */
 
-static void begin_listen(ilk__verb *verb)
+static void begin_listen(ilk__request *request)
 {
-    ilk__signal_verb *self = (ilk__signal_verb *)verb;
-    ilk_status st = ilk__signal_enter(self->own, verb->err);
+    ilk__signal_request *self = (ilk__signal_request *)request;
+    ilk_status st = ilk__signal_enter(self->own, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     } else if (self->own->flags & ILK_SIGNAL_PATTERN) {
         ilk__signal_begin_hearing(self);
     } else {
-        st = get_wait(&self->own, 1, 0, verb->err);
+        st = get_wait(&self->own, 1, 0, request->err);
         if (st)
-            ilk__signal_end(verb, self->own, st);
+            ilk__signal_end(request, self->own, st);
         else
             ilk__signal_begin_waiting(self);
     }
@@ -335,18 +335,18 @@ static void begin_listen(ilk__verb *verb)
 
 ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err)
 {
-    ilk__signal_verb self = {.own = signal};
+    ilk__signal_request self = {.own = signal};
 
-    return ilk__signal_run(&self.verb, signal, begin_listen, err);
+    return ilk__signal_run(&self.request, signal, begin_listen, err);
 }
 
 ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
                                    ilk_error *err)
 {
-    ilk__signal_verb self = {.verb.give_up = give_up, .own = signal};
+    ilk__signal_request self = {.request.give_up = give_up, .own = signal};
 
-    return ilk__signal_start(out, &self.verb, sizeof self, signal, begin_listen,
-                             err);
+    return ilk__signal_start(out, &self.request, sizeof self, signal,
+                             begin_listen, err);
 }
 
 /* ---- the end ------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_handle.c -- how the verbs of a signal's handle begin and end. */
+/* signal_handle.c -- how the requests of a signal's handle begin and end. */
 #include "signal_wait.h"
 
 #include "base/alloc.h"
@@ -62,26 +62,28 @@ ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
     return ILK_OK;
 }
 
-/* ---- verbs: in and out -------------------------------------------------- */
+/* ---- requests: in and out ----------------------------------------------- */
 
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err)
 {
     return ilk__handle_enter(&signal->handle, err);
 }
 
-void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status)
+void ilk__signal_end(ilk__request *request, ilk_signal *signal,
+                     ilk_status status)
 {
     ilk__handle_leave(&signal->handle);
-    ilk__verb_end(verb, status);
+    ilk__request_end(request, status);
 }
 
-void ilk__signal_came(ilk__signal_verb *self, ilk_status status)
+void ilk__signal_came(ilk__signal_request *self, ilk_status status)
 {
     if (status)
         ilk_arrival_free(self->arrival);
     else
-        ilk__verb_answer(&self->verb, self->arrival, ilk__arrival_dispose);
-    ilk__signal_end(&self->verb, self->own, status);
+        ilk__request_answer(&self->request, self->arrival,
+                            ilk__arrival_dispose);
+    ilk__signal_end(&self->request, self->own, status);
 }
 
 static ilk_status no_signal(ilk_error *err)
@@ -89,19 +91,20 @@ static ilk_status no_signal(ilk_error *err)
     return ilk__fail(err, ILK_EINVAL, "signal must not be NULL");
 }
 
-ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
-                           ilk__verb_begin *begin, ilk_error *err)
+ilk_status ilk__signal_run(ilk__request *request, ilk_signal *signal,
+                           ilk__request_begin *begin, ilk_error *err)
 {
-    return signal ? ilk__verb_run(verb, signal->handle.client, begin, err)
+    return signal ? ilk__request_run(request, signal->handle.client, begin, err)
                   : no_signal(err);
 }
 
-ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
-                             ilk_signal *signal, ilk__verb_begin *begin,
+ilk_status ilk__signal_start(ilk_op **out, ilk__request *request, size_t size,
+                             ilk_signal *signal, ilk__request_begin *begin,
                              ilk_error *err)
 {
     if (!signal)
         return ilk__op_none(out, no_signal(err));
-    verb->handle = signal;
-    return ilk__verb_start(out, verb, size, signal->handle.client, begin, err);
+    request->handle = signal;
+    return ilk__request_start(out, request, size, signal->handle.client, begin,
+                              err);
 }

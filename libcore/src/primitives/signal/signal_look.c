@@ -5,7 +5,7 @@
 #include "client/run.h"
 
 typedef struct looking {
-    ilk__verb verb;
+    ilk__request request;
     const void *name; /* the caller's, until it has begun */
     size_t name_len;
     ilk__bytes keys[ILK__SIGNAL_LISTS];
@@ -25,7 +25,7 @@ static ilk__act counted(ilk__op *op, const ilk__reply *reply)
 
     if (reply->type != ILK__REPLY_INT)
         return ilk__op_fail(op, ILK_EREPLY, "zcard: a reply of a wrong shape");
-    self->verb.result.number = reply->num;
+    self->request.result.number = reply->num;
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -35,24 +35,25 @@ static const ilk__op_type look = {.name = "signal_look",
                                   .ask = ask,
                                   .reply = counted};
 
-static void looked(ilk__verb *verb, ilk_status status)
+static void looked(ilk__request *request, ilk_status status)
 {
-    ilk__signal_keys_free(((looking *)verb)->keys);
-    ilk__verb_end(verb, status);
+    ilk__signal_keys_free(((looking *)request)->keys);
+    ilk__request_end(request, status);
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    looking *self = (looking *)verb;
-    ilk_status st = ilk__client_enter(verb->client, verb->err);
+    looking *self = (looking *)request;
+    ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK)
-        st =
-            ilk__signal_keys(self->keys, self->name, self->name_len, verb->err);
+        st = ilk__signal_keys(self->keys, self->name, self->name_len,
+                              request->err);
     if (st)
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     else
-        ilk__verb_ask(verb, &look, self, ilk__verb_patience(verb), looked);
+        ilk__request_ask(request, &look, self, ilk__request_patience(request),
+                         looked);
 }
 
 ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
@@ -66,9 +67,9 @@ ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
         return st;
     if (!out_waiting)
         return ilk__fail(err, ILK_EINVAL, "out_waiting must not be NULL");
-    st = ilk__verb_run(&self.verb, client, begin, err);
+    st = ilk__request_run(&self.request, client, begin, err);
     if (st == ILK_OK)
-        *out_waiting = self.verb.result.number;
+        *out_waiting = self.request.result.number;
     return st;
 }
 
@@ -78,5 +79,6 @@ ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
 {
     looking self = {.name = name, .name_len = name_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin, err);
+    return ilk__request_start(out, &self.request, sizeof self, client, begin,
+                              err);
 }

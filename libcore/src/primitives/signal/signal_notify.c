@@ -135,7 +135,7 @@ static ilk_status check_data(const ilk_signal *signal, const void *data,
 }
 
 typedef struct notifying {
-    ilk__verb verb;
+    ilk__request request;
     ilk_signal *signal;
     const ilk__op_type *type;
     const void *data; /* the caller's, until it has begun */
@@ -158,7 +158,8 @@ static ilk_status compose(notifying *self)
     given->channel = signal->channel;
     snprintf(given->id, sizeof given->id, "%s.%" PRId64 ".%" PRId64, client_id,
              signal->id, ++signal->requests);
-    st = sent_key(given, client_id, signal->id, self->data_len, self->verb.err);
+    st = sent_key(given, client_id, signal->id, self->data_len,
+                  self->request.err);
     if (st)
         return st;
     copy = given->keys[SENT].data + given->keys[SENT].len + 1;
@@ -169,52 +170,52 @@ static ilk_status compose(notifying *self)
     return ILK_OK;
 }
 
-static void was_given(ilk__verb *verb, ilk_status status)
+static void was_given(ilk__request *request, ilk_status status)
 {
-    notifying *self = (notifying *)verb;
+    notifying *self = (notifying *)request;
     const notice *given = &self->notice;
 
     ilk__free(given->keys[SENT].data);
-    verb->result.number = given->reached;
+    request->result.number = given->reached;
     if (status == ILK_OK && given->denied)
-        status = ilk__fail(verb->err, ILK_EAUTH,
+        status = ilk__fail(request->err, ILK_EAUTH,
                            "%lld reached, others not: no right to PUBLISH to "
                            "ilk:inbox:* or ilk:signal:*",
                            (long long)given->reached);
-    ilk__signal_end(verb, self->signal, status);
+    ilk__signal_end(request, self->signal, status);
 }
 
-static void begin(ilk__verb *verb)
+static void begin(ilk__request *request)
 {
-    notifying *self = (notifying *)verb;
-    ilk_status st = ilk__signal_enter(self->signal, verb->err);
+    notifying *self = (notifying *)request;
+    ilk_status st = ilk__signal_enter(self->signal, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
-    st = check_data(self->signal, self->data, self->data_len, verb->err);
+    st = check_data(self->signal, self->data, self->data_len, request->err);
     if (st == ILK_OK)
         st = compose(self);
     if (st)
-        ilk__signal_end(verb, self->signal, st);
+        ilk__signal_end(request, self->signal, st);
     else
-        ilk__verb_ask(verb, self->type, &self->notice, ilk__verb_patience(verb),
-                      was_given);
+        ilk__request_ask(request, self->type, &self->notice,
+                         ilk__request_patience(request), was_given);
 }
 
 static ilk_status run(int64_t *out_reached, notifying *self, ilk_error *err)
 {
-    ilk_status st = ilk__signal_run(&self->verb, self->signal, begin, err);
+    ilk_status st = ilk__signal_run(&self->request, self->signal, begin, err);
 
     if (out_reached)
-        *out_reached = self->verb.result.number;
+        *out_reached = self->request.result.number;
     return st;
 }
 
 static ilk_status start(ilk_op **out, notifying *self, ilk_error *err)
 {
-    return ilk__signal_start(out, &self->verb, sizeof *self, self->signal,
+    return ilk__signal_start(out, &self->request, sizeof *self, self->signal,
                              begin, err);
 }
 

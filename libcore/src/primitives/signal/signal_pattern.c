@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-static void begin(ilk__signal_verb *self, ilk__verb_then *then)
+static void begin(ilk__signal_request *self, ilk__request_then *then)
 {
     ilk_signal *signal = self->own;
     const ilk__channel_of to = {.name = signal->channel.data,
@@ -17,24 +17,24 @@ static void begin(ilk__signal_verb *self, ilk__verb_then *then)
                                 .is_pattern = 1,
                                 .own_format = 1};
 
-    ilk__listen_begin(&self->verb, &signal->listener, &to, self->deadline,
+    ilk__listen_begin(&self->request, &signal->listener, &to, self->deadline,
                       then);
 }
 
-static void begun(ilk__verb *verb, ilk_status status)
+static void begun(ilk__request *request, ilk_status status)
 {
-    ilk__signal_end(verb, ((ilk__signal_verb *)verb)->own, status);
+    ilk__signal_end(request, ((ilk__signal_request *)request)->own, status);
 }
 
-void ilk__signal_begin_hearing(ilk__signal_verb *self)
+void ilk__signal_begin_hearing(ilk__signal_request *self)
 {
-    self->deadline = ilk__verb_patience(&self->verb);
+    self->deadline = ilk__request_patience(&self->request);
     begin(self, begun);
 }
 
-static void received(ilk__verb *verb, ilk_status status)
+static void received(ilk__request *request, ilk_status status)
 {
-    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk__signal_request *self = (ilk__signal_request *)request;
     ilk__listener *listener = &self->own->listener;
 
     if (status == ILK_OK)
@@ -44,20 +44,21 @@ static void received(ilk__verb *verb, ilk_status status)
     ilk__signal_came(self, status);
 }
 
-static void hear_next(ilk__verb *verb, ilk_status status)
+static void hear_next(ilk__request *request, ilk_status status)
 {
-    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk__signal_request *self = (ilk__signal_request *)request;
 
     if (status)
         ilk__signal_came(self, status);
     else
-        ilk__listen_next(verb, &self->own->listener, self->deadline, received);
+        ilk__listen_next(request, &self->own->listener, self->deadline,
+                         received);
 }
 
-void ilk__signal_hear(ilk__signal_verb *self)
+void ilk__signal_hear(ilk__signal_request *self)
 {
     if (self->timeout_ms == 0 && !self->own->listener.channel) {
-        ilk__signal_came(self, ilk__fail(self->verb.err, ILK_ETIMEOUT, "%s",
+        ilk__signal_came(self, ilk__fail(self->request.err, ILK_ETIMEOUT, "%s",
                                          ilk_strerror(ILK_ETIMEOUT)));
         return;
     }

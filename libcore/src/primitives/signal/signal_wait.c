@@ -285,18 +285,18 @@ static int is_under_way(const ilk__waiter *waiter)
            || waiter->stage == ILK__STAGE_LINGER;
 }
 
-static void run(ilk__signal_verb *self, int64_t timeout_ms,
-                ilk__verb_then *then)
+static void run(ilk__signal_request *self, int64_t timeout_ms,
+                ilk__request_then *then)
 {
     ilk__waiter *waiter = &self->own->wait->waiter;
 
-    ilk__verb_wait(&self->verb, &wait_op, waiter, &waiter->parker,
-                   ilk__deadline(timeout_ms), then);
+    ilk__request_wait(&self->request, &wait_op, waiter, &waiter->parker,
+                      ilk__deadline(timeout_ms), then);
 }
 
-static void came(ilk__verb *verb, ilk_status status)
+static void came(ilk__request *request, ilk_status status)
 {
-    ilk__signal_verb *self = (ilk__signal_verb *)verb;
+    ilk__signal_request *self = (ilk__signal_request *)request;
     ilk__signal_wait *wait = self->own->wait;
 
     wait->arrived = 0;
@@ -305,41 +305,41 @@ static void came(ilk__verb *verb, ilk_status status)
     ilk__signal_came(self, status);
 }
 
-void ilk__signal_await(ilk__signal_verb *self)
+void ilk__signal_await(ilk__signal_request *self)
 {
     ilk__signal_wait *wait = self->own->wait;
 
     if (self->timeout_ms == 0 && !wait->arrived
         && !is_under_way(&wait->waiter)) {
-        ilk__signal_came(self, ilk__fail(self->verb.err, ILK_ETIMEOUT, "%s",
+        ilk__signal_came(self, ilk__fail(self->request.err, ILK_ETIMEOUT, "%s",
                                          ilk_strerror(ILK_ETIMEOUT)));
         return;
     }
     set_listens(wait, 0);
     if (wait->arrived)
-        came(&self->verb, ILK_OK);
+        came(&self->request, ILK_OK);
     else
         run(self, self->timeout_ms, came);
 }
 
-static void waits(ilk__verb *verb, ilk_status status)
+static void waits(ilk__request *request, ilk_status status)
 {
-    ilk_signal *signal = ((ilk__signal_verb *)verb)->own;
+    ilk_signal *signal = ((ilk__signal_request *)request)->own;
     ilk__signal_wait *wait = signal->wait;
 
     wait->arrived = status == ILK_OK && !is_under_way(&wait->waiter);
     if (status && status != ILK_EINTR)
         set_listens(wait, 0);
-    ilk__signal_end(verb, signal, status);
+    ilk__signal_end(request, signal, status);
 }
 
-void ilk__signal_begin_waiting(ilk__signal_verb *self)
+void ilk__signal_begin_waiting(ilk__signal_request *self)
 {
     ilk_signal *signal = self->own;
     ilk__signal_wait *wait = signal->wait;
 
     if (wait->arrived || (wait->listens && is_under_way(&wait->waiter))) {
-        ilk__signal_end(&self->verb, signal, ILK_OK);
+        ilk__signal_end(&self->request, signal, ILK_OK);
         return;
     }
     set_listens(wait, 1);

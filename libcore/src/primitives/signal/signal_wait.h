@@ -59,33 +59,34 @@ struct ilk_signal {
     ilk__signal_wait *wait;
 };
 
-/* A verb that waits, with one handle or several, or begins to. */
-typedef struct ilk__signal_verb {
-    ilk__verb verb; /* first */
+/* A request that waits, with one handle or several, or begins to. */
+typedef struct ilk__signal_request {
+    ilk__request request; /* first */
     ilk_signal *own;
     ilk_signal *const *signals; /* the caller's, until it has begun */
     size_t count;
     int wants_all;
     int64_t timeout_ms, deadline;
     ilk_arrival *arrival; /* with room for what is to come */
-} ilk__signal_verb;
+} ilk__signal_request;
 
 /* ---- handles (signal_handle.c) */
 
 /* Set up what belongs to the client's shared state; again after a reopening. */
 ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
                             ilk_error *err);
-/* The whole verb, run or started; the second copies it. */
-ilk_status ilk__signal_run(ilk__verb *verb, ilk_signal *signal,
-                           ilk__verb_begin *begin, ilk_error *err);
-ilk_status ilk__signal_start(ilk_op **out, ilk__verb *verb, size_t size,
-                             ilk_signal *signal, ilk__verb_begin *begin,
+/* The whole request, run or started; the second copies it. */
+ilk_status ilk__signal_run(ilk__request *request, ilk_signal *signal,
+                           ilk__request_begin *begin, ilk_error *err);
+ilk_status ilk__signal_start(ilk_op **out, ilk__request *request, size_t size,
+                             ilk_signal *signal, ilk__request_begin *begin,
                              ilk_error *err);
 /* Its begin and its end. */
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
-void ilk__signal_end(ilk__verb *verb, ilk_signal *signal, ilk_status status);
+void ilk__signal_end(ilk__request *request, ilk_signal *signal,
+                     ilk_status status);
 /* The end of one that waits: the arrival is the answer, or goes. */
-void ilk__signal_came(ilk__signal_verb *self, ilk_status status);
+void ilk__signal_came(ilk__signal_request *self, ilk_status status);
 /* A wait whose shared state is the parent process' is not given up, but
  * forgotten. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
@@ -107,14 +108,14 @@ int ilk__signal_wait_is(const ilk__signal_wait *wait,
 void ilk__signal_wait_free(ilk__signal_wait *wait);
 /* What only listens is given up, and what came for it is passed on. */
 void ilk__signal_wait_give_up(ilk__signal_wait *wait);
-/* Inside a verb: await what is to come; begin to, for a later verb. */
-void ilk__signal_await(ilk__signal_verb *self);
-void ilk__signal_begin_waiting(ilk__signal_verb *self);
+/* Inside a request: await what is to come; begin to, for a later request. */
+void ilk__signal_await(ilk__signal_request *self);
+void ilk__signal_begin_waiting(ilk__signal_request *self);
 
 /* ---- patterns (signal_pattern.c): the same */
 
-void ilk__signal_hear(ilk__signal_verb *self);
-void ilk__signal_begin_hearing(ilk__signal_verb *self);
+void ilk__signal_hear(ilk__signal_request *self);
+void ilk__signal_begin_hearing(ilk__signal_request *self);
 
 /* ---- arrivals */
 

@@ -46,7 +46,7 @@ static void assert_nothing_left(const char *name)
 
 /* ---- each verb ---------------------------------------------------------- */
 
-static void each_verb_tells_its_end(void **state)
+static void each_request_tells_its_end(void **state)
 {
     ilk_election *election = open_candidate(client, "chair", 0, "a");
     char value[] = "longer";
@@ -316,7 +316,7 @@ static void a_campaign_survives_the_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_tells_its_end),
+        cmocka_unit_test(each_request_tells_its_end),
         cmocka_unit_test(who_leads_is_told_so_at_once),
         cmocka_unit_test(leader_leaves_a_finding_in_the_operation),
         cmocka_unit_test(a_refused_value_leaves_the_old_one),

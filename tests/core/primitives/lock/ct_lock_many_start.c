@@ -51,7 +51,7 @@ static void end_wait(void)
 
 /* ---- each verb ---------------------------------------------------------- */
 
-static void each_verb_tells_its_end(void **state)
+static void each_request_tells_its_end(void **state)
 {
     (void)state;
     many = open_many(client, "cab", 0);
@@ -297,7 +297,7 @@ static void a_wait_takes_anew_what_the_server_forgot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_tells_its_end),
+        cmocka_unit_test(each_request_tells_its_end),
         cmocka_unit_test(check_asks_for_each_name),
         cmocka_unit_test(wrong_arguments_start_nothing),
         cmocka_unit_test(a_wait_gets_all_names),

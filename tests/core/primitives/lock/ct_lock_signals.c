@@ -253,7 +253,7 @@ static void grant_to_a_parked_wait_ages_out(void **state)
     ilk_client_free(other);
 }
 
-static void another_verb_ends_a_parked_wait(void **state)
+static void another_request_ends_a_parked_wait(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "verb"), *b = open_lock(client, "verb");
@@ -350,7 +350,7 @@ int main(void)
         cmocka_unit_test(deadline_holds_in_the_rain),
         cmocka_unit_test(parked_wait_that_nobody_resumes_leaves_the_queue),
         cmocka_unit_test(grant_to_a_parked_wait_ages_out),
-        cmocka_unit_test(another_verb_ends_a_parked_wait),
+        cmocka_unit_test(another_request_ends_a_parked_wait),
         cmocka_unit_test(parked_wait_taken_up_for_one_look_is_busy),
         cmocka_unit_test(no_descriptors_left),
     };

@@ -46,7 +46,7 @@ static void assert_nothing_left(const char *name)
 
 /* ---- each verb ---------------------------------------------------------- */
 
-static void each_verb_tells_its_end(void **state)
+static void each_request_tells_its_end(void **state)
 {
     ilk_semaphore *semaphore = open_semaphore_with(client, "pool", 5, 3, 0, 0);
 
@@ -298,7 +298,7 @@ static void a_wait_survives_the_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_tells_its_end),
+        cmocka_unit_test(each_request_tells_its_end),
         cmocka_unit_test(adopt_takes_a_hold_over),
         cmocka_unit_test(a_raised_limit_lets_a_wait_in),
         cmocka_unit_test(inspect_leaves_a_finding_in_the_operation),

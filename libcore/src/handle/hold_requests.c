@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_verbs.c -- what can be done with a thing that is held. */
+/* hold_requests.c -- what can be done with a thing that is held. */
 #include "base/clock.h"
 #include "client/run.h"
 #include "hold.h"
@@ -9,20 +9,20 @@
 /* ---- giving up ---------------------------------------------------------- */
 
 typedef struct releasing {
-    ilk__verb verb;
+    ilk__request request;
     ilk__hold *hold;
     ilk__giving giving;
     int lost;
 } releasing;
 
-static void released(ilk__verb *verb, ilk_status status)
+static void released(ilk__request *request, ilk_status status)
 {
-    const releasing *self = (releasing *)verb;
+    const releasing *self = (releasing *)request;
 
     if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))
-        status = ilk__fail(verb->err, ILK_ELOST, "the %s was lost before",
+        status = ilk__fail(request->err, ILK_ELOST, "the %s was lost before",
                            self->hold->kind->lease.noun);
-    ilk__hold_end(self->hold, verb, status);
+    ilk__hold_end(self->hold, request, status);
 }
 
 static void release(releasing *self)
@@ -40,28 +40,28 @@ static void release(releasing *self)
                       .fence = atomic_load(&hold->lease.fence)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
-    ilk__hold_ask_give(&self->verb, hold->kind->release, &self->giving,
+    ilk__hold_ask_give(&self->request, hold->kind->release, &self->giving,
                        released);
 }
 
 /* A lost lease may be there still, when only its renewal failed. */
-static void begin_release(ilk__verb *verb)
+static void begin_release(ilk__request *request)
 {
-    releasing *self = (releasing *)verb;
+    releasing *self = (releasing *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+    ilk_status st = ilk__hold_enter_request(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     self->lost = atomic_load(&hold->lease.state) == ILK__LEASE_LOST;
-    st = ilk__lease_check(&hold->lease, verb->err);
+    st = ilk__lease_check(&hold->lease, request->err);
     if (st == ILK_OK && hold->depth > 1) {
         hold->depth--;
-        ilk__hold_end(hold, verb, ILK_OK);
+        ilk__hold_end(hold, request, ILK_OK);
     } else if (st && !self->lost) {
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
     } else {
         release(self);
     }
@@ -69,18 +69,19 @@ static void begin_release(ilk__verb *verb)
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err)
 {
-    releasing self = {.verb = {.handle = hold}, .hold = hold};
+    releasing self = {.request = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_release, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_release,
+                            err);
 }
 
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
                                    ilk_error *err)
 {
-    releasing self = {.verb = {.handle = hold}, .hold = hold};
+    releasing self = {.request = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
-                           begin_release, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              hold->handle.client, begin_release, err);
 }
 
 static ilk_status release_unconfirmed(ilk__hold *hold, ilk_error *err)
@@ -103,7 +104,7 @@ static ilk_status release_unconfirmed(ilk__hold *hold, ilk_error *err)
 
 ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
 {
-    ilk_status st = ilk__hold_enter_verb(hold, err);
+    ilk_status st = ilk__hold_enter_request(hold, err);
 
     if (st)
         return st;
@@ -115,7 +116,7 @@ ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
 /* ---- extending ---------------------------------------------------------- */
 
 typedef struct extending {
-    ilk__verb verb;
+    ilk__request request;
     ilk__hold *hold;
     int64_t ttl_ms;    /* 0: that of the options */
     const void *token; /* to adopt; the caller's, until it has begun */
@@ -127,13 +128,13 @@ typedef struct extending {
 } extending;
 
 /* Ask for a lease under the token in the handle. */
-static void extend(extending *self, int renews, ilk__verb_then *then)
+static void extend(extending *self, int renews, ilk__request_then *then)
 {
     ilk__hold *hold = self->hold;
 
     ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, renews);
-    ilk__verb_ask(&self->verb, hold->kind->lease.extend, &self->extension,
-                  ilk__verb_patience(&self->verb), then);
+    ilk__request_ask(&self->request, hold->kind->lease.extend, &self->extension,
+                     ilk__request_patience(&self->request), then);
 }
 
 static int in_order(const ilk_client *client, ilk__lease_way way)
@@ -142,46 +143,46 @@ static int in_order(const ilk_client *client, ilk__lease_way way)
                                      : ilk__lane_in_order(client->lane);
 }
 
-ilk__lease_outcome ilk__extend_outcome(const ilk__verb *verb,
+ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension)
 {
     return (ilk__lease_outcome){
         .status = status,
         .lease_ms = extension->ttl_ms,
-        .may_have_run = ilk__op_may_have_run(verb->op),
-        .in_order = in_order(verb->client, way),
+        .may_have_run = ilk__op_may_have_run(request->op),
+        .in_order = in_order(request->client, way),
     };
 }
 
-static void extended(ilk__verb *verb, ilk_status status)
+static void extended(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     const ilk__lease_outcome outcome =
-        ilk__extend_outcome(verb, self->way, status, &self->extension);
+        ilk__extend_outcome(request, self->way, status, &self->extension);
 
     status = ilk__lease_change_end(&self->hold->lease, &self->change, &outcome,
-                                   verb->err);
-    ilk__hold_end(self->hold, verb, status);
+                                   request->err);
+    ilk__hold_end(self->hold, request, status);
 }
 
-static void begin_extend(ilk__verb *verb)
+static void begin_extend(ilk__request *request)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+    ilk_status st = ilk__hold_enter_request(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
     if (self->ttl_ms == 0)
         self->ttl_ms = hold->opts.ttl_ms;
-    st = ilk__hold_check_ttl(self->ttl_ms, verb->err);
+    st = ilk__hold_check_ttl(self->ttl_ms, request->err);
     if (st == ILK_OK)
-        st = ilk__lease_check(&hold->lease, verb->err);
+        st = ilk__lease_check(&hold->lease, request->err);
     if (st) {
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
         return;
     }
     ilk__lease_change_begin(&hold->lease, &self->change, self->way,
@@ -191,97 +192,100 @@ static void begin_extend(ilk__verb *verb)
 
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
+    extending self = {
+        .request = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_extend, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_extend,
+                            err);
 }
 
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                                   ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold},
+    extending self = {.request = {.handle = hold},
                       .hold = hold,
                       .ttl_ms = ttl_ms,
                       .way = ILK__LEASE_BY_LOOP};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
-                           begin_extend, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              hold->handle.client, begin_extend, err);
 }
 
 /* ---- checking ----------------------------------------------------------- */
 
 typedef struct checking {
-    ilk__verb verb;
+    ilk__request request;
     ilk__hold *hold;
     int64_t asked_at;
     ilk__looking looking;
 } checking;
 
-static void looked(ilk__verb *verb, ilk_status status)
+static void looked(ilk__request *request, ilk_status status)
 {
-    checking *self = (checking *)verb;
+    checking *self = (checking *)request;
 
     if (status == ILK_OK
         && !ilk__lease_prolong(&self->hold->lease, self->asked_at,
                                self->looking.lease_ms))
-        status = ilk__lease_check(&self->hold->lease, verb->err);
+        status = ilk__lease_check(&self->hold->lease, request->err);
     else if (status == ILK_ELOST)
         ilk__lease_lose(&self->hold->lease);
-    ilk__hold_end(self->hold, verb, status);
+    ilk__hold_end(self->hold, request, status);
 }
 
-static void begin_check(ilk__verb *verb)
+static void begin_check(ilk__request *request)
 {
-    checking *self = (checking *)verb;
+    checking *self = (checking *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+    ilk_status st = ilk__hold_enter_request(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
-    st = ilk__lease_check(&hold->lease, verb->err);
+    st = ilk__lease_check(&hold->lease, request->err);
     if (st || ilk__hold_held(hold)) {
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
         return;
     }
     self->asked_at = ilk__now_ms();
     self->looking.hold = hold;
     if (hold->kind->look)
-        hold->kind->look(verb, &self->looking, looked);
+        hold->kind->look(request, &self->looking, looked);
     else
-        ilk__hold_ask_look(verb, &self->looking, hold, looked);
+        ilk__hold_ask_look(request, &self->looking, hold, looked);
 }
 
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)
 {
-    checking self = {.verb = {.handle = hold}, .hold = hold};
+    checking self = {.request = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_check, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_check,
+                            err);
 }
 
 ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 {
-    checking self = {.verb = {.handle = hold}, .hold = hold};
+    checking self = {.request = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
-                           begin_check, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              hold->handle.client, begin_check, err);
 }
 
 /* ---- handing over ------------------------------------------------------- */
 
-static void detached(ilk__verb *verb, ilk_status status)
+static void detached(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     ilk__hold *hold = self->hold;
 
     if (status == ILK_OK)
-        status = ilk__lease_detach(&hold->lease, verb->err);
+        status = ilk__lease_detach(&hold->lease, request->err);
     else if (status == ILK_ELOST)
         ilk__lease_lose(&hold->lease);
     if (status == ILK_OK)
         hold->depth = 0;
-    ilk__hold_end(hold, verb, status);
+    ilk__hold_end(hold, request, status);
 }
 
 /* What a blocking call cannot settle. */
@@ -298,35 +302,36 @@ static int is_in_doubt_for_good(const ilk__hold *hold)
  * the server executes it behind the extend, on the same connection or on one
  * that replaced it.
  */
-static void begin_detach(ilk__verb *verb)
+static void begin_detach(ilk__request *request)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter_verb(hold, verb->err);
+    ilk_status st = ilk__hold_enter_request(hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
-    st = ilk__lease_check(&hold->lease, verb->err);
+    st = ilk__lease_check(&hold->lease, request->err);
     if (st == ILK_OK && is_in_doubt_for_good(hold))
-        st = ilk__fail(verb->err, ILK_EUNKNOWN,
+        st = ilk__fail(request->err, ILK_EUNKNOWN,
                        "an extend has no answer and may be executed late");
     if (st) {
-        ilk__hold_end(hold, verb, st);
+        ilk__hold_end(hold, request, st);
     } else if (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)) {
         self->ttl_ms = 1;
         extend(self, 1, detached);
     } else {
-        detached(verb, ILK_OK);
+        detached(request, ILK_OK);
     }
 }
 
 ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold}, .hold = hold};
+    extending self = {.request = {.handle = hold}, .hold = hold};
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_detach, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_detach,
+                            err);
 }
 
 static ilk_status check_token(const void *token, size_t len, ilk_error *err)
@@ -340,9 +345,9 @@ static ilk_status check_token(const void *token, size_t len, ilk_error *err)
     return ILK_OK;
 }
 
-static void adopted(ilk__verb *verb, ilk_status status)
+static void adopted(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)verb;
+    extending *self = (extending *)request;
     ilk__hold *hold = self->hold;
 
     if (status == ILK_OK) {
@@ -352,7 +357,7 @@ static void adopted(ilk__verb *verb, ilk_status status)
             self->extension.ttl_ms);
         ilk__hold_keep(hold, self->ttl_ms);
     }
-    ilk__hold_end(hold, verb, status);
+    ilk__hold_end(hold, request, status);
 }
 
 static ilk_status prepare_adopt(extending *self, ilk_error *err)
@@ -375,18 +380,18 @@ static ilk_status prepare_adopt(extending *self, ilk_error *err)
     return ILK_OK;
 }
 
-static void begin_adopt(ilk__verb *verb)
+static void begin_adopt(ilk__request *request)
 {
-    extending *self = (extending *)verb;
-    ilk_status st = ilk__hold_enter_verb(self->hold, verb->err);
+    extending *self = (extending *)request;
+    ilk_status st = ilk__hold_enter_request(self->hold, request->err);
 
     if (st) {
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
         return;
     }
-    st = prepare_adopt(self, verb->err);
+    st = prepare_adopt(self, request->err);
     if (st)
-        ilk__hold_end(self->hold, verb, st);
+        ilk__hold_end(self->hold, request, st);
     else {
         self->asked_at = ilk__now_ms();
         extend(self, 1, adopted);
@@ -396,23 +401,24 @@ static void begin_adopt(ilk__verb *verb)
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                            ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold},
+    extending self = {.request = {.handle = hold},
                       .hold = hold,
                       .token = token,
                       .token_len = token_len};
 
-    return ilk__verb_run(&self.verb, hold->handle.client, begin_adopt, err);
+    return ilk__request_run(&self.request, hold->handle.client, begin_adopt,
+                            err);
 }
 
 ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
                                  const void *token, size_t token_len,
                                  ilk_error *err)
 {
-    extending self = {.verb = {.handle = hold},
+    extending self = {.request = {.handle = hold},
                       .hold = hold,
                       .token = token,
                       .token_len = token_len};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, hold->handle.client,
-                           begin_adopt, err);
+    return ilk__request_start(out, &self.request, sizeof self,
+                              hold->handle.client, begin_adopt, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client_verbs.c -- what can be asked of a client. */
+/* client_requests.c -- what can be asked of a client. */
 #include "base/clock.h"
 #include "base/opts.h"
 #include "client.h"
@@ -34,27 +34,27 @@ static const ilk__op_type ping = {.name = "ping",
                                   .reply = on_pong};
 
 typedef struct pinging {
-    ilk__verb verb;
+    ilk__request request;
     int64_t timeout_ms;
 } pinging;
 
-static void ponged(ilk__verb *verb, ilk_status status)
+static void ponged(ilk__request *request, ilk_status status)
 {
-    ilk__verb_end(verb, status);
+    ilk__request_end(request, status);
 }
 
-static void begin_ping(ilk__verb *verb)
+static void begin_ping(ilk__request *request)
 {
-    const pinging *self = (pinging *)verb;
-    ilk_status st = ilk__client_enter(verb->client, verb->err);
+    const pinging *self = (pinging *)request;
+    ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st)
-        ilk__verb_end(verb, st);
+        ilk__request_end(request, st);
     else
-        ilk__verb_ask(verb, &ping, NULL,
-                      self->timeout_ms < 0 ? ilk__verb_patience(verb)
-                                           : ilk__deadline(self->timeout_ms),
-                      ponged);
+        ilk__request_ask(request, &ping, NULL,
+                         self->timeout_ms < 0 ? ilk__request_patience(request)
+                                              : ilk__deadline(self->timeout_ms),
+                         ponged);
 }
 
 ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
@@ -62,7 +62,7 @@ ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
 {
     pinging self = {.timeout_ms = timeout_ms};
 
-    return ilk__verb_run(&self.verb, client, begin_ping, err);
+    return ilk__request_run(&self.request, client, begin_ping, err);
 }
 
 ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
@@ -70,8 +70,8 @@ ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
 {
     pinging self = {.timeout_ms = timeout_ms};
 
-    return ilk__verb_start(out, &self.verb, sizeof self, client, begin_ping,
-                           err);
+    return ilk__request_start(out, &self.request, sizeof self, client,
+                              begin_ping, err);
 }
 
 void ilk_client_interrupt(ilk_client *client)
