@@ -110,12 +110,12 @@ static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
 /* Who sees to what is told is the keeper, so it must be there. */
 static ilk_status tell(ilk_client *client, ilk__op *op)
 {
-    ilk__promise *promise = op->promise;
+    ilk__ensured *ensured = op->ensured;
 
-    op->promise = NULL;
-    if (promise)
+    op->ensured = NULL;
+    if (ensured)
         (void)ilk__keeper_start(client->keeper, NULL);
-    return ilk__lane_tell(client->lane, &op->command, promise);
+    return ilk__lane_tell(client->lane, &op->command, ensured);
 }
 
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)

@@ -16,8 +16,8 @@
 #include "hold.h"
 
 struct ilk__unconfirmed {
-    ilk__promise promise;
-    ilk__promise *give_back; /* NULL: there was no memory for it */
+    ilk__ensured ensured;
+    ilk__ensured *give_back; /* NULL: there was no memory for it */
     ilk__shared *shared;
     ilk__hold *hold; /* NULL: freed, or released again since */
     int script;
@@ -25,9 +25,9 @@ struct ilk__unconfirmed {
 
 /* ---- the answer --------------------------------------------------------- */
 
-static ilk_status judge(const ilk__promise *promise, const ilk__reply *reply)
+static ilk_status judge(const ilk__ensured *ensured, const ilk__reply *reply)
 {
-    int script = ((const ilk__unconfirmed *)promise)->script;
+    int script = ((const ilk__unconfirmed *)ensured)->script;
 
     if (reply->type == ILK__REPLY_ERROR)
         return ILK_ESERVER;
@@ -38,10 +38,10 @@ static ilk_status judge(const ilk__promise *promise, const ilk__reply *reply)
     return ilk__script_int(reply, 0) ? ILK_EAGAIN : ILK_OK;
 }
 
-static void ended(ilk__promise *promise, ilk_status status)
+static void ended(ilk__ensured *ensured, ilk_status status)
 {
-    ilk__unconfirmed *self = (ilk__unconfirmed *)promise;
-    ilk__promise *give_back = self->give_back;
+    ilk__unconfirmed *self = (ilk__unconfirmed *)ensured;
+    ilk__ensured *give_back = self->give_back;
 
     ilk__shared_lock(self->shared);
     self->shared->knows_script[self->script] =
@@ -91,12 +91,12 @@ static ilk__unconfirmed *prepare(ilk__hold *hold)
 
     if (!self)
         return NULL;
-    self->promise.ended = ended;
-    self->promise.judge = judge;
+    self->ensured.ended = ended;
+    self->ensured.judge = judge;
     self->shared = shared;
     self->hold = hold;
     self->script = hold->kind->release->script;
-    self->give_back = ilk__give_back_promise(shared, &hold->wait_queue, "", 0,
+    self->give_back = ilk__give_back_ensured(shared, &hold->wait_queue, "", 0,
                                              hold->lease.token, NULL);
     ilk__shared_lock(shared);
     forget(hold);
@@ -126,7 +126,7 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
     type->ask(&op);
     if (!client->shared->knows_script[type->script])
         ilk__script_use_source(&op.command, type->script);
-    (void)ilk__lane_tell(client->lane, &op.command, &self->promise);
+    (void)ilk__lane_tell(client->lane, &op.command, &self->ensured);
     ilk__op_free(&op);
     return ILK_OK;
 }

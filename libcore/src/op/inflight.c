@@ -108,7 +108,7 @@ static ilk_status make_room(ilk__pipeline *pipeline)
 
 static ilk_status put_on_wire(ilk__pipeline *pipeline, ilk__inflight *inflight,
                               const ilk__command *command,
-                              ilk__promise *promise)
+                              ilk__ensured *ensured)
 {
     ilk_status st = make_room(pipeline);
 
@@ -119,7 +119,7 @@ static ilk_status put_on_wire(ilk__pipeline *pipeline, ilk__inflight *inflight,
     *ilk__pipeline_at(pipeline, pipeline->first + pipeline->count) =
         (ilk__pipeline_slot){
             .inflight = inflight,
-            .promise = promise,
+            .ensured = ensured,
             .patience = ilk__deadline(pipeline->reply_timeout_ms),
         };
     if (inflight)
@@ -166,14 +166,14 @@ int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
 static void tell(ilk__pipeline *pipeline, ilk__inflight *inflight,
                  ilk__input *input)
 {
-    ilk__promise *promise = inflight->op.promise;
+    ilk__ensured *ensured = inflight->op.ensured;
 
     *input = (ilk__input){.kind = ILK__INPUT_SENT, .status = ILK_ECONN};
     if (!pipeline->connection.up)
         return;
-    input->status = put_on_wire(pipeline, NULL, &inflight->op.command, promise);
+    input->status = put_on_wire(pipeline, NULL, &inflight->op.command, ensured);
     if (input->status == ILK_OK)
-        inflight->op.promise = NULL;
+        inflight->op.ensured = NULL;
 }
 
 static int sleep_on(ilk__pipeline *pipeline, ilk__inflight *inflight,

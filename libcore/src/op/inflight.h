@@ -59,7 +59,7 @@ typedef struct ilk__inflight_list {
 /* One command's slot on the wire. */
 typedef struct ilk__pipeline_slot {
     ilk__inflight *inflight; /* NULL: a ghost's */
-    ilk__promise *promise;   /* of a ghost that told something, or NULL */
+    ilk__ensured *ensured;   /* of a ghost that told something, or NULL */
     int64_t patience;        /* when the server's silence ends the connection */
 } ilk__pipeline_slot;
 

@@ -6,16 +6,16 @@
 #include "base/log.h"
 #include "inflight_internal.h"
 
-static void end_promise(ilk__promise *promise, ilk_status status)
+static void end_ensured(ilk__ensured *ensured, ilk_status status)
 {
-    if (promise)
-        promise->ended(promise, status);
+    if (ensured)
+        ensured->ended(ensured, status);
 }
 
 void ilk__pipeline_free(ilk__pipeline *pipeline)
 {
     for (uint64_t i = 0; i < pipeline->count; i++)
-        end_promise(ilk__pipeline_at(pipeline, pipeline->first + i)->promise,
+        end_ensured(ilk__pipeline_at(pipeline, pipeline->first + i)->ensured,
                     ILK_ECLOSED);
     pipeline->count = 0;
     ilk__free(pipeline->wire);
@@ -60,7 +60,7 @@ static void wire_lost(ilk__pipeline *pipeline)
 
         pipeline->first++;
         pipeline->count--;
-        end_promise(lost.promise, ILK_ECONN);
+        end_ensured(lost.ensured, ILK_ECONN);
         if (!lost.inflight)
             continue;
         tell_why(pipeline, lost.inflight);
@@ -99,8 +99,8 @@ int ilk__pipeline_reply(ilk__pipeline *pipeline, const ilk__reply *reply)
     slot = *ilk__pipeline_at(pipeline, pipeline->first);
     pipeline->first++;
     pipeline->count--;
-    if (slot.promise)
-        end_promise(slot.promise, ilk__promise_judge(slot.promise, reply));
+    if (slot.ensured)
+        end_ensured(slot.ensured, ilk__ensured_judge(slot.ensured, reply));
     if (slot.inflight)
         ilk__inflight_run(
             pipeline, slot.inflight,

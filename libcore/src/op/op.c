@@ -22,18 +22,18 @@ void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
     ilk__command_init(&op->command);
 }
 
-static void end_promise(ilk__op *op, ilk_status status)
+static void end_ensured(ilk__op *op, ilk_status status)
 {
-    ilk__promise *promise = op->promise;
+    ilk__ensured *ensured = op->ensured;
 
-    op->promise = NULL;
-    if (promise)
-        promise->ended(promise, status);
+    op->ensured = NULL;
+    if (ensured)
+        ensured->ended(ensured, status);
 }
 
 void ilk__op_free(ilk__op *op)
 {
-    end_promise(op, ILK_ECLOSED);
+    end_ensured(op, ILK_ECLOSED);
     ilk__command_free(&op->command);
 }
 
@@ -79,13 +79,13 @@ ilk__act ilk__op_ask(ilk__op *op)
     return compose(op, ILK__ACT_SEND);
 }
 
-ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise)
+ilk__act ilk__op_tell(ilk__op *op, ilk__ensured *ensured)
 {
     ilk__act act = compose(op, ILK__ACT_TELL);
 
-    op->promise = promise;
+    op->ensured = ensured;
     if (act != ILK__ACT_TELL)
-        end_promise(op, ILK_ENOMEM);
+        end_ensured(op, ILK_ENOMEM);
     return act;
 }
 
@@ -234,7 +234,7 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     case ILK__INPUT_NO_REPLY: return on_no_reply(op, input);
     case ILK__INPUT_WAKE: return on_wake(op, input->cause);
     case ILK__INPUT_SENT:
-        end_promise(op, input->status);
+        end_ensured(op, input->status);
         if (op->type->told)
             return op->type->told(op, input->status);
         break;

@@ -15,7 +15,7 @@
 #ifndef ILK__OP_H
 #define ILK__OP_H
 
-#include "redis/promise.h"
+#include "redis/ensured.h"
 #include "redis/script.h"
 
 /* A wait without a deadline ends when the server is away for so long. */
@@ -84,7 +84,7 @@ struct ilk__op {
     int64_t contact_at;    /* when the server was last heard of */
     int resend;            /* asleep between two copies of a question */
     int backoff_ms;
-    ilk__promise *promise; /* TELL: who sees to it; or NULL */
+    ilk__ensured *ensured; /* TELL: who sees to it; or NULL */
     ilk_status status;     /* DONE */
     ilk_error *err;        /* where failures are told; may be NULL */
 };
@@ -105,10 +105,10 @@ int ilk__op_may_have_run(const ilk__op *op);
 /* For the types' functions: what to answer. */
 ilk__act ilk__op_ask(ilk__op *op); /* a new question, by type->ask */
 /*
- * The same, nobody reads the reply. A driver may take the promise along with
- * the command and clear it; else SENT ends it.
+ * The same, nobody reads the reply. A driver may take the ensured command along
+ * with the command and clear it; else SENT ends it.
  */
-ilk__act ilk__op_tell(ilk__op *op, ilk__promise *promise);
+ilk__act ilk__op_tell(ilk__op *op, ilk__ensured *ensured);
 ilk__act ilk__op_sleep(ilk__op *op, int64_t until);
 ilk__act ilk__op_done(ilk__op *op, ilk_status status);
 /* The same; the lower layer's text stays behind that of the status. */

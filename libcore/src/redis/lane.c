@@ -155,19 +155,19 @@ static void drain(ilk__lane *lane)
 }
 
 ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
-                          ilk__promise *promise)
+                          ilk__ensured *ensured)
 {
     ilk__place *ghost = ilk__calloc(1, sizeof *ghost);
     ilk_status st = ILK_ECONN;
     int64_t connects;
 
     if (!ghost) {
-        if (promise)
-            promise->ended(promise, ILK_ENOMEM);
+        if (ensured)
+            ensured->ended(ensured, ILK_ENOMEM);
         return ILK_ENOMEM;
     }
     ghost->ghost = 1;
-    ghost->promise = promise;
+    ghost->ensured = ensured;
     pthread_mutex_lock(&lane->mutex);
     connects = lane->counts.connects;
     if (lane->state == ILK__LANE_UP)
@@ -224,7 +224,7 @@ void ilk__lane_free(ilk__lane *lane)
         return;
     ilk__conn_close(lane->conn);
     ilk__lane_finish_all(lane, ILK_ECLOSED);
-    ilk__lane_end_promises(lane->ended);
+    ilk__lane_end_ensured(lane->ended);
     ilk__buf_free(&lane->pending);
     ilk__buf_free(&lane->writing);
     pthread_mutex_destroy(&lane->mutex);

@@ -19,7 +19,7 @@
 
 #include "command.h"
 #include "conn.h"
-#include "promise.h"
+#include "ensured.h"
 
 enum { ILK__LANE_BATCHES = 64 };
 
@@ -53,10 +53,11 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
 /*
  * Send behind everything else on the connection, in order; whoever reads
  * next drops the reply. Never waits. ILK_ECONN when the lane is down. The
- * promise, or NULL, is the lane's from then on; it may have ended on return.
+ * ensured command, or NULL, is the lane's from then on; it may have ended on
+ * return.
  */
 ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
-                          ilk__promise *promise);
+                          ilk__ensured *ensured);
 
 /* Connect now if down; bounded by deadline. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);

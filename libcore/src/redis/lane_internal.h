@@ -37,7 +37,7 @@ typedef struct ilk__place {
     int done;
     int parked; /* asleep; cleared by who wakes it without being done */
     int ghost;  /* nobody waits: the reply is dropped, the place freed */
-    ilk__promise *promise; /* of a ghost that told something, or NULL */
+    ilk__ensured *ensured; /* of a ghost that told something, or NULL */
 } ilk__place;
 
 /* A thread that waits for the lane to come up, or for a turn to open it. */
@@ -59,7 +59,7 @@ struct ilk__lane {
     int unanswered;          /* batches */
     ilk__place *first, *last;
     ilk__place *owed, **owed_end; /* done, to be woken without the mutex */
-    ilk__promise *ended;          /* to be told so without the mutex */
+    ilk__ensured *ended;          /* to be told so without the mutex */
     int64_t retry_at;             /* no connection is opened before */
     int retry_ms;
     ilk__conn_number replaced; /* the connection that broke */
@@ -73,7 +73,7 @@ struct ilk__lane {
  * would only queue for the mutex.
  */
 void ilk__lane_unlock(ilk__lane *lane);
-void ilk__lane_end_promises(ilk__promise *ended);
+void ilk__lane_end_ensured(ilk__ensured *ended);
 
 /* lane_open.c: the life of the connection. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);

@@ -12,14 +12,14 @@
 
 static void finish_ghost(ilk__lane *lane, ilk__place *ghost, ilk_status status)
 {
-    ilk__promise *promise = ghost->promise;
+    ilk__ensured *ensured = ghost->ensured;
 
-    if (promise) {
+    if (ensured) {
         if (ghost->reply)
-            status = ilk__promise_judge(promise, ghost->reply);
-        promise->status = status;
-        promise->next = lane->ended;
-        lane->ended = promise;
+            status = ilk__ensured_judge(ensured, ghost->reply);
+        ensured->status = status;
+        ensured->next = lane->ended;
+        lane->ended = ensured;
     }
     ilk__reply_free(ghost->reply);
     ilk__free(ghost);
@@ -47,7 +47,7 @@ void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status)
 void ilk__lane_unlock(ilk__lane *lane)
 {
     ilk__place *owed = lane->owed, *next;
-    ilk__promise *ended = lane->ended;
+    ilk__ensured *ended = lane->ended;
 
     lane->ended = NULL;
     lane->owed = NULL;
@@ -57,12 +57,12 @@ void ilk__lane_unlock(ilk__lane *lane)
         next = owed->next;
         ilk__unpark(&owed->parker);
     }
-    ilk__lane_end_promises(ended);
+    ilk__lane_end_ensured(ended);
 }
 
-void ilk__lane_end_promises(ilk__promise *ended)
+void ilk__lane_end_ensured(ilk__ensured *ended)
 {
-    for (ilk__promise *next; ended; ended = next) {
+    for (ilk__ensured *next; ended; ended = next) {
         next = ended->next;
         ended->ended(ended, ended->status);
     }

@@ -76,17 +76,17 @@ static void was_placed(ilk__op *op)
 static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
 {
     ilk__waiter *waiter = op->subject;
-    ilk__promise *promise = NULL;
+    ilk__ensured *ensured = NULL;
 
     ilk__waiter_leave(waiter);
     waiter->stage = ILK__STAGE_CANCEL;
     waiter->ending = ending;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
-        promise = ilk__give_back_promise(waiter->shared, waiter->wait_queue,
+        ensured = ilk__give_back_ensured(waiter->shared, waiter->wait_queue,
                                          waiter->entry, waiter->entry_len,
                                          ilk__waiter_token(waiter), NULL);
-    return ilk__op_tell(op, promise);
+    return ilk__op_tell(op, ensured);
 }
 
 /* Ours, unless it is too late to be sure: a frozen process wakes up here. */

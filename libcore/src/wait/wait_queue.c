@@ -15,8 +15,8 @@ enum {
 
 typedef struct give_back {
     ilk__inflight inflight;
-    ilk__promise promise;
-    ilk__promise *also;
+    ilk__ensured ensured;
+    ilk__ensured *also;
     ilk__wait_queue wait_queue;
     ilk__bytes *keys;
     const char *entry, *token;
@@ -163,11 +163,11 @@ void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
         post(self);
 }
 
-static void promise_ended(ilk__promise *promise, ilk_status status)
+static void ensured_ended(ilk__ensured *ensured, ilk_status status)
 {
     give_back *self =
-        (give_back *)((char *)promise - offsetof(give_back, promise));
-    ilk__promise *also = self->also;
+        (give_back *)((char *)ensured - offsetof(give_back, ensured));
+    ilk__ensured *also = self->also;
     ilk__shared *shared = self->inflight.shared;
 
     if (status == ILK_OK || status == ILK_ECLOSED) {
@@ -182,16 +182,16 @@ static void promise_ended(ilk__promise *promise, ilk_status status)
         also->ended(also, status);
 }
 
-ilk__promise *ilk__give_back_promise(ilk__shared *shared,
+ilk__ensured *ilk__give_back_ensured(ilk__shared *shared,
                                      const ilk__wait_queue *wait_queue,
                                      const char *entry, size_t entry_len,
-                                     const char *token, ilk__promise *also)
+                                     const char *token, ilk__ensured *also)
 {
     give_back *self = prepare(shared, wait_queue, entry, entry_len, token);
 
     if (!self)
         return also;
-    self->promise.ended = promise_ended;
+    self->ensured.ended = ensured_ended;
     self->also = also;
-    return &self->promise;
+    return &self->ensured;
 }

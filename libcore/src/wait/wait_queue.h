@@ -76,10 +76,10 @@ void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
  * is a second one. `also`, or NULL, ends with it, and is all that is returned
  * when there is no memory.
  */
-ilk__promise *ilk__give_back_promise(ilk__shared *shared,
+ilk__ensured *ilk__give_back_ensured(ilk__shared *shared,
                                      const ilk__wait_queue *wait_queue,
                                      const char *entry, size_t entry_len,
-                                     const char *token, ilk__promise *also);
+                                     const char *token, ilk__ensured *also);
 
 /* For the primitives' cancelling op types. */
 void ilk__give_back_ask(ilk__op *op);

@@ -10,7 +10,7 @@ ilk__timers timers;
 ilk__pipeline pipeline;
 static ilk__target target;
 runner runners[INFLIGHT_MOST];
-pledge pledged;
+ensured_result ensured_one;
 int sent;
 ilk_status sending;
 
@@ -24,9 +24,9 @@ ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
     return sending;
 }
 
-static void kept(ilk__promise *promise, ilk_status status)
+static void kept(ilk__ensured *ensured, ilk_status status)
 {
-    pledge *self = (pledge *)promise;
+    ensured_result *self = (ensured_result *)ensured;
 
     self->ended++;
     self->status = status;
@@ -55,8 +55,8 @@ int inflight_setup(void **state)
 {
     memset(runners, 0, sizeof runners);
     memset(&timers, 0, sizeof timers);
-    memset(&pledged, 0, sizeof pledged);
-    pledged.promise.ended = kept;
+    memset(&ensured_one, 0, sizeof ensured_one);
+    ensured_one.ensured.ended = kept;
     sent = 0;
     sending = ILK_OK;
     ilk__pipeline_init(&pipeline, &target, &timers, INFLIGHT_REPLY_MS);

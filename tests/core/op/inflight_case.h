@@ -28,16 +28,16 @@ typedef struct runner {
 } runner;
 
 /* What was told: how it ended. */
-typedef struct pledge {
-    ilk__promise promise;
+typedef struct ensured_result {
+    ilk__ensured ensured;
     int ended;
     ilk_status status;
-} pledge;
+} ensured_result;
 
 extern ilk__timers timers;
 extern ilk__pipeline pipeline;
 extern runner runners[INFLIGHT_MOST];
-extern pledge pledged;
+extern ensured_result ensured_one;
 extern int sent;           /* commands that were written to the connection */
 extern ilk_status sending; /* what comes of writing one */
 

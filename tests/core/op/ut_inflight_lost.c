@@ -54,7 +54,7 @@ static void the_backlog_moves_up_when_the_wire_is_lost(void **state)
 
 static ilk__act tell(ilk__op *op)
 {
-    return ilk__op_tell(op, &pledged.promise);
+    return ilk__op_tell(op, &ensured_one.ensured);
 }
 
 static ilk__act told(ilk__op *op, ilk_status status)
@@ -75,11 +75,11 @@ static const ilk__op_type telling = {.name = "telling",
 
 static void assert_kept(ilk_status status)
 {
-    assert_int_equal(pledged.ended, 1);
-    assert_int_equal(pledged.status, status);
+    assert_int_equal(ensured_one.ended, 1);
+    assert_int_equal(ensured_one.status, status);
 }
 
-static void a_promise_is_kept_by_the_answer(void **state)
+static void an_ensured_command_is_done_by_the_answer(void **state)
 {
     const runner *self;
 
@@ -87,12 +87,12 @@ static void a_promise_is_kept_by_the_answer(void **state)
     self = start_inflight(0, &telling, -1);
 
     assert_inflight_ended(self, ILK_OK); /* nobody waits for it */
-    assert_int_equal(pledged.ended, 0);
+    assert_int_equal(ensured_one.ended, 0);
     answer_inflight(1);
     assert_kept(ILK_OK);
 }
 
-static void a_promise_is_broken_by_an_error(void **state)
+static void an_ensured_command_fails_by_an_error(void **state)
 {
     (void)state;
     start_inflight(0, &telling, -1);
@@ -102,7 +102,7 @@ static void a_promise_is_broken_by_an_error(void **state)
     assert_kept(ILK_ESERVER);
 }
 
-static void a_promise_is_broken_with_the_connection(void **state)
+static void an_ensured_command_fails_with_the_connection(void **state)
 {
     (void)state;
     start_inflight(0, &telling, -1);
@@ -112,7 +112,7 @@ static void a_promise_is_broken_with_the_connection(void **state)
     assert_kept(ILK_ECONN);
 }
 
-static void a_promise_is_broken_when_nothing_is_sent(void **state)
+static void an_ensured_command_fails_when_nothing_is_sent(void **state)
 {
     const runner *self;
 
@@ -126,7 +126,7 @@ static void a_promise_is_broken_when_nothing_is_sent(void **state)
     assert_kept(ILK_ECONN);
 }
 
-static void a_promise_ends_with_the_client(void **state)
+static void an_ensured_command_ends_with_the_client(void **state)
 {
     (void)state;
     start_inflight(0, &telling, -1);
@@ -180,11 +180,11 @@ int main(void)
         TEST(what_was_on_the_wire_is_asked_again),
         TEST(what_was_held_fails_and_tells_why),
         TEST(the_backlog_moves_up_when_the_wire_is_lost),
-        TEST(a_promise_is_kept_by_the_answer),
-        TEST(a_promise_is_broken_by_an_error),
-        TEST(a_promise_is_broken_with_the_connection),
-        TEST(a_promise_is_broken_when_nothing_is_sent),
-        TEST(a_promise_ends_with_the_client),
+        TEST(an_ensured_command_is_done_by_the_answer),
+        TEST(an_ensured_command_fails_by_an_error),
+        TEST(an_ensured_command_fails_with_the_connection),
+        TEST(an_ensured_command_fails_when_nothing_is_sent),
+        TEST(an_ensured_command_ends_with_the_client),
         TEST(who_sleeps_is_woken_by_news_by_time_and_by_the_end),
     };
 

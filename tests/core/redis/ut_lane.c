@@ -173,30 +173,30 @@ static void nothing_arrives_after_a_connection_was_given_up(void **state)
     free(much);
 }
 
-/* ---- promises ----------------------------------------------------------- */
+/* ---- ensured commands --------------------------------------------------- */
 
-static ilk_status promised;
-static int promises_ended;
+static ilk_status ensured_status;
+static int ensured_ends;
 
-static void promise_ended(ilk__promise *promise, ilk_status status)
+static void ensured_ended(ilk__ensured *ensured, ilk_status status)
 {
-    promised = status;
-    promises_ended++;
-    free(promise);
+    ensured_status = status;
+    ensured_ends++;
+    free(ensured);
 }
 
 static ilk_status tell(const char *name)
 {
-    ilk__promise *promise = calloc(1, sizeof *promise);
+    ilk__ensured *ensured = calloc(1, sizeof *ensured);
     ilk__command command;
     ilk_status st;
 
-    assert_non_null(promise);
-    promise->ended = promise_ended;
-    promises_ended = 0;
+    assert_non_null(ensured);
+    ensured->ended = ensured_ended;
+    ensured_ends = 0;
     ilk__command_init(&command);
     ilk__command_add_str(&command, name);
-    st = ilk__lane_tell(lane, &command, promise);
+    st = ilk__lane_tell(lane, &command, ensured);
     ilk__command_free(&command);
     return st;
 }
@@ -207,7 +207,7 @@ static void let_peer_hear(void)
     fixture_sleep_ms(100);
 }
 
-static void a_promise_is_kept_by_an_answer(void **state)
+static void an_ensured_command_is_done_by_an_answer(void **state)
 {
     static const char *const says[] = {HELLO, ":1\r\n", "+OK\r\n", ":2\r\n",
                                        NULL};
@@ -220,11 +220,11 @@ static void a_promise_is_kept_by_an_answer(void **state)
 
     assert_string_equal(lane_ask("INCR key"), "2");
 
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_OK);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_OK);
 }
 
-static void a_promise_is_broken_by_a_refusal(void **state)
+static void an_ensured_command_fails_by_a_refusal(void **state)
 {
     static const char *const says[] = {HELLO, ":1\r\n", "-BUSY script\r\n",
                                        ":2\r\n", NULL};
@@ -237,11 +237,11 @@ static void a_promise_is_broken_by_a_refusal(void **state)
 
     assert_string_equal(lane_ask("INCR key"), "2");
 
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_ESERVER);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_ESERVER);
 }
 
-static void a_promise_is_broken_with_its_connection(void **state)
+static void an_ensured_command_fails_with_its_connection(void **state)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
     asker one = {.words = "PING", .timeout_ms = 900, .patience_ms = 100};
@@ -250,20 +250,20 @@ static void a_promise_is_broken_with_its_connection(void **state)
     serve(says);
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
-    assert_int_equal(promises_ended, 0);
+    assert_int_equal(ensured_ends, 0);
 
     asker_run(&one);
 
     assert_int_equal(one.status, ILK_ETIMEOUT);
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_ECONN);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_ECONN);
 
     assert_int_equal(tell("PING"), ILK_ECONN); /* the lane is down */
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_ECONN);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_ECONN);
 }
 
-static void a_promise_ends_with_its_lane(void **state)
+static void an_ensured_command_ends_with_its_lane(void **state)
 {
     static const char *const says[] = {HELLO, ":1\r\n", NULL};
 
@@ -272,12 +272,12 @@ static void a_promise_ends_with_its_lane(void **state)
     assert_string_equal(lane_ask("INCR key"), "1");
     assert_int_equal(tell("PING"), ILK_OK);
     ilk__lane_shut(lane);
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_ECLOSED);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_ECLOSED);
 
     assert_int_equal(tell("PING"), ILK_ECONN);
-    assert_int_equal(promises_ended, 1);
-    assert_int_equal(promised, ILK_ECLOSED);
+    assert_int_equal(ensured_ends, 1);
+    assert_int_equal(ensured_status, ILK_ECLOSED);
 }
 
 /* ---- connecting --------------------------------------------------------- */
@@ -335,10 +335,10 @@ int main(void)
         TEST(the_end_of_the_connection_fails_all_that_wait),
         TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
         TEST(nothing_arrives_after_a_connection_was_given_up),
-        TEST(a_promise_is_kept_by_an_answer),
-        TEST(a_promise_is_broken_by_a_refusal),
-        TEST(a_promise_is_broken_with_its_connection),
-        TEST(a_promise_ends_with_its_lane),
+        TEST(an_ensured_command_is_done_by_an_answer),
+        TEST(an_ensured_command_fails_by_a_refusal),
+        TEST(an_ensured_command_fails_with_its_connection),
+        TEST(an_ensured_command_ends_with_its_lane),
         TEST(nobody_answering_at_all_is_no_connection),
         TEST(shutting_while_connecting_ends_it),
     };

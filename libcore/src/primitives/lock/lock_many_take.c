@@ -69,13 +69,13 @@ static ilk__act tell_give_back(ilk__op *op)
     const ilk__giving *giving = op->subject;
     const ilk_lock_many *many = (const ilk_lock_many *)giving->hold;
     ilk__shared *shared = many->hold.handle.client->shared;
-    ilk__promise *promise = NULL;
+    ilk__ensured *ensured = NULL;
 
     for (size_t i = 0; i < many->count; i++)
-        promise =
-            ilk__give_back_promise(shared, &many->locks[i]->hold.wait_queue, "",
-                                   0, many->token, promise);
-    return ilk__op_tell(op, promise);
+        ensured =
+            ilk__give_back_ensured(shared, &many->locks[i]->hold.wait_queue, "",
+                                   0, many->token, ensured);
+    return ilk__op_tell(op, ensured);
 }
 
 /* With its source: nobody reads whether the server knew it. */
