@@ -112,7 +112,7 @@ class Queue:
 
     def finish(self, *items):
         return self.world.call(
-            "job_finish", self.keys, self.order, self.most, 6000, *items
+            "job_settle", self.keys, self.order, self.most, 6000, *items
         )
 
     def extend(self, token, lease=30000, renews=0):

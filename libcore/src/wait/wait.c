@@ -73,14 +73,14 @@ static void was_placed(ilk__op *op)
  * that break, the keeper sees to it, unless we are back in the wait queue under
  * the same token: then what is there is ours.
  */
-static ilk__act withdraw(ilk__op *op, ilk_status ending, int rejoin)
+static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
 {
     ilk__waiter *waiter = op->subject;
     ilk__ensured *ensured = NULL;
 
     ilk__waiter_leave(waiter);
     waiter->stage = ILK__STAGE_CANCEL;
-    waiter->ending = ending;
+    waiter->end_status = end_status;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
         ensured = ilk__give_back_ensured(waiter->shared, waiter->wait_queue,
@@ -136,14 +136,14 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
 }
 
 /* The wait is over without what it was for. */
-static ilk__act leave(ilk__op *op, ilk_status ending)
+static ilk__act leave(ilk__op *op, ilk_status end_status)
 {
     ilk__waiter *waiter = op->subject;
 
     if (!waiter->wait_queue->asks_to_leave || !waiter->refresher)
-        return withdraw(op, ending, 0);
+        return withdraw(op, end_status, 0);
     waiter->stage = ILK__STAGE_LEAVE;
-    waiter->ending = ending;
+    waiter->end_status = end_status;
     op->deadline = op->now + LEAVE_MS;
     op->patient = 0;
     op->hasty = 1;
@@ -167,7 +167,7 @@ static ilk__act linger(ilk__op *op)
     if (op->now < waiter->linger_until && !last)
         return ilk__op_sleep(op, waiter->linger_until);
     ilk__waiter_leave(waiter);
-    return finish(op, waiter->ending);
+    return finish(op, waiter->end_status);
 }
 
 ilk__act ilk__wait_left(ilk__op *op, int under_way)
@@ -246,7 +246,7 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
 
     (void)status; /* if it was lost, the keeper sees to it */
     if (!waiter->rejoin)
-        return finish(op, waiter->ending);
+        return finish(op, waiter->end_status);
     st = ilk__waiter_renew_token(waiter, op->err);
     return st ? finish(op, st) : await_inbox(op);
 }
@@ -367,7 +367,7 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 
     was_placed(op);
     if (waiter->stage == ILK__STAGE_LEAVE)
-        return withdraw(op, waiter->ending, 0);
+        return withdraw(op, waiter->end_status, 0);
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
     if (waiter->refresher || is_open(op, status))

@@ -75,9 +75,9 @@ typedef struct ilk__waiter {
     char *entry; /* in the wait queue: of the last place; NULL: never in the
                     wait queue */
     size_t entry_len, entry_room;
-    ilk_status ending;   /* what a cancel under way will answer */
-    int rejoin;          /* or enqueue again under a fresh token */
-    int64_t inbox_since; /* when it began to wait for the inbox */
+    ilk_status end_status; /* what a cancel under way will answer */
+    int rejoin;            /* or enqueue again under a fresh token */
+    int64_t inbox_since;   /* when it began to wait for the inbox */
     int64_t linger_until;
     int64_t until;     /* when the wait ends, while its place is asked for */
     int asked;         /* how often it asked to stand in the wait queue */

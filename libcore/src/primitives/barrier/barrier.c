@@ -178,7 +178,7 @@ static ilk__act failed(ilk__op *op, ilk_status status)
     if (status != ILK_ETIMEOUT || waiter->stage == ILK__STAGE_LEAVE)
         return ilk__wait_failed(op, status);
     waiter->stage = ILK__STAGE_LEAVE;
-    waiter->ending = status;
+    waiter->end_status = status;
     op->deadline = op->now + LEAVE_MS;
     op->patient = 0;
     op->hasty = 1;

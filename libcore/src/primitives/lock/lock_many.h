@@ -17,7 +17,7 @@ struct ilk_lock_many {
     int64_t lease_ms, fence; /* of one that got all at once */
     /* of one that failed, while it is told that all is given back */
     ilk__giving giving;
-    ilk_status ending;
+    ilk_status end_status;
 };
 
 /* lock_many_take.c: all the names, or none. A signal leaves it parked. */

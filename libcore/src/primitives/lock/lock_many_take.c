@@ -135,7 +135,7 @@ static int begins_anew(const ilk__acquiring *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
-    return many->ending == ILK_ELOST && !self->once
+    return many->end_status == ILK_ELOST && !self->once
            && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline;
 }
 
@@ -147,16 +147,16 @@ static void ended(ilk__request *request, ilk_status status)
     if (begins_anew(self))
         take_at_once(self);
     else
-        ilk__hold_taken(self, many_of(request)->ending);
+        ilk__hold_taken(self, many_of(request)->end_status);
 }
 
 /* As a step of the request, so that it follows on the same connection what the
  * request has asked and not heard of. */
-static void end_without(ilk__request *request, ilk_status ending)
+static void end_without(ilk__request *request, ilk_status end_status)
 {
     ilk_lock_many *many = many_of(request);
 
-    many->ending = ending;
+    many->end_status = end_status;
     many->giving = prepare_give_back(many);
     ilk__request_ask(request, &many_give_back, &many->giving, 0, ended);
     ilk__request_hush(request);

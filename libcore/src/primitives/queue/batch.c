@@ -110,7 +110,7 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
         return ilk__fail(err, ILK_EREPLY, "a message that makes no sense");
     }
     for (size_t i = 0; i < count; i++)
-        atomic_store(&batch->jobs[i].state, ILK__JOB_ENDED);
+        atomic_store(&batch->jobs[i].state, ILK__JOB_SETTLED);
     atomic_store(&batch->refs, 1);
     batch->client = ilk__client_ref(client);
     batch->era = client->era;

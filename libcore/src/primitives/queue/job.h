@@ -7,8 +7,8 @@
  *     lease     token and local deadline; the keeper renews it if asked to
  *     jobs[]    then their bytes, all in one block
  *
- *   a job:  OPEN --item sent--> ENDING --heard--> ENDED
- *             ^-------not heard---'
+ *   a job:  OPEN --sent--> SETTLING --answered--> SETTLED
+ *             ^----not answered---'
  */
 #ifndef ILK__JOB_H
 #define ILK__JOB_H
@@ -25,8 +25,8 @@ enum { ILK__BATCH_MAX = ILK_QUEUE_BATCH_MAX };
 
 typedef enum ilk__job_state {
     ILK__JOB_OPEN,
-    ILK__JOB_ENDING,
-    ILK__JOB_ENDED
+    ILK__JOB_SETTLING,
+    ILK__JOB_SETTLED
 } ilk__job_state;
 
 struct ilk_job {

@@ -74,7 +74,7 @@ static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
                          0, err);
     for (size_t i = 0; i < of->count && st == ILK_OK; i++)
         if (i + 1 != of->place)
-            atomic_store(&batch->jobs[i].state, ILK__JOB_ENDED);
+            atomic_store(&batch->jobs[i].state, ILK__JOB_SETTLED);
     if (st)
         ilk_batch_free(batch);
     else

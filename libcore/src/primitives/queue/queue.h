@@ -15,8 +15,8 @@
 #define ILK__QUEUE_H
 
 #include "client/loop.h"
-#include "ending.h"
 #include "pubsub/message.h"
+#include "settlement.h"
 #include "wait/refresher.h"
 
 #include <pthread.h>
@@ -28,8 +28,8 @@ typedef struct ilk__wanted {
     int32_t max;
     int64_t lease_ms; /* 0: for good */
     int64_t timeout_ms;
-    ilk__endings *endings;       /* to be told first; NULL: none */
-    const _Atomic int32_t *stop; /* ends the wait when it is not 0; or NULL */
+    ilk__settlements *settlements; /* to be told first; NULL: none */
+    const _Atomic int32_t *stop;   /* ends the wait when it is not 0; or NULL */
 } ilk__wanted;
 
 struct ilk__take {
@@ -41,7 +41,7 @@ struct ilk__take {
     int parked;           /* it keeps the place of that thread */
     pthread_t thread;
     ilk__wanted wanted;
-    int told;    /* the endings were heard */
+    int told;    /* the settlements were answered */
     int stood;   /* the server has our entry */
     int unknown; /* it was asked to give for good, and no answer came */
     uint32_t cancels;
@@ -87,7 +87,7 @@ typedef struct ilk__taking {
     ilk__wanted wanted;
     int started, kept;
     ilk_batch *done; /* to be acknowledged first; or NULL */
-    ilk__endings endings;
+    ilk__settlements settlements;
     ilk__take *take;
 } ilk__taking;
 

@@ -32,12 +32,12 @@ static ilk_status check(const ilk__taking *self, ilk_error *err)
     return st;
 }
 
-static ilk_status say_done(ilk__taking *self)
+static ilk_status add_done(ilk__taking *self)
 {
     ilk__batch_ref(self->done);
-    self->wanted.endings = &self->endings;
-    return ilk__endings_add_open(&self->endings, self->done, ILK__ENDING_DONE,
-                                 self->request.err);
+    self->wanted.settlements = &self->settlements;
+    return ilk__settlements_add_open(&self->settlements, self->done,
+                                     ILK__SETTLE_DONE, self->request.err);
 }
 
 void ilk__queue_begin_take(ilk__request *request)
@@ -51,7 +51,7 @@ void ilk__queue_begin_take(ilk__request *request)
     if (st)
         self->done = NULL; /* not referred to yet */
     else if (self->done)
-        st = say_done(self);
+        st = add_done(self);
     if (st)
         ilk__queue_end_take(self, st);
     else

@@ -22,8 +22,8 @@ static void ask_messages(ilk__op *op)
     ilk__command_add_int(command, shelf->most);
     ilk__wait_add_place(op);
     ilk__command_add_int(command, take->stood);
-    if (take->wanted.endings && !take->told)
-        ilk__endings_ask(take->wanted.endings, command);
+    if (take->wanted.settlements && !take->told)
+        ilk__settlements_ask(take->wanted.settlements, command);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -63,7 +63,7 @@ static ilk__act differs(ilk__op *op, const ilk__reply *reply)
                               take->queue->shelves[0]->order));
 }
 
-/* The endings were done, and then the server refused what it was asked. */
+/* The settlements were done, and then the server refused what it was asked. */
 static ilk__act refused(ilk__op *op, const ilk__reply *reply)
 {
     const ilk__reply *text = ilk__script_item(reply, 1);
@@ -80,10 +80,10 @@ static ilk__act hear_messages(ilk__op *op, const ilk__reply *reply)
 
     ilk_batch_free(take->got); /* it came too late before */
     take->got = NULL;
-    if (wanted->endings && !take->told) {
+    if (wanted->settlements && !take->told) {
         take->told = 1;
-        if (!ilk__endings_heard(wanted->endings, op,
-                                ilk__script_item(reply, 0)->str))
+        if (!ilk__settlements_reply(wanted->settlements, op,
+                                    ilk__script_item(reply, 0)->str))
             return fail(op, ilk__fail(op->err, ILK_EREPLY,
                                       "an answer without numbers"));
     }

@@ -77,15 +77,15 @@ static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
     return ILK_OK;
 }
 
-/* A place that was kept for another question, or without what is to be said
- * now, is given up. */
+/* A place that was kept for another question, or without settlements that are
+ * to be sent now, is given up. */
 static ilk_status check_out(ilk__taking *self)
 {
     ilk_queue *queue = ilk__queue_of(&self->request);
     const ilk__wanted *wanted = &self->wanted;
     ilk__shared *shared = queue->client->shared;
     ilk__take *take;
-    int says = wanted->endings && wanted->endings->count;
+    int has_settlements = wanted->settlements && wanted->settlements->count;
 
     ilk__shared_lock(shared);
     take = find(queue, self->started);
@@ -95,7 +95,7 @@ static ilk_status check_out(ilk__taking *self)
     }
     ilk__shared_unlock(shared);
     if (take && take->parked
-        && (says || wanted->timeout_ms == 0
+        && (has_settlements || wanted->timeout_ms == 0
             || !same_wish(&take->wanted, wanted)))
         ilk__waiter_cancel(&take->waiter);
     self->take = take;
@@ -145,8 +145,9 @@ static ilk_status keep(ilk__taking *self)
 
 void ilk__queue_end_take(ilk__taking *self, ilk_status status)
 {
-    ilk__endings_doubt(&self->endings);
-    ilk__endings_unheard(&self->endings); /* none, if it was answered */
+    ilk__settlements_doubt(&self->settlements);
+    /* none, if it was answered */
+    ilk__settlements_unanswered(&self->settlements);
     ilk_batch_free(self->done);
     ilk__queue_end(&self->request, status);
 }

@@ -4,7 +4,7 @@
  *
  *   given:  [ done | failed | now | later ... ]     of the batch in hand
  *              \______/        |      \___ not begun
- *              endings, said   being worked on
+ *              settlements,    being worked on
  *              with the next question
  *
  * A batch is answered together, when the next one is asked for.
@@ -24,10 +24,10 @@ struct ilk_worker {
     ilk_worker_opts opts;
     _Atomic int32_t stopped;
     _Atomic int64_t lost;
-    ilk_batch *batch;     /* in hand; NULL: none */
-    size_t next;          /* of its messages, the first not begun */
-    int working;          /* on the one before that */
-    ilk__endings endings; /* not said yet */
+    ilk_batch *batch;             /* in hand; NULL: none */
+    size_t next;                  /* of its messages, the first not begun */
+    int working;                  /* on the one before that */
+    ilk__settlements settlements; /* not sent yet */
 };
 
 /* ---- options, handles --------------------------------------------------- */
@@ -112,7 +112,7 @@ void ilk_worker_free(ilk_worker *worker)
 {
     if (!worker)
         return;
-    ilk__endings_free(&worker->endings);
+    ilk__settlements_free(&worker->settlements);
     ilk_batch_free(worker->batch);
     ilk_queue_free(worker->queue);
     ilk__free(worker);
@@ -132,7 +132,7 @@ static ilk_status enter(ilk_worker *worker, ilk_error *err)
     return st;
 }
 
-static ilk_status answer(ilk_worker *worker, ilk__ending_verb kind,
+static ilk_status answer(ilk_worker *worker, ilk__settlement_kind kind,
                          int64_t delay_ms, const void *reason,
                          size_t reason_len, ilk_error *err)
 {
@@ -144,8 +144,9 @@ static ilk_status answer(ilk_worker *worker, ilk__ending_verb kind,
         return ilk__fail(err, ILK_ENOTOWNER, "no message is being worked on");
     if (!reason && reason_len)
         return ilk__fail(err, ILK_EINVAL, "reason must not be NULL");
-    st = ilk__endings_add(&worker->endings, worker->batch, kind, worker->next,
-                          worker->next, delay_ms, reason, reason_len, err);
+    st = ilk__settlements_add(&worker->settlements, worker->batch, kind,
+                              worker->next, worker->next, delay_ms, reason,
+                              reason_len, err);
     if (st == ILK_OK)
         worker->working = 0;
     return st;
@@ -160,7 +161,7 @@ static int64_t pause_of(const ilk_worker *worker)
 
 ilk_status ilk_worker_done(ilk_worker *worker, ilk_error *err)
 {
-    return answer(worker, ILK__ENDING_DONE, 0, NULL, 0, err);
+    return answer(worker, ILK__SETTLE_DONE, 0, NULL, 0, err);
 }
 
 ilk_status ilk_worker_failed(ilk_worker *worker, const void *reason,
@@ -168,28 +169,28 @@ ilk_status ilk_worker_failed(ilk_worker *worker, const void *reason,
 {
     int64_t pause = worker && worker->working ? pause_of(worker) : 0;
 
-    return answer(worker, ILK__ENDING_FAILED, pause, reason, reason_len, err);
+    return answer(worker, ILK__SETTLE_FAILED, pause, reason, reason_len, err);
 }
 
 ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
                            size_t reason_len, ilk_error *err)
 {
-    return answer(worker, ILK__ENDING_DEAD, 0, reason, reason_len, err);
+    return answer(worker, ILK__SETTLE_DEAD, 0, reason, reason_len, err);
 }
 
-/* Endings were heard, or were not: then they are still to be said. What the
- * server refused for want of memory comes back when the lease runs out. */
+/* Settlements were answered, or were not: then they are still to be sent. What
+ * the server refused for want of memory comes back when the lease runs out. */
 static void hear(ilk_worker *worker)
 {
-    ilk__endings *endings = &worker->endings;
+    ilk__settlements *settlements = &worker->settlements;
 
-    atomic_fetch_add(&worker->lost, endings->lost);
-    ilk__endings_doubt(endings);
-    if (endings->count == 0) {
+    atomic_fetch_add(&worker->lost, settlements->lost);
+    ilk__settlements_doubt(settlements);
+    if (settlements->count == 0) {
         ilk_batch_free(worker->batch);
         worker->batch = NULL;
     }
-    endings->lost = endings->unknown = endings->refused = 0;
+    settlements->lost = settlements->unknown = settlements->refused = 0;
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -199,7 +200,7 @@ static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
     const ilk__wanted wanted = {.max = worker->opts.batch,
                                 .lease_ms = worker->opts.lease_ms,
                                 .timeout_ms = timeout_ms,
-                                .endings = &worker->endings,
+                                .settlements = &worker->settlements,
                                 .stop = &worker->stopped};
     ilk__taking taking = ilk__queue_taking(worker->queue, &wanted);
     ilk_status st = ilk__queue_run(&taking.request, ilk__queue_begin_take, err);
@@ -245,9 +246,9 @@ static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
     ilk_status st = ILK_OK;
 
     if (batch && worker->next < batch->count)
-        st = ilk__endings_add(&worker->endings, worker->batch,
-                              ILK__ENDING_UNTOUCHED, worker->next + 1,
-                              batch->count, 0, NULL, 0, err);
+        st = ilk__settlements_add(&worker->settlements, worker->batch,
+                                  ILK__SETTLE_UNTOUCHED, worker->next + 1,
+                                  batch->count, 0, NULL, 0, err);
     if (st == ILK_OK && batch)
         worker->next = batch->count;
     return st;
@@ -255,25 +256,26 @@ static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
 
 typedef struct finishing {
     ilk__request request;
-    ilk__saying saying;
+    ilk__settlement_query query;
 } finishing;
 
-static void say(ilk__request *request)
+static void send_settlements(ilk__request *request)
 {
     finishing *self = (finishing *)request;
 
-    ilk__endings_say(request, &self->saying, 0, ilk__request_end);
+    ilk__settlements_send(request, &self->query, 0, ilk__request_end);
 }
 
-static ilk_status say_all(ilk_worker *worker, ilk_error *err)
+static ilk_status settle_all(ilk_worker *worker, ilk_error *err)
 {
     const ilk_queue *queue = worker->queue;
-    finishing self = {.saying = {.endings = &worker->endings,
-                                 .shelf = worker->batch->shelf,
-                                 .keys = queue->keys,
-                                 .key_count = queue->wait_queue.key_count}};
+    finishing self = {.query = {.settlements = &worker->settlements,
+                                .shelf = worker->batch->shelf,
+                                .keys = queue->keys,
+                                .key_count = queue->wait_queue.key_count}};
 
-    return ilk__request_run(&self.request, queue->client, say, err);
+    return ilk__request_run(&self.request, queue->client, send_settlements,
+                            err);
 }
 
 ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
@@ -287,8 +289,8 @@ ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
         st = give_back_rest(worker, err);
     if (st || !worker->batch)
         return st;
-    if (worker->endings.count)
-        st = say_all(worker, err);
+    if (worker->settlements.count)
+        st = settle_all(worker, err);
     hear(worker);
     return st;
 }

@@ -1,4 +1,4 @@
---@script job_finish keys=9* args=4+
+--@script job_settle keys=9* args=4+
 --@reply RELEASED s
 -- SPDX-License-Identifier: MIT
 -- Deliveries end: done, failed, untouched or dead.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* job_end.c -- what becomes of messages that were reserved. */
+/* job_settle.c -- what becomes of messages that were reserved. */
 #include "base/clock.h"
 #include "client/loop.h"
 #include "client/run.h"
-#include "ending.h"
 #include "handle/hold.h"
+#include "settlement.h"
 
 static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
                         ilk_error *err)
@@ -28,12 +28,12 @@ typedef struct finishing {
     ilk__request request;
     ilk_batch *batch; /* referred to while it is under way */
     ilk_job *job;     /* NULL: all that are open */
-    ilk__ending_verb what;
+    ilk__settlement_kind kind;
     int64_t delay_ms;
     const void *reason; /* the caller's, until it has begun */
     size_t reason_len;
-    ilk__endings endings;
-    ilk__saying saying;
+    ilk__settlements settlements;
+    ilk__settlement_query query;
 } finishing;
 
 static ilk_status check(const finishing *self, ilk_error *err)
@@ -52,17 +52,18 @@ static ilk_status add(finishing *self, ilk_error *err)
     ilk_job *job = self->job;
 
     if (!job)
-        return ilk__endings_add_open(&self->endings, self->batch, self->what,
-                                     err);
-    return ilk__endings_add(&self->endings, self->batch, self->what, job->place,
-                            job->place, self->delay_ms, self->reason,
-                            self->reason_len, err);
+        return ilk__settlements_add_open(&self->settlements, self->batch,
+                                         self->kind, err);
+    return ilk__settlements_add(&self->settlements, self->batch, self->kind,
+                                job->place, job->place, self->delay_ms,
+                                self->reason, self->reason_len, err);
 }
 
 static void end(finishing *self, ilk_status status)
 {
-    ilk__endings_doubt(&self->endings);
-    ilk__endings_unheard(&self->endings); /* none, if it was answered */
+    ilk__settlements_doubt(&self->settlements);
+    /* none, if it was answered */
+    ilk__settlements_unanswered(&self->settlements);
     ilk_batch_free(self->batch);
     ilk__request_end(&self->request, status);
 }
@@ -83,20 +84,20 @@ static void begin(ilk__request *request)
         return;
     }
     ilk__batch_ref(self->batch);
-    self->endings.alone = 1;
+    self->settlements.alone = 1;
     st = add(self, request->err);
     if (st) {
-        ilk__endings_unheard(&self->endings); /* nor in doubt */
+        ilk__settlements_unanswered(&self->settlements); /* nor in doubt */
         end(self, st);
-    } else if (!self->endings.count) {
+    } else if (!self->settlements.count) {
         end(self, ILK_OK);
     } else {
-        self->saying = (ilk__saying){.endings = &self->endings,
-                                     .shelf = shelf,
-                                     .keys = shelf->keys,
-                                     .key_count = ILK__SHELF_KEYS};
-        ilk__endings_say(request, &self->saying, self->what == ILK__ENDING_DONE,
-                         answered);
+        self->query = (ilk__settlement_query){.settlements = &self->settlements,
+                                              .shelf = shelf,
+                                              .keys = shelf->keys,
+                                              .key_count = ILK__SHELF_KEYS};
+        ilk__settlements_send(request, &self->query,
+                              self->kind == ILK__SETTLE_DONE, answered);
     }
 }
 
@@ -119,16 +120,16 @@ static ilk_status start(ilk_op **out, finishing *self, const char *noun,
 
 /* ---- one of them -------------------------------------------------------- */
 
-static finishing one(ilk_job *job, ilk__ending_verb what)
+static finishing one(ilk_job *job, ilk__settlement_kind kind)
 {
     return (finishing){
-        .batch = job ? job->batch : NULL, .job = job, .what = what};
+        .batch = job ? job->batch : NULL, .job = job, .kind = kind};
 }
 
 static finishing nacking(ilk_job *job, int64_t delay_ms)
 {
     static const char reason[] = "given back too often";
-    finishing self = one(job, ILK__ENDING_FAILED);
+    finishing self = one(job, ILK__SETTLE_FAILED);
 
     self.delay_ms = delay_ms;
     self.reason = reason;
@@ -138,7 +139,7 @@ static finishing nacking(ilk_job *job, int64_t delay_ms)
 
 static finishing burying(ilk_job *job, const void *reason, size_t reason_len)
 {
-    finishing self = one(job, ILK__ENDING_DEAD);
+    finishing self = one(job, ILK__SETTLE_DEAD);
 
     self.reason = reason;
     self.reason_len = reason_len;
@@ -147,14 +148,14 @@ static finishing burying(ilk_job *job, const void *reason, size_t reason_len)
 
 ilk_status ilk_job_ack(ilk_job *job, ilk_error *err)
 {
-    finishing self = one(job, ILK__ENDING_DONE);
+    finishing self = one(job, ILK__SETTLE_DONE);
 
     return run(&self, "job", err);
 }
 
 ilk_status ilk_job_ack_start(ilk_op **out, ilk_job *job, ilk_error *err)
 {
-    finishing self = one(job, ILK__ENDING_DONE);
+    finishing self = one(job, ILK__SETTLE_DONE);
 
     return start(out, &self, "job", err);
 }
@@ -194,14 +195,14 @@ ilk_status ilk_job_bury_start(ilk_op **out, ilk_job *job, const void *reason,
 
 ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err)
 {
-    finishing self = {.batch = batch, .what = ILK__ENDING_DONE};
+    finishing self = {.batch = batch, .kind = ILK__SETTLE_DONE};
 
     return run(&self, "batch", err);
 }
 
 ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
 {
-    finishing self = {.batch = batch, .what = ILK__ENDING_DONE};
+    finishing self = {.batch = batch, .kind = ILK__SETTLE_DONE};
 
     return start(out, &self, "batch", err);
 }
