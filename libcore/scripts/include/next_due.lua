@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- When to look again.
---@include shelf
+--@include queue_keys
 --@include score
 
 -- Milliseconds until more becomes due in any of the queues; -1 for never.
 local function next_due(queues, now_ms)
   local first
-  for at = 0, (queues - 1) * SHELF, SHELF do
+  for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     local lease = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "(" .. lease_score(now_ms, SPAN - 1),
       "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
     local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Messages that are to be taken later.
---@include shelf
+--@include queue_keys
 
 -- Behind the others of its time; whether it is now the first to be due.
 local function postpone(at, blobs, due_ms)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A server that refuses to keep what was taken (a key of a wrong type, a
 -- missing right) gets it back in its place.
---@include shelf
+--@include queue_keys
 
 local function put_back(at, blobs, order, token)
   for i = #blobs, 1, -1 do

@@ -12,7 +12,7 @@ local function taken(at)
     return nil
   end
   local until_ms, many = until_of(tonumber(score))
-  local reply = { JOBS, done, at / SHELF, until_ms - now_ms, now }
+  local reply = { JOBS, done, at / QUEUE_KEYS, until_ms - now_ms, now }
   for _, blob in ipairs(redis.call("HMGET", KEYS[at + FLIGHT], unpack(fields_of(token, 1, many)))) do
     reply[#reply + 1] = blob or nil
   end
@@ -46,7 +46,7 @@ local function take(at, many)
   end
   local blobs = pop(at, many)
   if lease == 0 then
-    return { JOBS, done, at / SHELF, 0, now, unpack(blobs) }
+    return { JOBS, done, at / QUEUE_KEYS, 0, now, unpack(blobs) }
   end
   local pairs_of = {}
   for i = 1, #blobs do
@@ -54,7 +54,7 @@ local function take(at, many)
   end
   local kept = redis.pcall("HSET", KEYS[at + FLIGHT], unpack(pairs_of))
   if type(kept) == "number" then
-    return { JOBS, done, at / SHELF, lease, now, unpack(blobs) }
+    return { JOBS, done, at / QUEUE_KEYS, lease, now, unpack(blobs) }
   end
   put_back(at, blobs, order, token)
   error(kept.err, 0)
@@ -62,7 +62,7 @@ end
 
 -- Who had been woken by another queue than it takes from passes that on.
 local function leave_wait_queues(from)
-  for at = 0, (queues - 1) * SHELF, SHELF do
+  for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     if redis.call("ZREM", KEYS[at + WAIT], entry) == 0 and at ~= from and
       redis.call("LLEN", KEYS[at + READY]) > 0 then
       wake_up(at, 1, now_ms, liveness)

@@ -9,7 +9,7 @@ local last = ""
 if #ARGV == 11 then
   last = string.match(ARGV[#ARGV], "^a 0 (%S+) 1 1 1 ")
 end
-if #KEYS == SHELF and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" and
+if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" and
   count == 1 and lease and lease >= 0 and lease % 1 == 0 and (lease > 0 or last == "") and
   redis.call("HGET", KEYS[META], "order") == order and
   redis.call("LLEN", KEYS[READY]) > 0 and

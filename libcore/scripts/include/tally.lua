@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Count what does not happen to every message; not worth failing for.
---@include shelf
+--@include queue_keys
 
 local function tally(at, what, count)
   if count > 0 then

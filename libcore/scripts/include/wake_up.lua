@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Wake consumers: each that is told leaves the wait queue and asks by itself.
---@include shelf
+--@include queue_keys
 --@include rouse
 
 -- Up to `count` of those who wait for the queue. Looks at the first few, and

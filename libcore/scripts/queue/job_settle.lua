@@ -15,7 +15,7 @@
 --@include finish
 
 local order, most, liveness = ARGV[1], number_at(2, 0), number_at(3, 1)
-local items, fault = items_at(4, "anrd", #KEYS / SHELF)
+local items, fault = items_at(4, "anrd", #KEYS / QUEUE_KEYS)
 if misuse or fault then
   return misuse or fault
 end

@@ -20,7 +20,7 @@ if misuse then
 end
 
 local now_ms, released = math.floor(now_us() / 1000), 0
-for at = 0, #KEYS - SHELF, SHELF do
+for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
   local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
   if score then
     local _, count = until_of(tonumber(score))

@@ -8,7 +8,7 @@
 --   next one has lain there or 0, order or ''}
 --@include now
 --@include reply
---@include shelf
+--@include queue_keys
 
 local meta = redis.call("HMGET", KEYS[META], "order", "pushed", "expired", "returned", "buried", "purged")
 local now_ms = math.floor(now_us() / 1000)

@@ -7,7 +7,7 @@
 -- returns {JOBS, messages: fewer when they are long}; the dead as `<bytes of reason> <reason><message>`
 --@include number
 --@include reply
---@include shelf
+--@include queue_keys
 
 local from, count = number_at(2, 0), number_at(3, 1)
 if not misuse and not string.find("124", ARGV[1], 1, true) then

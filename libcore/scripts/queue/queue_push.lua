@@ -12,7 +12,7 @@
 --@include now
 --@include number
 --@include reply
---@include shelf
+--@include queue_keys
 
 local meta, ready, wait, once = KEYS[1], KEYS[2], KEYS[3], KEYS[6]
 local order, once_ms, delay, liveness = ARGV[1], number_at(2, 1), number_at(3, 0), number_at(4, 1)

@@ -24,8 +24,8 @@ if misuse then
 end
 
 local now = now_us()
-local now_ms, queues = math.floor(now / 1000), #KEYS / SHELF
-for at = 0, #KEYS - SHELF, SHELF do
+local now_ms, queues = math.floor(now / 1000), #KEYS / QUEUE_KEYS
+for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
   stay_alive(KEYS[at + WAIT], KEYS[at + LIVE], client, now, liveness)
   local there = redis.call("LLEN", KEYS[at + READY]) +
     redis.call("ZCOUNT", KEYS[at + DELAYED], "-inf", now_ms) +
@@ -36,7 +36,7 @@ for at = 0, #KEYS - SHELF, SHELF do
 end
 
 local function state_of(entry)
-  for at = 0, #KEYS - SHELF, SHELF do
+  for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
     if not redis.call("ZSCORE", KEYS[at + WAIT], entry) then
       return GONE, 0, 0
     end

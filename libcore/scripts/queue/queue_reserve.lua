@@ -35,7 +35,7 @@ local now_ms, done = math.floor(now / 1000), nil
 
 token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
 local most, entry, client = number_at(5, 0), ARGV[6], ARGV[7]
-local liveness, limit, queued, queues = number_at(8, 1), number_at(9, 1), ARGV[10] == "1", #KEYS / SHELF
+local liveness, limit, queued, queues = number_at(8, 1), number_at(9, 1), ARGV[10] == "1", #KEYS / QUEUE_KEYS
 local items, fault = items_at(11, "anrd", queues)
 if entry ~= "" then
   check_entry(entry, "q", client, token)
@@ -51,7 +51,7 @@ done = done or finish(items, order, most, now_ms, liveness)
 local function look(at)
   local there = redis.call("HGET", KEYS[at + META], "order")
   if there and there ~= order then
-    return { DIFFERS, done, at / SHELF, there }
+    return { DIFFERS, done, at / QUEUE_KEYS, there }
   end
   local back = promote(at, order, most, now_ms, limit)
   local ready = redis.call("LLEN", KEYS[at + READY])
@@ -65,13 +65,13 @@ end
 -- A retry belongs to the queue that its first run took from.
 local function run()
   local reply
-  for at = SHELF, (queues - 1) * SHELF, SHELF do
+  for at = QUEUE_KEYS, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     reply = reply or taken(at)
   end
   if reply then
     return reply
   end
-  for at = 0, (queues - 1) * SHELF, SHELF do
+  for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     reply = look(at)
     if reply then
       if queued and reply[1] == JOBS then
@@ -83,7 +83,7 @@ local function run()
   if entry == "" then
     return { EMPTY, done, -1, now }
   end
-  for at = 0, (queues - 1) * SHELF, SHELF do
+  for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     enqueue(KEYS[at + WAIT], KEYS[at + LIVE], entry, client, now, liveness)
   end
   return { EMPTY, done, next_due(queues, now_ms), now }

@@ -92,8 +92,8 @@ static int fill(ilk_batch *batch, const ilk__reply *reply, size_t at, int dead)
 }
 
 ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
-                          ilk__shelf *shelf, const ilk__reply *reply, size_t at,
-                          int dead, ilk_error *err)
+                          ilk__queue_keys *queue_keys, const ilk__reply *reply,
+                          size_t at, int dead, ilk_error *err)
 {
     size_t count = reply->count - ++at;
     ilk_batch *batch;
@@ -114,7 +114,7 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
     atomic_store(&batch->refs, 1);
     batch->client = ilk__client_ref(client);
     batch->era = client->era;
-    batch->shelf = ilk__shelf_ref(shelf);
+    batch->queue_keys = ilk__queue_keys_ref(queue_keys);
     *out = batch;
     return ILK_OK;
 }
@@ -137,9 +137,10 @@ ilk_status ilk__batch_hold(ilk_batch *batch, const char *token, int64_t began,
 {
     ilk__shared *shared = batch->client->shared;
     ilk__lease *lease = &batch->lease;
-    ilk_status st = ilk__lease_init(lease, shared, &lease_kind,
-                                    &batch->shelf->keys[ILK__SHELF_LEASES], 1,
-                                    ilk__shared_new_id(shared), err);
+    ilk_status st =
+        ilk__lease_init(lease, shared, &lease_kind,
+                        &batch->queue_keys->keys[ILK__QUEUE_KEY_LEASES], 1,
+                        ilk__shared_new_id(shared), err);
 
     if (st)
         return st;
@@ -178,7 +179,7 @@ static void unref(ilk_batch *batch)
         return;
     if (batch->leased && ilk__batch_is_mine(batch))
         ilk__lease_destroy(&batch->lease);
-    ilk__shelf_unref(batch->shelf);
+    ilk__queue_keys_unref(batch->queue_keys);
     ilk__client_unref(batch->client);
     ilk__free(batch);
 }
@@ -238,8 +239,8 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
 static void give_back(const ilk_batch *batch)
 {
     ilk__shared *shared = batch->client->shared;
-    const ilk__wait_queue wait_queue = {.keys = batch->shelf->keys,
-                                        .key_count = ILK__SHELF_KEYS,
+    const ilk__wait_queue wait_queue = {.keys = batch->queue_keys->keys,
+                                        .key_count = ILK__QUEUE_KEYS,
                                         .cancel = &ilk__queue_cancel_op};
 
     ilk__shared_lock(shared);

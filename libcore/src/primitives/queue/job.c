@@ -21,7 +21,7 @@ const char *ilk_job_reason(const ilk_job *job, size_t *out_len)
 
 const char *ilk_job_queue(const ilk_job *job, size_t *out_len)
 {
-    const ilk__bytes *name = job ? &job->batch->shelf->name : NULL;
+    const ilk__bytes *name = job ? &job->batch->queue_keys->name : NULL;
 
     return bytes(name ? name->data : NULL, name ? name->len : 0, out_len);
 }

@@ -3,7 +3,7 @@
  * job.h -- messages that were taken together: one reservation, one lease.
  *
  *   ilk_batch   refs: one for the batch handle, one for each job handle
- *     shelf     which queue
+ *     queue_keys  which queue
  *     lease     token and local deadline; the keeper renews it if asked to
  *     jobs[]    then their bytes, all in one block
  *
@@ -15,7 +15,7 @@
 
 #include "client/client.h"
 #include "op/request.h"
-#include "shelf.h"
+#include "queue_keys.h"
 #include "wait/lease.h"
 
 #include <interlock/job.h>
@@ -46,7 +46,7 @@ struct ilk_batch {
     _Atomic int32_t refs;
     ilk_client *client;
     uint32_t era;
-    ilk__shelf *shelf;
+    ilk__queue_keys *queue_keys;
     size_t index; /* of the queue among the handle's */
     size_t count;
     _Atomic int32_t open, lost;
@@ -63,8 +63,8 @@ struct ilk_batch {
  * are finished: nobody's.
  */
 ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
-                          ilk__shelf *shelf, const ilk__reply *reply, size_t at,
-                          int dead, ilk_error *err);
+                          ilk__queue_keys *queue_keys, const ilk__reply *reply,
+                          size_t at, int dead, ilk_error *err);
 
 /* The server counts the deliveries that have ended; count this one, too. */
 void ilk__batch_count_delivery(ilk_batch *batch);

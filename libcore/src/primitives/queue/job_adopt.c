@@ -69,7 +69,7 @@ static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
     atomic_store(&batch->refs, 1);
     batch->client = ilk__client_ref(queue->client);
     batch->era = queue->client->era;
-    batch->shelf = ilk__shelf_ref(queue->shelves[0]);
+    batch->queue_keys = ilk__queue_keys_ref(queue->queue_keys[0]);
     st = ilk__batch_hold(batch, of->token, ilk__now_ms(), ILK__LEASE_DEFAULT_MS,
                          0, err);
     for (size_t i = 0; i < of->count && st == ILK_OK; i++)

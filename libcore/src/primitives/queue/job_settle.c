@@ -76,7 +76,7 @@ static void answered(ilk__request *request, ilk_status status)
 static void begin(ilk__request *request)
 {
     finishing *self = (finishing *)request;
-    const ilk__shelf *shelf = self->batch->shelf;
+    const ilk__queue_keys *queue_keys = self->batch->queue_keys;
     ilk_status st = check(self, request->err);
 
     if (st) {
@@ -93,9 +93,9 @@ static void begin(ilk__request *request)
         end(self, ILK_OK);
     } else {
         self->query = (ilk__settlement_query){.settlements = &self->settlements,
-                                              .shelf = shelf,
-                                              .keys = shelf->keys,
-                                              .key_count = ILK__SHELF_KEYS};
+                                              .queue_keys = queue_keys,
+                                              .keys = queue_keys->keys,
+                                              .key_count = ILK__QUEUE_KEYS};
         ilk__settlements_send(request, &self->query,
                               self->kind == ILK__SETTLE_DONE, answered);
     }

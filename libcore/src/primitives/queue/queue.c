@@ -73,9 +73,9 @@ ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,
 
 static void dispose(ilk_queue *queue)
 {
-    for (size_t i = 0; queue->shelves && i < queue->count; i++)
-        ilk__shelf_unref(queue->shelves[i]);
-    ilk__free(queue->shelves);
+    for (size_t i = 0; queue->queue_keys && i < queue->count; i++)
+        ilk__queue_keys_unref(queue->queue_keys[i]);
+    ilk__free(queue->queue_keys);
     ilk__free(queue->keys);
     ilk__client_unref(queue->client);
     ilk__free(queue);
@@ -85,24 +85,26 @@ static int has(const ilk_queue *queue, size_t count, const void *name,
                size_t len)
 {
     for (size_t i = 0; i < count; i++)
-        if (queue->shelves[i]->name.len == len
-            && memcmp(queue->shelves[i]->name.data, name, len) == 0)
+        if (queue->queue_keys[i]->name.len == len
+            && memcmp(queue->queue_keys[i]->name.data, name, len) == 0)
             return 1;
     return 0;
 }
 
-static ilk_status add_shelf(ilk_queue *queue, size_t index, const void *name,
+static ilk_status add_queue(ilk_queue *queue, size_t index, const void *name,
                             size_t len, ilk_error *err)
 {
-    ilk_status st = ilk__shelf_new(&queue->shelves[index], name, len, err);
-    ilk__shelf *shelf = queue->shelves[index];
+    ilk_status st =
+        ilk__queue_keys_new(&queue->queue_keys[index], name, len, err);
+    ilk__queue_keys *queue_keys = queue->queue_keys[index];
 
     if (st)
         return st;
-    shelf->order = queue->opts.order == ILK_QUEUE_FILO ? "filo" : "fifo";
-    shelf->most = queue->opts.max_attempts < 0 ? 0 : queue->opts.max_attempts;
-    memcpy(queue->keys + index * ILK__SHELF_KEYS, shelf->keys,
-           sizeof shelf->keys);
+    queue_keys->order = queue->opts.order == ILK_QUEUE_FILO ? "filo" : "fifo";
+    queue_keys->most =
+        queue->opts.max_attempts < 0 ? 0 : queue->opts.max_attempts;
+    memcpy(queue->keys + index * ILK__QUEUE_KEYS, queue_keys->keys,
+           sizeof queue_keys->keys);
     if (has(queue, index, name, len))
         return ilk__fail(err, ILK_EINVAL, "a queue is named twice: \"%.*s\"",
                          len < 40 ? (int)len : 40, (const char *)name);
@@ -114,15 +116,15 @@ static ilk_status set_up(ilk_queue *queue, const void *const *names,
 {
     ilk_status st = ILK_OK;
 
-    queue->shelves = ilk__calloc(count, sizeof *queue->shelves);
-    queue->keys = ilk__calloc(count * ILK__SHELF_KEYS, sizeof *queue->keys);
+    queue->queue_keys = ilk__calloc(count, sizeof *queue->queue_keys);
+    queue->keys = ilk__calloc(count * ILK__QUEUE_KEYS, sizeof *queue->keys);
     queue->count = count;
-    if (!queue->shelves || !queue->keys)
+    if (!queue->queue_keys || !queue->keys)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (size_t i = 0; i < count && st == ILK_OK; i++)
-        st = add_shelf(queue, i, names[i], lens[i], err);
+        st = add_queue(queue, i, names[i], lens[i], err);
     queue->wait_queue = (ilk__wait_queue){.keys = queue->keys,
-                                          .key_count = count * ILK__SHELF_KEYS,
+                                          .key_count = count * ILK__QUEUE_KEYS,
                                           .refresh = &ilk__queue_refresh_op,
                                           .cancel = &ilk__queue_cancel_op,
                                           .kind = 'q',

@@ -2,7 +2,7 @@
 /*
  * queue.h -- the queue's handle: used by any number of threads at once.
  *
- *   ilk_queue    shelves: one for each queue, in order of priority
+ *   ilk_queue    queue_keys: one for each queue, in order of priority
  *     keys       of all of them in a row: what one wait is queued for
  *     takes ---> one for each request that takes, kept for the next
  *
@@ -53,8 +53,8 @@ struct ilk_queue {
     ilk_queue_opts opts;
     uint32_t era; /* the client's, when the takes were set up */
     size_t count;
-    ilk__shelf **shelves;
-    ilk__bytes *keys; /* borrowed from the shelves */
+    ilk__queue_keys **queue_keys;
+    ilk__bytes *keys; /* borrowed from queue_keys */
     ilk__wait_queue wait_queue;
     ilk__take *takes, *parked, *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;

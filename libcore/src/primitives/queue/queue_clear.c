@@ -17,7 +17,7 @@ typedef struct clearing {
     /* requeue */
     int64_t id, most;
     int64_t left;                         /* how many more at most */
-    ilk__bytes keys[ILK__SHELF_KEYS + 1]; /* the shelf's, then a once key */
+    ilk__bytes keys[ILK__QUEUE_KEYS + 1]; /* the queue's, then a once key */
     char id_text[24];
 } clearing;
 
@@ -46,7 +46,7 @@ static void ask_purge(ilk__op *op)
     const clearing *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
-                      ilk__queue_of(&self->request)->keys, ILK__SHELF_KEYS);
+                      ilk__queue_of(&self->request)->keys, ILK__QUEUE_KEYS);
     ilk__command_add_int(&op->command, self->where);
 }
 
@@ -102,7 +102,7 @@ static void ask_requeue(ilk__op *op)
     const clearing *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
-                      ILK__SHELF_KEYS + 1);
+                      ILK__QUEUE_KEYS + 1);
     ilk__command_add_str(&op->command, self->id_text);
     ilk__command_add_int(&op->command, batch_of(self));
     ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
@@ -125,9 +125,9 @@ static void requeue_some(clearing *self)
     ilk_status st = ilk__token(token, ILK__TOKEN_LEN, request->err);
 
     if (st == ILK_OK)
-        st =
-            ilk__shelf_once_key(&self->keys[ILK__SHELF_KEYS], queue->shelves[0],
-                                token, strlen(token), request->err);
+        st = ilk__queue_once_key(&self->keys[ILK__QUEUE_KEYS],
+                                 queue->queue_keys[0], token, strlen(token),
+                                 request->err);
     self->count = 0;
     if (st)
         ilk__queue_end(request, st);
@@ -140,7 +140,7 @@ static void requeued(ilk__request *request, ilk_status status)
 {
     clearing *self = (clearing *)request;
 
-    ilk__free(self->keys[ILK__SHELF_KEYS].data);
+    ilk__free(self->keys[ILK__QUEUE_KEYS].data);
     request->result.number += self->count;
     self->left -= self->count;
     if (status == ILK_OK && self->left > 0
@@ -165,7 +165,7 @@ static void begin_requeue(ilk__request *request)
         return;
     }
     memcpy(self->keys, ilk__queue_of(request)->keys,
-           ILK__SHELF_KEYS * sizeof *self->keys);
+           ILK__QUEUE_KEYS * sizeof *self->keys);
     self->left = most ? most : INT64_MAX;
     if (id) {
         snprintf(self->id_text, sizeof self->id_text, "%" PRId64, id);

@@ -11,18 +11,18 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
 /* The message's name is the key of the queue's record. */
 void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__wait_queue wait_queue = {.key_count = ILK__SHELF_KEYS,
+    ilk__wait_queue wait_queue = {.key_count = ILK__QUEUE_KEYS,
                                   .cancel = &ilk__queue_cancel_op};
     const char *name;
-    ilk__shelf *shelf;
+    ilk__queue_keys *queue_keys;
     size_t len;
 
     if (message->type != ILK__MESSAGE_WAKE
         || !ilk__side_key_name(message->name, message->name_len, "queue", &name,
                                &len)
-        || ilk__shelf_new(&shelf, name, len, NULL))
+        || ilk__queue_keys_new(&queue_keys, name, len, NULL))
         return;
-    wait_queue.keys = shelf->keys;
+    wait_queue.keys = queue_keys->keys;
     ilk__give_back(shared, &wait_queue, "", 0, "-");
-    ilk__shelf_unref(shelf);
+    ilk__queue_keys_unref(queue_keys);
 }

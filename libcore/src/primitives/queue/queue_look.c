@@ -57,7 +57,7 @@ static const looking *begin_question(ilk__op *op)
     const looking *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
-                      ilk__queue_of(&self->request)->keys, ILK__SHELF_KEYS);
+                      ilk__queue_of(&self->request)->keys, ILK__QUEUE_KEYS);
     return self;
 }
 
@@ -240,7 +240,7 @@ static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
     const ilk_queue *queue = ilk__queue_of(&self->request);
 
     return ilk__op_done(
-        op, ilk__batch_new(&self->batch, queue->client, queue->shelves[0],
+        op, ilk__batch_new(&self->batch, queue->client, queue->queue_keys[0],
                            reply, 0, self->where == ILK_QUEUE_DEAD, op->err));
 }
 

@@ -12,7 +12,8 @@ enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
 
 typedef struct pushing {
     ilk__request request;
-    ilk__bytes keys[PUSH_KEYS]; /* the first of a shelf, then the once key */
+    ilk__bytes keys[PUSH_KEYS]; /* the first of the queue keys, then the once
+                                   key */
     const char *order;
     int64_t once_ms, delay_ms;
     const void *const *data; /* the caller's, or in the copy */
@@ -108,19 +109,19 @@ static ilk_status check_data(const ilk_queue *queue, const void *const *data,
 static ilk_status set_once(pushing *self, const ilk_queue *queue,
                            const ilk_push_opts *opts, ilk_error *err)
 {
-    const ilk__shelf *shelf = queue->shelves[0];
+    const ilk__queue_keys *queue_keys = queue->queue_keys[0];
     char token[ILK__TOKEN_LEN + 1];
     ilk_status st;
 
     self->once_ms = queue->opts.once_ms;
     if (opts->once)
-        return ilk__shelf_once_key(&self->keys[PUSH_KEYS - 1], shelf,
+        return ilk__queue_once_key(&self->keys[PUSH_KEYS - 1], queue_keys,
                                    opts->once, opts->once_len, err);
     self->once_ms = COPIES_MS;
     st = ilk__token(token, ILK__TOKEN_LEN, err);
     if (st)
         return st;
-    return ilk__shelf_once_key(&self->keys[PUSH_KEYS - 1], shelf, token,
+    return ilk__queue_once_key(&self->keys[PUSH_KEYS - 1], queue_keys, token,
                                strlen(token), err);
 }
 
@@ -163,7 +164,7 @@ static ilk_status prepare(pushing *self, ilk_error *err)
     if (st)
         return st;
     memcpy(self->keys, queue->keys, (PUSH_KEYS - 1) * sizeof *self->keys);
-    self->order = queue->shelves[0]->order;
+    self->order = queue->queue_keys[0]->order;
     self->delay_ms = own.delay_ms;
     if (self->started)
         st = copy_data(self, err);

@@ -11,7 +11,7 @@ static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
         return st;
     if (done->client == queue->client && done->leased
         && done->index < queue->count
-        && done->shelf == queue->shelves[done->index])
+        && done->queue_keys == queue->queue_keys[done->index])
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
                      "done must be a batch that this handle reserved");

@@ -8,7 +8,7 @@ static void ask_messages(ilk__op *op)
 {
     ilk__take *take = op->subject;
     const ilk_queue *queue = take->queue;
-    const ilk__shelf *shelf = queue->shelves[0];
+    const ilk__queue_keys *queue_keys = queue->queue_keys[0];
     ilk__command *command = &op->command;
 
     if (ilk__wait_ask_to_go(op))
@@ -18,8 +18,8 @@ static void ask_messages(ilk__op *op)
     ilk__command_add_str(command, ilk__waiter_token(&take->waiter));
     ilk__command_add_int(command, take->wanted.max);
     ilk__command_add_int(command, take->wanted.lease_ms);
-    ilk__command_add_str(command, shelf->order);
-    ilk__command_add_int(command, shelf->most);
+    ilk__command_add_str(command, queue_keys->order);
+    ilk__command_add_int(command, queue_keys->most);
     ilk__wait_add_place(op);
     ilk__command_add_int(command, take->stood);
     if (take->wanted.settlements && !take->told)
@@ -44,8 +44,8 @@ static ilk__act got(ilk__op *op, const ilk__reply *reply)
     if (index < 0 || index >= (int64_t)queue->count)
         return fail(op, ilk__fail(op->err, ILK_EREPLY, "no queue %lld",
                                   (long long)index));
-    st = ilk__batch_new(&take->got, queue->client, queue->shelves[index], reply,
-                        4, 0, op->err);
+    st = ilk__batch_new(&take->got, queue->client, queue->queue_keys[index],
+                        reply, 4, 0, op->err);
     if (st)
         return fail(op, st);
     take->got->index = (size_t)index;
@@ -60,7 +60,7 @@ static ilk__act differs(ilk__op *op, const ilk__reply *reply)
 
     return fail(op, ilk__fail(op->err, ILK_EDIFFERS, "the queue is %s, not %s",
                               ilk__script_item(reply, 2)->str,
-                              take->queue->shelves[0]->order));
+                              take->queue->queue_keys[0]->order));
 }
 
 /* The settlements were done, and then the server refused what it was asked. */

@@ -244,7 +244,7 @@ static void ask_ack(ilk__op *op)
     const ilk__settlement_query *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
-                      &self->shelf->keys[ILK__SHELF_LEASES], 2);
+                      &self->queue_keys->keys[ILK__QUEUE_KEY_LEASES], 2);
     ilk__settlements_ask(self->settlements, &op->command);
 }
 
@@ -254,8 +254,8 @@ static void ask_settle(ilk__op *op)
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       self->key_count);
-    ilk__command_add_str(&op->command, self->shelf->order);
-    ilk__command_add_int(&op->command, self->shelf->most);
+    ilk__command_add_str(&op->command, self->queue_keys->order);
+    ilk__command_add_int(&op->command, self->queue_keys->most);
     ilk__command_add_int(&op->command, ILK__LIVENESS_MS);
     ilk__settlements_ask(self->settlements, &op->command);
 }

@@ -66,7 +66,7 @@ ilk_status ilk__settlements_status(const ilk__settlements *settlements,
 /* A question that is only about them: to a queue or to several. */
 typedef struct ilk__settlement_query {
     ilk__settlements *settlements;
-    const ilk__shelf *shelf;
+    const ilk__queue_keys *queue_keys;
     const ilk__bytes *keys;
     size_t key_count;
 } ilk__settlement_query;

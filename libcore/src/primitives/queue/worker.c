@@ -270,7 +270,7 @@ static ilk_status settle_all(ilk_worker *worker, ilk_error *err)
 {
     const ilk_queue *queue = worker->queue;
     finishing self = {.query = {.settlements = &worker->settlements,
-                                .shelf = worker->batch->shelf,
+                                .queue_keys = worker->batch->queue_keys,
                                 .keys = queue->keys,
                                 .key_count = queue->wait_queue.key_count}};
 
