@@ -196,15 +196,15 @@ static void give_up(ilk__request *request)
 static ilk_status prepare_wait(ilk__signal_request *self)
 {
     size_t room = self->wants_all ? self->count : 1;
-    ilk_arrival *arrival =
-        ilk__calloc(1, sizeof *arrival + room * sizeof *arrival->delivered);
+    ilk_arrival *received =
+        ilk__calloc(1, sizeof *received + room * sizeof *received->delivered);
 
-    if (!arrival)
+    if (!received)
         return ilk__fail(self->request.err, ILK_ENOMEM, "out of memory");
-    arrival->client = self->own->handle.client;
-    arrival->era = self->own->handle.era;
-    arrival->count = room;
-    self->arrival = arrival;
+    received->client = self->own->handle.client;
+    received->era = self->own->handle.era;
+    received->count = room;
+    self->received = received;
     if (self->own->flags & ILK_SIGNAL_PATTERN)
         return ILK_OK;
     return get_wait(self->signals, self->count, self->wants_all,
@@ -222,9 +222,9 @@ static void begin_wait(ilk__request *request)
     }
     st = prepare_wait(self);
     if (st)
-        ilk__signal_came(self, st);
+        ilk__signal_finish(self, st);
     else if (self->own->flags & ILK_SIGNAL_PATTERN)
-        ilk__signal_hear(self);
+        ilk__signal_receive(self);
     else
         ilk__signal_await(self);
 }
@@ -323,7 +323,7 @@ static void begin_listen(ilk__request *request)
     if (st) {
         ilk__request_end(request, st);
     } else if (self->own->flags & ILK_SIGNAL_PATTERN) {
-        ilk__signal_begin_hearing(self);
+        ilk__signal_begin_receiving(self);
     } else {
         st = get_wait(&self->own, 1, 0, request->err);
         if (st)

@@ -76,13 +76,13 @@ void ilk__signal_end(ilk__request *request, ilk_signal *signal,
     ilk__request_end(request, status);
 }
 
-void ilk__signal_came(ilk__signal_request *self, ilk_status status)
+void ilk__signal_finish(ilk__signal_request *self, ilk_status status)
 {
     if (status)
-        ilk_arrival_free(self->arrival);
+        ilk_arrival_free(self->received);
     else
-        ilk__request_answer(&self->request, self->arrival,
-                            ilk__arrival_dispose);
+        ilk__request_answer(&self->request, self->received,
+                            ilk__received_signal_dispose);
     ilk__signal_end(&self->request, self->own, status);
 }
 

@@ -26,7 +26,7 @@ static void begun(ilk__request *request, ilk_status status)
     ilk__signal_end(request, ((ilk__signal_request *)request)->own, status);
 }
 
-void ilk__signal_begin_hearing(ilk__signal_request *self)
+void ilk__signal_begin_receiving(ilk__signal_request *self)
 {
     self->deadline = ilk__request_patience(&self->request);
     begin(self, begun);
@@ -38,10 +38,10 @@ static void received(ilk__request *request, ilk_status status)
     ilk__listener *listener = &self->own->listener;
 
     if (status == ILK_OK)
-        self->arrival->message = ilk__listen_take(listener);
+        self->received->message = ilk__listen_take(listener);
     if (status != ILK_EINTR)
         ilk__listen_end(listener);
-    ilk__signal_came(self, status);
+    ilk__signal_finish(self, status);
 }
 
 static void hear_next(ilk__request *request, ilk_status status)
@@ -49,17 +49,17 @@ static void hear_next(ilk__request *request, ilk_status status)
     ilk__signal_request *self = (ilk__signal_request *)request;
 
     if (status)
-        ilk__signal_came(self, status);
+        ilk__signal_finish(self, status);
     else
         ilk__listen_next(request, &self->own->listener, self->deadline,
                          received);
 }
 
-void ilk__signal_hear(ilk__signal_request *self)
+void ilk__signal_receive(ilk__signal_request *self)
 {
     if (self->timeout_ms == 0 && !self->own->listener.channel) {
-        ilk__signal_came(self, ilk__fail(self->request.err, ILK_ETIMEOUT, "%s",
-                                         ilk_strerror(ILK_ETIMEOUT)));
+        ilk__signal_finish(self, ilk__fail(self->request.err, ILK_ETIMEOUT,
+                                           "%s", ilk_strerror(ILK_ETIMEOUT)));
         return;
     }
     self->deadline = ilk__deadline(self->timeout_ms);

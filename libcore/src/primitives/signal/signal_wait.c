@@ -231,11 +231,11 @@ void ilk__signal_wait_give_up(ilk__signal_wait *wait)
     ilk__waiter *waiter = &wait->waiter;
 
     ilk__shared_lock(waiter->shared);
-    if (wait->arrived)
+    if (wait->complete)
         ilk__delivered_signal_pass_on(waiter);
     else if (waiter->refresher && wait->listens)
         ilk__wait_give_up(waiter);
-    wait->arrived = wait->listens = 0;
+    wait->complete = wait->listens = 0;
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -251,7 +251,7 @@ void ilk__signal_wait_free(ilk__signal_wait *wait)
 /* ---- waiting ------------------------------------------------------------ */
 
 /* The delivered signals change hands; what was put aside is not for us. */
-static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
+static void collect(ilk__waiter *waiter, ilk_arrival *received)
 {
     ilk__delivered_signal **link = &waiter->delivered;
 
@@ -264,7 +264,7 @@ static void collect(ilk__waiter *waiter, ilk_arrival *arrival)
             continue;
         }
         *link = delivered->next;
-        arrival->delivered[waiter->wants_all ? delivered->index : 0] =
+        received->delivered[waiter->wants_all ? delivered->index : 0] =
             delivered;
     }
     waiter->delivered_count = 0;
@@ -294,32 +294,32 @@ static void run(ilk__signal_request *self, int64_t timeout_ms,
                       ilk__deadline(timeout_ms), then);
 }
 
-static void came(ilk__request *request, ilk_status status)
+static void received_all(ilk__request *request, ilk_status status)
 {
     ilk__signal_request *self = (ilk__signal_request *)request;
     ilk__signal_wait *wait = self->own->wait;
 
-    wait->arrived = 0;
+    wait->complete = 0;
     if (status == ILK_OK)
-        collect(&wait->waiter, self->arrival);
-    ilk__signal_came(self, status);
+        collect(&wait->waiter, self->received);
+    ilk__signal_finish(self, status);
 }
 
 void ilk__signal_await(ilk__signal_request *self)
 {
     ilk__signal_wait *wait = self->own->wait;
 
-    if (self->timeout_ms == 0 && !wait->arrived
+    if (self->timeout_ms == 0 && !wait->complete
         && !is_under_way(&wait->waiter)) {
-        ilk__signal_came(self, ilk__fail(self->request.err, ILK_ETIMEOUT, "%s",
-                                         ilk_strerror(ILK_ETIMEOUT)));
+        ilk__signal_finish(self, ilk__fail(self->request.err, ILK_ETIMEOUT,
+                                           "%s", ilk_strerror(ILK_ETIMEOUT)));
         return;
     }
     set_listens(wait, 0);
-    if (wait->arrived)
-        came(&self->request, ILK_OK);
+    if (wait->complete)
+        received_all(&self->request, ILK_OK);
     else
-        run(self, self->timeout_ms, came);
+        run(self, self->timeout_ms, received_all);
 }
 
 static void waits(ilk__request *request, ilk_status status)
@@ -327,7 +327,7 @@ static void waits(ilk__request *request, ilk_status status)
     ilk_signal *signal = ((ilk__signal_request *)request)->own;
     ilk__signal_wait *wait = signal->wait;
 
-    wait->arrived = status == ILK_OK && !is_under_way(&wait->waiter);
+    wait->complete = status == ILK_OK && !is_under_way(&wait->waiter);
     if (status && status != ILK_EINTR)
         set_listens(wait, 0);
     ilk__signal_end(request, signal, status);
@@ -338,7 +338,7 @@ void ilk__signal_begin_waiting(ilk__signal_request *self)
     ilk_signal *signal = self->own;
     ilk__signal_wait *wait = signal->wait;
 
-    if (wait->arrived || (wait->listens && is_under_way(&wait->waiter))) {
+    if (wait->complete || (wait->listens && is_under_way(&wait->waiter))) {
         ilk__signal_end(&self->request, signal, ILK_OK);
         return;
     }

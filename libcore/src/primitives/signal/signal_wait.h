@@ -43,8 +43,8 @@ typedef struct ilk__signal_wait {
     int64_t *tickets;
     size_t *asked; /* the names of the last question, asked_count of them */
     size_t asked_count;
-    int listens; /* only begins, for a later wait */
-    int arrived; /* and what that wait is to return was there at once */
+    int listens;  /* only begins, for a later wait */
+    int complete; /* and what that wait is to return was there at once */
 } ilk__signal_wait;
 
 struct ilk_signal {
@@ -67,7 +67,7 @@ typedef struct ilk__signal_request {
     size_t count;
     int wants_all;
     int64_t timeout_ms, deadline;
-    ilk_arrival *arrival; /* with room for what is to come */
+    ilk_arrival *received; /* with room for what is to come */
 } ilk__signal_request;
 
 /* ---- handles (signal_handle.c) */
@@ -86,7 +86,7 @@ ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
 void ilk__signal_end(ilk__request *request, ilk_signal *signal,
                      ilk_status status);
 /* The end of one that waits: the arrival is the answer, or goes. */
-void ilk__signal_came(ilk__signal_request *self, ilk_status status);
+void ilk__signal_finish(ilk__signal_request *self, ilk_status status);
 /* A wait whose shared state is the parent process' is not given up, but
  * forgotten. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
@@ -114,13 +114,13 @@ void ilk__signal_begin_waiting(ilk__signal_request *self);
 
 /* ---- patterns (signal_pattern.c): the same */
 
-void ilk__signal_hear(ilk__signal_request *self);
-void ilk__signal_begin_hearing(ilk__signal_request *self);
+void ilk__signal_receive(ilk__signal_request *self);
+void ilk__signal_begin_receiving(ilk__signal_request *self);
 
-/* ---- arrivals */
+/* ---- received signals */
 
 /* As an operation's answer: what nobody has seen is passed on. */
-void ilk__arrival_dispose(void *arrival);
+void ilk__received_signal_dispose(void *received);
 
 /* ---- notices (signal_notify.c) */
 
