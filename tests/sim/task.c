@@ -36,7 +36,7 @@ void task_open(task *t, node *n, const char *name)
                                       .refresh = kind->refresh,
                                       .cancel = kind->cancel,
                                       .kind = 'x',
-                                      .unclaimed = kind->unclaimed,
+                                      .orphaned = kind->orphaned,
                                       .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
     t->extend_keys[0] = t->keys[0];
     t->extend_keys[1] = t->keys[1];

@@ -139,7 +139,7 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         return;
     }
     if (!waiter || strcmp(ilk__waiter_token(waiter), message->token) != 0) {
-        ilk__wait_unclaimed(shared, message);
+        ilk__wait_orphaned(shared, message);
         return;
     }
     if (!waiter->refresher)
@@ -161,7 +161,7 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
         else if (waiter->news == ILK__NEWS_NONE)
             ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
     } else if (!message->second_hand) {
-        ilk__wait_unclaimed(shared, message);
+        ilk__wait_orphaned(shared, message);
     }
 }
 
@@ -171,7 +171,7 @@ static void on_signal(ilk__shared *shared, const ilk__message *message)
     int taken = waiter && ilk__delivered_signal_accept(waiter, message);
 
     if (!taken && !message->second_hand)
-        ilk__wait_unclaimed(shared, message);
+        ilk__wait_orphaned(shared, message);
 }
 
 /* A second copy; of what is meant for one waiter, the server's own copy is

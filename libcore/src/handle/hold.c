@@ -103,7 +103,7 @@ static void set_wait_queue(ilk__hold *hold)
         .refresh = kind->refresh,
         .cancel = kind->cancel,
         .kind = kind->waits_as,
-        .unclaimed = kind->unclaimed,
+        .orphaned = kind->orphaned,
         .barge = kind->barges,
         .foreign_poll_ms = ILK__FOREIGN_POLL_MS,
     };

@@ -53,10 +53,10 @@ typedef struct ilk__unconfirmed ilk__unconfirmed;
 
 /* What a primitive tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
-    ilk__lease_kind lease;     /* noun, notification of a loss, how to extend */
-    char waits_as;             /* kind of its entries in the waiting list */
-    ilk__unclaimed *unclaimed; /* of that kind; see wait_queue.h */
-    int barges;                /* has no order to keep */
+    ilk__lease_kind lease;   /* noun, notification of a loss, how to extend */
+    char waits_as;           /* kind of its entries in the waiting list */
+    ilk__orphaned *orphaned; /* of that kind; see wait_queue.h */
+    int barges;              /* has no order to keep */
     int32_t taken_notification; /* tells that it was taken; 0: nothing does */
     int stays; /* to take it again is no fault, and no second hold */
 

@@ -25,7 +25,7 @@ typedef struct ilk__message ilk__message;
  * has what it wanted. Called with the mutex held; the message lives for the
  * call.
  */
-typedef void ilk__unclaimed(ilk__shared *shared, const ilk__message *message);
+typedef void ilk__orphaned(ilk__shared *shared, const ilk__message *message);
 
 /* A thread asleep in the blocking driver. */
 typedef struct ilk__sleeper {
@@ -64,7 +64,7 @@ struct ilk__shared {
     int refresher_channels;    /* refreshers with a channel */
     int channels_changed;      /* one of these came or went */
     _Atomic int32_t notifications_wanted; /* somebody polls for news */
-    ilk__unclaimed *unclaimed[26]; /* by kind of entry, 'a' to 'z'; or NULL */
+    ilk__orphaned *orphaned[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
     /* an answer to what was told without its source has shown it */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];

@@ -277,6 +277,6 @@ void ilk__delivered_signal_pass_on(ilk__waiter *waiter)
 
     for (const ilk__delivered_signal *p = waiter->delivered; p; p = p->next)
         if (p->message->type == ILK__MESSAGE_SIGNAL && !p->aside)
-            ilk__wait_unclaimed(shared, p->message);
+            ilk__wait_orphaned(shared, p->message);
     ilk__delivered_signal_drop(waiter);
 }

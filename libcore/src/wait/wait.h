@@ -94,7 +94,7 @@ typedef struct ilk__waiter {
     int64_t id;
     ilk__refresher *refresher; /* NULL: not in the wait queue */
     int succeeded; /* holds, and is known by its id all the same, so that
-                           a grant told twice is not taken for unclaimed */
+                           a grant told twice is not taken for orphaned */
     struct ilk__waiter *next, *previous; /* in the refresher */
     ilk__wait_news news;
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
@@ -187,6 +187,6 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
  * function when the first of the primitive's waiters joins; no message can come
  * before that, also not to the new shared state of a reopened client.
  */
-void ilk__wait_unclaimed(ilk__shared *shared, const ilk__message *message);
+void ilk__wait_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif

@@ -41,7 +41,7 @@ struct ilk__wait_queue {
     char kind; /* of our entries, by which the primitive is known */
     /* What is done with a message for a waiter of this kind that is gone;
      * NULL: nothing needs to be. One function for each kind. */
-    ilk__unclaimed *unclaimed;
+    ilk__orphaned *orphaned;
     int barge;          /* take it past those who wait */
     ilk__bytes channel; /* where others publish a release; may be empty */
     int64_t foreign_poll_ms;

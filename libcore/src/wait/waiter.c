@@ -82,18 +82,18 @@ static ilk_status compose_entry(ilk__waiter *waiter)
 
 /* The shared state's place for this kind; NULL: no primitive has such a
  * kind. */
-static ilk__unclaimed **place_for(ilk__shared *shared, char kind)
+static ilk__orphaned **place_for(ilk__shared *shared, char kind)
 {
     if (kind < 'a' || kind > 'z')
         return NULL;
-    return &shared->unclaimed[kind - 'a'];
+    return &shared->orphaned[kind - 'a'];
 }
 
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
 {
     const ilk__wait_queue *wait_queue = waiter->wait_queue;
     ilk__shared *shared = waiter->shared;
-    ilk__unclaimed **place;
+    ilk__orphaned **place;
     ilk_status st;
 
     ilk__shared_lock(shared);
@@ -105,8 +105,8 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
         memset(waiter->tickets, 0,
                wait_queue->name_count * sizeof *waiter->tickets);
     place = place_for(shared, wait_queue->kind);
-    if (place && wait_queue->unclaimed)
-        *place = wait_queue->unclaimed;
+    if (place && wait_queue->orphaned)
+        *place = wait_queue->orphaned;
     st = ilk__refresher_join(waiter);
     if (st == ILK_OK && compose_entry(waiter)) {
         ilk__refresher_leave(waiter);
@@ -194,9 +194,9 @@ void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
     ilk__unpark(&waiter->parker);
 }
 
-void ilk__wait_unclaimed(ilk__shared *shared, const ilk__message *message)
+void ilk__wait_orphaned(ilk__shared *shared, const ilk__message *message)
 {
-    ilk__unclaimed **place = place_for(shared, message->kind);
+    ilk__orphaned **place = place_for(shared, message->kind);
 
     if (place && *place)
         (*place)(shared, message);

@@ -302,7 +302,7 @@ static void a_grant_for_nobody_is_given_back_whatever_the_name(void **state)
     ilk__inflight *inflight;
 
     (void)state;
-    shared.unclaimed['r' - 'a'] = ilk__lock_reader.unclaimed;
+    shared.orphaned['r' - 'a'] = ilk__lock_reader.orphaned;
     for (size_t i = 0; i < name_len; i++)
         text[begin + i] = name[i];
 
@@ -327,7 +327,7 @@ static void a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped(void **state)
                  ILK_NAME_MAX + 1, 0);
 
     (void)state;
-    shared.unclaimed['x' - 'a'] = ilk__lock_plain.unclaimed;
+    shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
     assert_no_sense("1 grant x99 tok 18 5000 1000000", 31);
     assert_no_sense("1 grant x99 tok 18 5000 1000000 ", 32);
     assert_no_sense(text, (size_t)len);

@@ -143,7 +143,7 @@ static void the_copy_of_a_grant_changes_nothing(void **state)
     inbox_grants(&t, 18, 5000, 1000000);
 
     assert_int_equal(t.op.status, ILK_OK);
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
     taker_close(&t);
 }
 
@@ -154,12 +154,12 @@ static void what_is_for_nobody_is_passed_on_once(void **state)
     inbox_receives("1 grant x77 tok 18 5000 1000000 orders");
     inbox_receives("1 wake q77 jobs");
     inbox_receives("1 signal s77 id1 3 red");
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
 
     inbox_receiver = &inbox_subscriber;
     inbox_receives("1 signal s77 id1 3 red");
 
-    assert_string_equal(gate_unclaimed, "s77 id1 red=;");
+    assert_string_equal(gate_orphaned, "s77 id1 red=;");
 }
 
 /* ---- signals ------------------------------------------------------------ */
@@ -209,7 +209,7 @@ static void without_the_word_it_was_somebody_elses(void **state)
                      ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
 }
 
 static void gone_from_the_list_is_a_word_as_well(void **state)
@@ -242,7 +242,7 @@ static void the_servers_own_copy_needs_no_word(void **state)
     inbox_receives("1 signal s1 id1 3 redone");
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 signal s1 id1 3 redone");
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
 }
 
 static void a_broadcast_counts_from_whomever_it_comes(void **state)

@@ -9,7 +9,7 @@
 #include "cmocka_all.h"
 
 gate my_gate;
-char gate_unclaimed[1024];
+char gate_orphaned[1024];
 
 /* ---- the primitive ------------------------------------------------------ */
 
@@ -80,10 +80,10 @@ static const ilk__op_type acquire = {.name = "gate",
 
 static void note(ilk__shared *at, const ilk__message *message)
 {
-    size_t used = strlen(gate_unclaimed);
+    size_t used = strlen(gate_orphaned);
 
     (void)at;
-    snprintf(gate_unclaimed + used, sizeof gate_unclaimed - used,
+    snprintf(gate_orphaned + used, sizeof gate_orphaned - used,
              "%c%" PRId64 " %s %.*s=%.*s;", message->kind, message->waiter,
              message->signal ? message->signal : "-", (int)message->name_len,
              message->name, (int)message->data_len,
@@ -94,9 +94,9 @@ int gate_setup(void **state)
 {
     int failed = shared_case_setup(state);
 
-    shared.unclaimed['q' - 'a'] = note;
-    shared.unclaimed['s' - 'a'] = note;
-    gate_unclaimed[0] = '\0';
+    shared.orphaned['q' - 'a'] = note;
+    shared.orphaned['s' - 'a'] = note;
+    gate_orphaned[0] = '\0';
     gate_open(&my_gate, GATES);
     return failed;
 }
@@ -124,7 +124,7 @@ void gate_open(gate *g, size_t names)
                                       .refresh = &refresh,
                                       .cancel = &cancel,
                                       .kind = 's',
-                                      .unclaimed = note,
+                                      .orphaned = note,
                                       .names = g->names,
                                       .name_count = names,
                                       .asks_to_leave = 1,

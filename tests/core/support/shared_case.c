@@ -62,7 +62,7 @@ void taker_open(taker *t, const char *name, const ilk__hold_kind *kind)
                                       .refresh = kind->refresh,
                                       .cancel = kind->cancel,
                                       .kind = kind->waits_as,
-                                      .unclaimed = kind->unclaimed,
+                                      .orphaned = kind->orphaned,
                                       .barge = kind->barges,
                                       .foreign_poll_ms = ILK__FOREIGN_POLL_MS};
     assert_int_equal(

@@ -76,13 +76,13 @@ static void a_wait_for_all_takes_one_of_each(void **state)
     inbox_receives("1 signal s1 id1 4 blueone");
     assert_waits(&my_gate);
     inbox_receives("1 signal s1 id2 4 bluetwo");
-    assert_string_equal(gate_unclaimed, "s1 id2 blue=two;");
+    assert_string_equal(gate_orphaned, "s1 id2 blue=two;");
     inbox_receives("1 notify 99 id3 3 redall");
 
     assert_got(&my_gate, "1 id1 blue=one;0 id3 red=all;");
 }
 
-static void what_a_wait_for_any_does_not_want_is_unclaimed(void **state)
+static void what_a_wait_for_any_does_not_want_is_orphaned(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
@@ -93,26 +93,26 @@ static void what_a_wait_for_any_does_not_want_is_unclaimed(void **state)
 
     assert_got(&my_gate, "0 id1 red=one;");
     inbox_receives("1 signal s1 id4 3 redlate");
-    assert_string_equal(gate_unclaimed, "s1 id2 blue=two;s1 id4 red=late;");
+    assert_string_equal(gate_orphaned, "s1 id2 blue=two;s1 id4 red=late;");
 }
 
-static void a_signal_for_nobody_is_unclaimed_with_its_data(void **state)
+static void a_signal_for_nobody_is_orphaned_with_its_data(void **state)
 {
     (void)state;
     inbox_receives("1 signal s77 id1 3 reddata");
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id2 5 greendata"); /* not what it waits for */
 
-    assert_string_equal(gate_unclaimed, "s77 id1 red=data;s1 id2 green=data;");
+    assert_string_equal(gate_orphaned, "s77 id1 red=data;s1 id2 green=data;");
     assert_waits(&my_gate);
 }
 
-static void a_wake_up_of_nobody_is_unclaimed(void **state)
+static void a_wake_up_of_nobody_is_orphaned(void **state)
 {
     (void)state;
     inbox_receives("1 wake q77 jobs");
 
-    assert_string_equal(gate_unclaimed, "q77 - jobs=;");
+    assert_string_equal(gate_orphaned, "q77 - jobs=;");
 }
 
 static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
@@ -129,7 +129,7 @@ static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
                      ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
+    assert_string_equal(gate_orphaned, "s1 id1 red=one;");
     assert_null(my_gate.waiter.delivered);
 }
 
@@ -142,7 +142,7 @@ static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
 
     ilk__waiter_cancel(&my_gate.waiter);
 
-    assert_string_equal(gate_unclaimed, "s1 id1 red=one;");
+    assert_string_equal(gate_orphaned, "s1 id1 red=one;");
     assert_null(my_gate.waiter.delivered);
 }
 
@@ -170,7 +170,7 @@ static void the_next_wait_begins_without_the_last_ones_signals(void **state)
     gate_queue(&my_gate, -1);
 
     assert_string_equal(gate_signals(&my_gate), "");
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
     assert_waits(&my_gate);
 }
 
@@ -188,7 +188,7 @@ static void a_second_copy_is_dropped_also_when_nobody_waits_now(void **state)
     inbox_receives("1 notify 99 id2 3 redall");
 
     assert_waits(&my_gate);
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
 }
 
 /* ---- tickets ------------------------------------------------------------ */
@@ -306,7 +306,7 @@ static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
 
 /* ---- memory ------------------------------------------------------------- */
 
-static void what_there_is_no_memory_for_is_unclaimed(void **state)
+static void what_there_is_no_memory_for_is_orphaned(void **state)
 {
     int taken;
     long nth = 1;
@@ -365,9 +365,9 @@ int main(void)
         TEST(with_one_list_nothing_is_left_to_cancel),
         TEST(data_are_any_bytes),
         TEST(a_wait_for_all_takes_one_of_each),
-        TEST(what_a_wait_for_any_does_not_want_is_unclaimed),
-        TEST(a_signal_for_nobody_is_unclaimed_with_its_data),
-        TEST(a_wake_up_of_nobody_is_unclaimed),
+        TEST(what_a_wait_for_any_does_not_want_is_orphaned),
+        TEST(a_signal_for_nobody_is_orphaned_with_its_data),
+        TEST(a_wake_up_of_nobody_is_orphaned),
         TEST(a_wait_for_all_that_ends_passes_on_what_it_had),
         TEST(a_parked_wait_that_is_dropped_passes_on_what_it_had),
         TEST(a_parked_wait_is_taken_up_with_its_signal),
@@ -380,7 +380,7 @@ int main(void)
         TEST(what_came_before_us_is_not_ours),
         TEST(a_place_taken_anew_counts_from_the_first_ticket),
         TEST(what_is_put_aside_is_bounded_and_the_newest_stays),
-        TEST(what_there_is_no_memory_for_is_unclaimed),
+        TEST(what_there_is_no_memory_for_is_orphaned),
         TEST(a_wait_without_memory_stands_in_no_list),
     };
 

@@ -195,7 +195,7 @@ static void what_was_on_its_way_is_waited_for(void **state)
 
     assert_int_equal(my_gate.op.status, ILK_OK);
     assert_string_equal(gate_signals(&my_gate), "0 id1 red=go;");
-    assert_string_equal(gate_unclaimed, "");
+    assert_string_equal(gate_orphaned, "");
 }
 
 static void a_word_behind_all_messages_ends_the_lingering(void **state)

@@ -72,7 +72,7 @@ static ilk_status open_hold(ilk_lock *lock, ilk_client *client,
     if (lock->opts.flags & ILK_LOCK_BARGE) {
         wait_queue->barge = 1;
         wait_queue->kind = 'w'; /* is woken, never granted anything */
-        wait_queue->unclaimed = NULL;
+        wait_queue->orphaned = NULL;
     }
     if (kind == &ilk__lock_redisson)
         st = ilk__lock_set_channel(lock, err);

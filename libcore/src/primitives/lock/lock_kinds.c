@@ -156,7 +156,7 @@ const ilk__hold_kind ilk__lock_plain = {
     .cancel = &lock_cancel,
     .release = &lock_release,
     .waits_as = 'x',
-    .unclaimed = pass_on,
+    .orphaned = pass_on,
     .extend_keys = {0, 1},
     .extend_key_count = 2,
 };
@@ -171,7 +171,7 @@ const ilk__hold_kind ilk__lock_reader = {
     .cancel = &rwlock_cancel,
     .release = &rwlock_release,
     .waits_as = 'r',
-    .unclaimed = pass_on,
+    .orphaned = pass_on,
     .extend_keys = {0, 1, 4},
     .extend_key_count = 3,
 };

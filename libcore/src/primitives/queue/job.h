@@ -51,7 +51,7 @@ struct ilk_batch {
     size_t count;
     _Atomic int32_t open, lost;
     int leased;            /* it was taken, not looked at or popped */
-    _Atomic int unclaimed; /* what a started reserve got, until it is asked */
+    _Atomic int unfetched; /* what a started reserve got, until it is asked */
     int64_t lease_ms;
     ilk__lease lease;
     ilk_job jobs[];

@@ -128,7 +128,7 @@ static ilk_status set_up(ilk_queue *queue, const void *const *names,
                                           .refresh = &ilk__queue_refresh_op,
                                           .cancel = &ilk__queue_cancel_op,
                                           .kind = 'q',
-                                          .unclaimed = ilk__queue_unclaimed};
+                                          .orphaned = ilk__queue_orphaned};
     queue->era = queue->client->era;
     return st;
 }

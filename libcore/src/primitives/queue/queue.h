@@ -106,7 +106,7 @@ ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,
 extern const ilk__op_type ilk__queue_reserve_op, ilk__queue_pop_op,
     ilk__queue_refresh_op, ilk__queue_cancel_op; /* subjects: ilk__take */
 
-/* line->unclaimed: a wake for a consumer that left goes to the next. */
-void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message);
+/* line->orphaned: a wake for a consumer that left goes to the next. */
+void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif

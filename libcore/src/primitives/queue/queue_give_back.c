@@ -9,7 +9,7 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
                                            .wake = ilk__give_back_wake};
 
 /* The message's name is the key of the queue's record. */
-void ilk__queue_unclaimed(ilk__shared *shared, const ilk__message *message)
+void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message)
 {
     ilk__wait_queue wait_queue = {.key_count = ILK__QUEUE_KEYS,
                                   .cancel = &ilk__queue_cancel_op};

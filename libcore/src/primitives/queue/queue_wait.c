@@ -137,7 +137,7 @@ static ilk_status keep(ilk__taking *self)
         return st;
     if (lease_ms)
         batch->lease_ms = lease_ms;
-    atomic_store(&batch->unclaimed, self->started && lease_ms);
+    atomic_store(&batch->unfetched, self->started && lease_ms);
     ilk__batch_answer(&self->request, batch);
     take->got = NULL;
     return ILK_OK;

@@ -78,7 +78,7 @@ ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
     if (semaphore->opts.flags & ILK_SEMAPHORE_BARGE) {
         semaphore->hold.wait_queue.barge = 1;
         semaphore->hold.wait_queue.kind = 'w'; /* is woken, never granted */
-        semaphore->hold.wait_queue.unclaimed = NULL;
+        semaphore->hold.wait_queue.orphaned = NULL;
     }
     *out = semaphore;
     return ILK_OK;

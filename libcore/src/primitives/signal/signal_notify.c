@@ -306,7 +306,7 @@ static passing *passing_new(ilk__shared *shared, const ilk__message *message)
 }
 
 /* Without memory it is lost, as with the process that could not take it. */
-void ilk__signal_unclaimed(ilk__shared *shared, const ilk__message *message)
+void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
 {
     passing *self;
 

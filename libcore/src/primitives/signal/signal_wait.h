@@ -125,6 +125,6 @@ void ilk__received_signal_dispose(void *received);
 /* ---- notices (signal_notify.c) */
 
 /* A signal whose waiter is gone goes to the next who waits. Mutex held. */
-void ilk__signal_unclaimed(ilk__shared *shared, const ilk__message *message);
+void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif

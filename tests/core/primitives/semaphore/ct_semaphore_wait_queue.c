@@ -269,7 +269,7 @@ static void a_handle_freed_while_parked_gives_its_place_up(void **state)
 }
 
 /* A grant for a token that nobody here waits under goes to the next. */
-static void an_unclaimed_grant_is_passed_on(void **state)
+static void an_orphaned_grant_is_passed_on(void **state)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_semaphore *holder = open_semaphore(client, "pass", 1);
@@ -327,7 +327,7 @@ static void demand_passed_on(ilk_client *client, ilk_semaphore *s,
     ilk_op_free(op);
 }
 
-static void an_unclaimed_grant_is_passed_on_by_a_reopened_client(void **state)
+static void an_orphaned_grant_is_passed_on_by_a_reopened_client(void **state)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "kid", 1);
@@ -391,9 +391,9 @@ int main(void)
         cmocka_unit_test_setup(close_ends_a_wait, server_flush),
         cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
                                server_flush),
-        cmocka_unit_test_setup(an_unclaimed_grant_is_passed_on, server_flush),
+        cmocka_unit_test_setup(an_orphaned_grant_is_passed_on, server_flush),
         cmocka_unit_test_setup(
-            an_unclaimed_grant_is_passed_on_by_a_reopened_client, server_flush),
+            an_orphaned_grant_is_passed_on_by_a_reopened_client, server_flush),
         cmocka_unit_test_setup(a_wait_outlives_a_server_that_forgets_all,
                                server_flush),
     };
