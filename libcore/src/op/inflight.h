@@ -9,7 +9,7 @@
  *           -> DONE:  finished()
  *
  * Replies come in the order of the commands. Who does not wait any more, for
- * its deadline has passed, leaves a ghost in its place. While
+ * its deadline has passed, leaves an abandoned slot. While
  * ILK__WIRE_FULL commands are unanswered no more in-flight operations start: a
  * thousand keep a server busy, and ten thousand would only take memory on both
  * sides.
@@ -58,8 +58,8 @@ typedef struct ilk__inflight_list {
 
 /* One command's slot on the wire. */
 typedef struct ilk__pipeline_slot {
-    ilk__inflight *inflight; /* NULL: a ghost's */
-    ilk__ensured *ensured;   /* of a ghost that told something, or NULL */
+    ilk__inflight *inflight; /* NULL: the slot is abandoned */
+    ilk__ensured *ensured;   /* of an abandoned slot, or NULL */
     int64_t patience;        /* when the server's silence ends the connection */
 } ilk__pipeline_slot;
 

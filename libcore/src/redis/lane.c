@@ -21,33 +21,33 @@ ilk__lane *ilk__lane_new(const ilk__target *target)
 
 /* ---- calling ------------------------------------------------------------ */
 
-/* Leave a ghost in the place of a call that gives up. */
-static void leave_ghost(ilk__lane *lane, ilk__place *p)
+/* Leave an abandoned slot behind a call that gives up. */
+static void abandon_slot(ilk__lane *lane, ilk__lane_slot *p)
 {
-    ilk__place *ghost = ilk__malloc(sizeof *ghost);
-    ilk__place **link;
+    ilk__lane_slot *slot = ilk__malloc(sizeof *slot);
+    ilk__lane_slot **link;
 
-    if (!ghost) { /* no memory to stay in order: end the connection */
+    if (!slot) { /* no memory to stay in order: end the connection */
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
         return;
     }
-    *ghost = *p;
-    ghost->ghost = 1;
-    ghost->parked = 0;
+    *slot = *p;
+    slot->abandoned = 1;
+    slot->parked = 0;
     for (link = &lane->first; *link != p;)
         link = &(*link)->next;
-    *link = ghost;
+    *link = slot;
     if (lane->last == p)
-        lane->last = ghost;
+        lane->last = slot;
 }
 
-static ilk_status run_out(ilk__lane *lane, ilk__place *p, ilk__lane_call *call,
-                          ilk_error *err)
+static ilk_status run_out(ilk__lane *lane, ilk__lane_slot *p,
+                          ilk__lane_call *call, ilk_error *err)
 {
     int dead = ilk__now_ms() >= call->patience;
 
     call->may_have_run = lane->sent > p->begins || lane->has_writer;
-    leave_ghost(lane, p);
+    abandon_slot(lane, p);
     if (!lane->has_leader) /* it read, or was to read, for the others */
         ilk__lane_resign(lane);
     if (dead) {
@@ -58,14 +58,14 @@ static ilk_status run_out(ilk__lane *lane, ilk__place *p, ilk__lane_call *call,
 }
 
 /* 1 when the reply came, and then the mutex is not held any more. */
-static int sleep_for_reply(ilk__lane *lane, ilk__place *p, int64_t limit)
+static int sleep_for_reply(ilk__lane *lane, ilk__lane_slot *p, int64_t limit)
 {
     p->parked = 1;
     ilk__lane_unlock(lane);
     if (ilk__park(&p->parker, limit) == ILK_OK && p->parked)
         return 1;
     pthread_mutex_lock(&lane->mutex);
-    if (p->done && p->parked) { /* a wake is due, and touches our place */
+    if (p->done && p->parked) { /* a wake is due, and touches our slot */
         ilk__lane_unlock(lane);
         while (ilk__park(&p->parker, ILK__FOREVER))
             continue;
@@ -76,7 +76,8 @@ static int sleep_for_reply(ilk__lane *lane, ilk__place *p, int64_t limit)
     return 0;
 }
 
-static void lead(ilk__lane *lane, ilk__place *p, int64_t limit, ilk_error *err)
+static void lead(ilk__lane *lane, ilk__lane_slot *p, int64_t limit,
+                 ilk_error *err)
 {
     lane->has_leader = 1;
     while (!p->done && ilk__now_ms() < limit)
@@ -85,7 +86,7 @@ static void lead(ilk__lane *lane, ilk__place *p, int64_t limit, ilk_error *err)
 }
 
 /* Lead or sleep until the reply has come. Returns without the mutex. */
-static ilk_status await_reply(ilk__lane *lane, ilk__place *p,
+static ilk_status await_reply(ilk__lane *lane, ilk__lane_slot *p,
                               ilk__lane_call *call, ilk_error *err)
 {
     int64_t limit = ilk__sooner(call->deadline, call->patience);
@@ -105,8 +106,9 @@ static ilk_status await_reply(ilk__lane *lane, ilk__place *p,
     return st;
 }
 
-/* What a call whose place is done came to. */
-static ilk_status outcome(ilk__place *p, ilk__lane_call *call, ilk_error *err)
+/* What a call whose slot is done came to. */
+static ilk_status outcome(ilk__lane_slot *p, ilk__lane_call *call,
+                          ilk_error *err)
 {
     if (p->status == ILK_OK)
         return ILK_OK;
@@ -119,7 +121,7 @@ static ilk_status outcome(ilk__place *p, ilk__lane_call *call, ilk_error *err)
 ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
                               ilk_error *err)
 {
-    ilk__place self = {0};
+    ilk__lane_slot self = {0};
     ilk_status st = ilk__parker_init(&self.parker, err);
 
     if (st)
@@ -157,28 +159,28 @@ static void drain(ilk__lane *lane)
 ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
                           ilk__ensured *ensured)
 {
-    ilk__place *ghost = ilk__calloc(1, sizeof *ghost);
+    ilk__lane_slot *slot = ilk__calloc(1, sizeof *slot);
     ilk_status st = ILK_ECONN;
     int64_t connects;
 
-    if (!ghost) {
+    if (!slot) {
         if (ensured)
             ensured->ended(ensured, ILK_ENOMEM);
         return ILK_ENOMEM;
     }
-    ghost->ghost = 1;
-    ghost->ensured = ensured;
+    slot->abandoned = 1;
+    slot->ensured = ensured;
     pthread_mutex_lock(&lane->mutex);
     connects = lane->counts.connects;
     if (lane->state == ILK__LANE_UP)
-        st = ilk__lane_append(lane, ghost, command, NULL);
+        st = ilk__lane_append(lane, slot, command, NULL);
     if (st == ILK_OK) {
         ilk__lane_flush(lane, 1, NULL);
         drain(lane);
         if (lane->state != ILK__LANE_UP || lane->counts.connects != connects)
             st = ILK_ECONN; /* it was dead before */
     } else {
-        ilk__lane_finish(lane, ghost,
+        ilk__lane_finish(lane, slot,
                          lane->state == ILK__LANE_SHUT ? ILK_ECLOSED : st);
     }
     ilk__lane_unlock(lane);

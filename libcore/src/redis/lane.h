@@ -11,7 +11,7 @@
  * callers become a pipeline by themselves.
  *
  * Replies come in the order of the commands, so a caller that gives up
- * leaves a ghost in its place. A connection that fails fails every call on
+ * leaves an abandoned slot. A connection that fails fails every call on
  * it; the next call opens another.
  */
 #ifndef ILK__LANE_H
@@ -32,7 +32,7 @@ typedef struct ilk__lane_counts {
 /* What a call needs and leaves. */
 typedef struct ilk__lane_call {
     const ilk__command *command;
-    int64_t deadline;  /* the caller's: the place is left to a ghost */
+    int64_t deadline;  /* the caller's: past it the slot is abandoned */
     int64_t patience;  /* the server's: past it the connection is closed */
     ilk__reply *reply; /* out: to be freed, when ILK_OK */
     int may_have_run;  /* out: when not ILK_OK */

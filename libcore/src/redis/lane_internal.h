@@ -26,19 +26,19 @@ typedef enum ilk__lane_state {
     ILK__LANE_SHUT
 } ilk__lane_state;
 
-/* A call in its place on the wire; on its caller's stack, or a ghost. */
-typedef struct ilk__place {
-    struct ilk__place *next;
+/* A call's slot on the wire; on its caller's stack, or abandoned. */
+typedef struct ilk__lane_slot {
+    struct ilk__lane_slot *next;
     ilk__parker parker;
     ilk__reply *reply;
     ilk_status status;
     uint64_t begins; /* offset of its first byte on this connection */
     int ends_batch;  /* the last command of a write */
     int done;
-    int parked; /* asleep; cleared by who wakes it without being done */
-    int ghost;  /* nobody waits: the reply is dropped, the place freed */
-    ilk__ensured *ensured; /* of a ghost that told something, or NULL */
-} ilk__place;
+    int parked;    /* asleep; cleared by who wakes it without being done */
+    int abandoned; /* nobody waits: the reply is dropped, the slot freed */
+    ilk__ensured *ensured; /* of an abandoned slot, or NULL */
+} ilk__lane_slot;
 
 /* A thread that waits for the lane to come up, or for a turn to open it. */
 typedef struct ilk__newcomer {
@@ -57,10 +57,10 @@ struct ilk__lane {
     ilk__buf writing; /* the writer's; the rest of a write that was cut */
     uint64_t appended, sent; /* bytes, on this connection */
     int unanswered;          /* batches */
-    ilk__place *first, *last;
-    ilk__place *owed, **owed_end; /* done, to be woken without the mutex */
-    ilk__ensured *ended;          /* to be told so without the mutex */
-    int64_t retry_at;             /* no connection is opened before */
+    ilk__lane_slot *first, *last;
+    ilk__lane_slot *owed, **owed_end; /* done, to be woken without the mutex */
+    ilk__ensured *ended;              /* to be told so without the mutex */
+    int64_t retry_at;                 /* no connection is opened before */
     int retry_ms;
     ilk__conn_number replaced; /* the connection that broke */
     _Atomic int left_open;     /* one of those; what it carried may come late */
@@ -80,11 +80,11 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);
 void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
 void ilk__lane_let_go(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);
-void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status);
+void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status);
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 
 /* lane_wire.c: commands out, replies in. */
-ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *place,
+ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *slot,
                             const ilk__command *command, ilk_error *err);
 void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err);
 void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err);

@@ -10,43 +10,44 @@
 
 /* ---- the end of a connection -------------------------------------------- */
 
-static void finish_ghost(ilk__lane *lane, ilk__place *ghost, ilk_status status)
+static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
+                             ilk_status status)
 {
-    ilk__ensured *ensured = ghost->ensured;
+    ilk__ensured *ensured = slot->ensured;
 
     if (ensured) {
-        if (ghost->reply)
-            status = ilk__ensured_judge(ensured, ghost->reply);
+        if (slot->reply)
+            status = ilk__ensured_judge(ensured, slot->reply);
         ensured->status = status;
         ensured->next = lane->ended;
         lane->ended = ensured;
     }
-    ilk__reply_free(ghost->reply);
-    ilk__free(ghost);
+    ilk__reply_free(slot->reply);
+    ilk__free(slot);
 }
 
 /*
  * A sleeper that is done returns without the mutex, and not before it is
- * woken: waking it is the last touch of its place.
+ * woken: waking it is the last touch of its slot.
  */
-void ilk__lane_finish(ilk__lane *lane, ilk__place *place, ilk_status status)
+void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
 {
-    if (place->ghost) {
-        finish_ghost(lane, place, status);
+    if (slot->abandoned) {
+        finish_abandoned(lane, slot, status);
         return;
     }
-    place->status = status;
-    place->done = 1;
-    if (!place->parked)
+    slot->status = status;
+    slot->done = 1;
+    if (!slot->parked)
         return; /* it comes to the mutex by itself */
-    place->next = NULL;
-    *lane->owed_end = place;
-    lane->owed_end = &place->next;
+    slot->next = NULL;
+    *lane->owed_end = slot;
+    lane->owed_end = &slot->next;
 }
 
 void ilk__lane_unlock(ilk__lane *lane)
 {
-    ilk__place *owed = lane->owed, *next;
+    ilk__lane_slot *owed = lane->owed, *next;
     ilk__ensured *ended = lane->ended;
 
     lane->ended = NULL;
@@ -70,9 +71,9 @@ void ilk__lane_end_ensured(ilk__ensured *ended)
 
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status)
 {
-    ilk__place *next;
+    ilk__lane_slot *next;
 
-    for (ilk__place *p = lane->first; p; p = next) {
+    for (ilk__lane_slot *p = lane->first; p; p = next) {
         next = p->next;
         ilk__lane_finish(lane, p, status);
     }

@@ -8,7 +8,7 @@
 
 enum { BLIND_MS = 2 };
 
-ilk_status ilk__lane_append(ilk__lane *lane, ilk__place *p,
+ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *p,
                             const ilk__command *c, ilk_error *err)
 {
     size_t before = ilk__buf_len(&lane->pending);
@@ -84,7 +84,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
 /* The reply belongs to the call that stands first. */
 static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
 {
-    ilk__place *p = lane->first;
+    ilk__lane_slot *p = lane->first;
 
     if (reply->type == ILK__REPLY_PUSH) {
         ilk__reply_free(reply);
@@ -194,10 +194,10 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
  */
 void ilk__lane_resign(ilk__lane *lane)
 {
-    ilk__place *next = NULL;
+    ilk__lane_slot *next = NULL;
 
     lane->has_leader = 0;
-    for (ilk__place *p = lane->first; p; p = p->next)
+    for (ilk__lane_slot *p = lane->first; p; p = p->next)
         if (p->parked)
             next = p;
     if (next) {

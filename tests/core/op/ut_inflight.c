@@ -58,7 +58,7 @@ static void a_deadline_is_kept_while_it_is_unsent(void **state)
     assert_inflight_ended(&runners[1], ILK_OK);
 }
 
-static void a_deadline_on_the_wire_leaves_a_ghost(void **state)
+static void a_deadline_on_the_wire_abandons_the_slot(void **state)
 {
     (void)state;
     start_inflight(0, &op_case_look, 100);
@@ -67,7 +67,7 @@ static void a_deadline_on_the_wire_leaves_a_ghost(void **state)
     tick(100);
 
     assert_inflight_ended(&runners[0], ILK_ETIMEOUT);
-    answer_inflight(1); /* to the ghost */
+    answer_inflight(1); /* to the abandoned slot */
     assert_int_equal(runners[1].ended, 0);
     assert_int_equal(op_case_seen.answered, 0);
     answer_inflight(1);
@@ -139,7 +139,7 @@ static void who_must_end_does_not_enter_the_backlog(void **state)
     ilk__inflight_close(&pipeline, &self->inflight);
 
     assert_inflight_ended(self, ILK_ECLOSED);
-    answer_inflight((int)pipeline.count); /* the ghost's, too */
+    answer_inflight((int)pipeline.count); /* the abandoned slot's, too */
     answer_inflight((int)pipeline.count);
     assert_inflight_ended(&runners[ILK__WIRE_FULL], ILK_OK);
 }
@@ -167,7 +167,7 @@ int main(void)
         TEST(replies_come_in_the_order_of_the_commands),
         TEST(a_command_for_which_there_is_no_memory_ends_alone),
         TEST(a_deadline_is_kept_while_it_is_unsent),
-        TEST(a_deadline_on_the_wire_leaves_a_ghost),
+        TEST(a_deadline_on_the_wire_abandons_the_slot),
         TEST(the_servers_patience_keeps_a_deadline_behind_it),
         TEST(a_full_wire_leaves_the_rest_in_the_backlog),
         TEST(a_deadline_is_kept_in_the_backlog),

@@ -118,7 +118,7 @@ static void server_that_hangs_after_the_login_is_left_in_time(void **state)
 
 /* ---- frozen ------------------------------------------------------------- */
 
-static void frozen_server_costs_no_deadline_and_leaves_no_ghost(void **state)
+static void frozen_server_costs_no_deadline_and_leaves_nothing(void **state)
 {
     static const int64_t timeouts[] = {0, 50, 400};
     ilk_client *client = open_lazy(fx.unix_url, 600);
@@ -376,7 +376,7 @@ int main(void)
         cmocka_unit_test(no_server_is_told_at_once_with_its_address),
         cmocka_unit_test(server_that_hangs_after_accept_is_left_in_time),
         cmocka_unit_test(server_that_hangs_after_the_login_is_left_in_time),
-        cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_no_ghost),
+        cmocka_unit_test(frozen_server_costs_no_deadline_and_leaves_nothing),
         cmocka_unit_test(
             wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue),
         cmocka_unit_test(holder_on_a_frozen_server_knows_when_it_ends),
