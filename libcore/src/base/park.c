@@ -4,9 +4,9 @@
  *
  *     unpark: permit 0 -> 1, then wake       park: permit 1 -> 0, else sleep
  *
- * The permit alone decides; the futex or the pipe is only the bell. A bell
- * that rings late costs one more look at the permit, and the permit is set
- * before the bell rings, so no wake-up is lost.
+ * The permit alone decides; the futex or the pipe only wakes. A wake-up
+ * that comes late costs one more look at the permit, and the permit is set
+ * before it, so no wake-up is lost.
  */
 #include "park.h"
 
@@ -45,8 +45,8 @@ void ilk__parker_destroy(ilk__parker *parker)
     (void)parker;
 }
 
-/* 0: the bell rang, or may have; else an errno. */
-static int wait_bell(ilk__parker *parker, int64_t deadline)
+/* 0: woken, or maybe; else an errno. */
+static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
     int wait_ms = ilk__poll_timeout(deadline);
     struct {
@@ -58,7 +58,7 @@ static int wait_bell(ilk__parker *parker, int64_t deadline)
     return rc == 0 || errno == EAGAIN ? 0 : errno;
 }
 
-static void ring_bell(ilk__parker *parker)
+static void send_wakeup(ilk__parker *parker)
 {
     syscall(SYS_futex, &parker->permit, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -97,26 +97,26 @@ void ilk__parker_destroy(ilk__parker *parker)
     }
 }
 
-static int wait_bell(ilk__parker *parker, int64_t deadline)
+static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
     struct pollfd pfd = {.fd = parker->fds[0], .events = POLLIN};
-    char bells[64];
+    char bytes[64];
     int n = poll(&pfd, 1, ilk__poll_timeout(deadline));
 
     if (n < 0)
         return errno;
     if (n == 0)
         return ETIMEDOUT;
-    while (read(parker->fds[0], bells, sizeof bells) == sizeof bells)
+    while (read(parker->fds[0], bytes, sizeof bytes) == sizeof bytes)
         continue;
     return 0;
 }
 
-static void ring_bell(ilk__parker *parker)
+static void send_wakeup(ilk__parker *parker)
 {
     ssize_t sent = write(parker->fds[1], "", 1);
 
-    (void)sent; /* a full pipe rings already */
+    (void)sent; /* a full pipe wakes already */
 }
 
 #endif
@@ -138,7 +138,7 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
             return ILK_EINTR;
         if (error == ETIMEDOUT && ilk__poll_timeout(deadline) == 0)
             return ILK_ETIMEOUT;
-        error = wait_bell(parker, deadline);
+        error = await_wakeup(parker, deadline);
     }
 }
 
@@ -153,6 +153,6 @@ void ilk__unpark(ilk__parker *parker)
     if (wake)
         wake->call(wake);
     else
-        ring_bell(parker);
+        send_wakeup(parker);
     errno = saved;
 }

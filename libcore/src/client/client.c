@@ -324,7 +324,7 @@ static void abandon(ilk_client *client)
     if (client->loop)
         ilk__loop_abandon(client->loop);
     if (client->shared) {
-        ilk__pollable_close(&client->shared->bell);
+        ilk__pollable_close(&client->shared->wakeup);
         ilk__pollable_close(&client->shared->notifications.pollable);
     }
     ilk__embedded_abandon(client->embedded);

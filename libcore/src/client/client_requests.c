@@ -79,7 +79,7 @@ void ilk_client_interrupt(ilk_client *client)
     if (!client || ilk__client_is_forked(client) || client->closed)
         return;
     atomic_fetch_add(&client->shared->interrupts, 1);
-    ilk__pollable_raise(&client->shared->bell);
+    ilk__pollable_raise(&client->shared->wakeup);
 }
 
 ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,

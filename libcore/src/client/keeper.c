@@ -180,13 +180,14 @@ static int keep(ilk__keeper *keeper)
                && now < keeper->stop_by);
 }
 
-/* Sleep until a connection, the bell or a timer wants something. */
+/* Sleep until a connection, the wake-up descriptor or a timer wants
+ * something. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
     struct pollfd fds[2 + ILK__SUBSCRIBERS_MAX];
     size_t subscribers = keeper->subscriber_count;
 
-    fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->bell),
+    fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->wakeup),
                              .events = POLLIN};
     due = ilk__sooner(
         due, ilk__async_conn_prepare(&keeper->pipeline.connection, &fds[1]));
@@ -196,7 +197,7 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
                                          &fds[2 + i]));
     if (poll(fds, 2 + subscribers, ilk__poll_timeout(due)) > 0) {
         if (fds[0].revents)
-            ilk__pollable_clear(&keeper->shared->bell);
+            ilk__pollable_clear(&keeper->shared->wakeup);
         ilk__async_conn_polled(&keeper->pipeline.connection, &fds[1]);
         for (size_t i = 0; i < subscribers; i++)
             ilk__async_conn_polled(&keeper->subscribers[i].connection,
@@ -214,7 +215,7 @@ static void *keeper_main(void *context)
         int64_t due;
 
         ilk__shared_lock(shared);
-        shared->plan = INT64_MIN; /* awake: nobody needs to ring */
+        shared->plan = INT64_MIN; /* awake: nobody needs to wake it */
         going = keep(keeper);
         due = ilk__timers_next(&shared->timers);
         due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
@@ -274,7 +275,7 @@ void ilk__keeper_stop(ilk__keeper *keeper)
     running = keeper->started && !keeper->stopping;
     keeper->stopping = 1;
     keeper->stop_by = ilk__deadline(LAST_WORDS_MS);
-    ilk__pollable_raise(&keeper->shared->bell);
+    ilk__pollable_raise(&keeper->shared->wakeup);
     ilk__shared_unlock(keeper->shared);
     if (running)
         pthread_join(keeper->thread, NULL);

@@ -35,22 +35,22 @@ void ilk__loop_let_pass(ilk__loop *loop)
     ilk__loop_unlock(loop);
 }
 
-/* ---- the bell ----------------------------------------------------------- */
+/* ---- the wake-up descriptor --------------------------------------------- */
 
-void ilk__loop_ring(ilk__loop *loop)
+void ilk__loop_wake_up(ilk__loop *loop)
 {
-    if (!atomic_exchange(&loop->rung, 1))
-        ilk__pollable_raise(&loop->bell);
+    if (!atomic_exchange(&loop->raised, 1))
+        ilk__pollable_raise(&loop->wakeup);
 }
 
 /*
- * A bell that is about to be raised but is not yet stays rung: it is cleared
- * when it can be heard. What was to be told is looked for after this.
+ * A wake-up descriptor that is about to be raised keeps `raised` set: it is
+ * cleared when it is readable. What was to be told is looked for after this.
  */
-static void silence(ilk__loop *loop)
+static void clear_wakeup(ilk__loop *loop)
 {
-    if (atomic_load(&loop->rung) && ilk__pollable_clear(&loop->bell))
-        atomic_store(&loop->rung, 0);
+    if (atomic_load(&loop->raised) && ilk__pollable_clear(&loop->wakeup))
+        atomic_store(&loop->raised, 0);
 }
 
 /*
@@ -62,19 +62,19 @@ static void wake_loop(ilk__wake *wake)
     ilk__loop *loop = (ilk__loop *)((char *)wake - offsetof(ilk__loop, wake));
 
     if (atomic_load(&loop->under_way))
-        ilk__loop_ring(loop);
+        ilk__loop_wake_up(loop);
     else
         (void)ilk__parker_take_permit(&loop->parker);
 }
 
-static void alarm_rings(ilk__timer *timer, void *context)
+static void alarm_fires(ilk__timer *timer, void *context)
 {
     ilk__loop *loop = (ilk__loop *)((char *)timer - offsetof(ilk__loop, alarm));
 
     (void)context;
     atomic_store(&loop->alarm_at, ILK__FOREVER);
     if (atomic_load(&loop->under_way))
-        ilk__loop_ring(loop);
+        ilk__loop_wake_up(loop);
 }
 
 /* An alarm that is too early costs a turn; so it is only ever put forward. */
@@ -102,10 +102,10 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
     pthread_mutex_init(&loop->mutex, NULL);
     loop->client = client;
     loop->pollset.fd = -1;
-    loop->bell.fds[0] = loop->bell.fds[1] = -1;
+    loop->wakeup.fds[0] = loop->wakeup.fds[1] = -1;
     loop->watched_fd = -1;
     loop->alarm_at = ILK__FOREVER;
-    loop->alarm.fire = alarm_rings;
+    loop->alarm.fire = alarm_fires;
     loop->wake.call = wake_loop;
     ilk__pipeline_init(&loop->pipeline, target, &loop->timers,
                        reply_timeout_ms);
@@ -116,7 +116,7 @@ ilk__loop *ilk__loop_new(ilk_client *client, const ilk__target *target,
 static void close_fds(ilk__loop *loop)
 {
     ilk__pollset_close(&loop->pollset);
-    ilk__pollable_close(&loop->bell);
+    ilk__pollable_close(&loop->wakeup);
 }
 
 static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
@@ -125,9 +125,9 @@ static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
     ilk_status st = ilk__pollset_open(&loop->pollset, err);
 
     if (st == ILK_OK)
-        st = ilk__pollable_open(&loop->bell, err);
+        st = ilk__pollable_open(&loop->wakeup, err);
     if (st == ILK_OK)
-        st = ilk__pollset_watch(&loop->pollset, ilk__pollable_fd(&loop->bell),
+        st = ilk__pollset_watch(&loop->pollset, ilk__pollable_fd(&loop->wakeup),
                                 POLLIN, err);
     if (st == ILK_OK)
         st = ilk__notifications_fd(&loop->client->shared->notifications, &news,
@@ -269,7 +269,7 @@ void ilk__loop_kick(ilk__loop *loop)
         prepare(loop);
     }
     if (loop->done.first || loop->telling.first)
-        ilk__loop_ring(loop);
+        ilk__loop_wake_up(loop);
 }
 
 static void turn(ilk__loop *loop)
@@ -278,7 +278,7 @@ static void turn(ilk__loop *loop)
     int64_t now = ilk__now_ms();
     ilk__timer *timer;
 
-    silence(loop);
+    clear_wakeup(loop);
     (void)ilk__parker_take_permit(&loop->parker);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
@@ -309,7 +309,7 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
         st = ILK_OK;
     }
     if (loop->done.first)
-        ilk__loop_ring(loop); /* who fetches one at a time comes again */
+        ilk__loop_wake_up(loop); /* who fetches one at a time comes again */
     ilk__loop_unlock(loop);
     return st;
 }
@@ -360,7 +360,7 @@ void ilk__loop_shut(ilk__loop *loop)
         ilk__async_conn_flush(&loop->pipeline.connection);
         sign_out(loop);
         if (loop->done.first)
-            ilk__loop_ring(loop);
+            ilk__loop_wake_up(loop);
     }
     ilk__async_conn_close(&loop->pipeline.connection);
     /* A server that finds the connection closed may not have read what was told

@@ -6,11 +6,11 @@
  *
  * What was started advances in ilk_client_next_notification(), which the
  * application calls when the client's descriptor is readable: that is while the
- * loop's connection is ready, its bell rings (news from the keeper, a timer,
- * what is done and not fetched), or notifications wait. So all I/O of it is
- * done by the caller's threads; a mutex lets one in at a time. Commands are
- * written at once when nothing is unanswered, else in the next turn, all
- * together, or when it has become much.
+ * loop's connection is ready, its wake-up descriptor is raised (news from the
+ * keeper, a timer, what is done and not fetched), or notifications wait. So all
+ * I/O of it is done by the caller's threads; a mutex lets one in at a time.
+ * Commands are written at once when nothing is unanswered, else in the next
+ * turn, all together, or when it has become much.
  *
  * The order of mutexes is the loop's, then the shared state's.
  */

@@ -34,8 +34,8 @@ struct ilk__loop {
     _Atomic(char *) inside; /* of the thread that has the mutex, or NULL */
     ilk_client *client;
     ilk__pollset pollset;
-    ilk__pollable bell;
-    _Atomic int rung; /* the bell is raised, or about to be */
+    ilk__pollable wakeup;
+    _Atomic int raised; /* the descriptor is raised, or about to be */
     int open, shut;
     int watched_fd; /* the connection's in the pollset, and for what */
     short watched_for;
@@ -51,7 +51,7 @@ struct ilk__loop {
     ilk__sleeper sleeper;    /* to be told of them */
     ilk__parker parker;
     ilk__wake wake;
-    ilk__timer alarm; /* the shared state's, which rings the bell */
+    ilk__timer alarm; /* the shared state's, which raises the descriptor */
     _Atomic int64_t alarm_at;
 };
 
@@ -59,7 +59,7 @@ void ilk__loop_lock(ilk__loop *loop);
 void ilk__loop_unlock(ilk__loop *loop);
 
 /* With the mutex held. loop.c: */
-void ilk__loop_ring(ilk__loop *loop); /* without it, too */
+void ilk__loop_wake_up(ilk__loop *loop); /* without it, too */
 ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err);
 void ilk__loop_kick(ilk__loop *loop); /* something was started */
 

@@ -82,7 +82,7 @@ static void on_news(ilk__wake *wake)
     if (atomic_exchange(&op->ready, 1))
         return;
     push_ready(loop, op);
-    ilk__loop_ring(loop);
+    ilk__loop_wake_up(loop);
 }
 
 static void bind(ilk_op *op, ilk__parker *parker)

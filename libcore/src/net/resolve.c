@@ -21,7 +21,7 @@ struct ilk__resolve {
     atomic_int owners; /* the caller, and the thread while it runs */
     atomic_int done;   /* set last by the thread: the rest is then final */
     pid_t pid;         /* where the thread runs */
-    ilk__pollable bell;
+    ilk__pollable wakeup;
     struct addrinfo *list;
     int error; /* getaddrinfo's; with EAI_SYSTEM errno below */
     int os_error;
@@ -35,7 +35,7 @@ static void let_go(ilk__resolve *resolve)
         return;
     if (resolve->list != NULL)
         freeaddrinfo(resolve->list);
-    ilk__pollable_close(&resolve->bell);
+    ilk__pollable_close(&resolve->wakeup);
     ilk__free(resolve);
 }
 
@@ -60,7 +60,7 @@ static void *thread_main(void *arg)
 
     look_up(resolve, 0);
     atomic_store(&resolve->done, 1);
-    ilk__pollable_raise(&resolve->bell);
+    ilk__pollable_raise(&resolve->wakeup);
     let_go(resolve);
     return NULL;
 }
@@ -92,7 +92,7 @@ static int start_thread(ilk__resolve *resolve)
 
 static ilk_status start_beside(ilk__resolve *resolve, ilk_error *err)
 {
-    ilk_status status = ilk__pollable_open(&resolve->bell, err);
+    ilk_status status = ilk__pollable_open(&resolve->wakeup, err);
     int error;
 
     if (status != ILK_OK)
@@ -120,7 +120,7 @@ ilk_status ilk__resolve_start(ilk__resolve **out, const char *host, int port,
         return ilk__fail(err, ILK_ENOMEM, "no memory to look up %s", host);
     memcpy(resolve->host, host, size);
     snprintf(resolve->port, sizeof resolve->port, "%d", port);
-    resolve->bell.fds[0] = resolve->bell.fds[1] = -1;
+    resolve->wakeup.fds[0] = resolve->wakeup.fds[1] = -1;
     resolve->pid = getpid();
     atomic_init(&resolve->owners, 1);
     atomic_init(&resolve->done, 1);
@@ -138,7 +138,7 @@ ilk_status ilk__resolve_start(ilk__resolve **out, const char *host, int port,
 
 int ilk__resolve_fd(const ilk__resolve *resolve)
 {
-    return ilk__pollable_fd(&resolve->bell);
+    return ilk__pollable_fd(&resolve->wakeup);
 }
 
 ilk_status ilk__resolve_result(const ilk__resolve *resolve,

@@ -39,7 +39,7 @@ ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
     st = ilk__token(shared->client_id, ILK__CLIENT_ID_LEN, err);
     if (st)
         return st;
-    st = ilk__pollable_open(&shared->bell, err);
+    st = ilk__pollable_open(&shared->wakeup, err);
     if (st)
         return st;
     pthread_mutex_init(&shared->mutex, NULL);
@@ -59,7 +59,7 @@ void ilk__shared_close(ilk__shared *shared)
     ilk__buf_free(&shared->scratch);
     ilk__recent_free(&shared->recent);
     ilk__notifications_destroy(&shared->notifications);
-    ilk__pollable_close(&shared->bell);
+    ilk__pollable_close(&shared->wakeup);
     pthread_mutex_destroy(&shared->mutex);
 }
 
@@ -91,7 +91,7 @@ int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why)
     if (shared->inbox == ILK__INBOX_NONE
         || (shared->inbox == ILK__INBOX_REFUSED && again)) {
         shared->inbox = ILK__INBOX_WANTED;
-        ilk__shared_ring(shared, 0);
+        ilk__shared_wake_keeper(shared, 0);
     }
     inbox = shared->inbox;
     *why = shared->inbox_error;
@@ -99,18 +99,18 @@ int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why)
     return inbox;
 }
 
-void ilk__shared_ring(ilk__shared *shared, int64_t due)
+void ilk__shared_wake_keeper(ilk__shared *shared, int64_t due)
 {
     if (due >= shared->plan)
         return;
     shared->plan = due;
-    ilk__pollable_raise(&shared->bell);
+    ilk__pollable_raise(&shared->wakeup);
 }
 
 void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due)
 {
     ilk__timer_set(&shared->timers, timer, due);
-    ilk__shared_ring(shared, due);
+    ilk__shared_wake_keeper(shared, due);
 }
 
 void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight)
@@ -118,7 +118,7 @@ void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight)
     inflight->next = NULL;
     *shared->posted_end = inflight;
     shared->posted_end = &inflight->next;
-    ilk__shared_ring(shared, 0);
+    ilk__shared_wake_keeper(shared, 0);
 }
 
 ilk__inflight *ilk__shared_next_posted(ilk__shared *shared)

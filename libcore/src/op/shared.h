@@ -42,8 +42,8 @@ typedef enum ilk__inbox_state {
 
 struct ilk__shared {
     pthread_mutex_t mutex;
-    ilk__pollable bell; /* wakes the keeper */
-    int64_t plan;       /* when the keeper will look by itself */
+    ilk__pollable wakeup; /* wakes the keeper */
+    int64_t plan;         /* when the keeper will look by itself */
     int closed;
     char client_id[ILK__CLIENT_ID_LEN + 1];
     char label[128];
@@ -89,7 +89,7 @@ int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why);
 
 /* With the mutex held. */
 /* keeper, look by then */
-void ilk__shared_ring(ilk__shared *shared, int64_t due);
+void ilk__shared_wake_keeper(ilk__shared *shared, int64_t due);
 void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due);
 void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight);
 ilk__inflight *ilk__shared_next_posted(ilk__shared *shared); /* or NULL */

@@ -64,7 +64,7 @@ ilk_status ilk__listener_join(ilk__listener *listener,
     listener->next = channel->listeners;
     channel->listeners = listener;
     shared->channels_changed = 1;
-    ilk__shared_ring(shared, 0);
+    ilk__shared_wake_keeper(shared, 0);
     return ILK_OK;
 }
 
@@ -82,7 +82,7 @@ void ilk__listen_end(ilk__listener *listener)
         *link = listener->next;
         listener->channel = NULL;
         shared->channels_changed = 1;
-        ilk__shared_ring(shared, 0);
+        ilk__shared_wake_keeper(shared, 0);
     }
     while ((message = ilk__listener_take(listener)))
         ilk__channel_message_free(message);

@@ -69,7 +69,7 @@ static void the_first_wait_of_a_client_opens_its_inbox(void **state)
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    assert_int_equal(shared.plan, 0); /* the keeper was rung */
+    assert_int_equal(shared.plan, 0); /* the keeper was woken */
     assert_int_equal(me.op.wake_at, me.op.deadline);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 
