@@ -29,15 +29,15 @@ void cli_row_int(struct cli_facts *facts, const char *key, int64_t value);
 void cli_row_text(struct cli_facts *facts, const char *key, const char *text);
 
 /* inspect.c. Print all that is known of a lock. */
-int cli_look_at_lock(ilk_client *client, struct cli_bytes name, int as_json);
+int cli_inspect_lock(ilk_client *client, struct cli_bytes name, int as_json);
 /* queue_print.c. The counts of a queue. */
-int cli_look_at_queue(ilk_client *client, struct cli_bytes name, int as_json);
+int cli_inspect_queue(ilk_client *client, struct cli_bytes name, int as_json);
 
-/* look.c. */
+/* inspect_kinds.c. */
 struct cli_kind {
     const char *name;
     int32_t bit; /* an ILK_KIND_ */
-    int (*look)(ilk_client *client, struct cli_bytes name, int as_json);
+    int (*inspect)(ilk_client *client, struct cli_bytes name, int as_json);
 };
 /* NULL when there is no such kind. */
 const struct cli_kind *cli_kind_named(const char *name);

@@ -128,7 +128,7 @@ static void print_text(struct cli_bytes name, const ilk_info *info)
     print_line(info);
 }
 
-int cli_look_at_lock(ilk_client *client, struct cli_bytes name, int as_json)
+int cli_inspect_lock(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
     ilk_info *info = NULL;
@@ -163,7 +163,7 @@ static int run(struct cli_args *args)
         return args->status;
     status = cli_connect(args, &client);
     if (status == CLI_OK)
-        status = kind->look(client, name, args->json);
+        status = kind->inspect(client, name, args->json);
     ilk_client_free(client);
     return status;
 }

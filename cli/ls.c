@@ -87,7 +87,7 @@ static void add_row(struct cli_table *table, const struct finding *finding)
     cli_table_add(table, number(finding->fence));
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- inspecting --------------------------------------------------------- */
 
 static void set_text(char *out, size_t room, const char *text)
 {

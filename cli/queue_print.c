@@ -176,7 +176,7 @@ static void show_text(const struct cli_queue *with, const ilk_queue_info *info)
     putchar('\n');
 }
 
-int cli_look_at_queue(ilk_client *client, struct cli_bytes name, int as_json)
+int cli_inspect_queue(ilk_client *client, struct cli_bytes name, int as_json)
 {
     struct cli_args args = {.json = as_json};
     struct cli_queue with = {.args = &args, .name = name};

@@ -80,7 +80,7 @@ class Election(World):
         return self.call("election_proclaim", self.keys(), token, value, 16)
 
     def leader(self, count=100):
-        return self.call("election_leader", self.keys(), count)
+        return self.call("election_inspect", self.keys(), count)
 
     def watcher(self, name):
         return self.entry(name, kind="o")

@@ -8,7 +8,7 @@
 -- ARGV known (what it was told last: `term version`, or `term -` that nobody
 --   leads any more; '' nothing), vacant 0|1 (tell as well when nobody leads),
 --   entry ('' looks once), client, liveness ms, - (not looked at)
--- returns {STATE, as election_leader up to the value}
+-- returns {STATE, as election_inspect up to the value}
 --   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new; a term below
 --   the known one is none, for a server that lost its memory of the latter
 -- A retry asks again, and a retried entry keeps its place.

@@ -63,12 +63,12 @@ static void leave_sleep(ilk__shared *shared, ilk__sleeper *self)
 }
 
 /* What all sleepers are woken for, as it was before an operation looked. */
-typedef struct outlook {
+typedef struct sleep_marks {
     uint32_t interrupts, wakes;
-} outlook;
+} sleep_marks;
 
 static ilk__cause sleep_until(ilk_client *client, int64_t until,
-                              ilk__parker *parker, const outlook *seen)
+                              ilk__parker *parker, const sleep_marks *seen)
 {
     ilk__shared *shared = client->shared;
     int ticking = ilk__run_ticks(client);
@@ -93,7 +93,7 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
 }
 
 static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
-                           const outlook *seen, ilk__input *input)
+                           const sleep_marks *seen, ilk__input *input)
 {
     ilk__sleeper self = {.parker = parker};
     ilk_status st = ilk__keeper_start(client->keeper, op->err);
@@ -121,7 +121,7 @@ static ilk_status tell(ilk_client *client, ilk__op *op)
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
 {
     ilk__shared *shared = client->shared;
-    outlook seen = {.interrupts = atomic_load(&shared->interrupts)};
+    sleep_marks seen = {.interrupts = atomic_load(&shared->interrupts)};
     ilk__input input = {.kind = ILK__INPUT_START};
     ilk__reply *reply = NULL;
 

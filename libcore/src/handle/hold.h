@@ -48,7 +48,7 @@ enum { ILK__HOLD_EXTEND_KEYS = 6 };
 
 typedef struct ilk__hold ilk__hold;
 typedef struct ilk__acquiring ilk__acquiring;
-typedef struct ilk__looking ilk__looking;
+typedef struct ilk__probe ilk__probe;
 typedef struct ilk__unconfirmed ilk__unconfirmed;
 
 /* What a primitive tells about its handles. Constant, one for each kind. */
@@ -78,14 +78,14 @@ typedef struct ilk__hold_kind {
      *         hold->parked, and has `unpark`
      * unpark  gives that up
      * end_take  ends one that waits
-     * look    in place of ilk__hold_ask_look()
+     * probe   in place of ilk__hold_probe()
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
     void (*take)(ilk__acquiring *acquiring);
     void (*unpark)(ilk__hold *hold);
     void (*end_take)(ilk__hold *hold);
-    void (*look)(ilk__request *request, ilk__looking *looking,
-                 ilk__request_then *then);
+    void (*probe)(ilk__request *request, ilk__probe *probe,
+                  ilk__request_then *then);
 } ilk__hold_kind;
 
 typedef struct ilk__hold_opts {
@@ -255,19 +255,19 @@ void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
                         ilk__giving *giving, ilk__request_then *then);
 
 /* Does this token hold? */
-struct ilk__looking {
+struct ilk__probe {
     ilk__wait_queue_query at; /* first */
     const ilk__hold *hold;    /* whose token */
     char entry[ILK__ENTRY_MAX];
     size_t entry_len;
     int64_t lease_ms; /* ILK_OK: the lease; else ILK_ELOST */
-    /* for a kind's own, which looks at several */
+    /* for a kind's own, which asks about several */
     size_t index;
     int64_t shortest_ms;
     ilk__request_then *then;
 };
-void ilk__hold_ask_look(ilk__request *request, ilk__looking *looking,
-                        const ilk__hold *hold, ilk__request_then *then);
+void ilk__hold_probe(ilk__request *request, ilk__probe *probe,
+                     const ilk__hold *hold, ilk__request_then *then);
 
 /* For releasing op types: token, grant_ms, limit, liveness; the answer. */
 void ilk__hold_ask_release(ilk__op *op);

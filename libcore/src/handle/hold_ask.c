@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_ask.c -- what the requests of a hold ask: release, claim, look. */
+/* hold_ask.c -- what the requests of a hold ask: release, claim, probe. */
 #include "hold.h"
 
 /* ---- the releasing question --------------------------------------------- */
@@ -160,17 +160,17 @@ void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
 /* ---- does this token hold? ---------------------------------------------- */
 
 /* A refresh that names an entry of our token hears how that stands. */
-static void ask_look(ilk__op *op)
+static void ask_probe(ilk__op *op)
 {
-    const ilk__looking *self = op->subject;
+    const ilk__probe *self = op->subject;
 
     ask_refresh(op, 1);
     ilk__command_add(&op->command, self->entry, self->entry_len);
 }
 
-static ilk__act looked(ilk__op *op, const ilk__reply *reply)
+static ilk__act probed(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__looking *self = op->subject;
+    ilk__probe *self = op->subject;
 
     if (reply->count != 7)
         return ilk__op_fail(op, ILK_EREPLY, "check: an answer too short");
@@ -181,26 +181,26 @@ static ilk__act looked(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type look = {.name = "check",
-                                  .script = ILK__SCRIPT_NONE,
-                                  .reads = 1,
-                                  .ask = ask_look,
-                                  .reply = looked};
+static const ilk__op_type check = {.name = "check",
+                                   .script = ILK__SCRIPT_NONE,
+                                   .reads = 1,
+                                   .ask = ask_probe,
+                                   .reply = probed};
 
-void ilk__hold_ask_look(ilk__request *request, ilk__looking *looking,
-                        const ilk__hold *hold, ilk__request_then *then)
+void ilk__hold_probe(ilk__request *request, ilk__probe *probe,
+                     const ilk__hold *hold, ilk__request_then *then)
 {
     const ilk__entry entry = {
         .kind = hold->kind->waits_as,
         .client = hold->handle.client->shared->client_id,
-        .token = looking->hold->lease.token,
+        .token = probe->hold->lease.token,
         .lease_ms = 1,
         .permits = hold->waiter.permits ? hold->waiter.permits : 1,
         .who = "-"};
 
-    looking->at.wait_queue = &hold->wait_queue;
-    looking->at.shared = hold->handle.client->shared;
-    looking->entry_len = ilk__entry_write(looking->entry, &entry);
-    ilk__request_ask(request, &look, looking, ilk__request_patience(request),
+    probe->at.wait_queue = &hold->wait_queue;
+    probe->at.shared = hold->handle.client->shared;
+    probe->entry_len = ilk__entry_write(probe->entry, &entry);
+    ilk__request_ask(request, &check, probe, ilk__request_patience(request),
                      then);
 }

@@ -217,16 +217,16 @@ typedef struct checking {
     ilk__request request;
     ilk__hold *hold;
     int64_t asked_at;
-    ilk__looking looking;
+    ilk__probe probe;
 } checking;
 
-static void looked(ilk__request *request, ilk_status status)
+static void probed(ilk__request *request, ilk_status status)
 {
     checking *self = (checking *)request;
 
     if (status == ILK_OK
         && !ilk__lease_prolong(&self->hold->lease, self->asked_at,
-                               self->looking.lease_ms))
+                               self->probe.lease_ms))
         status = ilk__lease_check(&self->hold->lease, request->err);
     else if (status == ILK_ELOST)
         ilk__lease_lose(&self->hold->lease);
@@ -249,11 +249,11 @@ static void begin_check(ilk__request *request)
         return;
     }
     self->asked_at = ilk__now_ms();
-    self->looking.hold = hold;
-    if (hold->kind->look)
-        hold->kind->look(request, &self->looking, looked);
+    self->probe.hold = hold;
+    if (hold->kind->probe)
+        hold->kind->probe(request, &self->probe, probed);
     else
-        ilk__hold_ask_look(request, &self->looking, hold, looked);
+        ilk__hold_probe(request, &self->probe, hold, probed);
 }
 
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)

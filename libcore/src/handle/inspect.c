@@ -8,17 +8,17 @@
 
 #include <assert.h>
 
-typedef struct looking {
+typedef struct inspect_request {
     ilk__request request;
-    const ilk__sight *sight;
+    const ilk__inspect_kind *kind;
     const void *name; /* the caller's, until it has begun */
     size_t name_len;
-    ilk__inspecting at;
-} looking;
+    ilk__inspection at;
+} inspect_request;
 
-static void end(looking *self, ilk_status status)
+static void end(inspect_request *self, ilk_status status)
 {
-    ilk__keys_free(self->at.keys, self->sight->key_count);
+    ilk__keys_free(self->at.keys, self->kind->key_count);
     if (status)
         ilk_info_free(self->at.info);
     else
@@ -26,19 +26,19 @@ static void end(looking *self, ilk_status status)
     ilk__request_end(&self->request, status);
 }
 
-static void looked(ilk__request *request, ilk_status status)
+static void finish_request(ilk__request *request, ilk_status status)
 {
-    end((looking *)request, status);
+    end((inspect_request *)request, status);
 }
 
-static ilk_status prepare(looking *self, ilk_error *err)
+static ilk_status prepare(inspect_request *self, ilk_error *err)
 {
     ilk_status st = ilk__client_enter(self->request.client, err);
 
-    assert(self->sight->key_count <= ILK__INSPECT_KEYS);
+    assert(self->kind->key_count <= ILK__INSPECT_KEYS);
     if (st == ILK_OK)
-        st = ilk__keys_make(self->at.keys, self->sight->key_kinds,
-                            self->sight->key_count, self->name, self->name_len,
+        st = ilk__keys_make(self->at.keys, self->kind->key_kinds,
+                            self->kind->key_count, self->name, self->name_len,
                             err);
     if (st)
         return st;
@@ -48,21 +48,21 @@ static ilk_status prepare(looking *self, ilk_error *err)
 
 static void begin(ilk__request *request)
 {
-    looking *self = (looking *)request;
+    inspect_request *self = (inspect_request *)request;
     ilk_status st = prepare(self, request->err);
 
     if (st)
         end(self, st);
     else
-        ilk__request_ask(request, self->sight->inspect, &self->at,
-                         ilk__request_patience(request), looked);
+        ilk__request_ask(request, self->kind->inspect, &self->at,
+                         ilk__request_patience(request), finish_request);
 }
 
 ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
-                        const ilk__sight *sight, const void *name,
+                        const ilk__inspect_kind *kind, const void *name,
                         size_t name_len, ilk_error *err)
 {
-    looking self = {.sight = sight, .name = name, .name_len = name_len};
+    inspect_request self = {.kind = kind, .name = name, .name_len = name_len};
     ilk_status st;
 
     if (!out)
@@ -73,10 +73,10 @@ ilk_status ilk__inspect(ilk_info **out, ilk_client *client,
 }
 
 ilk_status ilk__inspect_start(ilk_op **out, ilk_client *client,
-                              const ilk__sight *sight, const void *name,
+                              const ilk__inspect_kind *kind, const void *name,
                               size_t name_len, ilk_error *err)
 {
-    looking self = {.sight = sight, .name = name, .name_len = name_len};
+    inspect_request self = {.kind = kind, .name = name, .name_len = name_len};
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);

@@ -105,17 +105,17 @@ void ilk__listen_cancel(ilk__listener *listener)
 
 /* ---- waiting: an operation that asks nothing ---------------------------- */
 
-typedef struct outlook {
+typedef struct wait_view {
     int done;
     int64_t down_since;
     ilk_error why;
-} outlook;
+} wait_view;
 
-static outlook look_around(ilk__listener *listener)
+static wait_view view_of(ilk__listener *listener)
 {
     ilk__shared *shared = listener->shared;
     const ilk__channel *channel = listener->channel;
-    outlook out;
+    wait_view out;
 
     ilk__shared_lock(shared);
     out.done = listener->awaits_message ? listener->first != NULL
@@ -129,7 +129,7 @@ static outlook look_around(ilk__listener *listener)
 static ilk__act look(ilk__op *op, int again)
 {
     ilk__listener *listener = op->subject;
-    outlook seen = look_around(listener);
+    wait_view seen = view_of(listener);
     int64_t limit = ILK__FOREVER;
     ilk_error why;
 

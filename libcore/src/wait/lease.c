@@ -103,7 +103,7 @@ static int is_last(const ilk__lease *lease)
                lease->hold_end - lease->span_ms, lease->span_ms);
 }
 
-static int64_t next_look(const ilk__lease *lease, int64_t now)
+static int64_t next_probe(const ilk__lease *lease, int64_t now)
 {
     int64_t deadline = atomic_load(&lease->deadline);
 
@@ -125,7 +125,7 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
         shared->stats.held++;
     lease->watched = 1;
     ilk__shared_set_timer(shared, &lease->timer,
-                          next_look(lease, ilk__now_ms()));
+                          next_probe(lease, ilk__now_ms()));
     ilk__shared_unlock(shared);
 }
 
@@ -281,7 +281,7 @@ static void set_timer(ilk__lease *lease)
 {
     if (lease->watched)
         ilk__shared_set_timer(lease->shared, &lease->timer,
-                              next_look(lease, ilk__now_ms()));
+                              next_probe(lease, ilk__now_ms()));
 }
 
 static void set_deadline(ilk__lease *lease, int64_t deadline, int64_t span_ms)

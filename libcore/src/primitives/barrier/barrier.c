@@ -3,7 +3,7 @@
 #include "barrier.h"
 
 #include "base/opts.h"
-#include "handle/state_look.h"
+#include "handle/state_inspect.h"
 #include "wait/lease.h"
 
 #include <stdio.h>
@@ -307,11 +307,11 @@ ilk_status ilk_barrier_reset_start(ilk_op **out, ilk_barrier *barrier,
                             err);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- inspecting --------------------------------------------------------- */
 
 static void ask_read(ilk__op *op)
 {
-    const ilk__state_look *self = op->subject;
+    const ilk__state_inspection *self = op->subject;
     const ilk_barrier *barrier = (const ilk_barrier *)self->of.state;
 
     ilk__script_begin(&op->command, op->type->script, barrier->state.keys, 1);
@@ -320,7 +320,7 @@ static void ask_read(ilk__op *op)
 
 static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__state_look *self = op->subject;
+    ilk__state_inspection *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return differs(op, (const ilk_barrier *)self->of.state, reply);
@@ -349,7 +349,7 @@ static const ilk__op_type barrier_read = {.name = "barrier_read",
                                           .reads = 1,
                                           .ask = ask_read,
                                           .reply = was_read};
-static const ilk__look_kind look = {
+static const ilk__state_inspect_kind inspect_kind = {
     .noun = "barrier", .asks = &barrier_read, .open = open_any};
 
 ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
@@ -357,13 +357,15 @@ ilk_status ilk_barrier_waiting(ilk_barrier *barrier, int64_t *out_waiting,
 {
     if (barrier && !out_waiting)
         return ilk__fail(err, ILK_EINVAL, "out_waiting must not be NULL");
-    return ilk__state_count(out_waiting, &look, (ilk__state *)barrier, err);
+    return ilk__state_count(out_waiting, &inspect_kind, (ilk__state *)barrier,
+                            err);
 }
 
 ilk_status ilk_barrier_waiting_start(ilk_op **out, ilk_barrier *barrier,
                                      ilk_error *err)
 {
-    return ilk__state_count_start(out, &look, (ilk__state *)barrier, err);
+    return ilk__state_count_start(out, &inspect_kind, (ilk__state *)barrier,
+                                  err);
 }
 
 ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
@@ -373,27 +375,28 @@ ilk_status ilk_barrier_inspect(ilk_client *client, const void *name,
     if (!out_parties || !out_waiting)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_parties ? "out_waiting" : "out_parties");
-    return ilk__state_inspect(out_parties, out_waiting, &look, client, name,
-                              name_len, err);
+    return ilk__state_inspect(out_parties, out_waiting, &inspect_kind, client,
+                              name, name_len, err);
 }
 
 ilk_status ilk_barrier_inspect_start(ilk_op **out, ilk_client *client,
                                      const void *name, size_t name_len,
                                      ilk_error *err)
 {
-    return ilk__state_inspect_start(out, &look, client, name, name_len, err);
+    return ilk__state_inspect_start(out, &inspect_kind, client, name, name_len,
+                                    err);
 }
 
 int64_t ilk_op_barrier_parties(ilk_op *op)
 {
-    const ilk__state_look *found = ilk__state_found(op, &look);
+    const ilk__state_inspection *found = ilk__state_found(op, &inspect_kind);
 
     return found ? found->agreed : 0;
 }
 
 int64_t ilk_op_barrier_waiting(ilk_op *op)
 {
-    const ilk__state_look *found = ilk__state_found(op, &look);
+    const ilk__state_inspection *found = ilk__state_found(op, &inspect_kind);
 
     return found ? found->now : 0;
 }

@@ -49,7 +49,7 @@ ilk_status ilk__election_check_value(const void *value, size_t len,
 void ilk__election_name(const ilk_election *election, const char **out,
                         size_t *out_len);
 
-/* Build a finding of an answer: election_leader's, or as much of it as
+/* Build a finding of an answer: election_inspect's, or as much of it as
  * election_observe tells. ILK_ENOMEM leaves nothing. */
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err);

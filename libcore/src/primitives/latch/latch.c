@@ -3,7 +3,7 @@
 #include "latch.h"
 
 #include "base/opts.h"
-#include "handle/state_look.h"
+#include "handle/state_inspect.h"
 #include "wait/lease.h"
 
 #include <string.h>
@@ -270,11 +270,11 @@ ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch, ilk_error *err)
                             begin_change, err);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- inspecting --------------------------------------------------------- */
 
 static void ask_read(ilk__op *op)
 {
-    const ilk__state_look *self = op->subject;
+    const ilk__state_inspection *self = op->subject;
     const ilk_latch *latch = (const ilk_latch *)self->of.state;
 
     ilk__script_begin(&op->command, op->type->script, latch->state.keys, 1);
@@ -283,7 +283,7 @@ static void ask_read(ilk__op *op)
 
 static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__state_look *self = op->subject;
+    ilk__state_inspection *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return differs(op, (const ilk_latch *)self->of.state, reply);
@@ -312,19 +312,19 @@ static const ilk__op_type latch_read = {.name = "latch_read",
                                         .reads = 1,
                                         .ask = ask_read,
                                         .reply = was_read};
-static const ilk__look_kind look = {
+static const ilk__state_inspect_kind inspect_kind = {
     .noun = "latch", .asks = &latch_read, .open = open_any};
 
 ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left, ilk_error *err)
 {
     if (latch && !out_left)
         return ilk__fail(err, ILK_EINVAL, "out_left must not be NULL");
-    return ilk__state_count(out_left, &look, (ilk__state *)latch, err);
+    return ilk__state_count(out_left, &inspect_kind, (ilk__state *)latch, err);
 }
 
 ilk_status ilk_latch_count_start(ilk_op **out, ilk_latch *latch, ilk_error *err)
 {
-    return ilk__state_count_start(out, &look, (ilk__state *)latch, err);
+    return ilk__state_count_start(out, &inspect_kind, (ilk__state *)latch, err);
 }
 
 ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
@@ -334,7 +334,7 @@ ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
     if (!out_count || !out_left)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL",
                          out_count ? "out_left" : "out_count");
-    return ilk__state_inspect(out_count, out_left, &look, client, name,
+    return ilk__state_inspect(out_count, out_left, &inspect_kind, client, name,
                               name_len, err);
 }
 
@@ -342,19 +342,20 @@ ilk_status ilk_latch_inspect_start(ilk_op **out, ilk_client *client,
                                    const void *name, size_t name_len,
                                    ilk_error *err)
 {
-    return ilk__state_inspect_start(out, &look, client, name, name_len, err);
+    return ilk__state_inspect_start(out, &inspect_kind, client, name, name_len,
+                                    err);
 }
 
 int64_t ilk_op_latch_count(ilk_op *op)
 {
-    const ilk__state_look *found = ilk__state_found(op, &look);
+    const ilk__state_inspection *found = ilk__state_found(op, &inspect_kind);
 
     return found ? found->agreed : 0;
 }
 
 int64_t ilk_op_latch_left(ilk_op *op)
 {
-    const ilk__state_look *found = ilk__state_found(op, &look);
+    const ilk__state_inspection *found = ilk__state_found(op, &inspect_kind);
 
     return found ? found->now : 0;
 }

@@ -13,7 +13,7 @@ typedef struct breaking {
     size_t name_len, token_len;
     char *only; /* this holder's; NULL: anybody's */
     char request[ILK__TOKEN_LEN + 1];
-    ilk__inspecting found;
+    ilk__inspection found;
     ilk__wait_queue wait_queue;
     ilk__giving giving;
     ilk_lock *lock; /* in Redisson's layout */

@@ -23,7 +23,7 @@ enum {
 
 static void ask(ilk__op *op)
 {
-    const ilk__inspecting *self = op->subject;
+    const ilk__inspection *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__LOCK_KEYS);
@@ -62,7 +62,7 @@ static ilk_info_state state_of(const ilk__reply *reply)
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__inspecting *self = op->subject;
+    ilk__inspection *self = op->subject;
     ilk_info *info = self->info;
     const ilk__reply *type = ilk__script_item(reply, AT_TYPE);
     const ilk__reply *holder;
@@ -101,16 +101,16 @@ static const ilk__op_type lock_inspect = {.name = "inspect",
                                           .ask = ask,
                                           .reply = inspected};
 
-void ilk__lock_inspect_ask(ilk__request *request, ilk__inspecting *self,
+void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *self,
                            ilk__request_then *then)
 {
     ilk__request_ask(request, &lock_inspect, self,
                      ilk__request_patience(request), then);
 }
 
-static const ilk__sight sight = {.key_kinds = ilk__lock_key_kinds,
-                                 .key_count = ILK__LOCK_KEYS,
-                                 .inspect = &lock_inspect};
+static const ilk__inspect_kind sight = {.key_kinds = ilk__lock_key_kinds,
+                                        .key_count = ILK__LOCK_KEYS,
+                                        .inspect = &lock_inspect};
 
 ilk_status ilk_inspect(ilk_info **out, ilk_client *client, const void *name,
                        size_t name_len, ilk_error *err)

@@ -23,31 +23,31 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
 }
 
 /* They all hold it: name after name, and the shortest lease counts. */
-static void look_at_next(ilk__request *request, ilk_status status)
+static void probe_next(ilk__request *request, ilk_status status)
 {
-    ilk__looking *looking = request->op->subject;
-    const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
+    ilk__probe *probe = request->op->subject;
+    const ilk_lock_many *many = (const ilk_lock_many *)probe->hold;
 
-    looking->shortest_ms = ilk__sooner(looking->shortest_ms, looking->lease_ms);
-    looking->index++;
-    if (status == ILK_OK && looking->index < many->count) {
-        ilk__hold_ask_look(request, looking, &many->locks[looking->index]->hold,
-                           look_at_next);
+    probe->shortest_ms = ilk__sooner(probe->shortest_ms, probe->lease_ms);
+    probe->index++;
+    if (status == ILK_OK && probe->index < many->count) {
+        ilk__hold_probe(request, probe, &many->locks[probe->index]->hold,
+                        probe_next);
     } else {
-        looking->lease_ms = looking->shortest_ms;
-        looking->then(request, status);
+        probe->lease_ms = probe->shortest_ms;
+        probe->then(request, status);
     }
 }
 
-static void look(ilk__request *request, ilk__looking *looking,
+static void look(ilk__request *request, ilk__probe *probe,
                  ilk__request_then *then)
 {
-    const ilk_lock_many *many = (const ilk_lock_many *)looking->hold;
+    const ilk_lock_many *many = (const ilk_lock_many *)probe->hold;
 
-    looking->index = 0;
-    looking->shortest_ms = INT64_MAX;
-    looking->then = then;
-    ilk__hold_ask_look(request, looking, &many->locks[0]->hold, look_at_next);
+    probe->index = 0;
+    probe->shortest_ms = INT64_MAX;
+    probe->then = then;
+    ilk__hold_probe(request, probe, &many->locks[0]->hold, probe_next);
 }
 
 static void end_waits(ilk__hold *hold)
@@ -72,7 +72,7 @@ static const ilk__hold_kind lock_many = {
     .take = ilk__lock_many_take,
     .unpark = ilk__lock_many_give_back,
     .end_take = end_waits,
-    .look = look,
+    .probe = look,
 };
 
 /* ---- handles ------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore_inspect.c -- looking at a semaphore: who holds, who waits. */
+/* semaphore_inspect.c -- inspecting a semaphore: who holds, who waits. */
 #include "base/alloc.h"
 #include "handle/inspect.h"
 #include "semaphore.h"
@@ -23,7 +23,7 @@ enum { OF_TOKEN, OF_WHO, OF_PERMITS, OF_FENCE, OF_SINCE, OF_TTL, OF_ALL };
 
 static void ask(ilk__op *op)
 {
-    const ilk__inspecting *self = op->subject;
+    const ilk__inspection *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__SEMAPHORE_KEYS);
@@ -97,7 +97,7 @@ static int copy_lists(ilk_info *info, const ilk__reply *reply)
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__inspecting *self = op->subject;
+    ilk__inspection *self = op->subject;
     ilk_info *info = self->info;
 
     if (!is_well_formed(reply))
@@ -121,20 +121,20 @@ static const ilk__op_type semaphore_inspect = {
     .ask = ask,
     .reply = inspected};
 
-static const ilk__sight sight = {.key_kinds = ilk__semaphore_key_kinds,
-                                 .key_count = ILK__SEMAPHORE_KEYS,
-                                 .inspect = &semaphore_inspect};
+static const ilk__inspect_kind kind = {.key_kinds = ilk__semaphore_key_kinds,
+                                       .key_count = ILK__SEMAPHORE_KEYS,
+                                       .inspect = &semaphore_inspect};
 
 ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
                                  const void *name, size_t name_len,
                                  ilk_error *err)
 {
-    return ilk__inspect(out, client, &sight, name, name_len, err);
+    return ilk__inspect(out, client, &kind, name, name_len, err);
 }
 
 ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
                                        const void *name, size_t name_len,
                                        ilk_error *err)
 {
-    return ilk__inspect_start(out, client, &sight, name, name_len, err);
+    return ilk__inspect_start(out, client, &kind, name, name_len, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_look.c -- what lies in a queue: counting, looking. */
+/* queue_inspect.c -- what lies in a queue: counting, inspecting. */
 #include "base/alloc.h"
 #include "queue.h"
 
@@ -28,7 +28,7 @@ struct ilk_queue_info {
     int64_t counts[COUNTS];
 };
 
-typedef struct looking {
+typedef struct inspect_request {
     ilk__request request;
     int64_t found[AT_ORDER];
     int32_t order;
@@ -36,11 +36,11 @@ typedef struct looking {
     int64_t from;
     int32_t max;
     ilk_batch *batch;
-} looking;
+} inspect_request;
 
-static looking looking_at(ilk_queue *queue)
+static inspect_request inspect_request_of(ilk_queue *queue)
 {
-    return (looking){.request = {.handle = queue}};
+    return (inspect_request){.request = {.handle = queue}};
 }
 
 static void ask(ilk__request *request, const ilk__op_type *type,
@@ -52,22 +52,23 @@ static void ask(ilk__request *request, const ilk__op_type *type,
 }
 
 /* About all of the queue's keys. */
-static const looking *begin_question(ilk__op *op)
+static const inspect_request *begin_question(ilk__op *op)
 {
-    const looking *self = op->subject;
+    const inspect_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
                       ilk__queue_of(&self->request)->keys, ILK__QUEUE_KEYS);
     return self;
 }
 
-static ilk_status run(looking *self, ilk__request_begin *begin, ilk_error *err)
+static ilk_status run(inspect_request *self, ilk__request_begin *begin,
+                      ilk_error *err)
 {
     return ilk__queue_run(&self->request, begin, err);
 }
 
-static ilk_status start(ilk_op **out, looking *self, ilk__request_begin *begin,
-                        ilk_error *err)
+static ilk_status start(ilk_op **out, inspect_request *self,
+                        ilk__request_begin *begin, ilk_error *err)
 {
     return ilk__queue_start(out, &self->request, sizeof *self, begin, err);
 }
@@ -81,7 +82,7 @@ static void ask_inspect(ilk__op *op)
 
 static ilk__act inspected(ilk__op *op, const ilk__reply *reply)
 {
-    looking *self = op->subject;
+    inspect_request *self = op->subject;
     const ilk__reply *order = ilk__script_item(reply, AT_ORDER);
 
     for (size_t i = 0; i < AT_ORDER; i++)
@@ -101,7 +102,7 @@ static const ilk__op_type queue_inspect = {.name = "queue_inspect",
 
 static void sized(ilk__request *request, ilk_status status)
 {
-    const int64_t *found = ((looking *)request)->found;
+    const int64_t *found = ((inspect_request *)request)->found;
 
     request->result.number = found[AT_READY] + found[AT_DUE];
     ilk__queue_end(request, status);
@@ -114,7 +115,7 @@ static void begin_size(ilk__request *request)
 
 ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue, ilk_error *err)
 {
-    looking self = looking_at(queue);
+    inspect_request self = inspect_request_of(queue);
     ilk_status st;
 
     if (!out_count)
@@ -126,7 +127,7 @@ ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue, ilk_error *err)
 
 ilk_status ilk_queue_size_start(ilk_op **out, ilk_queue *queue, ilk_error *err)
 {
-    looking self = looking_at(queue);
+    inspect_request self = inspect_request_of(queue);
 
     return start(out, &self, begin_size, err);
 }
@@ -142,7 +143,7 @@ static int64_t finished(const int64_t *found)
     return rest > 0 ? rest : 0;
 }
 
-static ilk_queue_info *info_of(const looking *self)
+static ilk_queue_info *info_of(const inspect_request *self)
 {
     const int64_t *found = self->found;
     ilk_queue_info *info = ilk__calloc(1, sizeof *info);
@@ -174,7 +175,7 @@ static void dispose(void *info)
 
 static void found_out(ilk__request *request, ilk_status status)
 {
-    ilk_queue_info *info = status ? NULL : info_of((looking *)request);
+    ilk_queue_info *info = status ? NULL : info_of((inspect_request *)request);
 
     if (status == ILK_OK && !info)
         status = ilk__fail(request->err, ILK_ENOMEM, "out of memory");
@@ -190,7 +191,7 @@ static void begin_inspect(ilk__request *request)
 ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
                              ilk_error *err)
 {
-    looking self = looking_at(queue);
+    inspect_request self = inspect_request_of(queue);
     ilk_status st;
 
     if (!out)
@@ -203,7 +204,7 @@ ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
 ilk_status ilk_queue_inspect_start(ilk_op **out, ilk_queue *queue,
                                    ilk_error *err)
 {
-    looking self = looking_at(queue);
+    inspect_request self = inspect_request_of(queue);
 
     return start(out, &self, begin_inspect, err);
 }
@@ -223,11 +224,11 @@ void ilk_queue_info_free(ilk_queue_info *info)
     ilk__free(info);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- inspecting --------------------------------------------------------- */
 
 static void ask_peek(ilk__op *op)
 {
-    const looking *self = begin_question(op);
+    const inspect_request *self = begin_question(op);
 
     ilk__command_add_int(&op->command, self->where);
     ilk__command_add_int(&op->command, self->from);
@@ -236,7 +237,7 @@ static void ask_peek(ilk__op *op)
 
 static ilk__act peeked(ilk__op *op, const ilk__reply *reply)
 {
-    looking *self = op->subject;
+    inspect_request *self = op->subject;
     const ilk_queue *queue = ilk__queue_of(&self->request);
 
     return ilk__op_done(
@@ -252,13 +253,13 @@ static const ilk__op_type queue_peek = {.name = "queue_peek",
 
 static void seen(ilk__request *request, ilk_status status)
 {
-    ilk__batch_answer(request, ((looking *)request)->batch);
+    ilk__batch_answer(request, ((inspect_request *)request)->batch);
     ilk__queue_end(request, status);
 }
 
 static void begin_peek(ilk__request *request)
 {
-    const looking *self = (looking *)request;
+    const inspect_request *self = (inspect_request *)request;
 
     if (self->where != ILK_QUEUE_READY && self->where != ILK_QUEUE_DELAYED
         && self->where != ILK_QUEUE_DEAD)
@@ -275,10 +276,10 @@ static void begin_peek(ilk__request *request)
         ask(request, &queue_peek, seen);
 }
 
-static looking peeking(ilk_queue *queue, int32_t where, int64_t from,
-                       int32_t max)
+static inspect_request peek_request_of(ilk_queue *queue, int32_t where,
+                                       int64_t from, int32_t max)
 {
-    looking self = looking_at(queue);
+    inspect_request self = inspect_request_of(queue);
 
     self.where = where;
     self.from = from;
@@ -289,7 +290,7 @@ static looking peeking(ilk_queue *queue, int32_t where, int64_t from,
 ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue, int32_t where,
                           int64_t from, int32_t max, ilk_error *err)
 {
-    looking self = peeking(queue, where, from, max);
+    inspect_request self = peek_request_of(queue, where, from, max);
     ilk_status st;
 
     if (!out)
@@ -302,7 +303,7 @@ ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue, int32_t where,
 ilk_status ilk_queue_peek_start(ilk_op **out, ilk_queue *queue, int32_t where,
                                 int64_t from, int32_t max, ilk_error *err)
 {
-    looking self = peeking(queue, where, from, max);
+    inspect_request self = peek_request_of(queue, where, from, max);
 
     return start(out, &self, begin_peek, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* election_leader.c -- who leads: asking for it, and what was found. */
+/* election_inspect.c -- who leads: asking for it, and what was found. */
 #include "base/alloc.h"
 #include "client/run.h"
 #include "election.h"
@@ -80,16 +80,16 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
 /* ---- asking ------------------------------------------------------------- */
 
 /* It asks about the name, so the handle may be freed meanwhile. */
-typedef struct looking {
+typedef struct inspect_request {
     ilk__request request;
     const ilk_election *election; /* the caller's, until it has begun */
     ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk_leader *found;
-} looking;
+} inspect_request;
 
 static void ask(ilk__op *op)
 {
-    const looking *self = op->subject;
+    const inspect_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__ELECTION_KEYS);
@@ -98,19 +98,19 @@ static void ask(ilk__op *op)
 
 static ilk__act found(ilk__op *op, const ilk__reply *reply)
 {
-    looking *self = op->subject;
+    inspect_request *self = op->subject;
 
     return ilk__op_end(op, ilk__leader_read(&self->found, reply, op->err));
 }
 
-static const ilk__op_type election_leader = {.name = "election_leader",
-                                             .script =
-                                                 ILK__SCRIPT_ELECTION_LEADER,
-                                             .reads = 1,
-                                             .ask = ask,
-                                             .reply = found};
+static const ilk__op_type election_inspect = {.name = "election_inspect",
+                                              .script =
+                                                  ILK__SCRIPT_ELECTION_INSPECT,
+                                              .reads = 1,
+                                              .ask = ask,
+                                              .reply = found};
 
-static void end(looking *self, ilk_status status)
+static void end(inspect_request *self, ilk_status status)
 {
     ilk__keys_free(self->keys, ILK__ELECTION_KEYS);
     if (status)
@@ -120,14 +120,14 @@ static void end(looking *self, ilk_status status)
     ilk__request_end(&self->request, status);
 }
 
-static void looked(ilk__request *request, ilk_status status)
+static void inspected(ilk__request *request, ilk_status status)
 {
-    end((looking *)request, status);
+    end((inspect_request *)request, status);
 }
 
 static void begin(ilk__request *request)
 {
-    looking *self = (looking *)request;
+    inspect_request *self = (inspect_request *)request;
     const char *name;
     size_t name_len;
     ilk_status st = ilk__client_enter(request->client, request->err);
@@ -140,14 +140,14 @@ static void begin(ilk__request *request)
     if (st)
         end(self, st);
     else
-        ilk__request_ask(request, &election_leader, self,
-                         ilk__request_patience(request), looked);
+        ilk__request_ask(request, &election_inspect, self,
+                         ilk__request_patience(request), inspected);
 }
 
 ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
                                ilk_error *err)
 {
-    looking self = {.election = election};
+    inspect_request self = {.election = election};
     ilk_status st;
 
     if (!out)
@@ -164,7 +164,7 @@ ilk_status ilk_election_leader(ilk_leader **out, ilk_election *election,
 ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
                                      ilk_error *err)
 {
-    looking self = {.election = election};
+    inspect_request self = {.election = election};
 
     if (!election)
         return ilk__op_none(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c -- what `interlock inspect` shows of each kind but the lock. */
+/* inspect_kinds.c -- what `interlock inspect` shows of each kind but the
+ * lock. */
 #include "facts.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ static void put_waiters(struct cli_facts *facts, const ilk_info *info)
     cli_facts_list_end(facts);
 }
 
-static int look_at_semaphore(ilk_client *client, struct cli_bytes name,
+static int inspect_semaphore(ilk_client *client, struct cli_bytes name,
                              int as_json)
 {
     ilk_error err = {0, ""};
@@ -84,7 +85,7 @@ static void put_leader(struct cli_facts *facts, const ilk_leader *leader)
     cli_facts_list_end(facts);
 }
 
-static int look_at_election(ilk_client *client, struct cli_bytes name,
+static int inspect_election(ilk_client *client, struct cli_bytes name,
                             int as_json)
 {
     ilk_error err = {0, ""};
@@ -111,7 +112,7 @@ static int look_at_election(ilk_client *client, struct cli_bytes name,
 
 /* ---- signal ------------------------------------------------------------- */
 
-static int look_at_signal(ilk_client *client, struct cli_bytes name,
+static int inspect_signal(ilk_client *client, struct cli_bytes name,
                           int as_json)
 {
     ilk_error err = {0, ""};
@@ -130,7 +131,7 @@ static int look_at_signal(ilk_client *client, struct cli_bytes name,
 
 /* ---- event, barrier, latch ---------------------------------------------- */
 
-static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
+static int inspect_event(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
     ilk_event *event = NULL;
@@ -156,7 +157,7 @@ static int look_at_event(ilk_client *client, struct cli_bytes name, int as_json)
     return status;
 }
 
-static int look_at_barrier(ilk_client *client, struct cli_bytes name,
+static int inspect_barrier(ilk_client *client, struct cli_bytes name,
                            int as_json)
 {
     ilk_error err = {0, ""};
@@ -174,7 +175,7 @@ static int look_at_barrier(ilk_client *client, struct cli_bytes name,
     return CLI_OK;
 }
 
-static int look_at_latch(ilk_client *client, struct cli_bytes name, int as_json)
+static int inspect_latch(ilk_client *client, struct cli_bytes name, int as_json)
 {
     ilk_error err = {0, ""};
     struct cli_facts facts;
@@ -194,14 +195,14 @@ static int look_at_latch(ilk_client *client, struct cli_bytes name, int as_json)
 /* ---- the table ---------------------------------------------------------- */
 
 static const struct cli_kind kinds[] = {
-    {"lock", ILK_KIND_LOCK, cli_look_at_lock},
-    {"semaphore", ILK_KIND_SEMAPHORE, look_at_semaphore},
-    {"election", ILK_KIND_ELECTION, look_at_election},
-    {"signal", ILK_KIND_SIGNAL, look_at_signal},
-    {"event", ILK_KIND_EVENT, look_at_event},
-    {"barrier", ILK_KIND_BARRIER, look_at_barrier},
-    {"latch", ILK_KIND_LATCH, look_at_latch},
-    {"queue", ILK_KIND_QUEUE, cli_look_at_queue},
+    {"lock", ILK_KIND_LOCK, cli_inspect_lock},
+    {"semaphore", ILK_KIND_SEMAPHORE, inspect_semaphore},
+    {"election", ILK_KIND_ELECTION, inspect_election},
+    {"signal", ILK_KIND_SIGNAL, inspect_signal},
+    {"event", ILK_KIND_EVENT, inspect_event},
+    {"barrier", ILK_KIND_BARRIER, inspect_barrier},
+    {"latch", ILK_KIND_LATCH, inspect_latch},
+    {"queue", ILK_KIND_QUEUE, cli_inspect_queue},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_look.c -- how many wait for a signal. */
+/* signal_inspect.c -- how many wait for a signal. */
 #include "signal_wait.h"
 
 #include "client/run.h"
 
-typedef struct looking {
+typedef struct inspect_request {
     ilk__request request;
     const void *name; /* the caller's, until it has begun */
     size_t name_len;
     ilk__bytes keys[ILK__SIGNAL_LISTS];
-} looking;
+} inspect_request;
 
 static void ask(ilk__op *op)
 {
-    const looking *self = op->subject;
+    const inspect_request *self = op->subject;
 
     ilk__command_add_str(&op->command, "ZCARD");
     ilk__command_add(&op->command, self->keys[0].data, self->keys[0].len);
@@ -21,7 +21,7 @@ static void ask(ilk__op *op)
 
 static ilk__act counted(ilk__op *op, const ilk__reply *reply)
 {
-    looking *self = op->subject;
+    inspect_request *self = op->subject;
 
     if (reply->type != ILK__REPLY_INT)
         return ilk__op_fail(op, ILK_EREPLY, "zcard: a reply of a wrong shape");
@@ -29,21 +29,21 @@ static ilk__act counted(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static const ilk__op_type look = {.name = "signal_look",
-                                  .script = ILK__SCRIPT_NONE,
-                                  .reads = 1,
-                                  .ask = ask,
-                                  .reply = counted};
+static const ilk__op_type inspect = {.name = "signal_inspect",
+                                     .script = ILK__SCRIPT_NONE,
+                                     .reads = 1,
+                                     .ask = ask,
+                                     .reply = counted};
 
-static void looked(ilk__request *request, ilk_status status)
+static void inspected(ilk__request *request, ilk_status status)
 {
-    ilk__signal_keys_free(((looking *)request)->keys);
+    ilk__signal_keys_free(((inspect_request *)request)->keys);
     ilk__request_end(request, status);
 }
 
 static void begin(ilk__request *request)
 {
-    looking *self = (looking *)request;
+    inspect_request *self = (inspect_request *)request;
     ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK)
@@ -52,15 +52,15 @@ static void begin(ilk__request *request)
     if (st)
         ilk__request_end(request, st);
     else
-        ilk__request_ask(request, &look, self, ilk__request_patience(request),
-                         looked);
+        ilk__request_ask(request, &inspect, self,
+                         ilk__request_patience(request), inspected);
 }
 
 ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
                               size_t name_len, int64_t *out_waiting,
                               ilk_error *err)
 {
-    looking self = {.name = name, .name_len = name_len};
+    inspect_request self = {.name = name, .name_len = name_len};
     ilk_status st = ilk__client_enter(client, err);
 
     if (st)
@@ -77,7 +77,7 @@ ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
                                     const void *name, size_t name_len,
                                     ilk_error *err)
 {
-    looking self = {.name = name, .name_len = name_len};
+    inspect_request self = {.name = name, .name_len = name_len};
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);

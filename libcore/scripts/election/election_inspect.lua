@@ -1,4 +1,4 @@
---@script election_leader keys=6 args=1
+--@script election_inspect keys=6 args=1
 --@reply STATE i i i i i s s s i *
 -- SPDX-License-Identifier: MIT
 -- Look at an election without touching it.

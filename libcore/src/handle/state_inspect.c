@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* state_look.c -- how a latch or a barrier stands. */
-#include "state_look.h"
+/* state_inspect.c -- how a latch or a barrier stands. */
+#include "state_inspect.h"
 
 #include "client/run.h"
 
@@ -8,23 +8,24 @@
 
 static void counted(ilk__request *request, ilk_status status)
 {
-    request->result.number = ((ilk__state_look *)request)->now;
+    request->result.number = ((ilk__state_inspection *)request)->now;
     ilk__state_end(request, status);
 }
 
 static void begin_count(ilk__request *request)
 {
-    ilk__state_look *self = (ilk__state_look *)request;
+    ilk__state_inspection *self = (ilk__state_inspection *)request;
 
     if (ilk__state_begin(&self->of))
         ilk__request_ask(request, self->kind->asks, self,
                          ilk__request_patience(request), counted);
 }
 
-ilk_status ilk__state_count(int64_t *out_now, const ilk__look_kind *kind,
+ilk_status ilk__state_count(int64_t *out_now,
+                            const ilk__state_inspect_kind *kind,
                             ilk__state *state, ilk_error *err)
 {
-    ilk__state_look self = {.of.state = state, .kind = kind};
+    ilk__state_inspection self = {.of.state = state, .kind = kind};
     ilk_status st = ilk__state_run(&self.of, kind->noun, begin_count, err);
 
     if (st == ILK_OK)
@@ -32,10 +33,11 @@ ilk_status ilk__state_count(int64_t *out_now, const ilk__look_kind *kind,
     return st;
 }
 
-ilk_status ilk__state_count_start(ilk_op **out, const ilk__look_kind *kind,
+ilk_status ilk__state_count_start(ilk_op **out,
+                                  const ilk__state_inspect_kind *kind,
                                   ilk__state *state, ilk_error *err)
 {
-    ilk__state_look self = {.of.state = state, .kind = kind};
+    ilk__state_inspection self = {.of.state = state, .kind = kind};
 
     return ilk__state_start(out, &self.of, sizeof self, kind->noun, begin_count,
                             err);
@@ -51,7 +53,7 @@ static void keep(void *found)
 
 static void inspected(ilk__request *request, ilk_status status)
 {
-    ilk__state_look *self = (ilk__state_look *)request;
+    ilk__state_inspection *self = (ilk__state_inspection *)request;
 
     ilk__state_free(self->of.state);
     if (status == ILK_OK)
@@ -62,7 +64,7 @@ static void inspected(ilk__request *request, ilk_status status)
 /* The handle is this request's alone, and need not be entered. */
 static void begin_inspect(ilk__request *request)
 {
-    ilk__state_look *self = (ilk__state_look *)request;
+    ilk__state_inspection *self = (ilk__state_inspection *)request;
     ilk_status st = self->kind->open(&self->of.state, request->client,
                                      self->name, self->name_len, request->err);
 
@@ -74,10 +76,12 @@ static void begin_inspect(ilk__request *request)
 }
 
 ilk_status ilk__state_inspect(int64_t *out_agreed, int64_t *out_now,
-                              const ilk__look_kind *kind, ilk_client *client,
-                              const void *name, size_t name_len, ilk_error *err)
+                              const ilk__state_inspect_kind *kind,
+                              ilk_client *client, const void *name,
+                              size_t name_len, ilk_error *err)
 {
-    ilk__state_look self = {.kind = kind, .name = name, .name_len = name_len};
+    ilk__state_inspection self = {
+        .kind = kind, .name = name, .name_len = name_len};
     ilk_status st =
         ilk__request_run(&self.of.request, client, begin_inspect, err);
 
@@ -88,19 +92,22 @@ ilk_status ilk__state_inspect(int64_t *out_agreed, int64_t *out_now,
     return ILK_OK;
 }
 
-ilk_status ilk__state_inspect_start(ilk_op **out, const ilk__look_kind *kind,
+ilk_status ilk__state_inspect_start(ilk_op **out,
+                                    const ilk__state_inspect_kind *kind,
                                     ilk_client *client, const void *name,
                                     size_t name_len, ilk_error *err)
 {
-    ilk__state_look self = {.kind = kind, .name = name, .name_len = name_len};
+    ilk__state_inspection self = {
+        .kind = kind, .name = name, .name_len = name_len};
 
     return ilk__request_start(out, &self.of.request, sizeof self, client,
                               begin_inspect, err);
 }
 
-const ilk__state_look *ilk__state_found(ilk_op *op, const ilk__look_kind *kind)
+const ilk__state_inspection *ilk__state_found(
+    ilk_op *op, const ilk__state_inspect_kind *kind)
 {
-    const ilk__state_look *found = ilk__op_object(op, keep);
+    const ilk__state_inspection *found = ilk__op_object(op, keep);
 
     return found && found->kind == kind ? found : NULL;
 }
