@@ -301,7 +301,7 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
         turn(loop);
     op = loop->done.first;
     if (op) {
-        ilk__op_list_remove(op);
+        ilk__started_remove(op);
         *out = (ilk_notification){.size = sizeof *out,
                                   .kind = ILK_NOTIFICATION_DONE,
                                   .status = op->request->status,

@@ -42,10 +42,10 @@ ilk_status ilk__request_start(ilk_op **out, const ilk__request *request,
                               ilk__request_begin *begin, ilk_error *err);
 
 /* There is no operation, for there is no handle; the status. */
-ilk_status ilk__op_none(ilk_op **out, ilk_status status);
+ilk_status ilk__started_none(ilk_op **out, ilk_status status);
 
 /* What a done operation answered, if it is of this kind; borrowed. */
-void *ilk__op_object(ilk_op *op, void (*dispose)(void *object));
+void *ilk__started_object(ilk_op *op, void (*dispose)(void *object));
 
 /*
  * Whoever is in a turn gets out of it first, and touches no handle any more

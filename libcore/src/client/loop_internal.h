@@ -8,20 +8,20 @@
 
 #include <stddef.h>
 
-/* A list of operations, in order. */
-typedef struct ilk__op_list {
+/* A list of started operations, in order. */
+typedef struct ilk__started_list {
     ilk_op *first, *last;
-} ilk__op_list;
+} ilk__started_list;
 
 struct ilk_op {
     ilk__inflight inflight;
     ilk__wake wake; /* its waiter's news */
     ilk_op *next, *previous, *next_ready;
-    ilk__op_list *list; /* running, telling or done; NULL: fetched */
-    ilk_client *client; /* referred to */
-    uint32_t era;       /* the client's, when it was started */
-    _Atomic int ready;  /* among those with news */
-    ilk__parker *bound; /* that tells us its news */
+    ilk__started_list *list; /* running, telling or done; NULL: fetched */
+    ilk_client *client;      /* referred to */
+    uint32_t era;            /* the client's, when it was started */
+    _Atomic int ready;       /* among those with news */
+    ilk__parker *bound;      /* that tells us its news */
     int cancelled, done;
     int64_t id;
     ilk_error error;
@@ -43,12 +43,13 @@ struct ilk__loop {
     uint64_t written; /* the wire up to this place */
     ilk__timers timers;
     ilk__pipeline pipeline;
-    ilk__op_list running, done;
-    ilk__op_list telling;  /* cancelled; done when what they told is written */
-    _Atomic int under_way; /* how many are running */
-    _Atomic(ilk_op *) ready; /* with news, the last first */
-    uint32_t wakes;          /* the shared state's, seen so far */
-    ilk__sleeper sleeper;    /* to be told of them */
+    ilk__started_list running, done;
+    ilk__started_list telling; /* cancelled; done when what they told is
+                                   written */
+    _Atomic int under_way;     /* how many are running */
+    _Atomic(ilk_op *) ready;   /* with news, the last first */
+    uint32_t wakes;            /* the shared state's, seen so far */
+    ilk__sleeper sleeper;      /* to be told of them */
     ilk__parker parker;
     ilk__wake wake;
     ilk__timer alarm; /* the shared state's, which raises the descriptor */
@@ -63,14 +64,14 @@ void ilk__loop_wake_up(ilk__loop *loop); /* without it, too */
 ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err);
 void ilk__loop_kick(ilk__loop *loop); /* something was started */
 
-/* loop_op.c: */
-void ilk__op_list_remove(ilk_op *op);
+/* loop_started.c: */
+void ilk__started_remove(ilk_op *op);
 void ilk__loop_has_told(ilk__loop *loop); /* or will not */
 void ilk__loop_wake_ready(ilk__loop *loop);
 void ilk__loop_wake_all(ilk__loop *loop);
 void ilk__loop_end_all(ilk__loop *loop);
-void ilk__op_cancel(ilk__loop *loop, ilk_op *op); /* if it is a wait */
-void ilk__op_close(ilk__loop *loop, ilk_op *op);  /* it ends now */
-void ilk__op_discard(ilk_op *op);                 /* without the mutex */
+void ilk__started_cancel(ilk__loop *loop, ilk_op *op); /* if it is a wait */
+void ilk__started_close(ilk__loop *loop, ilk_op *op);  /* it ends now */
+void ilk__started_discard(ilk_op *op);                 /* without the mutex */
 
 #endif

@@ -52,7 +52,7 @@ int64_t ilk_op_number(ilk_op *op)
     return number;
 }
 
-void *ilk__op_object(ilk_op *op, void (*dispose)(void *object))
+void *ilk__started_object(ilk_op *op, void (*dispose)(void *object))
 {
     void *object = NULL;
 
@@ -72,7 +72,7 @@ ilk_status ilk_op_cancel(ilk_op *op, ilk_error *err)
     if (st)
         return st;
     ilk__loop_lock(op->client->loop);
-    ilk__op_cancel(op->client->loop, op);
+    ilk__started_cancel(op->client->loop, op);
     ilk__loop_kick(op->client->loop);
     ilk__loop_unlock(op->client->loop);
     return ILK_OK;
@@ -87,10 +87,10 @@ void ilk_op_free(ilk_op *op)
 
         ilk__loop_lock(loop);
         if (!op->done)
-            ilk__op_close(loop, op);
-        ilk__op_list_remove(op);
+            ilk__started_close(loop, op);
+        ilk__started_remove(op);
         ilk__loop_kick(loop);
         ilk__loop_unlock(loop);
     }
-    ilk__op_discard(op);
+    ilk__started_discard(op);
 }

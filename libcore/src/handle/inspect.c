@@ -84,5 +84,5 @@ ilk_status ilk__inspect_start(ilk_op **out, ilk_client *client,
 
 const ilk_info *ilk_op_info(ilk_op *op)
 {
-    return ilk__op_object(op, ilk__info_dispose);
+    return ilk__started_object(op, ilk__info_dispose);
 }

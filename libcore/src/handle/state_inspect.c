@@ -107,7 +107,7 @@ ilk_status ilk__state_inspect_start(ilk_op **out,
 const ilk__state_inspection *ilk__state_found(
     ilk_op *op, const ilk__state_inspect_kind *kind)
 {
-    const ilk__state_inspection *found = ilk__op_object(op, keep);
+    const ilk__state_inspection *found = ilk__started_object(op, keep);
 
     return found && found->kind == kind ? found : NULL;
 }

@@ -146,7 +146,7 @@ ilk_status ilk__state_start(ilk_op **out, ilk__state_request *self, size_t size,
                             ilk_error *err)
 {
     if (!self->state)
-        return ilk__op_none(out, no_handle(noun, err));
+        return ilk__started_none(out, no_handle(noun, err));
     self->request.handle = self->state;
     return ilk__request_start(out, &self->request, size,
                               self->state->handle.client, begin, err);

@@ -272,28 +272,28 @@ ilk_status ilk_election_campaign_start(ilk_op **out, ilk_election *election,
 {
     return election ? ilk__hold_acquire_start(out, &election->hold, timeout_ms,
                                               0, err)
-                    : ilk__op_none(out, no_election(err));
+                    : ilk__started_none(out, no_election(err));
 }
 
 ilk_status ilk_election_resign_start(ilk_op **out, ilk_election *election,
                                      ilk_error *err)
 {
     return election ? ilk__hold_release_start(out, &election->hold, err)
-                    : ilk__op_none(out, no_election(err));
+                    : ilk__started_none(out, no_election(err));
 }
 
 ilk_status ilk_election_renew_start(ilk_op **out, ilk_election *election,
                                     int64_t ttl_ms, ilk_error *err)
 {
     return election ? ilk__hold_extend_start(out, &election->hold, ttl_ms, err)
-                    : ilk__op_none(out, no_election(err));
+                    : ilk__started_none(out, no_election(err));
 }
 
 ilk_status ilk_election_check_start(ilk_op **out, ilk_election *election,
                                     ilk_error *err)
 {
     return election ? ilk__hold_check_start(out, &election->hold, err)
-                    : ilk__op_none(out, no_election(err));
+                    : ilk__started_none(out, no_election(err));
 }
 
 /* ---- publishing --------------------------------------------------------- */
@@ -399,7 +399,7 @@ ilk_status ilk_election_proclaim_start(ilk_op **out, ilk_election *election,
     return election ? ilk__request_start(out, &self.request, sizeof self,
                                          election->hold.handle.client,
                                          begin_proclaim, err)
-                    : ilk__op_none(out, no_election(err));
+                    : ilk__started_none(out, no_election(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

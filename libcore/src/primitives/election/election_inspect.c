@@ -167,7 +167,7 @@ ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
     inspect_request self = {.election = election};
 
     if (!election)
-        return ilk__op_none(
+        return ilk__started_none(
             out, ilk__fail(err, ILK_EINVAL, "election must not be NULL"));
     return ilk__request_start(out, &self.request, sizeof self,
                               election->hold.handle.client, begin, err);
@@ -187,7 +187,7 @@ void ilk__leader_answer(ilk__request *request, ilk_leader *leader)
 
 const ilk_leader *ilk_op_leader(ilk_op *op)
 {
-    return ilk__op_object(op, dispose);
+    return ilk__started_object(op, dispose);
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -239,5 +239,5 @@ ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
     return observer ? ilk__request_start(out, &self.request, sizeof self,
                                          observer->hold.handle.client,
                                          begin_next, err)
-                    : ilk__op_none(out, no_observer(err));
+                    : ilk__started_none(out, no_observer(err));
 }

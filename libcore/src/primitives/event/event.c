@@ -227,7 +227,7 @@ ilk_status ilk_event_wait_change_start(ilk_op **out, ilk_event *event,
     ilk_status st = check_generation(generation, err);
 
     if (st)
-        return ilk__op_none(out, st);
+        return ilk__started_none(out, st);
     return ilk__state_start(out, &self.of, sizeof self, "event", begin_wait,
                             err);
 }

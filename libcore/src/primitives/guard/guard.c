@@ -264,7 +264,7 @@ ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
 
 const ilk_value *ilk_op_value(ilk_op *op)
 {
-    return ilk__op_object(op, dispose);
+    return ilk__started_object(op, dispose);
 }
 
 const char *ilk_value_data(const ilk_value *value, size_t *out_len)

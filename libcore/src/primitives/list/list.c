@@ -302,7 +302,7 @@ ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client, uint32_t kinds,
 
 const ilk_list *ilk_op_list(ilk_op *op)
 {
-    return ilk__op_object(op, dispose);
+    return ilk__started_object(op, dispose);
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -193,33 +193,33 @@ ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
 {
     return lock ? ilk__hold_acquire_start(out, &lock->hold, timeout_ms, ttl_ms,
                                           err)
-                : ilk__op_none(out, no_lock(err));
+                : ilk__started_none(out, no_lock(err));
 }
 
 ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock, ilk_error *err)
 {
     return lock ? ilk__hold_release_start(out, &lock->hold, err)
-                : ilk__op_none(out, no_lock(err));
+                : ilk__started_none(out, no_lock(err));
 }
 
 ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock, int64_t ttl_ms,
                                  ilk_error *err)
 {
     return lock ? ilk__hold_extend_start(out, &lock->hold, ttl_ms, err)
-                : ilk__op_none(out, no_lock(err));
+                : ilk__started_none(out, no_lock(err));
 }
 
 ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock, ilk_error *err)
 {
     return lock ? ilk__hold_check_start(out, &lock->hold, err)
-                : ilk__op_none(out, no_lock(err));
+                : ilk__started_none(out, no_lock(err));
 }
 
 ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock, const void *token,
                                 size_t token_len, ilk_error *err)
 {
     return lock ? ilk__hold_adopt_start(out, &lock->hold, token, token_len, err)
-                : ilk__op_none(out, no_lock(err));
+                : ilk__started_none(out, no_lock(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -238,28 +238,28 @@ ilk_status ilk_lock_many_acquire_start(ilk_op **out, ilk_lock_many *many,
                                        int64_t timeout_ms, ilk_error *err)
 {
     return many ? ilk__hold_acquire_start(out, &many->hold, timeout_ms, 0, err)
-                : ilk__op_none(out, no_many(err));
+                : ilk__started_none(out, no_many(err));
 }
 
 ilk_status ilk_lock_many_release_start(ilk_op **out, ilk_lock_many *many,
                                        ilk_error *err)
 {
     return many ? ilk__hold_release_start(out, &many->hold, err)
-                : ilk__op_none(out, no_many(err));
+                : ilk__started_none(out, no_many(err));
 }
 
 ilk_status ilk_lock_many_extend_start(ilk_op **out, ilk_lock_many *many,
                                       int64_t ttl_ms, ilk_error *err)
 {
     return many ? ilk__hold_extend_start(out, &many->hold, ttl_ms, err)
-                : ilk__op_none(out, no_many(err));
+                : ilk__started_none(out, no_many(err));
 }
 
 ilk_status ilk_lock_many_check_start(ilk_op **out, ilk_lock_many *many,
                                      ilk_error *err)
 {
     return many ? ilk__hold_check_start(out, &many->hold, err)
-                : ilk__op_none(out, no_many(err));
+                : ilk__started_none(out, no_many(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

@@ -264,7 +264,7 @@ void ilk__batch_answer(ilk__request *request, ilk_batch *batch)
 
 ilk_batch *ilk_op_batch(ilk_op *op)
 {
-    ilk_batch *batch = ilk__op_object(op, dispose);
+    ilk_batch *batch = ilk__started_object(op, dispose);
 
     if (batch)
         atomic_store(&batch->orphaned, 0);

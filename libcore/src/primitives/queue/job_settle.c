@@ -112,7 +112,7 @@ static ilk_status start(ilk_op **out, finishing *self, const char *noun,
                         ilk_error *err)
 {
     if (!self->batch)
-        return ilk__op_none(
+        return ilk__started_none(
             out, ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun));
     return ilk__request_start(out, &self->request, sizeof *self,
                               self->batch->client, begin, err);
@@ -270,6 +270,6 @@ ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
 
     return job ? ilk__request_start(out, &self.request, sizeof self,
                                     job->batch->client, begin_extend, err)
-               : ilk__op_none(
+               : ilk__started_none(
                    out, ilk__fail(err, ILK_EINVAL, "job must not be NULL"));
 }

@@ -86,5 +86,5 @@ ilk_status ilk__queue_start(ilk_op **out, ilk__request *request, size_t size,
 
     return queue ? ilk__request_start(out, request, size, queue->client, begin,
                                       err)
-                 : ilk__op_none(out, no_queue(err));
+                 : ilk__started_none(out, no_queue(err));
 }

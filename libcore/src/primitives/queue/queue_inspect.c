@@ -211,7 +211,7 @@ ilk_status ilk_queue_inspect_start(ilk_op **out, ilk_queue *queue,
 
 const ilk_queue_info *ilk_op_queue_info(ilk_op *op)
 {
-    return ilk__op_object(op, dispose);
+    return ilk__started_object(op, dispose);
 }
 
 int64_t ilk_queue_info_get(const ilk_queue_info *info, int32_t count)

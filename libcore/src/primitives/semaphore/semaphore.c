@@ -167,14 +167,14 @@ ilk_status ilk_semaphore_acquire_start(ilk_op **out, ilk_semaphore *semaphore,
 {
     return semaphore ? ilk__hold_acquire_start(out, &semaphore->hold,
                                                timeout_ms, ttl_ms, err)
-                     : ilk__op_none(out, no_semaphore(err));
+                     : ilk__started_none(out, no_semaphore(err));
 }
 
 ilk_status ilk_semaphore_release_start(ilk_op **out, ilk_semaphore *semaphore,
                                        ilk_error *err)
 {
     return semaphore ? ilk__hold_release_start(out, &semaphore->hold, err)
-                     : ilk__op_none(out, no_semaphore(err));
+                     : ilk__started_none(out, no_semaphore(err));
 }
 
 ilk_status ilk_semaphore_extend_start(ilk_op **out, ilk_semaphore *semaphore,
@@ -182,14 +182,14 @@ ilk_status ilk_semaphore_extend_start(ilk_op **out, ilk_semaphore *semaphore,
 {
     return semaphore
                ? ilk__hold_extend_start(out, &semaphore->hold, ttl_ms, err)
-               : ilk__op_none(out, no_semaphore(err));
+               : ilk__started_none(out, no_semaphore(err));
 }
 
 ilk_status ilk_semaphore_check_start(ilk_op **out, ilk_semaphore *semaphore,
                                      ilk_error *err)
 {
     return semaphore ? ilk__hold_check_start(out, &semaphore->hold, err)
-                     : ilk__op_none(out, no_semaphore(err));
+                     : ilk__started_none(out, no_semaphore(err));
 }
 
 ilk_status ilk_semaphore_adopt_start(ilk_op **out, ilk_semaphore *semaphore,
@@ -198,7 +198,7 @@ ilk_status ilk_semaphore_adopt_start(ilk_op **out, ilk_semaphore *semaphore,
 {
     return semaphore ? ilk__hold_adopt_start(out, &semaphore->hold, token,
                                              token_len, err)
-                     : ilk__op_none(out, no_semaphore(err));
+                     : ilk__started_none(out, no_semaphore(err));
 }
 
 /* ---- the limit ---------------------------------------------------------- */
@@ -305,7 +305,7 @@ ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
     return semaphore ? ilk__request_start(out, &self.request, sizeof self,
                                           semaphore->hold.handle.client,
                                           begin_set_limit, err)
-                     : ilk__op_none(out, no_semaphore(err));
+                     : ilk__started_none(out, no_semaphore(err));
 }
 
 /* ---- getters ------------------------------------------------------------ */

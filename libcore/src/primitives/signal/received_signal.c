@@ -88,7 +88,8 @@ void ilk__received_signal_dispose(void *object)
 
 const ilk_arrival *ilk_op_arrival(ilk_op *op)
 {
-    ilk_arrival *received = ilk__op_object(op, ilk__received_signal_dispose);
+    ilk_arrival *received =
+        ilk__started_object(op, ilk__received_signal_dispose);
 
     if (received)
         received->seen = 1;

@@ -269,7 +269,7 @@ static ilk_status start_wait(ilk_op **out, ilk_signal *const *signals,
     ilk_status st = check_set(signals, count, err);
 
     if (st)
-        return ilk__op_none(out, st);
+        return ilk__started_none(out, st);
     self = wait_for(signals, count, wants_all, timeout_ms);
     return ilk__signal_start(out, &self.request, sizeof self, self.own,
                              begin_wait, err);

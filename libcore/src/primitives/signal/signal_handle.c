@@ -103,7 +103,7 @@ ilk_status ilk__signal_start(ilk_op **out, ilk__request *request, size_t size,
                              ilk_error *err)
 {
     if (!signal)
-        return ilk__op_none(out, no_signal(err));
+        return ilk__started_none(out, no_signal(err));
     request->handle = signal;
     return ilk__request_start(out, request, size, signal->handle.client, begin,
                               err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_op.c -- what was started: its life from start to being fetched. */
+/* loop_started.c -- what was started: its life from start to being fetched. */
 #include "loop_internal.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 /* ---- lists -------------------------------------------------------------- */
 
-static void list_add(ilk__op_list *list, ilk_op *op)
+static void list_add(ilk__started_list *list, ilk_op *op)
 {
     op->list = list;
     op->next = NULL;
@@ -22,9 +22,9 @@ static void list_add(ilk__op_list *list, ilk_op *op)
     list->last = op;
 }
 
-void ilk__op_list_remove(ilk_op *op)
+void ilk__started_remove(ilk_op *op)
 {
-    ilk__op_list *list = op->list;
+    ilk__started_list *list = op->list;
 
     if (!list)
         return;
@@ -47,7 +47,7 @@ static int is_running(const ilk_op *op)
 /* From one of the others to this list. */
 static void move_to_done(ilk__loop *loop, ilk_op *op)
 {
-    ilk__op_list_remove(op);
+    ilk__started_remove(op);
     atomic_fetch_sub(&loop->under_way, 1);
     op->done = 1;
     list_add(&loop->done, op);
@@ -190,7 +190,7 @@ static void over(ilk_op *op)
     ilk__timers_unreserve(&loop->timers);
     if (op->cancelled
         && ilk__async_conn_unwritten(&loop->pipeline.connection)) {
-        ilk__op_list_remove(op);
+        ilk__started_remove(op);
         list_add(&loop->telling, op);
     } else {
         move_to_done(loop, op);
@@ -250,7 +250,7 @@ static ilk_op *make(const ilk__request *request, size_t size,
     return op;
 }
 
-void ilk__op_discard(ilk_op *op)
+void ilk__started_discard(ilk_op *op)
 {
     ilk__result *result = &op->request->result;
 
@@ -308,13 +308,13 @@ ilk_status ilk__request_start(ilk_op **out, const ilk__request *request,
     st = start(client->loop, op, begin, err);
     ilk__loop_unlock(client->loop);
     if (st)
-        ilk__op_discard(op);
+        ilk__started_discard(op);
     else
         *out = op;
     return st;
 }
 
-ilk_status ilk__op_none(ilk_op **out, ilk_status status)
+ilk_status ilk__started_none(ilk_op **out, ilk_status status)
 {
     if (out)
         *out = NULL;
@@ -323,7 +323,7 @@ ilk_status ilk__op_none(ilk_op **out, ilk_status status)
 
 /* ---- ending early ------------------------------------------------------- */
 
-void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
+void ilk__started_cancel(ilk__loop *loop, ilk_op *op)
 {
     if (!is_running(op) || !op->request->give_up)
         return;
@@ -341,7 +341,7 @@ void ilk__op_cancel(ilk__loop *loop, ilk_op *op)
 /* Nobody will take what has just come: a wait ends as by a signal, and what
  * it may have got goes with its place. Nor may anybody care for a turn soon,
  * so what is told is written now. */
-void ilk__op_close(ilk__loop *loop, ilk_op *op)
+void ilk__started_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;
     if (is_running(op) && op->request->give_up && op->request->parker)
@@ -360,7 +360,7 @@ void ilk__loop_forget(ilk__loop *loop, const void *handle)
     for (ilk_op *next, *op = loop->running.first; op; op = next) {
         next = op->next;
         if (op->request->handle == handle)
-            ilk__op_close(loop, op);
+            ilk__started_close(loop, op);
     }
     ilk__loop_kick(loop);
     ilk__loop_unlock(loop);
