@@ -69,7 +69,7 @@ def keys_for(who, *queues):
 
 
 def take(world, who=A, queues=(b"q",), most=MIB):
-    return world.call("recipes_take", keys_for(who, *queues), who, 15000, most)
+    return world.call("recipes_reserve", keys_for(who, *queues), who, 15000, most)
 
 
 def settle(world, how, value, who=A, token=T1):

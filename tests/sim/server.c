@@ -204,7 +204,7 @@ const char *server_run(const ilk__reply *command)
     size_t keys = strtoul(command->items[2]->str, NULL, 10);
     int script = find_script(command);
 
-    ilk__buf_take(&out, ilk__buf_len(&out));
+    ilk__buf_drop(&out, ilk__buf_len(&out));
     if (script < 0) {
         say("-NOSCRIPT No matching script.\r\n");
     } else {

@@ -65,7 +65,7 @@ ilk_status ilk__buf_add(ilk__buf *buf, const void *data, size_t len)
     return ILK_OK;
 }
 
-void ilk__buf_take(ilk__buf *buf, size_t len)
+void ilk__buf_drop(ilk__buf *buf, size_t len)
 {
     assert(len <= buf->end - buf->start);
     buf->start += len;

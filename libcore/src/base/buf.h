@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buf.h -- bytes that grow at the end and are taken from the front. */
+/* buf.h -- bytes that grow at the end and are dropped from the front. */
 #ifndef ILK__BUF_H
 #define ILK__BUF_H
 
@@ -14,7 +14,7 @@ ilk_status ilk__buf_add(ilk__buf *buf, const void *data, size_t len);
 /* Room for len bytes at the end, or NULL; then ilk__buf_grew(). */
 char *ilk__buf_reserve(ilk__buf *buf, size_t len);
 void ilk__buf_grew(ilk__buf *buf, size_t len);
-void ilk__buf_take(ilk__buf *buf, size_t len); /* drop from the front */
+void ilk__buf_drop(ilk__buf *buf, size_t len); /* drop from the front */
 size_t ilk__buf_len(const ilk__buf *buf);
 const char *ilk__buf_data(const ilk__buf *buf);
 void ilk__buf_free(ilk__buf *buf);

@@ -121,7 +121,7 @@ static void send_wakeup(ilk__parker *parker)
 
 #endif
 
-int ilk__parker_take_permit(ilk__parker *parker)
+int ilk__parker_consume(ilk__parker *parker)
 {
     return atomic_exchange_explicit(&parker->permit, 0, memory_order_acquire)
            != 0;
@@ -132,7 +132,7 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
     int error = 0;
 
     for (;;) {
-        if (ilk__parker_take_permit(parker))
+        if (ilk__parker_consume(parker))
             return ILK_OK;
         if (error == EINTR)
             return ILK_EINTR;

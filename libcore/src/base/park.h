@@ -33,6 +33,6 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline);
 void ilk__unpark(ilk__parker *parker); /* any thread, signal handlers too */
 
 /* 1 when there was one. */
-int ilk__parker_take_permit(ilk__parker *parker);
+int ilk__parker_consume(ilk__parker *parker);
 
 #endif

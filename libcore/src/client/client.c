@@ -216,7 +216,7 @@ static void destroy(ilk_client *client)
 }
 
 /* The options' texts are the caller's; the URL's win over them. */
-static ilk_status take_text(char **field, const char **option, ilk_error *err)
+static ilk_status copy_text(char **field, const char **option, ilk_error *err)
 {
     const char *text = *option;
 
@@ -239,9 +239,9 @@ static ilk_status set_up(ilk_client *client, const char *text,
     if (st == ILK_OK)
         st = check_opts(client, err);
     if (st == ILK_OK)
-        st = take_text(&client->url.label, &client->opts.label, err);
+        st = copy_text(&client->url.label, &client->opts.label, err);
     if (st == ILK_OK)
-        st = take_text(&client->url.listen, &client->opts.listen, err);
+        st = copy_text(&client->url.listen, &client->opts.listen, err);
     if (st == ILK_OK)
         st = ilk__client_find_replicas(client, err);
     if (st == ILK_OK && client->url.scheme == ILK__SCHEME_EMBEDDED)

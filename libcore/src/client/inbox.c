@@ -64,7 +64,7 @@ static void forget(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     shared->subscribed_count -= subscriber->subscribed != 0;
     subscriber->subscribed = 0;
-    ilk__buf_take(&subscriber->calls, ilk__buf_len(&subscriber->calls));
+    ilk__buf_drop(&subscriber->calls, ilk__buf_len(&subscriber->calls));
     ilk__channels_lost(shared, subscriber);
     if (!shared->subscribed_count && shared->inbox == ILK__INBOX_READY)
         shared->inbox = ILK__INBOX_WANTED;

@@ -71,7 +71,7 @@ static void run_pipeline(ilk__keeper *keeper)
 
     while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
         ilk__shared_lock(keeper->shared);
-        ilk__pipeline_take(pipeline, event, reply, "keeper");
+        ilk__pipeline_handle(pipeline, event, reply, "keeper");
         /* what happened while it was down is found out at once */
         if (event == ILK__ASYNC_CONN_CAME_UP)
             ilk__refresher_refresh_all(keeper->shared);

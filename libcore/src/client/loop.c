@@ -64,7 +64,7 @@ static void wake_loop(ilk__wake *wake)
     if (atomic_load(&loop->under_way))
         ilk__loop_wake_up(loop);
     else
-        (void)ilk__parker_take_permit(&loop->parker);
+        (void)ilk__parker_consume(&loop->parker);
 }
 
 static void alarm_fires(ilk__timer *timer, void *context)
@@ -211,7 +211,7 @@ static void run_connection(ilk__loop *loop)
 
     while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
         wake_first(loop);
-        ilk__pipeline_take(pipeline, event, reply, "loop");
+        ilk__pipeline_handle(pipeline, event, reply, "loop");
         ilk__reply_free(reply);
         reply = NULL;
         if (event == ILK__ASYNC_CONN_LOST)
@@ -279,7 +279,7 @@ static void turn(ilk__loop *loop)
     ilk__timer *timer;
 
     clear_wakeup(loop);
-    (void)ilk__parker_take_permit(&loop->parker);
+    (void)ilk__parker_consume(&loop->parker);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
     ilk__pipeline_check_patience(&loop->pipeline, now, "loop");

@@ -101,7 +101,7 @@ static void bind(ilk_op *op, ilk__parker *parker)
 }
 
 /* All with news, in the order in which it came. */
-static ilk_op *take_ready(ilk__loop *loop)
+static ilk_op *pop_ready(ilk__loop *loop)
 {
     ilk_op *last = atomic_exchange(&loop->ready, NULL), *first = NULL;
 
@@ -117,11 +117,11 @@ static ilk_op *take_ready(ilk__loop *loop)
 
 void ilk__loop_wake_ready(ilk__loop *loop)
 {
-    for (ilk_op *next, *op = take_ready(loop); op; op = next) {
+    for (ilk_op *next, *op = pop_ready(loop); op; op = next) {
         next = op->next_ready;
         atomic_store(&op->ready, 0);
         if (op->inflight.state == ILK__INFLIGHT_ASLEEP && op->bound
-            && ilk__parker_take_permit(op->bound))
+            && ilk__parker_consume(op->bound))
             ilk__inflight_wake(&loop->pipeline, &op->inflight, ILK__CAUSE_NEWS);
     }
 }
@@ -140,7 +140,7 @@ static void withdraw_from_ready(ilk__loop *loop, ilk_op *gone)
     bind(gone, NULL);
     if (!gone->ready)
         return;
-    for (ilk_op *next, *op = take_ready(loop); op; op = next) {
+    for (ilk_op *next, *op = pop_ready(loop); op; op = next) {
         next = op->next_ready;
         if (op != gone)
             push_ready(loop, op);
@@ -161,7 +161,7 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
         return 1; /* it would ask again and again */
     bind(op, op->request->parker);
     *cause = ILK__CAUSE_NEWS;
-    return ilk__parker_take_permit(op->bound);
+    return ilk__parker_consume(op->bound);
 }
 
 /* A wait that was cancelled between two tries answers like one that a signal

@@ -10,7 +10,7 @@
  *     options, checks      lease -----------------------> lease.h, the keeper
  *   ilk__hold_kind ----->  which scripts, which keys, which words
  *
- *   acquire:  enter > take -------> lengthen > keep > leave
+ *   acquire:  enter > wait -------> lengthen > keep > leave
  *                      |  EINTR: parked, it keeps its place; the next acquire
  *                      |         takes it up, any other request ends it
  *                      +- lost before it was ours: again
@@ -47,7 +47,7 @@
 enum { ILK__HOLD_EXTEND_KEYS = 6 };
 
 typedef struct ilk__hold ilk__hold;
-typedef struct ilk__acquiring ilk__acquiring;
+typedef struct ilk__acquire_request ilk__acquire_request;
 typedef struct ilk__probe ilk__probe;
 typedef struct ilk__unconfirmed ilk__unconfirmed;
 
@@ -57,7 +57,8 @@ typedef struct ilk__hold_kind {
     char waits_as;           /* kind of its entries in the waiting list */
     ilk__orphaned *orphaned; /* of that kind; see wait_queue.h */
     int barges;              /* has no order to keep */
-    int32_t taken_notification; /* tells that it was taken; 0: nothing does */
+    int32_t taken_notification; /* tells that it was acquired; 0: nothing
+                                   does */
     int stays; /* to take it again is no fault, and no second hold */
 
     /* The thing's keys: kinds of side keys, NULL being the name itself.
@@ -73,17 +74,17 @@ typedef struct ilk__hold_kind {
      * bind    waiter and lease were set up, first or after a fork: what the
      *         primitive adds to them (permits, a prefix of the token). Tokens
      *         are fresh for each take: what comes late is given back by them
-     * take    in place of the wait in the queue: more steps, which end with
-     *         ilk__hold_taken(). Who keeps something after ILK_EINTR sets
+     * run_acquire  in place of the wait: more steps, which end with
+     *         ilk__hold_acquired(). Who keeps something after ILK_EINTR sets
      *         hold->parked, and has `unpark`
      * unpark  gives that up
-     * end_take  ends one that waits
+     * cancel_acquire  ends one that waits
      * probe   in place of ilk__hold_probe()
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
-    void (*take)(ilk__acquiring *acquiring);
+    void (*run_acquire)(ilk__acquire_request *request);
     void (*unpark)(ilk__hold *hold);
-    void (*end_take)(ilk__hold *hold);
+    void (*cancel_acquire)(ilk__hold *hold);
     void (*probe)(ilk__request *request, ilk__probe *probe,
                   ilk__request_then *then);
 } ilk__hold_kind;
@@ -100,7 +101,7 @@ struct ilk__hold {
     const ilk__hold_kind *kind;
     ilk__hold_opts opts;
     int depth;  /* nested acquires */
-    int parked; /* the kind's own `take` kept something */
+    int parked; /* the kind's own `run_acquire` kept something */
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
@@ -153,9 +154,9 @@ int32_t ilk__hold_held(const ilk__hold *hold);
 /* For a request: leave the handle, and end with this. */
 void ilk__hold_end(ilk__hold *hold, ilk__request *request, ilk_status status);
 
-/* ---- acquiring: hold_take.c --------------------------------------------- */
+/* ---- acquiring: hold_acquire.c ------------------------------------------ */
 
-struct ilk__acquiring {
+struct ilk__acquire_request {
     ilk__request request;
     ilk__hold *hold;
     int64_t timeout_ms, ttl_ms; /* ttl_ms 0: that of the options */
@@ -179,13 +180,14 @@ ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
 /*
  * Inside a request: stand in this one's wait queue. `then` calls
- * ilk__hold_took() for ILK_OK: it holds, and the lease is not watched yet.
+ * ilk__hold_begin_lease() for ILK_OK: it holds, and the lease is not watched
+ * yet.
  */
 void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__request_then *then);
-void ilk__hold_took(ilk__hold *hold);
-/* How a kind's own `take` ends. */
-void ilk__hold_taken(ilk__acquiring *acquiring, ilk_status status);
+void ilk__hold_begin_lease(ilk__hold *hold);
+/* How a kind's own `run_acquire` ends. */
+void ilk__hold_acquired(ilk__acquire_request *request, ilk_status status);
 /* Hold from now on: renewed, or watched when somebody listens. */
 void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
 

@@ -199,7 +199,7 @@ size_t ilk__tls_pending(ilk__tls *tls)
     return len;
 }
 
-size_t ilk__tls_take(ilk__tls *tls, void *out, size_t room)
+size_t ilk__tls_get(ilk__tls *tls, void *out, size_t room)
 {
     size_t len = 0;
 
@@ -271,7 +271,7 @@ size_t ilk__tls_pending(ilk__tls *tls)
     return 0;
 }
 
-size_t ilk__tls_take(ilk__tls *tls, void *out, size_t room)
+size_t ilk__tls_get(ilk__tls *tls, void *out, size_t room)
 {
     (void)tls;
     (void)out;

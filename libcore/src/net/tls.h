@@ -2,7 +2,7 @@
 /*
  * tls.h -- encryption between a connection and its socket, without I/O.
  *
- *     plain bytes   -> ilk__tls_write()  =  ilk__tls_take() -> socket
+ *     plain bytes   -> ilk__tls_write()  =  ilk__tls_get()  -> socket
  *     plain bytes   <- ilk__tls_read()   =  ilk__tls_put()  <- socket
  *
  * One thread may be on the upper line while another is on the lower one: a
@@ -23,7 +23,7 @@ typedef struct ilk__tls ilk__tls;
 ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err);
 void ilk__tls_free(ilk__tls *tls); /* sends nothing; NULL is fine */
 
-/* ILK_OK: done; ILK_EAGAIN: take, put and call again; ILK_ECONN. */
+/* ILK_OK: done; ILK_EAGAIN: get, put and call again; ILK_ECONN. */
 ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err);
 
 /* Bytes from the socket. ILK_ENOMEM. */
@@ -40,6 +40,6 @@ ilk_status ilk__tls_write(ilk__tls *tls, const void *data, size_t len,
 
 /* Bytes for the socket: how many there are, and up to room of them. */
 size_t ilk__tls_pending(ilk__tls *tls);
-size_t ilk__tls_take(ilk__tls *tls, void *out, size_t room);
+size_t ilk__tls_get(ilk__tls *tls, void *out, size_t room);
 
 #endif

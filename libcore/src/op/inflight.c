@@ -34,7 +34,7 @@ static void put(ilk__inflight_list *list, ilk__inflight *inflight,
     inflight->state = state;
 }
 
-static void take_out(ilk__inflight_list *list, ilk__inflight *inflight)
+static void remove_from(ilk__inflight_list *list, ilk__inflight *inflight)
 {
     ilk__inflight **link = &list->first;
 
@@ -45,7 +45,7 @@ static void take_out(ilk__inflight_list *list, ilk__inflight *inflight)
         list->end = link;
 }
 
-ilk__inflight *ilk__inflight_take_all(ilk__inflight_list *list)
+ilk__inflight *ilk__inflight_list_detach(ilk__inflight_list *list)
 {
     ilk__inflight *first = list->first;
 
@@ -240,7 +240,7 @@ void ilk__pipeline_start_next(ilk__pipeline *pipeline)
 
     while (pipeline->count < ILK__WIRE_FULL
            && (next = pipeline->backlog.first)) {
-        take_out(&pipeline->backlog, next);
+        remove_from(&pipeline->backlog, next);
         start(pipeline, next);
     }
 }
@@ -263,7 +263,7 @@ static void give_up(ilk__pipeline *pipeline, ilk__inflight *inflight,
     ilk__input input = {.kind = ILK__INPUT_NO_REPLY, .status = status};
 
     if (inflight->state == ILK__INFLIGHT_UNSENT) {
-        take_out(&pipeline->unsent, inflight);
+        remove_from(&pipeline->unsent, inflight);
     } else {
         ilk__pipeline_at(pipeline, inflight->position)->inflight = NULL;
         input.may_have_run = 1;
@@ -273,7 +273,7 @@ static void give_up(ilk__pipeline *pipeline, ilk__inflight *inflight,
 
 static void leave_backlog(ilk__pipeline *pipeline, ilk__inflight *inflight)
 {
-    take_out(&pipeline->backlog, inflight);
+    remove_from(&pipeline->backlog, inflight);
     start(pipeline, inflight);
 }
 

@@ -100,8 +100,8 @@ void ilk__inflight_close(ilk__pipeline *pipeline, ilk__inflight *inflight);
 void ilk__inflight_fire(ilk__timer *timer, void *context);
 
 /* What happened on the connection; `whose` it is, for the log. */
-void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__async_conn_result event,
-                        const ilk__reply *reply, const char *whose);
+void ilk__pipeline_handle(ilk__pipeline *pipeline, ilk__async_conn_result event,
+                          const ilk__reply *reply, const char *whose);
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose);
 

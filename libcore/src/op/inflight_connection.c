@@ -27,7 +27,7 @@ void ilk__pipeline_free(ilk__pipeline *pipeline)
 
 void ilk__pipeline_connection_up(ilk__pipeline *pipeline)
 {
-    ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent), *next;
+    ilk__inflight *unsent = ilk__inflight_list_detach(&pipeline->unsent), *next;
 
     for (; unsent; unsent = next) {
         ilk__input input;
@@ -84,7 +84,7 @@ static void unsent_lost(ilk__pipeline *pipeline, ilk__inflight *unsent)
 
 void ilk__pipeline_connection_lost(ilk__pipeline *pipeline)
 {
-    ilk__inflight *unsent = ilk__inflight_take_all(&pipeline->unsent);
+    ilk__inflight *unsent = ilk__inflight_list_detach(&pipeline->unsent);
 
     wire_lost(pipeline);
     unsent_lost(pipeline, unsent);
@@ -129,8 +129,8 @@ static void broken(ilk__pipeline *pipeline, const char *why, const char *whose)
     lost(pipeline, whose);
 }
 
-void ilk__pipeline_take(ilk__pipeline *pipeline, ilk__async_conn_result event,
-                        const ilk__reply *reply, const char *whose)
+void ilk__pipeline_handle(ilk__pipeline *pipeline, ilk__async_conn_result event,
+                          const ilk__reply *reply, const char *whose)
 {
     if (event == ILK__ASYNC_CONN_CAME_UP)
         ilk__pipeline_connection_up(pipeline);
@@ -175,8 +175,8 @@ void ilk__pipeline_end(ilk__pipeline *pipeline)
                 pipeline,
                 ilk__pipeline_at(pipeline, pipeline->first + i)->inflight);
     pipeline->count = 0;
-    end_list(pipeline, ilk__inflight_take_all(&pipeline->unsent));
-    end_list(pipeline, ilk__inflight_take_all(&pipeline->backlog));
+    end_list(pipeline, ilk__inflight_list_detach(&pipeline->unsent));
+    end_list(pipeline, ilk__inflight_list_detach(&pipeline->backlog));
     /* What is left sleeps between two tries, in no list. */
     while ((timer = ilk__timers_pop(pipeline->timers, INT64_MAX)))
         if (timer->fire == ilk__inflight_fire)

@@ -8,7 +8,7 @@
 /* The slot at this position on the wire. */
 ilk__pipeline_slot *ilk__pipeline_at(const ilk__pipeline *pipeline,
                                      uint64_t position);
-ilk__inflight *ilk__inflight_take_all(ilk__inflight_list *list);
+ilk__inflight *ilk__inflight_list_detach(ilk__inflight_list *list);
 ilk__inflight *ilk__inflight_of(ilk__timer *timer);
 
 /* Until it waits for something that is not here yet, or is done. */

@@ -20,7 +20,7 @@ ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
     ilk__buf *ident = &shared->scratch;
     ilk__node *node;
 
-    ilk__buf_take(ident, ilk__buf_len(ident));
+    ilk__buf_drop(ident, ilk__buf_len(ident));
     if (ilk__buf_add(ident, &kind, 1) || ilk__buf_add(ident, name, len))
         return NULL;
     node = ilk__table_find(&shared->channels, ilk__buf_data(ident), len + 1);
@@ -54,7 +54,7 @@ static void ask(ilk__channel *channel, ilk__subscriber *subscriber)
                          channel->ident + 1, channel->node.key_len - 1, call);
 }
 
-static void take_back(ilk__channel *channel, ilk__subscriber *subscriber)
+static void unsubscribe(ilk__channel *channel, ilk__subscriber *subscriber)
 {
     const ilk__subscribe_call call = {ILK__UNSUBSCRIBE, NULL};
 
@@ -79,7 +79,7 @@ void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber)
                 && !channel->at[subscriber->number].refused)
                 ask(channel, subscriber);
             else if (!wanted && channel->at[subscriber->number].subscribed)
-                take_back(channel, subscriber);
+                unsubscribe(channel, subscriber);
         }
 }
 
@@ -171,7 +171,7 @@ void ilk__channel_message_free(ilk__channel_message *message)
     ilk__free(message);
 }
 
-ilk__channel_message *ilk__listener_take(ilk__listener *listener)
+ilk__channel_message *ilk__listener_pop(ilk__listener *listener)
 {
     ilk__channel_message *message = listener->first;
 
@@ -225,7 +225,7 @@ static void keep(ilk__listener *listener, const ilk__reply *channel,
     if (!message || listener->count > ILK__CHANNEL_MESSAGES_MAX) {
         listener->lost++;
         if (message)
-            ilk__channel_message_free(ilk__listener_take(listener));
+            ilk__channel_message_free(ilk__listener_pop(listener));
     }
     ilk__unpark(&listener->parker);
 }

@@ -85,7 +85,7 @@ void ilk__listen_begin(ilk__request *request, ilk__listener *listener,
 void ilk__listen_next(ilk__request *request, ilk__listener *listener,
                       int64_t deadline, ilk__request_then *then);
 /* NULL: none */
-ilk__channel_message *ilk__listen_take(ilk__listener *listener);
+ilk__channel_message *ilk__listen_pop(ilk__listener *listener);
 void ilk__listen_end(ilk__listener *listener);
 /* Ends a wait of the listener's with ILK_ECANCELLED. Any thread. */
 void ilk__listen_cancel(ilk__listener *listener);

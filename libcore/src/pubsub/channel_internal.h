@@ -31,6 +31,6 @@ ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to);
 extern const ilk__op_type ilk__listen_op; /* op->subject: an ilk__listener */
 /* NULL: none. The mutex is held. */
-ilk__channel_message *ilk__listener_take(ilk__listener *listener);
+ilk__channel_message *ilk__listener_pop(ilk__listener *listener);
 
 #endif

@@ -84,7 +84,7 @@ void ilk__listen_end(ilk__listener *listener)
         shared->channels_changed = 1;
         ilk__shared_wake_keeper(shared, 0);
     }
-    while ((message = ilk__listener_take(listener)))
+    while ((message = ilk__listener_pop(listener)))
         ilk__channel_message_free(message);
     ilk__shared_unlock(shared);
 }
@@ -218,12 +218,12 @@ void ilk__listen_next(ilk__request *request, ilk__listener *listener,
              ilk__fail(request->err, ILK_EINVAL, "it does not listen"));
 }
 
-ilk__channel_message *ilk__listen_take(ilk__listener *listener)
+ilk__channel_message *ilk__listen_pop(ilk__listener *listener)
 {
     ilk__channel_message *message;
 
     ilk__shared_lock(listener->shared);
-    message = ilk__listener_take(listener);
+    message = ilk__listener_pop(listener);
     ilk__shared_unlock(listener->shared);
     return message;
 }

@@ -42,6 +42,6 @@ int ilk__subscriber_answered(ilk__subscriber *subscriber,
     if (!ilk__buf_len(&subscriber->calls))
         return 0;
     memcpy(out, ilk__buf_data(&subscriber->calls), sizeof *out);
-    ilk__buf_take(&subscriber->calls, sizeof *out);
+    ilk__buf_drop(&subscriber->calls, sizeof *out);
     return 1;
 }

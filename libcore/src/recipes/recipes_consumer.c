@@ -129,8 +129,8 @@ static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
 
     while (!st) {
         if (!ilk__consumer_is_blocking(self))
-            st = ilk__consumer_take(out, self,
-                                    timeout_ms == 0 ? patience : deadline, err);
+            st = ilk__consumer_reserve(
+                out, self, timeout_ms == 0 ? patience : deadline, err);
         if (st || *out)
             break;
         if (ilk__now_ms() >= deadline)

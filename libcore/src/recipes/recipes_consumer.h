@@ -2,12 +2,12 @@
 /*
  * recipes_consumer.h -- one who takes messages from raw lists.
  *
- *     take (a script) --found--> taken --settle--> take ...
+ *     reserve (a script) --found--> taken --settle--> reserve ...
  *          \--nothing--> BLMOVE queue -> taken list, one connection for each
- *                        list, until one answers --> take
+ *                        list, until one answers --> reserve
  *
  * What BLMOVE answers does not matter: what it moved lies in the taken list,
- * where the next take finds it first. So a connection that breaks loses
+ * where the next reserve finds it first. So a connection that breaks loses
  * nothing, nor does one that is closed while the server still moves.
  */
 #ifndef ILK__RECIPES_CONSUMER_H
@@ -34,8 +34,8 @@ struct ilk_consumer {
 };
 
 /* Look for a message; *out stays NULL when there is none. */
-ilk_status ilk__consumer_take(ilk_items **out, ilk_consumer *self,
-                              int64_t deadline, ilk_error *err);
+ilk_status ilk__consumer_reserve(ilk_items **out, ilk_consumer *self,
+                                 int64_t deadline, ilk_error *err);
 
 /* Give back what this or another consumer of the list has taken. */
 ilk_status ilk__consumer_recover(ilk_consumer *self, size_t list,

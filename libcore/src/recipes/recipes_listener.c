@@ -132,7 +132,8 @@ static int is_message(const ilk__reply *reply)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static ilk_status take(ilk_items **out, const ilk__reply *reply, ilk_error *err)
+static ilk_status read_items(ilk_items **out, const ilk__reply *reply,
+                             ilk_error *err)
 {
     ilk_items *items;
 
@@ -193,7 +194,7 @@ static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
         st = ilk__dedicated_conn_next(&self->dedicated, &reply, err);
         if (st)
             break;
-        st = take(out, reply, err);
+        st = read_items(out, reply, err);
         ilk__reply_free(reply);
         if (st)
             ilk__dedicated_conn_close(&self->dedicated); /* it was refused */
@@ -338,7 +339,7 @@ static ilk_status leave(ilk_items **out, ilk_listener *self, int taking,
     say_goodbye(self, &left);
     ilk__dedicated_conn_close(&self->dedicated);
     if (taking && left.count)
-        st = take(out, left.replies[0], err);
+        st = read_items(out, left.replies[0], err);
     if (self->prefix_len) {
         ilk_status one = pass_on(self, &left, taking ? 1 : 0, st ? NULL : err);
 

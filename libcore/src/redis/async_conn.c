@@ -26,7 +26,7 @@ static void drop(ilk__async_conn *connection)
     connection->conn = NULL;
     connection->up = 0;
     connection->readable = 0;
-    ilk__buf_take(&connection->out, ilk__buf_len(&connection->out));
+    ilk__buf_drop(&connection->out, ilk__buf_len(&connection->out));
 }
 
 void ilk__async_conn_close(ilk__async_conn *connection)
@@ -163,5 +163,5 @@ void ilk__async_conn_flush(ilk__async_conn *connection)
         connection->readable = 1;
     connection->writes += sent > 0;
     connection->bytes_out += (int64_t)sent;
-    ilk__buf_take(&connection->out, sent);
+    ilk__buf_drop(&connection->out, sent);
 }

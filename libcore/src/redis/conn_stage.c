@@ -148,7 +148,7 @@ static ilk_status send_words(ilk__conn *conn, ilk_error *err)
     if (len == 0 && !ilk__conn_unsent(conn))
         return ILK_OK;
     status = ilk__conn_send(conn, ilk__buf_data(&conn->words), len, &sent, err);
-    ilk__buf_take(&conn->words, sent);
+    ilk__buf_drop(&conn->words, sent);
     return status;
 }
 

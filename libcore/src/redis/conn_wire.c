@@ -57,7 +57,7 @@ static ilk_status seal(ilk__conn *conn, ilk_error *err)
     if (room == NULL)
         return ilk__fail(err, ILK_ENOMEM, "no memory to send to %s",
                          conn->where);
-    ilk__buf_grew(&conn->sealed, ilk__tls_take(conn->tls, room, pending));
+    ilk__buf_grew(&conn->sealed, ilk__tls_get(conn->tls, room, pending));
     return ILK_OK;
 }
 
@@ -68,7 +68,7 @@ ilk_status ilk__conn_flush(ilk__conn *conn, ilk_error *err)
 
     if (status == ILK_OK && len > 0) {
         status = send_some(conn, ilk__buf_data(&conn->sealed), len, &sent, err);
-        ilk__buf_take(&conn->sealed, sent);
+        ilk__buf_drop(&conn->sealed, sent);
     }
     atomic_store(&conn->kept, len - sent);
     return status;

@@ -96,8 +96,8 @@ void ilk__lane_let_go(ilk__lane *lane)
     ilk__conn_close(lane->conn);
     lane->conn = NULL;
     lane->counts.connected = 0;
-    ilk__buf_take(&lane->pending, ilk__buf_len(&lane->pending));
-    ilk__buf_take(&lane->writing, ilk__buf_len(&lane->writing));
+    ilk__buf_drop(&lane->pending, ilk__buf_len(&lane->pending));
+    ilk__buf_drop(&lane->writing, ilk__buf_len(&lane->writing));
     lane->appended = lane->sent = 0;
     lane->unanswered = 0;
     if (lane->state == ILK__LANE_BROKEN)

@@ -66,7 +66,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
                             &sent, err);
         pthread_mutex_lock(&lane->mutex);
         lane->has_writer = 0;
-        ilk__buf_take(&lane->writing, sent);
+        ilk__buf_drop(&lane->writing, sent);
         lane->sent += sent;
         lane->counts.bytes_out += (int64_t)sent;
         if (st) {
@@ -113,7 +113,7 @@ typedef struct ilk__haul {
 } ilk__haul;
 
 /* Up to a handful of whole replies. ILK_OK: there may be more. */
-static ilk_status take_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
+static ilk_status read_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
@@ -141,7 +141,7 @@ static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
     if (!(pfd.revents & (POLLIN | POLLERR | POLLHUP)))
         return ILK_EAGAIN;
     st = ilk__conn_recv(conn, &haul->bytes, err);
-    return st ? st : take_replies(conn, haul, err);
+    return st ? st : read_replies(conn, haul, err);
 }
 
 static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
@@ -179,7 +179,7 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
         if (st || delivered)
             break;
         ilk__lane_unlock(lane);
-        st = take_replies(conn, &haul, err);
+        st = read_replies(conn, &haul, err);
     }
     lane->counts.bytes_in += (int64_t)haul.bytes;
     if (st != ILK_EAGAIN || delivered)

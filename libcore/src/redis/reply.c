@@ -73,7 +73,7 @@ static size_t rounded(size_t size)
 
 /* Room in the tree's arena, aligned for a node. Sizes are far from SIZE_MAX:
  * the limits are checked before. */
-static void *take(struct state *state, size_t size)
+static void *allocate(struct state *state, size_t size)
 {
     struct chunk *chunk;
     size_t room;
@@ -124,7 +124,7 @@ static ilk__reply *grow(const redisReadTask *task, ilk__reply_type type,
     if (task->parent == NULL) {
         node = plant(state, extra);
     } else {
-        node = take(state, sizeof *node);
+        node = allocate(state, sizeof *node);
         parent = task->parent->obj;
         parent->items[task->idx] = node;
     }
@@ -143,7 +143,7 @@ static void *create_text(const redisReadTask *task, ilk__reply_type type,
         return refuse(state, "more bytes than a reply may have");
     state->bytes += len;
     node = grow(task, type, rounded(len + 1));
-    if (node == NULL || (node->str = take(state, len + 1)) == NULL)
+    if (node == NULL || (node->str = allocate(state, len + 1)) == NULL)
         return NULL;
     memcpy(node->str, data, len);
     node->str[len] = '\0';
@@ -227,7 +227,7 @@ static void *create_array(const redisReadTask *task, size_t count)
     node = grow(task, type, items + nodes * (sizeof *node + TEXT_GUESS));
     if (node == NULL)
         return NULL;
-    if (count > 0 && (node->items = take(state, items)) == NULL)
+    if (count > 0 && (node->items = allocate(state, items)) == NULL)
         return NULL;
     node->count = count;
     if (task->type == REDIS_REPLY_ATTR)

@@ -24,7 +24,7 @@ static ilk_status identify(ilk__shared *shared,
     ilk__buf *out = &shared->scratch;
     ilk_status st;
 
-    ilk__buf_take(out, ilk__buf_len(out));
+    ilk__buf_drop(out, ilk__buf_len(out));
     st = ilk__buf_add(out, &wait_queue->refresh, sizeof wait_queue->refresh);
     for (size_t i = 0; i < wait_queue->key_count && st == ILK_OK; i++) {
         const ilk__bytes *key = &wait_queue->keys[i];

@@ -23,7 +23,7 @@ static void choose(ilk__refresher *refresher, int64_t now)
 {
     ilk__buf *entries = &refresher->entries;
 
-    ilk__buf_take(entries, ilk__buf_len(entries));
+    ilk__buf_drop(entries, ilk__buf_len(entries));
     refresher->asked_count = 0;
     for (ilk__waiter *w = refresher->first; w; w = w->next) {
         if (w->id <= refresher->asked_up_to)

@@ -266,7 +266,7 @@ static ilk__act park(ilk__op *op)
 }
 
 /* A parked wait is ours again, unless it has left the wait queue meanwhile. */
-static int take_up(ilk__waiter *waiter)
+static int resume(ilk__waiter *waiter)
 {
     int queued;
 
@@ -283,9 +283,9 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk_status st;
 
     atomic_store(&waiter->cancelled, 0);
-    if (waiter->stage == ILK__STAGE_LINGER && take_up(waiter))
+    if (waiter->stage == ILK__STAGE_LINGER && resume(waiter))
         return linger(op);
-    if (waiter->stage == ILK__STAGE_QUEUED && take_up(waiter))
+    if (waiter->stage == ILK__STAGE_QUEUED && resume(waiter))
         return look(op);
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)

@@ -39,7 +39,7 @@ static void bytes_leave_in_the_order_they_came(void **state)
         for (size_t i = 0; i < n; i++)
             assert_int_equal((unsigned char)ilk__buf_data(&buf)[i],
                              out++ % 251);
-        ilk__buf_take(&buf, n);
+        ilk__buf_drop(&buf, n);
         assert_int_equal(ilk__buf_len(&buf), in - out);
     }
     ilk__buf_free(&buf);
@@ -72,7 +72,7 @@ static void room_in_front_is_used_before_more_is_asked_for(void **state)
     room = buf.room;
     for (size_t i = 0; i < 20 * room; i++) {
         assert_int_equal(ilk__buf_add(&buf, "ab", 2), ILK_OK);
-        ilk__buf_take(&buf, i == 0 ? 1 : 2);
+        ilk__buf_drop(&buf, i == 0 ? 1 : 2);
     }
     assert_int_equal(buf.room, room);
     ilk__buf_free(&buf);

@@ -34,7 +34,7 @@ static void assert_connection_sends(const char *words)
                      strlen(words));
     assert_memory_equal(ilk__buf_data(&inbox_subscriber.connection.out), words,
                         strlen(words));
-    ilk__buf_take(&inbox_subscriber.connection.out, strlen(words));
+    ilk__buf_drop(&inbox_subscriber.connection.out, strlen(words));
 }
 
 static const char *subscription(void)

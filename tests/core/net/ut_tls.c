@@ -67,7 +67,7 @@ static void unmake(wire *w)
 static int carry(wire *w)
 {
     char bytes[4096];
-    size_t len = ilk__tls_take(w->client, bytes, sizeof bytes);
+    size_t len = ilk__tls_get(w->client, bytes, sizeof bytes);
     int got, moved = len > 0;
 
     if (moved)

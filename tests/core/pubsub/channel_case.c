@@ -58,7 +58,7 @@ const char *subscriber_sends(ilk__subscriber *subscriber)
     if (len)
         memcpy(text, ilk__buf_data(&subscriber->connection.out), len);
     text[len] = '\0';
-    ilk__buf_take(&subscriber->connection.out, len);
+    ilk__buf_drop(&subscriber->connection.out, len);
     return text;
 }
 
@@ -98,7 +98,7 @@ const char *listener_received(ilk__listener *listener)
     size_t used = 0;
 
     text[0] = '\0';
-    while ((h = ilk__listener_take(listener))) {
+    while ((h = ilk__listener_pop(listener))) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%.*s=%.*s;",
                                  (int)h->channel_len, h->channel,
                                  (int)h->data_len, h->data);

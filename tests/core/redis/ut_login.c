@@ -47,7 +47,7 @@ static const char *said(talk *t)
     ilk__reply *command;
 
     ilk__reader_feed(t->server, ilk__buf_data(&t->out), len, NULL);
-    ilk__buf_take(&t->out, len);
+    ilk__buf_drop(&t->out, len);
     *at = '\0';
     while (ilk__reader_next(t->server, &command, NULL) == ILK_OK) {
         for (size_t i = 0; i < command->count; i++)

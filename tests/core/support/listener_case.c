@@ -39,6 +39,6 @@ ilk_status listen_next(ilk_client *client, ilk__listener *listener,
     listening self = {.listener = listener, .deadline = deadline};
     ilk_status st = ilk__request_run(&self.request, client, begin, err);
 
-    *out = st == ILK_OK ? ilk__listen_take(listener) : NULL;
+    *out = st == ILK_OK ? ilk__listen_pop(listener) : NULL;
     return st;
 }

@@ -156,7 +156,7 @@ typedef struct observing {
     ilk__request request;
     ilk_observer *observer;
     int64_t timeout_ms;
-    int started, kept; /* as those of an ilk__acquiring */
+    int started, kept; /* as those of an ilk__acquire_request */
 } observing;
 
 static void told(ilk__request *request, ilk_status status)

@@ -69,9 +69,9 @@ static const ilk__hold_kind lock_many = {
               .tells_fence = 1},
     .release = &many_release,
     .bind = bind,
-    .take = ilk__lock_many_take,
+    .run_acquire = ilk__lock_many_acquire,
     .unpark = ilk__lock_many_give_back,
-    .end_take = end_waits,
+    .cancel_acquire = end_waits,
     .probe = look,
 };
 

@@ -187,6 +187,6 @@ void ilk_queue_free(ilk_queue *queue)
         return;
     if (is_mine(queue) && queue->requests)
         ilk__loop_forget(queue->client->loop, queue);
-    ilk__queue_drop_takes(queue);
+    ilk__queue_drop_waits(queue);
     dispose(queue);
 }

@@ -5,12 +5,12 @@
 #include "base/alloc.h"
 #include "client/run.h"
 
-void ilk__queue_drop_takes(ilk_queue *queue)
+void ilk__queue_drop_waits(ilk_queue *queue)
 {
     /* A child, or what was the parent's, has nothing to take back. */
     int ours = !ilk__client_is_forked(queue->client)
                && queue->era == queue->client->era;
-    ilk__take *take = queue->takes, *next;
+    ilk__queue_wait *take = queue->takes, *next;
 
     queue->takes = queue->parked = queue->idle = NULL;
     for (; take; take = next) {
@@ -41,7 +41,7 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
                          queue->count);
     if (queue->era == queue->client->era)
         return ILK_OK;
-    ilk__queue_drop_takes(queue); /* the parent's; no other thread is here */
+    ilk__queue_drop_waits(queue); /* the parent's; no other thread is here */
     queue->verbs = 0;
     queue->era = queue->client->era;
     return ILK_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_wait.c -- the requests that take from a queue, each with its place. */
+/* queue_wait.c -- the requests that wait for messages, each with its place. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
@@ -9,122 +9,122 @@ enum { GOOD_MS = ILK__LEASE_DEFAULT_MS };
 
 /* ---- one for each request ----------------------------------------------- */
 
-static int same_wish(const ilk__wanted *a, const ilk__wanted *b)
+static int same_args(const ilk__reserve_args *a, const ilk__reserve_args *b)
 {
     return a->max == b->max && a->lease_ms == b->lease_ms;
 }
 
-static void add_free(ilk__take **list, ilk__take *take)
+static void add_free(ilk__queue_wait **list, ilk__queue_wait *wait)
 {
-    take->next_free = *list;
-    *list = take;
+    wait->next_free = *list;
+    *list = wait;
 }
 
 /* The place in the wait queue that this thread kept, or NULL. Places that were
  * given up meanwhile are idle. */
-static ilk__take *find_parked(ilk_queue *queue)
+static ilk__queue_wait *find_parked(ilk_queue *queue)
 {
-    ilk__take **link = &queue->parked, *take;
+    ilk__queue_wait **link = &queue->parked, *wait;
 
-    while ((take = *link)) {
-        int mine = pthread_equal(take->thread, pthread_self());
+    while ((wait = *link)) {
+        int mine = pthread_equal(wait->thread, pthread_self());
 
-        if (!mine && take->waiter.refresher) {
-            link = &take->next_free;
+        if (!mine && wait->waiter.refresher) {
+            link = &wait->next_free;
             continue;
         }
-        *link = take->next_free;
+        *link = wait->next_free;
         if (mine)
-            return take;
-        take->parked = 0;
-        add_free(&queue->idle, take);
+            return wait;
+        wait->parked = 0;
+        add_free(&queue->idle, wait);
     }
     return NULL;
 }
 
-static ilk__take *find(ilk_queue *queue, int started)
+static ilk__queue_wait *find(ilk_queue *queue, int started)
 {
-    ilk__take *take = started ? NULL : find_parked(queue);
+    ilk__queue_wait *wait = started ? NULL : find_parked(queue);
 
-    if (take)
-        return take;
-    take = queue->idle;
-    if (take)
-        queue->idle = take->next_free;
-    return take;
+    if (wait)
+        return wait;
+    wait = queue->idle;
+    if (wait)
+        queue->idle = wait->next_free;
+    return wait;
 }
 
-static ilk_status add(ilk__take **out, ilk_queue *queue, ilk_error *err)
+static ilk_status add(ilk__queue_wait **out, ilk_queue *queue, ilk_error *err)
 {
-    ilk__take *take = ilk__calloc(1, sizeof *take);
+    ilk__queue_wait *wait = ilk__calloc(1, sizeof *wait);
     ilk_status st;
 
-    if (!take)
+    if (!wait)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = ilk__waiter_init(&take->waiter, queue->client->shared,
+    st = ilk__waiter_init(&wait->waiter, queue->client->shared,
                           &queue->wait_queue, err);
     if (st) {
-        ilk__free(take);
+        ilk__free(wait);
         return st;
     }
-    take->queue = queue;
-    take->busy = 1;
+    wait->queue = queue;
+    wait->busy = 1;
     ilk__shared_lock(queue->client->shared);
-    take->next = queue->takes;
-    queue->takes = take;
+    wait->next = queue->waits;
+    queue->waits = wait;
     ilk__shared_unlock(queue->client->shared);
-    *out = take;
+    *out = wait;
     return ILK_OK;
 }
 
 /* A place that was kept for another question, or without settlements that are
  * to be sent now, is given up. */
-static ilk_status check_out(ilk__taking *self)
+static ilk_status check_out(ilk__reserve_request *self)
 {
     ilk_queue *queue = ilk__queue_of(&self->request);
-    const ilk__wanted *wanted = &self->wanted;
+    const ilk__reserve_args *args = &self->args;
     ilk__shared *shared = queue->client->shared;
-    ilk__take *take;
-    int has_settlements = wanted->settlements && wanted->settlements->count;
+    ilk__queue_wait *wait;
+    int has_settlements = args->settlements && args->settlements->count;
 
     ilk__shared_lock(shared);
-    take = find(queue, self->started);
-    if (take) {
-        take->busy = 1;
-        take->stood = take->parked && take->waiter.refresher;
+    wait = find(queue, self->started);
+    if (wait) {
+        wait->busy = 1;
+        wait->stood = wait->parked && wait->waiter.refresher;
     }
     ilk__shared_unlock(shared);
-    if (take && take->parked
-        && (has_settlements || wanted->timeout_ms == 0
-            || !same_wish(&take->wanted, wanted)))
-        ilk__waiter_cancel(&take->waiter);
-    self->take = take;
-    return take ? ILK_OK : add(&self->take, queue, self->request.err);
+    if (wait && wait->parked
+        && (has_settlements || args->timeout_ms == 0
+            || !same_args(&wait->args, args)))
+        ilk__waiter_cancel(&wait->waiter);
+    self->wait = wait;
+    return wait ? ILK_OK : add(&self->wait, queue, self->request.err);
 }
 
-static void check_in(ilk__take *take, ilk_status st)
+static void check_in(ilk__queue_wait *wait, ilk_status st)
 {
-    ilk_queue *queue = take->queue;
+    ilk_queue *queue = wait->queue;
     ilk__shared *shared = queue->client->shared;
 
     ilk__shared_lock(shared);
-    take->busy = 0;
-    take->parked = st == ILK_EINTR && take->waiter.refresher;
-    take->thread = pthread_self();
-    add_free(take->parked ? &queue->parked : &queue->idle, take);
+    wait->busy = 0;
+    wait->parked = st == ILK_EINTR && wait->waiter.refresher;
+    wait->thread = pthread_self();
+    add_free(wait->parked ? &queue->parked : &queue->idle, wait);
     ilk__shared_unlock(shared);
 }
 
 /* ---- the request -------------------------------------------------------- */
 
 /* What a late answer brought is on its way back already. */
-static ilk_status keep(ilk__taking *self)
+static ilk_status keep(ilk__reserve_request *self)
 {
-    ilk__take *take = self->take;
-    const ilk__waiter *waiter = &take->waiter;
-    const ilk_queue *queue = take->queue;
-    int64_t lease_ms = take->wanted.lease_ms;
-    ilk_batch *batch = take->got;
+    ilk__queue_wait *wait = self->wait;
+    const ilk__waiter *waiter = &wait->waiter;
+    const ilk_queue *queue = wait->queue;
+    int64_t lease_ms = wait->args.lease_ms;
+    ilk_batch *batch = wait->got;
     ilk_status st = ILK_OK;
 
     if (lease_ms)
@@ -139,11 +139,11 @@ static ilk_status keep(ilk__taking *self)
         batch->lease_ms = lease_ms;
     atomic_store(&batch->unfetched, self->started && lease_ms);
     ilk__batch_answer(&self->request, batch);
-    take->got = NULL;
+    wait->got = NULL;
     return ILK_OK;
 }
 
-void ilk__queue_end_take(ilk__taking *self, ilk_status status)
+void ilk__queue_end_reserve(ilk__reserve_request *self, ilk_status status)
 {
     ilk__settlements_doubt(&self->settlements);
     /* none, if it was answered */
@@ -153,72 +153,73 @@ void ilk__queue_end_take(ilk__taking *self, ilk_status status)
 }
 
 /* What was started and has answered so keeps its place until give_up(). */
-static void taken(ilk__request *request, ilk_status status)
+static void reserved(ilk__request *request, ilk_status status)
 {
-    ilk__taking *self = (ilk__taking *)request;
-    ilk__take *take = self->take;
+    ilk__reserve_request *self = (ilk__reserve_request *)request;
+    ilk__queue_wait *wait = self->wait;
 
-    if (status && take->unknown)
+    if (status && wait->unknown)
         status = ilk__fail(request->err, ILK_EUNKNOWN,
                            "no answer: a message may be gone with it");
     if (status == ILK_OK)
         status = keep(self);
-    ilk_batch_free(take->got);
-    take->got = NULL;
+    ilk_batch_free(wait->got);
+    wait->got = NULL;
     self->kept = self->started && status == ILK_EINTR;
     if (self->kept) {
         ilk__request_end(request, status);
         return;
     }
-    check_in(take, status);
-    ilk__queue_end_take(self, status);
+    check_in(wait, status);
+    ilk__queue_end_reserve(self, status);
 }
 
 static void give_up(ilk__request *request)
 {
-    ilk__taking *self = (ilk__taking *)request;
+    ilk__reserve_request *self = (ilk__reserve_request *)request;
 
-    ilk__waiter_cancel(&self->take->waiter);
+    ilk__waiter_cancel(&self->wait->waiter);
     if (!self->kept)
         return; /* it will hear of that */
-    check_in(self->take, ILK_ECANCELLED);
-    ilk__queue_end_take(self, ILK_ECANCELLED);
+    check_in(self->wait, ILK_ECANCELLED);
+    ilk__queue_end_reserve(self, ILK_ECANCELLED);
 }
 
-void ilk__queue_take(ilk__taking *self)
+void ilk__queue_await(ilk__reserve_request *self)
 {
     ilk_queue *queue = ilk__queue_of(&self->request);
     const ilk_client_opts *opts = &queue->client->opts;
-    const ilk__wanted *wanted = &self->wanted;
-    int once = wanted->timeout_ms == 0, for_good = wanted->lease_ms == 0;
+    const ilk__reserve_args *args = &self->args;
+    int once = args->timeout_ms == 0, for_good = args->lease_ms == 0;
     int64_t deadline =
         ilk__deadline(once ? opts->connect_timeout_ms + opts->reply_timeout_ms
-                           : wanted->timeout_ms);
+                           : args->timeout_ms);
     uint32_t cancels = atomic_load(&queue->cancels);
-    ilk__take *take;
+    ilk__queue_wait *wait;
     ilk_status st = ILK_OK;
 
-    if (queue->opts.flags & ILK_QUEUE_RENEW && wanted->lease_ms)
+    if (queue->opts.flags & ILK_QUEUE_RENEW && args->lease_ms)
         st = ilk__keeper_start(queue->client->keeper, self->request.err);
     if (st == ILK_OK)
         st = check_out(self);
     if (st) {
-        ilk__queue_end_take(self, st);
+        ilk__queue_end_reserve(self, st);
         return;
     }
-    take = self->take;
-    take->wanted = *wanted;
-    take->told = take->unknown = 0;
-    take->cancels = cancels;
-    take->waiter.lease_ms = for_good ? GOOD_MS : wanted->lease_ms;
-    take->waiter.once = once;
+    wait = self->wait;
+    wait->args = *args;
+    wait->told = wait->unknown = 0;
+    wait->cancels = cancels;
+    wait->waiter.lease_ms = for_good ? GOOD_MS : args->lease_ms;
+    wait->waiter.once = once;
     ilk__request_wait(&self->request,
                       for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op,
-                      take, &take->waiter.parker, deadline, taken);
+                      wait, &wait->waiter.parker, deadline, reserved);
 }
 
-ilk__taking ilk__queue_taking(ilk_queue *queue, const ilk__wanted *wanted)
+ilk__reserve_request ilk__queue_reserve_request(ilk_queue *queue,
+                                                const ilk__reserve_args *args)
 {
-    return (ilk__taking){.request = {.handle = queue, .give_up = give_up},
-                         .wanted = *wanted};
+    return (ilk__reserve_request){
+        .request = {.handle = queue, .give_up = give_up}, .args = *args};
 }

@@ -197,18 +197,20 @@ static void hear(ilk_worker *worker)
 
 static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
 {
-    const ilk__wanted wanted = {.max = worker->opts.batch,
-                                .lease_ms = worker->opts.lease_ms,
-                                .timeout_ms = timeout_ms,
-                                .settlements = &worker->settlements,
-                                .stop = &worker->stopped};
-    ilk__taking taking = ilk__queue_taking(worker->queue, &wanted);
-    ilk_status st = ilk__queue_run(&taking.request, ilk__queue_begin_take, err);
+    const ilk__reserve_args args = {.max = worker->opts.batch,
+                                    .lease_ms = worker->opts.lease_ms,
+                                    .timeout_ms = timeout_ms,
+                                    .settlements = &worker->settlements,
+                                    .stop = &worker->stopped};
+    ilk__reserve_request reserve =
+        ilk__queue_reserve_request(worker->queue, &args);
+    ilk_status st =
+        ilk__queue_run(&reserve.request, ilk__queue_begin_reserve, err);
 
     hear(worker);
     if (st)
         return st;
-    worker->batch = taking.request.result.object;
+    worker->batch = reserve.request.result.object;
     worker->next = 0;
     return ILK_OK;
 }

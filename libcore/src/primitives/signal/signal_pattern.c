@@ -38,7 +38,7 @@ static void received(ilk__request *request, ilk_status status)
     ilk__listener *listener = &self->own->listener;
 
     if (status == ILK_OK)
-        self->received->message = ilk__listen_take(listener);
+        self->received->message = ilk__listen_pop(listener);
     if (status != ILK_EINTR)
         ilk__listen_end(listener);
     ilk__signal_finish(self, status);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lock_many_take.c -- taking many names, all or none.
+ * lock_many_acquire.c -- acquiring many names, all or none.
  *
- * When all are free and unawaited one script takes them. Otherwise they are
- * taken one by one in byte order, each through its own wait queue and all under
- * one token; then one script sets the common lease and raises every record
- * to the greatest of the fences.
+ * When all are free and unawaited one script acquires them. Otherwise they are
+ * acquired one by one in byte order, each through its own wait queue and all
+ * under one token; then one script sets the common lease and raises every
+ * record to the greatest of the fences.
  */
 #include "base/clock.h"
 #include "client/run.h"
@@ -26,7 +26,7 @@ static void ask_all(ilk__op *op)
     ilk__command_add_int(&op->command, many->hold.lease.fence);
 }
 
-static ilk__act took_all(ilk__op *op, const ilk__reply *reply)
+static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
 {
     ilk_lock_many *many = op->subject;
     size_t busy;
@@ -47,7 +47,7 @@ static const ilk__op_type many_acquire = {
     .name = "many_acquire",
     .script = ILK__SCRIPT_MANY_ACQUIRE,
     .ask = ask_all,
-    .reply = took_all,
+    .reply = all_acquired,
 };
 
 static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
@@ -125,13 +125,13 @@ void ilk__lock_many_give_back(ilk__hold *hold)
 
 static ilk_lock_many *many_of(const ilk__request *request)
 {
-    return (ilk_lock_many *)((const ilk__acquiring *)request)->hold;
+    return (ilk_lock_many *)((const ilk__acquire_request *)request)->hold;
 }
 
-static void take_at_once(ilk__acquiring *self);
+static void acquire_at_once(ilk__acquire_request *self);
 
 /* What was taken is gone, because the server has forgotten it: again. */
-static int begins_anew(const ilk__acquiring *self)
+static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
@@ -141,13 +141,13 @@ static int begins_anew(const ilk__acquiring *self)
 
 static void ended(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
 
     (void)status;
     if (begins_anew(self))
-        take_at_once(self);
+        acquire_at_once(self);
     else
-        ilk__hold_taken(self, many_of(request)->end_status);
+        ilk__hold_acquired(self, many_of(request)->end_status);
 }
 
 /* As a step of the request, so that it follows on the same connection what the
@@ -165,9 +165,9 @@ static void end_without(ilk__request *request, ilk_status end_status)
 /* ---- one after the other ------------------------------------------------ */
 
 /* Renew what is taken while the rest is waited for, or until hold_end. */
-static void keep_taken(ilk_lock_many *many, int64_t hold_end)
+static void keep_acquired(ilk_lock_many *many, int64_t hold_end)
 {
-    for (size_t i = 0; i < many->taken; i++) {
+    for (size_t i = 0; i < many->acquired; i++) {
         ilk__lease *lease = &many->locks[i]->hold.lease;
 
         if (lease->state == ILK__LEASE_HELD)
@@ -187,14 +187,14 @@ static void end_each(ilk__request *request, ilk_status status)
     }
     if (status) {
         many->hold.parked = 1;
-        keep_taken(many, ilk__deadline(ILK__LIVENESS_MS));
+        keep_acquired(many, ilk__deadline(ILK__LIVENESS_MS));
     }
-    ilk__hold_taken((ilk__acquiring *)request, status);
+    ilk__hold_acquired((ilk__acquire_request *)request, status);
 }
 
 static void united(ilk__request *request, ilk_status status)
 {
-    const ilk__acquiring *self = (ilk__acquiring *)request;
+    const ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
@@ -207,7 +207,7 @@ static void united(ilk__request *request, ilk_status status)
 }
 
 /* All are held, under leases of their own: now under one. */
-static void unite(ilk__acquiring *self)
+static void unite(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk__hold *hold = &many->hold;
@@ -224,12 +224,12 @@ static void unite(ilk__acquiring *self)
                      ilk__request_patience(&self->request), united);
 }
 
-static void took_next(ilk__request *request, ilk_status status);
+static void next_acquired(ilk__request *request, ilk_status status);
 
-static void take_next(ilk__acquiring *self)
+static void acquire_next(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
-    ilk__hold *next = &many->locks[many->taken]->hold;
+    ilk__hold *next = &many->locks[many->acquired]->hold;
 
     if (atomic_load(&many->cancelled)) {
         end_each(&self->request, ilk__fail(self->request.err, ILK_ECANCELLED,
@@ -237,50 +237,50 @@ static void take_next(ilk__acquiring *self)
         return;
     }
     ilk__hold_await(&self->request, next, self->deadline, 0,
-                    many->hold.opts.ttl_ms, took_next);
+                    many->hold.opts.ttl_ms, next_acquired);
 }
 
-static void took_next(ilk__request *request, ilk_status status)
+static void next_acquired(ilk__request *request, ilk_status status)
 {
     ilk_lock_many *many = many_of(request);
-    ilk__hold *next = &many->locks[many->taken]->hold;
+    ilk__hold *next = &many->locks[many->acquired]->hold;
 
     if (status) {
         end_each(request, status);
         return;
     }
-    ilk__hold_took(next);
-    many->taken++;
+    ilk__hold_begin_lease(next);
+    many->acquired++;
     ilk__lease_watch(&next->lease, many->hold.opts.ttl_ms, 1, ILK__FOREVER);
-    if (many->taken < many->count)
-        take_next((ilk__acquiring *)request);
+    if (many->acquired < many->count)
+        acquire_next((ilk__acquire_request *)request);
     else
-        unite((ilk__acquiring *)request);
+        unite((ilk__acquire_request *)request);
 }
 
 /* Name by name. */
-static void take_each(ilk__acquiring *self)
+static void acquire_each(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk_status st =
         ilk__keeper_start(many->hold.handle.client->keeper, self->request.err);
 
     if (many->hold.parked)
-        keep_taken(many, ILK__FOREVER);
+        keep_acquired(many, ILK__FOREVER);
     many->hold.parked = 0;
     if (st)
         end_each(&self->request, st);
-    else if (many->taken < many->count)
-        take_next(self);
+    else if (many->acquired < many->count)
+        acquire_next(self);
     else
         unite(self);
 }
 
 /* ---- all at once, when nobody holds or awaits any ----------------------- */
 
-static void took_at_once(ilk__request *request, ilk_status status)
+static void at_once_acquired(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
@@ -290,24 +290,24 @@ static void took_at_once(ilk__request *request, ilk_status status)
                                "the reply came after the lease");
     }
     if (status == ILK_EBUSY && !self->once) {
-        take_each(self);
+        acquire_each(self);
         return;
     }
     if (status && status != ILK_EBUSY)
         end_without(request, status == ILK_EUNKNOWN ? ILK_ECONN : status);
     else
-        ilk__hold_taken(self, status);
+        ilk__hold_acquired(self, status);
 }
 
 /* Until when the first answer may take. */
-static int64_t patience(const ilk__acquiring *self)
+static int64_t patience(const ilk__acquire_request *self)
 {
     int64_t most = ilk__request_patience(&self->request);
 
     return self->once ? most : ilk__sooner(most, self->deadline);
 }
 
-static void take_at_once(ilk__acquiring *self)
+static void acquire_at_once(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
     ilk_status st;
@@ -316,25 +316,25 @@ static void take_at_once(ilk__acquiring *self)
         ilk__waiter_forget(&many->locks[i]->hold.waiter);
     st = ilk__token(many->token, ILK__TOKEN_LEN, self->request.err);
     if (st) {
-        ilk__hold_taken(self, st);
+        ilk__hold_acquired(self, st);
         return;
     }
-    many->taken = 0;
+    many->acquired = 0;
     self->asked_at = ilk__now_ms();
     ilk__request_ask(&self->request, &many_acquire, many, patience(self),
-                     took_at_once);
+                     at_once_acquired);
 }
 
-void ilk__lock_many_take(ilk__acquiring *self)
+void ilk__lock_many_acquire(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
 
     self->ttl_ms = many->hold.opts.ttl_ms; /* there is no other */
     atomic_store(&many->cancelled, 0);
     if (!many->hold.parked) {
-        take_at_once(self);
+        acquire_at_once(self);
     } else if (!self->once) {
-        take_each(self);
+        acquire_each(self);
     } else { /* taken up to look once */
         end_without(&self->request, ilk__fail(self->request.err, ILK_EBUSY,
                                               "%s", ilk_strerror(ILK_EBUSY)));

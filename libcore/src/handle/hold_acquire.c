@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_take.c -- from standing in the wait queue to a lease that is looked
+/* hold_acquire.c -- from standing in the wait queue to a lease that is looked
  * after. */
 #include "base/clock.h"
 #include "client/run.h"
@@ -22,7 +22,7 @@ void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
                       deadline, then);
 }
 
-void ilk__hold_took(ilk__hold *hold)
+void ilk__hold_begin_lease(ilk__hold *hold)
 {
     const ilk__waiter *waiter = &hold->waiter;
     ilk__lease *lease = &hold->lease;
@@ -49,22 +49,22 @@ void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms)
 
 /* ---- the request -------------------------------------------------------- */
 
-static void taken_in_line(ilk__request *request, ilk_status status)
+static void queue_left(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
 
     if (status == ILK_OK)
-        ilk__hold_took(self->hold);
-    ilk__hold_taken(self, status);
+        ilk__hold_begin_lease(self->hold);
+    ilk__hold_acquired(self, status);
 }
 
-static void take(ilk__acquiring *self)
+static void await_lease(ilk__acquire_request *self)
 {
-    if (self->hold->kind->take)
-        self->hold->kind->take(self);
+    if (self->hold->kind->run_acquire)
+        self->hold->kind->run_acquire(self);
     else
         ilk__hold_await(&self->request, self->hold, self->deadline, self->once,
-                        self->ttl_ms, taken_in_line);
+                        self->ttl_ms, queue_left);
 }
 
 /* When the answer to a release that was not waited for has told only now that
@@ -80,7 +80,7 @@ static void give_back(ilk__hold *hold)
 }
 
 /* Told once the handle is free: who hears of it may be another thread. */
-static void keep(ilk__acquiring *self)
+static void keep(ilk__acquire_request *self)
 {
     ilk__hold *hold = self->hold;
     ilk_notification_kind told =
@@ -100,9 +100,9 @@ static void keep(ilk__acquiring *self)
 
 /* Without an answer it is held, for as long as granted; but not by somebody
  * who has been freed meanwhile, or with a client that was closed. */
-static void lengthened(ilk__request *request, ilk_status status)
+static void extended(ilk__request *request, ilk_status status)
 {
-    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk__lease *lease = &self->hold->lease;
 
     if (status == ILK_OK)
@@ -123,11 +123,11 @@ static void lengthened(ilk__request *request, ilk_status status)
     if (self->once)
         ilk__hold_end(self->hold, request, ILK_EBUSY);
     else
-        take(self);
+        await_lease(self);
 }
 
 /* A grant runs short until it is renewed or, without renewal, extended. */
-void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
+void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
 {
     ilk__hold *hold = self->hold;
 
@@ -143,7 +143,7 @@ void ilk__hold_taken(ilk__acquiring *self, ilk_status status)
         ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, 1);
         ilk__request_ask(&self->request, hold->kind->lease.extend,
                          &self->extension,
-                         ilk__request_patience(&self->request), lengthened);
+                         ilk__request_patience(&self->request), extended);
     }
 }
 
@@ -157,7 +157,7 @@ static ilk_status nest(ilk__hold *hold, ilk_error *err)
     return ILK_OK;
 }
 
-static void acquire(ilk__acquiring *self)
+static void acquire(ilk__acquire_request *self)
 {
     ilk__hold *hold = self->hold;
     const ilk_client_opts *opts = &hold->handle.client->opts;
@@ -174,12 +174,12 @@ static void acquire(ilk__acquiring *self)
     if (st)
         ilk__hold_end(hold, &self->request, st);
     else
-        take(self);
+        await_lease(self);
 }
 
 static void begin_acquire(ilk__request *request)
 {
-    ilk__acquiring *self = (ilk__acquiring *)request;
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk__hold *hold = self->hold;
     ilk_status st = ilk__hold_enter(hold, request->err);
 
@@ -200,32 +200,34 @@ static void begin_acquire(ilk__request *request)
 
 static void give_up(ilk__request *request)
 {
-    const ilk__acquiring *self = (ilk__acquiring *)request;
+    const ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk__hold *hold = self->hold;
 
     if (hold->parked)
         hold->kind->unpark(hold);
-    else if (hold->kind->end_take)
-        hold->kind->end_take(hold);
+    else if (hold->kind->cancel_acquire)
+        hold->kind->cancel_acquire(hold);
     else
         ilk__waiter_cancel(&hold->waiter);
     if (self->kept)
         ilk__hold_leave(hold);
 }
 
-static ilk__acquiring acquiring(ilk__hold *hold, int64_t timeout_ms,
-                                int64_t ttl_ms)
+static ilk__acquire_request acquire_request_of(ilk__hold *hold,
+                                               int64_t timeout_ms,
+                                               int64_t ttl_ms)
 {
-    return (ilk__acquiring){.request = {.handle = hold, .give_up = give_up},
-                            .hold = hold,
-                            .timeout_ms = timeout_ms,
-                            .ttl_ms = ttl_ms};
+    return (ilk__acquire_request){
+        .request = {.handle = hold, .give_up = give_up},
+        .hold = hold,
+        .timeout_ms = timeout_ms,
+        .ttl_ms = ttl_ms};
 }
 
 ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err)
 {
-    ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
+    ilk__acquire_request self = acquire_request_of(hold, timeout_ms, ttl_ms);
 
     return ilk__request_run(&self.request, hold->handle.client, begin_acquire,
                             err);
@@ -235,7 +237,7 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
                                    int64_t timeout_ms, int64_t ttl_ms,
                                    ilk_error *err)
 {
-    ilk__acquiring self = acquiring(hold, timeout_ms, ttl_ms);
+    ilk__acquire_request self = acquire_request_of(hold, timeout_ms, ttl_ms);
 
     self.started = 1;
     return ilk__request_start(out, &self.request, sizeof self,

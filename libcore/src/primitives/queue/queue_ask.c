@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_take.c -- taking messages: the question, and what came. */
+/* queue_ask.c -- reserving messages: the question, and what came. */
 #include "queue.h"
 
 /* ---- asking ------------------------------------------------------------- */
 
 static void ask_messages(ilk__op *op)
 {
-    ilk__take *take = op->subject;
-    const ilk_queue *queue = take->queue;
+    ilk__queue_wait *wait = op->subject;
+    const ilk_queue *queue = wait->queue;
     const ilk__queue_keys *queue_keys = queue->queue_keys[0];
     ilk__command *command = &op->command;
 
@@ -15,15 +15,15 @@ static void ask_messages(ilk__op *op)
         return;
     ilk__script_begin(command, op->type->script, queue->keys,
                       queue->wait_queue.key_count);
-    ilk__command_add_str(command, ilk__waiter_token(&take->waiter));
-    ilk__command_add_int(command, take->wanted.max);
-    ilk__command_add_int(command, take->wanted.lease_ms);
+    ilk__command_add_str(command, ilk__waiter_token(&wait->waiter));
+    ilk__command_add_int(command, wait->args.max);
+    ilk__command_add_int(command, wait->args.lease_ms);
     ilk__command_add_str(command, queue_keys->order);
     ilk__command_add_int(command, queue_keys->most);
     ilk__wait_add_place(op);
-    ilk__command_add_int(command, take->stood);
-    if (take->wanted.settlements && !take->told)
-        ilk__settlements_ask(take->wanted.settlements, command);
+    ilk__command_add_int(command, wait->stood);
+    if (wait->args.settlements && !wait->told)
+        ilk__settlements_ask(wait->args.settlements, command);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -35,8 +35,8 @@ static ilk__act fail(ilk__op *op, ilk_status status)
 
 static ilk__act got(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__take *take = op->subject;
-    const ilk_queue *queue = take->queue;
+    ilk__queue_wait *wait = op->subject;
+    const ilk_queue *queue = wait->queue;
     int64_t index = ilk__script_int(reply, 1);
     int64_t lease_ms = ilk__script_int(reply, 2);
     ilk_status st;
@@ -44,23 +44,23 @@ static ilk__act got(ilk__op *op, const ilk__reply *reply)
     if (index < 0 || index >= (int64_t)queue->count)
         return fail(op, ilk__fail(op->err, ILK_EREPLY, "no queue %lld",
                                   (long long)index));
-    st = ilk__batch_new(&take->got, queue->client, queue->queue_keys[index],
+    st = ilk__batch_new(&wait->got, queue->client, queue->queue_keys[index],
                         reply, 4, 0, op->err);
     if (st)
         return fail(op, st);
-    take->got->index = (size_t)index;
-    if (take->wanted.lease_ms == 0)
+    wait->got->index = (size_t)index;
+    if (wait->args.lease_ms == 0)
         return ilk__wait_got(op);
     return ilk__wait_held(op, 0, op->sent_at, lease_ms);
 }
 
 static ilk__act differs(ilk__op *op, const ilk__reply *reply)
 {
-    const ilk__take *take = op->subject;
+    const ilk__queue_wait *wait = op->subject;
 
     return fail(op, ilk__fail(op->err, ILK_EDIFFERS, "the queue is %s, not %s",
                               ilk__script_item(reply, 2)->str,
-                              take->queue->queue_keys[0]->order));
+                              wait->queue->queue_keys[0]->order));
 }
 
 /* The settlements were done, and then the server refused what it was asked. */
@@ -73,16 +73,16 @@ static ilk__act refused(ilk__op *op, const ilk__reply *reply)
     return fail(op, ilk__reply_error(&error, op->err));
 }
 
-static ilk__act hear_messages(ilk__op *op, const ilk__reply *reply)
+static ilk__act read_messages(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__take *take = op->subject;
-    ilk__wanted *wanted = &take->wanted;
+    ilk__queue_wait *wait = op->subject;
+    ilk__reserve_args *args = &wait->args;
 
-    ilk_batch_free(take->got); /* it came too late before */
-    take->got = NULL;
-    if (wanted->settlements && !take->told) {
-        take->told = 1;
-        if (!ilk__settlements_reply(wanted->settlements, op,
+    ilk_batch_free(wait->got); /* it came too late before */
+    wait->got = NULL;
+    if (args->settlements && !wait->told) {
+        wait->told = 1;
+        if (!ilk__settlements_reply(args->settlements, op,
                                     ilk__script_item(reply, 0)->str))
             return fail(op, ilk__fail(op->err, ILK_EREPLY,
                                       "an answer without numbers"));
@@ -93,9 +93,9 @@ static ilk__act hear_messages(ilk__op *op, const ilk__reply *reply)
     case ILK__CODE_REFUSED: return refused(op, reply);
     default: break;
     }
-    if (take->waiter.stage != ILK__STAGE_ENQUEUE)
+    if (wait->waiter.stage != ILK__STAGE_ENQUEUE)
         return ilk__wait_busy(op);
-    take->stood = 1;
+    wait->stood = 1;
     return ilk__wait_queued(op, ilk__script_int(reply, 1),
                             ilk__script_int(reply, 2), 1);
 }
@@ -103,33 +103,33 @@ static ilk__act hear_messages(ilk__op *op, const ilk__reply *reply)
 /* A wait may be ended before it begins, by who saw this thread in a call. */
 static ilk__act start(ilk__op *op)
 {
-    ilk__take *take = op->subject;
+    ilk__queue_wait *wait = op->subject;
     ilk__act act = ilk__wait_start(op);
 
-    if (atomic_load(&take->queue->cancels) != take->cancels
-        || (take->wanted.stop && atomic_load(take->wanted.stop)))
-        atomic_store(&take->waiter.cancelled, 1);
+    if (atomic_load(&wait->queue->cancels) != wait->cancels
+        || (wait->args.stop && atomic_load(wait->args.stop)))
+        atomic_store(&wait->waiter.cancelled, 1);
     return act;
 }
 
 static ilk__act failed_for_good(ilk__op *op, ilk_status status)
 {
-    ilk__take *take = op->subject;
+    ilk__queue_wait *wait = op->subject;
 
-    take->unknown = status == ILK_EUNKNOWN;
+    wait->unknown = status == ILK_EUNKNOWN;
     return ilk__wait_failed(op, status);
 }
 
-#define TAKE(called, once, if_failed)                                          \
+#define RESERVE(called, once, if_failed)                                       \
     {                                                                          \
         .name = (called), .script = ILK__SCRIPT_QUEUE_RESERVE,                 \
-        .only_once = (once), .ask = ask_messages, .reply = hear_messages,      \
+        .only_once = (once), .ask = ask_messages, .reply = read_messages,      \
         .start = start, .wake = ilk__wait_wake, .failed = (if_failed),         \
         .told = ilk__wait_told                                                 \
     }
 const ilk__op_type ilk__queue_reserve_op =
-                       TAKE("queue_reserve", 0, ilk__wait_failed),
-                   ilk__queue_pop_op = TAKE("queue_pop", 1, failed_for_good);
+                       RESERVE("queue_reserve", 0, ilk__wait_failed),
+                   ilk__queue_pop_op = RESERVE("queue_pop", 1, failed_for_good);
 
 const ilk__op_type ilk__queue_refresh_op = {.name = "queue_refresh",
                                             .script = ILK__SCRIPT_QUEUE_REFRESH,

@@ -1,4 +1,4 @@
---@script recipes_take keys=3* args=3
+--@script recipes_reserve keys=3* args=3
 --@reply HELD i s *
 --@reply EMPTY *
 -- SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recipes_take.c -- a consumer looks for a message, and after the dead. */
+/* recipes_reserve.c -- a consumer looks for a message, and after the dead. */
 #include "recipes_consumer.h"
 
 #include "base/alloc.h"
@@ -11,17 +11,17 @@
 /* A consumer shows up at least as often as a round of blocking ends. */
 enum { SHOWS_UP_MS = 15000, RECOVER_AT_ONCE = 1000, GONE_MOST = 16 };
 
-typedef struct taking {
+typedef struct reserve_query {
     ilk_consumer *consumer;
     ilk_items *found;
     size_t gone_from[GONE_MOST];
     char gone[GONE_MOST][ILK__CONSUMER_ID];
     size_t gone_count;
-} taking;
+} reserve_query;
 
-static void take_ask(ilk__op *op)
+static void reserve_ask(ilk__op *op)
 {
-    const taking *self = op->subject;
+    const reserve_query *self = op->subject;
     const ilk_consumer *consumer = self->consumer;
 
     ilk__script_begin(&op->command, op->type->script, consumer->keys,
@@ -40,7 +40,8 @@ static int is_id(const ilk__reply *item)
 }
 
 /* Pairs of a list's number and an id; others are passed over. */
-static void note_gone(taking *self, const ilk__reply *reply, size_t first)
+static void note_gone(reserve_query *self, const ilk__reply *reply,
+                      size_t first)
 {
     for (size_t i = first; i + 1 < reply->count; i += 2) {
         const ilk__reply *list = reply->items[i], *id = reply->items[i + 1];
@@ -65,7 +66,8 @@ static ilk_items *both(const ilk__bytes *queue, const ilk__reply *value)
 }
 
 /* Keep what settling needs, and the caller's copy. */
-static ilk_status keep(taking *self, size_t list, const ilk__reply *value)
+static ilk_status keep(reserve_query *self, size_t list,
+                       const ilk__reply *value)
 {
     ilk_consumer *consumer = self->consumer;
 
@@ -84,9 +86,9 @@ static ilk_status keep(taking *self, size_t list, const ilk__reply *value)
     return ILK_OK;
 }
 
-static ilk__act take_reply(ilk__op *op, const ilk__reply *reply)
+static ilk__act reserve_reply(ilk__op *op, const ilk__reply *reply)
 {
-    taking *self = op->subject;
+    reserve_query *self = op->subject;
     int64_t list;
 
     self->consumer->known = 1;
@@ -96,7 +98,7 @@ static ilk__act take_reply(ilk__op *op, const ilk__reply *reply)
     }
     list = ilk__script_int(reply, 0);
     if (list < 0 || (uint64_t)list >= self->consumer->count)
-        return ilk__op_fail(op, ILK_EREPLY, "recipes_take: no list %lld",
+        return ilk__op_fail(op, ILK_EREPLY, "recipes_reserve: no list %lld",
                             (long long)list);
     note_gone(self, reply, 3);
     if (keep(self, (size_t)list, ilk__script_item(reply, 1)))
@@ -104,7 +106,7 @@ static ilk__act take_reply(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-static ilk__act take_wake(ilk__op *op, ilk__cause cause)
+static ilk__act reserve_wake(ilk__op *op, ilk__cause cause)
 {
     if (cause == ILK__CAUSE_CLOSED)
         return ilk__op_fail(op, ILK_ECLOSED, "the client is closed");
@@ -112,15 +114,15 @@ static ilk__act take_wake(ilk__op *op, ilk__cause cause)
 }
 
 /* Silence leaves no doubt: what was taken is found by the next one. */
-static const ilk__op_type take = {.name = "recipes_take",
-                                  .script = ILK__SCRIPT_RECIPES_TAKE,
-                                  .reads = 1,
-                                  .ask = take_ask,
-                                  .reply = take_reply,
-                                  .wake = take_wake};
+static const ilk__op_type reserve = {.name = "recipes_reserve",
+                                     .script = ILK__SCRIPT_RECIPES_RESERVE,
+                                     .reads = 1,
+                                     .ask = reserve_ask,
+                                     .reply = reserve_reply,
+                                     .wake = reserve_wake};
 
 /* As ilk__ask(), but a server that is away is waited for. */
-static ilk_status ask_patiently(ilk_client *client, taking *self,
+static ilk_status ask_patiently(ilk_client *client, reserve_query *self,
                                 int64_t deadline, ilk_error *err)
 {
     ilk__parker parker;
@@ -130,7 +132,7 @@ static ilk_status ask_patiently(ilk_client *client, taking *self,
 
     if (st)
         return st;
-    ilk__op_init(&op, &take, self, deadline, err ? err : &own);
+    ilk__op_init(&op, &reserve, self, deadline, err ? err : &own);
     op.patient = 1;
     st = ilk__run(client, &op, &parker);
     ilk__op_free(&op);
@@ -138,10 +140,10 @@ static ilk_status ask_patiently(ilk_client *client, taking *self,
     return st;
 }
 
-ilk_status ilk__consumer_take(ilk_items **out, ilk_consumer *consumer,
-                              int64_t deadline, ilk_error *err)
+ilk_status ilk__consumer_reserve(ilk_items **out, ilk_consumer *consumer,
+                                 int64_t deadline, ilk_error *err)
 {
-    taking self = {.consumer = consumer};
+    reserve_query self = {.consumer = consumer};
     ilk_status st =
         ask_patiently(consumer->handle.client, &self, deadline, err);
 
