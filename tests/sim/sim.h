@@ -83,7 +83,7 @@ struct task {
     ilk__bytes extend_keys[2];
     ilk__waiter waiter;
     ilk__lease lease;
-    ilk__giving giving;
+    ilk__release release;
     ilk__op op;
     ilk_error err;
     char name[NAME_MAX_BYTES];

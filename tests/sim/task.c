@@ -211,16 +211,16 @@ static void park(task *t)
 
 static void release(task *t)
 {
-    t->giving = (ilk__giving){.kind = &ilk__lock_plain,
-                              .at = {.wait_queue = &t->wait_queue},
-                              .token = t->lease.token,
-                              .token_len = t->lease.token_len,
-                              .sure_until = t->lease.deadline};
+    t->release = (ilk__release){.kind = &ilk__lock_plain,
+                                .at = {.wait_queue = &t->wait_queue},
+                                .token = t->lease.token,
+                                .token_len = t->lease.token_len,
+                                .sure_until = t->lease.deadline};
     trace("task %d: releases %s%s", number(t), t->name,
           t->lease.state == ILK__LEASE_LOST ? ", which was lost" : "");
     t->state = RELEASING;
     ilk__lease_end(&t->lease);
-    start(t, ilk__lock_plain.release, &t->giving, local_now(t) + 5000);
+    start(t, ilk__lock_plain.release, &t->release, local_now(t) + 5000);
 }
 
 static void finished(task *t)

@@ -33,10 +33,10 @@ static const ilk__op_type ping = {.name = "ping",
                                   .ask = ask_ping,
                                   .reply = on_pong};
 
-typedef struct pinging {
+typedef struct ping_request {
     ilk__request request;
     int64_t timeout_ms;
-} pinging;
+} ping_request;
 
 static void ponged(ilk__request *request, ilk_status status)
 {
@@ -45,7 +45,7 @@ static void ponged(ilk__request *request, ilk_status status)
 
 static void begin_ping(ilk__request *request)
 {
-    const pinging *self = (pinging *)request;
+    const ping_request *self = (ping_request *)request;
     ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st)
@@ -60,7 +60,7 @@ static void begin_ping(ilk__request *request)
 ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
                            ilk_error *err)
 {
-    pinging self = {.timeout_ms = timeout_ms};
+    ping_request self = {.timeout_ms = timeout_ms};
 
     return ilk__request_run(&self.request, client, begin_ping, err);
 }
@@ -68,7 +68,7 @@ ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
 ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
                                  int64_t timeout_ms, ilk_error *err)
 {
-    pinging self = {.timeout_ms = timeout_ms};
+    ping_request self = {.timeout_ms = timeout_ms};
 
     return ilk__request_start(out, &self.request, sizeof self, client,
                               begin_ping, err);

@@ -14,7 +14,7 @@
  *                      |  EINTR: parked, it keeps its place; the next acquire
  *                      |         takes it up, any other request ends it
  *                      +- lost before it was ours: again
- *   release:  enter > give > settle > leave      also a lease that is LOST:
+ *   release:  enter > give > claim > leave      also a lease that is LOST:
  *                      |       |                 it may be there still
  *                      |       +- claim until nobody is left behind
  *                      +- repeated under the token until it is answered
@@ -29,7 +29,7 @@
  *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
  *             nothing more once ilk__wait_ask_to_go() has asked; else begin
  *             with ilk__wait_ask(), end with ilk__wait_reply().
- *   release   op->subject is an ilk__giving. Begin with
+ *   release   op->subject is an ilk__release. Begin with
  *             ilk__hold_ask_release(), end with ilk__hold_released().
  *   extend    op->subject is an ilk__extension, which may outlive the handle:
  *             all it needs is keys and token. ilk__lease_ask().
@@ -49,7 +49,7 @@ enum { ILK__HOLD_EXTEND_KEYS = 6 };
 typedef struct ilk__hold ilk__hold;
 typedef struct ilk__acquire_request ilk__acquire_request;
 typedef struct ilk__probe ilk__probe;
-typedef struct ilk__unconfirmed ilk__unconfirmed;
+typedef struct ilk__unconfirmed_release ilk__unconfirmed_release;
 
 /* What a primitive tells about its handles. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
@@ -112,7 +112,7 @@ struct ilk__hold {
     int64_t id;
     /* a release whose answer was not waited for; under the shared state's
      * mutex */
-    ilk__unconfirmed *unconfirmed;
+    ilk__unconfirmed_release *unconfirmed;
     _Atomic int32_t was_lost; /* it has come, and this is what it told */
 };
 
@@ -235,7 +235,7 @@ typedef struct ilk__wait_queue_query {
 } ilk__wait_queue_query;
 
 /* Subject of releasing and breaking operations. */
-typedef struct ilk__giving {
+typedef struct ilk__release {
     ilk__wait_queue_query at; /* first */
     const ilk__hold_kind *kind;
     const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
@@ -247,14 +247,14 @@ typedef struct ilk__giving {
     int more, denied;
     int tries; /* to see the next served */
     ilk__request_then *then;
-} ilk__giving;
+} ilk__release;
 
 /*
  * Inside a request: ask a releasing or breaking question, and see the next
  * served.
  */
-void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
-                        ilk__giving *giving, ilk__request_then *then);
+void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
+                            ilk__release *release, ilk__request_then *then);
 
 /* Does this token hold? */
 struct ilk__probe {

@@ -6,12 +6,12 @@
 
 void ilk__hold_ask_release(ilk__op *op)
 {
-    const ilk__giving *giving = op->subject;
+    const ilk__release *release = op->subject;
     ilk__command *command = &op->command;
 
-    ilk__script_begin(command, op->type->script, giving->at.wait_queue->keys,
-                      giving->at.wait_queue->key_count);
-    ilk__command_add(command, giving->token, giving->token_len);
+    ilk__script_begin(command, op->type->script, release->at.wait_queue->keys,
+                      release->at.wait_queue->key_count);
+    ilk__command_add(command, release->token, release->token_len);
     ilk__command_add_int(command, ILK__GRANT_MS);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
@@ -19,10 +19,10 @@ void ilk__hold_ask_release(ilk__op *op)
 
 void ilk__hold_ask_break(ilk__op *op)
 {
-    const ilk__giving *giving = op->subject;
+    const ilk__release *release = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_str(&op->command, giving->request);
+    ilk__command_add_str(&op->command, release->request);
 }
 
 /*
@@ -33,15 +33,15 @@ void ilk__hold_ask_break(ilk__op *op)
  */
 static ilk__act judge_repeated(ilk__op *op, const ilk__reply *reply)
 {
-    const ilk__giving *giving = op->subject;
-    int64_t born = giving->hold ? ilk__script_int(reply, 0) : 0;
-    int64_t broken = giving->hold ? ilk__script_int(reply, 1) : 0;
+    const ilk__release *release = op->subject;
+    int64_t born = release->hold ? ilk__script_int(reply, 0) : 0;
+    int64_t broken = release->hold ? ilk__script_int(reply, 1) : 0;
 
     if (broken < 0)
         return ilk__op_fail(op, ILK_ELOST, "the %s was broken",
-                            giving->kind->lease.noun);
-    if (op->now < giving->sure_until && born > 0 && born <= giving->fence
-        && broken < giving->fence)
+                            release->kind->lease.noun);
+    if (op->now < release->sure_until && born > 0 && born <= release->fence
+        && broken < release->fence)
         return ilk__op_done(op, ILK_OK);
     return ilk__op_fail(op, ILK_EUNKNOWN,
                         "released, or lost before: the reply is missing");
@@ -49,16 +49,16 @@ static ilk__act judge_repeated(ilk__op *op, const ilk__reply *reply)
 
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__giving *giving = op->subject;
+    ilk__release *release = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_RELEASED) {
-        giving->more = (int)ilk__script_int(reply, 0);
-        giving->denied = (int)ilk__script_int(reply, 1);
+        release->more = (int)ilk__script_int(reply, 0);
+        release->denied = (int)ilk__script_int(reply, 1);
         return ilk__op_done(op, ILK_OK);
     }
     if (!op->retried)
         return ilk__op_fail(op, ILK_ELOST, "the %s was no longer ours",
-                            giving->kind->lease.noun);
+                            release->kind->lease.noun);
     return judge_repeated(op, reply);
 }
 
@@ -83,76 +83,76 @@ static void ask_refresh(ilk__op *op, int entries)
 
 /* ---- claiming, until nobody is left behind ------------------------------ */
 
-enum { SETTLE_TRIES = 100 };
+enum { CLAIM_TRIES = 100 };
 
-static void ask_settle(ilk__op *op)
+static void ask_claim(ilk__op *op)
 {
     ask_refresh(op, 0);
 }
 
-static ilk__act settled(ilk__op *op, const ilk__reply *reply)
+static ilk__act claimed(ilk__op *op, const ilk__reply *reply)
 {
-    ilk__giving *giving = op->subject;
+    ilk__release *release = op->subject;
 
-    giving->more = ilk__script_code(reply) == ILK__CODE_MORE;
+    release->more = ilk__script_code(reply) == ILK__CODE_MORE;
     return ilk__op_done(op, ILK_OK);
 }
 
 static const ilk__op_type claim = {.name = "claim",
                                    .script = ILK__SCRIPT_NONE,
                                    .reads = 1,
-                                   .ask = ask_settle,
-                                   .reply = settled};
+                                   .ask = ask_claim,
+                                   .reply = claimed};
 
-static ilk__giving *giving_of(const ilk__request *request)
+static ilk__release *release_of(const ilk__request *request)
 {
     return request->op->subject;
 }
 
-static void given(ilk__request *request, ilk__giving *giving)
+static void released_all(ilk__request *request, ilk__release *release)
 {
     ilk_status st = ILK_OK;
 
-    if (giving->denied)
+    if (release->denied)
         st = ilk__fail(request->err, ILK_EAUTH,
                        "released, but this user may not PUBLISH to "
                        "ilk:inbox:* and the next holder was not told");
-    giving->then(request, st);
+    release->then(request, st);
 }
 
-/* The release left the name free at its limit: claim until it is settled.
- * Bounded: what is left then is found by the waiters' own refresh. */
-static void settle(ilk__request *request, ilk_status status)
+/* The release left the name free at its limit: claim until nobody is left
+ * behind. Bounded: what is left then is found by the waiters' own refresh. */
+static void claim_rest(ilk__request *request, ilk_status status)
 {
-    ilk__giving *giving = giving_of(request);
+    ilk__release *release = release_of(request);
 
-    if (status || !giving->more || giving->tries++ == SETTLE_TRIES) {
-        given(request, giving);
+    if (status || !release->more || release->tries++ == CLAIM_TRIES) {
+        released_all(request, release);
         return;
     }
-    ilk__request_ask(request, &claim, giving, ilk__request_patience(request),
-                     settle);
+    ilk__request_ask(request, &claim, release, ilk__request_patience(request),
+                     claim_rest);
     ilk__request_hush(request);
 }
 
 static void answered(ilk__request *request, ilk_status status)
 {
-    ilk__giving *giving = giving_of(request);
+    ilk__release *release = release_of(request);
 
     if (status)
-        giving->then(request, status);
-    else if (giving->at.wait_queue->refresh)
-        settle(request, ILK_OK);
+        release->then(request, status);
+    else if (release->at.wait_queue->refresh)
+        claim_rest(request, ILK_OK);
     else
-        given(request, giving);
+        released_all(request, release);
 }
 
-void ilk__hold_ask_give(ilk__request *request, const ilk__op_type *type,
-                        ilk__giving *giving, ilk__request_then *then)
+void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
+                            ilk__release *release, ilk__request_then *then)
 {
-    giving->then = then;
-    giving->tries = 0;
-    ilk__request_ask(request, type, giving, ilk__request_patience(request),
+    release->then = then;
+    release->tries = 0;
+    ilk__request_ask(request, type, release, ilk__request_patience(request),
                      answered);
     request->op->patient = 1;
 }

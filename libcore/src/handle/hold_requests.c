@@ -8,16 +8,16 @@
 
 /* ---- giving up ---------------------------------------------------------- */
 
-typedef struct releasing {
+typedef struct release_request {
     ilk__request request;
     ilk__hold *hold;
-    ilk__giving giving;
+    ilk__release release;
     int lost;
-} releasing;
+} release_request;
 
 static void released(ilk__request *request, ilk_status status)
 {
-    const releasing *self = (releasing *)request;
+    const release_request *self = (release_request *)request;
 
     if (self->lost && (status == ILK_OK || status == ILK_EUNKNOWN))
         status = ilk__fail(request->err, ILK_ELOST, "the %s was lost before",
@@ -25,29 +25,29 @@ static void released(ilk__request *request, ilk_status status)
     ilk__hold_end(self->hold, request, status);
 }
 
-static void release(releasing *self)
+static void release(release_request *self)
 {
     ilk__hold *hold = self->hold;
 
-    self->giving =
-        (ilk__giving){.at = {.wait_queue = &hold->wait_queue,
-                             .shared = hold->handle.client->shared},
-                      .kind = hold->kind,
-                      .hold = hold,
-                      .token = hold->lease.token,
-                      .token_len = hold->lease.token_len,
-                      .sure_until = atomic_load(&hold->lease.deadline),
-                      .fence = atomic_load(&hold->lease.fence)};
+    self->release =
+        (ilk__release){.at = {.wait_queue = &hold->wait_queue,
+                              .shared = hold->handle.client->shared},
+                       .kind = hold->kind,
+                       .hold = hold,
+                       .token = hold->lease.token,
+                       .token_len = hold->lease.token_len,
+                       .sure_until = atomic_load(&hold->lease.deadline),
+                       .fence = atomic_load(&hold->lease.fence)};
     hold->depth = 0;
     ilk__lease_end(&hold->lease);
-    ilk__hold_ask_give(&self->request, hold->kind->release, &self->giving,
-                       released);
+    ilk__hold_send_release(&self->request, hold->kind->release, &self->release,
+                           released);
 }
 
 /* A lost lease may be there still, when only its renewal failed. */
 static void begin_release(ilk__request *request)
 {
-    releasing *self = (releasing *)request;
+    release_request *self = (release_request *)request;
     ilk__hold *hold = self->hold;
     ilk_status st = ilk__hold_enter_request(hold, request->err);
 
@@ -69,7 +69,7 @@ static void begin_release(ilk__request *request)
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err)
 {
-    releasing self = {.request = {.handle = hold}, .hold = hold};
+    release_request self = {.request = {.handle = hold}, .hold = hold};
 
     return ilk__request_run(&self.request, hold->handle.client, begin_release,
                             err);
@@ -78,7 +78,7 @@ ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err)
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
                                    ilk_error *err)
 {
-    releasing self = {.request = {.handle = hold}, .hold = hold};
+    release_request self = {.request = {.handle = hold}, .hold = hold};
 
     return ilk__request_start(out, &self.request, sizeof self,
                               hold->handle.client, begin_release, err);
@@ -115,7 +115,7 @@ ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
 
 /* ---- extending ---------------------------------------------------------- */
 
-typedef struct extending {
+typedef struct extend_request {
     ilk__request request;
     ilk__hold *hold;
     int64_t ttl_ms;    /* 0: that of the options */
@@ -125,10 +125,10 @@ typedef struct extending {
     ilk__lease_way way; /* to extend */
     ilk__lease_change change;
     ilk__extension extension;
-} extending;
+} extend_request;
 
 /* Ask for a lease under the token in the handle. */
-static void extend(extending *self, int renews, ilk__request_then *then)
+static void extend(extend_request *self, int renews, ilk__request_then *then)
 {
     ilk__hold *hold = self->hold;
 
@@ -157,7 +157,7 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
 
 static void extended(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     const ilk__lease_outcome outcome =
         ilk__extend_outcome(request, self->way, status, &self->extension);
 
@@ -168,7 +168,7 @@ static void extended(ilk__request *request, ilk_status status)
 
 static void begin_extend(ilk__request *request)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk__hold *hold = self->hold;
     ilk_status st = ilk__hold_enter_request(hold, request->err);
 
@@ -192,7 +192,7 @@ static void begin_extend(ilk__request *request)
 
 ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 {
-    extending self = {
+    extend_request self = {
         .request = {.handle = hold}, .hold = hold, .ttl_ms = ttl_ms};
 
     return ilk__request_run(&self.request, hold->handle.client, begin_extend,
@@ -202,10 +202,10 @@ ilk_status ilk__hold_extend(ilk__hold *hold, int64_t ttl_ms, ilk_error *err)
 ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                                   ilk_error *err)
 {
-    extending self = {.request = {.handle = hold},
-                      .hold = hold,
-                      .ttl_ms = ttl_ms,
-                      .way = ILK__LEASE_BY_LOOP};
+    extend_request self = {.request = {.handle = hold},
+                           .hold = hold,
+                           .ttl_ms = ttl_ms,
+                           .way = ILK__LEASE_BY_LOOP};
 
     return ilk__request_start(out, &self.request, sizeof self,
                               hold->handle.client, begin_extend, err);
@@ -213,16 +213,16 @@ ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
 
 /* ---- checking ----------------------------------------------------------- */
 
-typedef struct checking {
+typedef struct check_request {
     ilk__request request;
     ilk__hold *hold;
     int64_t asked_at;
     ilk__probe probe;
-} checking;
+} check_request;
 
 static void probed(ilk__request *request, ilk_status status)
 {
-    checking *self = (checking *)request;
+    check_request *self = (check_request *)request;
 
     if (status == ILK_OK
         && !ilk__lease_prolong(&self->hold->lease, self->asked_at,
@@ -235,7 +235,7 @@ static void probed(ilk__request *request, ilk_status status)
 
 static void begin_check(ilk__request *request)
 {
-    checking *self = (checking *)request;
+    check_request *self = (check_request *)request;
     ilk__hold *hold = self->hold;
     ilk_status st = ilk__hold_enter_request(hold, request->err);
 
@@ -258,7 +258,7 @@ static void begin_check(ilk__request *request)
 
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)
 {
-    checking self = {.request = {.handle = hold}, .hold = hold};
+    check_request self = {.request = {.handle = hold}, .hold = hold};
 
     return ilk__request_run(&self.request, hold->handle.client, begin_check,
                             err);
@@ -266,7 +266,7 @@ ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err)
 
 ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 {
-    checking self = {.request = {.handle = hold}, .hold = hold};
+    check_request self = {.request = {.handle = hold}, .hold = hold};
 
     return ilk__request_start(out, &self.request, sizeof self,
                               hold->handle.client, begin_check, err);
@@ -276,7 +276,7 @@ ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 
 static void detached(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk__hold *hold = self->hold;
 
     if (status == ILK_OK)
@@ -304,7 +304,7 @@ static int is_in_doubt_for_good(const ilk__hold *hold)
  */
 static void begin_detach(ilk__request *request)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk__hold *hold = self->hold;
     ilk_status st = ilk__hold_enter_request(hold, request->err);
 
@@ -328,7 +328,7 @@ static void begin_detach(ilk__request *request)
 
 ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err)
 {
-    extending self = {.request = {.handle = hold}, .hold = hold};
+    extend_request self = {.request = {.handle = hold}, .hold = hold};
 
     return ilk__request_run(&self.request, hold->handle.client, begin_detach,
                             err);
@@ -347,7 +347,7 @@ static ilk_status check_token(const void *token, size_t len, ilk_error *err)
 
 static void adopted(ilk__request *request, ilk_status status)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk__hold *hold = self->hold;
 
     if (status == ILK_OK) {
@@ -360,7 +360,7 @@ static void adopted(ilk__request *request, ilk_status status)
     ilk__hold_end(hold, request, status);
 }
 
-static ilk_status prepare_adopt(extending *self, ilk_error *err)
+static ilk_status prepare_adopt(extend_request *self, ilk_error *err)
 {
     ilk__hold *hold = self->hold;
     ilk__lease *lease = &hold->lease;
@@ -382,7 +382,7 @@ static ilk_status prepare_adopt(extending *self, ilk_error *err)
 
 static void begin_adopt(ilk__request *request)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk_status st = ilk__hold_enter_request(self->hold, request->err);
 
     if (st) {
@@ -401,10 +401,10 @@ static void begin_adopt(ilk__request *request)
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                            ilk_error *err)
 {
-    extending self = {.request = {.handle = hold},
-                      .hold = hold,
-                      .token = token,
-                      .token_len = token_len};
+    extend_request self = {.request = {.handle = hold},
+                           .hold = hold,
+                           .token = token,
+                           .token_len = token_len};
 
     return ilk__request_run(&self.request, hold->handle.client, begin_adopt,
                             err);
@@ -414,10 +414,10 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
                                  const void *token, size_t token_len,
                                  ilk_error *err)
 {
-    extending self = {.request = {.handle = hold},
-                      .hold = hold,
-                      .token = token,
-                      .token_len = token_len};
+    extend_request self = {.request = {.handle = hold},
+                           .hold = hold,
+                           .token = token,
+                           .token_len = token_len};
 
     return ilk__request_start(out, &self.request, sizeof self,
                               hold->handle.client, begin_adopt, err);

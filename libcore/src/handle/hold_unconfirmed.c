@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "hold.h"
 
-struct ilk__unconfirmed {
+struct ilk__unconfirmed_release {
     ilk__ensured ensured;
     ilk__ensured *give_back; /* NULL: there was no memory for it */
     ilk__shared *shared;
@@ -27,7 +27,7 @@ struct ilk__unconfirmed {
 
 static ilk_status judge(const ilk__ensured *ensured, const ilk__reply *reply)
 {
-    int script = ((const ilk__unconfirmed *)ensured)->script;
+    int script = ((const ilk__unconfirmed_release *)ensured)->script;
 
     if (reply->type == ILK__REPLY_ERROR)
         return ILK_ESERVER;
@@ -40,7 +40,7 @@ static ilk_status judge(const ilk__ensured *ensured, const ilk__reply *reply)
 
 static void ended(ilk__ensured *ensured, ilk_status status)
 {
-    ilk__unconfirmed *self = (ilk__unconfirmed *)ensured;
+    ilk__unconfirmed_release *self = (ilk__unconfirmed_release *)ensured;
     ilk__ensured *give_back = self->give_back;
 
     ilk__shared_lock(self->shared);
@@ -84,10 +84,10 @@ ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
 
 /* ---- releasing ---------------------------------------------------------- */
 
-static ilk__unconfirmed *prepare(ilk__hold *hold)
+static ilk__unconfirmed_release *prepare(ilk__hold *hold)
 {
     ilk__shared *shared = hold->handle.client->shared;
-    ilk__unconfirmed *self = ilk__calloc(1, sizeof *self);
+    ilk__unconfirmed_release *self = ilk__calloc(1, sizeof *self);
 
     if (!self)
         return NULL;
@@ -110,19 +110,19 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;
     const ilk__op_type *type = hold->kind->release;
-    ilk__giving giving = {
+    ilk__release release = {
         .at = {.wait_queue = &hold->wait_queue, .shared = client->shared},
         .kind = hold->kind,
         .hold = hold,
         .token = hold->lease.token,
         .token_len = hold->lease.token_len};
-    ilk__unconfirmed *self = prepare(hold);
+    ilk__unconfirmed_release *self = prepare(hold);
     ilk__op op;
 
     if (!self)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     (void)ilk__keeper_start(client->keeper, NULL);
-    ilk__op_init(&op, type, &giving, 0, err);
+    ilk__op_init(&op, type, &release, 0, err);
     type->ask(&op);
     if (!client->shared->knows_script[type->script])
         ilk__script_use_source(&op.command, type->script);

@@ -11,7 +11,7 @@
 /* ---- making ------------------------------------------------------------- */
 
 /* An entry that cannot be read is listed without token and label. */
-static int set_waiter(ilk__listed *one, const ilk__reply *reply)
+static int set_waiter(ilk__info_entry *one, const ilk__reply *reply)
 {
     ilk__entry_text entry = {.token = "", .who = ""};
 
@@ -34,7 +34,7 @@ int ilk__info_list(ilk_info *info, const ilk__reply *reply, size_t at)
     return 1;
 }
 
-static void free_listed(ilk__listed *listed, size_t count)
+static void free_listed(ilk__info_entry *listed, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         ilk__free(listed[i].label);
@@ -120,15 +120,15 @@ int64_t ilk_info_holders(const ilk_info *info)
 /* ---- those who are listed ----------------------------------------------- */
 
 static char nothing[] = "";
-static const ilk__listed nobody = {.label = nothing, .token = nothing};
+static const ilk__info_entry nobody = {.label = nothing, .token = nothing};
 
-static const ilk__listed *waiter(const ilk_info *info, size_t index)
+static const ilk__info_entry *waiter(const ilk_info *info, size_t index)
 {
     return info && index < info->waiting_count ? &info->waiting[index]
                                                : &nobody;
 }
 
-static const ilk__listed *holder(const ilk_info *info, size_t index)
+static const ilk__info_entry *holder(const ilk_info *info, size_t index)
 {
     return info && index < info->holding_count ? &info->holding[index]
                                                : &nobody;

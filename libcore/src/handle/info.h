@@ -10,10 +10,10 @@
 enum { ILK__LISTED_MAX = 100 };
 
 /* One who holds or waits. */
-typedef struct ilk__listed {
+typedef struct ilk__info_entry {
     char *label, *token;
     int64_t permits, fence, since_ms, ttl_ms;
-} ilk__listed;
+} ilk__info_entry;
 
 struct ilk_info {
     ilk_info_state state;
@@ -21,7 +21,7 @@ struct ilk_info {
     size_t holder_len;
     int64_t since_ms, ttl_ms, fence, readers, waiters;
     int64_t limit, used, holders;
-    ilk__listed waiting[ILK__LISTED_MAX], holding[ILK__LISTED_MAX];
+    ilk__info_entry waiting[ILK__LISTED_MAX], holding[ILK__LISTED_MAX];
     size_t waiting_count, holding_count;
 };
 

@@ -298,17 +298,17 @@ ilk_status ilk_election_check_start(ilk_op **out, ilk_election *election,
 
 /* ---- publishing --------------------------------------------------------- */
 
-typedef struct proclaiming {
+typedef struct proclaim_request {
     ilk__request request;
     ilk_election *election;
     const void *from; /* the caller's, until it has begun */
     char *value;      /* the handle's when it is heard */
     size_t value_len;
-} proclaiming;
+} proclaim_request;
 
 static void ask_proclaim(ilk__op *op)
 {
-    const proclaiming *self = op->subject;
+    const proclaim_request *self = op->subject;
     const ilk__hold *hold = &self->election->hold;
     ilk__command *command = &op->command;
 
@@ -333,7 +333,7 @@ static const ilk__op_type election_proclaim = {
 
 static void heard(ilk__request *request, ilk_status status)
 {
-    proclaiming *self = (proclaiming *)request;
+    proclaim_request *self = (proclaim_request *)request;
     ilk_election *election = self->election;
     char *unused = self->value;
 
@@ -350,7 +350,7 @@ static void heard(ilk__request *request, ilk_status status)
 
 static void begin_proclaim(ilk__request *request)
 {
-    proclaiming *self = (proclaiming *)request;
+    proclaim_request *self = (proclaim_request *)request;
     ilk__hold *hold = &self->election->hold;
     ilk_status st = ilk__hold_enter_request(hold, request->err);
 
@@ -377,10 +377,10 @@ static void begin_proclaim(ilk__request *request)
 ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
                                  size_t value_len, ilk_error *err)
 {
-    proclaiming self = {.request = {.handle = election},
-                        .election = election,
-                        .from = value,
-                        .value_len = value_len};
+    proclaim_request self = {.request = {.handle = election},
+                             .election = election,
+                             .from = value,
+                             .value_len = value_len};
 
     return election ? ilk__request_run(
                &self.request, election->hold.handle.client, begin_proclaim, err)
@@ -391,10 +391,10 @@ ilk_status ilk_election_proclaim_start(ilk_op **out, ilk_election *election,
                                        const void *value, size_t value_len,
                                        ilk_error *err)
 {
-    proclaiming self = {.request = {.handle = election},
-                        .election = election,
-                        .from = value,
-                        .value_len = value_len};
+    proclaim_request self = {.request = {.handle = election},
+                             .election = election,
+                             .from = value,
+                             .value_len = value_len};
 
     return election ? ilk__request_start(out, &self.request, sizeof self,
                                          election->hold.handle.client,

@@ -152,16 +152,16 @@ static void remember(ilk_observer *observer, const ilk_leader *found)
                  observer->term);
 }
 
-typedef struct observing {
+typedef struct observe_request {
     ilk__request request;
     ilk_observer *observer;
     int64_t timeout_ms;
     int started, kept; /* as those of an ilk__acquire_request */
-} observing;
+} observe_request;
 
 static void told(ilk__request *request, ilk_status status)
 {
-    observing *self = (observing *)request;
+    observe_request *self = (observe_request *)request;
     ilk_observer *observer = self->observer;
 
     if (status == ILK_OK) {
@@ -181,7 +181,7 @@ static void told(ilk__request *request, ilk_status status)
 /* It never holds: the lease in its entry is only to be there. */
 static void begin_next(ilk__request *request)
 {
-    const observing *self = (observing *)request;
+    const observe_request *self = (observe_request *)request;
     ilk__hold *hold = &self->observer->hold;
     const ilk_client_opts *opts = &request->client->opts;
     int once = self->timeout_ms == 0;
@@ -198,7 +198,7 @@ static void begin_next(ilk__request *request)
 
 static void give_up(ilk__request *request)
 {
-    const observing *self = (observing *)request;
+    const observe_request *self = (observe_request *)request;
     ilk__hold *hold = &self->observer->hold;
 
     ilk__waiter_cancel(&hold->waiter);
@@ -206,17 +206,19 @@ static void give_up(ilk__request *request)
         ilk__hold_leave(hold);
 }
 
-static observing observing_of(ilk_observer *observer, int64_t timeout_ms)
+static observe_request observe_request_of(ilk_observer *observer,
+                                          int64_t timeout_ms)
 {
-    return (observing){.request = {.handle = observer, .give_up = give_up},
-                       .observer = observer,
-                       .timeout_ms = timeout_ms};
+    return (observe_request){
+        .request = {.handle = observer, .give_up = give_up},
+        .observer = observer,
+        .timeout_ms = timeout_ms};
 }
 
 ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
                              int64_t timeout_ms, ilk_error *err)
 {
-    observing self = observing_of(observer, timeout_ms);
+    observe_request self = observe_request_of(observer, timeout_ms);
     ilk_status st;
 
     if (!out)
@@ -233,7 +235,7 @@ ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
 ilk_status ilk_observer_next_start(ilk_op **out, ilk_observer *observer,
                                    int64_t timeout_ms, ilk_error *err)
 {
-    observing self = observing_of(observer, timeout_ms);
+    observe_request self = observe_request_of(observer, timeout_ms);
 
     self.started = 1;
     return observer ? ilk__request_start(out, &self.request, sizeof self,

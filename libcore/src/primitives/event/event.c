@@ -158,10 +158,10 @@ const ilk__state_kind ilk__event_kind = {
     .cancel = &ilk__state_cancel_op,
 };
 
-typedef struct awaiting {
+typedef struct wait_request {
     ilk__state_request of;
     int64_t known;
-} awaiting;
+} wait_request;
 
 static ilk_status check_generation(int64_t generation, ilk_error *err)
 {
@@ -175,7 +175,7 @@ static ilk_status check_generation(int64_t generation, ilk_error *err)
 /* A parked wait goes on, if it is the same one. */
 static void begin_wait(ilk__request *request)
 {
-    awaiting *self = (awaiting *)request;
+    wait_request *self = (wait_request *)request;
     ilk_event *event = (ilk_event *)self->of.state;
 
     if (!(self->known == event->known ? ilk__state_enter(&self->of)
@@ -185,16 +185,17 @@ static void begin_wait(ilk__request *request)
     ilk__state_await(&self->of, ilk__state_end);
 }
 
-static awaiting wait_for(ilk_event *event, int64_t known, int64_t timeout_ms)
+static wait_request wait_for(ilk_event *event, int64_t known,
+                             int64_t timeout_ms)
 {
-    return (awaiting){
+    return (wait_request){
         .of = {.state = (ilk__state *)event, .timeout_ms = timeout_ms},
         .known = known};
 }
 
 ilk_status ilk_event_wait(ilk_event *event, int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(event, WAITS_FOR_SET, timeout_ms);
+    wait_request self = wait_for(event, WAITS_FOR_SET, timeout_ms);
 
     return ilk__state_run(&self.of, "event", begin_wait, err);
 }
@@ -202,7 +203,7 @@ ilk_status ilk_event_wait(ilk_event *event, int64_t timeout_ms, ilk_error *err)
 ilk_status ilk_event_wait_start(ilk_op **out, ilk_event *event,
                                 int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(event, WAITS_FOR_SET, timeout_ms);
+    wait_request self = wait_for(event, WAITS_FOR_SET, timeout_ms);
 
     return ilk__state_start(out, &self.of, sizeof self, "event", begin_wait,
                             err);
@@ -211,7 +212,7 @@ ilk_status ilk_event_wait_start(ilk_op **out, ilk_event *event,
 ilk_status ilk_event_wait_change(ilk_event *event, int64_t generation,
                                  int64_t timeout_ms, ilk_error *err)
 {
-    awaiting self = wait_for(event, generation, timeout_ms);
+    wait_request self = wait_for(event, generation, timeout_ms);
     ilk_status st = check_generation(generation, err);
 
     if (st)
@@ -223,7 +224,7 @@ ilk_status ilk_event_wait_change_start(ilk_op **out, ilk_event *event,
                                        int64_t generation, int64_t timeout_ms,
                                        ilk_error *err)
 {
-    awaiting self = wait_for(event, generation, timeout_ms);
+    wait_request self = wait_for(event, generation, timeout_ms);
     ilk_status st = check_generation(generation, err);
 
     if (st)
@@ -241,18 +242,18 @@ ilk_status ilk_event_cancel(ilk_event *event, ilk_error *err)
 
 /* ---- changing ----------------------------------------------------------- */
 
-typedef struct changing {
+typedef struct change_request {
     ilk__change change;
     const ilk__op_type *type;
     const void *given; /* the caller's, until it has begun */
     char *data;        /* a copy, for as long as it may be asked again */
     size_t data_len;
     int64_t generation;
-} changing;
+} change_request;
 
 static void ask_change(ilk__op *op)
 {
-    const changing *self = op->subject;
+    const change_request *self = op->subject;
     const ilk_event *event = (const ilk_event *)self->change.of.state;
 
     ilk__state_ask_change(op);
@@ -266,7 +267,7 @@ static void ask_change(ilk__op *op)
 
 static ilk__act changed(ilk__op *op, const ilk__reply *reply)
 {
-    changing *self = op->subject;
+    change_request *self = op->subject;
 
     self->generation = ilk__script_int(reply, 0);
     ilk__state_changed(&self->change, reply, 1);
@@ -282,7 +283,7 @@ static const ilk__op_type event_clear = {.name = "event_clear",
                                          .ask = ask_change,
                                          .reply = changed};
 
-static ilk_status check_data(const changing *self, ilk_error *err)
+static ilk_status check_data(const change_request *self, ilk_error *err)
 {
     if (!self->given && self->data_len)
         return ilk__fail(err, ILK_EINVAL, "data must not be NULL");
@@ -296,7 +297,7 @@ static ilk_status check_data(const changing *self, ilk_error *err)
 /* The handle has seen what was asked for. */
 static void was_changed(ilk__request *request, ilk_status status)
 {
-    changing *self = (changing *)request;
+    change_request *self = (change_request *)request;
 
     if (status == ILK_OK || self->change.denied)
         see((ilk_event *)self->change.of.state, self->generation,
@@ -308,7 +309,7 @@ static void was_changed(ilk__request *request, ilk_status status)
 
 static void begin_change(ilk__request *request)
 {
-    changing *self = (changing *)request;
+    change_request *self = (change_request *)request;
     ilk_status st = check_data(self, request->err);
 
     if (st) {
@@ -326,19 +327,19 @@ static void begin_change(ilk__request *request)
         ilk__state_change(&self->change, self->type, was_changed);
 }
 
-static changing change(ilk_event *event, const ilk__op_type *type,
-                       const void *data, size_t data_len)
+static change_request change(ilk_event *event, const ilk__op_type *type,
+                             const void *data, size_t data_len)
 {
-    return (changing){.change.of.state = (ilk__state *)event,
-                      .type = type,
-                      .given = data,
-                      .data_len = data_len};
+    return (change_request){.change.of.state = (ilk__state *)event,
+                            .type = type,
+                            .given = data,
+                            .data_len = data_len};
 }
 
 ilk_status ilk_event_set(ilk_event *event, const void *data, size_t data_len,
                          ilk_error *err)
 {
-    changing self = change(event, &event_set, data, data_len);
+    change_request self = change(event, &event_set, data, data_len);
 
     return ilk__state_run(&self.change.of, "event", begin_change, err);
 }
@@ -346,7 +347,7 @@ ilk_status ilk_event_set(ilk_event *event, const void *data, size_t data_len,
 ilk_status ilk_event_set_start(ilk_op **out, ilk_event *event, const void *data,
                                size_t data_len, ilk_error *err)
 {
-    changing self = change(event, &event_set, data, data_len);
+    change_request self = change(event, &event_set, data, data_len);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "event",
                             begin_change, err);
@@ -354,14 +355,14 @@ ilk_status ilk_event_set_start(ilk_op **out, ilk_event *event, const void *data,
 
 ilk_status ilk_event_clear(ilk_event *event, ilk_error *err)
 {
-    changing self = change(event, &event_clear, NULL, 0);
+    change_request self = change(event, &event_clear, NULL, 0);
 
     return ilk__state_run(&self.change.of, "event", begin_change, err);
 }
 
 ilk_status ilk_event_clear_start(ilk_op **out, ilk_event *event, ilk_error *err)
 {
-    changing self = change(event, &event_clear, NULL, 0);
+    change_request self = change(event, &event_clear, NULL, 0);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "event",
                             begin_change, err);

@@ -18,7 +18,7 @@ struct ilk_value {
     int64_t fence;
 };
 
-typedef struct guarding {
+typedef struct guard_request {
     ilk__request request;
     const ilk__op_type *type;
     const void *key, *value; /* the caller's, until it has begun */
@@ -27,13 +27,13 @@ typedef struct guarding {
     ilk__bytes keys[GUARD_KEYS]; /* of the value, and of its fence */
     char *written;
     ilk_value *found;
-} guarding;
+} guard_request;
 
 /* ---- asking ------------------------------------------------------------- */
 
 static void ask(ilk__op *op)
 {
-    const guarding *self = op->subject;
+    const guard_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys, GUARD_KEYS);
     if (op->type->script != ILK__SCRIPT_GUARD_REMOVE)
@@ -62,7 +62,7 @@ static ilk__act was_set(ilk__op *op, const ilk__reply *reply)
 
 static ilk__act was_found(ilk__op *op, const ilk__reply *reply)
 {
-    guarding *self = op->subject;
+    guard_request *self = op->subject;
     ilk_value *value = self->found;
     const ilk__reply *data;
 
@@ -108,7 +108,7 @@ static void dispose(void *value)
     ilk_value_free(value);
 }
 
-static void end(guarding *self, ilk_status status)
+static void end(guard_request *self, ilk_status status)
 {
     ilk__keys_free(self->keys, GUARD_KEYS);
     ilk__free(self->written);
@@ -121,7 +121,7 @@ static void end(guarding *self, ilk_status status)
 
 static void answered(ilk__request *request, ilk_status status)
 {
-    end((guarding *)request, status);
+    end((guard_request *)request, status);
 }
 
 static ilk_status check_fence(int64_t fence, ilk_error *err)
@@ -132,7 +132,7 @@ static ilk_status check_fence(int64_t fence, ilk_error *err)
                      (long long)fence);
 }
 
-static ilk_status check(const guarding *self, ilk_error *err)
+static ilk_status check(const guard_request *self, ilk_error *err)
 {
     ilk_status st = check_fence(self->fence, err);
 
@@ -147,7 +147,7 @@ static ilk_status check(const guarding *self, ilk_error *err)
     return st ? st : ilk__name_check(self->key, self->key_len, "key", err);
 }
 
-static int make_room(guarding *self)
+static int make_room(guard_request *self)
 {
     if (self->type == &guard_set) {
         self->written =
@@ -161,7 +161,7 @@ static int make_room(guarding *self)
     return 1;
 }
 
-static ilk_status prepare(guarding *self, ilk_error *err)
+static ilk_status prepare(guard_request *self, ilk_error *err)
 {
     static const char *const kinds[GUARD_KEYS] = {NULL, "guard"};
     ilk_status st = check(self, err);
@@ -176,7 +176,7 @@ static ilk_status prepare(guarding *self, ilk_error *err)
 
 static void begin(ilk__request *request)
 {
-    guarding *self = (guarding *)request;
+    guard_request *self = (guard_request *)request;
     ilk_status st = prepare(self, request->err);
 
     if (st)
@@ -188,22 +188,22 @@ static void begin(ilk__request *request)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static guarding setting(const void *key, size_t key_len, int64_t fence,
-                        const void *value, size_t value_len)
+static guard_request setting(const void *key, size_t key_len, int64_t fence,
+                             const void *value, size_t value_len)
 {
-    return (guarding){.type = &guard_set,
-                      .key = key,
-                      .key_len = key_len,
-                      .fence = fence,
-                      .value = value,
-                      .value_len = value_len};
+    return (guard_request){.type = &guard_set,
+                           .key = key,
+                           .key_len = key_len,
+                           .fence = fence,
+                           .value = value,
+                           .value_len = value_len};
 }
 
 ilk_status ilk_guard_set(ilk_client *client, const void *key, size_t key_len,
                          int64_t fence, const void *value, size_t value_len,
                          ilk_error *err)
 {
-    guarding self = setting(key, key_len, fence, value, value_len);
+    guard_request self = setting(key, key_len, fence, value, value_len);
 
     return ilk__request_run(&self.request, client, begin, err);
 }
@@ -213,7 +213,7 @@ ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
                                const void *value, size_t value_len,
                                ilk_error *err)
 {
-    guarding self = setting(key, key_len, fence, value, value_len);
+    guard_request self = setting(key, key_len, fence, value, value_len);
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);
@@ -222,7 +222,7 @@ ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
 ilk_status ilk_guard_get(ilk_value **out, ilk_client *client, const void *key,
                          size_t key_len, int64_t fence, ilk_error *err)
 {
-    guarding self = {
+    guard_request self = {
         .type = &guard_get, .key = key, .key_len = key_len, .fence = fence};
     ilk_status st;
 
@@ -237,7 +237,7 @@ ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
                                const void *key, size_t key_len, int64_t fence,
                                ilk_error *err)
 {
-    guarding self = {
+    guard_request self = {
         .type = &guard_get, .key = key, .key_len = key_len, .fence = fence};
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
@@ -247,7 +247,8 @@ ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
 ilk_status ilk_guard_remove(ilk_client *client, const void *key, size_t key_len,
                             ilk_error *err)
 {
-    guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
+    guard_request self = {
+        .type = &guard_remove, .key = key, .key_len = key_len};
 
     return ilk__request_run(&self.request, client, begin, err);
 }
@@ -256,7 +257,8 @@ ilk_status ilk_guard_remove_start(ilk_op **out, ilk_client *client,
                                   const void *key, size_t key_len,
                                   ilk_error *err)
 {
-    guarding self = {.type = &guard_remove, .key = key, .key_len = key_len};
+    guard_request self = {
+        .type = &guard_remove, .key = key, .key_len = key_len};
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);

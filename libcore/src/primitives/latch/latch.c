@@ -160,16 +160,16 @@ ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err)
 
 /* ---- counting ----------------------------------------------------------- */
 
-typedef struct counting {
+typedef struct count_request {
     ilk__change change;
     const ilk__op_type *type;
     int64_t by;
     int64_t left;
-} counting;
+} count_request;
 
 static void ask_change(ilk__op *op)
 {
-    const counting *self = op->subject;
+    const count_request *self = op->subject;
     const ilk_latch *latch = (const ilk_latch *)self->change.of.state;
 
     ilk__state_ask_change(op);
@@ -182,7 +182,7 @@ static void ask_change(ilk__op *op)
 
 static ilk__act changed(ilk__op *op, const ilk__reply *reply)
 {
-    counting *self = op->subject;
+    count_request *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return differs(op, (ilk_latch *)self->change.of.state, reply);
@@ -204,7 +204,7 @@ static const ilk__op_type latch_reset = {.name = "latch_reset",
 
 static void was_changed(ilk__request *request, ilk_status status)
 {
-    const counting *self = (counting *)request;
+    const count_request *self = (count_request *)request;
 
     if (status == ILK_OK || self->change.denied)
         request->result.number = self->left;
@@ -213,7 +213,7 @@ static void was_changed(ilk__request *request, ilk_status status)
 
 static void begin_change(ilk__request *request)
 {
-    counting *self = (counting *)request;
+    count_request *self = (count_request *)request;
 
     if (self->by < 1 || self->by > ILK_LATCH_COUNT_MAX)
         ilk__request_fail(request, ILK_EINVAL, "n must be 1 to %d, got %lld",
@@ -222,17 +222,17 @@ static void begin_change(ilk__request *request)
         ilk__state_change(&self->change, self->type, was_changed);
 }
 
-static counting count_down(ilk_latch *latch, int64_t n)
+static count_request count_down(ilk_latch *latch, int64_t n)
 {
-    return (counting){.change.of.state = (ilk__state *)latch,
-                      .type = &latch_count_down,
-                      .by = n};
+    return (count_request){.change.of.state = (ilk__state *)latch,
+                           .type = &latch_count_down,
+                           .by = n};
 }
 
 ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n, int64_t *out_left,
                                 ilk_error *err)
 {
-    counting self = count_down(latch, n);
+    count_request self = count_down(latch, n);
     ilk_status st = ilk__state_run(&self.change.of, "latch", begin_change, err);
 
     if (out_left && (st == ILK_OK || self.change.denied))
@@ -243,28 +243,28 @@ ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n, int64_t *out_left,
 ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch, int64_t n,
                                       ilk_error *err)
 {
-    counting self = count_down(latch, n);
+    count_request self = count_down(latch, n);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "latch",
                             begin_change, err);
 }
 
-static counting reset(ilk_latch *latch)
+static count_request reset(ilk_latch *latch)
 {
-    return (counting){
+    return (count_request){
         .change.of.state = (ilk__state *)latch, .type = &latch_reset, .by = 1};
 }
 
 ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err)
 {
-    counting self = reset(latch);
+    count_request self = reset(latch);
 
     return ilk__state_run(&self.change.of, "latch", begin_change, err);
 }
 
 ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch, ilk_error *err)
 {
-    counting self = reset(latch);
+    count_request self = reset(latch);
 
     return ilk__state_start(out, &self.change.of, sizeof self, "latch",
                             begin_change, err);

@@ -44,7 +44,7 @@ static const struct form {
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
 /* One walk for each kind and form, each of several questions. */
-typedef struct listing {
+typedef struct list_request {
     ilk__request request;
     const void *from; /* the caller's, until it has begun */
     char pattern[ILK_NAME_MAX];
@@ -55,7 +55,7 @@ typedef struct listing {
     char glob[ILK_NAME_MAX + 32];
     size_t glob_len;
     char cursor[24];
-} listing;
+} list_request;
 
 static ilk_status add(ilk_list *list, int32_t kind, const char *name,
                       size_t len)
@@ -80,7 +80,7 @@ static ilk_status add(ilk_list *list, int32_t kind, const char *name,
 
 static void ask(ilk__op *op)
 {
-    const listing *self = op->subject;
+    const list_request *self = op->subject;
 
     ilk__command_add_str(&op->command, "SCAN");
     ilk__command_add_str(&op->command, self->cursor);
@@ -92,7 +92,7 @@ static void ask(ilk__op *op)
 
 static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
 {
-    listing *self = op->subject;
+    list_request *self = op->subject;
     const struct kind *kind = &kinds_known[self->kind];
     const ilk__reply *keys;
 
@@ -155,7 +155,7 @@ static void dispose(void *list)
     ilk_list_free(list);
 }
 
-static void end(listing *self, ilk_status status)
+static void end(list_request *self, ilk_status status)
 {
     if (status) {
         ilk_list_free(self->list);
@@ -166,13 +166,13 @@ static void end(listing *self, ilk_status status)
     ilk__request_end(&self->request, status);
 }
 
-static void put(listing *self, const char *text, size_t len)
+static void put(list_request *self, const char *text, size_t len)
 {
     memcpy(self->glob + self->glob_len, text, len);
     self->glob_len += len;
 }
 
-static void begin_walk(listing *self)
+static void begin_walk(list_request *self)
 {
     const char *key = kinds_known[self->kind].key;
     const struct form *form = &forms[self->form];
@@ -187,7 +187,7 @@ static void begin_walk(listing *self)
 }
 
 /* The first that is wanted, from this one on. */
-static size_t wanted_kind(const listing *self, size_t kind)
+static size_t wanted_kind(const list_request *self, size_t kind)
 {
     while (kind < KINDS && !(self->kinds & (uint32_t)kinds_known[kind].bit))
         kind++;
@@ -195,7 +195,7 @@ static size_t wanted_kind(const listing *self, size_t kind)
 }
 
 /* The next form, or the next kind; 0 when all is walked. */
-static int go_on(listing *self)
+static int go_on(list_request *self)
 {
     if (++self->form == FORMS) {
         self->form = 0;
@@ -209,7 +209,7 @@ static int go_on(listing *self)
 
 static void walked(ilk__request *request, ilk_status status)
 {
-    listing *self = (listing *)request;
+    list_request *self = (list_request *)request;
     int over = status != ILK_OK;
 
     if (status == ILK_OK && strcmp(self->cursor, "0") == 0)
@@ -221,7 +221,7 @@ static void walked(ilk__request *request, ilk_status status)
                          walked);
 }
 
-static ilk_status prepare(listing *self, ilk_error *err)
+static ilk_status prepare(list_request *self, ilk_error *err)
 {
     const uint32_t all = (1u << KINDS) - 1;
     ilk_status st;
@@ -247,7 +247,7 @@ static ilk_status prepare(listing *self, ilk_error *err)
 
 static void begin(ilk__request *request)
 {
-    listing *self = (listing *)request;
+    list_request *self = (list_request *)request;
     ilk_status st = prepare(self, request->err);
 
     if (st) {
@@ -260,19 +260,19 @@ static void begin(ilk__request *request)
                      walked);
 }
 
-static listing listing_of(uint32_t kinds, const void *pattern,
-                          size_t pattern_len)
+static list_request listing_of(uint32_t kinds, const void *pattern,
+                               size_t pattern_len)
 {
-    return (listing){.kinds = kinds,
-                     .from = pattern ? pattern : "*",
-                     .pattern_len = pattern ? pattern_len : 1};
+    return (list_request){.kinds = kinds,
+                          .from = pattern ? pattern : "*",
+                          .pattern_len = pattern ? pattern_len : 1};
 }
 
 ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
                                uint32_t kinds, const void *pattern,
                                size_t pattern_len, ilk_error *err)
 {
-    listing self = listing_of(kinds, pattern, pattern_len);
+    list_request self = listing_of(kinds, pattern, pattern_len);
     ilk_status st;
 
     if (!out)
@@ -294,7 +294,7 @@ ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client, uint32_t kinds,
                                const void *pattern, size_t pattern_len,
                                ilk_error *err)
 {
-    listing self = listing_of(kinds, pattern, pattern_len);
+    list_request self = listing_of(kinds, pattern, pattern_len);
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-typedef struct breaking {
+typedef struct break_request {
     ilk__request request;
     const void *name, *token; /* the caller's, until it has begun */
     size_t name_len, token_len;
@@ -15,11 +15,11 @@ typedef struct breaking {
     char request[ILK__TOKEN_LEN + 1];
     ilk__inspection found;
     ilk__wait_queue wait_queue;
-    ilk__giving giving;
+    ilk__release release;
     ilk_lock *lock; /* in Redisson's layout */
-} breaking;
+} break_request;
 
-static void end(breaking *self, ilk_status status)
+static void end(break_request *self, ilk_status status)
 {
     if (status == ILK_ELOST)
         status = ilk__fail(self->request.err, ILK_ENOTOWNER,
@@ -34,25 +34,26 @@ static void end(breaking *self, ilk_status status)
 
 static void broken(ilk__request *request, ilk_status status)
 {
-    end((breaking *)request, status);
+    end((break_request *)request, status);
 }
 
 /* ---- in Redisson's layout ----------------------------------------------- */
 
-static int is_wanted(const breaking *self)
+static int is_wanted(const break_request *self)
 {
     return !self->only
-           || (self->token_len == self->giving.token_len
-               && memcmp(self->only, self->giving.token, self->token_len) == 0);
+           || (self->token_len == self->release.token_len
+               && memcmp(self->only, self->release.token, self->token_len)
+                      == 0);
 }
 
 /* It is released for the owner who is found there. */
 static void found(ilk__request *request, ilk_status status)
 {
-    breaking *self = (breaking *)request;
+    break_request *self = (break_request *)request;
     const ilk__bytes *name = &self->found.keys[0];
     ilk_lock_opts opts = {.size = sizeof opts, .layout = ILK_LAYOUT_REDISSON};
-    ilk__giving *giving = &self->giving;
+    ilk__release *release = &self->release;
 
     if (status == ILK_OK)
         status = ilk_lock_open(&self->lock, request->client, name->data,
@@ -61,20 +62,20 @@ static void found(ilk__request *request, ilk_status status)
         end(self, status);
         return;
     }
-    *giving = (ilk__giving){.kind = &ilk__lock_redisson,
-                            .request = self->request,
-                            .at = {.wait_queue = &self->lock->hold.wait_queue,
-                                   .shared = request->client->shared}};
-    giving->token = ilk_info_holder(self->found.info, &giving->token_len);
+    *release = (ilk__release){.kind = &ilk__lock_redisson,
+                              .request = self->request,
+                              .at = {.wait_queue = &self->lock->hold.wait_queue,
+                                     .shared = request->client->shared}};
+    release->token = ilk_info_holder(self->found.info, &release->token_len);
     if (ilk_info_get_state(self->found.info) != ILK_INFO_REDISSON
         || !is_wanted(self))
         end(self, ILK_ELOST);
     else
-        ilk__hold_ask_give(request, self->lock->hold.kind->release, giving,
-                           broken);
+        ilk__hold_send_release(request, self->lock->hold.kind->release, release,
+                               broken);
 }
 
-static void look(breaking *self)
+static void look(break_request *self)
 {
     self->found.info = ilk__calloc(1, sizeof *self->found.info);
     if (!self->found.info)
@@ -88,12 +89,12 @@ static void look(breaking *self)
 static void plain_broken(ilk__request *request, ilk_status status)
 {
     if (status == ILK_ETYPE)
-        look((breaking *)request);
+        look((break_request *)request);
     else
-        end((breaking *)request, status);
+        end((break_request *)request, status);
 }
 
-static ilk_status prepare(breaking *self)
+static ilk_status prepare(break_request *self)
 {
     ilk__request *request = &self->request;
     ilk_status st = ilk__client_enter(request->client, request->err);
@@ -114,7 +115,7 @@ static ilk_status prepare(breaking *self)
 
 static void begin(ilk__request *request)
 {
-    breaking *self = (breaking *)request;
+    break_request *self = (break_request *)request;
     ilk_status st = prepare(self);
 
     if (st) {
@@ -124,23 +125,24 @@ static void begin(ilk__request *request)
     self->wait_queue = (ilk__wait_queue){.keys = self->found.keys,
                                          .key_count = ILK__LOCK_KEYS,
                                          .refresh = ilk__lock_plain.refresh};
-    self->giving = (ilk__giving){.kind = &ilk__lock_plain,
-                                 .at = {.wait_queue = &self->wait_queue,
-                                        .shared = request->client->shared},
-                                 .request = self->request,
-                                 .token = self->only ? self->only : "",
-                                 .token_len = self->only ? self->token_len : 0};
-    ilk__hold_ask_give(request, &ilk__lock_break_op, &self->giving,
-                       plain_broken);
+    self->release =
+        (ilk__release){.kind = &ilk__lock_plain,
+                       .at = {.wait_queue = &self->wait_queue,
+                              .shared = request->client->shared},
+                       .request = self->request,
+                       .token = self->only ? self->only : "",
+                       .token_len = self->only ? self->token_len : 0};
+    ilk__hold_send_release(request, &ilk__lock_break_op, &self->release,
+                           plain_broken);
 }
 
 ilk_status ilk_lock_break(ilk_client *client, const void *name, size_t name_len,
                           const void *token, size_t token_len, ilk_error *err)
 {
-    breaking self = {.name = name,
-                     .name_len = name_len,
-                     .token = token,
-                     .token_len = token_len};
+    break_request self = {.name = name,
+                          .name_len = name_len,
+                          .token = token,
+                          .token_len = token_len};
 
     return ilk__request_run(&self.request, client, begin, err);
 }
@@ -150,10 +152,10 @@ ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
                                 const void *token, size_t token_len,
                                 ilk_error *err)
 {
-    breaking self = {.name = name,
-                     .name_len = name_len,
-                     .token = token,
-                     .token_len = token_len};
+    break_request self = {.name = name,
+                          .name_len = name_len,
+                          .token = token,
+                          .token_len = token_len};
 
     return ilk__request_start(out, &self.request, sizeof self, client, begin,
                               err);

@@ -30,13 +30,13 @@ void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
 
 static void ask_release_with(ilk__op *op, const ilk__bytes *channel)
 {
-    const ilk__giving *giving = op->subject;
-    const ilk__wait_queue *wait_queue = giving->at.wait_queue;
+    const ilk__release *release = op->subject;
+    const ilk__wait_queue *wait_queue = release->at.wait_queue;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, wait_queue->keys,
                       wait_queue->key_count);
-    ilk__command_add(command, giving->token, giving->token_len);
+    ilk__command_add(command, release->token, release->token_len);
     if (channel)
         ilk__command_add(command, channel->data, channel->len);
     ilk__command_add_int(command, ILK__GRANT_MS);
@@ -53,10 +53,11 @@ static void ask_lock_release(ilk__op *op)
 
 static void ask_redisson_release(ilk__op *op)
 {
-    const ilk__giving *giving = op->subject;
+    const ilk__release *release = op->subject;
 
-    ask_release_with(op, &giving->at.wait_queue->channel);
-    ilk__command_add_str(&op->command, giving->request ? giving->request : "");
+    ask_release_with(op, &release->at.wait_queue->channel);
+    ilk__command_add_str(&op->command,
+                         release->request ? release->request : "");
 }
 
 /* ---- Redisson's layout -------------------------------------------------- */

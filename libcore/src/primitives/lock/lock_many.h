@@ -16,7 +16,7 @@ struct ilk_lock_many {
     size_t acquired;         /* of an acquire that goes name by name */
     int64_t lease_ms, fence; /* of one that got all at once */
     /* of one that failed, while it is told that all is given back */
-    ilk__giving giving;
+    ilk__release release;
     ilk_status end_status;
 };
 

@@ -66,8 +66,8 @@ static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
 /* One question for all names; if it is lost, the keeper asks for each. */
 static ilk__act tell_give_back(ilk__op *op)
 {
-    const ilk__giving *giving = op->subject;
-    const ilk_lock_many *many = (const ilk_lock_many *)giving->hold;
+    const ilk__release *release = op->subject;
+    const ilk_lock_many *many = (const ilk_lock_many *)release->hold;
     ilk__shared *shared = many->hold.handle.client->shared;
     ilk__ensured *ensured = NULL;
 
@@ -102,25 +102,25 @@ static const ilk__op_type many_give_back = {
  * Told, not asked: the caller's time may be over, and what is not undone here
  * is not renewed any more.
  */
-static ilk__giving prepare_give_back(ilk_lock_many *many)
+static ilk__release prepare_give_back(ilk_lock_many *many)
 {
     for (size_t i = 0; i < many->count; i++) {
         ilk__waiter_cancel(&many->locks[i]->hold.waiter);
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
     many->hold.parked = 0;
-    return (ilk__giving){.at = {.wait_queue = &many->hold.wait_queue},
-                         .kind = many->hold.kind,
-                         .hold = &many->hold,
-                         .token = many->token,
-                         .token_len = ILK__TOKEN_LEN};
+    return (ilk__release){.at = {.wait_queue = &many->hold.wait_queue},
+                          .kind = many->hold.kind,
+                          .hold = &many->hold,
+                          .token = many->token,
+                          .token_len = ILK__TOKEN_LEN};
 }
 
 void ilk__lock_many_give_back(ilk__hold *hold)
 {
-    ilk__giving giving = prepare_give_back((ilk_lock_many *)hold);
+    ilk__release release = prepare_give_back((ilk_lock_many *)hold);
 
-    (void)ilk__ask(hold->handle.client, &many_give_back, &giving, 0, NULL);
+    (void)ilk__ask(hold->handle.client, &many_give_back, &release, 0, NULL);
 }
 
 static ilk_lock_many *many_of(const ilk__request *request)
@@ -157,8 +157,8 @@ static void end_without(ilk__request *request, ilk_status end_status)
     ilk_lock_many *many = many_of(request);
 
     many->end_status = end_status;
-    many->giving = prepare_give_back(many);
-    ilk__request_ask(request, &many_give_back, &many->giving, 0, ended);
+    many->release = prepare_give_back(many);
+    ilk__request_ask(request, &many_give_back, &many->release, 0, ended);
     ilk__request_hush(request);
 }
 

@@ -24,7 +24,7 @@ static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
 
 /* ---- finishing ---------------------------------------------------------- */
 
-typedef struct finishing {
+typedef struct settle_request {
     ilk__request request;
     ilk_batch *batch; /* referred to while it is under way */
     ilk_job *job;     /* NULL: all that are open */
@@ -34,9 +34,9 @@ typedef struct finishing {
     size_t reason_len;
     ilk__settlements settlements;
     ilk__settlement_query query;
-} finishing;
+} settle_request;
 
-static ilk_status check(const finishing *self, ilk_error *err)
+static ilk_status check(const settle_request *self, ilk_error *err)
 {
     ilk_status st = enter(self->batch, self->job, err);
 
@@ -47,7 +47,7 @@ static ilk_status check(const finishing *self, ilk_error *err)
     return st;
 }
 
-static ilk_status add(finishing *self, ilk_error *err)
+static ilk_status add(settle_request *self, ilk_error *err)
 {
     ilk_job *job = self->job;
 
@@ -59,7 +59,7 @@ static ilk_status add(finishing *self, ilk_error *err)
                                 self->reason, self->reason_len, err);
 }
 
-static void end(finishing *self, ilk_status status)
+static void end(settle_request *self, ilk_status status)
 {
     ilk__settlements_doubt(&self->settlements);
     /* none, if it was answered */
@@ -70,12 +70,12 @@ static void end(finishing *self, ilk_status status)
 
 static void answered(ilk__request *request, ilk_status status)
 {
-    end((finishing *)request, status);
+    end((settle_request *)request, status);
 }
 
 static void begin(ilk__request *request)
 {
-    finishing *self = (finishing *)request;
+    settle_request *self = (settle_request *)request;
     const ilk__queue_keys *queue_keys = self->batch->queue_keys;
     ilk_status st = check(self, request->err);
 
@@ -101,14 +101,14 @@ static void begin(ilk__request *request)
     }
 }
 
-static ilk_status run(finishing *self, const char *noun, ilk_error *err)
+static ilk_status run(settle_request *self, const char *noun, ilk_error *err)
 {
     if (!self->batch)
         return ilk__fail(err, ILK_EINVAL, "%s must not be NULL", noun);
     return ilk__request_run(&self->request, self->batch->client, begin, err);
 }
 
-static ilk_status start(ilk_op **out, finishing *self, const char *noun,
+static ilk_status start(ilk_op **out, settle_request *self, const char *noun,
                         ilk_error *err)
 {
     if (!self->batch)
@@ -120,16 +120,16 @@ static ilk_status start(ilk_op **out, finishing *self, const char *noun,
 
 /* ---- one of them -------------------------------------------------------- */
 
-static finishing one(ilk_job *job, ilk__settlement_kind kind)
+static settle_request settle_request_of(ilk_job *job, ilk__settlement_kind kind)
 {
-    return (finishing){
+    return (settle_request){
         .batch = job ? job->batch : NULL, .job = job, .kind = kind};
 }
 
-static finishing nacking(ilk_job *job, int64_t delay_ms)
+static settle_request nack_request(ilk_job *job, int64_t delay_ms)
 {
     static const char reason[] = "given back too often";
-    finishing self = one(job, ILK__SETTLE_FAILED);
+    settle_request self = settle_request_of(job, ILK__SETTLE_FAILED);
 
     self.delay_ms = delay_ms;
     self.reason = reason;
@@ -137,9 +137,10 @@ static finishing nacking(ilk_job *job, int64_t delay_ms)
     return self;
 }
 
-static finishing burying(ilk_job *job, const void *reason, size_t reason_len)
+static settle_request bury_request(ilk_job *job, const void *reason,
+                                   size_t reason_len)
 {
-    finishing self = one(job, ILK__SETTLE_DEAD);
+    settle_request self = settle_request_of(job, ILK__SETTLE_DEAD);
 
     self.reason = reason;
     self.reason_len = reason_len;
@@ -148,21 +149,21 @@ static finishing burying(ilk_job *job, const void *reason, size_t reason_len)
 
 ilk_status ilk_job_ack(ilk_job *job, ilk_error *err)
 {
-    finishing self = one(job, ILK__SETTLE_DONE);
+    settle_request self = settle_request_of(job, ILK__SETTLE_DONE);
 
     return run(&self, "job", err);
 }
 
 ilk_status ilk_job_ack_start(ilk_op **out, ilk_job *job, ilk_error *err)
 {
-    finishing self = one(job, ILK__SETTLE_DONE);
+    settle_request self = settle_request_of(job, ILK__SETTLE_DONE);
 
     return start(out, &self, "job", err);
 }
 
 ilk_status ilk_job_nack(ilk_job *job, int64_t delay_ms, ilk_error *err)
 {
-    finishing self = nacking(job, delay_ms);
+    settle_request self = nack_request(job, delay_ms);
 
     return run(&self, "job", err);
 }
@@ -170,7 +171,7 @@ ilk_status ilk_job_nack(ilk_job *job, int64_t delay_ms, ilk_error *err)
 ilk_status ilk_job_nack_start(ilk_op **out, ilk_job *job, int64_t delay_ms,
                               ilk_error *err)
 {
-    finishing self = nacking(job, delay_ms);
+    settle_request self = nack_request(job, delay_ms);
 
     return start(out, &self, "job", err);
 }
@@ -178,7 +179,7 @@ ilk_status ilk_job_nack_start(ilk_op **out, ilk_job *job, int64_t delay_ms,
 ilk_status ilk_job_bury(ilk_job *job, const void *reason, size_t reason_len,
                         ilk_error *err)
 {
-    finishing self = burying(job, reason, reason_len);
+    settle_request self = bury_request(job, reason, reason_len);
 
     return run(&self, "job", err);
 }
@@ -186,7 +187,7 @@ ilk_status ilk_job_bury(ilk_job *job, const void *reason, size_t reason_len,
 ilk_status ilk_job_bury_start(ilk_op **out, ilk_job *job, const void *reason,
                               size_t reason_len, ilk_error *err)
 {
-    finishing self = burying(job, reason, reason_len);
+    settle_request self = bury_request(job, reason, reason_len);
 
     return start(out, &self, "job", err);
 }
@@ -195,32 +196,32 @@ ilk_status ilk_job_bury_start(ilk_op **out, ilk_job *job, const void *reason,
 
 ilk_status ilk_batch_ack(ilk_batch *batch, ilk_error *err)
 {
-    finishing self = {.batch = batch, .kind = ILK__SETTLE_DONE};
+    settle_request self = {.batch = batch, .kind = ILK__SETTLE_DONE};
 
     return run(&self, "batch", err);
 }
 
 ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
 {
-    finishing self = {.batch = batch, .kind = ILK__SETTLE_DONE};
+    settle_request self = {.batch = batch, .kind = ILK__SETTLE_DONE};
 
     return start(out, &self, "batch", err);
 }
 
 /* ---- more time ---------------------------------------------------------- */
 
-typedef struct extending {
+typedef struct extend_request {
     ilk__request request;
     ilk_job *job; /* its batch is referred to while this is under way */
     int64_t lease_ms;
     ilk__lease_way way;
     ilk__lease_change change;
     ilk__extension extension;
-} extending;
+} extend_request;
 
 static void extended(ilk__request *request, ilk_status status)
 {
-    const extending *self = (extending *)request;
+    const extend_request *self = (extend_request *)request;
     ilk_batch *batch = self->job->batch;
     const ilk__lease_outcome outcome =
         ilk__extend_outcome(request, self->way, status, &self->extension);
@@ -233,7 +234,7 @@ static void extended(ilk__request *request, ilk_status status)
 
 static void begin_extend(ilk__request *request)
 {
-    extending *self = (extending *)request;
+    extend_request *self = (extend_request *)request;
     ilk_batch *batch = self->job->batch;
     ilk_status st = enter(batch, self->job, request->err);
 
@@ -255,7 +256,7 @@ static void begin_extend(ilk__request *request)
 
 ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
 {
-    extending self = {.job = job, .lease_ms = lease_ms};
+    extend_request self = {.job = job, .lease_ms = lease_ms};
 
     return job ? ilk__request_run(&self.request, job->batch->client,
                                   begin_extend, err)
@@ -265,7 +266,7 @@ ilk_status ilk_job_extend(ilk_job *job, int64_t lease_ms, ilk_error *err)
 ilk_status ilk_job_extend_start(ilk_op **out, ilk_job *job, int64_t lease_ms,
                                 ilk_error *err)
 {
-    extending self = {
+    extend_request self = {
         .job = job, .lease_ms = lease_ms, .way = ILK__LEASE_BY_LOOP};
 
     return job ? ilk__request_start(out, &self.request, sizeof self,

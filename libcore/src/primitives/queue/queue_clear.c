@@ -10,7 +10,7 @@
 enum { COPIES_MS = 60 * 1000 };
 
 /* Answers a number: of messages, also when it fails half-way. */
-typedef struct clearing {
+typedef struct clear_request {
     ilk__request request;
     int64_t count; /* of one question */
     int32_t where; /* purge */
@@ -19,17 +19,17 @@ typedef struct clearing {
     int64_t left;                         /* how many more at most */
     ilk__bytes keys[ILK__QUEUE_KEYS + 1]; /* the queue's, then a once key */
     char id_text[24];
-} clearing;
+} clear_request;
 
 static ilk__act counted(ilk__op *op, const ilk__reply *reply)
 {
-    clearing *self = op->subject;
+    clear_request *self = op->subject;
 
     self->count = ilk__script_int(reply, 0);
     return ilk__op_done(op, ILK_OK);
 }
 
-static ilk_status run(int64_t *out_count, clearing *self,
+static ilk_status run(int64_t *out_count, clear_request *self,
                       ilk__request_begin *begin, ilk_error *err)
 {
     ilk_status st = ilk__queue_run(&self->request, begin, err);
@@ -43,7 +43,7 @@ static ilk_status run(int64_t *out_count, clearing *self,
 
 static void ask_purge(ilk__op *op)
 {
-    const clearing *self = op->subject;
+    const clear_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script,
                       ilk__queue_of(&self->request)->keys, ILK__QUEUE_KEYS);
@@ -57,14 +57,14 @@ static const ilk__op_type queue_purge = {.name = "queue_purge",
 
 static void purged(ilk__request *request, ilk_status status)
 {
-    request->result.number = ((clearing *)request)->count;
+    request->result.number = ((clear_request *)request)->count;
     ilk__queue_end(request, status);
 }
 
 static void begin_purge(ilk__request *request)
 {
     const int32_t all = ILK_QUEUE_READY | ILK_QUEUE_DELAYED | ILK_QUEUE_DEAD;
-    int32_t where = ((clearing *)request)->where;
+    int32_t where = ((clear_request *)request)->where;
 
     if (where < 1 || where > all)
         ilk__request_fail(request, ILK_EINVAL, "where must be 1 to %d, got %d",
@@ -77,7 +77,7 @@ static void begin_purge(ilk__request *request)
 ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
                            ilk_error *err)
 {
-    clearing self = {.request = {.handle = queue}, .where = where};
+    clear_request self = {.request = {.handle = queue}, .where = where};
 
     return run(out_count, &self, begin_purge, err);
 }
@@ -85,21 +85,21 @@ ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue, int32_t where,
 ilk_status ilk_queue_purge_start(ilk_op **out, ilk_queue *queue, int32_t where,
                                  ilk_error *err)
 {
-    clearing self = {.request = {.handle = queue}, .where = where};
+    clear_request self = {.request = {.handle = queue}, .where = where};
 
     return ilk__queue_start(out, &self.request, sizeof self, begin_purge, err);
 }
 
 /* ---- putting back ------------------------------------------------------- */
 
-static int64_t batch_of(const clearing *self)
+static int64_t batch_of(const clear_request *self)
 {
     return self->left < ILK_QUEUE_BATCH_MAX ? self->left : ILK_QUEUE_BATCH_MAX;
 }
 
 static void ask_requeue(ilk__op *op)
 {
-    const clearing *self = op->subject;
+    const clear_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys,
                       ILK__QUEUE_KEYS + 1);
@@ -117,7 +117,7 @@ static const ilk__op_type queue_requeue = {.name = "queue_requeue",
 static void requeued(ilk__request *request, ilk_status status);
 
 /* Up to a batch of them, under a request id of its own. */
-static void requeue_some(clearing *self)
+static void requeue_some(clear_request *self)
 {
     ilk__request *request = &self->request;
     const ilk_queue *queue = ilk__queue_of(request);
@@ -138,7 +138,7 @@ static void requeue_some(clearing *self)
 
 static void requeued(ilk__request *request, ilk_status status)
 {
-    clearing *self = (clearing *)request;
+    clear_request *self = (clear_request *)request;
 
     ilk__free(self->keys[ILK__QUEUE_KEYS].data);
     request->result.number += self->count;
@@ -152,7 +152,7 @@ static void requeued(ilk__request *request, ilk_status status)
 
 static void begin_requeue(ilk__request *request)
 {
-    clearing *self = (clearing *)request;
+    clear_request *self = (clear_request *)request;
     int64_t id = self->id, most = self->most;
 
     if (!ilk__queue_begin(request, 1))
@@ -177,7 +177,7 @@ static void begin_requeue(ilk__request *request)
 ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
                              int64_t max, ilk_error *err)
 {
-    clearing self = {.request = {.handle = queue}, .id = id, .most = max};
+    clear_request self = {.request = {.handle = queue}, .id = id, .most = max};
 
     return run(out_count, &self, begin_requeue, err);
 }
@@ -185,7 +185,7 @@ ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue, int64_t id,
 ilk_status ilk_queue_requeue_start(ilk_op **out, ilk_queue *queue, int64_t id,
                                    int64_t max, ilk_error *err)
 {
-    clearing self = {.request = {.handle = queue}, .id = id, .most = max};
+    clear_request self = {.request = {.handle = queue}, .id = id, .most = max};
 
     return ilk__queue_start(out, &self.request, sizeof self, begin_requeue,
                             err);

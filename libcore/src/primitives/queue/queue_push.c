@@ -10,7 +10,7 @@
 /* So long the copies of one question can be on their way, generously. */
 enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
 
-typedef struct pushing {
+typedef struct push_request {
     ilk__request request;
     ilk__bytes keys[PUSH_KEYS]; /* the first of the queue keys, then the once
                                    key */
@@ -22,11 +22,11 @@ typedef struct pushing {
     const ilk_push_opts *opts; /* the caller's, until it has begun */
     int started;
     void *copy; /* of the messages, when it was started */
-} pushing;
+} push_request;
 
 static void ask_push(ilk__op *op)
 {
-    const pushing *self = op->subject;
+    const push_request *self = op->subject;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, self->keys, PUSH_KEYS);
@@ -43,7 +43,7 @@ static void ask_push(ilk__op *op)
  * themselves every two seconds. */
 static ilk__act pushed(ilk__op *op, const ilk__reply *reply)
 {
-    pushing *self = op->subject;
+    push_request *self = op->subject;
 
     if (ilk__script_code(reply) == ILK__CODE_DIFFERS)
         return ilk__op_fail(op, ILK_EDIFFERS, "the queue is %s, not %s",
@@ -106,7 +106,7 @@ static ilk_status check_data(const ilk_queue *queue, const void *const *data,
 /* ---- the request -------------------------------------------------------- */
 
 /* Under the caller's id or one of our own: the server does it once. */
-static ilk_status set_once(pushing *self, const ilk_queue *queue,
+static ilk_status set_once(push_request *self, const ilk_queue *queue,
                            const ilk_push_opts *opts, ilk_error *err)
 {
     const ilk__queue_keys *queue_keys = queue->queue_keys[0];
@@ -126,7 +126,7 @@ static ilk_status set_once(pushing *self, const ilk_queue *queue,
 }
 
 /* Pointers, lengths, then the messages. */
-static ilk_status copy_data(pushing *self, ilk_error *err)
+static ilk_status copy_data(push_request *self, ilk_error *err)
 {
     size_t head = self->count * (sizeof *self->data + sizeof *self->lens);
     size_t size = head;
@@ -153,7 +153,7 @@ static ilk_status copy_data(pushing *self, ilk_error *err)
     return ILK_OK;
 }
 
-static ilk_status prepare(pushing *self, ilk_error *err)
+static ilk_status prepare(push_request *self, ilk_error *err)
 {
     const ilk_queue *queue = ilk__queue_of(&self->request);
     ilk_push_opts own;
@@ -173,7 +173,7 @@ static ilk_status prepare(pushing *self, ilk_error *err)
 
 static void end(ilk__request *request, ilk_status status)
 {
-    pushing *self = (pushing *)request;
+    push_request *self = (push_request *)request;
 
     ilk__free(self->copy);
     ilk__free(self->keys[PUSH_KEYS - 1].data);
@@ -182,7 +182,7 @@ static void end(ilk__request *request, ilk_status status)
 
 static void begin(ilk__request *request)
 {
-    pushing *self = (pushing *)request;
+    push_request *self = (push_request *)request;
     ilk_status st;
 
     if (!ilk__queue_begin(request, 1))
@@ -200,11 +200,11 @@ ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
                                size_t count, const ilk_push_opts *opts,
                                ilk_error *err)
 {
-    pushing self = {.request = {.handle = queue},
-                    .data = data,
-                    .lens = data_lens,
-                    .count = count,
-                    .opts = opts};
+    push_request self = {.request = {.handle = queue},
+                         .data = data,
+                         .lens = data_lens,
+                         .count = count,
+                         .opts = opts};
     ilk_status st = ilk__queue_run(&self.request, begin, err);
 
     if (st == ILK_OK && out_id)
@@ -217,12 +217,12 @@ ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
                                      const size_t *data_lens, size_t count,
                                      const ilk_push_opts *opts, ilk_error *err)
 {
-    pushing self = {.request = {.handle = queue},
-                    .data = data,
-                    .lens = data_lens,
-                    .count = count,
-                    .opts = opts,
-                    .started = 1};
+    push_request self = {.request = {.handle = queue},
+                         .data = data,
+                         .lens = data_lens,
+                         .count = count,
+                         .opts = opts,
+                         .started = 1};
 
     return ilk__queue_start(out, &self.request, sizeof self, begin, err);
 }

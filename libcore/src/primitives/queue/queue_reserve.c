@@ -91,7 +91,7 @@ static ilk_status first_job(ilk_job **out, ilk__reserve_request *self,
 
 /* ---- one, for good ------------------------------------------------------ */
 
-static ilk__reserve_request popping(ilk_queue *queue, int64_t timeout_ms)
+static ilk__reserve_request pop_request(ilk_queue *queue, int64_t timeout_ms)
 {
     const ilk__reserve_args args = {.max = 1, .timeout_ms = timeout_ms};
 
@@ -101,7 +101,7 @@ static ilk__reserve_request popping(ilk_queue *queue, int64_t timeout_ms)
 ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue, int64_t timeout_ms,
                          ilk_error *err)
 {
-    ilk__reserve_request self = popping(queue, timeout_ms);
+    ilk__reserve_request self = pop_request(queue, timeout_ms);
 
     return first_job(out, &self, err);
 }
@@ -109,15 +109,16 @@ ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue, int64_t timeout_ms,
 ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
                                int64_t timeout_ms, ilk_error *err)
 {
-    ilk__reserve_request self = popping(queue, timeout_ms);
+    ilk__reserve_request self = pop_request(queue, timeout_ms);
 
     return start(out, &self, err);
 }
 
 /* ---- under a lease ------------------------------------------------------ */
 
-static ilk__reserve_request reserving(ilk_queue *queue, int32_t max,
-                                      int64_t timeout_ms, int64_t lease_ms)
+static ilk__reserve_request reserve_request(ilk_queue *queue, int32_t max,
+                                            int64_t timeout_ms,
+                                            int64_t lease_ms)
 {
     const ilk__reserve_args args = {
         .max = max,
@@ -131,7 +132,7 @@ ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
                              int64_t timeout_ms, int64_t lease_ms,
                              ilk_error *err)
 {
-    ilk__reserve_request self = reserving(queue, 1, timeout_ms, lease_ms);
+    ilk__reserve_request self = reserve_request(queue, 1, timeout_ms, lease_ms);
 
     return first_job(out, &self, err);
 }
@@ -140,7 +141,7 @@ ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
                                    int64_t timeout_ms, int64_t lease_ms,
                                    ilk_error *err)
 {
-    ilk__reserve_request self = reserving(queue, 1, timeout_ms, lease_ms);
+    ilk__reserve_request self = reserve_request(queue, 1, timeout_ms, lease_ms);
 
     return start(out, &self, err);
 }
@@ -150,7 +151,8 @@ ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
                                   int64_t lease_ms, ilk_batch *done,
                                   ilk_error *err)
 {
-    ilk__reserve_request self = reserving(queue, max, timeout_ms, lease_ms);
+    ilk__reserve_request self =
+        reserve_request(queue, max, timeout_ms, lease_ms);
 
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
@@ -163,7 +165,8 @@ ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
                                         int64_t lease_ms, ilk_batch *done,
                                         ilk_error *err)
 {
-    ilk__reserve_request self = reserving(queue, max, timeout_ms, lease_ms);
+    ilk__reserve_request self =
+        reserve_request(queue, max, timeout_ms, lease_ms);
 
     self.done = done;
     return start(out, &self, err);

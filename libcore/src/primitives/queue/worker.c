@@ -256,14 +256,14 @@ static ilk_status give_back_rest(ilk_worker *worker, ilk_error *err)
     return st;
 }
 
-typedef struct finishing {
+typedef struct settle_request {
     ilk__request request;
     ilk__settlement_query query;
-} finishing;
+} settle_request;
 
 static void send_settlements(ilk__request *request)
 {
-    finishing *self = (finishing *)request;
+    settle_request *self = (settle_request *)request;
 
     ilk__settlements_send(request, &self->query, 0, ilk__request_end);
 }
@@ -271,10 +271,10 @@ static void send_settlements(ilk__request *request)
 static ilk_status settle_all(ilk_worker *worker, ilk_error *err)
 {
     const ilk_queue *queue = worker->queue;
-    finishing self = {.query = {.settlements = &worker->settlements,
-                                .queue_keys = worker->batch->queue_keys,
-                                .keys = queue->keys,
-                                .key_count = queue->wait_queue.key_count}};
+    settle_request self = {.query = {.settlements = &worker->settlements,
+                                     .queue_keys = worker->batch->queue_keys,
+                                     .keys = queue->keys,
+                                     .key_count = queue->wait_queue.key_count}};
 
     return ilk__request_run(&self.request, queue->client, send_settlements,
                             err);

@@ -203,22 +203,23 @@ ilk_status ilk_semaphore_adopt_start(ilk_op **out, ilk_semaphore *semaphore,
 
 /* ---- the limit ---------------------------------------------------------- */
 
-typedef struct limiting {
+typedef struct limit_request {
     ilk__request request;
     ilk_semaphore *semaphore;
     int32_t limit, base;
-    ilk__giving giving; /* whoever fits now is served as by a release */
-} limiting;
+    ilk__release release; /* whoever fits now is served as by a release */
+} limit_request;
 
-static limiting *limiting_of(const ilk__op *op)
+static limit_request *limiting_of(const ilk__op *op)
 {
-    return (limiting *)((char *)op->subject - offsetof(limiting, giving));
+    return (limit_request *)((char *)op->subject
+                             - offsetof(limit_request, release));
 }
 
 static void ask_limit(ilk__op *op)
 {
-    const limiting *self = limiting_of(op);
-    const ilk__wait_queue *wait_queue = self->giving.at.wait_queue;
+    const limit_request *self = limiting_of(op);
+    const ilk__wait_queue *wait_queue = self->release.at.wait_queue;
     ilk__command *command = &op->command;
 
     ilk__script_begin(command, op->type->script, wait_queue->keys,
@@ -232,10 +233,10 @@ static void ask_limit(ilk__op *op)
 
 static ilk__act limited(ilk__op *op, const ilk__reply *reply)
 {
-    limiting *self = limiting_of(op);
+    limit_request *self = limiting_of(op);
 
-    self->giving.more = (int)ilk__script_int(reply, 1);
-    self->giving.denied = (int)ilk__script_int(reply, 2);
+    self->release.more = (int)ilk__script_int(reply, 1);
+    self->release.denied = (int)ilk__script_int(reply, 2);
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -246,9 +247,9 @@ static const ilk__op_type set_limit = {.name = "SEMAPHORE_LIMIT",
 
 static void limit_set(ilk__request *request, ilk_status status)
 {
-    const limiting *self = (limiting *)request;
+    const limit_request *self = (limit_request *)request;
 
-    if (status == ILK_EAUTH && self->giving.denied)
+    if (status == ILK_EAUTH && self->release.denied)
         ilk__fail(request->err, ILK_EAUTH,
                   "the limit is %d now, but this user may not PUBLISH to "
                   "ilk:inbox:* and those who wait were not told",
@@ -258,7 +259,7 @@ static void limit_set(ilk__request *request, ilk_status status)
 
 static void begin_set_limit(ilk__request *request)
 {
-    limiting *self = (limiting *)request;
+    limit_request *self = (limit_request *)request;
     ilk_semaphore *semaphore = self->semaphore;
     ilk_status st;
 
@@ -276,18 +277,18 @@ static void begin_set_limit(ilk__request *request)
         ilk__request_end(request, st);
         return;
     }
-    self->giving.at.wait_queue = &semaphore->hold.wait_queue;
-    self->giving.at.shared = request->client->shared;
+    self->release.at.wait_queue = &semaphore->hold.wait_queue;
+    self->release.at.shared = request->client->shared;
     self->base = semaphore->limit;
-    ilk__hold_ask_give(request, &set_limit, &self->giving, limit_set);
+    ilk__hold_send_release(request, &set_limit, &self->release, limit_set);
 }
 
 ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
                                    ilk_error *err)
 {
-    limiting self = {.request = {.handle = semaphore},
-                     .semaphore = semaphore,
-                     .limit = limit};
+    limit_request self = {.request = {.handle = semaphore},
+                          .semaphore = semaphore,
+                          .limit = limit};
 
     return semaphore
                ? ilk__request_run(&self.request, semaphore->hold.handle.client,
@@ -298,9 +299,9 @@ ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore, int32_t limit,
 ilk_status ilk_semaphore_set_limit_start(ilk_op **out, ilk_semaphore *semaphore,
                                          int32_t limit, ilk_error *err)
 {
-    limiting self = {.request = {.handle = semaphore},
-                     .semaphore = semaphore,
-                     .limit = limit};
+    limit_request self = {.request = {.handle = semaphore},
+                          .semaphore = semaphore,
+                          .limit = limit};
 
     return semaphore ? ilk__request_start(out, &self.request, sizeof self,
                                           semaphore->hold.handle.client,

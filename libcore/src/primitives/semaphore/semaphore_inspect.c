@@ -56,7 +56,7 @@ static int copy_text(char **out, const ilk__reply *reply, size_t at)
     return *out != NULL;
 }
 
-static int copy_holder(ilk__listed *one, const ilk__reply *reply, size_t at)
+static int copy_holder(ilk__info_entry *one, const ilk__reply *reply, size_t at)
 {
     one->permits = ilk__script_int(reply, at + OF_PERMITS);
     one->fence = ilk__script_int(reply, at + OF_FENCE);
@@ -69,7 +69,7 @@ static int copy_holder(ilk__listed *one, const ilk__reply *reply, size_t at)
 /* The one who came first stands for all where one is asked for. */
 static int copy_first(ilk_info *info)
 {
-    const ilk__listed *first = info->holding;
+    const ilk__info_entry *first = info->holding;
     int some = info->holding_count > 0;
 
     info->since_ms = some ? first->since_ms : 0;

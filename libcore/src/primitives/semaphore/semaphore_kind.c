@@ -61,10 +61,10 @@ static ilk_status set_permits(ilk__hold *hold, ilk_error *err)
 
 static void ask_release(ilk__op *op)
 {
-    const ilk__giving *giving = op->subject;
+    const ilk__release *release = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_int(&op->command, giving->at.wait_queue->barge);
+    ilk__command_add_int(&op->command, release->at.wait_queue->barge);
 }
 
 /* ---- the tables --------------------------------------------------------- */

@@ -28,11 +28,11 @@ typedef struct notice {
 } notice;
 
 /* A notice that the keeper gives; bytes are those of name and data. */
-typedef struct passing {
+typedef struct forward {
     ilk__inflight inflight;
     notice notice;
     char bytes[];
-} passing;
+} forward;
 
 /* ---- asking ------------------------------------------------------------- */
 
@@ -134,17 +134,17 @@ static ilk_status check_data(const ilk_signal *signal, const void *data,
     return ILK_OK;
 }
 
-typedef struct notifying {
+typedef struct notify_request {
     ilk__request request;
     ilk_signal *signal;
     const ilk__op_type *type;
     const void *data; /* the caller's, until it has begun */
     size_t data_len;
     notice notice;
-} notifying;
+} notify_request;
 
 /* The data may have to be sent again: they are kept behind the key. */
-static ilk_status compose(notifying *self)
+static ilk_status compose(notify_request *self)
 {
     ilk_signal *signal = self->signal;
     notice *given = &self->notice;
@@ -172,7 +172,7 @@ static ilk_status compose(notifying *self)
 
 static void was_given(ilk__request *request, ilk_status status)
 {
-    notifying *self = (notifying *)request;
+    notify_request *self = (notify_request *)request;
     const notice *given = &self->notice;
 
     ilk__free(given->keys[SENT].data);
@@ -187,7 +187,7 @@ static void was_given(ilk__request *request, ilk_status status)
 
 static void begin(ilk__request *request)
 {
-    notifying *self = (notifying *)request;
+    notify_request *self = (notify_request *)request;
     ilk_status st = ilk__signal_enter(self->signal, request->err);
 
     if (st) {
@@ -204,7 +204,8 @@ static void begin(ilk__request *request)
                          ilk__request_patience(request), was_given);
 }
 
-static ilk_status run(int64_t *out_reached, notifying *self, ilk_error *err)
+static ilk_status run(int64_t *out_reached, notify_request *self,
+                      ilk_error *err)
 {
     ilk_status st = ilk__signal_run(&self->request, self->signal, begin, err);
 
@@ -213,16 +214,16 @@ static ilk_status run(int64_t *out_reached, notifying *self, ilk_error *err)
     return st;
 }
 
-static ilk_status start(ilk_op **out, notifying *self, ilk_error *err)
+static ilk_status start(ilk_op **out, notify_request *self, ilk_error *err)
 {
     return ilk__signal_start(out, &self->request, sizeof *self, self->signal,
                              begin, err);
 }
 
-static notifying notify(ilk_signal *signal, const ilk__op_type *type,
-                        const void *data, size_t data_len)
+static notify_request notify(ilk_signal *signal, const ilk__op_type *type,
+                             const void *data, size_t data_len)
 {
-    return (notifying){
+    return (notify_request){
         .signal = signal, .type = type, .data = data, .data_len = data_len};
 }
 
@@ -230,7 +231,7 @@ ilk_status ilk_signal_notify_one(int64_t *out_reached, ilk_signal *signal,
                                  const void *data, size_t data_len,
                                  ilk_error *err)
 {
-    notifying self = notify(signal, &notify_one, data, data_len);
+    notify_request self = notify(signal, &notify_one, data, data_len);
 
     return run(out_reached, &self, err);
 }
@@ -239,7 +240,7 @@ ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
                                        const void *data, size_t data_len,
                                        ilk_error *err)
 {
-    notifying self = notify(signal, &notify_one, data, data_len);
+    notify_request self = notify(signal, &notify_one, data, data_len);
 
     return start(out, &self, err);
 }
@@ -248,7 +249,7 @@ ilk_status ilk_signal_notify_all(int64_t *out_reached, ilk_signal *signal,
                                  const void *data, size_t data_len,
                                  ilk_error *err)
 {
-    notifying self = notify(signal, &notify_all, data, data_len);
+    notify_request self = notify(signal, &notify_all, data, data_len);
 
     return run(out_reached, &self, err);
 }
@@ -257,14 +258,14 @@ ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
                                        const void *data, size_t data_len,
                                        ilk_error *err)
 {
-    notifying self = notify(signal, &notify_all, data, data_len);
+    notify_request self = notify(signal, &notify_all, data, data_len);
 
     return start(out, &self, err);
 }
 
 /* ---- passing on --------------------------------------------------------- */
 
-static void passing_free(passing *self)
+static void forward_free(forward *self)
 {
     ilk__signal_keys_free(self->notice.keys);
     ilk__free(self->notice.keys[SENT].data);
@@ -275,12 +276,12 @@ static void finished(ilk__inflight *inflight)
 {
     ilk__timers_unreserve(&inflight->shared->timers);
     ilk__op_free(&inflight->op);
-    passing_free((passing *)inflight);
+    forward_free((forward *)inflight);
 }
 
-static passing *passing_new(ilk__shared *shared, const ilk__message *message)
+static forward *forward_new(ilk__shared *shared, const ilk__message *message)
 {
-    passing *self =
+    forward *self =
         ilk__calloc(1, sizeof *self + message->name_len + message->data_len);
     int64_t giver = ++shared->last_id;
     notice *given;
@@ -299,7 +300,7 @@ static passing *passing_new(ilk__shared *shared, const ilk__message *message)
     if (ilk__signal_keys(given->keys, given->name, given->name_len, NULL)
         || sent_key(given, shared->client_id, giver, 0, NULL)
         || ilk__timers_reserve(&shared->timers, NULL)) {
-        passing_free(self);
+        forward_free(self);
         return NULL;
     }
     return self;
@@ -308,11 +309,11 @@ static passing *passing_new(ilk__shared *shared, const ilk__message *message)
 /* Without memory it is lost, as with the process that could not take it. */
 void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
 {
-    passing *self;
+    forward *self;
 
     if (message->type != ILK__MESSAGE_SIGNAL)
         return;
-    self = passing_new(shared, message);
+    self = forward_new(shared, message);
     if (!self)
         return;
     ilk__inflight_init(&self->inflight, shared, &notify_one, &self->notice);
