@@ -8,7 +8,7 @@
 --   the places they have for a lock
 -- returns {GONE}
 -- A retry finds that round ended.
---@include effects
+--@include replicate_effects
 --@include token
 --@include barrier_leave
 

@@ -9,23 +9,23 @@
 -- returns {BUSY, ms until somebody may be found dead (-1: never), now us, 1,
 --   then for each entry: QUEUED | GONE (the round is over: ask), 0, 0}
 -- A retry finds the round broken, or breaks it if the first did not run.
---@include effects
+--@include replicate_effects
 --@include now
 --@include reply
---@include alive
---@include batch
+--@include liveness
+--@include entries
 --@include barrier_fault
 
 local wait, live = KEYS[3], KEYS[4]
 local client, liveness, limit = ARGV[1], number_at(2, 1), number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
 
 local now, b, left = now_us(), read_barrier(), -1
 if b.first > 0 then
-  stay_alive(wait, live, client, now, liveness)
+  extend_liveness(wait, live, client, now, liveness)
   local fault = find_fault(b, now)
   if fault then
     end_round(b, "broken " .. fault, limit * 16)
@@ -35,6 +35,6 @@ if b.first > 0 then
     left = soonest - math.floor(now / 1000)
   end
 end
-return report({ BUSY, left, now, 1 }, 5, function(entry)
+return report_entries({ BUSY, left, now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

@@ -7,7 +7,7 @@
 -- returns {STATE, how many waited, denied}
 -- A retry under the same token breaks nothing more: it has a number as if it
 -- had arrived.
---@include effects
+--@include replicate_effects
 --@include token
 --@include now
 --@include reply

@@ -17,10 +17,10 @@
 --   | {DIFFERS, the number of parties on record}
 -- A retry under the same token arrives no second time: it hears how the round
 -- stands or ended. One that leaves again finds nothing to leave.
---@include effects
+--@include replicate_effects
 --@include token
 --@include now
---@include wait
+--@include enqueue
 --@include barrier_fault
 --@include barrier_leave
 --@include barrier_number

@@ -13,12 +13,12 @@
 -- A retry under the same token is told of its leadership, and a retried entry
 -- keeps its place.
 --@include token
---@include wait
---@include raise
+--@include enqueue
+--@include raise_fence
 --@include elect
---@include vacate
---@include publish
---@include ours
+--@include end_leadership
+--@include publish_value
+--@include is_ours
 
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
@@ -70,7 +70,7 @@ elseif identity ~= "" and leader and leader == last_token and
 end
 
 if entry ~= "" then
-  raise_record(place.record, last, floor, lease, now)
+  raise_fence(place.record, last, floor, lease, now)
   enqueue(place.wait, place.live, entry, client, now, liveness)
   publish_value(token, value, lease)
 end
@@ -81,7 +81,7 @@ if not leader then
     return { HELD, left, term, now }
   end
   if not elected then
-    vacate(last_token, limit)
+    end_leadership(last_token, limit)
   end
   ours = elected and 1 or 0
   if entry == "" and not elected and denied == 0 and redis.call("EXISTS", place.wait) == 0 then

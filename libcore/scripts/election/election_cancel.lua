@@ -9,7 +9,7 @@
 -- A retry finds neither entry nor token and changes nothing of theirs.
 --@include token
 --@include elect
---@include vacate
+--@include end_leadership
 
 local entry, token, grant_ms, limit = ARGV[1], token_at(2), number_at(3, 1), number_at(4, 1)
 local liveness = number_at(5, 1)
@@ -28,6 +28,6 @@ end
 redis.call("DEL", place.lock)
 local more, denied, elected = elect(grant_ms, limit, liveness)
 if leader and not elected then
-  vacate(token, limit)
+  end_leadership(token, limit)
 end
 return leader and { RELEASED, more, denied } or { GONE }

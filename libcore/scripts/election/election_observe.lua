@@ -14,7 +14,7 @@
 -- A retry asks again, and a retried entry keeps its place.
 --@include now
 --@include reply
---@include wait
+--@include enqueue
 --@include leadership
 
 local known, vacant, entry, client = ARGV[1], ARGV[2] == "1", ARGV[3], ARGV[4]

@@ -11,15 +11,15 @@
 --   then for each entry: QUEUED | GONE, 0, 0}
 -- A retry finds what the first run left.
 --@include number
---@include alive
---@include sweep
+--@include liveness
+--@include forget_dead
 --@include elect
---@include vacate
---@include batch
+--@include end_leadership
+--@include entries
 
 local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
 local limit = number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
@@ -27,19 +27,19 @@ end
 local now, leader = now_us(), redis.call("GET", place.lock)
 local _, record_token = read_record(place.record)
 check_types()
-stay_alive(place.seen, place.live, client, now, liveness)
-sweep(place.seen, now)
+extend_liveness(place.seen, place.live, client, now, liveness)
+forget_dead(place.seen, now)
 local more = 0
 if not leader then
   local elected
   more, _, elected = elect(grant_ms, limit, liveness)
   if not elected and more == 0 then
-    vacate(record_token, limit)
+    end_leadership(record_token, limit)
   end
   leader = elected
 end
 
 local state = more == 1 and MORE or leader and BUSY or FREE
-return report({ state, redis.call("PTTL", place.lock), now, 1 }, 5, function(entry)
+return report_entries({ state, redis.call("PTTL", place.lock), now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", place.seen, entry) and QUEUED or GONE, 0, 0
 end)

@@ -9,7 +9,7 @@
 --@include reply
 --@include token
 --@include observers
---@include publish
+--@include publish_value
 
 local token, value, limit = token_at(1), ARGV[2], number_at(3, 1)
 if misuse then

@@ -11,16 +11,16 @@
 --   then for each entry: HELD | QUEUED | GONE, lease left, term}
 -- A retry finds what the first run left: who was elected is HELD.
 --@include number
---@include alive
---@include sweep
+--@include liveness
+--@include forget_dead
 --@include elect
---@include vacate
---@include ours
---@include batch
+--@include end_leadership
+--@include is_ours
+--@include entries
 
 local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
 local limit = number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
@@ -28,14 +28,14 @@ end
 local now, leader = now_us(), redis.call("GET", place.lock)
 local term, record_token = read_record(place.record)
 check_types()
-stay_alive(place.wait, place.live, client, now, liveness)
-sweep(place.wait, now)
+extend_liveness(place.wait, place.live, client, now, liveness)
+forget_dead(place.wait, now)
 local more = 0
 if not leader then
   local _, elected
   more, _, elected = elect(grant_ms, limit, liveness)
   if not elected and more == 0 then
-    vacate(record_token, limit)
+    end_leadership(record_token, limit)
   end
   leader = redis.call("GET", place.lock)
   term, record_token = read_record(place.record)
@@ -51,4 +51,4 @@ local function state_of(entry)
 end
 
 local state = more == 1 and MORE or leader and BUSY or FREE
-return report({ state, left, now, is_ours(leader, record_token) }, 5, state_of)
+return report_entries({ state, left, now, is_ours(leader, record_token) }, 5, state_of)

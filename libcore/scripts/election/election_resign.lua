@@ -10,7 +10,7 @@
 --@include token
 --@include evidence
 --@include elect
---@include vacate
+--@include end_leadership
 
 local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
 if misuse then
@@ -25,6 +25,6 @@ redis.call("DEL", place.lock)
 redis.call("HDEL", place.values, token)
 local more, denied, elected = elect(grant_ms, limit, liveness)
 if not elected then
-  vacate(token, limit)
+  end_leadership(token, limit)
 end
 return { RELEASED, more, denied }

@@ -6,9 +6,9 @@
 -- returns {STATE, generation, clients still to be told, denied}
 -- A retry under the same token clears nothing again, also when the event was
 -- set in between.
---@include effects
+--@include replicate_effects
 --@include token
---@include requests
+--@include done_requests
 --@include wake_all
 --@include event_write
 
@@ -20,7 +20,7 @@ end
 
 local done = recall(once, token)
 if done then
-  return { STATE, done, wake_rest(wait, live, limit) }
+  return { STATE, done, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 local last, set = read_event(event, now)

@@ -7,9 +7,9 @@
 -- returns {STATE, generation, clients still to be told, denied}
 -- A retry under the same token sets nothing again, whatever came in between;
 -- it tells those who are still untold.
---@include effects
+--@include replicate_effects
 --@include token
---@include requests
+--@include done_requests
 --@include wake_all
 --@include event_write
 
@@ -22,7 +22,7 @@ end
 
 local done = recall(once, token)
 if done then
-  return { STATE, done, wake_rest(wait, live, limit) }
+  return { STATE, done, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 local last = read_event(event, now)

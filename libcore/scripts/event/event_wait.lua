@@ -9,9 +9,9 @@
 --   token, the generation known ('': wait until it is set)
 -- returns {STATE, as event_read} | {QUEUED or BUSY, -1, now us, 1}
 -- A retry keeps its place, or finds what has come.
---@include effects
+--@include replicate_effects
 --@include token
---@include wait
+--@include enqueue
 --@include event_tell
 
 local event, _, wait, live = unpack(KEYS)

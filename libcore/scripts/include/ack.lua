@@ -3,13 +3,13 @@
 --@include end_lease
 
 -- Returns how many were still in flight.
-local function acknowledge(leases, flight, item)
+local function acknowledge(leases, flight, settlement)
   local done
-  if item.from == item.to then
-    done = redis.call("HDEL", flight, item.token .. ":" .. item.from)
+  if settlement.from == settlement.to then
+    done = redis.call("HDEL", flight, settlement.token .. ":" .. settlement.from)
   else
-    done = redis.call("HDEL", flight, unpack(fields_of(item.token, item.from, item.to)))
+    done = redis.call("HDEL", flight, unpack(flight_fields(settlement.token, settlement.from, settlement.to)))
   end
-  end_lease(leases, flight, item)
+  end_lease(leases, flight, settlement)
   return done
 end

@@ -1,22 +1,22 @@
 -- SPDX-License-Identifier: MIT
 -- What has become due: leases that ran out, delayed messages whose time has
 -- come. A bounded part of it in each call, so that none takes long.
---@include give_back
---@include score
+--@include return_message
+--@include lease_score
 
 local DUE_BYTES = 262144
 
 -- The messages of reservations that ran out are the first again, dead if
 -- that was the last of their attempts. Returns how many can be taken.
-local function take_back(at, tokens, order, most, now_ms, limit)
-  local ending = { order = order, most = most, now_ms = now_ms, verb = "n", delay = 0,
+local function return_expired(at, tokens, order, most, now_ms, limit)
+  local settlement = { order = order, most = most, now_ms = now_ms, kind = "n", delay = 0,
     reason = "the lease ran out" }
   local ready, expired = 0, 0
   for i = #tokens - 1, 1, -2 do
     local token = tokens[i]
-    local _, count = until_of(tonumber(tokens[i + 1]))
+    local _, count = lease_until(tonumber(tokens[i + 1]))
     local from = math.max(1, count - limit + expired + 1)
-    local found, more = give_back_all(at, token, from, count, ending)
+    local found, more = return_messages(at, token, from, count, settlement)
     ready, expired = ready + more, expired + found
     if from == 1 then
       redis.call("ZREM", KEYS[at + LEASES], token)
@@ -27,12 +27,12 @@ local function take_back(at, tokens, order, most, now_ms, limit)
       break
     end
   end
-  tally(at, "expired", expired)
+  count_up(at, "expired", expired)
   return ready
 end
 
 -- Delayed messages join as if they were pushed now. Returns how many.
-local function let_in(at, now_ms, limit)
+local function promote_delayed(at, now_ms, limit)
   local delayed, moved, bytes, step = KEYS[at + DELAYED], 0, 0, math.min(8, limit)
   while moved < limit and bytes < DUE_BYTES do
     local blobs = redis.call("ZRANGEBYSCORE", delayed, "-inf", now_ms, "LIMIT", 0, step)
@@ -59,7 +59,7 @@ local function promote(at, order, most, now_ms, limit)
   local tokens = redis.call("ZRANGEBYSCORE", KEYS[at + LEASES], "-inf", now_ms * SPAN + SPAN - 1,
     "WITHSCORES", "LIMIT", 0, limit)
   if #tokens > 0 then
-    ready = take_back(at, tokens, order, most, now_ms, limit)
+    ready = return_expired(at, tokens, order, most, now_ms, limit)
   end
-  return ready + let_in(at, now_ms, limit)
+  return ready + promote_delayed(at, now_ms, limit)
 end

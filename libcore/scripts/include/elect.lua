@@ -2,7 +2,7 @@
 -- Elect the first candidate in the wait queue who can be reached.
 --@include now
 --@include reply
---@include exclusive
+--@include serve_exclusive
 --@include observers
 
 local function consider(walk, e)
@@ -17,7 +17,7 @@ local function consider(walk, e)
 end
 
 -- The leader's key does not exist. own: a token that needs no message, its
--- caller gets the full lease. Returns more (see reach.lua), denied, whether
+-- caller gets the full lease. Returns more (see walk.lua), denied, whether
 -- one was elected, and for `own` the term and the lease.
 local function elect(grant_ms, limit, liveness, own)
   if redis.call("EXISTS", place.wait) == 0 then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A new fence, and the record of the grant that it belongs to.
 --@include record
---@include rising
+--@include next_fence
 
 -- One call writes all: a record that exists keeps its birth, and `who` is
 -- written twice. `last` is the fence before this grant; 0: there was no record.

@@ -6,7 +6,7 @@
 --@include now
 --@include reply
 --@include entry
---@include offer
+--@include serve_waiter
 
 local function visit(walk, e)
   local state = life(walk, e.client)
@@ -27,7 +27,7 @@ end
 
 -- Make the keys say who holds now. Without new readers, those who were in
 -- before stay as they were.
-local function settle(walk)
+local function set_holder(walk)
   local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
   if walk.who then
     local left = keep_marker(walk.lock, walk.readers, walk.now, latest)
@@ -52,6 +52,6 @@ local function grant(at, grant_ms, limit, liveness, mode, own)
     liveness = liveness, mode = mode, own = own, reading = mode == "join",
     last = last, fence = last, life = {}, tries = 0, denied = 0 }
   local fate, more = walk_wait_queue(walk, limit, visit)
-  settle(walk)
+  set_holder(walk)
   return more, walk.denied, walk.own_fence, walk.own_lease, fate == SERVED
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- When to look again.
 --@include queue_keys
---@include score
+--@include lease_score
 
 -- Milliseconds until more becomes due in any of the queues; -1 for never.
 local function next_due(queues, now_ms)
@@ -11,7 +11,7 @@ local function next_due(queues, now_ms)
       "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
     local delayed = redis.call("ZRANGEBYSCORE", KEYS[at + DELAYED], "(" .. now_ms, "+inf",
       "WITHSCORES", "LIMIT", 0, 1)[2]
-    local sooner = math.min(lease and until_of(tonumber(lease)) or math.huge,
+    local sooner = math.min(lease and lease_until(tonumber(lease)) or math.huge,
       tonumber(delayed) or math.huge)
     first = math.min(first or sooner, sooner)
   end

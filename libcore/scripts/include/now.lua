@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The server's clock, in whole microseconds since 1970; below 2^53.
---@include effects
+--@include replicate_effects
 
 local function now_us()
   local time = redis.call("TIME")

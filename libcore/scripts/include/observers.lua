@@ -2,7 +2,7 @@
 -- Those who observe an election. Each was told what was true when it came.
 --@include election
 --@include entry
---@include effects
+--@include replicate_effects
 
 -- Keys of a wrong type are refused before anything is written.
 local function check_types()

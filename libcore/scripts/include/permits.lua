@@ -4,7 +4,7 @@
 -- the expired are gone. The record: a hash of the last fence, the limit, the
 -- base (the limit that it was set up with), and of each hold `+<token>` ->
 -- `<fence> <since ms> <who>`.
---@include keep
+--@include keep_record
 
 -- All permits of a hold, with the same end.
 local function put_permits(key, token, permits, until_ms)

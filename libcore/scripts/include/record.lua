@@ -3,7 +3,7 @@
 -- born, the server's time in us when the record was created; after a break
 -- {broken, victim, breaker}: the fence then, the token of that hold, and the
 -- request that did it.
---@include keep
+--@include keep_record
 
 local function read_record(key)
   local record = redis.call("HMGET", key, "fence", "token")

@@ -8,10 +8,10 @@
 -- returns {STATE, left, clients still to be told, denied}
 --   | {DIFFERS, the initial count on record}
 -- A retry under the same token counts nothing again.
---@include effects
+--@include replicate_effects
 --@include token
 --@include now
---@include requests
+--@include done_requests
 --@include wake_all
 --@include latch_write
 
@@ -29,7 +29,7 @@ end
 if recall(once, token) then
   local rest, denied = 0, 0
   if left == 0 then
-    rest, denied = wake_rest(wait, live, limit)
+    rest, denied = wake_clients(wait, live, limit)
   end
   return { STATE, left, rest, denied }
 end

@@ -8,21 +8,21 @@
 -- A retry says the same once more.
 --@include now
 --@include reply
---@include alive
---@include batch
+--@include liveness
+--@include entries
 
 local latch, _, wait, live = unpack(KEYS)
 local client, liveness = ARGV[1], number_at(2, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
 
 local now, keep = now_us(), redis.call("HGET", latch, "keep")
-stay_alive(wait, live, client, now, liveness)
+extend_liveness(wait, live, client, now, liveness)
 if keep then
   redis.call("PEXPIRE", latch, keep)
 end
-return report({ BUSY, -1, now, 1 }, 5, function(entry)
+return report_entries({ BUSY, -1, now, 1 }, 5, function(entry)
   return keep and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

@@ -7,10 +7,10 @@
 -- ARGV token of the request, initial count, keep ms, limit
 -- returns {STATE, left, clients still to be told, denied}
 -- A retry under the same token begins nothing anew.
---@include effects
+--@include replicate_effects
 --@include token
 --@include now
---@include requests
+--@include done_requests
 --@include wake_all
 --@include latch_write
 
@@ -23,7 +23,7 @@ end
 
 if recall(once, token) then
   local left = read_latch(latch, count)
-  return { STATE, left, wake_rest(wait, live, limit) }
+  return { STATE, left, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 write_latch(latch, count, count, keep)

@@ -11,10 +11,10 @@
 -- returns {STATE, 0} | {QUEUED or BUSY, -1, now us, 1}
 --   | {DIFFERS, the initial count on record}
 -- A retry keeps its place, or finds that nothing is left.
---@include effects
+--@include replicate_effects
 --@include token
 --@include now
---@include wait
+--@include enqueue
 --@include latch_write
 
 local latch, _, wait, live = unpack(KEYS)

@@ -26,7 +26,7 @@ end
 local now = now_us()
 local last, last_token = read_record(record)
 
-local function take(left)
+local function acquire(left)
   local fence = next_fence(last, now, floor)
   write_record(record, last, fence, token, now, who, left)
   return { HELD, left, fence, now }
@@ -36,25 +36,25 @@ if (barge or redis.call("EXISTS", wait) == 0) and redis.call("SET", lock, token,
   if barge and entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
-  return take(lease)
+  return acquire(lease)
 end
 
 local value = redis.call("GET", lock)
 if value == token then
   local left = redis.call("PTTL", lock)
-  return last_token == token and { HELD, left, last, now } or take(left)
+  return last_token == token and { HELD, left, last, now } or acquire(left)
 end
 
---@include wait
---@include raise
+--@include enqueue
+--@include raise_fence
 --@include grant
---@include ours
+--@include is_ours
 if entry ~= "" then
   check_entry(entry, "xw", client, token)
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease, now)
+  raise_fence(record, last, floor, lease, now)
   enqueue(wait, live, entry, client, now, liveness)
 end
 
@@ -67,7 +67,7 @@ if not value then
   ours = redis.call("EXISTS", lock)
   if entry == "" and ours == 0 and not told and redis.call("EXISTS", wait) == 0 then
     redis.call("SET", lock, token, "PX", lease)
-    return take(lease)
+    return acquire(lease)
   end
 end
 return { entry == "" and BUSY or QUEUED, redis.call("PTTL", lock), now, ours }

@@ -7,7 +7,7 @@
 -- ARGV entry, token, grant ms, limit, barge 0|1, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
 -- A retry finds neither entry nor token and changes nothing of theirs.
---@include effects
+--@include replicate_effects
 --@include token
 
 local lock, wait = KEYS[1], KEYS[3]

@@ -12,21 +12,21 @@
 -- A retry finds what the first run left: who was granted is HELD.
 --@include now
 --@include number
---@include alive
+--@include liveness
 --@include grant
---@include ours
---@include batch
+--@include is_ours
+--@include entries
 
 local lock, record, wait, live, readers = unpack(KEYS)
 local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
 local limit = number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
 
 local now, value = now_us(), redis.call("GET", lock)
-stay_alive(wait, live, client, now, liveness)
+extend_liveness(wait, live, client, now, liveness)
 if value == READERS and not latest_reader(readers, now) then
   redis.call("DEL", lock)
   value = false
@@ -51,4 +51,4 @@ local function state_of(entry)
 end
 
 local state = more == 1 and MORE or value and BUSY or FREE
-return report({ state, left, now, is_ours(value, record_token) }, 5, state_of)
+return report_entries({ state, left, now, is_ours(value, record_token) }, 5, state_of)

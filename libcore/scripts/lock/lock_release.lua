@@ -8,7 +8,7 @@
 --   liveness ms
 -- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
 -- A retry finds the token gone and touches nobody's lock.
---@include effects
+--@include replicate_effects
 --@include token
 
 local lock, wait = KEYS[1], KEYS[3]

@@ -11,7 +11,7 @@
 --@include now
 --@include token
 --@include fence
---@include ours
+--@include is_ours
 
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 if not misuse and #KEYS % 5 ~= 0 then

@@ -43,12 +43,12 @@ local ours = last_token and redis.call("HEXISTS", lock, last_token) or 0
 if entry == "" then
   return { BUSY, left, now, ours }
 end
---@include wait
---@include raise
+--@include enqueue
+--@include raise_fence
 check_entry(entry, "w", client, owner)
 if misuse then
   return misuse
 end
-raise_record(record, last, floor, lease, now)
+raise_fence(record, last, floor, lease, now)
 enqueue(wait, live, entry, client, now, liveness)
 return { QUEUED, left, now, ours }

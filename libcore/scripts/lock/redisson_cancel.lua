@@ -9,7 +9,7 @@
 -- returns {RELEASED, more, denied} (it held) | {GONE}
 -- A retry finds neither entry nor owner; at most the first is woken again.
 --@include token
---@include free
+--@include free_redisson
 
 local lock, wait = KEYS[1], KEYS[3]
 local entry, owner, channel, grant_ms, limit, liveness =

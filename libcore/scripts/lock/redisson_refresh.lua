@@ -13,13 +13,13 @@
 -- A retry at most wakes the next as well; a wake is a hint to try.
 --@include now
 --@include number
---@include alive
+--@include liveness
 --@include grant
---@include batch
+--@include entries
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local client, liveness, grant_ms, limit = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
@@ -27,7 +27,7 @@ end
 local fence, record_token = read_record(record)
 local ours = redis.call("HEXISTS", lock, record_token or "")
 local now, left = now_us(), redis.call("PTTL", lock)
-stay_alive(wait, live, client, now, liveness)
+extend_liveness(wait, live, client, now, liveness)
 local more = 0
 if left == -2 then
   more = grant(1, grant_ms, limit, liveness, "barge")
@@ -42,4 +42,4 @@ local function state_of(entry)
 end
 
 local state = more == 1 and MORE or left == -2 and FREE or BUSY
-return report({ state, left, now, ours }, 5, state_of)
+return report_entries({ state, left, now, ours }, 5, state_of)

@@ -11,7 +11,7 @@
 -- A retry finds the owner gone and touches nobody's lock.
 --@include token
 --@include evidence
---@include free
+--@include free_redisson
 --@include mark_break
 
 local owner, channel, grant_ms, limit, liveness =

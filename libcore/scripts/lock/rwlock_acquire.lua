@@ -52,16 +52,16 @@ if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
   return enter()
 end
 
---@include wait
---@include raise
+--@include enqueue
+--@include raise_fence
 --@include grant
---@include ours
+--@include is_ours
 if entry ~= "" then
   check_entry(entry, "r", client, token)
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease, now)
+  raise_fence(record, last, floor, lease, now)
   enqueue(wait, live, entry, client, now, liveness)
 end
 

@@ -8,7 +8,7 @@
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
 -- A retry finds neither entry nor token and changes nothing of theirs.
 --@include token
---@include leave
+--@include reader_leave
 
 local lock, wait, readers = KEYS[1], KEYS[3], KEYS[5]
 local entry, token, grant_ms, limit = ARGV[1], token_at(2), number_at(3, 1), number_at(4, 1)
@@ -20,7 +20,7 @@ end
 local value = redis.call("GET", lock)
 redis.call("ZREM", wait, entry)
 if value == READERS and redis.call("ZSCORE", readers, token) then
-  local _, more, denied = leave(token, grant_ms, limit, liveness)
+  local _, more, denied = reader_leave(token, grant_ms, limit, liveness)
   return { RELEASED, more, denied }
 end
 if not value or value == READERS then

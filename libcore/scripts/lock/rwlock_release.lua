@@ -9,7 +9,7 @@
 -- A retry finds the token gone; the other readers stay.
 --@include token
 --@include evidence
---@include leave
+--@include reader_leave
 
 local token, grant_ms, limit, liveness = token_at(1), number_at(2, 1), number_at(3, 1), number_at(4, 1)
 if misuse then
@@ -19,7 +19,7 @@ end
 if redis.call("GET", KEYS[1]) ~= READERS then
   return lost(KEYS[2], token)
 end
-local held, more, denied = leave(token, grant_ms, limit, liveness)
+local held, more, denied = reader_leave(token, grant_ms, limit, liveness)
 if not held then
   return lost(KEYS[2], token)
 end

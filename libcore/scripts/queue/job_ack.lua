@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 -- Messages are done. Works on a server that is out of memory.
 -- KEYS leases, flight
--- ARGV items, see item.lua
+-- ARGV settlements, see settlement.lua
 -- returns {RELEASED, for each item how many of its messages were still ours}
 -- A retry finds them done: 0. A message that has gone to somebody else lies
 -- under another token and is not touched.
@@ -17,14 +17,14 @@ if alone then
   return { RELEASED, tostring(gone) }
 end
 
---@include item
+--@include settlement
 --@include ack
-local items, fault = items_at(1, "a", 1)
+local settlements, fault = settlements_at(1, "a", 1)
 if fault then
   return fault
 end
 local done = {}
-for i, item in ipairs(items) do
-  done[i] = acknowledge(KEYS[1], KEYS[2], item)
+for i, settlement in ipairs(settlements) do
+  done[i] = acknowledge(KEYS[1], KEYS[2], settlement)
 end
 return { RELEASED, table.concat(done, " ") }

@@ -11,7 +11,7 @@
 -- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
---@include score
+--@include lease_score
 
 local token, lease = token_at(1), number_at(2, 1)
 local renews = number_at(3, 0) == 1
@@ -23,7 +23,7 @@ if not score then
   return { LOST }
 end
 local now = now_us()
-local until_ms, count = until_of(tonumber(score))
+local until_ms, count = lease_until(tonumber(score))
 if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
 end

@@ -4,19 +4,20 @@
 -- Deliveries end: done, failed, untouched or dead.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
--- ARGV order, most attempts (0: no end), liveness ms, then items, see item.lua
--- returns {RELEASED, for each item how many of its messages were still ours,
+-- ARGV order, most attempts (0: no end), liveness ms, then settlements, see
+-- settlement.lua returns {RELEASED, for each item how many of its messages were still
+-- ours,
 --   or -1 when the server refused to write their new place}
 -- A retry finds them ended: 0.
 --@include now
 --@include number
 --@include reply
---@include item
---@include finish
+--@include settlement
+--@include settle
 
 local order, most, liveness = ARGV[1], number_at(2, 0), number_at(3, 1)
-local items, fault = items_at(4, "anrd", #KEYS / QUEUE_KEYS)
+local settlements, fault = settlements_at(4, "anrd", #KEYS / QUEUE_KEYS)
 if misuse or fault then
   return misuse or fault
 end
-return { RELEASED, finish(items, order, most, math.floor(now_us() / 1000), liveness) }
+return { RELEASED, settle(settlements, order, most, math.floor(now_us() / 1000), liveness) }

@@ -11,8 +11,8 @@
 -- A retry finds neither entry nor token; it may wake one more in vain.
 --@include now
 --@include token
---@include span
---@include end_otherwise
+--@include lease_until
+--@include nack
 
 local entry, token, liveness = ARGV[1], token_at(2), number_at(5, 1)
 if misuse then
@@ -23,14 +23,14 @@ local now_ms, released = math.floor(now_us() / 1000), 0
 for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
   local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
   if score then
-    local _, count = until_of(tonumber(score))
+    local _, count = lease_until(tonumber(score))
     local order = redis.call("HGET", KEYS[at + META], "order")
-    released = released + math.max(0, end_otherwise({ verb = "r", at = at, token = token, from = 1,
+    released = released + math.max(0, nack({ verb = "r", at = at, token = token, from = 1,
       to = count, count = count, delay = 0, reason = "" }, order, 0, now_ms, liveness))
   end
   local stood = redis.call("ZREM", KEYS[at + WAIT], entry)
   if stood == 0 and redis.call("LLEN", KEYS[at + READY]) > 0 then
-    wake_up(at, 1, now_ms, liveness)
+    wake_consumers(at, 1, now_ms, liveness)
   end
 end
 return released > 0 and { RELEASED, released } or { GONE }

@@ -7,10 +7,10 @@
 -- ARGV sum of 1 (ready), 2 (delayed), 4 (dead)
 -- returns {WRITTEN, how many}
 -- A retry finds only what has come since.
---@include effects
+--@include replicate_effects
 --@include number
 --@include reply
---@include tally
+--@include count_up
 
 local which = number_at(1, 1)
 if misuse then
@@ -31,7 +31,7 @@ if which >= 4 then
   gone = gone + dead
   redis.call("UNLINK", KEYS[DEAD], KEYS[DIED])
 end
-tally(0, "purged", gone)
+count_up(0, "purged", gone)
 if gone == ready + delayed + dead and redis.call("EXISTS", KEYS[FLIGHT], KEYS[WAIT]) == 0 then
   redis.call("DEL", KEYS[META])
 end

@@ -59,6 +59,6 @@ if count == 0 or redis.call("EXISTS", wait) == 0 then
   return { WRITTEN, first, #blobs, 0, 0 }
 end
 
---@include wake_up
-local woken, denied = wake_up(0, count, now_ms, liveness)
+--@include wake_consumers
+local woken, denied = wake_consumers(0, count, now_ms, liveness)
 return { WRITTEN, first, #blobs, woken, denied }

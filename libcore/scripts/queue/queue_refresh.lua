@@ -11,14 +11,14 @@
 -- A retry may wake some more, who find nothing.
 --@include now
 --@include number
---@include alive
---@include batch
+--@include liveness
+--@include entries
 --@include reply
---@include wake_up
+--@include wake_consumers
 --@include next_due
 
 local client, liveness, limit = ARGV[1], number_at(2, 1), number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
@@ -26,12 +26,12 @@ end
 local now = now_us()
 local now_ms, queues = math.floor(now / 1000), #KEYS / QUEUE_KEYS
 for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
-  stay_alive(KEYS[at + WAIT], KEYS[at + LIVE], client, now, liveness)
+  extend_liveness(KEYS[at + WAIT], KEYS[at + LIVE], client, now, liveness)
   local there = redis.call("LLEN", KEYS[at + READY]) +
     redis.call("ZCOUNT", KEYS[at + DELAYED], "-inf", now_ms) +
     redis.call("ZCOUNT", KEYS[at + LEASES], "-inf", lease_score(now_ms, SPAN - 1))
   if there > 0 then
-    wake_up(at, math.min(there, limit), now_ms, liveness)
+    wake_consumers(at, math.min(there, limit), now_ms, liveness)
   end
 end
 
@@ -43,4 +43,4 @@ local function state_of(entry)
   end
   return QUEUED, 0, 0
 end
-return report({ BUSY, next_due(queues, now_ms), now, 1 }, 5, state_of)
+return report_entries({ BUSY, next_due(queues, now_ms), now, 1 }, 5, state_of)

@@ -10,8 +10,8 @@
 --@include now
 --@include number
 --@include reply
---@include message
---@include wake_up
+--@include queue_message
+--@include wake_consumers
 
 local id, count, liveness, once_ms = ARGV[1], number_at(2, 1), number_at(3, 1), number_at(4, 1)
 if misuse then
@@ -38,5 +38,5 @@ if #ids > 0 then
   redis.call("HDEL", KEYS[DEAD], unpack(ids))
   redis.call("ZREM", KEYS[DIED], unpack(ids))
 end
-wake_up(0, #blobs, math.floor(now_us() / 1000), liveness)
+wake_consumers(0, #blobs, math.floor(now_us() / 1000), liveness)
 return { WRITTEN, #blobs }

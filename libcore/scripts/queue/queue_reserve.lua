@@ -11,7 +11,7 @@
 -- ARGV token, count, lease ms (0 takes for good), order, most attempts (0: no
 --   end), entry ('' tries once), client, liveness ms, limit (of messages that
 --   become due in this call), queued 0|1 (the entry may be in the wait queue), then
---   items, see item.lua
+--   settlements, see settlement.lua
 -- returns {JOBS, done, index of the queue, lease left, now us, messages}
 --   | {EMPTY, done, ms until something becomes due (-1 never), now us}
 --   | {DIFFERS, done, index of the queue, its order}
@@ -25,18 +25,18 @@ local token, count, lease, order = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_us()
 local now_ms, done = math.floor(now / 1000), nil
 
---@include take_one
+--@include reserve_one
 --@include token
---@include item
---@include finish
+--@include settlement
+--@include settle
 --@include due
 --@include next_due
---@include wait
+--@include enqueue
 
 token, count, lease = token_at(1), number_at(2, 1), number_at(3, 0)
 local most, entry, client = number_at(5, 0), ARGV[6], ARGV[7]
 local liveness, limit, queued, queues = number_at(8, 1), number_at(9, 1), ARGV[10] == "1", #KEYS / QUEUE_KEYS
-local items, fault = items_at(11, "anrd", queues)
+local settlements, fault = settlements_at(11, "anrd", queues)
 if entry ~= "" then
   check_entry(entry, "q", client, token)
 end
@@ -44,20 +44,20 @@ if misuse or fault or count * 2 > SPAN then
   return misuse or fault or redis.error_reply("ILKARG at most 256 messages, got " .. count)
 end
 
-done = done or finish(items, order, most, now_ms, liveness)
+done = done or settle(settlements, order, most, now_ms, liveness)
 
---@include take_many
+--@include reserve_many
 
-local function look(at)
+local function try_queue(at)
   local there = redis.call("HGET", KEYS[at + META], "order")
   if there and there ~= order then
     return { DIFFERS, done, at / QUEUE_KEYS, there }
   end
   local back = promote(at, order, most, now_ms, limit)
   local ready = redis.call("LLEN", KEYS[at + READY])
-  local reply = ready == 0 and taken(at) or ready > 0 and take(at, math.min(count, ready))
+  local reply = ready == 0 and reserved_before(at) or ready > 0 and reserve(at, math.min(count, ready))
   if back > 0 then
-    wake_up(at, math.min(back, redis.call("LLEN", KEYS[at + READY])), now_ms, liveness)
+    wake_consumers(at, math.min(back, redis.call("LLEN", KEYS[at + READY])), now_ms, liveness)
   end
   return reply
 end
@@ -66,13 +66,13 @@ end
 local function run()
   local reply
   for at = QUEUE_KEYS, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
-    reply = reply or taken(at)
+    reply = reply or reserved_before(at)
   end
   if reply then
     return reply
   end
   for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
-    reply = look(at)
+    reply = try_queue(at)
     if reply then
       if queued and reply[1] == JOBS then
         leave_wait_queues(at)
@@ -89,7 +89,7 @@ local function run()
   return { EMPTY, done, next_due(queues, now_ms), now }
 end
 
-if #items == 0 then
+if #settlements == 0 then
   return run()
 end
 local fine, reply = pcall(run)

@@ -9,7 +9,7 @@
 -- A retry is answered with the tasks that its first copy took.
 --@include reply
 --@include number
---@include fitting
+--@include value_limit
 --@include now
 
 local queue, once = KEYS[1], KEYS[2]

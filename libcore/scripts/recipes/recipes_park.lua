@@ -10,7 +10,7 @@
 -- A retry finds its token among the parked.
 --@include reply
 --@include number
---@include fitting
+--@include value_limit
 
 local queue, cache, parked = KEYS[1], KEYS[2], KEYS[3]
 local token, most = ARGV[1], number_at(2, 1)

@@ -7,7 +7,7 @@
 -- returns {RELEASED} | {LOST}: it had run out
 -- A retry finds its own answer.
 --@include reply
---@include once
+--@include last_answer
 
 local semaphore, owners, once = KEYS[1], KEYS[2], KEYS[3]
 local token, identifier = ARGV[1], ARGV[2]

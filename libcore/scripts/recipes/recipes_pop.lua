@@ -7,14 +7,14 @@
 -- returns {HELD, value} | {EMPTY}
 -- A retry is answered with the value that its first copy took.
 --@include reply
---@include once
---@include end
+--@include last_answer
+--@include list_end
 --@include number
---@include fitting
+--@include value_limit
 
 local list, once = KEYS[1], KEYS[2]
 local token, at, most = ARGV[1], ARGV[2], number_at(3, 1)
-misuse = misuse or no_end(2)
+misuse = misuse or not_list_end(2)
 if misuse then
   return misuse
 end

@@ -6,7 +6,7 @@
 -- returns {WRITTEN, how many heard it}
 -- A retry finds its own answer and signals nobody.
 --@include reply
---@include once
+--@include last_answer
 
 local once = KEYS[1]
 local token, channel, data = ARGV[1], ARGV[2], ARGV[3]

@@ -6,13 +6,13 @@
 -- returns {WRITTEN, length of the list}
 -- A retry finds its own answer and puts nothing.
 --@include reply
---@include once
---@include end
+--@include last_answer
+--@include list_end
 
 local list, once = KEYS[1], KEYS[2]
 local token, at, value = ARGV[1], ARGV[2], ARGV[3]
-if no_end(2) then
-  return no_end(2)
+if not_list_end(2) then
+  return not_list_end(2)
 end
 
 local done = answered(once, token)

@@ -12,7 +12,7 @@
 --@include reply
 --@include number
 --@include now
---@include deaf
+--@include consumer_gone
 
 local queue, parked, consumers = KEYS[1], KEYS[2], KEYS[3]
 local id, limit, leaves = ARGV[1], number_at(2, 1), number_at(3, 0)
@@ -22,7 +22,7 @@ end
 
 redis.call("LLEN", queue)
 local count = redis.call("LLEN", parked)
-if leaves == 0 and not is_gone(consumers, id, math.floor(now_us() / 1000)) then
+if leaves == 0 and not is_consumer_gone(consumers, id, math.floor(now_us() / 1000)) then
   return { BUSY }
 end
 local moved = math.min(count, limit)

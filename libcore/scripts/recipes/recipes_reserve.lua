@@ -14,8 +14,8 @@
 --@include reply
 --@include number
 --@include now
---@include deaf
---@include fitting
+--@include consumer_gone
+--@include value_limit
 
 local self = ARGV[1]
 local liveness, most = number_at(2, 1), number_at(3, 1)
@@ -33,7 +33,7 @@ for i = 1, #KEYS, 3 do
   end
   local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", 0, LOOK_AT)
   for _, id in ipairs(late) do
-    if id ~= self and is_gone(KEYS[i + 2], id, now) then
+    if id ~= self and is_consumer_gone(KEYS[i + 2], id, now) then
       gone[#gone + 1] = (i - 1) / 3
       gone[#gone + 1] = id
     end

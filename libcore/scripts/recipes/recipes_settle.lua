@@ -8,7 +8,7 @@
 -- returns {RELEASED} | {LOST}: others took this consumer for dead, and have it
 -- A retry finds its own answer.
 --@include reply
---@include once
+--@include last_answer
 
 local queue, parked, dead, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, verb, value = ARGV[1], ARGV[2], ARGV[3]

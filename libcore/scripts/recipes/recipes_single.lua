@@ -12,7 +12,7 @@
 -- A retry finds its own answer and signals nobody.
 --@include reply
 --@include number
---@include once
+--@include last_answer
 --@include now
 
 local once, told = KEYS[1], KEYS[2]

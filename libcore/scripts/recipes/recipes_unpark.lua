@@ -7,7 +7,7 @@
 -- returns {RELEASED} | {LOST}: it went back to its queue meanwhile
 -- A retry finds its own answer.
 --@include reply
---@include once
+--@include last_answer
 
 local cache, parked, once = KEYS[1], KEYS[2], KEYS[3]
 local token, mine = ARGV[1], ARGV[2]

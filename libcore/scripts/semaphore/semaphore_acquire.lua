@@ -16,11 +16,11 @@
 -- entry keeps its place.
 --@include now
 --@include token
---@include ends
---@include hold
+--@include lease_end
+--@include hold_fence
 --@include permits
---@include purge
---@include rising
+--@include return_permits
+--@include next_fence
 
 local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
@@ -37,18 +37,18 @@ local now = now_us()
 local ms = math.floor(now / 1000)
 purge(key, record, ms)
 
-local until_ms = state[4] and ends_at(key, token)
+local until_ms = state[4] and lease_ends_at(key, token)
 if until_ms then
   return { HELD, until_ms - ms, hold_fence(state[4]), now }
 end
 
---@include wait
---@include raise
---@include hand_out
+--@include enqueue
+--@include raise_fence
+--@include grant_permits
 local used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
 local other = most and asked ~= most and asked ~= base
 if other and used == 0 and waited then
-  hand_out(grant_ms, limit, liveness)
+  grant_permits(grant_ms, limit, liveness)
   used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
 end
 if other and (used > 0 or waited) or permits > (other and asked or most or asked) then
@@ -58,7 +58,7 @@ if other or not most then
   most, base = asked, asked
 end
 
-local function take()
+local function acquire()
   local fence = next_fence(last, now, floor)
   put_permits(key, token, permits, ms + lease)
   local field, value = "base", base
@@ -75,7 +75,7 @@ if (barge or not waited) and used + permits <= most then
   if barge and entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
-  return take()
+  return acquire()
 end
 
 if entry ~= "" then
@@ -83,7 +83,7 @@ if entry ~= "" then
   if misuse then
     return misuse
   end
-  raise_record(record, last, floor, lease, now)
+  raise_fence(record, last, floor, lease, now)
   if not tonumber(state[2]) then
     redis.call("HSET", record, "limit", most, "base", base)
     keep_record(record, lease)
@@ -94,15 +94,15 @@ end
 local walk
 if used < most then
   local _
-  _, _, walk = hand_out(grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  _, _, walk = grant_permits(grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if walk and walk.own_fence then
     return { HELD, walk.own_lease, walk.own_fence, now }
   end
   if entry == "" and walk and walk.free >= permits and redis.call("EXISTS", wait) == 0 then
     last = walk.fence
-    return take()
+    return acquire()
   end
 end
---@include outlook
-local left, ours = outlook(key, ms, walk)
+--@include holder_state
+local left, ours = holder_state(key, ms, walk)
 return { entry == "" and BUSY or QUEUED, left, now, ours }

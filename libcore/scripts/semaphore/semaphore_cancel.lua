@@ -8,10 +8,10 @@
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
 -- A retry finds neither entry nor token and changes nothing of theirs.
---@include effects
+--@include replicate_effects
 --@include token
---@include ends
---@include purge
+--@include lease_end
+--@include return_permits
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local entry, token, grant_ms, limit = ARGV[1], token_at(2), number_at(3, 1), number_at(4, 1)
@@ -20,15 +20,15 @@ if misuse then
   return misuse
 end
 
-local held, more, denied = ends_at(key, token), 0, 0
+local held, more, denied = lease_ends_at(key, token), 0, 0
 redis.call("ZREM", wait, entry)
 if held then
-  give_back(key, record, token)
+  return_permits(key, record, token)
 end
 
---@include hand_out
+--@include grant_permits
 if redis.call("EXISTS", wait) == 1 then
-  more, denied = hand_out(grant_ms, limit, liveness)
+  more, denied = grant_permits(grant_ms, limit, liveness)
 end
 if held then
   return { RELEASED, more, denied }

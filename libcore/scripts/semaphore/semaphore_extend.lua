@@ -9,8 +9,8 @@
 -- shortens; a late extend is cut off with its connection.
 --@include now
 --@include token
---@include ends
---@include hold
+--@include lease_end
+--@include hold_fence
 --@include permits
 
 local key, record = KEYS[1], KEYS[2]
@@ -20,7 +20,7 @@ if misuse then
   return misuse
 end
 
-local until_ms, now = ends_at(key, token), now_us()
+local until_ms, now = lease_ends_at(key, token), now_us()
 local ms = math.floor(now / 1000)
 if not until_ms or until_ms <= ms then
   return { LOST }

@@ -9,8 +9,8 @@
 -- A retry writes the same again.
 --@include reply
 --@include number
---@include keep
---@include hand_out
+--@include keep_record
+--@include grant_permits
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local most, base = number_at(1, 1), number_at(2, 1)
@@ -27,6 +27,6 @@ if redis.call("PTTL", record) < 0 then
   keep_record(record, 0)
 end
 if redis.call("EXISTS", wait) == 1 then
-  more, denied = hand_out(grant_ms, limit, liveness)
+  more, denied = grant_permits(grant_ms, limit, liveness)
 end
 return { WRITTEN, was, more, denied }

@@ -13,17 +13,17 @@
 --@include now
 --@include reply
 --@include number
---@include alive
---@include ends
---@include hold
---@include outlook
---@include hand_out
---@include batch
+--@include liveness
+--@include lease_end
+--@include hold_fence
+--@include holder_state
+--@include grant_permits
+--@include entries
 
 local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local client, liveness, grant_ms = ARGV[1], number_at(2, 1), number_at(3, 1)
 local limit = number_at(4, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
@@ -31,20 +31,20 @@ end
 local known = redis.call("ZCARD", key) and redis.call("HMGET", record, "limit")[1]
 local now = now_us()
 local ms = math.floor(now / 1000)
-stay_alive(wait, live, client, now, liveness)
-local more, _, walk = hand_out(grant_ms, limit, liveness)
+extend_liveness(wait, live, client, now, liveness)
+local more, _, walk = grant_permits(grant_ms, limit, liveness)
 local used = redis.call("ZCARD", key)
 
 -- Without a limit nobody can be let in: they ask again, and bring theirs.
 local function state_of(entry)
   local e = parse_entry(entry)
-  local until_ms = ends_at(key, e.token)
+  local until_ms = lease_ends_at(key, e.token)
   if until_ms then
     return HELD, until_ms - ms, hold_fence(redis.call("HMGET", record, "+" .. e.token)[1])
   end
   return known and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end
 
-local left, ours = outlook(key, ms, walk)
+local left, ours = holder_state(key, ms, walk)
 local state = more == 1 and MORE or used > 0 and BUSY or FREE
-return report({ state, left, now, ours }, 5, state_of)
+return report_entries({ state, left, now, ours }, 5, state_of)

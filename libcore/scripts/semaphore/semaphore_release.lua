@@ -10,8 +10,8 @@
 --@include now
 --@include token
 --@include evidence
---@include ends
---@include purge
+--@include lease_end
+--@include return_permits
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
 local token, grant_ms, limit = token_at(1), number_at(2, 1), number_at(3, 1)
@@ -20,16 +20,16 @@ if misuse then
   return misuse
 end
 
-local until_ms = ends_at(key, token)
+local until_ms = lease_ends_at(key, token)
 if not until_ms then
   return lost(record, token)
 end
-give_back(key, record, token)
+return_permits(key, record, token)
 local held, more, denied = until_ms > math.floor(now_us() / 1000), 0, 0
 
---@include hand_out
+--@include grant_permits
 if redis.call("EXISTS", wait) == 1 then
-  more, denied = hand_out(grant_ms, limit, liveness, mode)
+  more, denied = grant_permits(grant_ms, limit, liveness, mode)
 end
 if held then
   return { RELEASED, more, denied }

@@ -9,25 +9,25 @@
 -- ARGV entry
 -- returns {RELEASED} (left all) | {GONE, how many heard the word}
 -- A retry finds no entry and sends the word once more.
---@include effects
+--@include replicate_effects
 --@include reply
---@include unplace
---@include tell
+--@include leave_signal_list
+--@include try_publish
 local misuse
---@include places
+--@include signal_entry_arg
 
 local entry = ARGV[1]
-local client, waiter = place_at(1)
+local client, waiter = signal_entry_at(1)
 if misuse then
   return misuse
 end
 
 local gone = false
 for at = 1, #KEYS, 3 do
-  gone = not leave_place(at, entry, client) or gone
+  gone = not leave_signal_list(at, entry, client) or gone
 end
 if not gone then
   return { RELEASED }
 end
-local heard = tell("ilk:inbox:" .. client, "1 wake " .. waiter .. " ")
+local heard = try_publish("ilk:inbox:" .. client, "1 wake " .. waiter .. " ")
 return { GONE, heard }

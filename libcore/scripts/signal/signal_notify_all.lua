@@ -10,7 +10,7 @@
 -- Where the server refuses messages to an inbox, the list stays as it is.
 -- A retry of a signal that reached somebody is told so and reaches no other.
 -- The work is that of the clients who wait, not of their threads.
---@include notify
+--@include signal_message
 
 local wait, live, crowd, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, name, data, channel, keep_ms = signal_id(1), ARGV[2], ARGV[3], ARGV[4], number_at(5, 1)
@@ -26,11 +26,11 @@ local reached, denied = 0, 0
 local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
 if #last > 0 then
   local ms = math.floor(now_us() / 1000)
-  local message = letter("notify", string.format("%.0f", last[2]), id, name, data)
+  local message = signal_message("notify", string.format("%.0f", last[2]), id, name, data)
   local clients = redis.call("HGETALL", crowd)
   for i = 1, #clients, 2 do
     if clients[i] ~= "ticket" and is_alive(live, clients[i], ms) then
-      local heard, refused = tell("ilk:inbox:" .. clients[i], message)
+      local heard, refused = try_publish("ilk:inbox:" .. clients[i], message)
       reached = reached + (heard > 0 and tonumber(clients[i + 1]) or 0)
       denied = math.max(denied, refused)
     end
@@ -41,7 +41,7 @@ if #last > 0 then
     redis.call("PEXPIRE", crowd, keep_ms)
   end
 end
-local heard, refused = tell(channel, letter("notify", "1", id, name, data))
+local heard, refused = try_publish(channel, signal_message("notify", "1", id, name, data))
 reached, denied = reached + heard, math.max(denied, refused)
 if reached > 0 then
   remember(sent, id, reached, keep_ms)

@@ -8,8 +8,8 @@
 -- returns {SIGNALLED, reached 0|1, more, denied}; more 1: nobody yet, but
 --   others stand behind those who were looked at; call again
 -- A retry of a signal that reached one is told so and reaches no other.
---@include notify
---@include unplace
+--@include signal_message
+--@include leave_signal_list
 
 local wait, live, crowd, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, name, data, limit, keep_ms = signal_id(1), ARGV[2], ARGV[3], number_at(4, 1), number_at(5, 1)
@@ -22,25 +22,25 @@ if before then
 end
 redis.call("HLEN", crowd) -- of a wrong type: say so before anybody is told
 
-local ms, deaf, kept = math.floor(now_us() / 1000), {}, 0
+local ms, unreachable, kept = math.floor(now_us() / 1000), {}, 0
 
 -- What came of one entry: reached and denied. The dead leave.
 local function offer(text)
-  local client, waiter = parse_place(text)
+  local client, waiter = parse_signal_entry(text)
   if client and not is_alive(live, client, ms) then
-    leave_place(1, text, client)
+    leave_signal_list(1, text, client)
     return 0, 0
   end
   kept = kept + 1
-  if not client or deaf[client] then
+  if not client or unreachable[client] then
     return 0, 0
   end
-  local reached, denied = tell("ilk:inbox:" .. client, letter("signal", waiter, id, name, data))
+  local reached, denied = try_publish("ilk:inbox:" .. client, signal_message("signal", waiter, id, name, data))
   if reached > 0 then
-    leave_place(1, text, client)
+    leave_signal_list(1, text, client)
     remember(sent, id, 1, keep_ms)
   end
-  deaf[client] = true
+  unreachable[client] = true
   return reached, denied
 end
 

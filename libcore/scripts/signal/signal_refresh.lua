@@ -11,10 +11,10 @@
 -- A retry says the same again.
 --@include now
 --@include reply
---@include alive
+--@include liveness
 --@include number
---@include places
---@include tell
+--@include signal_entry_arg
+--@include try_publish
 
 local client, liveness, first = ARGV[1], number_at(2, 1), 4 + #KEYS / 3
 local count = number_at(first - 1, 0)
@@ -22,7 +22,7 @@ if not misuse and #ARGV ~= first - 1 + count then
   misuse = redis.error_reply("ILKARG " .. count .. " entries announced, got " .. #ARGV - first + 1)
 end
 for i = first, #ARGV do
-  place_at(i, client)
+  signal_entry_at(i, client)
 end
 if misuse then
   return misuse
@@ -33,11 +33,11 @@ local now = now_us()
 local function look_after(wait, live, crowd, name)
   for i = first, #ARGV do
     if not redis.call("ZSCORE", wait, ARGV[i]) then
-      local _, waiter = parse_place(ARGV[i])
-      tell("ilk:inbox:" .. client, "1 wake " .. waiter .. " " .. name)
+      local _, waiter = parse_signal_entry(ARGV[i])
+      try_publish("ilk:inbox:" .. client, "1 wake " .. waiter .. " " .. name)
     end
   end
-  stay_alive(wait, live, client, now, liveness)
+  extend_liveness(wait, live, client, now, liveness)
   redis.call("PEXPIRE", crowd, liveness * 10)
 end
 

@@ -10,13 +10,13 @@
 -- A retry finds its places and is told the same tickets.
 --@include now
 --@include reply
---@include alive
+--@include liveness
 --@include number
---@include places
+--@include signal_entry_arg
 
 local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
 if entry ~= "" then
-  place_at(1, client)
+  signal_entry_at(1, client)
 end
 if misuse then
   return misuse
@@ -26,7 +26,7 @@ local now = now_us()
 
 -- Tickets rise with the clock, also across a list that was emptied, so that
 -- a broadcast which is still on its way does not meet those who came later.
-local function take_place(wait, live, crowd)
+local function enter_signal_list(wait, live, crowd)
   local top = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")[2]
   local last = tonumber(top or redis.call("HGET", crowd, "ticket") or 0)
   local ticket = math.max(last + 1, now)
@@ -40,7 +40,7 @@ local function take_place(wait, live, crowd)
     redis.call("HINCRBY", crowd, client, 1)
   end
   redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
-  stay_alive(wait, live, client, now, liveness)
+  extend_liveness(wait, live, client, now, liveness)
   redis.call("PEXPIRE", crowd, liveness * 10)
   return ticket
 end
@@ -56,6 +56,6 @@ if entry == "" then
 end
 local reply = { QUEUED, now }
 for at = 1, #KEYS, 3 do
-  reply[#reply + 1] = take_place(KEYS[at], KEYS[at + 1], KEYS[at + 2])
+  reply[#reply + 1] = enter_signal_list(KEYS[at], KEYS[at + 1], KEYS[at + 2])
 end
 return reply

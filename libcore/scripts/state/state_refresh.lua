@@ -11,18 +11,18 @@
 -- A retry says the same once more.
 --@include now
 --@include reply
---@include alive
---@include batch
+--@include liveness
+--@include entries
 
 local wait, live = KEYS[3], KEYS[4]
 local client, liveness = ARGV[1], number_at(2, 1)
-check_batch(5)
+check_entries(5)
 if misuse then
   return misuse
 end
 
 local now = now_us()
-stay_alive(wait, live, client, now, liveness)
-return report({ BUSY, -1, now, 1 }, 5, function(entry)
+extend_liveness(wait, live, client, now, liveness)
+return report_entries({ BUSY, -1, now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

@@ -7,11 +7,11 @@
 -- A retry tells the next; who is told too much asks and waits on.
 --@include reply
 --@include number
---@include wake_rest
+--@include wake_clients
 
 local limit = number_at(1, 1)
 if misuse then
   return misuse
 end
 
-return { RELEASED, wake_rest(KEYS[3], KEYS[4], limit) }
+return { RELEASED, wake_clients(KEYS[3], KEYS[4], limit) }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * settlement.h -- settlements: how deliveries ended, on their way to the
- * server, as arguments of scripts/include/item.lua, and what the server
+ * server, as arguments of scripts/include/settlement.lua, and what the server
  * replies.
  */
 #ifndef ILK__SETTLEMENT_H
@@ -11,7 +11,7 @@
 #include "job.h"
 #include "op/request.h"
 
-/* What becomes of it: the kinds of item.lua. */
+/* What becomes of it: the kinds of settlement.lua. */
 typedef enum ilk__settlement_kind {
     ILK__SETTLE_DONE = 'a',
     ILK__SETTLE_FAILED = 'n',
@@ -52,7 +52,7 @@ ilk_status ilk__settlements_add_open(ilk__settlements *settlements,
 /* The arguments, one for each settlement. */
 void ilk__settlements_ask(const ilk__settlements *settlements,
                           ilk__command *command);
-/* What the server did: numbers, as finish.lua answers them. 0: not so. */
+/* What the server did: numbers, as settle.lua answers them. 0: not so. */
 int ilk__settlements_reply(ilk__settlements *settlements, const ilk__op *op,
                            const char *text);
 /* No answer came: they may have ended. To be sent again, or all are open. */

@@ -1,8 +1,0 @@
--- SPDX-License-Identifier: MIT
--- Tell somebody that it holds now. `walk` is reach.lua's.
---@include reach
-
-local function announce(walk, e, fence, lease)
-  return publish(walk, e.client, string.format("1 grant %s %s %.0f %.0f %.0f ",
-    e.waiter, e.token, fence, lease, walk.now) .. walk.lock)
-end

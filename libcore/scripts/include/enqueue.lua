@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: MIT
+-- Standing in the wait queue: wait is a zset ticket -> entry.
+--@include number
+--@include entry
+--@include liveness
+
+-- Say ILKARG for an entry that is not the caller's own.
+local function check_entry(text, kinds, client, token, permits)
+  local entry = parse_entry(text)
+  if not entry or not string.find(kinds, entry.kind, 1, true) or entry.client ~= client or
+    entry.token ~= token or entry.permits ~= (permits or entry.permits) then
+    misuse = misuse or redis.error_reply("ILKARG no entry of this caller: '" .. text .. "'")
+  end
+end
+
+-- Whether the client said a moment ago that it lives, and the wait queue expires.
+local function is_fresh(live, client, now, liveness)
+  local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
+  return left > liveness * 5 / 6 and left <= liveness
+end
+
+-- A retry keeps its place. Clients that came, left and died are forgotten
+-- here, or a busy name would remember all of them.
+local function enqueue(wait, live, text, client, now, liveness)
+  local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
+  redis.call("ZADD", wait, "NX", tonumber(last[2] or 0) + 1, text)
+  if last[2] and is_fresh(live, client, now, liveness) then
+    return
+  end
+  redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
+  extend_liveness(wait, live, client, now, liveness)
+end

@@ -1,0 +1,17 @@
+-- SPDX-License-Identifier: MIT
+-- Nobody walks a queue while one leads, which may be for months. So each
+-- refresh forgets a few who have died in it, not always the same ones.
+--@include election
+--@include entry
+
+local function forget_dead(queue, now)
+  local ms, count, some = math.floor(now / 1000), redis.call("ZCARD", queue), 8
+  local from = count > some and ms % (count - some + 1) or 0
+  for _, text in ipairs(redis.call("ZRANGE", queue, from, from + some - 1)) do
+    local e = parse_entry(text)
+    if e and tonumber(redis.call("ZSCORE", place.live, e.client) or -1) < ms then
+      redis.call("ZREM", queue, text)
+      redis.call("HDEL", place.values, e.token)
+    end
+  end
+end

@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: MIT
+-- How queue_reserve takes messages: any number, also for good, also again
+-- when it has taken them before. Its names are used as they are.
+--@include undo_reserve
+--@include lease_score
+--@include wake_consumers
+
+-- What this token has taken before, when the reply got lost.
+local function reserved_before(at)
+  local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
+  if not score then
+    return nil
+  end
+  local until_ms, many = lease_until(tonumber(score))
+  local reply = { JOBS, done, at / QUEUE_KEYS, until_ms - now_ms, now }
+  for _, blob in ipairs(redis.call("HMGET", KEYS[at + FLIGHT], unpack(flight_fields(token, 1, many)))) do
+    reply[#reply + 1] = blob or nil
+  end
+  return reply[6] and reply
+end
+
+-- As many as a reply can hold: a few first, to see how long they are.
+local function pop(at, many)
+  local verb, blobs = order == "fifo" and "LPOP" or "RPOP", {}
+  if many <= 4 then
+    return redis.call(verb, KEYS[at + READY], many)
+  end
+  local bytes = 0
+  while #blobs < many and bytes < PLENTY do
+    local step = bytes == 0 and 4 or math.floor((PLENTY - bytes) / (bytes / #blobs))
+    local more = redis.call(verb, KEYS[at + READY], math.max(1, math.min(step, many - #blobs)))
+    for i = 1, #more do
+      blobs[#blobs + 1], bytes = more[i], bytes + #more[i]
+    end
+  end
+  if #blobs < many and lease > 0 then
+    redis.call("ZADD", KEYS[at + LEASES], "XX", lease_score(now_ms + lease, #blobs), token)
+  end
+  return blobs
+end
+
+-- The lease first: it is what a server without memory refuses.
+local function reserve(at, many)
+  if lease > 0 and redis.call("ZADD", KEYS[at + LEASES], "NX", lease_score(now_ms + lease, many), token) == 0 then
+    return reserved_before(at)
+  end
+  local blobs = pop(at, many)
+  if lease == 0 then
+    return { JOBS, done, at / QUEUE_KEYS, 0, now, unpack(blobs) }
+  end
+  local pairs_of = {}
+  for i = 1, #blobs do
+    pairs_of[2 * i - 1], pairs_of[2 * i] = token .. ":" .. i, blobs[i]
+  end
+  local kept = redis.pcall("HSET", KEYS[at + FLIGHT], unpack(pairs_of))
+  if type(kept) == "number" then
+    return { JOBS, done, at / QUEUE_KEYS, lease, now, unpack(blobs) }
+  end
+  put_back(at, blobs, order, token)
+  error(kept.err, 0)
+end
+
+-- Who had been woken by another queue than it takes from passes that on.
+local function leave_wait_queues(from)
+  for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
+    if redis.call("ZREM", KEYS[at + WAIT], entry) == 0 and at ~= from and
+      redis.call("LLEN", KEYS[at + READY]) > 0 then
+      wake_consumers(at, 1, now_ms, liveness)
+    end
+  end
+end

@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: MIT
+-- The common case of queue_reserve, before anything is made for the others.
+--@include reply
+--@include undo_reserve
+
+-- Mostly it is one message of one queue, nothing has become due, and what was
+-- taken before is done. Whatever else there is comes below.
+local last = ""
+if #ARGV == 11 then
+  last = string.match(ARGV[#ARGV], "^a 0 (%S+) 1 1 1 ")
+end
+if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == "0" and
+  count == 1 and lease and lease >= 0 and lease % 1 == 0 and (lease > 0 or last == "") and
+  redis.call("HGET", KEYS[META], "order") == order and
+  redis.call("LLEN", KEYS[READY]) > 0 and
+  not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", 0, 1)[1] and
+  not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", now_ms, "LIMIT", 0, 1)[1] then
+  if lease == 0 then
+    return { JOBS, "", 0, 0, now, redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY]) }
+  end
+  done = ""
+  if last ~= "" then
+    done = tostring(redis.call("HDEL", KEYS[FLIGHT], last .. ":1"))
+    redis.call("ZREM", KEYS[LEASES], last)
+  end
+  local score = string.format("%d", (now_ms + lease) * SPAN + 1)
+  local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
+  if kept == 1 then
+    local blobs = redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY], 1)
+    kept = redis.pcall("HSET", KEYS[FLIGHT], token .. ":1", blobs[1])
+    if type(kept) == "number" then
+      return { JOBS, done, 0, lease, now, blobs[1] }
+    end
+    put_back(0, blobs, order, token)
+  end
+  if type(kept) ~= "number" then
+    return last == "" and kept or { REFUSED, done, kept.err }
+  end
+end

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: MIT
+-- Permits come back: by themselves, or given back.
+
+-- Forget the holds whose lease ran out.
+local function purge(key, record, ms)
+  local gone = redis.call("ZRANGEBYSCORE", key, "-inf", ms)
+  if #gone == 0 then
+    return
+  end
+  redis.call("ZREMRANGEBYSCORE", key, "-inf", ms)
+  for _, member in ipairs(gone) do
+    local token = string.match(member, "^(.*) 1$")
+    if token then
+      redis.call("HDEL", record, "+" .. token)
+    end
+  end
+end
+
+-- Removing needs no memory, so it comes first in a release.
+local function return_permits(key, record, token)
+  local i = 1
+  while redis.call("ZREM", key, token .. " " .. i) == 1 do
+    i = i + 1
+  end
+  redis.call("HDEL", record, "+" .. token)
+end
+
+-- What the record says of a hold.
+local function hold_field(fence, ms, who)
+  return string.format("%.0f %.0f ", fence, ms) .. who
+end

@@ -1,7 +1,0 @@
--- SPDX-License-Identifier: MIT
--- The score of a reservation; see span.lua.
---@include span
-
-local function lease_score(until_ms, count)
-  return string.format("%.0f", until_ms * SPAN + count)
-end

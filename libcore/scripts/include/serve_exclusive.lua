@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: MIT
+-- Offer a free thing to one who waits: write, then tell; a message that
+-- reaches nobody takes the write back. Writes go through pcall: on a server
+-- out of memory a release gives up the hand-over and still releases.
+-- `walk` is the caller's, as in walk.lua, with record (key), last (the
+-- fence on record), fence (the same, then those given), grant_ms and own (see grant.lua).
+--@include fence
+--@include walk
+--@include send_grant
+
+-- The write of a grant; false when the server refuses it.
+local function write_grant(walk, token, who, lease)
+  walk.fence = next_fence(walk.fence, walk.now, 0)
+  walk.undo = true
+  return pcall(write_record, walk.record, walk.last, walk.fence, token, walk.now, who, lease)
+end
+
+local function serve_exclusive(walk, e)
+  local own = e.token == walk.own
+  local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
+  if not write_grant(walk, e.token, e.who, lease) or
+    not pcall(redis.call, "SET", walk.lock, e.token, "PX", lease) then
+    return STOP
+  end
+  local receivers = own or send_grant(walk, e, walk.fence, lease)
+  if receivers == 0 then
+    return PASS
+  end
+  walk.undo = not receivers
+  walk.own_fence, walk.own_lease = own and walk.fence, lease
+  return receivers and SERVED or STOP
+end

@@ -1,0 +1,45 @@
+-- SPDX-License-Identifier: MIT
+-- Offer a free lock to one who is to be woken, or to a reader, in the manner
+-- of serve_exclusive.lua. `walk` is grant.lua's.
+--@include readers
+--@include send_wake
+--@include serve_exclusive
+--@include send_grant
+
+local function wake(walk, e)
+  local receivers = send_wake(walk, e)
+  if receivers == 0 then
+    return PASS
+  end
+  return receivers and e.kind == "w" and SERVED or STOP
+end
+
+-- Write that a reader is in; marker and record with the first of them, to
+-- see that it can be done, and again by set_holder() with what came of the rest.
+local function admit(walk, e, lease)
+  add_reader(walk.readers, e.token, walk.now, lease)
+  if not walk.who then
+    local left = keep_marker(walk.lock, walk.readers, walk.now, latest_reader(walk.readers, walk.now))
+    write_record(walk.record, walk.last, walk.fence, READERS, walk.now, e.who, left)
+  end
+end
+
+-- Let a reader in. On a free key nobody in `readers` holds any more.
+local function serve_reader(walk, e)
+  local own = e.token == walk.own
+  local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
+  if not walk.reading then
+    redis.call("DEL", walk.readers)
+  end
+  walk.fence, walk.undo = next_fence(walk.fence, walk.now, 0), true
+  local receivers = pcall(admit, walk, e, lease) and (own or send_grant(walk, e, walk.fence, lease))
+  if not receivers or receivers == 0 then
+    redis.call("ZREM", walk.readers, e.token)
+    return receivers and PASS or STOP
+  end
+  walk.reading, walk.who = true, walk.who or e.who
+  if own then
+    walk.own_fence, walk.own_lease = walk.fence, lease
+  end
+  return DROP
+end

@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: MIT
+-- Signals on their way. sent is a string of the notifying handle: the last
+-- signal of its that reached somebody, and how many. It answers a retry.
+--@include number
+--@include reply
+--@include now
+--@include try_publish
+
+-- How many this very signal has reached before; nil for a new one.
+local function reached_before(sent, id)
+  local past, reached = string.match(redis.call("GET", sent) or "", "^(%S+) (%d+)$")
+  return past == id and tonumber(reached) or nil
+end
+
+local function remember(sent, id, reached, keep_ms)
+  redis.pcall("SET", sent, id .. " " .. string.format("%.0f", reached), "PX", keep_ms)
+end
+
+local function is_alive(live, client, ms)
+  return tonumber(redis.call("ZSCORE", live, client) or -1) >= ms
+end
+
+local function signal_message(verb, to, id, name, data)
+  return string.format("1 %s %s %s %d ", verb, to, id, #name) .. name .. data
+end
+
+local function signal_id(index)
+  if not string.find(ARGV[index], "^[^%s%c]+$") then
+    misuse = misuse or redis.error_reply("ILKARG argument " .. index ..
+      " must be a signal's id, got '" .. ARGV[index] .. "'")
+  end
+  return ARGV[index]
+end

@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: MIT
+-- Walking a wait queue: who lives, who listens, who is served.
+-- `walk` is the caller's table: lock, wait and live (keys), now (us), ms (the
+-- same in ms), liveness, life (what was found of each client, {}), tries and
+-- denied (0).
+--@include entry
+
+-- What becomes of an entry: odd, it leaves the wait queue; 2 or 3, the walk ends.
+local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
+
+-- A deadline far ahead is from a clock that was set back since: such an
+-- entry is passed over until its client says again that it lives.
+local function life(walk, client)
+  if not walk.life[client] then
+    local deadline = tonumber(redis.call("ZSCORE", walk.live, client) or -1)
+    walk.life[client] = deadline < walk.ms and "dead" or
+      deadline > walk.ms + walk.liveness * 10 and "unsure" or "alive"
+  end
+  return walk.life[client]
+end
+
+-- The number of those who got the message; nil when it was refused. Where
+-- nobody listens, the client's other entries are not tried.
+local function publish(walk, client, message)
+  walk.tries = walk.tries + 1
+  local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
+  if type(receivers) ~= "number" then
+    walk.denied = 1
+    return nil
+  end
+  if receivers == 0 then
+    walk.life[client] = "unreachable"
+  end
+  return receivers
+end
+
+local function serve(walk, entries, visit)
+  local fate = PASS
+  for _, text in ipairs(entries) do
+    local e = parse_entry(text)
+    fate = e and visit(walk, e) or PASS
+    if fate % 2 == 1 then
+      redis.call("ZREM", walk.wait, text)
+      walk.gone = walk.gone + 1
+    else
+      walk.kept = walk.kept + 1
+    end
+    if fate >= STOP then
+      break
+    end
+  end
+  return fate
+end
+
+-- Mostly the first in the wait queue is served, and a long wait queue is dear to
+-- fetch.
+local FEW = 2
+
+-- Looks at `limit` entries; at up to 16 times as many while all it does is
+-- pass over those of clients it has tried, so that they block nobody. Returns
+-- the last fate, and more: 1 when entries went, none ended the walk and others
+-- stand behind the limit.
+local function walk_wait_queue(walk, limit, visit)
+  local looked, asked = 0, math.min(FEW, limit)
+  local full, fate
+  walk.gone, walk.kept = 0, 0
+  repeat
+    local entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + asked - 1)
+    fate = serve(walk, entries, visit)
+    full, looked = #entries == asked, looked + #entries
+    asked = looked < limit and limit - looked or limit
+  until fate >= STOP or not full or looked >= limit and
+    (walk.gone > 0 or walk.tries >= limit or walk.kept >= limit * 16)
+  local more = fate < STOP and walk.gone > 0 and full and
+    redis.call("ZCARD", walk.wait) > walk.kept
+  return fate, more and 1 or 0
+end
