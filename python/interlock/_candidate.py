@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import Held, Verbs
+from ._lease_base import LeaseBase, LeaseFunctions
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 
 class ElectionOptions(NamedTuple):
@@ -56,11 +56,11 @@ def value_bytes(value: bytes) -> bytes:
     return bytes(value)
 
 
-class Candidate(Held):
+class Candidate(LeaseBase):
     """A candidate: a handle that is held while it leads."""
 
     _type = "ilk_election"
-    _verbs = Verbs(
+    _functions = LeaseFunctions(
         acquire=lib.ilk_election_campaign,
         cancel=lib.ilk_election_cancel,
         release=lib.ilk_election_resign,
@@ -74,7 +74,9 @@ class Candidate(Held):
         free=lib.ilk_election_free,
     )
 
-    def __init__(self, client: Base, name: Name, options: ElectionOptions) -> None:
+    def __init__(
+        self, client: ClientBase, name: Name, options: ElectionOptions
+    ) -> None:
         raw = _ffi.name_bytes(name)
         opener = lib.ilk_election_open
         super().__init__(client, repr(name), options, opener, raw, len(raw))

@@ -14,7 +14,7 @@ from ._core import lib
 from ._raw import Value
 
 # Seconds after which a worker without jobs looks whether it is to end.
-LOOK = 2.0
+CHECK_SECONDS = 2.0
 
 _log = logging.getLogger("interlock")
 
@@ -89,7 +89,7 @@ def work(
     """See :func:`interlock.recipes.worker_watch_queue`."""
     with Consumer(conn, [queue]) as consumer:
         while not over():
-            packed = consumer.pop(LOOK)
+            packed = consumer.pop(CHECK_SECONDS)
             if packed is not None:
                 _do(consumer, packed[1], callbacks)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verbs of every handle that holds a lease: acquire, release, ``with``."""
+"""The calls of every handle that holds a lease: acquire, release, ``with``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _green, errors
+from . import _ffi, _greenlets, errors
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, UNSET, Unset
-from ._held import Held
+from ._lease_base import LeaseBase
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,7 +23,7 @@ log = logging.getLogger("interlock")
 NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 
 
-class Lease(Held):
+class Lease(LeaseBase):
     """A handle that is acquired, held under a lease, and released.
 
     Thread: one thread at a time; the handle may move between threads, except
@@ -45,7 +45,7 @@ class Lease(Held):
         Blocks: yes; ended by a signal handler that raises, ``cancel()`` and
         ``client.close()``. Thread: one thread at a time.
         """
-        return self._take(timeout, self._verbs.acquire)
+        return self._take(timeout, self._functions.acquire)
 
     def release(self) -> bool:
         """Give it up; the first who waits holds it next.
@@ -61,7 +61,7 @@ class Lease(Held):
             self._refuse_stranger(errors.NotOwnedError)
         err = self._err
         try:
-            status = self._verbs.release(handle, err)
+            status = self._functions.release(handle, err)
         finally:
             self._forget_one()
         return status == OK or self._unless_lost(status, err)
@@ -77,7 +77,7 @@ class Lease(Held):
         lease = _ffi.lease_ms(ttl)
         handle = self._live()
         err = _ffi.new_error()
-        return self._unless_lost(self._verbs.extend(handle, lease, err), err)
+        return self._unless_lost(self._functions.extend(handle, lease, err), err)
 
     def check(self) -> None:
         """Make sure that it is still ours; the server is asked only in doubt.
@@ -85,7 +85,7 @@ class Lease(Held):
         Raises: LostError, NotOwnedError, UnknownOutcomeError.
         Blocks: at most one round trip. Thread: one thread at a time.
         """
-        _ffi.call(self._verbs.check, self._live())
+        _ffi.call(self._functions.check, self._live())
 
     @property
     def client(self) -> Client:
@@ -135,10 +135,10 @@ class Lease(Held):
         handle = self._live()
         if self._reentrant:
             self._claim()
-        held = self._depth > 0 and bool(self._verbs.held(handle))
+        held = self._depth > 0 and bool(self._functions.held(handle))
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
-            in_thread = _green.runner(lambda: self._abandon(handle, held))
+            in_thread = _greenlets.runner(lambda: self._abandon(handle, held))
         err = self._err
         try:
             status = _ffi.call_blocking(acquire, handle, limit, more, err, in_thread)
@@ -159,11 +159,11 @@ class Lease(Held):
 
     def _abandon(self, handle: Any, held: bool) -> None:
         """End a wait, and give back what was granted since."""
-        self._verbs.cancel(handle, ffi.NULL)
-        if not held and self._verbs.held(handle):
-            self._verbs.release(handle, ffi.NULL)
+        self._functions.cancel(handle, ffi.NULL)
+        if not held and self._functions.held(handle):
+            self._functions.release(handle, ffi.NULL)
 
     def _drop(self, handle: Any) -> None:
         """Release without a word."""
         self._forget_one()
-        self._verbs.release(handle, ffi.NULL)
+        self._functions.release(handle, ffi.NULL)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Union
 
-from . import _ffi, _green, errors
-from ._conn import client_for
+from . import _ffi, _greenlets, errors
+from ._client_lookup import client_for
 from ._core import ffi, lib
 from .client import Client
 
@@ -225,7 +225,7 @@ def blocking(
         _ffi.timeout_ms(timeout),
         (),
         err,
-        _green.runner(lambda: lib.ilk_client_interrupt(core)),
+        _greenlets.runner(lambda: lib.ilk_client_interrupt(core)),
     )
     if status in (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, _ffi.EINTR):
         return None

@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _green
+from . import _ffi, _greenlets
 from ._core import ffi
 from ._ffi import EINTR, OK, Name
-from ._idle import Idle
+from ._free_handles import PooledHandle
 from ._lease import NOT_IN_TIME
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def two_numbers(
     return int(first[0]), int(second[0])
 
 
-class State(Idle):
+class State(PooledHandle):
     """A state of a name: to be changed, asked for, and waited for.
 
     A signal handler may use it while its thread waits with it.
@@ -64,7 +64,7 @@ class State(Idle):
 
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
-            in_thread = _green.runner(abandon)
+            in_thread = _greenlets.runner(abandon)
         err = _ffi.new_error()
         try:
             status = _ffi.call_blocking(wait, handle, limit, after, err, in_thread)

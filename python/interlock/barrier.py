@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
-from ._idle import Idle, keep_opts
+from ._free_handles import PooledHandle, keep_opts
 from ._state import State, two_numbers
 from .latch import whole
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
     from .client import Client
 
 
@@ -26,14 +26,16 @@ class BarrierInfo:
     waiting: int  #: how many have arrived at the open round
 
 
-class AnyBarrier(Idle):
+class BarrierBase(PooledHandle):
     """What a barrier is on either face."""
 
     _type = "ilk_barrier"
     _free = lib.ilk_barrier_free
     _cancel = lib.ilk_barrier_cancel
 
-    def __init__(self, client: Base, name: Name, parties: int, keep: float) -> None:
+    def __init__(
+        self, client: ClientBase, name: Name, parties: int, keep: float
+    ) -> None:
         opts = keep_opts(self._type, lib.ilk_barrier_opts_init, keep)
         self._parties = whole(parties, "parties", lib.ILK_BARRIER_PARTIES_MAX)
         super().__init__(client, name, lib.ilk_barrier_open, parties, opts)
@@ -51,7 +53,7 @@ class AnyBarrier(Idle):
         )
 
 
-class Barrier(AnyBarrier, State):
+class Barrier(BarrierBase, State):
     """A barrier for all processes; made by ``client.barrier()``.
 
     As ``threading.Barrier``, but a round that broke leaves the barrier whole:

@@ -14,11 +14,11 @@ from . import _ffi, _fork, errors
 from . import inspect as _inspect
 from . import lock as _lock
 from . import semaphore as _semaphore
-from ._base import Base
-from ._columns import Columns
+from ._client_base import ClientBase
 from ._core import lib
 from ._ffi import Name
-from ._held import Options
+from ._lease_base import Options
+from ._primitives import Primitives
 from .lock import Lock
 from .lock_many import LockMany
 from .notifications import Notifications
@@ -72,7 +72,7 @@ def connect(
     )
 
 
-class Client(Base, Columns):
+class Client(ClientBase, Primitives):
     """What :func:`connect` returns; closed by ``close()`` or ``with``.
 
     In a forked child it opens connections and an identity of its own at the

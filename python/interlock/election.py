@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _ffi, _green, errors
+from . import _ffi, _greenlets, errors
 from ._candidate import Candidate, value_bytes
 from ._core import ffi, lib
 from ._ffi import EINTR, OK
@@ -93,7 +93,7 @@ class Election(Candidate, Lease):
         Blocks: yes; ended by a signal handler that raises, ``cancel()`` and
         ``client.close()``. Thread: one thread at a time.
         """
-        return self._take(timeout, self._verbs.acquire)
+        return self._take(timeout, self._functions.acquire)
 
     def resign(self) -> bool:
         """Give the leadership up; the first in the wait queue leads from now on.
@@ -228,7 +228,7 @@ class Observer:
         handle = self._handle
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
-            in_thread = _green.runner(lambda: self._abandon(handle))
+            in_thread = _greenlets.runner(lambda: self._abandon(handle))
         err = _ffi.new_error()
         try:
             status = _ffi.call_blocking(self._ask, handle, limit, (), err, in_thread)

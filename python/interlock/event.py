@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
-from ._idle import Idle
+from ._free_handles import PooledHandle
 from ._state import State
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 
 class EventState(NamedTuple):
@@ -24,14 +24,14 @@ class EventState(NamedTuple):
     data: bytes  #: of the last set; b"" when it is clear
 
 
-class AnyEvent(Idle):
+class AnyEvent(PooledHandle):
     """What an event is on either face."""
 
     _type = "ilk_event"
     _free = lib.ilk_event_free
     _cancel = lib.ilk_event_cancel
 
-    def __init__(self, client: Base, name: Name, ttl: float | None) -> None:
+    def __init__(self, client: ClientBase, name: Name, ttl: float | None) -> None:
         opts = ffi.new("ilk_event_opts *")
         lib.ilk_event_opts_init(opts, ffi.sizeof(opts[0]))
         opts.ttl_ms = _ffi.lease_ms(ttl)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import ELOST, OK
-from ._message import AnyBatch, AnyJob
+from ._job_base import BatchBase, JobBase
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,7 +25,7 @@ def _unless_lost(status: int, err: Any) -> bool:
     raise _ffi.failure(status, err)
 
 
-class Job(AnyJob):
+class Job(JobBase):
     """One message under a lease; made by ``queue.reserve()``.
 
     As a context manager it is acknowledged at the end of the block, and given
@@ -100,7 +100,7 @@ class Job(AnyJob):
             self.nack()
 
 
-class Batch(AnyBatch[Job]):
+class Batch(BatchBase[Job]):
     """Messages that were taken, or looked at, together: a sequence of jobs.
 
     Thread: one thread at a time.

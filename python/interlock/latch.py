@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from . import _ffi, errors
 from ._core import lib
 from ._ffi import OK, Name
-from ._idle import Idle, keep_opts
+from ._free_handles import PooledHandle, keep_opts
 from ._state import State, two_numbers
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
     from .client import Client
 
 
@@ -34,20 +34,20 @@ class LatchInfo:
     left: int  #: what is left to count
 
 
-class AnyLatch(Idle):
+class LatchBase(PooledHandle):
     """What a latch is on either face."""
 
     _type = "ilk_latch"
     _free = lib.ilk_latch_free
     _cancel = lib.ilk_latch_cancel
 
-    def __init__(self, client: Base, name: Name, count: int, keep: float) -> None:
+    def __init__(self, client: ClientBase, name: Name, count: int, keep: float) -> None:
         opts = keep_opts(self._type, lib.ilk_latch_opts_init, keep)
         begin = whole(count, "count", lib.ILK_LATCH_COUNT_MAX)
         super().__init__(client, name, lib.ilk_latch_open, begin, opts)
 
 
-class Latch(AnyLatch, State):
+class Latch(LatchBase, State):
     """A countdown for all processes; made by ``client.latch()``.
 
     >>> parts = client.latch("parts", 2)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import Options, Verbs
-from ._named import Named
+from ._lease_base import LeaseFunctions, Options
+from ._named_lease import NamedLease
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-class Lock(Named):
+class Lock(NamedLease):
     """A lock that one owner at a time holds; made by ``client.lock()``.
 
     The owner is this object: it may move between threads, and its token may
@@ -29,7 +29,7 @@ class Lock(Named):
     """
 
     _type = "ilk_lock"
-    _verbs = Verbs(
+    _functions = LeaseFunctions(
         acquire=lib.ilk_lock_acquire,
         cancel=lib.ilk_lock_cancel,
         release=lib.ilk_lock_release,

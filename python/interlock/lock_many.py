@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import Held, Options, Verbs
 from ._lease import Lease
+from ._lease_base import LeaseBase, LeaseFunctions, Options
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 
-class HeldByNames(Held):
+class ManyLeaseBase(LeaseBase):
     """A handle of several names, on either face."""
 
     _type = "ilk_lock_many"
-    _verbs = Verbs(
+    _functions = LeaseFunctions(
         acquire=lib.ilk_lock_many_acquire,
         cancel=lib.ilk_lock_many_cancel,
         release=lib.ilk_lock_many_release,
@@ -34,7 +34,9 @@ class HeldByNames(Held):
         free=lib.ilk_lock_many_free,
     )
 
-    def __init__(self, client: Base, names: Iterable[Name], options: Options) -> None:
+    def __init__(
+        self, client: ClientBase, names: Iterable[Name], options: Options
+    ) -> None:
         if isinstance(names, (str, bytes, bytearray, memoryview)):
             raise TypeError("names must be several names, got one")
         self._names = tuple(names)
@@ -56,7 +58,7 @@ class HeldByNames(Held):
         return self._names
 
 
-class LockMany(HeldByNames, Lease):
+class LockMany(ManyLeaseBase, Lease):
     """Several names held together, with one fence; made by ``client.lock_many()``.
 
     Two callers with the same names never wait for each other in a circle,

@@ -14,7 +14,7 @@ from . import _ffi, errors
 from ._core import ffi, lib
 
 if TYPE_CHECKING:
-    from ._held import Held
+    from ._lease_base import LeaseBase
     from .client import Client
 
 KINDS = {
@@ -35,7 +35,7 @@ class Notification:
     kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won
     id: int  #: of the handle, see ``lock.id``
     error: errors.Error | None  #: why; None for what was won
-    lock: Held | None  #: the handle itself, if it is still in use
+    lock: LeaseBase | None  #: the handle itself, if it is still in use
 
 
 class Notifications:

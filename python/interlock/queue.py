@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
-from ._consume import c_names, wait_in_c
 from ._core import ffi, lib
 from ._ffi import Name
-from ._queued import PLACES, AnyQueue, Data, place, push_options
+from ._queue_base import PLACES, Data, QueueBase, place, push_options
+from ._queue_wait import c_names, wait_in_c
 from .job import Batch, Job
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class QueueOptions:
         return opts
 
 
-class Queue(AnyQueue):
+class Queue(QueueBase):
     """A queue, or several in order of priority; made by ``client.queue()``.
 
     >>> queue = client.queue("mail-example")

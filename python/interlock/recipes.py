@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 from . import _consumer, _fork, _raw
-from ._conn import client_for
+from ._client_lookup import client_for
 from ._consumer import Consumer as Consumer
 from ._core import lib
 from ._raw import Value

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
-from ._held import HeldByName, Verbs
-from ._named import Named
+from ._lease_base import LeaseFunctions, NamedLeaseBase
+from ._named_lease import NamedLease
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
     from .client import Client
 
 
@@ -41,11 +41,11 @@ class SemaphoreOptions(NamedTuple):
         return opts
 
 
-class Permits(HeldByName):
+class Permits(NamedLeaseBase):
     """What a hold of permits tells and keeps, on either face."""
 
     _type = "ilk_semaphore"
-    _verbs = Verbs(
+    _functions = LeaseFunctions(
         acquire=lib.ilk_semaphore_acquire,
         cancel=lib.ilk_semaphore_cancel,
         release=lib.ilk_semaphore_release,
@@ -61,7 +61,7 @@ class Permits(HeldByName):
     _detach = lib.ilk_semaphore_detach
 
     def __init__(
-        self, client: Base, name: Name, limit: int, options: SemaphoreOptions
+        self, client: ClientBase, name: Name, limit: int, options: SemaphoreOptions
     ) -> None:
         most = _ffi.count(limit, "limit")
         super().__init__(client, name, options, lib.ilk_semaphore_open, most)
@@ -79,7 +79,7 @@ class Permits(HeldByName):
         return self._permits
 
 
-class Semaphore(Permits, Named):
+class Semaphore(Permits, NamedLease):
     """One hold of a semaphore's permits; made by ``client.semaphore()``.
 
     Each process (and thread) that takes permits makes a handle of its own.

@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _fork, _green
+from . import _ffi, _fork, _greenlets
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, Name
-from ._signalled import AnySignal, Arrival, payload, taken
+from ._signal_base import ReceivedSignal, SignalBase, payload, received
 
 if TYPE_CHECKING:
     from .client import Client
@@ -22,7 +22,7 @@ NONE_CAME = (lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 _guard = _fork.Guard()  # of all signals' sets of handles
 
 
-class Signal(AnySignal):
+class Signal(SignalBase):
     """The signals of one name, or of a pattern; made by ``client.signal()``.
 
     A signal is of the moment: who waits gets it, and the giver is told how
@@ -188,7 +188,7 @@ def wait_all(
 
 def _wait(
     signals: list[Signal], timeout: float | None, function: Callable[..., int]
-) -> list[Arrival] | None:
+) -> list[ReceivedSignal] | None:
     """Which of them, under which name, with which data; None: not in time."""
     limit = _ffi.timeout_ms(timeout)
     for signal in signals:
@@ -209,7 +209,7 @@ def _wait(
 
     in_thread = None
     if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
-        in_thread = _green.runner(abandon)
+        in_thread = _greenlets.runner(abandon)
     try:
         status = _ffi.call_blocking(wait, first, limit, (), err, in_thread)
         if status == EINTR:  # to the very end: has one come meanwhile?
@@ -219,7 +219,7 @@ def _wait(
         lib.ilk_arrival_free(out[0])
         raise
     if status == OK:
-        return taken(ffi.gc(out[0], lib.ilk_arrival_free))
+        return received(ffi.gc(out[0], lib.ilk_arrival_free))
     if status == EINTR:
         abandon()
     if status in NONE_CAME:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
-from ._consume import c_names, wait_in_c
 from ._core import ffi, lib
 from ._ffi import Name
+from ._queue_wait import c_names, wait_in_c
 from .job import Job
 from .queue import QueueOptions
 

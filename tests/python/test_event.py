@@ -195,5 +195,5 @@ def test_a_failed_call_leaves_the_object_usable(client, server, name):
     server.call("DEL", f"ilk:event:{{{name}}}")
 
     assert event.set() == event.generation
-    assert len(event._idle) == 1
+    assert len(event._free_handles) == 1
     assert repr(event) == f"<interlock.Event {name!r}>"

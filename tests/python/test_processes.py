@@ -114,7 +114,7 @@ def test_fork_while_another_thread_is_in_the_package(client, url, name):
     inside, leave = threading.Event(), threading.Event()
 
     def work():
-        with interlock._fork.guard, interlock._conn._guard:
+        with interlock._fork.guard, interlock._client_lookup._guard:
             inside.set()
             leave.wait(10)
 

@@ -160,10 +160,10 @@ def test_a_forked_child_releases_by_the_identifier(client, name):
 
 
 def test_a_closed_client_is_opened_anew(url, name):
-    first = interlock._conn.client_for(url)
+    first = interlock._client_lookup.client_for(url)
     first.close()
     assert acquire_lock(url, name, 1)
-    assert interlock._conn.client_for(url) is not first
+    assert interlock._client_lookup.client_for(url) is not first
 
 
 def test_what_is_no_connection_is_a_type_error(name):
@@ -190,7 +190,7 @@ def test_what_is_no_connection_is_a_type_error(name):
 def test_the_url_of_a_redis_py_pool(given, expected):
     pool = redis.ConnectionPool.from_url(given)
 
-    assert interlock._conn.url_of(pool) == expected
+    assert interlock._client_lookup.url_of(pool) == expected
 
 
 def test_waiting_does_not_poll(client, url, name, waiting):

@@ -352,7 +352,7 @@ def test_without_timeout_the_lease_is_renewed(r, name):
     lock = r.lock(name, lock_class=Ours)
     assert lock.acquire()
     assert 0 < r.pttl(name) <= 30000
-    assert interlock._conn.client_for(r).stats().held == 1
+    assert interlock._client_lookup.client_for(r).stats().held == 1
     lock.release()
 
 
@@ -368,8 +368,10 @@ def test_one_client_serves_all_locks_of_a_pool(r, name):
     locks = [r.lock(f"{name}{i}", timeout=5, lock_class=Ours) for i in range(3)]
     for lock in locks:
         assert lock.acquire()
-    assert interlock._conn.client_for(r) is interlock._conn.client_for(r)
-    assert interlock._conn.client_for(r).stats().acquires == 3
+    assert interlock._client_lookup.client_for(
+        r
+    ) is interlock._client_lookup.client_for(r)
+    assert interlock._client_lookup.client_for(r).stats().acquires == 3
     for lock in locks:
         lock.release()
 

@@ -241,7 +241,7 @@ typedef struct ilk__release {
     const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
     const char *token;
     size_t token_len;
-    const char *request; /* of a break, found again by a retry; or NULL */
+    const char *request_id; /* of a break, found again by a retry; or NULL */
     int64_t sure_until;  /* the local deadline when it was first asked */
     int64_t fence;       /* of the hold that is given up */
     int more, denied;

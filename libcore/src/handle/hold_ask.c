@@ -22,7 +22,7 @@ void ilk__hold_ask_break(ilk__op *op)
     const ilk__release *release = op->subject;
 
     ilk__hold_ask_release(op);
-    ilk__command_add_str(&op->command, release->request);
+    ilk__command_add_str(&op->command, release->request_id);
 }
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verbs of every handle that holds a lease: acquire, release, ``async with``."""
+"""The calls of every handle that holds a lease: acquire, release, ``async with``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, cast
 from .. import _ffi, errors
 from .._core import ffi, lib
 from .._ffi import ELOST, OK, UNSET, Unset
-from .._held import Held, HeldByName
+from .._lease_base import LeaseBase, NamedLeaseBase
 from ._driver import Body, Started
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ log = logging.getLogger("interlock")
 NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT)
 
 
-class Starts(NamedTuple):
-    """The C functions that start what the primitive's verbs wait for."""
+class StartFunctions(NamedTuple):
+    """The C functions that start what the calls of a primitive wait for."""
 
     acquire: Callable[..., int]
     release: Callable[..., int]
@@ -32,14 +32,14 @@ class Starts(NamedTuple):
     check: Callable[..., int]
 
 
-class Lease(Held):
+class Lease(LeaseBase):
     """A handle that is acquired, held under a lease, and released.
 
     It belongs to no task: whoever has the object may release it. One task at
     a time may use it.
     """
 
-    _starts: ClassVar[Starts]
+    _start_functions: ClassVar[StartFunctions]
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -62,7 +62,7 @@ class Lease(Held):
         if self._reentrant:
             self._refuse_stranger(errors.NotOwnedError)
         try:
-            started = self._driver.start(self._starts.release, handle)
+            started = self._driver.start(self._start_functions.release, handle)
             await self._driver.wait(started)
         finally:
             self._forget_one()
@@ -72,12 +72,14 @@ class Lease(Held):
         """As in :mod:`interlock`."""
         lease = _ffi.lease_ms(ttl)
         return self._kept(
-            *await self._driver.status(self._starts.extend, self._live(), lease)
+            *await self._driver.status(
+                self._start_functions.extend, self._live(), lease
+            )
         )
 
     async def check(self) -> None:
         """As in :mod:`interlock`."""
-        await self._driver.call(self._starts.check, self._live())
+        await self._driver.call(self._start_functions.check, self._live())
 
     async def __aenter__(self) -> Self:
         if not await self.acquire():
@@ -121,7 +123,9 @@ class Lease(Held):
         # A candidate that leads may campaign: that it led on is not undone.
         kept = self._depth and not self._reentrant and self.held
         try:
-            started = self._driver.start(self._starts.acquire, handle, limit, *more)
+            started = self._driver.start(
+                self._start_functions.acquire, handle, limit, *more
+            )
             await self._driver.wait(started, None if kept else self._undo)
             status, failure = self._driver.outcome(started)
             if status == OK:
@@ -138,7 +142,7 @@ class Lease(Held):
 
     def _undo(self, _: Any) -> Started:
         """The task was cancelled as it was granted: nobody holds it."""
-        return self._driver.start(self._starts.release, self._handle)
+        return self._driver.start(self._start_functions.release, self._handle)
 
     def _kept(self, status: int, failure: errors.Error | None) -> bool:
         if failure is not None and status != ELOST:
@@ -152,7 +156,7 @@ class Lease(Held):
             body.cancel()
 
 
-class Named(HeldByName, Lease):
+class NamedLease(NamedLeaseBase, Lease):
     """A handle of one name; its primitives are the lock and the semaphore."""
 
     _adopt: ClassVar[Callable[..., int]]
@@ -182,7 +186,7 @@ class Named(HeldByName, Lease):
         handle = self._live()
         if self._reentrant:
             self._refuse_stranger(errors.NotOwnedError)
-        started = self._driver.start(self._starts.release, handle)
+        started = self._driver.start(self._start_functions.release, handle)
         self._forget_one()
         self._unconfirmed = started
         return True

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .._ffi import OK
-from .._idle import Idle
+from .._free_handles import PooledHandle
 from ._lease import NOT_IN_TIME
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class State(Idle):
+class State(PooledHandle):
     """A state of a name: to be changed, asked for, and waited for."""
 
     @property

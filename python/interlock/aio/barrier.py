@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
-from ..barrier import AnyBarrier
+from ..barrier import BarrierBase
 from ._lease import NOT_IN_TIME
 from ._state import State
 
 
-class Barrier(AnyBarrier, State):
+class Barrier(BarrierBase, State):
     """As :class:`interlock.Barrier`, awaited; made by ``client.barrier()``.
 
     Each wait is a party, in whichever task it is.

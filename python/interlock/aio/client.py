@@ -11,14 +11,14 @@ from .. import _ffi, _fork, errors
 from .. import inspect as _inspect
 from .. import lock as _lock
 from .. import semaphore as _semaphore
-from .._base import Base
+from .._client_base import ClientBase
 from .._core import lib
 from .._ffi import Name
-from .._held import Options
+from .._lease_base import Options
 from ..notifications import KINDS
 from . import _driver
-from ._columns import Columns
 from ._lease import Lease
+from ._primitives import Primitives
 from .lock import Lock
 from .lock_many import LockMany
 from .notifications import News, Notifications
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 2.0  # as the core's
 
 
-class Client(Base, Columns):
+class Client(ClientBase, Primitives):
     """What :func:`connect` answers; closed by ``close()`` or ``async with``.
 
     Any number of tasks of one event loop share it. A forked child opens one of

@@ -11,7 +11,7 @@ from .._candidate import Candidate, value_bytes
 from .._core import lib
 from .._ffi import OK
 from ..election import Leader, Leadership, published, to_leader, to_leadership
-from ._lease import NOT_IN_TIME, Lease, Starts
+from ._lease import NOT_IN_TIME, Lease, StartFunctions
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class Election(Candidate, Lease):
     Losing the leadership cancels the block, which then raises LostError.
     """
 
-    _starts = Starts(
+    _start_functions = StartFunctions(
         acquire=lib.ilk_election_campaign_start,
         release=lib.ilk_election_resign_start,
         extend=lib.ilk_election_renew_start,

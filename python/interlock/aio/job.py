@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from .. import _ffi
 from .._core import ffi, lib
 from .._ffi import ELOST, OK
-from .._message import AnyBatch, AnyJob
+from .._job_base import BatchBase, JobBase
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +26,7 @@ async def _unless_lost(
     return status == OK
 
 
-class Job(AnyJob):
+class Job(JobBase):
     """As :class:`interlock.Job`, awaited; made by ``queue.reserve()``.
 
     ``async with`` acknowledges it at the end of the block, and gives it back
@@ -74,7 +74,7 @@ class Job(AnyJob):
         return await _unless_lost(self._client, function, self._live(), *args)
 
 
-class Batch(AnyBatch[Job]):
+class Batch(BatchBase[Job]):
     """As :class:`interlock.Batch`; its verbs are awaited."""
 
     _client: Client

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
-from ..latch import AnyLatch, whole
+from ..latch import LatchBase, whole
 from ._state import State
 
 
-class Latch(AnyLatch, State):
+class Latch(LatchBase, State):
     """As :class:`interlock.Latch`, awaited; made by ``client.latch()``."""
 
     async def count_down(self, n: int = 1) -> int:

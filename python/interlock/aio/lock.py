@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Callable
 from .. import lock as _lock
 from .._core import lib
 from .._ffi import Name
-from .._held import Options
-from ._lease import Named, Starts
+from .._lease_base import Options
+from ._lease import NamedLease, StartFunctions
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-class Lock(Named):
+class Lock(NamedLease):
     """As :class:`interlock.Lock`, awaited; made by ``client.lock()``.
 
     A loss cancels the body of ``async with``, which then raises LostError.
     """
 
     _type = _lock.Lock._type
-    _verbs = _lock.Lock._verbs
+    _functions = _lock.Lock._functions
     _detach = _lock.Lock._detach
-    _starts = Starts(
+    _start_functions = StartFunctions(
         acquire=lib.ilk_lock_acquire_start,
         release=lib.ilk_lock_release_start,
         extend=lib.ilk_lock_extend_start,

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable
 
 from .. import _ffi
-from .._consume import NOT_IN_TIME, c_names
 from .._core import ffi, lib
 from .._ffi import Name
-from .._message import AnyJob
-from .._queued import PLACES, AnyQueue, Data, place, push_options
+from .._job_base import JobBase
+from .._queue_base import PLACES, Data, QueueBase, place, push_options
+from .._queue_wait import NOT_IN_TIME, c_names
 from ..queue import QueueInfo, to_info
 from .job import Batch, Job
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class Queue(AnyQueue):
+class Queue(QueueBase):
     """As :class:`interlock.Queue`, awaited; made by ``client.queue()``.
 
     >>> async def main():
@@ -76,7 +76,7 @@ class Queue(AnyQueue):
         """
         limit = _ffi.timeout_ms(timeout)
         op = await self._take(lib.ilk_queue_pop_start, limit, undo=self._put_back)
-        return None if op is None else AnyJob(self._client, lib.ilk_op_job(op)).data
+        return None if op is None else JobBase(self._client, lib.ilk_op_job(op)).data
 
     async def reserve(
         self, timeout: float | None = 0, lease: float = 30.0
@@ -170,8 +170,8 @@ class Queue(AnyQueue):
         return op
 
     def _put_back(self, op: Any) -> Started:
-        job = AnyJob(self._client, lib.ilk_op_job(op))
-        its = AnyQueue(self._client, (job.queue,), self._options)
+        job = JobBase(self._client, lib.ilk_op_job(op))
+        its = QueueBase(self._client, (job.queue,), self._options)
         return self._driver.start(
             lib.ilk_queue_push_start, its._handle, job.data, len(job.data), ffi.NULL
         )

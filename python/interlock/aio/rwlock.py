@@ -10,7 +10,7 @@ from .._ffi import Name
 from .lock import Lock
 
 if TYPE_CHECKING:
-    from .._held import Options
+    from .._lease_base import Options
     from .client import Client
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from .. import _ffi
 from .. import semaphore as _semaphore
 from .._core import lib
-from ._lease import Named, Starts
+from ._lease import NamedLease, StartFunctions
 
 
-class Semaphore(_semaphore.Permits, Named):
+class Semaphore(_semaphore.Permits, NamedLease):
     """As :class:`interlock.Semaphore`, awaited; made by ``client.semaphore()``.
 
     Each task that takes permits makes a handle of its own.
@@ -27,7 +27,7 @@ class Semaphore(_semaphore.Permits, Named):
     A loss cancels the body of ``async with``, which then raises LostError.
     """
 
-    _starts = Starts(
+    _start_functions = StartFunctions(
         acquire=lib.ilk_semaphore_acquire_start,
         release=lib.ilk_semaphore_release_start,
         extend=lib.ilk_semaphore_extend_start,

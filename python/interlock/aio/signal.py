@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 from .. import _ffi, errors
 from .._core import ffi, lib
 from .._ffi import Name
-from .._idle import Pool
-from .._signalled import AnySignal, Arrival, payload, taken
+from .._free_handles import HandlePool
+from .._signal_base import ReceivedSignal, SignalBase, payload, received
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-class Signal(AnySignal, Pool):
+class Signal(SignalBase, HandlePool):
     """As :class:`interlock.Signal`, awaited; made by ``client.signal()``.
 
     Any number of tasks may wait with one object; each is a wait of its own. A
@@ -29,7 +29,7 @@ class Signal(AnySignal, Pool):
         self, client: Client, name: Name | None, pattern: Name | None = None
     ) -> None:
         super().__init__(client, name, pattern)
-        self._idle = [self._new()]
+        self._free_handles = [self._new()]
         self._listening: Any = None  # a handle that has begun to wait
         self._busy: set[Any] = set()  # those that wait
 
@@ -50,7 +50,7 @@ class Signal(AnySignal, Pool):
         """
         with self._waiting() as handle:
             await self.client._driver.call(lib.ilk_signal_listen_start, handle)
-        self._listening = self._idle.pop()  # the same one
+        self._listening = self._free_handles.pop()  # the same one
 
     async def notify_one(self, data: bytes = b"") -> int:
         """As in :mod:`interlock`. It is given although its task is cancelled."""
@@ -75,7 +75,7 @@ class Signal(AnySignal, Pool):
         """The client that it was made from."""
         return cast("Client", self._client)
 
-    async def _receive(self, timeout: float | None) -> Arrival | None:
+    async def _receive(self, timeout: float | None) -> ReceivedSignal | None:
         came = await _wait([self], timeout, lib.ilk_signal_wait_start)
         return None if came is None else came[0]
 
@@ -88,7 +88,7 @@ class Signal(AnySignal, Pool):
     def _waiting(self) -> Iterator[Any]:
         """A handle that waits: the one that listens, if there is one."""
         if self._listening is not None:
-            self._idle.append(self._listening)
+            self._free_handles.append(self._listening)
             self._listening = None
         with self._handle() as handle:
             self._busy.add(handle)
@@ -126,7 +126,7 @@ async def wait_all(
 
 async def _wait(
     signals: list[Signal], timeout: float | None, function: Callable[..., int]
-) -> list[Arrival] | None:
+) -> list[ReceivedSignal] | None:
     """Which of them, under which name, with which data; None: not in time."""
     limit = _ffi.timeout_ms(timeout)
     for signal in signals:
@@ -146,4 +146,4 @@ async def _wait(
             )
         except errors.TimeoutError:
             return None
-    return taken(lib.ilk_op_arrival(op))
+    return received(lib.ilk_op_arrival(op))

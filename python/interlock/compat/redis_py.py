@@ -24,7 +24,7 @@ import redis.lock
 
 import interlock
 
-from .._conn import client_for
+from .._client_lookup import client_for
 
 _TRANSLATED: tuple[tuple[type[interlock.Error], type[Exception]], ...] = (
     (interlock.AuthError, redis.exceptions.AuthenticationError),

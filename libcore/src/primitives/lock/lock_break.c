@@ -12,7 +12,7 @@ typedef struct break_request {
     const void *name, *token; /* the caller's, until it has begun */
     size_t name_len, token_len;
     char *only; /* this holder's; NULL: anybody's */
-    char request[ILK__TOKEN_LEN + 1];
+    char id[ILK__TOKEN_LEN + 1]; /* of this request */
     ilk__inspection found;
     ilk__wait_queue wait_queue;
     ilk__release release;
@@ -63,7 +63,7 @@ static void found(ilk__request *request, ilk_status status)
         return;
     }
     *release = (ilk__release){.kind = &ilk__lock_redisson,
-                              .request = self->request,
+                              .request_id = self->id,
                               .at = {.wait_queue = &self->lock->hold.wait_queue,
                                      .shared = request->client->shared}};
     release->token = ilk_info_holder(self->found.info, &release->token_len);
@@ -100,7 +100,7 @@ static ilk_status prepare(break_request *self)
     ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK)
-        st = ilk__token(self->request, ILK__TOKEN_LEN, request->err);
+        st = ilk__token(self->id, ILK__TOKEN_LEN, request->err);
     if (st == ILK_OK)
         st = ilk__lock_keys(self->found.keys, self->name, self->name_len,
                             request->err);
@@ -129,7 +129,7 @@ static void begin(ilk__request *request)
         (ilk__release){.kind = &ilk__lock_plain,
                        .at = {.wait_queue = &self->wait_queue,
                               .shared = request->client->shared},
-                       .request = self->request,
+                       .request_id = self->id,
                        .token = self->only ? self->only : "",
                        .token_len = self->only ? self->token_len : 0};
     ilk__hold_send_release(request, &ilk__lock_break_op, &self->release,

@@ -57,7 +57,7 @@ static void ask_redisson_release(ilk__op *op)
 
     ask_release_with(op, &release->at.wait_queue->channel);
     ilk__command_add_str(&op->command,
-                         release->request ? release->request : "");
+                         release->request_id ? release->request_id : "");
 }
 
 /* ---- Redisson's layout -------------------------------------------------- */

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Callable
 
-from . import _ffi, _green
+from . import _ffi, _greenlets
 from ._core import ffi, lib
 from ._ffi import EINTR, OK, Name
 
@@ -45,7 +45,7 @@ def wait_in_c(
         def abandon() -> None:
             cancel(handle, ffi.NULL)
 
-        in_thread = _green.runner(abandon)
+        in_thread = _greenlets.runner(abandon)
     err = _ffi.new_error()
     try:
         status = _ffi.call_blocking(function, handle, limit, (), err, in_thread)

@@ -17,7 +17,7 @@ from ._core import ffi
 from ._ffi import Name
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 
 def keep_opts(kind: str, init: Callable[..., None], keep: float) -> Any:
@@ -28,11 +28,11 @@ def keep_opts(kind: str, init: Callable[..., None], keep: float) -> Any:
     return opts
 
 
-class Pool:
+class HandlePool:
     """C handles for one name, and which of them are not in use."""
 
-    _client: Base
-    _idle: list[Any]
+    _client: ClientBase
+    _free_handles: list[Any]
 
     def _new(self) -> Any:
         raise NotImplementedError
@@ -46,18 +46,18 @@ class Pool:
         """
         self._client._live()
         try:
-            handle = self._idle.pop()
+            handle = self._free_handles.pop()
         except IndexError:
             handle = self._new()
         try:
             yield handle
         except errors.Error:
-            self._idle.append(handle)
+            self._free_handles.append(handle)
             raise
-        self._idle.append(handle)
+        self._free_handles.append(handle)
 
 
-class Idle(Pool):
+class PooledHandle(HandlePool):
     """An event, a latch or a barrier: its name, and how it is opened."""
 
     _type: ClassVar[str]
@@ -65,14 +65,18 @@ class Idle(Pool):
     _cancel: ClassVar[Callable[..., int]]
 
     def __init__(
-        self, client: Base, name: Name, open_handle: Callable[..., int], *more: Any
+        self,
+        client: ClientBase,
+        name: Name,
+        open_handle: Callable[..., int],
+        *more: Any,
     ) -> None:
         raw = _ffi.name_bytes(name)
         self._client = client
         self._name = name
         self._open = open_handle
         self._args = (raw, len(raw), *more)
-        self._idle = [self._new()]
+        self._free_handles = [self._new()]
 
     @property
     def name(self) -> Name:

@@ -10,7 +10,7 @@ from . import _ffi
 from ._core import ffi, lib
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 _LENGTH = ffi.typeof("size_t *")
 
@@ -20,12 +20,12 @@ def _bytes(getter: Callable[..., Any], handle: Any) -> bytes:
     return bytes(ffi.buffer(getter(handle, length), length[0]))
 
 
-class AnyJob:
+class JobBase:
     """One message; its handle is freed by whoever made it."""
 
     __slots__ = ("_client", "_handle", "data")
 
-    def __init__(self, client: Base, handle: Any) -> None:
+    def __init__(self, client: ClientBase, handle: Any) -> None:
         self._client = client
         self._handle = handle
         #: The message, any bytes.
@@ -80,13 +80,13 @@ class AnyJob:
         )
 
 
-J = TypeVar("J", bound=AnyJob)
+J = TypeVar("J", bound=JobBase)
 
 
-class AnyBatch(Sequence[J]):
+class BatchBase(Sequence[J]):
     """Messages that were taken, or looked at, together: a sequence of jobs."""
 
-    def __init__(self, client: Base, handle: Any, kind: type[J]) -> None:
+    def __init__(self, client: ClientBase, handle: Any, kind: type[J]) -> None:
         self._client = client
         self._handle = handle
         self._jobs = tuple(self._made(kind))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What every handle that holds a lease tells and keeps, on either face.
 
-A primitive says by a :class:`Verbs` which C functions are its own. The verbs that
-wait for the server are in ``_lease.py``, and in ``aio/_lease.py``.
+A primitive says by a :class:`LeaseFunctions` which C functions are its own. The calls
+that wait for the server are in ``_lease.py``, and in ``aio/_lease.py``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ._core import ffi, lib
 from ._ffi import ELOST, Name
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 LAYOUTS = {"plain": lib.ILK_LAYOUT_PLAIN, "redisson": lib.ILK_LAYOUT_REDISSON}
 
 
-class Verbs(NamedTuple):
+class LeaseFunctions(NamedTuple):
     """The C functions of one primitive."""
 
     acquire: Callable[..., int]
@@ -98,15 +98,15 @@ def _caller() -> tuple[int, object | None]:
     return threading.get_ident(), task
 
 
-class Held:
+class LeaseBase:
     """A handle that is acquired, held under a lease, and released."""
 
-    _verbs: ClassVar[Verbs]
+    _functions: ClassVar[LeaseFunctions]
     _type: ClassVar[str]
 
     def __init__(
         self,
-        client: Base,
+        client: ClientBase,
         shown: str,
         options: AnyOptions,
         open_handle: Callable[..., int],
@@ -122,7 +122,7 @@ class Held:
         self._depth = 0  # acquires that were not yet released
         out = ffi.new(f"{self._type} **")
         _ffi.call(open_handle, out, client._live(), *names, options.to_c())
-        self._handle = ffi.gc(out[0], self._verbs.free)
+        self._handle = ffi.gc(out[0], self._functions.free)
         client._handles[self.id] = self
 
     def cancel(self) -> None:
@@ -130,31 +130,31 @@ class Held:
 
         Blocks: no. Thread: any thread.
         """
-        _ffi.call(self._verbs.cancel, self._live())
+        _ffi.call(self._functions.cancel, self._live())
 
     @property
     def held(self) -> bool:
         """Whether it is ours for sure, by the local clock."""
-        return bool(self._verbs.held(self._handle))
+        return bool(self._functions.held(self._handle))
 
     def remaining(self) -> float:
         """Seconds that it is ours for sure; 0.0 when not held or in doubt."""
-        return float(self._verbs.remaining_ms(self._handle)) / 1000
+        return float(self._functions.remaining_ms(self._handle)) / 1000
 
     @property
     def fence(self) -> int:
         """The number of this hold, greater than any before it; 0 before the first."""
-        return int(self._verbs.fence(self._handle))
+        return int(self._functions.fence(self._handle))
 
     @property
     def token(self) -> str:
         """The token of this hold; "" before the first."""
-        return _ffi.text(self._verbs.token(self._handle))
+        return _ffi.text(self._functions.token(self._handle))
 
     @property
     def id(self) -> int:
         """The handle's number in its client; notifications carry it."""
-        return int(self._verbs.id(self._handle))
+        return int(self._functions.id(self._handle))
 
     def __repr__(self) -> str:
         state = "free"
@@ -200,14 +200,14 @@ class Held:
             )
 
 
-class HeldByName(Held):
+class NamedLeaseBase(LeaseBase):
     """A handle of one name; its primitives are the lock and the semaphore."""
 
     _detach: ClassVar[Callable[..., int]]
 
     def __init__(
         self,
-        client: Base,
+        client: ClientBase,
         name: Name,
         options: AnyOptions,
         open_handle: Callable[..., int],

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _ffi, errors
-from ._consume import c_names
 from ._core import ffi, lib
 from ._ffi import Name
+from ._queue_wait import c_names
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
     from .queue import QueueOptions
 
 Data = Union[str, bytes, bytearray, memoryview]
@@ -24,11 +24,11 @@ PLACES = {
 }
 
 
-class AnyQueue:
+class QueueBase:
     """A queue, or several in order of priority."""
 
     def __init__(
-        self, client: Base, names: Sequence[Name], options: QueueOptions
+        self, client: ClientBase, names: Sequence[Name], options: QueueOptions
     ) -> None:
         self._client = client
         self._names = tuple(names)

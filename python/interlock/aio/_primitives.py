@@ -10,7 +10,7 @@ from .. import _ffi
 from .._candidate import ElectionOptions
 from .._core import lib
 from .._ffi import Name
-from .._queued import several
+from .._queue_base import several
 from ..barrier import BarrierInfo
 from ..latch import LatchInfo
 from ..queue import QueueOptions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class Columns:
+class Primitives:
     """A part of :class:`Client`."""
 
     def _client(self) -> Client:

@@ -11,7 +11,7 @@ from . import latch as _latch
 from . import signal as _signal
 from ._candidate import ElectionOptions
 from ._ffi import Name
-from ._queued import several
+from ._queue_base import several
 from .barrier import Barrier
 from .election import Election
 from .event import Event
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class Columns:
+class Primitives:
     """A part of :class:`Client`."""
 
     def _client(self) -> Client:

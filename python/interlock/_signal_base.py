@@ -10,17 +10,17 @@ from ._core import ffi, lib
 from ._ffi import Name
 
 if TYPE_CHECKING:
-    from ._base import Base
+    from ._client_base import ClientBase
 
 #: Which of those that were waited for, under which name, and with which data.
-Arrival = tuple[int, bytes, bytes]
+ReceivedSignal = tuple[int, bytes, bytes]
 
 
-class AnySignal:
+class SignalBase:
     """The signals of one name, or of a pattern."""
 
     def __init__(
-        self, client: Base, name: Name | None, pattern: Name | None = None
+        self, client: ClientBase, name: Name | None, pattern: Name | None = None
     ) -> None:
         if (name is None) == (pattern is None):
             raise TypeError("signal() takes a name or a pattern")
@@ -67,7 +67,7 @@ def payload(data: bytes) -> bytes:
     return raw
 
 
-def taken(arrival: Any) -> list[Arrival]:
+def received(arrival: Any) -> list[ReceivedSignal]:
     """What an ilk_arrival tells. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
 

@@ -11,10 +11,10 @@ from ._core import ffi, lib
 from .stats import Stats
 
 if TYPE_CHECKING:
-    from ._held import Held
+    from ._lease_base import LeaseBase
 
 
-class Base:
+class ClientBase:
     """The parts of a client that need no server."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Base:
         self._handle = ffi.gc(out[0], lib.ilk_client_free)
         self._generation = _fork.generation
         self._closed = False
-        self._handles: weakref.WeakValueDictionary[int, Held] = (
+        self._handles: weakref.WeakValueDictionary[int, LeaseBase] = (
             weakref.WeakValueDictionary()
         )
 

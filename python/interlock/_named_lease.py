@@ -11,11 +11,11 @@ from typing import Callable, ClassVar
 from . import _ffi, errors
 from ._core import lib
 from ._ffi import UNSET, Unset
-from ._held import HeldByName
 from ._lease import Lease
+from ._lease_base import NamedLeaseBase
 
 
-class Named(HeldByName, Lease):
+class NamedLease(NamedLeaseBase, Lease):
     """A handle of one name; its primitives are the lock and the semaphore."""
 
     _acquire_ttl: ClassVar[Callable[..., int]]
@@ -48,7 +48,7 @@ class Named(HeldByName, Lease):
         ``cancel()`` and ``client.close()``. Thread: one thread at a time.
         """
         if ttl is None:
-            return self._take(timeout, self._verbs.acquire)
+            return self._take(timeout, self._functions.acquire)
         lease = _ffi.lease_ms(ttl)
         return self._take(timeout, type(self)._acquire_ttl, lease)
 

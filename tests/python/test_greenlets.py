@@ -126,6 +126,6 @@ def test_gevents_timeout_ends_a_wait(client, run_child, name, waiting):
 
 
 def test_no_thread_is_used_without_patching(client, name):
-    from interlock import _green
+    from interlock import _greenlets
 
-    assert _green.runner(lambda: None) is None
+    assert _greenlets.runner(lambda: None) is None
