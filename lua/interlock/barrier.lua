@@ -5,7 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local op = require "interlock.op"
 local options = require "interlock.options"
-local state = require "interlock.state"
+local object = require "interlock.object"
 local wait = require "interlock.wait"
 
 ---@class interlock.Barrier
@@ -13,7 +13,7 @@ local wait = require "interlock.wait"
 local Barrier = {}
 
 local rules = { keep_ms = { "duration" } }
-local meta = state.metatable("barrier", Barrier, {})
+local meta = object.metatable("barrier", Barrier, {})
 
 --- Arrive, and wait until the round is full. When the time runs out, or
 --- Ctrl-C raises an error, the round is broken for all who had arrived.
@@ -93,7 +93,7 @@ function barrier.open(client, name, parties, opts)
   args.bytes("name", name)
   args.count("parties", parties)
   local record = options.fill(core.ilk_barrier_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, client, name,
+  local made, msg, code = object.wrap(meta, client, name,
     core.ilk_barrier_open(client._handle, name, parties, record))
   return made, msg, code
 end

@@ -28,7 +28,7 @@ local rules = {
   renew = { "flag", core.ILK_ELECTION_NO_RENEW, when = false },
 }
 
-local verbs = {
+local functions = {
   acquire = core.ilk_election_campaign,
   acquire_start = core.ilk_election_campaign_start,
   cancel = core.ilk_election_cancel,
@@ -46,12 +46,12 @@ local verbs = {
   id = core.ilk_election_id,
 }
 
-local meta = hold.metatable("election", Election, verbs, {
+local meta = hold.metatable("election", Election, functions, {
   is_leader = function(self)
-    return verbs.held(self._handle) == 1
+    return functions.held(self._handle) == 1
   end,
   term = function(self)
-    return verbs.fence(self._handle)
+    return functions.fence(self._handle)
   end,
 })
 
@@ -64,7 +64,7 @@ local meta = hold.metatable("election", Election, verbs, {
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Election:campaign(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = hold.acquire(self, ms, verbs.acquire)
+  local ok, msg, code = hold.acquire(self, ms, functions.acquire)
   return ok, msg, code
 end
 
@@ -83,7 +83,7 @@ end
 ---@return string? msg
 ---@return integer? code ILK_ELOST: it led no longer
 function Election:resign()
-  return verbs.release(self._handle)
+  return functions.release(self._handle)
 end
 
 --- Start resign(); it counts as given up at once.
@@ -101,7 +101,7 @@ end
 ---@return integer? code
 function Election:renew(ttl_ms)
   local ms = args.duration("ttl_ms", ttl_ms)
-  return verbs.extend(self._handle, ms)
+  return functions.extend(self._handle, ms)
 end
 
 --- Start renew().

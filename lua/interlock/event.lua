@@ -5,7 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local op = require "interlock.op"
 local options = require "interlock.options"
-local state = require "interlock.state"
+local object = require "interlock.object"
 local wait = require "interlock.wait"
 
 ---@class interlock.Event
@@ -20,7 +20,7 @@ local Event = {}
 
 local rules = { ttl_ms = { "duration" } }
 
-local meta = state.metatable("event", Event, {
+local meta = object.metatable("event", Event, {
   is_set = function(handle)
     return core.ilk_event_is_set(handle) == 1
   end,
@@ -166,7 +166,7 @@ local event = {}
 function event.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_event_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, client, name,
+  local made, msg, code = object.wrap(meta, client, name,
     core.ilk_event_open(client._handle, name, record))
   return made, msg, code
 end

@@ -3,8 +3,8 @@
 -- giving up, whatever is held.
 --
 -- An object is a table with the generated module's handle in `_handle` and
--- its functions in `_verbs`. The handle is freed when it is collected, which
--- sends nothing: what is held then ends with its lease.
+-- its functions in `_functions`. The handle is freed when it is collected,
+-- which sends nothing: what is held then ends with its lease.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -24,39 +24,39 @@ local hold = {}
 local getters = {}
 
 function getters.held(self)
-  return self._verbs.held(self._handle) == 1
+  return self._functions.held(self._handle) == 1
 end
 
 function getters.fence(self)
-  return self._verbs.fence(self._handle)
+  return self._functions.fence(self._handle)
 end
 
 function getters.token(self)
-  return self._verbs.token(self._handle)
+  return self._functions.token(self._handle)
 end
 
 function getters.id(self)
-  return self._verbs.id(self._handle)
+  return self._functions.id(self._handle)
 end
 
 -- Wait by `ask`, a function of the handle and the milliseconds left. An error
 -- that leaves the wait keeps nothing that it may have got.
 local function acquire(self, timeout_ms, ask)
-  local verbs = self._verbs
+  local functions = self._functions
   local held_before = self.held
   local function abandon()
     if not held_before and self.held then
-      verbs.release(self._handle)
+      functions.release(self._handle)
     end
   end
   local ok, msg, code =
-    wait.by(self._handle, timeout_ms, ask, verbs.cancel, abandon)
+    wait.by(self._handle, timeout_ms, ask, functions.cancel, abandon)
   return ok, msg, code
 end
 
 -- Give the hold up after the body of with(); its error wins.
 local function leave(self, ran, ...)
-  local ok, msg, code = self._verbs.release(self._handle)
+  local ok, msg, code = self._functions.release(self._handle)
   if not ran then
     error((...), 0)
   end
@@ -75,7 +75,7 @@ end
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Hold:acquire(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = acquire(self, ms, self._verbs.acquire)
+  local ok, msg, code = acquire(self, ms, self._functions.acquire)
   return ok, msg, code
 end
 
@@ -94,7 +94,7 @@ end
 ---@return string? msg
 ---@return integer? code ILK_ELOST: it was no longer ours
 function Hold:release()
-  return self._verbs.release(self._handle)
+  return self._functions.release(self._handle)
 end
 
 --- Start release(); it counts as given up at once.
@@ -112,7 +112,7 @@ end
 ---@return integer? code
 function Hold:extend(ttl_ms)
   local ms = args.duration("ttl_ms", ttl_ms)
-  return self._verbs.extend(self._handle, ms)
+  return self._functions.extend(self._handle, ms)
 end
 
 --- Start extend().
@@ -130,7 +130,7 @@ end
 ---@return string? msg
 ---@return integer? code ILK_ELOST, ILK_ENOTOWNER, ILK_EUNKNOWN
 function Hold:check()
-  return self._verbs.check(self._handle)
+  return self._functions.check(self._handle)
 end
 
 --- Start check().
@@ -147,13 +147,13 @@ end
 ---@return string? msg
 ---@return integer? code
 function Hold:cancel()
-  return self._verbs.cancel(self._handle)
+  return self._functions.cancel(self._handle)
 end
 
 --- Milliseconds that it is ours for sure, by the local clock.
 ---@return integer # 0 when not held or not sure any more
 function Hold:remaining_ms()
-  return self._verbs.remaining_ms(self._handle)
+  return self._functions.remaining_ms(self._handle)
 end
 
 --- Hold it while a function runs, and release it whatever happens.
@@ -167,7 +167,7 @@ end
 function Hold:with(fn, timeout_ms)
   args.callable("fn", fn)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = acquire(self, ms, self._verbs.acquire)
+  local ok, msg, code = acquire(self, ms, self._functions.acquire)
   if not ok then
     return nil, msg, code
   end
@@ -176,7 +176,7 @@ end
 
 -- `local lock <close> = ...`: a loss is an error, unless one is on its way.
 local function close(self, problem)
-  local ok, msg, code = self._verbs.release(self._handle)
+  local ok, msg, code = self._functions.release(self._handle)
   if not ok and code ~= core.ILK_ENOTOWNER and problem == nil then
     error(msg, 0)
   end
@@ -186,13 +186,13 @@ hold.acquire = acquire
 
 --- Start a verb that answers true.
 ---@param self interlock.Hold
----@param verb string as in _verbs, without _start
+---@param verb string as in _functions, without _start
 ---@param ... any what follows the handle
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
 function hold.start(self, verb, ...)
-  local start = self._verbs[verb .. "_start"]
+  local start = self._functions[verb .. "_start"]
   return op.wrap(self, op.ok, start(self._handle, ...))
 end
 
@@ -202,10 +202,10 @@ end
 ---@param verbs table<string, function> the generated functions of its handle
 ---@param fields table<string, function>? and the fields, each by its getter
 ---@return table
-function hold.metatable(kind, own, verbs, fields)
+function hold.metatable(kind, own, functions, fields)
   local methods = setmetatable(own, { __index = Hold })
   return {
-    verbs = verbs,
+    functions = functions,
     __index = function(self, key)
       local getter = getters[key] or fields and fields[key]
       if getter then
@@ -238,7 +238,7 @@ function hold.wrap(meta, client, made, handle, msg, code)
   end
   made._title = made._title or ("%q"):format(made.name)
   made._handle = handle
-  made._verbs = meta.verbs
+  made._functions = meta.functions
   made._ops = client._ops
   setmetatable(made, meta)
   client._holds[made.id] = made
@@ -248,11 +248,11 @@ end
 --- The generated functions of one kind of handle.
 ---@param prefix string such as "ilk_lock_"
 ---@return table<string, function>
-function hold.verbs(prefix)
+function hold.functions(prefix)
   return setmetatable({}, {
-    __index = function(verbs, name)
-      verbs[name] = core[prefix .. name]
-      return verbs[name]
+    __index = function(functions, name)
+      functions[name] = core[prefix .. name]
+      return functions[name]
     end,
   })
 end

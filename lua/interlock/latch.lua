@@ -5,7 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local op = require "interlock.op"
 local options = require "interlock.options"
-local state = require "interlock.state"
+local object = require "interlock.object"
 local wait = require "interlock.wait"
 
 ---@class interlock.Latch
@@ -16,7 +16,7 @@ local Latch = {}
 ---@field keep_ms number? forgotten after so much disuse
 
 local rules = { keep_ms = { "duration" } }
-local meta = state.metatable("latch", Latch, {})
+local meta = object.metatable("latch", Latch, {})
 
 --- Count down, to 0 at the least; who waits is woken when nothing is left.
 ---@param n integer? by how many; default 1
@@ -116,7 +116,7 @@ function latch.open(client, name, count, opts)
   args.bytes("name", name)
   args.count("count", count)
   local record = options.fill(core.ilk_latch_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, client, name,
+  local made, msg, code = object.wrap(meta, client, name,
     core.ilk_latch_open(client._handle, name, count, record))
   return made, msg, code
 end

@@ -5,10 +5,10 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local constants = require "interlock.constants"
 local hold = require "interlock.hold"
-local named = require "interlock.named"
+local named_hold = require "interlock.named_hold"
 local options = require "interlock.options"
 
----@class interlock.Lock: interlock.Named
+---@class interlock.Lock: interlock.NamedHold
 local Lock = {}
 
 ---@class interlock.LockOptions
@@ -30,7 +30,7 @@ local rules = {
   layout = { "choice", constants.names("ILK_LAYOUT_") },
 }
 
-local meta = hold.metatable("lock", named.add(Lock), hold.verbs("ilk_lock_"))
+local meta = hold.metatable("lock", named_hold.add(Lock), hold.functions("ilk_lock_"))
 
 local lock = {}
 

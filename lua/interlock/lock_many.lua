@@ -11,7 +11,7 @@ local options = require "interlock.options"
 local LockMany = {}
 
 local meta = hold.metatable("lock over many names", LockMany,
-  hold.verbs("ilk_lock_many_"))
+  hold.functions("ilk_lock_many_"))
 
 local lock_many = {}
 

@@ -4,11 +4,11 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
-local named = require "interlock.named"
+local named_hold = require "interlock.named_hold"
 local op = require "interlock.op"
 local options = require "interlock.options"
 
----@class interlock.Semaphore: interlock.Named
+---@class interlock.Semaphore: interlock.NamedHold
 ---@field limit integer the one that it was made with
 local Semaphore = {}
 
@@ -27,8 +27,8 @@ local rules = {
   fair = { "flag", core.ILK_SEMAPHORE_BARGE, when = false },
 }
 
-local verbs = hold.verbs("ilk_semaphore_")
-local meta = hold.metatable("semaphore", named.add(Semaphore), verbs)
+local functions = hold.functions("ilk_semaphore_")
+local meta = hold.metatable("semaphore", named_hold.add(Semaphore), functions)
 
 --- Change the limit while the semaphore is in use: raising it lets those who
 --- wait in, lowering it takes nothing away. Whoever was made with the limit
@@ -39,7 +39,7 @@ local meta = hold.metatable("semaphore", named.add(Semaphore), verbs)
 ---@return integer? code
 function Semaphore:set_limit(limit)
   args.count("limit", limit, core.ILK_SEMAPHORE_MAX)
-  local ok, msg, code = verbs.set_limit(self._handle, limit)
+  local ok, msg, code = functions.set_limit(self._handle, limit)
   if code == core.ILK_EINVAL then
     error(msg, 2)
   end

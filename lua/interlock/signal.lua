@@ -5,7 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local op = require "interlock.op"
 local options = require "interlock.options"
-local state = require "interlock.state"
+local object = require "interlock.object"
 
 ---@class interlock.Signal
 ---@field name string the name, or the pattern
@@ -18,7 +18,7 @@ local rules = {
   pattern = { "flag", core.ILK_SIGNAL_PATTERN, when = true },
 }
 
-local meta = state.metatable("signal", Signal, {})
+local meta = object.metatable("signal", Signal, {})
 
 -- The interpreter runs its signal handlers between two turns, so Ctrl-C
 -- takes effect there, as an error that leaves this function. Where they came
@@ -164,7 +164,7 @@ local signal = {}
 function signal.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_signal_opts_init(), rules, opts)
-  local made, msg, code = state.wrap(meta, client, name,
+  local made, msg, code = object.wrap(meta, client, name,
     core.ilk_signal_open(client._handle, name, record))
   return made, msg, code
 end

@@ -5,8 +5,8 @@
 local args = require "interlock.args"
 local hold = require "interlock.hold"
 
----@class interlock.Named: interlock.Hold
-local Named = {}
+---@class interlock.NamedHold: interlock.Hold
+local NamedHold = {}
 
 --- Take it, after those who asked before.
 ---
@@ -16,14 +16,14 @@ local Named = {}
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
-function Named:acquire(timeout_ms, ttl_ms)
+function NamedHold:acquire(timeout_ms, ttl_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local lease = args.duration("ttl_ms", ttl_ms)
-  local verbs = self._verbs
-  local take = verbs.acquire
+  local functions = self._functions
+  local take = functions.acquire
   if lease > 0 then
     take = function(handle, left)
-      return verbs.acquire_ttl(handle, left, lease)
+      return functions.acquire_ttl(handle, left, lease)
     end
   end
   local ok, msg, code = hold.acquire(self, ms, take)
@@ -36,7 +36,7 @@ end
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Named:acquire_start(timeout_ms, ttl_ms)
+function NamedHold:acquire_start(timeout_ms, ttl_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local lease = args.duration("ttl_ms", ttl_ms)
   return hold.start(self, "acquire", ms, lease)
@@ -46,8 +46,8 @@ end
 ---@return string? token what another process passes to adopt()
 ---@return string? msg
 ---@return integer? code
-function Named:detach()
-  local ok, msg, code = self._verbs.detach(self._handle)
+function NamedHold:detach()
+  local ok, msg, code = self._functions.detach(self._handle)
   if not ok then
     return nil, msg, code
   end
@@ -59,9 +59,9 @@ end
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST: no longer held under this token
-function Named:adopt(token)
+function NamedHold:adopt(token)
   args.bytes("token", token)
-  return self._verbs.adopt(self._handle, token)
+  return self._functions.adopt(self._handle, token)
 end
 
 --- Start adopt().
@@ -69,21 +69,21 @@ end
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
-function Named:adopt_start(token)
+function NamedHold:adopt_start(token)
   args.bytes("token", token)
   return hold.start(self, "adopt", token)
 end
 
-local named = {}
+local named_hold = {}
 
 --- Put these methods beside a kind's own.
 ---@param methods table
 ---@return table # the same
-function named.add(methods)
-  for name, method in pairs(Named) do
+function named_hold.add(methods)
+  for name, method in pairs(NamedHold) do
     methods[name] = method
   end
   return methods
 end
 
-return named
+return named_hold

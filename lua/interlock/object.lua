@@ -4,14 +4,14 @@
 
 local core = require "interlock.core"
 
-local state = {}
+local object = {}
 
 --- A metatable for objects of one kind.
 ---@param kind string what tostring() says
 ---@param methods table
 ---@param getters table<string, fun(handle: userdata): any> fields to read
 ---@return table
-function state.metatable(kind, methods, getters)
+function object.metatable(kind, methods, getters)
   return {
     __index = function(self, key)
       local getter = getters[key]
@@ -34,7 +34,7 @@ end
 ---@param meta table
 ---@param client interlock.Client
 ---@param name string
-function state.wrap(meta, client, name, handle, msg, code)
+function object.wrap(meta, client, name, handle, msg, code)
   if code == core.ILK_EINVAL then
     error(msg, 3)
   elseif not handle then
@@ -44,4 +44,4 @@ function state.wrap(meta, client, name, handle, msg, code)
   return setmetatable(made, meta)
 end
 
-return state
+return object
