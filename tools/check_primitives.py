@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 GROUND = {"base", "client", "notification", "op", "server"}
 # Second pages of a primitive whose first one is full.
-PAGES = {"arrival", "election_leader", "list", "queue_look"}
+PAGES = {"arrival", "election_leader", "list", "queue_inspect"}
 # Primitives on the scripts of another: a worker asks what a queue asks.
 GUESTS = {"worker"}
 # Where the parts of the primitive {noun} lie; a * allows for several files.

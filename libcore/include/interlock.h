@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file interlock.h
- * Locks and semaphores that many processes share through one Redis or Valkey server.
+ * Locks and semaphores that many processes share through one Redis or Valkey
+ * server.
  *
  * This is the umbrella header: it includes the pages below and nothing else.
  *
@@ -40,7 +41,7 @@
 #include "interlock/notification.h"
 #include "interlock/op.h"
 #include "interlock/queue.h"
-#include "interlock/queue_look.h"
+#include "interlock/queue_inspect.h"
 #include "interlock/recipes.h"
 #include "interlock/rwlock.h"
 #include "interlock/semaphore.h"

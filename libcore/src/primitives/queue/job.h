@@ -19,7 +19,7 @@
 #include "wait/lease.h"
 
 #include <interlock/job.h>
-#include <interlock/queue_look.h>
+#include <interlock/queue_inspect.h>
 
 enum { ILK__BATCH_MAX = ILK_QUEUE_BATCH_MAX };
 

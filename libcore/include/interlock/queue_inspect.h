@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * @file queue_look.h
+ * @file queue_inspect.h
  * A queue from outside: counting its messages, looking at them, throwing
  * them away, putting the dead back.
  */
-#ifndef INTERLOCK_QUEUE_LOOK_H
-#define INTERLOCK_QUEUE_LOOK_H
+#ifndef INTERLOCK_QUEUE_INSPECT_H
+#define INTERLOCK_QUEUE_INSPECT_H
 
 #include "queue.h"
 
