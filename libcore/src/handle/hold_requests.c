@@ -274,26 +274,34 @@ ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 
 /* ---- handing over ------------------------------------------------------- */
 
-static void detached(ilk__request *request, ilk_status status)
-{
-    extend_request *self = (extend_request *)request;
-    ilk__hold *hold = self->hold;
-
-    if (status == ILK_OK)
-        status = ilk__lease_detach(&hold->lease, request->err);
-    else if (status == ILK_ELOST)
-        ilk__lease_lose(&hold->lease);
-    if (status == ILK_OK)
-        hold->depth = 0;
-    ilk__hold_end(hold, request, status);
-}
-
 /* What a blocking call cannot settle. */
 static int is_in_doubt_for_good(const ilk__hold *hold)
 {
     return ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_LOOP)
            || (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)
                && !ilk__lane_in_order(hold->handle.client->lane));
+}
+
+static ilk_status fail_in_doubt(ilk_error *err)
+{
+    return ilk__fail(err, ILK_EUNKNOWN,
+                     "an extend has no answer and may be executed late");
+}
+
+static void detached(ilk__request *request, ilk_status status)
+{
+    extend_request *self = (extend_request *)request;
+    ilk__hold *hold = self->hold;
+
+    if (status == ILK_OK && is_in_doubt_for_good(hold))
+        status = fail_in_doubt(request->err);
+    else if (status == ILK_OK)
+        status = ilk__lease_detach(&hold->lease, request->err);
+    else if (status == ILK_ELOST)
+        ilk__lease_lose(&hold->lease);
+    if (status == ILK_OK)
+        hold->depth = 0;
+    ilk__hold_end(hold, request, status);
 }
 
 /*
@@ -314,8 +322,7 @@ static void begin_detach(ilk__request *request)
     }
     st = ilk__lease_check(&hold->lease, request->err);
     if (st == ILK_OK && is_in_doubt_for_good(hold))
-        st = ilk__fail(request->err, ILK_EUNKNOWN,
-                       "an extend has no answer and may be executed late");
+        st = fail_in_doubt(request->err);
     if (st) {
         ilk__hold_end(hold, request, st);
     } else if (ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_CALLER)) {

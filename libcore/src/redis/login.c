@@ -180,15 +180,14 @@ static int knows_no_hello(const ilk__reply *reply)
 
 /* ---- the connection that this one replaces ------------------------------ */
 
-/* The value behind " <key>=" in a line of CLIENT LIST, up to a space. */
-static const char *field_of(const char *wait_queue, const char *key,
-                            size_t *out_len)
+/* The value of " <key>=" in a line of CLIENT LIST, up to a space. */
+static const char *field_of(const char *line, const char *key, size_t *out_len)
 {
     char wanted[16];
     const char *at;
 
     snprintf(wanted, sizeof wanted, " %s=", key);
-    at = strstr(wait_queue, wanted);
+    at = strstr(line, wanted);
     if (at == NULL)
         return NULL;
     at += strlen(wanted);
@@ -196,21 +195,39 @@ static const char *field_of(const char *wait_queue, const char *key,
     return at;
 }
 
-/* The server counts ages in whole seconds, by a clock that may lag by one. */
-static int is_replaced(const ilk__login *login, const ilk__reply *reply)
+typedef enum found_connection {
+    FOUND_NONE,  /* the server has closed it, or was started anew since */
+    FOUND_OURS,  /* it is still open */
+    FOUND_UNSURE /* it cannot be told */
+} found_connection;
+
+/*
+ * What CLIENT LIST says of the number. The server counts ages in whole seconds,
+ * by a clock that may lag by one; whoever is younger than the connection that
+ * broke belongs to a server that was started since.
+ */
+static found_connection judge_list(const ilk__login *login,
+                                   const ilk__reply *reply)
 {
     enum { AGE_SLACK_S = 2 };
     size_t name_len, age_len;
     const char *name, *age;
 
     if (reply->type != ILK__REPLY_STR)
-        return 0;
+        return FOUND_UNSURE;
+    if (reply->len == 0)
+        return FOUND_NONE;
     name = field_of(reply->str, "name", &name_len);
     age = field_of(reply->str, "age", &age_len);
-    return name != NULL && age != NULL && name_len == strlen(login->name)
-           && memcmp(name, login->name, name_len) == 0
-           && strtoll(age, NULL, 10) + AGE_SLACK_S
-                  >= (login->now - login->replaces.since) / 1000;
+    if (name == NULL || age == NULL)
+        return FOUND_UNSURE;
+    if (strtoll(age, NULL, 10) + AGE_SLACK_S
+        < (login->now - login->replaces.since) / 1000)
+        return FOUND_NONE;
+    return name_len == strlen(login->name)
+                   && memcmp(name, login->name, name_len) == 0
+               ? FOUND_OURS
+               : FOUND_UNSURE;
 }
 
 static void warn_once(const ilk__reply *reply)
@@ -229,16 +246,20 @@ static ilk_status say_next(ilk__login *login, char last,
                            const ilk__reply *reply, ilk__buf *out,
                            ilk_error *err)
 {
+    found_connection found = FOUND_UNSURE;
     ilk_status status;
     char next = 0;
 
-    if (last == LIST && is_replaced(login, reply))
-        next = KILL;
-    else if ((last == LIST || last == KILL) && reply->type != ILK__REPLY_ERROR)
-        login->left_open = 0;
-    else if (last != LIST && last != KILL && login->replaces.id != 0
-             && login->name[0] != '\0')
+    if (last == LIST)
+        found = judge_list(login, reply);
+    else if (last == KILL && reply->type != ILK__REPLY_ERROR)
+        found = FOUND_NONE;
+    else if (last != KILL && login->replaces.id != 0 && login->name[0] != '\0')
         next = LIST;
+    if (found == FOUND_OURS)
+        next = KILL;
+    if (found == FOUND_NONE)
+        login->left_open = 0;
     if (next == 0)
         return ILK_OK;
     login->asked_count = login->answered = 0;

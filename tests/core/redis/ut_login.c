@@ -207,28 +207,36 @@ static void the_one_that_broke_is_closed_first(void **state)
     assert_false(t->login.left_open);
 }
 
-/* A server that was started anew may have given the number to another. */
-static void another_of_that_number_is_left_alone(void **state)
+static void expect_no_kill(talk *t, const char *line, int left_open)
 {
-    static const char *const others[] = {
-        "",
-        "id=12 addr=h:1 name=m age=40 idle=0\n",
-        "id=12 addr=h:1 name=nn age=40 idle=0\n",
-        "id=12 addr=h:1 name= age=40 idle=0\n",
-        "id=12 addr=h:1 name=n age=37 idle=0\n",
-        "id=12\n"};
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+    assert_string_equal(said(t), "CLIENT LIST ID 12;");
+    assert_int_equal(answer_list(t, line), ILK_OK);
+    assert_int_equal(t->login.left_open, left_open);
+    assert_string_equal(said(t), "");
+    ilk__url_free(&t->url);
+}
 
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        talk *t = *state;
+static void one_that_is_gone_needs_no_kill(void **state)
+{
+    expect_no_kill(*state, "", 0);
+}
 
-        begin_again(t, "n");
-        assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
-        assert_string_equal(said(t), "CLIENT LIST ID 12;");
-        assert_int_equal(answer_list(t, others[i]), ILK_OK);
-        assert_false(t->login.left_open);
-        assert_string_equal(said(t), "");
-        ilk__url_free(&t->url);
-    }
+/* A server that was started anew may have given the number to another. */
+static void a_younger_one_of_that_number_is_left_alone(void **state)
+{
+    expect_no_kill(*state, "id=12 addr=h:1 name=n age=37 idle=0\n", 0);
+    expect_no_kill(*state, "id=12 addr=h:1 name=m age=37 idle=0\n", 0);
+}
+
+/* Its name may have been refused, so it may be ours. */
+static void one_of_another_name_is_left_open(void **state)
+{
+    expect_no_kill(*state, "id=12 addr=h:1 name=m age=40 idle=0\n", 1);
+    expect_no_kill(*state, "id=12 addr=h:1 name=nn age=40 idle=0\n", 1);
+    expect_no_kill(*state, "id=12 addr=h:1 name= age=40 idle=0\n", 1);
+    expect_no_kill(*state, "id=12\n", 1);
 }
 
 static void a_missing_right_to_close_it_is_no_failure(void **state)
@@ -335,7 +343,9 @@ int main(void)
         TEST(old_servers_are_asked_in_old_words),
         TEST(resp2_is_spoken_when_asked_for),
         TEST(the_one_that_broke_is_closed_first),
-        TEST(another_of_that_number_is_left_alone),
+        TEST(one_that_is_gone_needs_no_kill),
+        TEST(a_younger_one_of_that_number_is_left_alone),
+        TEST(one_of_another_name_is_left_open),
         TEST(a_missing_right_to_close_it_is_no_failure),
         TEST(one_without_a_name_is_not_looked_for),
         TEST(pushes_are_passed_over),

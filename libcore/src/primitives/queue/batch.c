@@ -252,7 +252,7 @@ static void dispose(void *object)
 {
     ilk_batch *batch = object;
 
-    if (atomic_load(&batch->orphaned) && ilk__batch_is_mine(batch))
+    if (atomic_load(&batch->unfetched) && ilk__batch_is_mine(batch))
         give_back(batch);
     ilk_batch_free(batch);
 }
@@ -267,7 +267,7 @@ ilk_batch *ilk_op_batch(ilk_op *op)
     ilk_batch *batch = ilk__started_object(op, dispose);
 
     if (batch)
-        atomic_store(&batch->orphaned, 0);
+        atomic_store(&batch->unfetched, 0);
     return batch;
 }
 
