@@ -11,7 +11,7 @@
  * end cut off; "" when the server closed without one. 0, or an errno:
  * ECONNREFUSED or ENOENT when nobody listens, ETIMEDOUT at the deadline.
  */
-int ilk__talk(const char *socket_path, const char *command, char *wait_queue,
+int ilk__talk(const char *socket_path, const char *command, char *line,
               size_t size, int64_t deadline);
 
 #endif

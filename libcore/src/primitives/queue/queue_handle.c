@@ -10,9 +10,9 @@ void ilk__queue_drop_waits(ilk_queue *queue)
     /* A child, or what was the parent's, has nothing to take back. */
     int ours = !ilk__client_is_forked(queue->client)
                && queue->era == queue->client->era;
-    ilk__queue_wait *take = queue->takes, *next;
+    ilk__queue_wait *take = queue->waits, *next;
 
-    queue->takes = queue->parked = queue->idle = NULL;
+    queue->waits = queue->parked = queue->idle = NULL;
     for (; take; take = next) {
         next = take->next;
         if (ours)
@@ -42,7 +42,7 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
     if (queue->era == queue->client->era)
         return ILK_OK;
     ilk__queue_drop_waits(queue); /* the parent's; no other thread is here */
-    queue->verbs = 0;
+    queue->requests = 0;
     queue->era = queue->client->era;
     return ILK_OK;
 }
@@ -60,13 +60,13 @@ int ilk__queue_begin(ilk__request *request, int alone)
     if (st)
         ilk__request_end(request, st);
     else
-        atomic_fetch_add(&queue->verbs, 1);
+        atomic_fetch_add(&queue->requests, 1);
     return st == ILK_OK;
 }
 
 void ilk__queue_end(ilk__request *request, ilk_status status)
 {
-    atomic_fetch_sub(&ilk__queue_of(request)->verbs, 1);
+    atomic_fetch_sub(&ilk__queue_of(request)->requests, 1);
     ilk__request_end(request, status);
 }
 
