@@ -92,8 +92,8 @@ static void a_change_has_the_key_of_a_list(void **state)
     (void)state;
     assert_true(READS("1 change ilk:event:wait:{a b}"));
     assert_int_equal(message.type, ILK__MESSAGE_CHANGE);
-    assert_int_equal(message.name_len, 21);
-    assert_memory_equal(message.name, "ilk:event:wait:{a b}", 21);
+    assert_int_equal(message.name_len, 20);
+    assert_memory_equal(message.name, "ilk:event:wait:{a b}", 20);
     assert_null(message.signal);
 
     assert_false(READS("1 change"));
