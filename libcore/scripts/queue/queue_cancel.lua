@@ -25,7 +25,7 @@ for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
   if score then
     local _, count = lease_until(tonumber(score))
     local order = redis.call("HGET", KEYS[at + META], "order")
-    released = released + math.max(0, nack({ verb = "r", at = at, token = token, from = 1,
+    released = released + math.max(0, nack({ kind = "r", at = at, token = token, from = 1,
       to = count, count = count, delay = 0, reason = "" }, order, 0, now_ms, liveness))
   end
   local stood = redis.call("ZREM", KEYS[at + WAIT], entry)
