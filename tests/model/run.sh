@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check the lock's waiting protocol with Spin: what must hold, and controls
-# that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# Check two protocols with Spin, waiting (lock.pml) and the changes of a hold
+# (hold.pml): what must hold, and controls that must fail. `run.sh --deep` adds
+# the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -17,16 +18,16 @@ passed=0
 failed=0
 memory=1900
 
-# verify KIND DEFINES: compile and run the model; its words are left in $out.
+# verify MODEL KIND DEFINES: compile and run it; its words are left in $out.
 verify() {
     out=$work/out
-    case $1 in
+    case $2 in
     safety) cflags="-DSAFETY" pan="" ;;
     liveness) cflags="" pan="-a -f" ;;
     esac
     rm -f "$work"/pan*
     # shellcheck disable=SC2086
-    (cd "$work" && spin -a $2 "$here/lock.pml" >"$out" 2>&1 &&
+    (cd "$work" && spin -a $3 "$here/$1.pml" >"$out" 2>&1 &&
         "${CC:-gcc}" -O2 -w $cflags -DCOLLAPSE -DVECTORSZ=1024 \
             -DMEMLIM=$memory -o pan pan.c >>"$out" 2>&1 &&
         ./pan -m100000 -w24 $pan >>"$out" 2>&1)
@@ -37,7 +38,7 @@ figure() { # figure WORDS: the number before these words in pan's report
 }
 
 report() { # report VERDICT TITLE
-    printf '%-4s  %-46s %9s states, depth %s, %s MB, %s s\n' "$1" "$2" \
+    printf '%-4s  %-52s %9s states, depth %s, %s MB, %s s\n' "$1" "$2" \
         "$(figure 'states, stored')" \
         "$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' "$out")" \
         "$(figure 'total actual memory')" \
@@ -50,8 +51,8 @@ report() { # report VERDICT TITLE
     fi
 }
 
-holds() { # holds TITLE KIND DEFINES: a whole search without an error
-    verify "$2" "$3"
+holds() { # holds TITLE MODEL KIND DEFINES: a whole search without an error
+    verify "$2" "$3" "$4"
     if grep -q 'errors: 0$' "$out" &&
         ! grep -q 'Search not completed\|max search depth' "$out"; then
         report ok "$1"
@@ -60,43 +61,92 @@ holds() { # holds TITLE KIND DEFINES: a whole search without an error
     fi
 }
 
-breaks() { # breaks TITLE KIND DEFINES WORDS: an error, and this one
-    verify "$2" "$3"
-    if grep -qF "$4" "$out"; then
+breaks() { # breaks TITLE MODEL KIND DEFINES WORDS: an error, and this one
+    verify "$2" "$3" "$4"
+    if grep -qF "$5" "$out"; then
         report ok "$1"
     else
         report FAIL "$1"
     fi
 }
 
-holds "3 clients, 1 fault: holders, fences, grants" safety ""
+holds "3 clients, 1 fault: holders, fences, grants" lock safety ""
 if ! grep -A99 'unreached in proctype client' "$out" | grep -q '(0 of'; then
     report FAIL "every step of a client is reached"
 fi
-holds "2 clients, 3 faults: holders, fences, grants" safety \
+holds "2 clients, 3 faults: holders, fences, grants" lock safety \
     "-DCLIENTS=2 -DFAULTS=3"
-holds "2 clients, 2 faults: nobody is forgotten" liveness \
+holds "2 clients, 2 faults: nobody is forgotten" lock liveness \
     "-DLIVENESS -DCLIENTS=2 -DFAULTS=2"
-holds "3 clients, 1 fault: nobody is forgotten" liveness \
+holds "3 clients, 1 fault: nobody is forgotten" lock liveness \
     "-DLIVENESS -DQUITS=0 -DEXTENDS=0 -DLIMIT=1"
 
-breaks "control: grant without liveness" liveness \
+breaks "control: grant without liveness" lock liveness \
     "-DLIVENESS -DCLIENTS=2 -DFAULTS=2 -DLIMIT=1 -DBROKEN_NO_LIVENESS" \
     "acceptance cycle"
-breaks "control: cancel without pass-on" safety \
+breaks "control: cancel without pass-on" lock safety \
     "-DFAULTS=0 -DBROKEN_NO_PASS_ON" "excused[lock]"
-breaks "control: delete without owner check" safety \
+breaks "control: delete without owner check" lock safety \
     "-DHOLDERS_ONLY -DBROKEN_NO_OWNER" "sure[i]&&inside[i]"
-breaks "control: a token used again after its cancel" safety \
+breaks "control: a token used again after its cancel" lock safety \
     "-DHOLDERS_ONLY -DCLIENTS=2 -DFAULTS=2 -DBROKEN_SAME_TOKEN" \
     "sure[i]&&inside[i]"
-breaks "control: a grant told twice is given back" safety \
+breaks "control: a grant told twice is given back" lock safety \
     "-DHOLDERS_ONLY -DFAULTS=0 -DBROKEN_TOLD_TWICE" "sure[i]&&inside[i]"
+
+holds "1 hold, 2 faults: belief, release" hold safety ""
+if grep ', state [0-9]*, "' "$out" | grep -qv '"-end-"'; then
+    report FAIL "every step of a hold is reached"
+fi
+holds "1 hold, 3 faults: release without extends" hold safety \
+    "-DFAULTS=3 -DNO_EXTENDS"
+holds "1 hold, 2 faults: handed over" hold safety "-DADOPTER -DNO_LOSSES"
+holds "1 hold, 1 fault: extends on two connections" hold safety \
+    "-DFAULTS=1 -DTWO_WAYS"
+holds "1 hold, 1 fault: no right to close connections" hold safety \
+    "-DFAULTS=1 -DNO_KILL -DKEEP_DOUBT"
+steady="-DSTEADY -DSHORT=2 -DTTL=3 -DLONG=4"
+holds "1 hold, 2 faults: kept by answered renewals" hold safety "$steady"
+
+breaks "control: a renewal that shortens" hold safety \
+    "-DFAULTS=0 -DOLD_RENEWAL" "lease>=belief"
+breaks "control: doubt looked up at the answer" hold safety \
+    "-DFAULTS=0 -DDOUBT_AT_ANSWER" "lease>=belief"
+breaks "control: no doubt after a call was given up" hold safety \
+    "-DFAULTS=1 -DNO_DOUBT" "lease>=belief"
+breaks "control: one doubt for two connections" hold safety \
+    "-DFAULTS=1 -DTWO_WAYS -DONE_DOUBT" "lease>=belief"
+breaks "control: an old connection stays open" hold safety \
+    "-DFAULTS=1 -DNO_KILL" "lease>=belief"
+breaks "control: only the last of two is closed" hold safety \
+    "-DKILL_LAST_ONLY" "lease>=belief"
+breaks "control: detach while an extend is in doubt" hold safety \
+    "-DFAULTS=1 -DADOPTER -DDETACH_AT_ONCE" "lease>=adopter_belief"
+breaks "control: an adoption that shortens" hold safety \
+    "-DFAULTS=1 -DADOPTER -DEXACT_ADOPTION" "lease>=belief"
+breaks "control: the last answer is believed" hold safety \
+    "-DFAULTS=0 $steady -DBELIEVE_LAST" "belief>0"
+breaks "control: sure at the first copy is released" hold safety \
+    "-DFAULTS=1 -DOLD_RELEASE" "fate=="
+breaks "control: a record without its birth" hold safety \
+    "-DNO_EXTENDS -DRECORD_WITHOUT_BIRTH" "fate=="
+breaks "control: a later break hides that of ours" hold safety \
+    "-DFAULTS=3 -DNO_EXTENDS -DLAST_BREAK_ONLY" "fate=="
+breaks "limit: a record from before our grant comes back" hold safety \
+    "-DNO_EXTENDS -DSNAPSHOT" "fate=="
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
-    holds "deep: 3 clients, 2 faults" safety "-DFAULTS=2"
-    holds "deep: 3 clients, 1 fault, nobody is forgotten" liveness "-DLIVENESS"
+    holds "deep: 3 clients, 2 faults" lock safety "-DFAULTS=2"
+    holds "deep: 3 clients, 1 fault, nobody is forgotten" lock liveness \
+        "-DLIVENESS"
+    holds "deep: 1 hold, 3 faults" hold safety "-DFAULTS=3"
+    holds "deep: 1 hold, 3 faults, handed over" hold safety \
+        "-DFAULTS=3 -DADOPTER -DNO_LOSSES"
+    holds "deep: 1 hold, 2 faults, extends on two connections" hold safety \
+        "-DTWO_WAYS"
+    holds "deep: 1 hold, 2 faults, no right to close connections" hold safety \
+        "-DNO_KILL -DKEEP_DOUBT"
 fi
 
 echo "model: $passed passed, $failed failed"
