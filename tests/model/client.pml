@@ -37,31 +37,36 @@ inline enter(c, its_fence) {
 inline held(c) {
     if
     :: fresh[c] ->
+        REACH(4);
         fresh[c] = 0;
         FENCE(i = answer_fence[c]; answer_fence[c] = 0);
         enter(c, i)
-    :: else -> ASK(CANCEL, mine[c], START)
+    :: else -> REACH(3); ASK(CANCEL, mine[c], START)
     fi
 }
 
 inline understand(c) {
     if
-    :: op == ACQUIRE && answered == QUEUED -> state = WAIT
-    :: op == REFRESH && answered == QUEUED -> state = WAIT
-    :: op == REFRESH && answered == GONE -> ASK(ACQUIRE, mine[c], WAIT)
+    :: op == ACQUIRE && answered == QUEUED -> REACH(0); state = WAIT
+    :: op == REFRESH && answered == QUEUED -> REACH(1); state = WAIT
+    :: op == REFRESH && answered == GONE ->
+        REACH(2);
+        ASK(ACQUIRE, mine[c], WAIT)
     :: (op == ACQUIRE || op == REFRESH) && answered == HELD -> held(c)
     :: op == EXTEND ->
+        REACH(5);
         sure[c] = (answered == HELD && fresh[c]);
         fresh[c] = 0;
         state = HOLD
     :: (op == CANCEL || op == RELEASE || op == CLAIM) ->
         if
-        :: answered == MORE -> ASK(CLAIM, token, after)
+        :: answered == MORE -> REACH(6); ASK(CLAIM, token, after)
         :: answered != MORE && after == START ->
+            REACH(7);
             NEXT_TOKEN(c);
             assert(mine[c] < (c + 1) * TRIES);
             state = START
-        :: else -> state = after
+        :: else -> REACH(8); state = after
         fi
     fi;
     answered = 0
@@ -80,15 +85,18 @@ inline look(c) {
 inline wait(c) {
     look(c);
     if
-    :: i == NONE -> ASK(REFRESH, mine[c], WAIT)
+    :: i == NONE -> REACH(9); ASK(REFRESH, mine[c], WAIT)
     :: i == mine[c] && msg[i] == FRESH ->
+        REACH(10);
         msg[i] = EMPTY;
         FENCE(i = msg_fence[i]; msg_fence[mine[c]] = 0);
         enter(c, i)
     :: i == mine[c] && msg[i] == STALE ->
+        REACH(11);
         msg[i] = EMPTY;
         ASK(CANCEL, mine[c], START)
     :: i != NONE && i != mine[c] ->         /* a waiter that is no more */
+        REACH(12);
         msg[i] = EMPTY;
         ASK(CANCEL, i, WAIT)
     fi
@@ -101,7 +109,7 @@ inline call(c, lost) {
     :: else
     fi;
     if
-    :: lost -> excused[token] = 1           /* and sent again */
+    :: lost -> REACH(13); excused[token] = 1     /* and sent again */
     :: else ->
         answered = answer;
         fresh[c] = (answer == HELD);
@@ -132,11 +140,12 @@ end:
             faults--; call(me, 1) }
     :: d_step { state == CALL && !crashed[me] && faults > 0 && late_op == 0 ->
             faults--;                       /* sent again, executed later */
+            REACH(14);
             late_op = op; late_token = token; excused[token] = 1 }
     :: d_step { state == ANSWER && !crashed[me] -> understand(me) }
     :: d_step { state == WAIT && !crashed[me] -> wait(me) }
     :: d_step { state == WAIT && !crashed[me] && quits > 0 ->
-            quits--; ASK(CANCEL, mine[me], DONE) }
+            REACH(15); quits--; ASK(CANCEL, mine[me], DONE) }
     :: d_step { state == HOLD && !crashed[me] ->
             inside[me] = 0; ASK(RELEASE, mine[me], DONE) }
     :: d_step { state == HOLD && !crashed[me] && extends > 0 ->
@@ -147,6 +156,6 @@ end:
 #endif
     :: d_step { state == DONE && !crashed[me] && !done[me] -> finish(me) }
     :: d_step { state == DONE && !crashed[me] && done[me] && HAS_MAIL(me) ->
-            look(me); msg[i] = EMPTY; ASK(CANCEL, i, DONE) }
+            REACH(16); look(me); msg[i] = EMPTY; ASK(CANCEL, i, DONE) }
     od
 }

@@ -127,6 +127,8 @@ inline check_belief() {
 #endif
 }
 
+#define BRANCHES 16
+#include "reached.pml"
 #include "hold_server.pml"
 #include "hold_client.pml"
 #include "hold_adopter.pml"

@@ -179,16 +179,19 @@ inline end_verb() {
 /* The answer is true, false or unknown; the first two have to be right. */
 inline released() {
     if
-    :: answer == RELEASED -> assert(fate == GIVEN_UP)
+    :: answer == RELEASED -> REACH(0); assert(fate == GIVEN_UP)
 #ifdef OLD_RELEASE
     :: answer != RELEASED && retried && was_sure -> assert(fate == GIVEN_UP)
 #else
-    :: answer == GONE && retried && belief > 0 -> assert(fate == GIVEN_UP)
-    :: answer == GONE_BROKEN && retried -> assert(fate == BROKEN)
+    :: answer == GONE && retried && belief > 0 ->
+        REACH(1);
+        assert(fate == GIVEN_UP)
+    :: answer == GONE_BROKEN && retried -> REACH(2); assert(fate == BROKEN)
 #endif
     :: answer != RELEASED && !retried ->
+        REACH(3);
         assert(fate != GIVEN_UP && fate != ALIVE)
-    :: else                                             /* unknown */
+    :: else -> REACH(4)                             /* unknown */
     fi;
 #ifdef OLD_RELEASE
     was_sure = 0;
@@ -223,12 +226,16 @@ inline adopted() {
 inline conclude() {
     if
     :: verb == RELEASE -> released()
-    :: verb != RELEASE && handle == HELD && answer == EXTENDED -> extended()
-    :: verb != RELEASE && handle == HELD && answer == LOST -> end_hold()
+    :: verb != RELEASE && handle == HELD && answer == EXTENDED ->
+        REACH(5);
+        extended()
+    :: verb != RELEASE && handle == HELD && answer == LOST ->
+        REACH(6);
+        end_hold()
 #ifdef ADOPTER
     :: verb == ADOPT -> adopted()
 #endif
-    :: else                     /* the handle lost the hold before */
+    :: else -> REACH(7)     /* the handle lost the hold before */
     fi;
     end_verb()
 }
@@ -238,7 +245,7 @@ inline read_answer(c) {
     answers[c]?answer,reported;
     if
     :: sent && via == c && UNANSWERED(c) == 0 -> conclude()
-    :: else
+    :: else -> REACH(8)
     fi;
     check_belief()
 }
@@ -272,7 +279,7 @@ end:
 #ifdef TWO_WAYS
     VERBS(EVENTS)
 #endif
-    :: d_step { !IDLE && !sent -> send() }              /* again */
+    :: d_step { !IDLE && !sent -> REACH(12); send() }    /* again */
 #ifdef ADOPTER
     :: d_step { handle == HELD && IDLE && MAY_DETACH -> detach() }
     :: d_step { handle == FREE && IDLE && MAY_ADOPT -> ask(ADOPT, CALL) }
@@ -292,10 +299,13 @@ inline read_renewal() {
     answers[KEEPER]?answer,reported;
     if
     :: renewing && UNANSWERED(KEEPER) == 0 && answer == EXTENDED ->
+        REACH(9);
         renewed();
         end_renewal()
-    :: renewing && UNANSWERED(KEEPER) == 0 && answer == LOST -> end_hold()
-    :: else                     /* it belongs to an earlier hold */
+    :: renewing && UNANSWERED(KEEPER) == 0 && answer == LOST ->
+        REACH(10);
+        end_hold()
+    :: else -> REACH(11)             /* it belongs to an earlier hold */
     fi;
     check_belief()
 }

@@ -37,7 +37,7 @@ inline judge_by_record() {
 #ifdef LAST_BREAK_ONLY
     :: mark != MARK_OURS -> answer = (older -> GONE : GONE_UNKNOWN)
 #else
-    :: mark == MARK_LATER -> answer = GONE_UNKNOWN
+    :: mark == MARK_LATER -> REACH(15); answer = GONE_UNKNOWN
 #ifdef RECORD_WITHOUT_BIRTH
     :: mark == UNMARKED -> answer = (record -> GONE : GONE_UNKNOWN)
 #else
@@ -108,6 +108,10 @@ inline serve(c) {
 inline serve_late(c, k) {
     late[c * KEPT + k]?command;
     close_older(c, k);
+    if
+    :: command != PAST && lock == OURS -> REACH(13)
+    :: else -> REACH(14)
+    fi;
     execute();
     check_belief()
 }

@@ -84,6 +84,8 @@ byte last_fence = 0;            /* of the latest holder */
 hidden byte i, j, at, entry, walked;
 hidden mtype answer;
 
+#define BRANCHES 17
+#include "reached.pml"
 #include "server.pml"
 #include "faults.pml"
 #include "client.pml"
