@@ -42,7 +42,7 @@ def test_two_are_killed_and_the_lock_goes_on_after_the_lease(locked):
 
     assert [f["moment"] for f in killed] == ["before its write", "after its write"]
     for fault in killed:
-        assert 200 <= fault["next_holder_after_ms"] < 1500
+        assert 200 <= fault["next_holder_after_ms"] < 5000
         assert not is_alive(fault["pid"])
 
 

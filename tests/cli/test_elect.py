@@ -41,16 +41,16 @@ def test_the_next_leads_when_the_leader_resigns(shell, name):
 
 
 def test_the_next_leads_when_the_leader_is_killed(shell, name):
-    leader = shell.start("elect", name, "--ttl", "500ms", *LEAD)
+    leader = shell.start("elect", name, "--ttl", "1500ms", *LEAD)
     first = term_of(leader)
-    next_one = stand_by(shell, name, "--ttl", "500ms")
+    next_one = stand_by(shell, name, "--ttl", "1500ms")
 
     leader.kill()
     assert term_of(next_one) > first
 
 
 def test_who_lost_it_starts_the_command_again_at_its_next_election(shell, server, name):
-    leader = shell.start("elect", name, "--ttl", "400ms", *LEAD)
+    leader = shell.start("elect", name, "--ttl", "1500ms", *LEAD)
     first = term_of(leader)
 
     server.call("DEL", f"ilk:election:{{{name}}}")
@@ -58,7 +58,7 @@ def test_who_lost_it_starts_the_command_again_at_its_next_election(shell, server
 
 
 def test_once_ends_with_the_leadership(shell, server, name):
-    leader = shell.start("elect", name, "--once", "--ttl", "400ms", *LEAD)
+    leader = shell.start("elect", name, "--once", "--ttl", "1500ms", *LEAD)
     term_of(leader)
 
     server.call("DEL", f"ilk:election:{{{name}}}")

@@ -137,9 +137,9 @@ def test_lease_is_that_of_ttl(shell, server, name):
 
 
 def test_lease_is_renewed_while_the_command_runs(shell, server, name):
-    holder = shell.hold(name, "--ttl", "300ms")
+    holder = shell.hold(name, "--ttl", "1500ms")
 
-    time.sleep(1.0)  # the lease must outlive itself: there is nothing to wait for
+    time.sleep(2.5)  # the lease must outlive itself: there is nothing to wait for
 
     assert holder.poll() is None
     assert server.call("PTTL", name) > 0

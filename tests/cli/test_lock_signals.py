@@ -119,14 +119,14 @@ def test_loss_ends_a_stubborn_command_with_kill(shell, server, name):
 
 
 def test_loss_is_noticed_while_the_server_is_frozen(own_shell, own_server, name):
-    holder = own_shell.hold(name, "--ttl", "600ms")
+    holder = own_shell.hold(name, "--ttl", "1500ms")
     own_server.process.send_signal(signal.SIGSTOP)
     began = time.monotonic()
 
     status = holder.wait(timeout=20)
 
     assert status == 76
-    assert 0.2 < time.monotonic() - began < 2
+    assert 0.2 < time.monotonic() - began < 5
     own_server.process.send_signal(signal.SIGCONT)
 
 
@@ -150,10 +150,10 @@ def test_break_by_an_operator_is_a_loss(shell, name):
 
 
 @pytest.mark.parametrize(
-    "options", [["--no-renew"], ["--max-hold", "500ms"]], ids=lambda o: o[0]
+    "options", [["--no-renew"], ["--max-hold", "1500ms"]], ids=lambda o: o[0]
 )
 def test_command_is_ended_when_its_time_is_over(shell, name, options):
-    holder = shell.hold(name, "--ttl", "500ms", *options)
+    holder = shell.hold(name, "--ttl", "1500ms", *options)
     began = time.monotonic()
 
     assert holder.wait(timeout=20) == 76

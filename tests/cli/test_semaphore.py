@@ -58,7 +58,7 @@ def test_another_limit_is_refused(shell, name):
 
 
 def test_a_lost_permit_ends_the_command(shell, server, name):
-    holder = start(shell, name, "--ttl", "300ms")
+    holder = start(shell, name, "--ttl", "1500ms")
     server.call("DEL", f"ilk:semaphore:{{{name}}}")
 
     assert holder.wait(20) == 76

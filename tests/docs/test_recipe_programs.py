@@ -7,6 +7,7 @@ key that knows the time is changed instead.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 
@@ -147,6 +148,18 @@ def test_fair_semaphore_lets_in_as_many_as_it_may(stage, server, a, b):
     assert third.end() == (0, ["mine", "released 1"])
 
 
+def get_inside(stage, language, name):
+    """A program that is inside; with 10 ms for its lock, full may mean busy."""
+    for _ in range(20):
+        program = stage.start(language, name, "seats", "1")
+        with contextlib.suppress(AssertionError):
+            assert program.line() == "inside"
+            return program
+        program.kill()
+        assert program.errors == "full\n"
+    pytest.fail("it never got in")
+
+
 @each_pair("semaphore_with_lock")
 def test_semaphore_with_lock_stays_out_of_the_lock(stage, server, a, b):
     name = "recipes/semaphore_with_lock"
@@ -155,8 +168,7 @@ def test_semaphore_with_lock_stays_out_of_the_lock(stage, server, a, b):
     assert server.call("ZCARD", "seats") == 0
 
     server.call("DEL", "lock:seats")
-    inside = stage.start(a, name, "seats", "1")
-    assert inside.line() == "inside"
+    inside = get_inside(stage, a, name)
     assert is_full(stage, b, name)
     inside.enter()
 
