@@ -204,7 +204,8 @@ run_busted()
     shift
     LUA_PATH="$root/lua/?.lua;$root/lua/?/init.lua;$root/tests/lua/?.lua;;" \
         LUA_CPATH="$release/lua/$lua/?.so;;" \
-        run 'success' "$lua" "$(command -v busted)" --output=plainTerminal "$@"
+        ILK_TEST_PATIENCE=6 run 'success' \
+        "$lua" "$(command -v busted)" --output=plainTerminal "$@"
 }
 
 tier_lua()

@@ -2,7 +2,7 @@
 """The blocks of the documentation that are marked to run are run.
 
 A block marked ``<!-- run: c|python|lua|sh -->`` in the line before its fence
-is compiled with -Werror (C) and executed, each with a server of its own in
+is compiled with -Werror (C) and executed, each with an empty server in
 ``$INTERLOCK_URL``, and must end with status 0. Where a fence without a
 language stands right behind it, marked ``<!-- output -->``, what the block
 printed must be that; ``…`` stands for anything. Marked ``<!-- output: numbers
@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import pytest
 from programs import BUILD, ROOT, compile_c, luas
-from support import Server
 
 BLOCK = re.compile(
     r"^(?P<indent>[ ]*)<!-- run: (?P<language>[a-z]+) -->\n"
@@ -127,19 +126,19 @@ def matches(pattern, text, numbers_vary=False):
 
 
 @pytest.mark.parametrize("block", all_blocks())
-def test_block(block, tmp_path):
+def test_block(block, server, tmp_path):
     assert block.language in COMMANDS, f"{block.where}: nobody runs {block.language}"
     command = COMMANDS[block.language](block, tmp_path)
-    with Server(tmp_path) as server:
-        ran = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=environment(server, command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+    server.call("FLUSHALL")
+    ran = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment(server, command),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert ran.returncode == 0, f"{block.where}\n{ran.stdout}{ran.stderr}"
     if block.output is not None:
         assert matches(block.output, ran.stdout, block.vary), ran.stdout

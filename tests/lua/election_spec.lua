@@ -65,9 +65,9 @@ describe("an election", function()
   end)
 
   it("ends with the lease when it is not renewed", function()
-    local mine = client:election(name, { ttl_ms = 150, renew = false })
+    local mine = client:election(name, { ttl_ms = 1000, renew = false })
     assert.is_true(mine:campaign(0))
-    assert.is_true(mine:renew(200))
+    assert.is_true(mine:renew(1200))
 
     assert.is_true(other:election(name):campaign(5000))
 
@@ -108,7 +108,7 @@ describe("an election", function()
   it("tells by notifications who won and lost", function()
     local own = assert(interlock.connect(server.url))
     local notifications = assert(own:notifications())
-    local mine = own:election(name, { ttl_ms = 300 })
+    local mine = own:election(name, { ttl_ms = 1500 })
     local function await()
       local notification
       support.await(2000, function()

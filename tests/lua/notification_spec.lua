@@ -17,7 +17,7 @@ describe("notifications", function()
   it("tells which lock was lost", function()
     local notifications = assert(client:notifications())
     local name = support.name()
-    local lock = client:lock(name, { ttl_ms = 300 })
+    local lock = client:lock(name, { ttl_ms = 1500 })
     assert.is_true(lock:acquire(0))
 
     assert.is_true(client:break_lock(name))
