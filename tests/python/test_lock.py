@@ -44,9 +44,11 @@ def test_bare_acquire_waits_as_long_as_wait_says(client, other, name, took):
 def test_wait_none_waits_for_ever(client, other, name):
     lock = client.lock(name)
     assert lock.acquire()
-    threading.Timer(0.3, lock.release).start()
+    timer = threading.Timer(0.3, lock.release)
+    timer.start()
 
     assert other.lock(name).acquire(None)
+    timer.join()
 
 
 def test_with_raises_lost_error_when_it_was_lost_inside(client, server, name):

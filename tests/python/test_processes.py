@@ -147,9 +147,11 @@ def test_a_child_that_exits_harms_nobody(client, name):
 def test_waits_work_in_the_child(client, name):
     lock = client.lock(name)
     assert lock.acquire(0)
-    threading.Timer(0.3, lock.release).start()
+    timer = threading.Timer(0.3, lock.release)
+    timer.start()
 
     assert in_child(lambda: client.lock(name).acquire(10)) == "True"
+    timer.join()
 
 
 def test_multiprocessing_workers_lock(client, url, name, tmp_path):

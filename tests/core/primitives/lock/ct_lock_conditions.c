@@ -86,7 +86,7 @@ typedef struct rival {
     ilk_client *client;
     pthread_t thread;
     _Atomic int64_t *inside, *last_fence;
-    int64_t until;
+    int64_t until, late;
     int turns, overlaps, disorders, failures;
     ilk_error err;
 } rival;
@@ -98,7 +98,7 @@ static void *compete(void *arg)
 
     if (ilk_lock_open(&lock, r->client, "rivals", 6, NULL, &r->err))
         return NULL;
-    while (fixture_now_ms() < r->until) {
+    while (fixture_now_ms() < (r->turns < 10 ? r->late : r->until)) {
         ilk_status st = ilk_lock_acquire(lock, 20000, &r->err);
 
         if (st == ILK_ECONN) /* killed again and again before its first reply */
@@ -131,6 +131,7 @@ static void connections_killed_all_the_time_break_no_exclusion(void **state)
     for (int i = 0; i < RIVALS; i++) {
         rivals[i].client = clients[i % 2];
         rivals[i].until = fixture_now_ms() + RIVALRY_MS;
+        rivals[i].late = rivals[i].until + 30000;
         rivals[i].inside = &inside;
         rivals[i].last_fence = &last_fence;
         pthread_create(&rivals[i].thread, NULL, compete, &rivals[i]);
