@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 from . import _ffi, _greenlets
 from ._core import ffi
 from ._ffi import EINTR, OK, Name
-from ._free_handles import PooledHandle
+from ._handle_pool import PooledHandle
 from ._lease import NOT_IN_TIME
 
 if TYPE_CHECKING:

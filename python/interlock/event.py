@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import OK, Name
-from ._free_handles import PooledHandle
+from ._handle_pool import PooledHandle
 from ._state import State
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import _ffi, errors
 from ._core import lib
 from ._ffi import OK, Name
-from ._free_handles import PooledHandle, keep_opts
+from ._handle_pool import PooledHandle, keep_opts
 from ._state import State, two_numbers
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .._ffi import OK
-from .._free_handles import PooledHandle
+from .._handle_pool import PooledHandle
 from ._lease import NOT_IN_TIME
 
 if TYPE_CHECKING:

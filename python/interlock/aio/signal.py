@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 from .. import _ffi, errors
 from .._core import ffi, lib
 from .._ffi import Name
-from .._free_handles import HandlePool
+from .._handle_pool import HandlePool
 from .._signal_base import ReceivedSignal, SignalBase, payload, received
 
 if TYPE_CHECKING:
