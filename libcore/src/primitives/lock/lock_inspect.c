@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_inspect.c -- looking at a lock: who holds it and who waits. */
+/* lock_inspect.c -- inspecting a lock: who holds it and who waits. */
 #include "base/alloc.h"
 #include "lock.h"
 
 #include <string.h>
 
-/* Where lock_inspect's answer has what, behind its code. */
+/* The elements of lock_inspect's reply that follow the code. */
 enum {
     AT_TYPE,
     AT_VALUE,
@@ -108,18 +108,18 @@ void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *self,
                      ilk__request_patience(request), then);
 }
 
-static const ilk__inspect_kind sight = {.key_kinds = ilk__lock_key_kinds,
+static const ilk__inspect_kind kind = {.key_kinds = ilk__lock_key_kinds,
                                         .key_count = ILK__LOCK_KEYS,
                                         .inspect = &lock_inspect};
 
 ilk_status ilk_inspect(ilk_info **out, ilk_client *client, const void *name,
                        size_t name_len, ilk_error *err)
 {
-    return ilk__inspect(out, client, &sight, name, name_len, err);
+    return ilk__inspect(out, client, &kind, name, name_len, err);
 }
 
 ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client, const void *name,
                              size_t name_len, ilk_error *err)
 {
-    return ilk__inspect_start(out, client, &sight, name, name_len, err);
+    return ilk__inspect_start(out, client, &kind, name, name_len, err);
 }

@@ -7,17 +7,17 @@
 
 void ilk__queue_drop_waits(ilk_queue *queue)
 {
-    /* A child, or what was the parent's, has nothing to take back. */
+    /* In a forked child the entries in the server are the parent's. */
     int ours = !ilk__client_is_forked(queue->client)
                && queue->era == queue->client->era;
-    ilk__queue_wait *take = queue->waits, *next;
+    ilk__queue_wait *wait = queue->waits, *next;
 
     queue->waits = queue->parked = queue->idle = NULL;
-    for (; take; take = next) {
-        next = take->next;
+    for (; wait; wait = next) {
+        next = wait->next;
         if (ours)
-            ilk__waiter_destroy(&take->waiter);
-        ilk__free(take);
+            ilk__waiter_destroy(&wait->waiter);
+        ilk__free(wait);
     }
 }
 
@@ -37,11 +37,12 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
         return st;
     if (alone && queue->count > 1)
         return ilk__fail(err, ILK_EINVAL,
-                         "a handle for %zu queues can only take from them",
+                         "a handle for %zu queues can only wait from them",
                          queue->count);
     if (queue->era == queue->client->era)
         return ILK_OK;
-    ilk__queue_drop_waits(queue); /* the parent's; no other thread is here */
+    /* The waits are the parent's; a child begins with one thread. */
+    ilk__queue_drop_waits(queue);
     queue->requests = 0;
     queue->era = queue->client->era;
     return ILK_OK;
