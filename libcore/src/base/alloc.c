@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc.c -- memory, through one door so that a test can fail the Nth. */
+/* alloc.c -- all allocations, in one place so that a test can fail the Nth. */
 #include "alloc.h"
 
 #include <stdatomic.h>
@@ -8,8 +8,9 @@
 #include <string.h>
 
 /*
- * Counting begins with the first ilk__alloc_fail_at(), so that programs which
- * are no tests pay one load of a line that nobody writes.
+ * Counting begins with the first ilk__alloc_fail_at(). Outside of tests an
+ * allocation therefore only loads `counting`, whose cache line is never
+ * written.
  */
 static atomic_int counting;
 static atomic_long made;    /* allocations since the last fail_at */
@@ -38,7 +39,7 @@ long ilk__alloc_count(void)
     return atomic_load(&made);
 }
 
-/* Zero bytes are asked for as one, so that NULL always means no memory. */
+/* Zero bytes are allocated as one, so that NULL always means no memory. */
 
 void *ilk__malloc(size_t size)
 {
@@ -84,6 +85,7 @@ void ilk__wipe(void *data, size_t len)
     if (data == NULL || len == 0)
         return;
     memset(data, 0, len);
-    /* Says that somebody reads the bytes, so the store cannot be dropped. */
+    /* Makes the compiler assume that the bytes are read, so that it keeps the
+     * stores. */
     __asm__ __volatile__("" : : "r"(data) : "memory");
 }

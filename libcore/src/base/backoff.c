@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* backoff.c -- the pause before another try. */
+/* backoff.c -- computes the pause before a retry. */
 #include "backoff.h"
 
 #include "token.h"
 
-/* Half of it is certain. */
+/* Half of the pause is fixed, the other half is random. */
 static int64_t with_jitter(int64_t pause_ms)
 {
     int64_t half = pause_ms / 2;

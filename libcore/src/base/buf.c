@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buf.c -- bytes that grow at the end and are taken from the front. */
+/* buf.c -- a byte buffer that grows at the end and is consumed at the front. */
 #include "buf.h"
 
 #include "alloc.h"
@@ -35,7 +35,7 @@ char *ilk__buf_reserve(ilk__buf *buf, size_t len)
         return NULL;
     if (buf->data != NULL && buf->room - buf->end >= len)
         return buf->data + buf->end;
-    /* What was taken makes room again. */
+    /* Reuse the room of the bytes dropped from the front. */
     if (buf->data != NULL && buf->start > 0) {
         memmove(buf->data, buf->data + buf->start, content);
         buf->start = 0;

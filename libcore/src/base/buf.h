@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buf.h -- bytes that grow at the end and are dropped from the front. */
+/* buf.h -- a byte buffer that grows at the end and is consumed at the front. */
 #ifndef ILK__BUF_H
 #define ILK__BUF_H
 
@@ -11,7 +11,8 @@ typedef struct ilk__buf {
 } ilk__buf;
 
 ilk_status ilk__buf_add(ilk__buf *buf, const void *data, size_t len);
-/* Room for len bytes at the end, or NULL; then ilk__buf_grew(). */
+/* Room for len bytes at the end, or NULL. The caller writes into it and passes
+ * the number of bytes written to ilk__buf_grew(). */
 char *ilk__buf_reserve(ilk__buf *buf, size_t len);
 void ilk__buf_grew(ilk__buf *buf, size_t len);
 void ilk__buf_drop(ilk__buf *buf, size_t len); /* drop from the front */

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <time.h>
 
-/* Elsewhere the monotonic clock is the best there is; on macOS it counts
-   the time spent asleep, as CLOCK_BOOTTIME does on Linux. */
+/* Linux: CLOCK_BOOTTIME also counts the time during which the machine is
+   suspended. macOS: so does CLOCK_MONOTONIC. Elsewhere it may not. */
 #ifdef CLOCK_BOOTTIME
 #define CLOCK CLOCK_BOOTTIME
 #else
@@ -30,7 +30,7 @@ int64_t ilk__deadline(int64_t timeout_ms)
         return ILK__FOREVER;
     now = ilk__now_ms();
     if (timeout_ms > 0)
-        now++; /* the millisecond has begun: rather late than early */
+        now++; /* now is rounded down; a deadline must not be too early */
     return timeout_ms < ILK__FOREVER - now ? now + timeout_ms : ILK__FOREVER;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.h -- local time: milliseconds of a clock that never goes back and
- * counts suspended time where the system has one (CLOCK_BOOTTIME).
- * A deadline is a point on this clock; ILK__FOREVER is no deadline.
+ * clock.h -- local time, in milliseconds. The clock never goes back; where the
+ * system allows it (CLOCK_BOOTTIME), it also counts the time during which the
+ * machine is suspended. A deadline is a time on this clock; ILK__FOREVER means
+ * that there is none.
  */
 #ifndef ILK__CLOCK_H
 #define ILK__CLOCK_H
@@ -13,10 +14,10 @@
 
 int64_t ilk__now_ms(void);
 
-/* now + timeout_ms; a negative timeout is for ever; saturates. */
+/* now + timeout_ms, or ILK__FOREVER for a negative timeout. Saturates. */
 int64_t ilk__deadline(int64_t timeout_ms);
 
-/* Milliseconds from now to the deadline, 0 when past, capped for poll(). */
+/* Milliseconds until the deadline as poll() expects them; 0 when it passed. */
 int ilk__poll_timeout(int64_t deadline); /* -1 for ILK__FOREVER */
 
 /* The earlier of two deadlines. */

@@ -9,7 +9,7 @@
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 
-/* The enum in base.h is for programs, these are for the string below. */
+/* For the version string; base.h has the same numbers as an enum. */
 #define MAJOR 0
 #define MINOR 1
 #define PATCH 0
@@ -18,7 +18,7 @@ _Static_assert(MAJOR == ILK_VERSION_MAJOR && MINOR == ILK_VERSION_MINOR
                    && PATCH == ILK_VERSION_PATCH,
                "ilk_version() and base.h tell different versions");
 
-/* Indexed by the negated status; a hole would answer as "no status". */
+/* Indexed by the negated status. There must be no gaps. */
 static const struct {
     const char *name, *text;
 } statuses[] = {
@@ -81,7 +81,7 @@ const char *ilk_version(void)
 
 ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format, ...)
 {
-    char text[ILK_ERROR_MAX]; /* an argument may lie in err->msg itself */
+    char text[ILK_ERROR_MAX]; /* since an argument may point into err->msg */
     va_list args;
 
     if (err == NULL)

@@ -14,7 +14,7 @@
 ilk_status ilk__fail(ilk_error *err, ilk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Empty an error that is about to be handed down. */
+/* Reset err (which may be NULL) before it is passed to other functions. */
 void ilk__error_clear(ilk_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c -- one line to standard error, when INTERLOCK_LOG asks for it. */
+/* log.c -- writes lines to standard error, as INTERLOCK_LOG allows. */
 #include "log.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *const names[] = {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static ilk__log_level wanted; /* set once, then only read */
+static ilk__log_level wanted; /* written once, by read_level() */
 
 static void write_line(ilk__log_level level, const char *text)
 {
@@ -43,7 +43,7 @@ static void write_line(ilk__log_level level, const char *text)
     }
     line[n++] = '\n';
     sent = write(STDERR_FILENO, line, n);
-    (void)sent; /* there is nobody left to tell */
+    (void)sent; /* a failure to log cannot be reported anywhere */
 }
 
 static void read_level(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.h -- one line to standard error, when INTERLOCK_LOG asks for it:
- * error, warn, info or debug. Quiet by default. Never a password or token.
+ * log.h -- writes one line to standard error if the level in INTERLOCK_LOG
+ * (off, error, warn, info, debug) allows it. The default is off. No line may
+ * contain a password or a token.
  */
 #ifndef ILK__LOG_H
 #define ILK__LOG_H

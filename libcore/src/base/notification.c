@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notification.c -- the client's bounded queue of news behind one descriptor.
+ * notification.c -- the client's bounded queue of notifications, with one
+ * descriptor to poll.
  *
- * The descriptor is raised exactly while the ring is not empty; both change
- * under the mutex, so that a poller never sleeps on news.
+ * The descriptor is raised exactly while the ring is not empty. Both change
+ * under the mutex, so that poll() never sleeps while a notification waits.
  */
 #include "notification.h"
 
@@ -63,7 +64,7 @@ ilk_status ilk__notifications_fd(ilk__notifications *queue, int *out_fd,
     return st;
 }
 
-/* Make room for one more; what waits is laid out from the start again. */
+/* Make room for one more. A new ring begins with the oldest notification. */
 static int grow(ilk__notifications *queue)
 {
     size_t room = queue->room != 0 ? queue->room * 2 : FIRST_ROOM;

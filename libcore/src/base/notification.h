@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notification.h -- the client's bounded queue of news behind one descriptor.
- * Thread-safe. Notifications of the same kind and id are coalesced while they
- * wait.
+ * notification.h -- the client's bounded queue of notifications, with one
+ * descriptor to poll. Thread-safe. A notification replaces one of the same kind
+ * and id that is still in the queue.
  */
 #ifndef ILK__NOTIFICATION_H
 #define ILK__NOTIFICATION_H
@@ -19,7 +19,7 @@ typedef struct ilk__notifications {
     ilk__pollable pollable; /* opened by the first ilk__notifications_fd() */
     ilk_notification *ring; /* grows up to ILK__NOTIFICATION_MAX */
     size_t first, count, room;
-    int64_t dropped; /* news that found the queue full or no memory */
+    int64_t dropped; /* notifications lost: queue full, or no memory */
 } ilk__notifications;
 
 void ilk__notifications_init(ilk__notifications *queue);
@@ -32,7 +32,7 @@ void ilk__notifications_push(ilk__notifications *queue,
 ilk_status ilk__notifications_next(ilk__notifications *queue,
                                    ilk_notification *out,
                                    ilk_error *err); /* ILK_EAGAIN: none */
-/* Forget what is waiting for this id, because its handle is freed. */
+/* Remove all notifications of this id, whose handle is freed. */
 void ilk__notifications_forget(ilk__notifications *queue, int64_t id);
 
 #endif

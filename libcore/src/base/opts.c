@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * opts.c -- the one rule by which structs with a size grow.
+ * opts.c -- copies structs that begin with their size, between a caller and a
+ * library of different versions.
  *
- * A struct only ever grows at its end, and zero is the default of each field.
- * So what one side does not know is zero for the other: an old caller's
- * missing tail is filled with zeros, a new caller's unknown tail is accepted
- * as long as it asks for nothing.
+ * New fields are only ever appended, and zero is the default of each field. The
+ * struct of an older caller is shorter: the missing fields become zero. The
+ * struct of a newer caller is longer: it is accepted as long as the fields that
+ * this library does not know are zero.
  */
 #include "opts.h"
 
 #include <string.h>
 
-/* No struct of ours comes near this; more is an uninitialised size. */
+/* All our structs are much smaller; a larger size was not initialised. */
 enum { SIZE_LIMIT = 4096 };
 
 static ilk_status check_size(size_t size, const char *what, ilk_error *err)

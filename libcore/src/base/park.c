@@ -4,9 +4,10 @@
  *
  *     unpark: permit 0 -> 1, then wake       park: permit 1 -> 0, else sleep
  *
- * The permit alone decides; the futex or the pipe only wakes. A wake-up
- * that comes late costs one more look at the permit, and the permit is set
- * before it, so no wake-up is lost.
+ * Only the permit decides whether park() returns ILK_OK; the futex or the pipe
+ * merely ends the sleep. The permit is set before the wake-up is sent, so no
+ * wake-up is lost. A late wake-up, whose permit has been consumed, only makes
+ * park() check the permit once more.
  */
 #include "park.h"
 
@@ -45,12 +46,12 @@ void ilk__parker_destroy(ilk__parker *parker)
     (void)parker;
 }
 
-/* 0: woken, or maybe; else an errno. */
+/* Sleep while there is no permit. 0: check the permit again; else an errno. */
 static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
     int wait_ms = ilk__poll_timeout(deadline);
     struct {
-        long sec, nsec; /* what this system call takes, on 32 bits too */
+        long sec, nsec; /* the kernel's layout, where time_t has 64 bits, too */
     } left = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
     long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0,
                       wait_ms < 0 ? NULL : &left, NULL, 0);
@@ -116,7 +117,7 @@ static void send_wakeup(ilk__parker *parker)
 {
     ssize_t sent = write(parker->fds[1], "", 1);
 
-    (void)sent; /* a full pipe wakes already */
+    (void)sent; /* if the pipe is full, it is readable anyway */
 }
 
 #endif
@@ -142,7 +143,8 @@ ilk_status ilk__park(ilk__parker *parker, int64_t deadline)
     }
 }
 
-/* Who sees the permit may go, and the parker with it: wake is read before. */
+/* Once the permit is set, the owner may return and its parker may be gone: wake
+ * is read before. */
 void ilk__unpark(ilk__parker *parker)
 {
     ilk__wake *wake = parker->wake;

@@ -2,8 +2,9 @@
 /*
  * park.h -- one thread sleeps, another wakes it, and a signal ends the sleep.
  *
- * A condition variable hides signals; this does not. unpark() leaves a permit
- * that the next park() consumes at once, so no wake-up is lost.
+ * A wait on a condition variable goes on after a signal; park() returns
+ * ILK_EINTR. unpark() leaves a permit, which the next park() consumes at once,
+ * so no wake-up is lost.
  */
 #ifndef ILK__PARK_H
 #define ILK__PARK_H
@@ -12,7 +13,7 @@
 
 #include <stdatomic.h>
 
-/* What is woken when no thread sleeps there. */
+/* Called by unpark() instead of waking a thread, for waiters without one. */
 typedef struct ilk__wake ilk__wake;
 struct ilk__wake {
     void (*call)(ilk__wake *wake); /* quick; any mutex may be held */
@@ -20,8 +21,8 @@ struct ilk__wake {
 
 typedef struct ilk__parker {
     _Atomic uint32_t permit;
-    int fds[2];      /* pipe where there is no futex, else -1 */
-    ilk__wake *wake; /* called for a new permit; NULL: a thread may sleep */
+    int fds[2];      /* a pipe where there is no futex, else -1 */
+    ilk__wake *wake; /* called for a new permit; NULL: wake a thread */
 } ilk__parker;
 
 /* ILK_ESYSTEM only where a pipe is needed. */
@@ -32,7 +33,7 @@ void ilk__parker_destroy(ilk__parker *parker);
 ilk_status ilk__park(ilk__parker *parker, int64_t deadline);
 void ilk__unpark(ilk__parker *parker); /* any thread, signal handlers too */
 
-/* 1 when there was one. */
+/* Consume the permit without sleeping; 0 when there was none. */
 int ilk__parker_consume(ilk__parker *parker);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pollable.c -- a descriptor that one side raises and the other waits for. */
+/* pollable.c -- a descriptor that one side raises and the other polls. */
 #include "pollable.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ int ilk__pollable_fd(const ilk__pollable *pollable)
     return pollable->fds[0];
 }
 
-/* Eight bytes are what an eventfd takes; a pipe does not mind. */
+/* An eventfd requires a write of eight bytes; a pipe accepts any number. */
 void ilk__pollable_raise(ilk__pollable *pollable)
 {
     const uint64_t one = 1;
@@ -77,7 +77,7 @@ void ilk__pollable_raise(ilk__pollable *pollable)
     do
         sent = write(pollable->fds[1], &one, sizeof one);
     while (sent < 0 && errno == EINTR);
-    errno = saved; /* full means raised */
+    errno = saved; /* when it is full, it is raised already */
 }
 
 int ilk__pollable_clear(ilk__pollable *pollable)

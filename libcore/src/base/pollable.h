@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pollable.h -- a descriptor that one side raises and the other waits for. */
+/* pollable.h -- a descriptor that one side raises and the other polls. */
 #ifndef ILK__POLLABLE_H
 #define ILK__POLLABLE_H
 
 #include "error.h"
 
 typedef struct ilk__pollable {
-    int fds[2]; /* the same eventfd twice, or a pipe's two ends; -1 closed */
+    int fds[2]; /* the same eventfd twice, or a pipe's ends; -1: closed */
 } ilk__pollable;
 
 ilk_status ilk__pollable_open(ilk__pollable *pollable, ilk_error *err);

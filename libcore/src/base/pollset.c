@@ -52,7 +52,7 @@ static int open_set(void)
     return fd;
 }
 
-/* A filter that was never there need not be taken away. */
+/* Add or remove a filter; removing one that does not exist succeeds. */
 static int set_filter(int set, int fd, short filter, int wanted)
 {
     struct kevent change;

@@ -15,10 +15,12 @@ typedef struct ilk__pollset {
 ilk_status ilk__pollset_open(ilk__pollset *set, ilk_error *err);
 void ilk__pollset_close(ilk__pollset *set);
 
-/* Ready for POLLIN, POLLOUT or both; again: for others. ILK_ESYSTEM. */
+/* Add a descriptor, for POLLIN, POLLOUT or both, or change its events.
+ * ILK_ESYSTEM. */
 ilk_status ilk__pollset_watch(ilk__pollset *set, int fd, short events,
                               ilk_error *err);
-/* Before it is closed: while a forked child has it open, too, it would stay. */
+/* Remove a descriptor, before it is closed: otherwise epoll would keep it for
+ * as long as a forked child has it open. */
 void ilk__pollset_forget(ilk__pollset *set, int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recent.c -- the marks of messages seen lately. */
+/* recent.c -- a bounded set of the marks of recent messages. */
 #include "recent.h"
 
 #include "alloc.h"
@@ -21,7 +21,7 @@ int ilk__recent_seen(ilk__recent *recent, uint64_t mark)
 {
     struct ilk__recent_set *set;
 
-    if (mark == 0) /* an empty place */
+    if (mark == 0) /* 0 is an empty entry */
         mark = 1;
     if (ilk__recent_has(recent, mark))
         return 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recent.h -- the marks of messages seen lately, so that the copy that comes
- * over a second connection is told from a new one.
+ * recent.h -- a bounded set of the marks of recent messages. It tells a copy of
+ * a message, which came over a second connection, from a new message.
  *
- * Bounded: some 4000 marks, in sets of eight in which the oldest makes room.
- * A copy that comes later than that, or without memory, is not recognised.
+ * It holds some 4000 marks, in sets of eight; in each set the oldest mark is
+ * replaced. A copy is not recognised if its mark has been replaced, or if there
+ * was no memory for the sets.
  */
 #ifndef ILK__RECENT_H
 #define ILK__RECENT_H
@@ -17,12 +18,13 @@ typedef struct ilk__recent {
     struct ilk__recent_set {
         uint64_t marks[ILK__RECENT_WAYS];
         unsigned next; /* the oldest */
-    } * sets;          /* NULL until the first */
+    } * sets;          /* allocated for the first mark */
 } ilk__recent;
 
-/* 1 when this mark was seen before; remembers it. */
+/* Add the mark; 1 when it was in the set before. */
 int ilk__recent_seen(ilk__recent *recent, uint64_t mark);
-int ilk__recent_has(const ilk__recent *recent, uint64_t mark); /* only asks */
+/* 1 when the mark is in the set. */
+int ilk__recent_has(const ilk__recent *recent, uint64_t mark);
 void ilk__recent_free(ilk__recent *recent);
 
 #endif

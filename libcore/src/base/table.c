@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c -- a hash table with chains; it doubles when chains get long. */
+/* table.c -- a hash table with chains; it doubles when it is full. */
 #include "table.h"
 
 #include "alloc.h"
 
 #include <string.h>
 
-/* FNV-1a. Keys come from our own process, so no secret seed is needed. */
+/* FNV-1a. Needs no secret seed: all keys come from our own process. */
 static uint64_t hash_of(const void *key, size_t len)
 {
     const unsigned char *byte = key;
@@ -22,7 +22,8 @@ static ilk__node **bucket_of(const ilk__table *table, uint64_t hash)
     return &table->buckets[hash & (table->bucket_count - 1)];
 }
 
-/* When there is no memory the chains just stay long. */
+/* Double the buckets. Without memory the table stays as it is, with longer
+ * chains. */
 static void grow(ilk__table *table)
 {
     size_t old_count = table->bucket_count;

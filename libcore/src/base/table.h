@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h -- a hash table of nodes that others embed, found by their bytes. */
+/* table.h -- a hash table whose nodes are embedded in the caller's structs. */
 #ifndef ILK__TABLE_H
 #define ILK__TABLE_H
 
@@ -8,7 +8,7 @@
 typedef struct ilk__node ilk__node;
 struct ilk__node {
     ilk__node *next;
-    const void *key; /* borrowed from whatever embeds the node */
+    const void *key; /* borrowed from the struct that embeds the node */
     size_t key_len;
     uint64_t hash;
 };
@@ -18,14 +18,15 @@ typedef struct ilk__table {
     size_t bucket_count, count;
 } ilk__table;
 
-/* ILK_ENOMEM only when there is no bucket at all yet. */
+/* ILK_ENOMEM only while the table has no buckets at all. */
 ilk_status ilk__table_add(ilk__table *table, ilk__node *node, const void *key,
                           size_t key_len);
 ilk__node *ilk__table_find(const ilk__table *table, const void *key,
                            size_t key_len);
 void ilk__table_remove(ilk__table *table, ilk__node *node);
 
-/* The first node of the bucket at or behind *cursor; begin with 0. */
+/* The first node of the next bucket that is not empty, from *cursor on; the
+ * caller begins with *cursor 0. NULL: no more. */
 ilk__node *ilk__table_bucket(const ilk__table *table, size_t *cursor);
 void ilk__table_free(ilk__table *table);
 

@@ -31,7 +31,7 @@ static void put(ilk__timers *timers, size_t index, ilk__timer *timer)
     timer->slot = index + 1;
 }
 
-/* Let a timer rise, then sink, to where it belongs. */
+/* Move a timer up, then down the heap, to where it belongs. */
 static void settle(ilk__timers *timers, size_t index)
 {
     ilk__timer *timer = timers->heap[index];

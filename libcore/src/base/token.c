@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.c -- chance: identities from the operating system, and jitter. */
+/* token.c -- random numbers: for identities (secure) and jitter (weak). */
 #include "token.h"
 
 #include "alloc.h"
@@ -64,8 +64,9 @@ ilk_status ilk__token(char *out, size_t digits, ilk_error *err)
 }
 
 /*
- * Time, process and a counter, stirred (the finalizer of SplitMix64): two
- * processes, a child and its parent, and two calls in one nanosecond differ.
+ * Time, process id and a counter, mixed by the finalizer of SplitMix64. The
+ * process id separates a child from its parent, the counter two calls in the
+ * same nanosecond.
  */
 uint32_t ilk__jitter(uint32_t bound)
 {
