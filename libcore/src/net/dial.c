@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dial.c -- a non-blocking socket of ours, on its way to one address. */
+/* dial.c -- opens a non-blocking socket and connects it to one address. */
 #include "dial.h"
 
 #include <errno.h>
@@ -12,8 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A peer that vanished is noticed within about half a minute when idle, and
- * within USER_TIMEOUT_MS when something we sent is not acknowledged. */
+/* The kernel detects a vanished peer within about half a minute if the
+ * connection is idle, and within USER_TIMEOUT_MS if sent bytes are not
+ * acknowledged. */
 enum {
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_EVERY_S = 5,
@@ -84,7 +85,7 @@ static ilk_status refused(const char *where, int error, ilk_error *err)
                      strerror(error));
 }
 
-/* What connect() answered; a signal leaves it going on by itself. */
+/* The result of connect(), which goes on in the kernel after EINTR. */
 static ilk_status outcome(int error, int family, const char *where,
                           ilk_error *err)
 {

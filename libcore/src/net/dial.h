@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dial.h -- a non-blocking socket of ours, on its way to one address. */
+/* dial.h -- opens a non-blocking socket and connects it to one address. */
 #ifndef ILK__DIAL_H
 #define ILK__DIAL_H
 
@@ -8,10 +8,11 @@
 #include <sys/socket.h>
 
 /*
- * Open a socket (closed on exec, never raising SIGPIPE, keepalive on) and
- * begin to connect it. ILK_OK: connected; ILK_EAGAIN: under way, *out_fd
- * becomes writable, then ilk__dial_finish(); ILK_EBUSY: the server's queue is
- * full, try again in a moment; ILK_ECONN. *out_fd is -1 but for the first two.
+ * Open a socket (close-on-exec, without SIGPIPE, with keepalive) and begin to
+ * connect it. ILK_OK: connected. ILK_EAGAIN: under way; call ilk__dial_finish()
+ * when *out_fd is writable. ILK_EBUSY: the backlog of the unix socket is full;
+ * try again in a moment. ILK_ECONN. Only ILK_OK and ILK_EAGAIN set *out_fd,
+ * otherwise it is -1.
  */
 ilk_status ilk__dial(int *out_fd, const struct sockaddr *address,
                      socklen_t address_len, const char *where, ilk_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resolve.c -- from a host name to addresses, without waiting for it. */
+/* resolve.c -- looks up the addresses of a host name without blocking. */
 #include "resolve.h"
 #include "base/alloc.h"
 #include "base/pollable.h"
@@ -18,12 +18,12 @@
 enum { STACK_BYTES = 256 * 1024, PORT_BYTES = 8 };
 
 struct ilk__resolve {
-    atomic_int owners; /* the caller, and the thread while it runs */
-    atomic_int done;   /* set last by the thread: the rest is then final */
-    pid_t pid;         /* where the thread runs */
+    atomic_int owners; /* 1 or 2: the caller, and the thread while it runs */
+    atomic_int done;   /* the thread sets it last; then the result is final */
+    pid_t pid;         /* of the process in which the thread runs */
     ilk__pollable wakeup;
     struct addrinfo *list;
-    int error; /* getaddrinfo's; with EAI_SYSTEM errno below */
+    int error; /* of getaddrinfo(); for EAI_SYSTEM see os_error */
     int os_error;
     char port[PORT_BYTES];
     char host[];
@@ -65,7 +65,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Signals stay with the program's own threads. */
+/* The thread blocks all signals, so that the program's threads receive them. */
 static int start_thread(ilk__resolve *resolve)
 {
     size_t stack = STACK_BYTES;
@@ -124,6 +124,7 @@ ilk_status ilk__resolve_start(ilk__resolve **out, const char *host, int port,
     resolve->pid = getpid();
     atomic_init(&resolve->owners, 1);
     atomic_init(&resolve->done, 1);
+    /* This does not block. EAI_NONAME: the host is not a numeric address. */
     look_up(resolve, AI_NUMERICHOST);
     if (resolve->error == EAI_NONAME) {
         status = start_beside(resolve, err);

@@ -2,9 +2,9 @@
 /*
  * tls.c -- encryption between a connection and its socket, without I/O.
  *
- * OpenSSL reads from and writes to two memory BIOs; whoever owns the socket
- * moves their bytes. The SSL object is not made for two threads at once, so a
- * mutex guards each call; none of them waits for the network.
+ * OpenSSL reads from and writes to two memory BIOs, and the connection moves
+ * bytes between them and its socket. Two threads must not use an SSL object at
+ * the same time, so a mutex guards each call; no call waits for the network.
  */
 #include "tls.h"
 #include "base/alloc.h"
@@ -22,13 +22,14 @@
 #include <openssl/x509v3.h>
 
 struct ilk__tls {
-    pthread_mutex_t mutex; /* all below; leaf in the order of mutexes */
+    pthread_mutex_t mutex; /* guards the rest; no other is locked under it */
     SSL *ssl;
     BIO *in, *out; /* from and to the socket; ssl owns them */
 };
 
-/* A name goes into the greeting, and the certificate must be made out to it;
- * an address is only checked. Not const: OpenSSL's macro casts that away. */
+/* The server's certificate must be valid for host. A name is also sent to the
+ * server (SNI), an IP address is not. host is not const because OpenSSL's macro
+ * casts the const away. */
 static int set_host(SSL *ssl, char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
@@ -51,7 +52,7 @@ static int set_bios(ilk__tls *tls)
         BIO_free(tls->out);
         return 0;
     }
-    BIO_set_mem_eof_return(tls->in, -1); /* empty: more will come */
+    BIO_set_mem_eof_return(tls->in, -1); /* empty means retry, not EOF */
     BIO_set_mem_eof_return(tls->out, -1);
     SSL_set_bio(tls->ssl, tls->in, tls->out);
     return 1;
@@ -95,7 +96,8 @@ void ilk__tls_free(ilk__tls *tls)
     ilk__free(tls);
 }
 
-/* What OpenSSL has against it, the certificate's fault before all else. */
+/* Report OpenSSL's error. A fault of the certificate comes first, because it is
+ * the cause. */
 static ilk_status broken(ilk__tls *tls, const char *what, ilk_error *err)
 {
     long verdict = SSL_get_verify_result(tls->ssl);
@@ -168,7 +170,8 @@ ilk_status ilk__tls_read(ilk__tls *tls, void *out, size_t room, size_t *out_len,
     return status;
 }
 
-/* A memory BIO takes everything, so only a broken session stops this. */
+/* A memory BIO accepts any number of bytes, so this fails only if the session
+ * is broken. */
 ilk_status ilk__tls_write(ilk__tls *tls, const void *data, size_t len,
                           ilk_error *err)
 {
@@ -220,7 +223,7 @@ ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err)
                      url->host);
 }
 
-/* The rest needs an ilk__tls, and there is none. */
+/* Without ILK_TLS there is never an ilk__tls, so these are never reached. */
 void ilk__tls_free(ilk__tls *tls)
 {
     (void)tls;

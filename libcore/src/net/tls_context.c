@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tls_context.c -- whom TLS trusts and as whom we come. */
+/* tls_context.c -- the certificates that TLS trusts, and our own. */
 #ifdef ILK_TLS
 
 #include "tls_context.h"
@@ -10,8 +10,9 @@
 
 #include <openssl/err.h>
 
-/* Where systems keep their authorities in one file. A library linked
- * statically may look in the place of the machine it was built on. */
+/* The files in which systems keep their certificate authorities. They are tried
+ * because a statically linked OpenSSL looks where the machine on which it was
+ * built keeps them. */
 static const char *const system_files[] = {
     "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch, Gentoo */
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, RHEL */
@@ -89,7 +90,7 @@ static ilk_status load_own(SSL_CTX *context, const ilk__url *url,
     return ILK_OK;
 }
 
-/* A key with a pass phrase must not make a library ask the terminal. */
+/* Without this, OpenSSL would ask on the terminal for a key's pass phrase. */
 static int no_pass_phrase(char *buf, int size, int writing, void *data)
 {
     (void)buf;

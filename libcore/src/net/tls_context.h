@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tls_context.h -- whom TLS trusts and as whom we come; for tls.c only. */
+/* tls_context.h -- the certificates that TLS trusts, and our own; for tls.c
+ * only. */
 #ifndef ILK__TLS_CONTEXT_H
 #define ILK__TLS_CONTEXT_H
 
@@ -8,9 +9,9 @@
 #include <openssl/ssl.h>
 
 /*
- * TLS 1.2 or later, peers always verified. Authorities: url->ca (a file or a
- * directory); else SSL_CERT_FILE and SSL_CERT_DIR; else what the system has.
- * Our certificate: url->cert, its key in url->key or in the same file.
+ * TLS 1.2 or later; servers are always verified. Authorities: url->ca (a file
+ * or a directory); else SSL_CERT_FILE and SSL_CERT_DIR; else the system's.
+ * Our certificate: url->cert, with its key in url->key or in the same file.
  * ILK_EINVAL names the file and what is wrong with it; ILK_ENOMEM.
  */
 ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err);

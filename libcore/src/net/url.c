@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * url.c -- where the server is and how to log in, from one string.
+ * url.c -- parses a URL: the server's address, the login, and options.
  *
  *     scheme://[user[:password]@]host[:port][/db][?key=value&...]
  *
- * Parsing is strict: what has no meaning is refused. A password that was not
- * percent-encoded may end up in any other part, so messages quote nothing of
- * the authority, and an '@' behind it is refused before anything is quoted.
+ * Parsing is strict: a part without a meaning is refused. In a URL whose
+ * password was not percent-encoded, the password may extend into any other
+ * part. To keep it out of error messages, no message quotes the authority, and
+ * an '@' after the authority is refused before any part is quoted.
  */
 #include "url.h"
 
@@ -22,7 +23,7 @@
 
 enum { URL_MAX = 4096, HOST_MAX = 253, PORT_DEFAULT = 6379 };
 
-/* The text cut at its separators; nothing is decoded yet. */
+/* The parts of the text, between its separators; not decoded yet. */
 typedef struct parts {
     ilk__span userinfo, host, path, query;
     int has_user, has_query;
@@ -99,7 +100,7 @@ static ilk_status parse_user(ilk__url *url, const parts *p, ilk_error *err)
     user = ilk__text_cut(&rest, ':', &has_password);
     if (user.len != 0)
         st = ilk__text_decode(&url->user, user, "user", err);
-    /* "user:" means an empty password, ":" means none at all. */
+    /* "user:" means an empty password, ":" means no password at all. */
     if (st == ILK_OK && has_password && (rest.len != 0 || user.len != 0))
         st = ilk__text_decode(&url->password, rest, "password", err);
     return st;
@@ -115,7 +116,7 @@ static int is_host(const char *host)
            && strlen(host) <= HOST_MAX;
 }
 
-/* An address, perhaps with a zone: fe80::1%eth0. */
+/* An IPv6 address, perhaps with a zone: fe80::1%eth0. */
 static int is_ipv6(const char *host)
 {
     char address[INET6_ADDRSTRLEN];
@@ -208,7 +209,7 @@ static ilk_status parse_path(ilk__url *url, const parts *p, ilk_error *err)
     return ILK_OK;
 }
 
-/* Where the text of a query key goes; NULL for keys that are numbers. */
+/* The field for the value of a query key; NULL for keys with numbers. */
 static char **text_field(ilk__url *url, ilk__span key)
 {
     int tls = url->scheme == ILK__SCHEME_TLS;
@@ -263,7 +264,7 @@ static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
                      key.len < 40 ? (int)key.len : 40, key.at);
 }
 
-/* A key that was given before: keys hold no separators, so look for &key=. */
+/* 1 when the key occurs earlier in the query as well. */
 static int is_repeated(ilk__span query, ilk__span key)
 {
     while (query.at < key.at) {
@@ -304,7 +305,7 @@ static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
     return ILK_OK;
 }
 
-/* The text as it came, with "***" where the password stands. */
+/* Keep the text, with "***" instead of the password. */
 static ilk_status set_shown(ilk__url *url, const char *text, const parts *p,
                             ilk_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* url.h -- where the server is and how to log in, from one string. */
+/* url.h -- parses a URL: the server's address, the login, and options. */
 #ifndef ILK__URL_H
 #define ILK__URL_H
 
@@ -21,21 +21,23 @@ typedef struct ilk__url {
     char *password; /* NULL when not given; wiped when freed */
     int db;         /* default 0 */
     char *label;    /* query: NULL when not given */
-    char *ca, *cert, *key;      /* query, TLS: file names, NULL */
+    char *ca, *cert, *key;      /* query, TLS: file names, or NULL */
     int64_t connect_timeout_ms; /* query: 0 when not given */
     int64_t reply_timeout_ms;   /* query: 0 when not given */
     int protocol;               /* query: 0, 2 or 3 */
-    char *listen; /* query: replicas to listen to as well, or NULL */
+    char *listen; /* query: replicas to subscribe to as well, or NULL */
     char *shown;  /* the URL without its password */
 } ilk__url;
 
 /*
- * Parse text (percent-encoding decoded in user, password, path and query
- * values). ILK_EINVAL names what is wrong and never shows the password.
- * On failure *out is empty; on success free it with ilk__url_free().
+ * Parse text; user, password, path and query values are percent-decoded.
+ * ILK_EINVAL, with a message that says what is wrong and never contains the
+ * password. On failure *out is empty; on success the caller frees it with
+ * ilk__url_free().
  */
 ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err);
-/* `host[:port]` into url->host and url->port; `what` begins the message. */
+/* Parse `host[:port]` into url->host and url->port. `what` begins the error
+ * message. */
 ilk_status ilk__url_parse_host(ilk__url *url, ilk__span text, const char *what,
                                ilk_error *err);
 void ilk__url_free(ilk__url *url); /* leaves it empty */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* url_text.c -- cutting and decoding the text of a URL. */
+/* url_text.c -- splits and decodes the text of a URL. */
 #include "url_text.h"
 
 #include "base/alloc.h"
