@@ -97,11 +97,11 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
     if (st == ILK_EAGAIN)
         return ILK__ASYNC_CONN_NOTHING;
     if (st == ILK_ECONN && to->revive)
-        (void)to->revive(to->context); /* the next try finds it */
+        (void)to->revive(to->context); /* the next attempt connects to it */
     if (st)
         return lost(connection);
     connection->up = 1;
-    connection->readable = 1; /* the login may have read ahead */
+    connection->readable = 1; /* login may have read past its own replies */
     connection->replaced.since = 0;
     connection->left_open |= ilk__conn_left_open(connection->conn);
     connection->retry_ms = 0;
@@ -150,7 +150,8 @@ int ilk__async_conn_unwritten(const ilk__async_conn *connection)
                || ilk__conn_unsent(connection->conn));
 }
 
-/* A failure shows when reading: the socket reports it there, too. */
+/* A failed send is not reported here: the recv that follows fails as well, and
+ * first delivers the replies that the server sent before. */
 void ilk__async_conn_flush(ilk__async_conn *connection)
 {
     size_t len = ilk__buf_len(&connection->out);

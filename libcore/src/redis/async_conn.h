@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async_conn.h -- an asynchronous connection, driven by an event loop: opened
- * when wanted, opened anew with growing pauses when it breaks.
+ * async_conn.h -- an asynchronous connection, driven by an event loop. It is
+ * opened when it is wanted, and reopened after growing pauses when it breaks.
  *
  *     DOWN --want--> CONNECTING --> UP --> (broken) DOWN ...
  *
- * Two loops drive such connections: the keeper, whose thread alone touches its
- * own, and the application's loop, under its mutex. ilk__async_conn_next()
- * returns what happened, one thing for each call, until nothing is left.
+ * One turn of a loop polls for what prepare() filled in, calls next() until it
+ * returns ILK__ASYNC_CONN_NOTHING, and then calls flush(). Each call of next()
+ * returns one result.
+ *
+ * Two loops drive such connections: the keeper, whose connections are used by
+ * its own thread only, and the application's loop, under the loop's mutex.
  */
 #ifndef ILK__ASYNC_CONN_H
 #define ILK__ASYNC_CONN_H
@@ -28,15 +31,16 @@ typedef enum ilk__async_conn_result {
 typedef struct ilk__async_conn {
     const ilk__target *target;
     int wanted;
-    ilk__pollset *pollset; /* that watches the connection; NULL: none does */
+    ilk__pollset *pollset; /* the one that contains its descriptor, or NULL */
     ilk__conn *conn;
     int up;
-    int readable;         /* poll() said so; or there may be replies left */
+    int readable;         /* recv(2) may return bytes */
     int64_t deadline;     /* of connecting */
-    int carries_commands; /* a new connection closes the one that broke */
+    int carries_commands; /* a new connection first kills the one that broke */
     ilk__conn_number replaced; /* the connection that broke */
-    int left_open;             /* one of those; what it carried may come late */
-    int64_t retry_at;
+    int left_open; /* a broken one may be open on the server: its commands may
+                    * still be executed */
+    int64_t retry_at; /* no connection is opened before */
     int retry_ms;
     ilk__buf out;
     ilk_error error; /* why it was lost */
@@ -46,27 +50,28 @@ typedef struct ilk__async_conn {
 void ilk__async_conn_init(ilk__async_conn *connection,
                           const ilk__target *target);
 void ilk__async_conn_close(ilk__async_conn *connection);
-/* in a forked child */
+/* In a forked child: close the descriptor and leave the rest alone. */
 void ilk__async_conn_abandon(ilk__async_conn *connection);
 
-/* Fill in what to poll for; the time by which to call next anyway. */
+/* Fill in what to poll for. Returns the time by which ilk__async_conn_next()
+ * must be called even if poll() reports nothing. */
 int64_t ilk__async_conn_prepare(ilk__async_conn *connection,
                                 struct pollfd *pfd);
 void ilk__async_conn_polled(ilk__async_conn *connection,
                             const struct pollfd *pfd);
 
-/* The next thing that happened; a reply is the caller's to free. */
+/* The next result; on ILK__ASYNC_CONN_REPLY the caller frees *out. */
 ilk__async_conn_result ilk__async_conn_next(ilk__async_conn *connection,
                                             ilk__reply **out);
 
-/* When up: append a command; it is written by the next flush. */
+/* Append a command, which the next flush writes. Only while it is up. */
 ilk_status ilk__async_conn_send(ilk__async_conn *connection,
                                 const ilk__command *command);
 void ilk__async_conn_flush(ilk__async_conn *connection);
-/* there is more to flush */
+/* 1 while there is more to flush. */
 int ilk__async_conn_unwritten(const ilk__async_conn *connection);
 
-/* Close it, as broken, and open it anew after a pause. */
+/* Treat it as broken: close it, and reopen it after a pause. */
 void ilk__async_conn_break(ilk__async_conn *connection, const char *why);
 
 #endif

@@ -40,7 +40,7 @@ static int begin(ilk__command *command)
     return 0;
 }
 
-/* Move to arrays of twice the size; on failure the old ones stay. */
+/* Move to arrays of twice the size; on failure the old ones stay valid. */
 static int grow(ilk__command *command)
 {
     size_t room = command->room * 2;
@@ -89,7 +89,8 @@ void ilk__command_add_str(ilk__command *command, const char *text)
     ilk__command_add(command, text, strlen(text));
 }
 
-/* The decimal digits of a number, ending before `end`; where they begin. */
+/* Write a number's decimal digits so that they end before `end`; returns the
+ * first one. */
 static char *digits(char *end, uint64_t number)
 {
     do
@@ -127,8 +128,9 @@ static char *put_header(char *to, char type, size_t number)
 }
 
 /*
- * Straight into the buffer: hiredis' formatter prints each length by sprintf,
- * which was more than half of all instructions of an acquire and release.
+ * Writes straight into the buffer. hiredis' formatter calls sprintf for each
+ * length, which was more than half of all instructions of an acquire and
+ * release.
  */
 ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
                                ilk_error *err)

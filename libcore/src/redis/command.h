@@ -2,10 +2,10 @@
 /*
  * command.h -- a command as arguments with lengths, then as bytes.
  *
- * Arguments are borrowed until the command is formatted, but for numbers,
- * which are kept. The first one allocates: an operation is small while it has
- * nothing to say. An allocation that fails is remembered and told by
- * ilk__command_format(), so building needs no checks.
+ * Arguments are borrowed until the command is formatted; numbers are copied.
+ * The first argument allocates, so that an operation without a command stays
+ * small. A failed allocation sets `failed`, and ilk__command_format() returns
+ * ILK_ENOMEM: callers that add arguments need no checks.
  */
 #ifndef ILK__COMMAND_H
 #define ILK__COMMAND_H
@@ -14,7 +14,7 @@
 
 enum { ILK__COMMAND_WORDS = 24, ILK__COMMAND_NUMBERS = 12 };
 
-/* What most commands need, in one piece. */
+/* Room for the arguments of most commands, in one allocation. */
 typedef struct ilk__words {
     const char *argv[ILK__COMMAND_WORDS];
     size_t lens[ILK__COMMAND_WORDS];
@@ -23,7 +23,7 @@ typedef struct ilk__words {
 
 typedef struct ilk__command {
     ilk__words *words; /* NULL: empty */
-    const char **argv; /* in words, or longer ones */
+    const char **argv; /* inside words, or a longer array of its own */
     size_t *lens;
     size_t argc, room, number_count;
     int failed;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conn.c -- a connection's way from start to ready, one step at a time.
+ * conn.c -- takes a connection from start to ready, one stage after another.
  *
  *     RESOLVE -> DIAL -> [TLS] -> LOGIN -> READY
  *                ^  |next address
  *                +--+             any of them -> FAILED
+ *
+ * Nothing here blocks, but for ilk__conn_open(), which polls between steps.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -18,10 +20,12 @@
 
 #include <sys/socket.h>
 
-/* Login's words are not copied about by growing. */
+/* Enough for a login: growing might leave a copy of the password in the old
+ * memory, which nobody wipes. */
 enum { WORDS_ROOM = 1024 };
 
-/* Connections a fork took from their threads: never touched, still known. */
+/* Connections that a forked child inherited. They are never freed; the list
+ * keeps them reachable, so that leak checkers do not report them. */
 static _Atomic(ilk__conn *) left_alone;
 
 static void name_peer(ilk__conn *conn, const ilk__url *url)
@@ -43,7 +47,7 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
     *out = NULL;
     if (conn == NULL)
         return ilk__fail(err, ILK_ENOMEM, "no memory for a connection");
-    /* The inbox needs no zeros; leave its pages alone. */
+    /* The inbox is not zeroed: its pages stay unused until bytes arrive. */
     memset(conn, 0, offsetof(ilk__conn, inbox));
     conn->fd = -1;
     conn->pid = getpid();
@@ -64,7 +68,7 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
     return ILK_OK;
 }
 
-/* What only connecting needs goes; what was borrowed is given back. */
+/* Free the parts that only connecting needs, and drop the borrowed URL. */
 static void settle(ilk__conn *conn)
 {
     ilk__resolve_free(conn->resolve);
@@ -72,7 +76,7 @@ static void settle(ilk__conn *conn)
     conn->address = NULL;
     conn->url = conn->login.url = NULL;
     conn->events = POLLIN;
-    if (conn->words.data != NULL) /* there was a password in it */
+    if (conn->words.data != NULL) /* may have contained a password */
         ilk__wipe(conn->words.data, conn->words.room);
     ilk__buf_free(&conn->words);
 }
@@ -197,8 +201,8 @@ void ilk__conn_drop_unsent(const ilk__conn *conn)
     (void)setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-/* Another thread may have been inside when the process forked, so the child
- * closes the descriptor and leaves the rest as it is. */
+/* Another thread may have been using the connection when the process forked,
+ * so the child cannot trust its state: it only closes the descriptor. */
 static void leave_alone(ilk__conn *conn)
 {
     ilk__conn_hang_up(conn);

@@ -27,34 +27,35 @@ struct ilk__conn {
     ilk__conn_stage stage;
     int fd; /* the socket; -1 before there is one */
     short events;
-    pid_t pid;           /* in a fork's child nothing here may be trusted */
-    ilk__conn *next;     /* in the child's list of those left alone */
+    pid_t pid;           /* the owner; a forked child must not use the rest */
+    ilk__conn *next;     /* in a forked child's list `left_alone` */
     const ilk__url *url; /* borrowed until ready */
     int64_t deadline;
-    int64_t until; /* step again then, come events or not */
+    int64_t until; /* call step again then, with or without events */
 
     ilk__resolve *resolve;
     const struct addrinfo *address; /* the one being tried */
 
     ilk__login login;
-    ilk__buf words;    /* login's, not yet sent */
-    ilk_error failure; /* of the last address tried; then the final one */
+    ilk__buf words;    /* commands of the login that are not sent yet */
+    ilk_error failure; /* why the stage is ILK__CONN_FAILED */
 
     struct redisReader *reader;
     ilk__tls *tls;
-    ilk__buf sealed;    /* encrypted bytes that the socket did not take */
+    ilk__buf sealed;    /* encrypted bytes that the socket did not accept */
     atomic_size_t kept; /* their number, for any thread to read */
     char where[ILK__CONN_WHERE]; /* host:port or path, for messages */
-    char inbox[ILK__CONN_INBOX]; /* from the socket */
+    char inbox[ILK__CONN_INBOX]; /* bytes just received */
 };
 
-/* Go on with the stage that the connection is in: ILK_OK (it is done),
- * ILK_EAGAIN, or the failure. err is not NULL. Not when ready or failed. */
+/* Run the current stage: ILK_OK (the stage is complete), ILK_EAGAIN, or the
+ * failure. err must not be NULL. Not to be called when ready or failed. */
 ilk_status ilk__conn_stage_step(ilk__conn *conn, ilk_error *err);
 
 void ilk__conn_hang_up(ilk__conn *conn); /* close the socket, if any */
 
-/* Send what the TLS layer has to say. ILK_OK also when some is kept. */
+/* Send the encrypted bytes. ILK_OK also when the socket did not accept all;
+ * the rest stays in `sealed`. */
 ilk_status ilk__conn_flush(ilk__conn *conn, ilk_error *err);
 
 /* One recv(2) into the inbox. ILK_OK, ILK_EAGAIN, ILK_ECONN. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conn_stage.c -- the stages of a connection's way, each by one function.
+ * conn_stage.c -- the stages of connecting, one function for each.
  *
- * A stage answers ILK_OK (go on with the next), ILK_EAGAIN (wait for events
- * on fd, or until) or its failure. Addresses share the time that is left, so
- * that one which swallows our packets does not use it up.
+ * A stage returns ILK_OK (go on with the next), ILK_EAGAIN (call it again when
+ * fd reports `events`, or at `until`) or its failure. The addresses of a host
+ * share the time that is left, so that one address which drops our packets
+ * does not use up the whole deadline.
  */
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -45,7 +46,7 @@ static ilk_status resolve_step(ilk__conn *conn, ilk_error *err)
         return status;
     if (conn->resolve == NULL)
         status = ilk__resolve_start(&conn->resolve, url->host, url->port, err);
-    if (status == ILK_ESYSTEM) /* no descriptor or thread: it may pass */
+    if (status == ILK_ESYSTEM) /* no descriptor or thread: worth a retry */
         return ilk__fail(err, ILK_ECONN, "cannot connect to %s: %s",
                          conn->where, err->msg);
     if (status == ILK_OK)
@@ -53,7 +54,7 @@ static ilk_status resolve_step(ilk__conn *conn, ilk_error *err)
     return status == ILK_EAGAIN ? wait_for(conn, POLLIN) : status;
 }
 
-/* Begin with the current address and give it its share of the time. */
+/* Begin to connect to the current address and set its share of the time. */
 static ilk_status dial(ilk__conn *conn, ilk_error *err)
 {
     const struct addrinfo *address = conn->address, *rest;
@@ -73,7 +74,7 @@ static ilk_status dial(ilk__conn *conn, ilk_error *err)
                      conn->where, err);
 }
 
-/* One look at the current address. */
+/* Begin or continue to connect to the current address. */
 static ilk_status try_address(ilk__conn *conn, ilk_error *err)
 {
     ilk_status status;
@@ -94,6 +95,7 @@ static ilk_status try_address(ilk__conn *conn, ilk_error *err)
     return status == ILK_EAGAIN ? wait_for(conn, POLLOUT) : status;
 }
 
+/* Try one address after another; if all fail, the last one's error is kept. */
 static ilk_status dial_step(ilk__conn *conn, ilk_error *err)
 {
     ilk_status status;
@@ -121,7 +123,7 @@ static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
     for (;;) {
         status = ilk__tls_handshake(conn->tls, err);
         if (status != ILK_OK && status != ILK_EAGAIN) {
-            ilk__conn_flush(conn, NULL); /* tell the server why, if we can */
+            ilk__conn_flush(conn, NULL); /* send the TLS alert, if possible */
             return ilk__fail(err, status, "cannot connect to %s: %s",
                              conn->where, err->msg);
         }
@@ -139,7 +141,7 @@ static ilk_status tls_step(ilk__conn *conn, ilk_error *err)
     }
 }
 
-/* Send what login has to say, as far as the socket takes it. */
+/* Send the login's commands, as far as the socket accepts them. */
 static ilk_status send_words(ilk__conn *conn, ilk_error *err)
 {
     size_t len = ilk__buf_len(&conn->words), sent;
@@ -152,7 +154,8 @@ static ilk_status send_words(ilk__conn *conn, ilk_error *err)
     return status;
 }
 
-/* ILK_OK: logged in; ILK_EAGAIN: no whole reply is there. */
+/* Pass the replies received to the login. ILK_OK: logged in; ILK_EAGAIN: it
+ * needs more replies. */
 static ilk_status hear_replies(ilk__conn *conn, ilk_error *err)
 {
     ilk__reply *reply;
@@ -173,8 +176,9 @@ static ilk_status hear_replies(ilk__conn *conn, ilk_error *err)
                      why.msg);
 }
 
-/* A server that turns us away may say so and close before we have spoken: a
- * send that failed is no reason not to listen. */
+/* A server may send an error (too many clients) and close before it receives
+ * our first command. After a failed send the replies are therefore still read,
+ * and the error reply is reported instead of the broken connection. */
 static ilk_status login_step(ilk__conn *conn, ilk_error *err)
 {
     ilk_status sent, status;

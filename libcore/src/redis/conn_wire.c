@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conn_wire.c -- bytes out and in, by one system call each time.
+ * conn_wire.c -- sends and receives bytes, with one system call per function.
  *
  *     plain   send: caller -> socket            recv: socket -> inbox -> reader
  *     TLS     send: caller -> tls -> sealed -> socket
  *             recv: socket -> inbox -> tls -> inbox -> reader
+ *
+ * `sealed` contains the encrypted bytes that the socket has not accepted yet;
+ * only the sending thread uses it. `kept` is their number, which any thread
+ * may read.
  */
 #include "conn_internal.h"
 
@@ -22,7 +26,7 @@ static ilk_status broken(const ilk__conn *conn, int error, ilk_error *err)
                      conn->where, strerror(error));
 }
 
-/* What the TLS layer has to say, with the place where it happened. */
+/* The TLS layer's error, with the server's address in front of the text. */
 static ilk_status tls_broke(const ilk__conn *conn, const ilk_error *why,
                             ilk_error *err)
 {
@@ -30,7 +34,7 @@ static ilk_status tls_broke(const ilk__conn *conn, const ilk_error *why,
                      conn->where, why->msg);
 }
 
-/* One send(2); *out_sent is 0 when the socket takes nothing now. */
+/* One send(2); *out_sent is 0 when the socket accepts nothing now. */
 static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
                             size_t *out_sent, ilk_error *err)
 {
@@ -45,7 +49,7 @@ static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
     return ILK_OK;
 }
 
-/* Move what is encrypted out of the TLS layer, behind what is kept. */
+/* Append the TLS layer's encrypted bytes to `sealed`. */
 static ilk_status seal(ilk__conn *conn, ilk_error *err)
 {
     size_t pending = ilk__tls_pending(conn->tls);
@@ -117,8 +121,9 @@ ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
     return broken(conn, errno, err);
 }
 
-/* Decrypt all there is and feed it. What fails after some bytes is told by
- * the next call, so that a server's last words are heard. */
+/* Decrypt all bytes and feed them to the reader. A failure behind some good
+ * bytes is returned by the next call only, so that the server's last reply
+ * before it closed is still read. */
 static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
 {
     ilk_status status;
@@ -139,8 +144,8 @@ static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
     }
 }
 
-/* Bytes may lie decrypted in the TLS layer already, from behind the
- * handshake, with nothing more to come from the socket. */
+/* Decrypts even when the socket has nothing: bytes that arrived together with
+ * the end of the handshake are in the TLS layer already. */
 static ilk_status recv_sealed(ilk__conn *conn, size_t *out_bytes,
                               ilk_error *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ensured.h -- an ensured command: somebody sees to it that it gets done. */
+/*
+ * ensured.h -- an ensured command: nobody waits for its reply, but its owner is
+ * notified of the outcome and can send it again.
+ */
 #ifndef ILK__ENSURED_H
 #define ILK__ENSURED_H
 
@@ -8,18 +11,21 @@
 #include <interlock/base.h>
 
 /*
- * Goes along with a command whose answer nobody reads. `ended` is called
- * once, by whoever has it then, without a mutex: ILK_OK, the server
- * did it; ILK_ECLOSED, the client goes; else it did not, or nobody knows, and
- * over that connection it never will. It frees the ensured command.
+ * Accompanies such a command through the lane or the loop. `ended` is called
+ * exactly once, without any mutex held, and frees the ensured command:
+ *
+ *     ILK_OK        the server executed the command
+ *     ILK_ECLOSED   the client is closing
+ *     others        it was not sent, the server refused it, or its reply was
+ *                   lost; it will not be executed over that connection any more
  */
 typedef struct ilk__ensured ilk__ensured;
 struct ilk__ensured {
     void (*ended)(ilk__ensured *ensured, ilk_status status);
-    /* What an answer means, read by whoever reads it. NULL: whatever is no
-     * error is good. */
+    /* The status that a reply stands for; called by the thread that read the
+     * reply. NULL: every reply but an error is ILK_OK. */
     ilk_status (*judge)(const ilk__ensured *ensured, const ilk__reply *reply);
-    ilk__ensured *next; /* who has it keeps it in a list */
+    ilk__ensured *next; /* in a list of the lane or loop that carries it */
     ilk_status status;
 };
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keys.c -- from a user's name to the keys that belong to it.
+ * keys.c -- makes the keys that belong to a user's name.
  *
- * A server hashes what stands between a key's first '{' and the first '}'
- * behind it, if that is not empty, else the whole key. So a name without '}'
- * is hashed whole and becomes the tag of its side keys; a name with a tag of
- * its own brings it along; any other is hashed whole but cannot be a tag.
+ * A cluster hashes the hash tag of a key, which is the text between its first
+ * '{' and the first '}' after that, if it is not empty; else it hashes the
+ * whole key. This gives three forms of a side key:
+ *
+ * - A name without '}' is hashed as a whole, and becomes the tag of its side
+ *   keys.
+ * - A name that has a tag keeps it inside its side keys.
+ * - Any other name is hashed as a whole, but cannot be put between braces
+ *   because it contains a '}'. Its side keys are in other slots.
  */
 #include "keys.h"
 
@@ -106,7 +111,7 @@ void ilk__keys_free(ilk__bytes *keys, size_t count)
     }
 }
 
-/* Step over text when rest begins with it. */
+/* Skip text if *rest begins with it; 0 if it does not. */
 static int skip(const char **rest, size_t *len, const char *text)
 {
     size_t n = strlen(text);

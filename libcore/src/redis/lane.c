@@ -21,13 +21,14 @@ ilk__lane *ilk__lane_new(const ilk__target *target)
 
 /* ---- calling ------------------------------------------------------------ */
 
-/* Leave an abandoned slot behind a call that gives up. */
+/* Replace the slot of a call that gives up, which is on the caller's stack, by
+ * an abandoned one in the same position. */
 static void abandon_slot(ilk__lane *lane, ilk__lane_slot *p)
 {
     ilk__lane_slot *slot = ilk__malloc(sizeof *slot);
     ilk__lane_slot **link;
 
-    if (!slot) { /* no memory to stay in order: end the connection */
+    if (!slot) { /* replies could not be matched any more: break it */
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
         return;
     }
@@ -41,14 +42,17 @@ static void abandon_slot(ilk__lane *lane, ilk__lane_slot *p)
         lane->last = slot;
 }
 
+/* A call's time is up: abandon its slot. Once the server's patience has passed,
+ * it is taken for dead, and the connection is closed as well. */
 static ilk_status run_out(ilk__lane *lane, ilk__lane_slot *p,
                           ilk__lane_call *call, ilk_error *err)
 {
     int dead = ilk__now_ms() >= call->patience;
 
+    /* A write under way may have sent it, but is not counted in `sent` yet. */
     call->may_have_run = lane->sent > p->begins || lane->has_writer;
     abandon_slot(lane, p);
-    if (!lane->has_leader) /* it read, or was to read, for the others */
+    if (!lane->has_leader) /* resign() may have chosen this caller to lead */
         ilk__lane_resign(lane);
     if (dead) {
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
@@ -57,7 +61,8 @@ static ilk_status run_out(ilk__lane *lane, ilk__lane_slot *p,
     return ilk__fail(err, ILK_ETIMEOUT, "no answer in time");
 }
 
-/* 1 when the reply came, and then the mutex is not held any more. */
+/* Sleep until the reply comes or this caller is to lead, limit at most. 1: the
+ * slot is done, and the mutex is not held any more. 0: the mutex is held. */
 static int sleep_for_reply(ilk__lane *lane, ilk__lane_slot *p, int64_t limit)
 {
     p->parked = 1;
@@ -65,14 +70,14 @@ static int sleep_for_reply(ilk__lane *lane, ilk__lane_slot *p, int64_t limit)
     if (ilk__park(&p->parker, limit) == ILK_OK && p->parked)
         return 1;
     pthread_mutex_lock(&lane->mutex);
-    if (p->done && p->parked) { /* a wake is due, and touches our slot */
+    if (p->done && p->parked) { /* unlock() is yet to unpark our slot */
         ilk__lane_unlock(lane);
         while (ilk__park(&p->parker, ILK__FOREVER))
             continue;
         return 1;
     }
     p->parked = 0;
-    (void)ilk__park(&p->parker, 0); /* a permit that came too late */
+    (void)ilk__park(&p->parker, 0); /* consume a permit that came too late */
     return 0;
 }
 
@@ -106,7 +111,7 @@ static ilk_status await_reply(ilk__lane *lane, ilk__lane_slot *p,
     return st;
 }
 
-/* What a call whose slot is done came to. */
+/* The result of a call whose slot is done. */
 static ilk_status outcome(ilk__lane_slot *p, ilk__lane_call *call,
                           ilk_error *err)
 {
@@ -146,7 +151,7 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     return st;
 }
 
-/* Take replies that are there already, when nobody else reads. */
+/* Read the replies that have already arrived, unless there is a leader. */
 static void drain(ilk__lane *lane)
 {
     if (lane->has_leader || lane->state != ILK__LANE_UP)
@@ -178,7 +183,7 @@ ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
         ilk__lane_flush(lane, 1, NULL);
         drain(lane);
         if (lane->state != ILK__LANE_UP || lane->counts.connects != connects)
-            st = ILK_ECONN; /* it was dead before */
+            st = ILK_ECONN; /* the connection turned out to be broken */
     } else {
         ilk__lane_finish(lane, slot,
                          lane->state == ILK__LANE_SHUT ? ILK_ECLOSED : st);

@@ -4,15 +4,17 @@
  *
  *     caller --append--> pending --write--> wire --read--> replies
  *
- * A caller appends its command and, unless ILK__LANE_BATCHES writes are
- * unanswered, writes what is pending. The first caller without a leader
- * becomes the leader: it reads replies for everybody until its own has come,
- * then hands leadership on. One caller alone pays no thread hop; many
- * callers become a pipeline by themselves.
+ * A caller appends its command to `pending`. It then writes all pending
+ * commands as one batch, unless another thread is writing (that thread goes on
+ * with them) or ILK__LANE_BATCHES batches are unanswered. A caller that finds
+ * no leader becomes the leader: it reads replies for all callers until its own
+ * has come, and then passes leadership on. A single caller thus needs no thread
+ * switch, and many callers form a pipeline.
  *
- * Replies come in the order of the commands, so a caller that gives up
- * leaves an abandoned slot. A connection that fails fails every call on
- * it; the next call opens another.
+ * Replies come in the order of the commands. A caller that gives up leaves an
+ * abandoned slot, so that its late reply is not taken for another caller's.
+ * When the connection fails, all calls on it fail, and the next call opens a
+ * new one.
  */
 #ifndef ILK__LANE_H
 #define ILK__LANE_H
@@ -29,54 +31,56 @@ typedef struct ilk__lane_counts {
     int64_t commands, writes, bytes_out, bytes_in, connects, connected;
 } ilk__lane_counts;
 
-/* What a call needs and leaves. */
+/* The arguments and results of one call. */
 typedef struct ilk__lane_call {
     const ilk__command *command;
-    int64_t deadline;  /* the caller's: past it the slot is abandoned */
-    int64_t patience;  /* the server's: past it the connection is closed */
-    ilk__reply *reply; /* out: to be freed, when ILK_OK */
-    int may_have_run;  /* out: when not ILK_OK */
+    int64_t deadline;  /* of the caller; then the slot is abandoned */
+    int64_t patience;  /* with the server; then the connection is closed, too */
+    ilk__reply *reply; /* out: with ILK_OK; the caller frees it */
+    int may_have_run;  /* out: if it failed; 1: it may have been executed */
 } ilk__lane_call;
 
-/* The target is borrowed for the lane's life. NULL: no memory. */
+/* Borrows the target as long as the lane lives. NULL: no memory. */
 ilk__lane *ilk__lane_new(const ilk__target *target);
 
 /*
- * Send and await the reply. ILK_OK; ILK_ECONN (not to be had, or broken);
- * ILK_ETIMEOUT (deadline or patience passed); ILK_EAUTH and others from the
- * login; ILK_EREPLY (the connection was closed for talking nonsense);
- * ILK_ECLOSED; ILK_ENOMEM. Signals do not end it.
+ * Send a command and wait for its reply. ILK_OK; ILK_ECONN (no connection, or
+ * it broke); ILK_ETIMEOUT (deadline or patience has passed); ILK_EAUTH and
+ * others from the login; ILK_EREPLY (the server violated the protocol, so the
+ * connection was closed); ILK_ECLOSED; ILK_ENOMEM. Signals do not end it.
  */
 ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
                               ilk_error *err);
 
 /*
- * Send behind everything else on the connection, in order; whoever reads
- * next drops the reply. Never waits. ILK_ECONN when the lane is down. The
- * ensured command, or NULL, is the lane's from then on; it may have ended on
- * return.
+ * Send a command after all others on the connection, without waiting for its
+ * reply, which the next leader drops. ILK_ECONN when the lane is down. The
+ * lane takes over the ensured command (may be NULL) in any case, and may have
+ * called its `ended` before this returns.
  */
 ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
                           ilk__ensured *ensured);
 
-/* Connect now if down; bounded by deadline. */
+/* Connect if the lane is down; until deadline at most. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
 
 /*
- * 1 when the server executes all commands in the order of their calls; 0 since
- * a connection broke that could not be closed on the server.
+ * 1 while the server executes all commands in the order of their calls. 0 from
+ * then on when a broken connection could not be closed on the server, so that
+ * its commands may be executed late (see login.h).
  */
 int ilk__lane_in_order(const ilk__lane *lane);
 
 void ilk__lane_counts_get(ilk__lane *lane, ilk__lane_counts *out);
 
-/* End all calls with ILK_ECLOSED, for ever. Calls may still be inside. */
+/* Fail all calls, now and later, with ILK_ECLOSED. Returns while threads may
+ * still be inside ilk__lane_call_run(). */
 void ilk__lane_shut(ilk__lane *lane);
 
-/* Nobody may be inside. */
+/* No other thread may be inside the lane. */
 void ilk__lane_free(ilk__lane *lane);
 
-/* In a forked child: close the descriptor and forget the rest. */
+/* In a forked child: close the descriptor and leave the rest alone. */
 void ilk__lane_abandon(ilk__lane *lane);
 
 #endif

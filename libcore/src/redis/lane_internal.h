@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lane_internal.h -- what the three files of a lane share.
+ * lane_internal.h -- the lane's state, shared by lane.c, lane_open.c and
+ * lane_wire.c.
  *
  * One mutex guards everything here; no I/O happens under it. At any time at
- * most one thread is the leader (reads), one the writer (writes) and one the
- * connector (opens); each drops the mutex around its I/O. A connection that
- * failed is closed by the last of leader and writer to let go of it.
+ * most one thread is the leader (reads), one is the writer (writes) and one is
+ * the connector (opens); each unlocks the mutex around its I/O. A connection
+ * that failed is closed when neither leader nor writer uses it any more.
  *
- *     DOWN --connector--> UP --failure--> BROKEN --last one out--> DOWN
+ *     DOWN --connector--> UP --failure--> BROKEN --leader, writer out--> DOWN
+ *
+ * `parked` and `done` say what the caller of a slot does:
+ *
+ *     parked 0  done 0   it is awake: it leads, or is about to lead or sleep
+ *     parked 1  done 0   it sleeps; resign() clears `parked` and wakes it when
+ *                        it is to lead
+ *     parked 1  done 1   it sleeps; the slot is in `owed`: unlock() wakes it
+ *     parked 0  done 1   it sees `done` when it next holds the mutex
  *
  * All functions here are called, and return, with the mutex held.
  */
@@ -26,21 +35,22 @@ typedef enum ilk__lane_state {
     ILK__LANE_SHUT
 } ilk__lane_state;
 
-/* A call's slot on the wire; on its caller's stack, or abandoned. */
+/* One call's slot in the order of replies. It is on the caller's stack, or on
+ * the heap when it is abandoned. */
 typedef struct ilk__lane_slot {
     struct ilk__lane_slot *next;
     ilk__parker parker;
     ilk__reply *reply;
     ilk_status status;
     uint64_t begins; /* offset of its first byte on this connection */
-    int ends_batch;  /* the last command of a write */
+    int ends_batch;  /* the last command of a batch */
     int done;
-    int parked;    /* asleep; cleared by who wakes it without being done */
-    int abandoned; /* nobody waits: the reply is dropped, the slot freed */
+    int parked;    /* see above */
+    int abandoned; /* no caller waits: the reply and the slot are freed */
     ilk__ensured *ensured; /* of an abandoned slot, or NULL */
 } ilk__lane_slot;
 
-/* A thread that waits for the lane to come up, or for a turn to open it. */
+/* A thread that waits until the lane is up, or until it may open it. */
 typedef struct ilk__newcomer {
     struct ilk__newcomer *next;
     ilk__parker parker;
@@ -53,24 +63,24 @@ struct ilk__lane {
     ilk__conn *conn;
     int has_leader, has_writer, has_connector;
     ilk__newcomer *newcomers;
-    ilk__buf pending; /* commands nobody has begun to write */
-    ilk__buf writing; /* the writer's; the rest of a write that was cut */
+    ilk__buf pending; /* commands that no batch contains yet */
+    ilk__buf writing; /* the batch under way, less the bytes already sent */
     uint64_t appended, sent; /* bytes, on this connection */
-    int unanswered;          /* batches */
+    int unanswered;          /* batches without their last reply */
     ilk__lane_slot *first, *last;
-    ilk__lane_slot *owed, **owed_end; /* done, to be woken without the mutex */
-    ilk__ensured *ended;              /* to be told so without the mutex */
+    ilk__lane_slot *owed, **owed_end; /* done; unlock() wakes their callers */
+    ilk__ensured *ended;              /* unlock() calls their `ended` */
     int64_t retry_at;                 /* no connection is opened before */
     int retry_ms;
     ilk__conn_number replaced; /* the connection that broke */
-    _Atomic int left_open;     /* one of those; what it carried may come late */
+    _Atomic int left_open;     /* a broken one may be open on the server */
     ilk_error failure;         /* why the last attempt to connect failed */
     ilk__lane_counts counts;
 };
 
 /*
- * Drop the mutex, then wake who was finished under it: woken earlier they
- * would only queue for the mutex.
+ * Unlock the mutex, then wake the callers of the slots finished under it. If
+ * they were woken earlier, they would only wait for the mutex.
  */
 void ilk__lane_unlock(ilk__lane *lane);
 void ilk__lane_end_ensured(ilk__ensured *ended);
@@ -83,7 +93,7 @@ void ilk__lane_wake_newcomers(ilk__lane *lane);
 void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status);
 void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 
-/* lane_wire.c: commands out, replies in. */
+/* lane_wire.c: sends commands, receives replies. */
 ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *slot,
                             const ilk__command *command, ilk_error *err);
 void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err);

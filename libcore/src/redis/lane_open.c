@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lane_open.c -- the life of a lane's connection: opened, broken, let go. */
+/* lane_open.c -- opens and closes a lane's connection, and finishes slots. */
 #include "lane_internal.h"
 
 #include "base/alloc.h"
@@ -27,8 +27,10 @@ static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
 }
 
 /*
- * A sleeper that is done returns without the mutex, and not before it is
- * woken: waking it is the last touch of its slot.
+ * Finish a slot. A parked caller returns without locking the mutex again, and
+ * its slot is on its stack, so the slot must not be touched once the caller is
+ * woken. The slot therefore moves to `owed`, and ilk__lane_unlock() unparks it
+ * as its last access.
  */
 void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
 {
@@ -39,7 +41,7 @@ void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
     slot->status = status;
     slot->done = 1;
     if (!slot->parked)
-        return; /* it comes to the mutex by itself */
+        return; /* the caller is awake and checks `done` under the mutex */
     slot->next = NULL;
     *lane->owed_end = slot;
     lane->owed_end = &slot->next;
@@ -86,7 +88,7 @@ void ilk__lane_wake_newcomers(ilk__lane *lane)
         ilk__unpark(&n->parker);
 }
 
-/* Close a broken connection once neither leader nor writer is inside. */
+/* Close a broken connection unless the leader or the writer still uses it. */
 void ilk__lane_let_go(ilk__lane *lane)
 {
     if (lane->has_leader || lane->has_writer || !lane->conn)
@@ -110,9 +112,9 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
     if (lane->state == ILK__LANE_UP) {
         lane->state = state;
         lane->replaced = ilk__conn_number_of(lane->conn);
-        if (state == ILK__LANE_BROKEN) /* what is unsent never arrives late */
+        if (state == ILK__LANE_BROKEN) /* unsent bytes must not arrive late */
             ilk__conn_drop_unsent(lane->conn);
-        /* Whoever polls or sends on it finds out at once. */
+        /* Ends a poll() or send() of the leader or writer at once. */
         shutdown(ilk__conn_fd(lane->conn), SHUT_RDWR);
         ilk__lane_finish_all(lane, status);
     }
@@ -139,7 +141,7 @@ static void not_connected(ilk__lane *lane)
     lane->retry_at = ilk__now_ms() + ilk__connect_pause_ms(&lane->retry_ms);
 }
 
-/* Called and returns with the mutex held. */
+/* Be the connector. Called and returns with the mutex held. */
 static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
                                   ilk_error *err)
 {
@@ -172,7 +174,8 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
     return st;
 }
 
-/* Sleep until the lane changes, at most until `until`. Mutex as above. */
+/* Sleep until the lane's state may have changed, at most until `until`. Called
+ * and returns with the mutex held. */
 static void await_change(ilk__lane *lane, int64_t until)
 {
     ilk__newcomer self = {.next = lane->newcomers};

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* lane_wire.c -- a lane's commands out, replies in. */
+/*
+ * lane_wire.c -- sends a lane's commands and receives their replies.
+ *
+ *     append     formats a command into `pending`, its slot goes to the end
+ *     flush      swaps `pending` and `writing`, and sends that batch
+ *     lead_once  polls, receives, and gives each reply to the first slot
+ *     resign     wakes the caller that is to lead next
+ *
+ * The limit on unanswered batches makes commands gather in `pending` while the
+ * server is busy, so that the next batch is larger.
+ */
 #include "lane_internal.h"
 
 #include "base/clock.h"
@@ -29,7 +39,7 @@ ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *p,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* What is pending becomes the write under way, and one batch more. */
+/* Move all pending commands to `writing`, as a new batch. */
 static void begin_batch(ilk__lane *lane)
 {
     ilk__buf empty = lane->writing;
@@ -42,8 +52,9 @@ static void begin_batch(ilk__lane *lane)
 }
 
 /*
- * Write what may be written now. Returns with what the socket did not take
- * still in `writing`; the leader goes on when the socket has room.
+ * Write the rest of the last batch, then new batches; `force` ignores the limit
+ * on unanswered ones. Bytes that the socket did not accept stay in `writing`,
+ * and the leader flushes again when the socket is writable.
  */
 void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
 {
@@ -81,7 +92,7 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The reply belongs to the call that stands first. */
+/* Give the reply to the first slot. Pushes are dropped. */
 static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
 {
     ilk__lane_slot *p = lane->first;
@@ -92,7 +103,7 @@ static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
     }
     if (!p) {
         ilk__reply_free(reply);
-        return ILK_EREPLY; /* an answer nobody asked for */
+        return ILK_EREPLY; /* more replies than commands */
     }
     lane->first = p->next;
     if (!lane->first)
@@ -112,7 +123,7 @@ typedef struct ilk__haul {
     int writable;
 } ilk__haul;
 
-/* Up to a handful of whole replies. ILK_OK: there may be more. */
+/* Read up to HANDFUL whole replies. ILK_OK: there may be more. */
 static ilk_status read_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
 {
     ilk_status st = ILK_OK;
@@ -123,7 +134,7 @@ static ilk_status read_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
     return st;
 }
 
-/* Wait for the socket and read what is there. Without the mutex. */
+/* Wait for the socket and read the replies that came. The mutex is not held. */
 static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
                                    int64_t deadline, ilk__haul *haul,
                                    ilk_error *err)
@@ -136,7 +147,7 @@ static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
     if (want_out)
         pfd.events |= POLLOUT;
     if (poll(&pfd, 1, ilk__poll_timeout(deadline)) <= 0)
-        return ILK_EAGAIN; /* time, or a signal, which ends nothing here */
+        return ILK_EAGAIN; /* the time is up, or a signal, which is ignored */
     haul->writable = (pfd.revents & POLLOUT) != 0;
     if (!(pfd.revents & (POLLIN | POLLERR | POLLHUP)))
         return ILK_EAGAIN;
@@ -157,8 +168,9 @@ static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
 }
 
 /*
- * One turn of the leader. While another thread writes it cannot know whether
- * it must look for room, when that write is cut: it asks again soon.
+ * One turn of the leader. While another thread is writing, the leader cannot
+ * know whether that write will be cut short, so that it would have to poll for
+ * POLLOUT as well. It then polls for BLIND_MS at most and checks again.
  */
 void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 {
@@ -189,8 +201,9 @@ void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 }
 
 /*
- * Another caller without its reply reads on: the last one, which will
- * read for all before it, so that leadership seldom changes.
+ * Stop being the leader, and wake the caller that is to lead. This is the last
+ * one that sleeps: it reads the replies of all callers before it, so that
+ * leadership seldom changes.
  */
 void ilk__lane_resign(ilk__lane *lane)
 {

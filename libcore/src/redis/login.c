@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* login.c -- what a new connection says first, as a machine without I/O. */
+/* login.c -- the first commands on a new connection, without I/O. */
 #include "login.h"
 #include "base/log.h"
 #include "command.h"
@@ -19,7 +19,7 @@ enum {
     KILL = 'k'
 };
 
-/* Servers take a name of '!' to '~' only. */
+/* Servers accept names made of '!' to '~' only. */
 static void copy_name(char *out, const char *name)
 {
     size_t i;
@@ -119,7 +119,7 @@ static ilk_status start_round(ilk__login *login, int hello, ilk__buf *out,
         status = say(login, HELLO, out, err);
     if (!hello && has_secret(login->url))
         status = say(login, AUTH, out, err);
-    /* Even without a name: a login has at least one reply to wait for. */
+    /* Sent with an empty name as well, which servers accept. */
     if (status == ILK_OK && !hello)
         status = say(login, SETNAME, out, err);
     if (status == ILK_OK && !hello)
@@ -148,7 +148,7 @@ static int is_text(const ilk__reply *reply, const char *text)
            && memcmp(reply->str, text, reply->len) == 0;
 }
 
-/* HELLO's pairs: we look for the protocol in force and our number. */
+/* Find the protocol in use and our client id among HELLO's pairs. */
 static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
                              ilk_error *err)
 {
@@ -168,8 +168,8 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
     return ILK_OK;
 }
 
-/* Redis before 6 knows no HELLO, later ones may lack RESP3, and what stands
- * between us and a server may refuse it. */
+/* HELLO failed in a way that RESP2 avoids: Redis before 6 has no HELLO, later
+ * servers may lack RESP3, and an ACL or a proxy may refuse the command. */
 static int knows_no_hello(const ilk__reply *reply)
 {
     return ilk__reply_is_error(reply, "NOPROTO")
@@ -196,15 +196,16 @@ static const char *field_of(const char *line, const char *key, size_t *out_len)
 }
 
 typedef enum found_connection {
-    FOUND_NONE,  /* the server has closed it, or was started anew since */
+    FOUND_NONE,  /* the server closed it, or was restarted since */
     FOUND_OURS,  /* it is still open */
-    FOUND_UNSURE /* it cannot be told */
+    FOUND_UNSURE /* neither is certain */
 } found_connection;
 
 /*
- * What CLIENT LIST says of the number. The server counts ages in whole seconds,
- * by a clock that may lag by one; whoever is younger than the connection that
- * broke belongs to a server that was started since.
+ * Decide from CLIENT LIST whether the broken connection is still open. A
+ * connection with its id that is younger was opened on a server that has been
+ * restarted since. The server counts ages in whole seconds, by a clock that may
+ * lag by one second.
  */
 static found_connection judge_list(const ilk__login *login,
                                    const ilk__reply *reply)
@@ -241,7 +242,7 @@ static void warn_once(const ilk__reply *reply)
                  reply->str);
 }
 
-/* What comes behind the login proper, or nothing. */
+/* Begin round 3 or 4, if needed, after the last reply of a round. */
 static ilk_status say_next(ilk__login *login, char last,
                            const ilk__reply *reply, ilk__buf *out,
                            ilk_error *err)
@@ -269,7 +270,8 @@ static ilk_status say_next(ilk__login *login, char last,
 
 /* ---- replies ------------------------------------------------------------ */
 
-/* ILK_OK: this one is settled, by success or because it does not matter. */
+/* Process one command's reply. ILK_OK: it succeeded, or its failure does not
+ * matter. */
 static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
                          ilk_error *err)
 {
@@ -285,7 +287,7 @@ static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
         login->fall_back = 1;
         return ILK_OK;
     }
-    if (login->fall_back) /* SELECT behind a HELLO that failed */
+    if (login->fall_back) /* the SELECT of round 1 */
         return ILK_OK;
     if (what == SETNAME && !ilk__reply_is_error(reply, "NOAUTH")
         && strstr(reply->str, "max number of clients") == NULL)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply.c -- our objects for hiredis' reader, and the limits on them.
+ * reply.c -- the objects that hiredis' reader creates, and the limits on them.
  *
- * A reply is a tree in one arena. The first chunk is sized for what the root
- * announces, so that a small reply costs one allocation and one free:
+ * A reply is a tree in an arena. The header of the root says how many elements
+ * will follow, which gives the size of the first chunk: a small reply needs one
+ * allocation and one free.
  *
  *     struct tree | items of the root | nodes and texts ... -> more chunks
  *
- * Everything is freed through the root; a tree that was never finished is
- * freed in the same way and never walked. hiredis takes a NULL from us for
- * lack of memory, so the reader's state remembers what we refused and why.
+ * Freeing the root frees the chunks without walking the tree, so that it may be
+ * incomplete. hiredis takes a NULL from our functions for lack of memory; when
+ * a limit was exceeded, `reason` in the reader's state says so.
  */
 #include "reply.h"
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ enum {
     CHUNK_MIN = 4096,
     CHUNK_MAX = 65536,
     PRESIZED = 64,   /* nodes that the first chunk has room for */
-    TEXT_GUESS = 16, /* bytes of text foreseen for each of them */
+    TEXT_GUESS = 16, /* bytes of text per node that it has room for */
     LINE_MAX_BYTES = 65536,
     LENGTH_DIGITS = 20, /* of a bulk's announced length, sign included */
     BUFFER_SLACK = 1024 * 1024,
@@ -37,17 +38,17 @@ struct chunk {
 
 struct tree {
     struct chunk *more;
-    int attribute; /* to be skipped: it describes the reply behind it */
+    int attribute; /* skipped: it only describes the reply that follows it */
     ilk__reply root;
 };
 
 struct state {
     struct tree *tree; /* the one being built; hiredis owns it */
-    char *at, *end;    /* what is left of its last chunk */
+    char *at, *end;    /* the free part of its last chunk */
     size_t chunk_size; /* of the next chunk */
     size_t bytes, elements;
-    const char *reason; /* what we refused, static; NULL: nothing */
-    ilk_status status;  /* once failed, failed for good */
+    const char *reason; /* why a reply was refused, static text; or NULL */
+    ilk_status status;  /* of the first failure, which is final */
 };
 
 static void *refuse(struct state *state, const char *reason)
@@ -56,7 +57,7 @@ static void *refuse(struct state *state, const char *reason)
     return NULL;
 }
 
-/* The state with its counts, which begin anew at the root. */
+/* The reader's state; at the root of a reply its counts start from zero. */
 static struct state *counted(const redisReadTask *task)
 {
     struct state *state = task->privdata;
@@ -71,8 +72,8 @@ static size_t rounded(size_t size)
     return (size + 7) & ~(size_t)7;
 }
 
-/* Room in the tree's arena, aligned for a node. Sizes are far from SIZE_MAX:
- * the limits are checked before. */
+/* Allocate in the tree's arena, aligned for a node. The size cannot overflow:
+ * the limits were checked before. */
 static void *allocate(struct state *state, size_t size)
 {
     struct chunk *chunk;
@@ -97,7 +98,7 @@ static void *allocate(struct state *state, size_t size)
     return data;
 }
 
-/* A new tree whose first chunk has room for extra bytes behind its root. */
+/* Make a tree whose first chunk has room for extra bytes after the root. */
 static ilk__reply *plant(struct state *state, size_t extra)
 {
     struct tree *tree = ilk__malloc(sizeof *tree + extra);
@@ -113,8 +114,8 @@ static ilk__reply *plant(struct state *state, size_t extra)
     return &tree->root;
 }
 
-/* A node in its place; extra is what follows it for sure, asked for now so
- * that a root is never left half made. */
+/* Make a node and put it into its parent. For a root, extra bytes are allocated
+ * with it, so that allocating its text or items cannot fail afterwards. */
 static ilk__reply *grow(const redisReadTask *task, ilk__reply_type type,
                         size_t extra)
 {
@@ -189,7 +190,7 @@ static void *create_nil(const redisReadTask *task)
     return grow(task, ILK__REPLY_NIL, 0);
 }
 
-/* Why this array is not acceptable; NULL when it is. */
+/* Why this array is refused; NULL when it is accepted. */
 static const char *array_fault(const redisReadTask *task,
                                const struct state *state, size_t count)
 {
@@ -202,7 +203,7 @@ static const char *array_fault(const redisReadTask *task,
         return "nested too deeply";
     if (count > ILK__REPLY_ELEMENTS - state->elements)
         return "more elements than a reply may have";
-    /* hiredis counts these as elements, the protocol does not. */
+    /* hiredis counts these two as elements; the protocol does not. */
     if (depth > 1 && task->type == REDIS_REPLY_ATTR)
         return "an attribute inside a reply";
     if (depth > 1 && task->type == REDIS_REPLY_PUSH)
@@ -297,7 +298,7 @@ void ilk__reader_free(struct redisReader *reader)
     ilk__free(state);
 }
 
-/* Tell what is wrong with the stream, now and whenever asked again. */
+/* Report the failure of the stream, which is final. */
 static ilk_status fail_for_good(redisReader *reader, ilk_error *err)
 {
     struct state *state = reader->privdata;
@@ -334,8 +335,9 @@ ilk_status ilk__reader_feed(struct redisReader *reader, const void *data,
     return ILK_OK;
 }
 
-/* The digits that announce a bulk, as far as they came, against what the
- * reply may still have. hiredis would wait for the data first. */
+/* Check the length of a bulk string, as far as its digits have come, against
+ * the bytes that the reply may still have. hiredis would first wait for all of
+ * its data. */
 static const char *bulk_fault(const char *digits, size_t len, size_t allowed)
 {
     size_t value = 0, i;
@@ -350,7 +352,7 @@ static const char *bulk_fault(const char *digits, size_t len, size_t allowed)
     return NULL;
 }
 
-/* What is wrong with the item that waits for more bytes; NULL: nothing. */
+/* Why the incomplete item must be refused already; NULL: wait for more. */
 static const char *unfinished_fault(const redisReader *reader)
 {
     const struct state *state = reader->privdata;

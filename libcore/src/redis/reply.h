@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply.h -- what a server answered, read by hiredis into objects of ours.
+ * reply.h -- a server's reply, which hiredis parses into our own objects.
  *
- * Our object functions refuse nesting over ILK__REPLY_DEPTH, more elements
- * than ILK__REPLY_ELEMENTS and more bytes than ILK__REPLY_BYTES in all, so a
- * hostile peer costs an ILK_EREPLY and no memory. Maps and sets are arrays.
+ * Our object functions limit a reply's nesting (ILK__REPLY_DEPTH), elements
+ * (ILK__REPLY_ELEMENTS) and total bytes (ILK__REPLY_BYTES). A hostile peer thus
+ * causes an ILK_EREPLY, but cannot make us run out of memory. Maps and sets
+ * become arrays.
  */
 #ifndef ILK__REPLY_H
 #define ILK__REPLY_H
@@ -23,20 +24,20 @@ typedef enum ilk__reply_type {
     ILK__REPLY_STR,   /* str, len: bulk, status, verbatim, double, bignum */
     ILK__REPLY_ERROR, /* str, len */
     ILK__REPLY_ARRAY, /* items, count */
-    ILK__REPLY_PUSH   /* items, count: out of turn */
+    ILK__REPLY_PUSH   /* items, count: RESP3 push, replies to no command */
 } ilk__reply_type;
 
 typedef struct ilk__reply ilk__reply;
 struct ilk__reply {
     ilk__reply_type type;
     int64_t num;
-    char *str; /* NUL behind it */
+    char *str; /* followed by a NUL */
     size_t len;
     ilk__reply **items;
     size_t count;
 };
 
-void ilk__reply_free(ilk__reply *reply); /* the root only; NULL is fine */
+void ilk__reply_free(ilk__reply *reply); /* the root only; NULL is ignored */
 
 /* The reader: a hiredis redisReader with our object functions and limits. */
 struct redisReader;
@@ -44,19 +45,26 @@ struct redisReader *ilk__reader_new(void); /* NULL: no memory */
 void ilk__reader_free(struct redisReader *reader);
 ilk_status ilk__reader_feed(struct redisReader *reader, const void *data,
                             size_t len, ilk_error *err);
-/* ILK_OK and the next whole reply; ILK_EAGAIN: not yet; ILK_EREPLY;
- * ILK_ENOMEM. Once failed, a reader fails for good. */
+/* ILK_OK and the next whole reply, which the caller frees; ILK_EAGAIN: feed
+ * more bytes; ILK_EREPLY; ILK_ENOMEM. After a failure every call fails. */
 ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
                             ilk_error *err);
 
 /*
- * The status an error reply stands for, and its text in err: NOAUTH,
- * WRONGPASS, NOPERM, DENIED -> ILK_EAUTH (the missing right named);
- * WRONGTYPE -> ILK_ETYPE; BUSY -> ILK_ESERVERBUSY; LOADING; READONLY,
- * MASTERDOWN, NOREPLICAS, MISCONF; OOM; MOVED, ASK, TRYAGAIN, CLUSTERDOWN,
- * CROSSSLOT -> ILK_ECLUSTER; "max number of clients" -> ILK_ECONN; else
- * ILK_ESERVER. Looks inside "ERR ... script: ..." texts too, as Redis 6.2 and
- * 7 wrap errors raised in a script.
+ * The status of an error reply, with the server's text in err:
+ *
+ *     NOAUTH, WRONGPASS, NOPERM, DENIED            ILK_EAUTH
+ *     WRONGTYPE                                    ILK_ETYPE
+ *     BUSY                                         ILK_ESERVERBUSY
+ *     LOADING                                      ILK_ESERVERLOADING
+ *     READONLY, MASTERDOWN, NOREPLICAS, MISCONF    ILK_ESERVERREADONLY
+ *     OOM                                          ILK_ESERVERMEMORY
+ *     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, CROSSSLOT ILK_ECLUSTER
+ *     "max number of clients"                      ILK_ECONN
+ *     anything else                                ILK_ESERVER
+ *
+ * Errors that a script raised are recognised as well, although servers before
+ * Redis 7 wrap them in an ERR (see reply_error.c).
  */
 ilk_status ilk__reply_error(const ilk__reply *reply, ilk_error *err);
 int ilk__reply_is_error(const ilk__reply *reply, const char *prefix);

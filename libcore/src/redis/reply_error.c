@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reply_error.c -- which status an error line of the server stands for.
+ * reply_error.c -- finds the status that an error reply stands for.
  *
- * A line begins with a word in capitals, or with the catch-all ERR. Where a
- * script raised the error the servers differ:
+ * An error begins with a code in capitals, ERR if there is no better one. For
+ * an error raised inside a script the servers differ:
  *
  *     Redis 7, Valkey   -OOM command not allowed ... script: <sha>, on @...
  *     Redis 6.2         -ERR Error running script (call to f_<sha>):
  *                       @user_script:1: -OOM command not allowed ...
  *
- * so after an ERR that speaks of a script the same words count behind a ':'
- * as well.
+ * so in an ERR whose text contains "script", the code is also looked for after
+ * each ": ".
  */
 #include "reply.h"
 
@@ -21,7 +21,7 @@ struct meaning {
     ilk_status status;
 };
 
-/* The word that a line begins with. */
+/* Codes with which an error begins. */
 static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"WRONGPASS", ILK_EAUTH},
                                        {"NOPERM", ILK_EAUTH},
@@ -40,7 +40,7 @@ static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"CLUSTERDOWN", ILK_ECLUSTER},
                                        {"CROSSSLOT", ILK_ECLUSTER}};
 
-/* What servers say behind an ERR in lines that have no word of their own. */
+/* Texts of errors that have no code of their own, only ERR. */
 static const struct meaning phrases[] = {
     {"ACL failure in script", ILK_EAUTH},
     {"The user executing the script can't", ILK_EAUTH},
@@ -80,7 +80,7 @@ static ilk_status phrase_status(const char *str)
     return ILK_ESERVER;
 }
 
-/* The word behind a ": ", a dash of the protocol before it skipped. */
+/* The status of a code after a ": ", with or without the protocol's '-'. */
 static ilk_status wrapped_status(const char *str)
 {
     ilk_status status;
@@ -106,7 +106,8 @@ static ilk_status line_status(const char *str)
     return status;
 }
 
-/* An unknown command's line repeats its arguments: AUTH's are secrets. */
+/* The error for an unknown command repeats its arguments, which may contain a
+ * password (AUTH). They are cut off. */
 static int shown_length(const ilk__reply *reply)
 {
     const char *args = strstr(reply->str, ", with args beginning with");

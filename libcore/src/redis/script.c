@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* script.c -- calls of server-side scripts and the shapes of their answers. */
+/* script.c -- calls of server-side scripts and the shapes of their replies. */
 #include "script.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static int element_fits(const ilk__reply *item, char type)
                        : item->type == ILK__REPLY_STR;
 }
 
-/* 'i' is an integer, 's' bytes, '*' whatever else follows. */
+/* 'i' is an integer, 's' a string, '*' any further elements. */
 static int shape_fits(const ilk__reply *reply, const char *types)
 {
     size_t i = 1;

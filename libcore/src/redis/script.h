@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * script.h -- calls of server-side scripts: the command, the fallback when
- * the server does not know the script, and the shape its answer must have.
+ * script.h -- calls of server-side scripts: the command, its EVAL form for a
+ * server that has not loaded the script, and the check of the reply's shape.
  */
 #ifndef ILK__SCRIPT_H
 #define ILK__SCRIPT_H
@@ -13,19 +13,20 @@
 
 enum { ILK__SCRIPT_NONE = -1 };
 
-/* Begin `EVALSHA sha1 key_count key ...`; the arguments are to be added. */
+/* Begin `EVALSHA sha1 key_count key ...`; the caller adds the arguments. */
 void ilk__script_begin(ilk__command *command, int script,
                        const ilk__bytes *keys, size_t key_count);
 
-/* Turn a complete EVALSHA into EVAL, for a server that lost the script; 0
- * when it is EVAL already. */
+/* Turn a complete EVALSHA into EVAL, for a server that replied NOSCRIPT; 0 when
+ * it is EVAL already. */
 int ilk__script_use_source(ilk__command *command, int script);
 
-/* An array whose code and elements are what the script declares. */
+/* Check that the reply is an array with a code that the script declares, and
+ * with the elements declared for that code. ILK_EREPLY. */
 ilk_status ilk__script_check(int script, const ilk__reply *reply,
                              ilk_error *err);
 
-/* The code of a checked answer, and its i-th element behind the code. */
+/* The code of a checked reply, and its elements; index 0 follows the code. */
 int ilk__script_code(const ilk__reply *reply);
 int64_t ilk__script_int(const ilk__reply *reply, size_t index);
 const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index);
