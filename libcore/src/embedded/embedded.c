@@ -4,12 +4,12 @@
  * and stopped by the last.
  *
  *     attach:  lock | join users | alive? else spawn | PING ... PONG | unlock
- *     detach:  lock | leave users | nobody left? SHUTDOWN, until dead | unlock
+ *     detach:  lock | leave users | no user left? SHUTDOWN, until dead | unlock
  *
- * Every attachment holds an open file of its own on `users`, so several of
- * one process count as several and nothing is shared between them. A forked
- * child shares its parent's open file: it only closes its descriptors, and
- * the parent's unlock holds for both.
+ * Every attachment opens `users` itself and holds a shared flock() on it, so
+ * two attachments of the same process count as two. A forked child has a copy
+ * of its parent's descriptor, and both refer to the same lock: the child only
+ * closes its copy, and the parent's unlock releases the lock for both.
  */
 #include "embedded.h"
 
@@ -35,14 +35,14 @@ struct ilk__embedded {
     pid_t owner;
 };
 
-/* The process that turns itself into a daemon and ends. */
+/* The process that we start: it makes the server a daemon, and ends. */
 typedef struct starter {
-    pid_t pid;   /* 0: none, or gone */
-    int started; /* a server was started by us */
-    int status;  /* how it ended */
+    pid_t pid;   /* 0: not started, or reaped */
+    int started; /* this attachment started a server */
+    int status;  /* of waitpid() */
 } starter;
 
-/* Somebody else of this program may have reaped it: that is an end too. */
+/* Reap the starter if it has ended. ECHILD: the program itself reaped it. */
 static void reap(starter *s)
 {
     pid_t got;
@@ -54,7 +54,8 @@ static void reap(starter *s)
         s->pid = 0;
 }
 
-/* The starter ends as soon as there is a daemon; leave no zombie behind. */
+/* The starter ends as soon as the daemon runs. Wait for it, so that it does not
+ * stay a zombie. */
 static void await_starter(starter *s)
 {
     int64_t deadline = ilk__deadline(REAP_MS);
@@ -63,7 +64,8 @@ static void await_starter(starter *s)
         ilk__home_nap();
 }
 
-/* What neither became a daemon nor answers is no server. */
+/* Attaching failed: a starter that still runs did not become a daemon, and is
+ * perhaps no server program at all. */
 static void kill_starter(starter *s)
 {
     reap(s);
@@ -88,7 +90,9 @@ static ilk_status start_failed(const ilk__home *home, const starter *s,
                      home->path);
 }
 
-/* Start a server unless one lives. Called until it answers. */
+/* Start a server unless one is alive. Called repeatedly, until the server
+ * answers. Being able to lock `alive` means that no server runs: if we have
+ * started one before, it ended, and that is the failure. */
 static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
 {
     ilk_status st;
@@ -102,7 +106,7 @@ static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: %s/alive: %s", home->path,
                          strerror(errno));
     if (s->started) {
-        await_starter(s); /* who ends lets go of its files first */
+        await_starter(s); /* an ending process first releases its locks */
         st = start_failed(home, s, err);
     } else {
         unlink(home->socket);
@@ -197,7 +201,7 @@ static void leave(ilk__embedded *embedded)
         ilk__log(ILK__LOG_WARN, "%s", err.msg);
         lock = -1;
     }
-    flock(embedded->users, LOCK_UN); /* for a forked child's copy as well */
+    flock(embedded->users, LOCK_UN); /* also releases a forked child's copy */
     if (lock < 0)
         return;
     everybody = ilk__home_try(&embedded->home, "users", LOCK_EX);

@@ -19,8 +19,8 @@ enum { NAP_NS = 500000, PATH_ROOM = 4096 };
 static const char socket_name[] = "/socket";
 
 /*
- * Where the user's own server lives. $XDG_RUNTIME_DIR counts only when it is
- * this user's: sudo may pass on somebody else's.
+ * The directory of the user's default server. $XDG_RUNTIME_DIR is used only if
+ * it belongs to this user, because sudo may keep another user's value.
  */
 static int default_dir(char *out, size_t size)
 {
@@ -37,7 +37,8 @@ static int default_dir(char *out, size_t size)
                     (unsigned long)geteuid());
 }
 
-/* The path without slashes at its end, checked for what a socket can bear. */
+/* Set the path without trailing slashes, and the socket's path, which must fit
+ * into a sockaddr_un. */
 static ilk_status set_path(ilk__home *home, const char *dir, ilk_error *err)
 {
     const size_t most = sizeof home->socket - sizeof socket_name;
@@ -111,7 +112,7 @@ ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
         ilk__home_close(out);
         return st;
     }
-    /* Who names the default directory gets what everybody has there. */
+    /* The default directory stays without a journal if it is named as well. */
     out->persistent = stat(path, &standard) != 0
                       || standard.st_dev != info.st_dev
                       || standard.st_ino != info.st_ino;
@@ -140,8 +141,9 @@ int ilk__home_try(const ilk__home *home, const char *file, int how)
 }
 
 /*
- * flock() itself knows no deadline, hence the naps. Who holds the lock holds
- * it for milliseconds, unless it waits for a server that does not answer.
+ * flock() has no timeout, so this tries again between short sleeps. A process
+ * holds the lock for milliseconds, unless it waits for a server that does not
+ * answer.
  */
 ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
                           ilk_error *err)

@@ -2,14 +2,14 @@
 /*
  * embedded_home.h -- the directory of an embedded server and its locks.
  *
- *     lock    exclusive while someone starts or stops the server
- *     users   shared by every attachment; nobody else there: last one out
- *     alive   exclusive by the server itself, through a descriptor that it
- *             inherited, so the kernel knows whether it lives
- *     socket, pid, log, dump.rdb, appendonlydir     the server's own
+ *     lock    exclusive while a process starts or stops the server
+ *     users   shared by all attachments; the one that can lock it exclusively
+ *             is the last
+ *     alive   exclusive while the server runs: it inherited the descriptor
+ *     socket, pid, log, dump.rdb, appendonlydir     written by the server
  *
- * All locks are flock(): they end with the last descriptor, however a process
- * ends. Every descriptor is close-on-exec.
+ * All locks are flock(): the kernel releases them with the last descriptor, in
+ * whatever way a process ends. Every descriptor is close-on-exec.
  */
 #ifndef ILK__EMBEDDED_HOME_H
 #define ILK__EMBEDDED_HOME_H
@@ -22,34 +22,36 @@ enum { ILK__SOCKET_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) };
 
 typedef struct ilk__home {
     int fd;         /* the directory; -1 when there is none */
-    int persistent; /* a named directory: the server keeps a journal */
+    int persistent; /* not the default directory: the server writes an AOF */
     char path[ILK__SOCKET_MAX];
     char socket[ILK__SOCKET_MAX];
 } ilk__home;
 
 /*
- * Open dir, or the user's default directory for NULL, and check that it is
- * the user's alone. create: make it when it is missing; else a missing one
- * is ILK_OK with fd -1. ILK_ESYSTEM.
+ * Open dir, or the user's default directory for NULL, and check that it belongs
+ * to the user and that nobody else has access. A missing directory is made if
+ * `create`, else the result is ILK_OK with fd -1. ILK_EINVAL (not an absolute
+ * path), ILK_ESYSTEM.
  */
 ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
                           ilk_error *err);
 void ilk__home_close(ilk__home *home);
 
-/* Take a lock at once (LOCK_SH or LOCK_EX): its descriptor, or -1, errno. */
+/* Lock a file (LOCK_SH or LOCK_EX) without waiting. Returns its descriptor, or
+ * -1 and errno: EWOULDBLOCK when a conflicting lock is held. */
 int ilk__home_try(const ilk__home *home, const char *file, int how);
 
-/* Wait for `lock`. ILK_ECONN when the deadline passes, ILK_ESYSTEM. */
+/* Acquire `lock`. ILK_ECONN when the deadline passes, ILK_ESYSTEM. */
 ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
                           ilk_error *err);
 
-/* 1 when the server lives. */
+/* 1 when the server is alive. */
 int ilk__home_alive(const ilk__home *home);
 
-/* The server's process as its own pid file tells, 0 when unknown. */
+/* The server's process id, from the pid file that it wrote; 0: unknown. */
 int32_t ilk__home_pid(const ilk__home *home);
 
-/* Sleep a little between two looks. */
+/* Sleep for half a millisecond, between two attempts. */
 void ilk__home_nap(void);
 
 #endif

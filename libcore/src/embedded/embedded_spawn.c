@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded_spawn.c -- finding a server program and starting it. */
+/* embedded_spawn.c -- finds a server program and starts it. */
 #include "embedded_spawn.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef __APPLE__ /* a library has no environ of its own there */
+#ifdef __APPLE__ /* shared libraries there cannot link to environ */
 #include <crt_externs.h>
 #define environ (*_NSGetEnviron())
 #else
@@ -37,7 +37,7 @@ static int is_program(const char *path)
            && access(path, X_OK) == 0;
 }
 
-/* Look for name in PATH, or take it as it is when it has a slash. */
+/* Look for name in PATH; a name with a slash is used as it is. */
 static int find(char out[ILK__PROGRAM_MAX], const char *name)
 {
     const char *at = getenv("PATH");
@@ -79,7 +79,7 @@ ilk_status ilk__program_find(char out[ILK__PROGRAM_MAX], ilk_error *err)
                      "PATH; install one, or set INTERLOCK_URL");
 }
 
-/* What the host holds open is none of the server's business. */
+/* Do not let the server inherit the program's other descriptors. */
 static int close_others(posix_spawn_file_actions_t *actions)
 {
 #ifdef ILK__CLOSEFROM
@@ -115,7 +115,8 @@ static int set_files(posix_spawn_file_actions_t *actions, const char *log,
     return error == 0 ? close_others(actions) : error;
 }
 
-/* No signal blocked, and none ignored because the host ignores it. */
+/* Block no signals in the server, and reset the dispositions that it would
+ * inherit from the program. */
 static int set_signals(posix_spawnattr_t *attr)
 {
     static const int usual[] = {SIGCHLD, SIGHUP,  SIGINT,  SIGTERM,
@@ -149,7 +150,7 @@ static int spawn(pid_t *out_pid, const char *program, const char *const *argv,
         error = set_files(&actions, log, alive_fd);
         if (error == 0)
             error = set_signals(&attr);
-        if (error == 0) /* it only reads argv, whatever its type says */
+        if (error == 0) /* posix_spawn() does not write to argv */
             error = posix_spawn(out_pid, program, &actions, &attr,
                                 (char *const *)(uintptr_t)argv, environ);
         posix_spawnattr_destroy(&attr);
@@ -163,7 +164,7 @@ ilk_status ilk__program_spawn(const ilk__home *home, int alive_fd,
 {
     char program[ILK__PROGRAM_MAX];
     char log[ILK__SOCKET_MAX + 8], pid[ILK__SOCKET_MAX + 8];
-    /* A pid file, because a daemon without one writes the system's. */
+    /* Without --pidfile a daemon would write the system's pid file. */
     const char *argv[] = {program,
                           "--port",
                           "0",
@@ -192,7 +193,7 @@ ilk_status ilk__program_spawn(const ilk__home *home, int alive_fd,
     snprintf(log, sizeof log, "%s/log", home->path);
     snprintf(pid, sizeof pid, "%s/pid", home->path);
 
-    /* Out of the way of 0 to 3, which the new process arranges. */
+    /* Not 0 to 3, which the file actions overwrite in the new process. */
     high = fcntl(alive_fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: %s", strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded_stop.c -- saving and stopping the server of a directory. */
+/* embedded_stop.c -- saves and stops the server of a directory. */
 #include "embedded_stop.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 ilk_status ilk__embedded_stop(const ilk__home *home, int64_t deadline,
                               ilk_error *err)
 {
-    /* A journal is complete without another copy of the data. */
+    /* A persistent server has all data in its AOF and needs no RDB file. */
     const char *command =
         home->persistent ? "SHUTDOWN NOSAVE" : "SHUTDOWN SAVE";
     char line[128];

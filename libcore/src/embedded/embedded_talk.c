@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded_talk.c -- one question to a server's socket, before any client. */
+/* embedded_talk.c -- sends one command to a server, without a connection of
+ * conn.h. */
 #include "embedded_talk.h"
 
 #include "base/clock.h"
@@ -13,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#ifndef MSG_NOSIGNAL /* macOS: a socket option instead */
+#ifndef MSG_NOSIGNAL /* macOS has the socket option SO_NOSIGPIPE instead */
 #define MSG_NOSIGNAL 0
 #endif
 
@@ -34,7 +35,8 @@ static int open_socket(void)
     return -1;
 }
 
-/* A unix socket connects at once or says EAGAIN when its queue is full. */
+/* connect() on a unix socket succeeds at once, or fails with EAGAIN when the
+ * server's backlog is full. */
 static int dial(int fd, const char *path, int64_t deadline)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -54,7 +56,7 @@ static int dial(int fd, const char *path, int64_t deadline)
     return 0;
 }
 
-/* 0 when fd is ready for what the caller wants. */
+/* Wait until fd reports events: 0, or an errno. */
 static int await(int fd, short events, int64_t deadline)
 {
     struct pollfd pfd = {.fd = fd, .events = events};
@@ -89,7 +91,8 @@ static int send_all(int fd, const char *text, size_t len, int64_t deadline)
     return error;
 }
 
-/* What does not fit is dropped; the line is for eyes and for a prefix. */
+/* Receive one line. Bytes that do not fit are dropped: callers only compare a
+ * prefix or show the line in a message. */
 static int recv_line(int fd, char *line, size_t size, int64_t deadline)
 {
     size_t used = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embedded_talk.h -- one question to a server's socket, before any client. */
+/* embedded_talk.h -- sends one command to a server, without a connection of
+ * conn.h. */
 #ifndef ILK__EMBEDDED_TALK_H
 #define ILK__EMBEDDED_TALK_H
 
@@ -7,9 +8,10 @@
 #include <stdint.h>
 
 /*
- * Send a command of one line and receive the first line of the answer, its
- * end cut off; "" when the server closed without one. 0, or an errno:
- * ECONNREFUSED or ENOENT when nobody listens, ETIMEDOUT at the deadline.
+ * Send a command of one line, and receive the first line of the reply without
+ * its CR LF; "" when the server closed the connection before. Returns 0 or an
+ * errno: ECONNREFUSED or ENOENT when no server listens, ETIMEDOUT when the
+ * deadline has passed.
  */
 int ilk__talk(const char *socket_path, const char *command, char *line,
               size_t size, int64_t deadline);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* server.c -- the embedded server for operators: its state and its end. */
+/* server.c -- ilk_server_status() and ilk_server_stop(), for operators. */
 #include "base/clock.h"
 #include "base/opts.h"
 #include "embedded_spawn.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The directory that a URL names, open when it exists. */
+/* Open the directory that a URL names; fd is -1 if it does not exist. */
 static ilk_status open_home(ilk__home *out, const char *text, ilk_error *err)
 {
     ilk_status st;
