@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight.c -- operations that an event loop runs over one asynchronous
- * connection. */
+/* inflight.c -- in-flight operations: starting, stepping and ending them. */
 #include "inflight_internal.h"
 
 #include "base/alloc.h"
@@ -12,8 +11,8 @@
 
 enum {
     FIRST_ROOM = 64,
-    /* A deadline that comes so little before the server's patience ends is
-     * kept by that: it needs no timer. */
+    /* A deadline needs a timer only if it comes at least this long before the
+     * reply timeout, which breaks the connection and ends the operation too. */
     SLACK_MS = 20
 };
 
@@ -86,7 +85,8 @@ ilk__pipeline_slot *ilk__pipeline_at(const ilk__pipeline *pipeline,
     return &pipeline->wire[position % pipeline->room];
 }
 
-/* Slots keep their positions, so all move when the ring gets longer. */
+/* A slot's index is its position modulo the length, so all slots move when the
+ * ring gets longer. */
 static ilk_status make_room(ilk__pipeline *pipeline)
 {
     size_t room = pipeline->room ? pipeline->room * 2 : FIRST_ROOM;
@@ -184,13 +184,12 @@ static int sleep_on(ilk__pipeline *pipeline, ilk__inflight *inflight,
         || (inflight->is_awake && inflight->is_awake(inflight, &input->cause)))
         return 0;
     if (!inflight->op.resend)
-        ilk__command_free(&inflight->op.command); /* it will ask anew */
+        ilk__command_free(&inflight->op.command); /* ask() composes anew */
     inflight->state = ILK__INFLIGHT_ASLEEP;
     set_timer(pipeline, inflight, inflight->op.wake_at);
     return 1;
 }
 
-/* Until it waits for something that is not here yet. */
 void ilk__inflight_run(ilk__pipeline *pipeline, ilk__inflight *inflight,
                        ilk__input input)
 {
@@ -222,7 +221,8 @@ static void start(ilk__pipeline *pipeline, ilk__inflight *inflight)
                       (ilk__input){.kind = ILK__INPUT_START});
 }
 
-/* One that is to end sends nothing, and who ends it does not wait. */
+/* A closed operation sends no SEND, and its closer does not wait for room: it
+ * bypasses the backlog. */
 void ilk__inflight_start(ilk__pipeline *pipeline, ilk__inflight *inflight)
 {
     if (inflight->closed
@@ -256,7 +256,7 @@ void ilk__inflight_wake(ilk__pipeline *pipeline, ilk__inflight *inflight,
 
 /* ---- ending early ------------------------------------------------------- */
 
-/* It goes on as if no reply had come. */
+/* The operation goes on with NO_REPLY; its slot is abandoned. */
 static void give_up(ilk__pipeline *pipeline, ilk__inflight *inflight,
                     ilk_status status)
 {
@@ -289,7 +289,7 @@ void ilk__inflight_fire(ilk__timer *timer, void *context)
     if (inflight->state == ILK__INFLIGHT_ASLEEP)
         ilk__inflight_wake(context, inflight, ILK__CAUSE_TIME);
     else if (inflight->state == ILK__INFLIGHT_BACKLOG)
-        leave_backlog(context, inflight); /* it finds its time is up */
+        leave_backlog(context, inflight); /* then its deadline ends it */
     else
         give_up(context, inflight, ILK_ETIMEOUT);
 }

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inflight.h -- operations that an event loop runs, any number at once, over
- * one asynchronous connection.
+ * inflight.h -- in-flight operations: an event loop runs any number of them at
+ * once over one asynchronous connection, their pipeline.
  *
- *     backlog -> start -> SEND -> unsent until it is up -> wire -> reply
- *           -> TELL:  sent, nobody waits for it
- *           -> SLEEP: until its time, or until it is woken
- *           -> DONE:  finished()
+ *     start --> (backlog, while the wire is full) --> step the operation
  *
- * Replies come in the order of the commands. Who does not wait any more, for
- * its deadline has passed, leaves an abandoned slot. While
- * ILK__WIRE_FULL commands are unanswered no more in-flight operations start: a
- * thousand keep a server busy, and ten thousand would only take memory on both
- * sides.
+ *     SEND    --> (unsent, while the connection is down) --> wire --> reply
+ *     TELL    --> a slot on the wire without an operation, whose reply is
+ *                 read and dropped
+ *     SLEEP   --> a timer, or ilk__inflight_wake()
+ *     DONE    --> finished()
  *
- * There are two such loops: the keeper's, and the application's (loop.h).
- * Each calls from one thread at a time, the keeper with the shared state's
- * mutex.
+ * The wire is a ring of slots, one for each command whose reply has not come;
+ * replies come in the order of the commands:
+ *
+ *      first                                      first + count
+ *        v                                              v
+ *     [ op A ] [ op B ] [ abandoned ] [ TELL + ensured ]
+ *
+ * An operation whose deadline passes goes on without the reply and leaves an
+ * abandoned slot. While ILK__WIRE_FULL slots are in use no more operations
+ * start: a thousand commands keep a server busy, and ten thousand would only
+ * take memory on both sides.
+ *
+ * There are two such loops: the keeper's, and the application's (loop.h). Each
+ * calls these functions from one thread at a time; the keeper holds the shared
+ * state's mutex.
  */
 #ifndef ILK__INFLIGHT_H
 #define ILK__INFLIGHT_H
@@ -40,13 +49,14 @@ typedef enum ilk__inflight_state {
 
 struct ilk__inflight {
     ilk__op op;
-    ilk__timer timer;    /* its sleeps; else its deadline. Room is reserved */
+    ilk__timer timer;    /* for sleep or deadline; its room is reserved */
     ilk__inflight *next; /* posted, in the backlog, or not sent yet */
     ilk__shared *shared;
     uint64_t position; /* on the wire */
     ilk__inflight_state state;
-    int closed; /* it is to end: no more is sent for it but what is told */
-    /* About to sleep: 1 when there is cause to go on instead. May be NULL. */
+    int closed; /* it must end: only TELL is still sent */
+    /* Called before it sleeps: returns 1 and a cause to go on instead. May be
+     * NULL. */
     int (*is_awake)(ilk__inflight *inflight, ilk__cause *cause);
     /* The operation is done. */
     void (*finished)(ilk__inflight *inflight);
@@ -60,7 +70,7 @@ typedef struct ilk__inflight_list {
 typedef struct ilk__pipeline_slot {
     ilk__inflight *inflight; /* NULL: the slot is abandoned */
     ilk__ensured *ensured;   /* of an abandoned slot, or NULL */
-    int64_t patience;        /* when the server's silence ends the connection */
+    int64_t patience;        /* without a reply by then, break the connection */
 } ilk__pipeline_slot;
 
 typedef struct ilk__pipeline {
@@ -69,10 +79,9 @@ typedef struct ilk__pipeline {
     int64_t reply_timeout_ms;
     ilk__pipeline_slot *wire; /* a ring */
     size_t room, count;
-    uint64_t first;             /* the position of the first on the wire */
-    ilk__inflight_list backlog; /* to be started when there is room on the
-                                   wire */
-    ilk__inflight_list unsent;  /* to be sent when the connection is up */
+    uint64_t first;             /* the position of the first slot */
+    ilk__inflight_list backlog; /* not started, the wire is full */
+    ilk__inflight_list unsent;  /* not sent, the connection is down */
 } ilk__pipeline;
 
 void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,
@@ -80,43 +89,45 @@ void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,
 
 void ilk__pipeline_init(ilk__pipeline *pipeline, const ilk__target *target,
                         ilk__timers *timers, int64_t reply_timeout_ms);
-void ilk__pipeline_free(ilk__pipeline *pipeline); /* nothing is under way */
+/* No operation may be left in it. */
+void ilk__pipeline_free(ilk__pipeline *pipeline);
 
 void ilk__inflight_start(ilk__pipeline *pipeline, ilk__inflight *inflight);
-/* It sleeps, and there is news. */
+/* If it sleeps, go on with this cause. */
 void ilk__inflight_wake(ilk__pipeline *pipeline, ilk__inflight *inflight,
                         ilk__cause cause);
-/* Not sent yet: it goes on as if it had failed so. */
+/* If its command is not sent yet, it is not sent: the operation goes on with
+ * NO_REPLY and this status. One in the backlog is closed. */
 void ilk__inflight_withhold(ilk__pipeline *pipeline, ilk__inflight *inflight,
                             ilk_status status);
 /*
- * It must end, and has when this returns. What it may have got is given back
- * as ever when an operation ends; its answer is not waited for.
+ * End it before this returns, without waiting for a reply. The operation's type
+ * withdraws what it may have got, as in any failure.
  */
 void ilk__inflight_close(ilk__pipeline *pipeline, ilk__inflight *inflight);
 
-/* What a timer of an operation in flight calls; context is its
- * ilk__pipeline. */
+/* The function of an in-flight operation's timer; context is its pipeline. */
 void ilk__inflight_fire(ilk__timer *timer, void *context);
 
-/* What happened on the connection; `whose` it is, for the log. */
+/* Handle what ilk__async_conn_next() returned. `whose`: a name for the log. */
 void ilk__pipeline_handle(ilk__pipeline *pipeline, ilk__async_conn_result event,
                           const ilk__reply *reply, const char *whose);
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose);
 
-/* Its parts. */
-/* send what was kept */
+/* The parts of ilk__pipeline_handle(). */
+/* Send what is in `unsent`. */
 void ilk__pipeline_connection_up(ilk__pipeline *pipeline);
+/* All on the wire or unsent go on with NO_REPLY. */
 void ilk__pipeline_connection_lost(ilk__pipeline *pipeline);
-/* The reply to the first on the wire; 0 when nobody asked. */
+/* The reply to the first slot; returns 0 when there is none. */
 int ilk__pipeline_reply(ilk__pipeline *pipeline, const ilk__reply *reply);
 
-/* When the server has been silent for too long: the connection is to be
- * broken. */
+/* When to break the connection unless a reply comes. */
 int64_t ilk__pipeline_patience(const ilk__pipeline *pipeline);
 
-/* It ends with ILK_ECLOSED, without a step; all that are under way do. */
+/* End one operation, or all that are left, with ILK_ECLOSED. They are not
+ * stepped, so nothing is withdrawn. */
 void ilk__inflight_end(ilk__pipeline *pipeline, ilk__inflight *inflight);
 void ilk__pipeline_end(ilk__pipeline *pipeline);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight_connection.c -- in-flight operations: what happened on their
- * connection, and the end of all. */
+/* inflight_connection.c -- in-flight operations: replies, loss of the
+ * connection, and ending all at close. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,8 +46,8 @@ static void tell_why(const ilk__pipeline *pipeline, ilk__inflight *inflight)
         *inflight->op.err = pipeline->connection.error;
 }
 
-/* All of these go without an answer; some will want to be sent again. What is
- * sent meanwhile is on the next connection, or not sent yet. */
+/* All slots end without a reply. Some operations send a copy at once, which
+ * goes to `unsent` or to the new connection: so the end is fixed before. */
 static void wire_lost(ilk__pipeline *pipeline)
 {
     uint64_t end = pipeline->first + pipeline->count;
@@ -177,7 +177,7 @@ void ilk__pipeline_end(ilk__pipeline *pipeline)
     pipeline->count = 0;
     end_list(pipeline, ilk__inflight_list_detach(&pipeline->unsent));
     end_list(pipeline, ilk__inflight_list_detach(&pipeline->backlog));
-    /* What is left sleeps between two tries, in no list. */
+    /* The rest sleep: they are in no list, only their timers are known. */
     while ((timer = ilk__timers_pop(pipeline->timers, INT64_MAX)))
         if (timer->fire == ilk__inflight_fire)
             ilk__inflight_end(pipeline, ilk__inflight_of(timer));

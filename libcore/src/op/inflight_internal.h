@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inflight_internal.h -- what the two files of in-flight operations share. */
+/* inflight_internal.h -- for inflight.c and inflight_connection.c. */
 #ifndef ILK__INFLIGHT_INTERNAL_H
 #define ILK__INFLIGHT_INTERNAL_H
 
@@ -11,10 +11,10 @@ ilk__pipeline_slot *ilk__pipeline_at(const ilk__pipeline *pipeline,
 ilk__inflight *ilk__inflight_list_detach(ilk__inflight_list *list);
 ilk__inflight *ilk__inflight_of(ilk__timer *timer);
 
-/* Until it waits for something that is not here yet, or is done. */
+/* Step it until it waits for something, or is done. */
 void ilk__inflight_run(ilk__pipeline *pipeline, ilk__inflight *inflight,
                        ilk__input input);
-/* 1: it is on the wire, or not sent yet; 0: `input` says why not. */
+/* 1: its command is on the wire or in `unsent`; 0: `input` says why not. */
 int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
                        ilk__input *input);
 void ilk__pipeline_start_next(ilk__pipeline *pipeline);

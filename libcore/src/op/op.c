@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* op.c -- what all operations share: asking, asking again, giving up. */
+/*
+ * op.c -- what all operations share: sending, retransmitting, giving up.
+ *
+ *     NO_REPLY, the command may have run     only_once: fail (ILK_EUNKNOWN);
+ *                                            else send a copy at once, and
+ *                                            after that with growing pauses
+ *     NO_REPLY, it cannot have run           fail; retry with pauses if the op
+ *                                            is patient or a copy may have run
+ *     error NOSCRIPT                         send a copy as EVAL
+ *     error BUSY, LOADING                    retry with pauses if patient
+ *     other errors                           fail
+ *
+ * Retries end at the deadline, or ILK__CONTACT_LOST_MS after the last reply.
+ */
 #include "op.h"
 
 #include "base/backoff.h"
@@ -95,7 +108,8 @@ int ilk__op_may_have_run(const ilk__op *op)
            || op->status == ILK_ECLOSED;
 }
 
-/* What a silence means to those who only asked, and to those who acted. */
+/* What a missing reply means: for a read-only command no more than a failed
+ * connection; any other command may have been executed. */
 static ilk_status silence(const ilk__op *op, ilk_status status)
 {
     if (op->type->reads)
@@ -129,13 +143,13 @@ static ilk__act give_up(ilk__op *op, ilk_status status)
     return ilk__op_end(op, status);
 }
 
-/* Until when a server that does not answer is waited for. */
+/* When to stop retrying. */
 static int64_t limit_of(const ilk__op *op)
 {
     return ilk__sooner(op->deadline, op->contact_at + ILK__CONTACT_LOST_MS);
 }
 
-/* The same question once more, after a pause that grows. */
+/* Send the same command once more, after a pause that grows. */
 static ilk__act ask_again_later(ilk__op *op, ilk_status status)
 {
     int64_t pause;
@@ -164,11 +178,12 @@ static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
     if (input->may_have_run && op->type->only_once)
         return give_up(op, ILK_EUNKNOWN);
     if (status == ILK_ETIMEOUT && op->now < op->deadline)
-        status = ILK_ECONN; /* not our time ran out: the server is silent */
+        status = ILK_ECONN; /* the reply timeout, not our deadline */
     if (status != ILK_ECONN)
         return give_up(op, status);
-    /* A connection that broke is opened anew at once, one that could not be
-     * opened only for those who have something at stake. */
+    /* When the connection broke after sending, send a copy at once over a new
+     * one. When it could not even be opened, retry only if the operation is
+     * patient or a copy may have run. */
     if (input->may_have_run && !op->backoff_ms) {
         op->backoff_ms = 1;
         return send_copy(op);

@@ -2,15 +2,24 @@
 /*
  * op.h -- an operation: a small machine that does no I/O.
  *
- * A driver feeds it with what happened and does what it answers:
+ * A driver passes inputs to ilk__op_step() and performs the acts it returns:
  *
- *     START, REPLY, NO_REPLY, SENT, WAKE  ->  SEND, SLEEP, DONE
+ *     driver                                     operation
+ *       |-- START ------------------------------> type->start, or type->ask
+ *       |<------------- SEND, TELL, SLEEP, DONE --|
+ *       |-- REPLY ------------------------------> type->reply
+ *       |-- NO_REPLY (lost, timeout) -----------> send a copy, or type->failed
+ *       |-- SENT (after TELL) ------------------> type->told
+ *       |-- WAKE (after SLEEP) -----------------> type->wake
  *
- * What all operations share is here: falling back from EVALSHA to EVAL,
- * asking again when a reply was lost (every script is idempotent under its
- * token), backing off from a server that is busy or loading. What differs is
- * in the operation's type: how to ask, what a reply means, what to do after
- * a sleep. Most operations are one question and one answer.
+ * There are three drivers: the caller's thread (run.c), the keeper and the
+ * application's event loop (both by inflight.c).
+ *
+ * This file does what all operations share: it falls back from EVALSHA to EVAL,
+ * retransmits when a reply was lost (every script is idempotent under its
+ * token), and backs off from a server that is busy or loading. The operation's
+ * type has the rest: how to compose the command, what a reply means, and what
+ * to do after a sleep. Most operations are one command and one reply.
  */
 #ifndef ILK__OP_H
 #define ILK__OP_H
@@ -18,19 +27,20 @@
 #include "redis/ensured.h"
 #include "redis/script.h"
 
-/* A wait without a deadline ends when the server is away for so long. */
+/* A wait without a deadline fails when the server has not replied for this
+ * long. */
 enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
 
 typedef enum ilk__act {
     ILK__ACT_SEND,  /* send op->command, then REPLY or NO_REPLY */
-    ILK__ACT_TELL,  /* send op->command, nobody reads the reply: SENT */
+    ILK__ACT_TELL,  /* send op->command, discard the reply, then SENT */
     ILK__ACT_SLEEP, /* until op->wake_at or news, then WAKE */
     ILK__ACT_DONE   /* op->status is the outcome */
 } ilk__act;
 
 typedef enum ilk__cause {
     ILK__CAUSE_TIME,      /* wake_at has come */
-    ILK__CAUSE_NEWS,      /* somebody changed what the operation waits for */
+    ILK__CAUSE_NEWS,      /* what the operation waits for has changed */
     ILK__CAUSE_INTERRUPT, /* a signal, or ilk_client_interrupt() */
     ILK__CAUSE_CLOSED     /* the client was closed */
 } ilk__cause;
@@ -47,7 +57,7 @@ typedef struct ilk__input {
     ilk__input_kind kind;
     int64_t now;             /* local time */
     const ilk__reply *reply; /* REPLY */
-    ilk_status status;       /* NO_REPLY: why; SENT: was it */
+    ilk_status status;       /* NO_REPLY: why; SENT: ILK_OK if it was sent */
     int may_have_run;        /* NO_REPLY: the server may have run it */
     ilk__cause cause;        /* WAKE */
 } ilk__input;
@@ -56,12 +66,12 @@ typedef struct ilk__op ilk__op;
 
 typedef struct ilk__op_type {
     const char *name; /* for error texts */
-    int script;       /* whose shape replies have, or ILK__SCRIPT_NONE */
-    int reads;        /* changes nothing, so no answer leaves no doubt */
-    int only_once;    /* a second copy would do it again: none is sent */
-    void (*ask)(ilk__op *op); /* add to the empty op->command */
+    int script;       /* that defines the reply's shape, or ILK__SCRIPT_NONE */
+    int reads;        /* read-only: a missing reply can be ignored */
+    int only_once;    /* not idempotent: never retransmitted */
+    void (*ask)(ilk__op *op); /* compose op->command, which is empty */
     ilk__act (*reply)(ilk__op *op, const ilk__reply *reply);
-    /* The rest may be NULL: begin by asking, end when something fails. */
+    /* These may be NULL: start asks, a failure ends the operation. */
     ilk__act (*start)(ilk__op *op);
     ilk__act (*wake)(ilk__op *op, ilk__cause cause);
     ilk__act (*failed)(ilk__op *op, ilk_status status);
@@ -71,47 +81,48 @@ typedef struct ilk__op_type {
 struct ilk__op {
     const ilk__op_type *type;
     void *subject;         /* what the type's functions work on */
-    int script;            /* of this question: the type's, or set by ask */
+    int script;            /* of this command: the type's, or set by ask */
     ilk__command command;  /* SEND, TELL */
-    int64_t deadline;      /* the whole operation's; failing ends there */
+    int64_t deadline;      /* of the whole operation; no retries after it */
     int64_t wake_at;       /* SLEEP */
     int64_t now;           /* time of the last input */
-    int64_t sent_at;       /* before the last question was sent */
-    int64_t first_sent_at; /* before the first copy of that question */
-    int retried;           /* a copy of this question may have run before */
-    int patient;           /* wait for a server that is away or busy */
-    int hasty;             /* do not, even when a copy may have run */
-    int64_t contact_at;    /* when the server was last heard of */
-    int resend;            /* asleep between two copies of a question */
+    int64_t sent_at;       /* just before the last copy was sent */
+    int64_t first_sent_at; /* just before the first copy was sent */
+    int retried;           /* the server may have run an earlier copy */
+    int patient;           /* retry while the server is away or busy */
+    int hasty;             /* never retry, even if a copy may have run */
+    int64_t contact_at;    /* time of the last reply or wake-up */
+    int resend;            /* asleep between two copies of a command */
     int backoff_ms;
-    ilk__ensured *ensured; /* TELL: who sees to it; or NULL */
+    ilk__ensured *ensured; /* TELL: goes with the command; or NULL */
     ilk_status status;     /* DONE */
-    ilk_error *err;        /* where failures are told; may be NULL */
+    ilk_error *err;        /* filled on failure; may be NULL */
 };
 
 void ilk__op_init(ilk__op *op, const ilk__op_type *type, void *subject,
                   int64_t deadline, ilk_error *err);
-void ilk__op_free(ilk__op *op); /* what it holds, not itself */
+void ilk__op_free(ilk__op *op); /* frees its command, not the struct */
 
 ilk__act ilk__op_step(ilk__op *op, const ilk__input *input);
 
 /*
- * For one that is done: whether the server may have executed it, or may yet,
- * without our having understood an answer. It has not where nothing was sent
- * and where the server refused.
+ * For an operation that is done: whether the server may have executed the
+ * command, or may yet, although no valid reply came. 0 when nothing was sent
+ * or the server refused.
  */
 int ilk__op_may_have_run(const ilk__op *op);
 
-/* For the types' functions: what to answer. */
-ilk__act ilk__op_ask(ilk__op *op); /* a new question, by type->ask */
+/* For the types' functions: the act to return. */
+ilk__act ilk__op_ask(ilk__op *op); /* send a new command, by type->ask */
 /*
- * The same, nobody reads the reply. A driver may take the ensured command along
- * with the command and clear it; else SENT ends it.
+ * Send it without reading the reply. A driver that keeps the ensured command
+ * until the reply clears op->ensured; else the input SENT ends it.
  */
 ilk__act ilk__op_tell(ilk__op *op, ilk__ensured *ensured);
 ilk__act ilk__op_sleep(ilk__op *op, int64_t until);
 ilk__act ilk__op_done(ilk__op *op, ilk_status status);
-/* The same; the lower layer's text stays behind that of the status. */
+/* The same, with an error text: the status's, then the lower layer's if it
+ * failed with another status. */
 ilk__act ilk__op_end(ilk__op *op, ilk_status status);
 ilk__act ilk__op_fail(ilk__op *op, ilk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

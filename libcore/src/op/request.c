@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request.c -- operations one after the other: what is asked next, and the
- * end. */
+/* request.c -- a request: setting its next operation, its result, its end. */
 #include "request.h"
 
 #include "base/clock.h"

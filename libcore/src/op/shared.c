@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared.c -- the shared client state: what the callers' threads and the keeper
- * share. */
+/* shared.c -- the shared client state of callers' threads and the keeper. */
 #include "shared.h"
 
 #include "base/clock.h"
@@ -9,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* host:pid unless the user chose a label; no spaces, they part the entries. */
+/* The label is host:pid unless the user chose one. Spaces separate the words of
+ * an entry, so they become '_'. */
 static void set_label(ilk__shared *shared, const char *label)
 {
     char host[64] = "?";

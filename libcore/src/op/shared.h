@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shared.h -- the shared client state: what the callers' threads and the keeper
- * share: timers, waits, leases, in-flight operations, news. One mutex guards
- * all of it; no I/O happens under it.
+ * shared.h -- the shared client state, which the callers' threads and the
+ * keeper both use: timers, waiters, leases, posted operations, notifications.
+ * One mutex guards all of it except atomics; no I/O happens while it is held.
  */
 #ifndef ILK__SHARED_H
 #define ILK__SHARED_H
@@ -21,52 +21,52 @@ typedef struct ilk__shared ilk__shared;
 typedef struct ilk__message ilk__message;
 
 /*
- * Passes on what a message brings when the waiter it is for waits no more, or
- * has what it wanted. Called with the mutex held; the message lives for the
- * call.
+ * Passes on a grant, wake-up or signal whose waiter is gone or does not accept
+ * it. Called with the mutex held; the message is valid during the call.
  */
 typedef void ilk__orphaned(ilk__shared *shared, const ilk__message *message);
 
-/* A thread asleep in the blocking driver. */
+/* A sleeping thread of the blocking driver, or the application's loop. */
 typedef struct ilk__sleeper {
     struct ilk__sleeper *next;
     ilk__parker *parker;
 } ilk__sleeper;
 
 typedef enum ilk__inbox_state {
-    ILK__INBOX_NONE,   /* nobody has needed it yet */
-    ILK__INBOX_WANTED, /* on its way */
-    ILK__INBOX_READY,  /* subscribed, confirmed */
-    ILK__INBOX_REFUSED /* inbox_error tells why */
+    ILK__INBOX_NONE,   /* not needed yet */
+    ILK__INBOX_WANTED, /* connecting or subscribing */
+    ILK__INBOX_READY,  /* the subscription is confirmed */
+    ILK__INBOX_REFUSED /* see inbox_error */
 } ilk__inbox_state;
 
 struct ilk__shared {
     pthread_mutex_t mutex;
     ilk__pollable wakeup; /* wakes the keeper */
-    int64_t plan;         /* when the keeper will look by itself */
+    int64_t plan;         /* until when the keeper sleeps */
     int closed;
     char client_id[ILK__CLIENT_ID_LEN + 1];
     char label[128];
     ilk__timers timers;
     ilk__table waiters;    /* by id */
-    ilk__table refreshers; /* by their keys and how they refresh */
-    ilk__table lists;   /* the refreshers' lists that take signals, by name */
-    ilk__buf scratch;   /* for a key of refreshers or channels */
-    ilk__recent recent; /* signals */
-    ilk__inflight *posted, **posted_end;
+    ilk__table refreshers; /* by their keys and their refresh operation */
+    ilk__table lists;      /* the refreshers' names for signals, by name */
+    ilk__buf scratch;      /* to compose a key of refreshers or channels */
+    ilk__recent recent;    /* marks of signals, to drop second copies */
+    ilk__inflight *posted, **posted_end; /* for the keeper to start */
     ilk__sleeper *sleepers;
-    _Atomic uint32_t wakes; /* of all sleepers, for who is about to sleep */
+    _Atomic uint32_t wakes; /* counts ilk__shared_wake_sleepers(): a thread
+                               about to sleep compares it */
     _Atomic int32_t inbox;  /* an ilk__inbox_state */
     ilk_error inbox_error;
-    unsigned subscribed_count; /* connections that hear our channel */
-    int own_lost;              /* the server's own is not among them */
-    ilk__table channels;       /* that somebody listens to */
-    int refresher_channels;    /* refreshers with a channel */
-    int channels_changed;      /* one of these came or went */
-    _Atomic int32_t notifications_wanted; /* somebody polls for news */
+    unsigned subscribed_count; /* connections subscribed to our channel */
+    int own_lost;              /* that to the primary is not among them */
+    ilk__table channels;       /* with listeners (channel.h) */
+    int refresher_channels;    /* the number of refreshers with a channel */
+    int channels_changed;      /* a channel was added or removed */
+    _Atomic int32_t notifications_wanted; /* the application polls for them */
     ilk__orphaned *orphaned[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
-    /* an answer to what was told without its source has shown it */
+    /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
     ilk__notifications notifications;
@@ -75,20 +75,21 @@ struct ilk__shared {
 
 ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
                             ilk_error *err);
-/* Nobody else may be at it, and its channels are freed (channel.h). */
+/* No other thread may use it any more, and its channels must have been freed
+ * (channel.h). */
 void ilk__shared_close(ilk__shared *shared);
 
 void ilk__shared_lock(ilk__shared *shared);
 void ilk__shared_unlock(ilk__shared *shared);
 
-/* These take the mutex themselves. */
+/* These lock the mutex themselves. */
 int64_t ilk__shared_new_id(ilk__shared *shared);
-/* Ask for the inbox; again: also if it was refused to somebody before. The
- * state it is in, and why it is not ready. */
+/* Have the keeper open the inbox; `again`: even if it was refused before.
+ * Returns its state; *why: the last reason why it is not ready. */
 int32_t ilk__shared_want_inbox(ilk__shared *shared, int again, ilk_error *why);
 
 /* With the mutex held. */
-/* keeper, look by then */
+/* Wake the keeper unless it will wake by `due` anyway. */
 void ilk__shared_wake_keeper(ilk__shared *shared, int64_t due);
 void ilk__shared_set_timer(ilk__shared *shared, ilk__timer *timer, int64_t due);
 void ilk__shared_post(ilk__shared *shared, ilk__inflight *inflight);
