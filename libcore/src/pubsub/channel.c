@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channel.c -- subscriptions to channels: asked for, confirmed, taken back. */
+/* channel.c -- subscriptions to channels, and the messages received on them. */
 #include "channel_internal.h"
 
 #include "base/alloc.h"
@@ -41,7 +41,7 @@ static void wake_all(ilk__channel *channel)
         ilk__unpark(&l->parker);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- subscribing and unsubscribing -------------------------------------- */
 
 static void ask(ilk__channel *channel, ilk__subscriber *subscriber)
 {
@@ -120,14 +120,14 @@ void ilk__channels_free(ilk__shared *shared)
     ilk__table_free(&shared->channels);
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- replies ------------------------------------------------------------ */
 
 void ilk__channel_answered(ilk__channel *channel,
                            const ilk__subscriber *subscriber,
                            const ilk_error *why)
 {
     channel->at[subscriber->number].unanswered--;
-    channel->shared->channels_changed = 1; /* it may be needed no more */
+    channel->shared->channels_changed = 1; /* it may be unused by now */
     if (why) {
         channel->at[subscriber->number].subscribed = 0;
         channel->at[subscriber->number].refused = 1;
@@ -140,7 +140,7 @@ void ilk__channel_answered(ilk__channel *channel,
     wake_all(channel);
 }
 
-/* What it had asked for, is asked for anew when it is back. */
+/* When the connection is up again, ilk__channels_ask() subscribes anew. */
 void ilk__channels_lost(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     size_t cursor = 0;
@@ -187,7 +187,7 @@ ilk__channel_message *ilk__listener_pop(ilk__listener *listener)
 static ilk__channel_message *copy_of(const ilk__reply *channel,
                                      const ilk__reply *payload, int own_format)
 {
-    /* a message of ours is cut up in place, so it has bytes of its own */
+    /* ilk__message_read() writes into the text, so it gets a second copy */
     size_t room =
         channel->len + payload->len + 2 + (own_format ? payload->len + 1 : 0);
     ilk__channel_message *message = ilk__calloc(1, sizeof *message + room);
@@ -230,7 +230,8 @@ static void keep(ilk__listener *listener, const ilk__reply *channel,
     ilk__unpark(&listener->parker);
 }
 
-/* 0: the message is a copy, or a replica's that has no id. */
+/* 0: a second copy, or a message without an id from a replica. *is_own: it is
+ * in our own format. */
 static int is_new(ilk__channel *channel, const ilk__subscriber *subscriber,
                   const ilk__reply *payload, int *is_own)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c -- one who listens to a channel: joins, waits, leaves. */
+/* listen.c -- a listener to a channel: joining, waiting, leaving. */
 #include "channel_internal.h"
 
 #include "base/alloc.h"
@@ -36,7 +36,8 @@ static ilk__channel *make(ilk__shared *shared, const ilk__channel_of *to)
     return channel;
 }
 
-/* It may be granted by now: those who come anew have it asked for. */
+/* The ACL may have changed since the refusal: the first new listener makes the
+ * client subscribe again. */
 static void forgive(ilk__channel *channel)
 {
     channel->why.code = 0;
@@ -103,7 +104,7 @@ void ilk__listen_cancel(ilk__listener *listener)
     ilk__shared_unlock(listener->shared);
 }
 
-/* ---- waiting: an operation that asks nothing ---------------------------- */
+/* ---- waiting: an operation that sends nothing --------------------------- */
 
 typedef struct wait_view {
     int done;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* message.c -- a message on a client's own channel, taken apart. */
+/* message.c -- parsing a message on a client's own channel. */
 #include "message.h"
 
 #include <interlock/base.h>
 
 #include <string.h>
 
-/* The next space-parted word; NULL when none is left before the end. */
+/* The next space-separated word; NULL when none is left. */
 static char *word(char **rest)
 {
     char *begin = *rest;
@@ -20,7 +20,7 @@ static char *word(char **rest)
     return begin;
 }
 
-/* Digits and nothing else, below 2^63. */
+/* Only digits, and less than 2^63. */
 static int number_of(const char *text, int64_t *out)
 {
     uint64_t value = 0;
@@ -61,7 +61,7 @@ static int read_grant(char **rest, ilk__message *out)
            && read_number(rest, &out->server_us);
 }
 
-/* A name of the length that is told, and the rest is data. */
+/* The name has the length that precedes it; the rest is data. */
 static int read_payload(char *rest, const char *end, ilk__message *out)
 {
     int64_t name_len;
@@ -78,7 +78,7 @@ static int read_payload(char *rest, const char *end, ilk__message *out)
     return 1;
 }
 
-/* The name is all that is left. */
+/* The rest of the text is the name, which may be missing. */
 static int read_name(char *rest, const char *end, ilk__message *out)
 {
     out->name = rest ? rest : "";
@@ -122,7 +122,7 @@ int ilk__message_read(ilk__message *out, char *text, size_t len)
            && read_payload(rest, end, out);
 }
 
-/* FNV-1a, of which the last step mixes the lower bits well enough. */
+/* FNV-1a; its last step mixes the low bits well enough for our tables. */
 static const uint64_t fnv_start = 14695981039346656037u,
                       fnv_prime = 1099511628211u;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* subscriber.c -- a connection that a client's inbox listens on. */
+/* subscriber.c -- a connection on which a client's inbox receives. */
 #include "subscriber.h"
 
 #include <string.h>

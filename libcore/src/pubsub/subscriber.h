@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subscriber.h -- a subscriber connection: one on which the inbox listens: the
- * server's own, number 0, and those to replicas that the URL names.
+ * subscriber.h -- a subscriber connection, on which the inbox receives. Number
+ * 0 goes to the primary, the others to the replicas that the URL names.
  *
- * A replica passes on what is published on its server, but the server counts
- * only who listens to it. So what a replica alone tells is second hand: it
- * may have been taken back since, when the server found nobody there.
+ * A replica forwards what is published on the primary, but PUBLISH on the
+ * primary counts only the primary's own subscribers. When it counts none, our
+ * scripts take the message back and serve another client. So a message that
+ * came from a replica only is second hand: it may no longer be valid.
  *
  * Only the keeper's thread touches it, with the shared state's mutex held.
  */
@@ -18,12 +19,13 @@ enum { ILK__SUBSCRIBERS_MAX = 8 };
 
 typedef struct ilk__channel ilk__channel;
 
-/* What a subscribing command was for: each is answered, in order. */
+/* What a subscribing command was for. Replies come in the order of the
+ * commands. */
 typedef enum ilk__subscribe_kind {
-    ILK__SUBSCRIBE_OWN,     /* SUBSCRIBE to the client's own channel */
-    ILK__SUBSCRIBE_FOREIGN, /* to one on which others publish releases */
+    ILK__SUBSCRIBE_OWN,     /* to the client's own channel */
+    ILK__SUBSCRIBE_FOREIGN, /* to a channel on which others publish releases */
     ILK__SUBSCRIBE_CHANNEL, /* to a listener's channel or pattern */
-    ILK__UNSUBSCRIBE        /* of one of these */
+    ILK__UNSUBSCRIBE        /* from a listener's channel or pattern */
 } ilk__subscribe_kind;
 
 typedef struct ilk__subscribe_call {
@@ -35,20 +37,20 @@ typedef struct ilk__subscriber {
     ilk__async_conn connection;
     unsigned number;
     int subscribed; /* the client's own channel is confirmed */
-    int refused;    /* a replica that will not have us */
-    ilk__buf calls; /* of ilk__subscribe_call, without an answer yet */
+    int refused;    /* a replica refused it: not used any more */
+    ilk__buf calls; /* ilk__subscribe_call structs without a reply yet */
 } ilk__subscriber;
 
 void ilk__subscriber_init(ilk__subscriber *subscriber, unsigned number,
                           const ilk__target *target);
 void ilk__subscriber_close(ilk__subscriber *subscriber);
 
-/* Send `<command> <name>`. Without memory the connection is broken, and comes
- * again. */
+/* Send `<command> <name>`. If memory runs out, the connection is broken, to be
+ * opened anew with all its subscriptions. */
 void ilk__subscriber_call(ilk__subscriber *subscriber, const char *command_name,
                           const void *name, size_t len,
                           ilk__subscribe_call call);
-/* What the next answer is for; 0 when nothing was asked. */
+/* Which call the next reply is for; returns 0 when there is none. */
 int ilk__subscriber_answered(ilk__subscriber *subscriber,
                              ilk__subscribe_call *out);
 
