@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* delivered_signal.c -- the signals that a waiter has been sent. */
+/* delivered_signal.c -- the signals that were sent to a waiter. */
 #include "delivered_signal.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { ASIDE_MAX = 16 }; /* more wait for a ticket: the oldest goes */
+enum { ASIDE_MAX = 16 }; /* of one waiter; beyond that the oldest is dropped */
 
 typedef struct ilk__payload {
     _Atomic int refs;
@@ -76,7 +76,7 @@ static void remove_at(ilk__waiter *waiter, ilk__delivered_signal **link)
     ilk__delivered_signal_free(delivered);
 }
 
-/* ---- taking ------------------------------------------------------------- */
+/* ---- accepting ---------------------------------------------------------- */
 
 static int index_of(const ilk__wait_queue *wait_queue,
                     const ilk__message *message, size_t *out)
@@ -123,7 +123,8 @@ static void append(ilk__waiter *waiter, ilk__delivered_signal *delivered)
         remove_at(waiter, oldest);
 }
 
-/* *payload is the message's copy, made by the first who keeps it. */
+/* *payload is the shared copy of the message; the first waiter that keeps the
+ * message makes it. */
 static int keep(ilk__waiter *waiter, const ilk__message *message,
                 ilk__payload **payload, size_t index, int aside)
 {
@@ -165,7 +166,8 @@ int ilk__delivered_signal_accept(ilk__waiter *waiter,
     return accepted;
 }
 
-/* The latest: those before it had not taken the place. */
+/* If several are aside, the latest is ours: the entry was still in the list
+ * after the others were sent, so those went to other waiters. */
 void ilk__delivered_signal_confirm(ilk__waiter *waiter, const char *name,
                                    size_t len)
 {
@@ -181,7 +183,8 @@ void ilk__delivered_signal_confirm(ilk__waiter *waiter, const char *name,
         return;
     latest->aside = 0;
     waiter->delivered_count++;
-    /* the server's own copy may yet come, and is not for somebody else */
+    /* The server's own copy may still arrive. Mark it as seen, or it would be
+     * passed on to another waiter. */
     (void)ilk__recent_seen(&waiter->shared->recent,
                            ilk__message_mark(latest->message));
     wake_if_complete(waiter);
@@ -192,7 +195,7 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
 {
     size_t index;
 
-    if (message->second_hand) /* behind all that this replica had to tell */
+    if (message->second_hand) /* the replica's signals came before this */
         ilk__delivered_signal_confirm(waiter, message->name, message->name_len);
     if (message->name_len == 0) {
         waiter->told_last = 1;
@@ -223,7 +226,7 @@ void ilk__delivered_signal_notify(ilk__shared *shared,
         ilk__table_find(&shared->lists, message->name, message->name_len);
     ilk__payload *payload = NULL;
 
-    for (; node; node = node->next) { /* others share its bucket */
+    for (; node; node = node->next) { /* the bucket may hold other names */
         const ilk__refresher_list *entry_of =
             (ilk__refresher_list *)((char *)node
                                     - offsetof(ilk__refresher_list, node));
@@ -243,7 +246,7 @@ void ilk__delivered_signal_ticket(ilk__waiter *waiter, size_t index,
 {
     ilk__delivered_signal **link = &waiter->delivered;
 
-    if (!waiter->tickets[index]) /* since the first one it has been waiting */
+    if (!waiter->tickets[index]) /* the first one counts */
         waiter->tickets[index] = ticket;
     while (*link) {
         ilk__delivered_signal *delivered = *link;

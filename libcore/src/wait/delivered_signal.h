@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * delivered_signal.h -- the signals that a waiter has been sent, kept until the
- * wait's caller takes them. All who are told the same share one copy.
+ * delivered_signal.h -- the signals that were sent to a waiter, kept until the
+ * wait's caller fetches them. Waiters that get the same message share one copy
+ * of its payload.
  *
- * A wait takes one signal, or one of every name (waiter->wants_all). What it
- * does not want, and was sent to it alone, is for somebody else: the caller
- * hands it to ilk__wait_unclaimed().
+ * A wait accepts one signal, or one of every name (waiter->wants_all). A
+ * signal for this waiter alone that it does not accept must go to another
+ * waiter: the caller passes it to ilk__wait_orphaned().
  *
- * What was told to a whole list counts for those who stood in it then, that
- * is, whose ticket is not above the message's. A waiter whose own ticket is
- * still on its way keeps the message aside until that comes. One that lost
- * its place and takes it anew has been waiting since its first ticket.
+ * Two kinds of signal are put aside, because it is not yet known whether they
+ * are for this waiter:
  *
- * What was sent to one waiter, but heard second hand, is put aside as well:
- * if the server found nobody listening, it has sent it to another one. The
- * refresher asks at once; the entry's place was given up for this signal if
- * it is gone.
+ *   NOTIFY          goes to all who were in the list when it was sent, that is,
+ *                   to tickets up to the message's. A waiter whose own ticket
+ *                   has not arrived yet puts it aside until then. A waiter
+ *                   whose entry was lost and enqueued again keeps its first
+ *                   ticket.
+ *   SIGNAL that     may have been sent to another waiter since, because the
+ *   only a replica  server counts only its own subscribers and found none. A
+ *   delivered       refresh is sent at once: if the entry is gone, the server
+ *                   removed it for this signal, so the signal is ours.
  */
 #ifndef ILK__DELIVERED_SIGNAL_H
 #define ILK__DELIVERED_SIGNAL_H
@@ -26,35 +30,38 @@
 typedef struct ilk__delivered_signal ilk__delivered_signal;
 struct ilk__delivered_signal {
     ilk__delivered_signal *next;
-    size_t index; /* of the name, in the waiter's wait queue */
-    int aside;    /* is it ours? our ticket will tell, or a refresh */
-    struct ilk__payload *payload; /* what the message points into */
+    size_t index;                 /* of the name, in the waiter's wait queue */
+    int aside;                    /* not known yet to be ours, see above */
+    struct ilk__payload *payload; /* owns the message and its bytes */
     const ilk__message *message;
 };
 
-/* With the mutex held. 1: taken, or aside. Without memory it is not. */
+/* All but the last with the mutex held. */
+
+/* 1: accepted or put aside; 0: not wanted, or out of memory. */
 int ilk__delivered_signal_accept(ilk__waiter *waiter,
                                  const ilk__message *message);
-/* To all of this client who stand in the list of that name. */
+/* Deliver a NOTIFY to all waiters of this client in the list of that name. */
 void ilk__delivered_signal_notify(ilk__shared *shared,
                                   const ilk__message *message);
-/* The waiter's ticket in one of its lists has come. */
+/* The waiter's ticket in one of its lists is known: decide on what is aside. */
 void ilk__delivered_signal_ticket(ilk__waiter *waiter, size_t index,
                                   int64_t ticket);
-/* The waiter's entry is in this list no more (of no name: in none). */
+/* The waiter's entry was removed from the list of this name, or, with length 0,
+ * from all lists: so the signal put aside for it is ours. */
 void ilk__delivered_signal_confirm(ilk__waiter *waiter, const char *name,
                                    size_t len);
 /*
- * A word that was sent behind all signals: the waiter's entry is in this list
- * no more; of no name: in none, and nothing more comes.
+ * The same, as a message, which the server sends after all signals from that
+ * list. Without a name: after all signals for this waiter.
  */
 void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
                                       const ilk__message *message);
-/* Forget all; what was for this waiter alone goes to ilk__wait_unclaimed(). */
+/* Free all; those for this waiter alone go to ilk__wait_orphaned() first. */
 void ilk__delivered_signal_pass_on(ilk__waiter *waiter);
-/* forget all: the caller has it */
+/* Free all. */
 void ilk__delivered_signal_drop(ilk__waiter *waiter);
-/* by any thread; NULL is fine */
+/* Free one that its waiter no longer has. Any thread; NULL is fine. */
 void ilk__delivered_signal_free(ilk__delivered_signal *delivered);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* entry.c -- the text of one waiter in a waiting list on the server. */
+/* entry.c -- the text that stands for one waiter in a wait queue. */
 #include "entry.h"
 
 #include <inttypes.h>
@@ -17,7 +17,8 @@ size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry)
     return len < ILK__ENTRY_MAX ? (size_t)len : ILK__ENTRY_MAX - 1;
 }
 
-/* The next word, and *at behind the space that ends it; NULL: there is none. */
+/* Return the next word and advance *at past the space after it; NULL when no
+ * space follows. */
 static const char *next_word(const char **at, const char *end, size_t *out_len)
 {
     const char *word = *at;
@@ -30,7 +31,7 @@ static const char *next_word(const char **at, const char *end, size_t *out_len)
     return word;
 }
 
-/* Up to 18 digits, so that it cannot overflow. */
+/* At most 18 digits, so that the number cannot overflow. */
 static int read_number(const char *word, size_t len, int64_t *out)
 {
     int64_t number = 0;

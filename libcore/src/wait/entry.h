@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entry.h -- the text of one waiter in a waiting list on the server.
+ * entry.h -- the text that stands for one waiter in a wait queue on the server.
  *
  *     1 <kind> <client> <kind><waiter> <token> <lease ms> <permits> <who>
  *
@@ -18,23 +18,23 @@ enum { ILK__ENTRY_MAX = 512 };
 typedef struct ilk__entry {
     char kind; /* see scripts/README.md */
     const char *client;
-    int64_t waiter; /* its number in the client */
+    int64_t waiter; /* its id within the client */
     const char *token;
     int64_t lease_ms, permits;
     const char *who;
 } ilk__entry;
 
-/* Write the text and a NUL; its length. A `who` that is too long is cut. */
+/* Write the text and a NUL; returns the length. A long `who` is truncated. */
 size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry);
 
-/* What others have written; parts of the text, which it borrows. */
+/* The parts of an entry that inspection needs; they point into its text. */
 typedef struct ilk__entry_text {
     const char *token, *who;
     size_t token_len, who_len;
     int64_t permits;
 } ilk__entry_text;
 
-/* 0 when the text is not an entry of this version. */
+/* Returns 0 when the text is not an entry of this version. */
 int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lease.c -- what a handle holds, and its renewal. */
+/* lease.c -- the lease of a handle: its deadline, its renewal, its loss. */
 #include "lease.h"
 
 #include "base/alloc.h"
@@ -9,19 +9,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A renewal under way has copies of all it needs: the handle may go first. */
+/* A renewal in flight has copies of all it needs, so the handle may be freed
+ * before the reply comes. */
 struct ilk__renewal {
     ilk__inflight inflight;
     ilk__extension extension;
-    ilk__lease *lease;    /* NULL once that hold is over */
-    int64_t least_ms;     /* of the extends under way with it; or 0 */
-    ilk__parker *waiting; /* for the answer; or NULL */
+    ilk__lease *lease; /* NULL once that hold is over */
+    int64_t least_ms; /* the shortest extend in flight at the same time, or 0 */
+    ilk__parker *waiting; /* of ilk__lease_detach(); or NULL */
     ilk__bytes keys[];    /* then the keys' bytes and the token's */
 };
 
 static void fire(ilk__timer *timer, void *context);
 
-/* What a server says, within what a lease can be. */
+/* A lease from a reply, limited to the valid range. */
 static int64_t bounded(int64_t lease_ms)
 {
     if (lease_ms < 0)
@@ -62,7 +63,8 @@ static void stop_watching(ilk__lease *lease)
     ilk__timer_clear(&lease->shared->timers, &lease->timer);
 }
 
-/* The keeper looks away; a renewal under way is nobody's any more. */
+/* The keeper stops watching the lease and ignores the reply to a renewal that
+ * is in flight. */
 static void unwatch(ilk__lease *lease)
 {
     if (lease->renewal)
@@ -96,7 +98,7 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
     ilk__shared_unlock(lease->shared);
 }
 
-/* The lease reaches to the end of the hold: it is renewed no more. */
+/* Whether the lease reaches hold_end, so that it needs no more renewals. */
 static int is_last(const ilk__lease *lease)
 {
     return atomic_load(&lease->deadline) >= ilk__lease_deadline(
@@ -136,7 +138,8 @@ static void leave(ilk__lease *lease, ilk__lease_state state)
     atomic_store(&lease->deadline, 0);
 }
 
-/* It is not sent again. With the mutex held. */
+/* Wait until no renewal is in flight. Its deadline is cut, so that it is not
+ * retransmitted. The mutex is held, and released while waiting. */
 static void await_renewal(ilk__lease *lease, ilk__parker *parker)
 {
     ilk__renewal *renewal = lease->renewal;
@@ -263,13 +266,14 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
 
 /* ---- the deadline ------------------------------------------------------- */
 
-/* The shorter of two spans, of which 0 says nothing. */
+/* The shorter of two spans, where 0 means that there is none. */
 static int64_t shorter(int64_t a, int64_t b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The shortest lease that an extend without an answer may set at any time. */
+/* The shortest lease that the server may yet set, by an extend without a reply;
+ * 0 when there is none. */
 static int64_t doubt_of(const ilk__lease *lease)
 {
     return shorter(lease->changing_ms,
@@ -292,10 +296,11 @@ static void set_deadline(ilk__lease *lease, int64_t deadline, int64_t span_ms)
 }
 
 /*
- * The server said that `lease_ms` were left; `least_ms` is the shortest extend
- * that was under way with the question, or 0. The answer may be older than
- * what is known already, so the deadline moves forward only. It moves back
- * when the server left less than it can have: somebody else has set the lease.
+ * A reply says that `lease_ms` were left; `least_ms` is the shortest extend
+ * that was in flight at the same time, or 0. The reply may be older than what
+ * is known already, so it normally only makes the deadline later. It makes it
+ * earlier when less is left than our own commands can explain: then somebody
+ * else has set the lease.
  */
 static int prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms,
                    int64_t least_ms)
@@ -347,7 +352,7 @@ void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
     ilk__shared_unlock(lease->shared);
 }
 
-/* What the extend leaves in doubt, and how long its lease is for sure. */
+/* Update the doubt after an extend; return how long its lease surely lasts. */
 static int64_t settle(ilk__lease *lease, const ilk__lease_change *change,
                       const ilk__lease_outcome *outcome)
 {
@@ -355,7 +360,7 @@ static int64_t settle(ilk__lease *lease, const ilk__lease_change *change,
     int64_t span = outcome->lease_ms > 0 ? outcome->lease_ms : 1;
     int is_last = outcome->status == ILK_OK && outcome->in_order;
 
-    if (lease->overlapped) /* in which order is not known */
+    if (lease->overlapped) /* the order of execution is unknown */
         span = shorter(span, lease->changing_ms);
     else if (is_last)
         *doubt = 0;
@@ -366,7 +371,7 @@ static int64_t settle(ilk__lease *lease, const ilk__lease_change *change,
     return shorter(span, doubt_of(lease));
 }
 
-/* With the mutex held. 0 when the lease ended before. */
+/* With the mutex held. Returns 0 if the lease has ended meanwhile. */
 static int change_end(ilk__lease *lease, const ilk__lease_change *change,
                       const ilk__lease_outcome *outcome)
 {
@@ -378,7 +383,7 @@ static int change_end(ilk__lease *lease, const ilk__lease_change *change,
     if (atomic_load(&lease->state) != ILK__LEASE_HELD)
         return 0;
     if (outcome->status == ILK_OK) {
-        /* A renewal that was answered meanwhile may reach further. */
+        /* A renewal with a reply meanwhile may have set a later deadline. */
         if (deadline > before || outcome->lease_ms < change->ttl_ms)
             set_deadline(lease, deadline, span);
     } else if (!outcome->may_have_run && was_alone && !doubt_of(lease)
@@ -410,7 +415,7 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
 
 /* ---- renewal ------------------------------------------------------------ */
 
-/* The operation is done. The mutex is held. */
+/* The renewing operation is done. The mutex is held. */
 static void renewed(ilk__inflight *inflight)
 {
     ilk__renewal *renewal = (ilk__renewal *)inflight;
@@ -426,7 +431,7 @@ static void renewed(ilk__inflight *inflight)
         } else if (status == ILK_ELOST || status == ILK_ETYPE) {
             lose(lease, status);
         }
-        /* else the timer is set for another try before the deadline */
+        /* else fire() tries again until the deadline */
     }
     if (renewal->waiting)
         ilk__unpark(renewal->waiting);
@@ -468,7 +473,7 @@ static void renew(ilk__lease *lease, int64_t now)
     ilk__renewal *renewal = renewal_of(lease);
 
     if (!renewal)
-        return; /* the next look tries again */
+        return; /* fire() tries again soon */
     if (ilk__timers_reserve(&lease->shared->timers, NULL)) {
         ilk__free(renewal);
         return;
@@ -484,7 +489,7 @@ static void renew(ilk__lease *lease, int64_t now)
     ilk__shared_post(lease->shared, &renewal->inflight);
 }
 
-/* Due: to be renewed, or over. The mutex is held. */
+/* The timer: renew the lease, or end it at its deadline. The mutex is held. */
 static void fire(ilk__timer *timer, void *context)
 {
     ilk__lease *lease =

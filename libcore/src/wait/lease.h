@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lease.h -- what a handle holds: under which token and fence, for sure until
- * when, and the renewal that keeps it.
+ * lease.h -- the lease of a handle: its token, its fence, the deadline until
+ * which it is certainly held, and its renewal.
  *
  *     FREE --begin--> HELD --end--> FREE
  *                      |  \__ renewed: a later deadline
  *                      +--lost--> LOST --end--> FREE
  *
- * State, deadline and fence may be read by any thread at any time; all else
- * is guarded by the shared state's mutex. Renewal asks at a third of the lease;
- * when it is refused, or not answered by the local deadline, the lease is LOST
- * and stays so, and the client's notification descriptor tells.
+ * Any thread may read state, deadline and fence at any time; the shared state's
+ * mutex guards all else. The keeper renews after a third of the lease. If the
+ * renewal is refused, or has no reply by the local deadline, the lease is LOST
+ * and stays so, and the client gets a notification.
  *
- * Changes of one hold travel on up to three connections, which have no order
- * among them. The deadline is right in whatever order the server executes
- * them, because the handle believes the least that may be true:
+ * Commands that change one lease travel on up to three connections (caller's
+ * lane, application's loop, keeper), so their order on the server is unknown.
+ * The deadline is safe in any order, because it assumes the shortest lease that
+ * is possible:
  *
- *   renewal          never shortens the lease on the server. Its answer moves
- *                    the deadline forward or not at all.
- *   extend           sets the lease, also to a shorter one. While it is under
- *                    way, and after it was given up without an answer, no
- *                    answer to anything else is believed for longer than the
- *                    extend asked for: it may be executed next. An answer on
- *                    the same connection, or on one that replaced it, ends
- *                    that doubt, because the server executes in that order
- *                    (see login.h for connections that are replaced).
+ *   renewal          never shortens the lease on the server. Its reply makes
+ *                    the deadline later or leaves it.
+ *   extend           sets the lease, also to a shorter one. While an extend is
+ *                    in flight, or was given up without a reply, the server may
+ *                    execute it at any time. So until then no reply to another
+ *                    command moves the deadline further than the extend's own
+ *                    lease would. This doubt ends with a later reply on the
+ *                    same connection, or on one that replaced it, because the
+ *                    server executes these in order (login.h tells how a
+ *                    connection is replaced).
  */
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
@@ -34,7 +36,7 @@
 enum {
     ILK__TOKEN_MAX = 128, /* bytes of a token that is adopted */
     ILK__LEASE_DEFAULT_MS = 30 * 1000,
-    ILK__DRIFT_MS = 2 /* and 1 %: by how much clocks may disagree */
+    ILK__DRIFT_MS = 2 /* plus 1 %: the assumed error of the clocks */
 };
 #define ILK__LEASE_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
 
@@ -46,40 +48,41 @@ typedef enum ilk__lease_state {
 
 typedef struct ilk__lease ilk__lease;
 
-/* What a primitive tells about its leases. Constant. */
+/* What the leases of one primitive have in common. Constant. */
 typedef struct ilk__lease_kind {
-    const char *noun;                        /* "lock": in texts */
-    ilk_notification_kind lost_notification; /* that tells of a loss */
+    const char *noun;                        /* for error texts: "lock" */
+    ilk_notification_kind lost_notification; /* sent when a lease is lost */
     const ilk__op_type *extend;              /* see ilk__lease_ask() */
-    int tells_fence; /* that takes a fence as last argument */
+    int tells_fence; /* its script has the fence as last argument */
 } ilk__lease_kind;
 
-/* A question about a lease: the subject of operations that extend it. */
+/* The arguments and results of an extending operation, which is its subject. */
 typedef struct ilk__extension {
     const ilk__lease_kind *kind;
     const ilk__bytes *keys;
     size_t key_count;
     const char *token;
     size_t token_len;
-    int64_t ttl_ms; /* asked for; then what the server granted */
-    int renews;     /* never shortens */
-    int64_t fence;  /* raise the records to this; then the fence on record */
+    int64_t ttl_ms; /* in: the lease asked for; out: the lease granted */
+    int renews;     /* a renewal: the script must not shorten the lease */
+    int64_t fence;  /* in: raise the record to this; out: the recorded fence */
 } ilk__extension;
 
 typedef struct ilk__renewal ilk__renewal;
 
-/* Which connection an extend takes; each executes in the order of sending. */
+/* The connection of an extend. The server executes the commands of one
+ * connection in the order of sending. */
 typedef enum ilk__lease_way {
     ILK__LEASE_BY_CALLER, /* the lane */
     ILK__LEASE_BY_LOOP,   /* the application's event loop */
     ILK__LEASE_WAYS
 } ilk__lease_way;
 
-/* An extend under way, and how to take its effect back if it was not sent. */
+/* An extend in flight, and what to restore if it turns out not to be sent. */
 typedef struct ilk__lease_change {
     ilk__lease_way way;
     int64_t asked_at, ttl_ms;
-    int64_t deadline, span_ms; /* before it */
+    int64_t deadline, span_ms; /* the lease's, before the extend */
 } ilk__lease_change;
 
 struct ilk__lease {
@@ -97,50 +100,52 @@ struct ilk__lease {
 
     int64_t ttl_ms;  /* what renewals ask for */
     int64_t span_ms; /* what the server granted last */
-    /* The shortest lease that extends asked for: of those that were given up
-       without an answer, and of those under way. 0: there are none. */
+    /* The shortest lease that an extend asked for: among those given up
+       without a reply, and among those in flight. 0: there are none. */
     int64_t doubt_ms[ILK__LEASE_WAYS], changing_ms;
-    int changes;           /* extends under way */
-    int overlapped;        /* some of them at the same time */
-    int64_t hold_end;      /* no renewal beyond */
-    int renews;            /* this hold is renewed */
-    int watched;           /* the keeper looks after this hold */
+    int changes;           /* extends in flight */
+    int overlapped;        /* two or more of them were so at the same time */
+    int64_t hold_end;      /* renewals do not extend the lease beyond this */
+    int renews;            /* the keeper renews this hold */
+    int watched;           /* the timer runs: for renewals or for the end */
     ilk__timer timer;      /* the next renewal, or the deadline */
-    ilk__renewal *renewal; /* under way */
+    ilk__renewal *renewal; /* in flight; or NULL */
 };
 
-/* The local moment until which a lease that began then is ours for sure. */
+/* The local time until which a lease that began at `began` certainly lasts. */
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms);
 
 ilk_status ilk__lease_init(ilk__lease *lease, ilk__shared *shared,
                            const ilk__lease_kind *kind, const ilk__bytes *keys,
                            size_t key_count, int64_t id, ilk_error *err);
 
-/* The handle is freed: the hold is forgotten, a late answer finds nobody. */
+/* For a handle that is freed. A renewal in flight goes on without it; the lease
+ * on the server is left to expire. */
 void ilk__lease_destroy(ilk__lease *lease);
 
-/* A new hold: taken, and for sure ours until deadline. */
+/* Begin a hold that certainly lasts until deadline. span_ms: its lease. */
 void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms);
 
 /*
- * The server has said that at least lease_ms were left after a question that
- * was asked then. 0 when the lease has been lost or given up meanwhile.
+ * A reply says that lease_ms were left, to a command sent at asked_at: move
+ * the deadline. Returns 0 if the lease has been lost or released meanwhile.
  */
 int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms);
 
-/* How an extend ended. */
+/* The outcome of an extend. */
 typedef struct ilk__lease_outcome {
     ilk_status status;
     int64_t lease_ms; /* ILK_OK: what the server granted */
-    /* a copy of it may have been executed, or may be yet, without an answer */
+    /* the server may have executed a copy without a reply, or may yet */
     int may_have_run;
-    int in_order; /* of those that were sent before, none may be */
+    int in_order; /* nothing sent before it can be executed after it */
 } ilk__lease_outcome;
 
 /*
- * Around an extend: before it is asked, and with its outcome. The second
- * returns the status, or ILK_ELOST when the lease ended before the answer.
+ * To be called before an extend is sent, and with its outcome. The second
+ * returns the outcome's status, or ILK_ELOST if the lease ended before the
+ * reply came.
  */
 void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
                              ilk__lease_way way, int64_t ttl_ms);
@@ -149,21 +154,22 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
                                  const ilk__lease_outcome *outcome,
                                  ilk_error *err);
 
-/* Let the keeper look after the hold: renew it, or tell when it ends. */
+/* Have the keeper renew the hold, or, if `renews` is 0, notice its end. */
 void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
                       int64_t hold_end);
 
 /*
- * Give the hold away under its token. Blocks until no renewal is under way:
- * it was answered, or its connection was closed. ILK_ELOST.
+ * Free the handle of its hold, which somebody else goes on with under the same
+ * token. Blocks until no renewal is in flight, that is, until its reply came or
+ * its connection was closed. ILK_ELOST.
  */
 ilk_status ilk__lease_detach(ilk__lease *lease, ilk_error *err);
 
-/* An extend on this connection was given up without an answer. */
+/* Whether an extend on this connection was given up without a reply. */
 int ilk__lease_in_doubt(const ilk__lease *lease, ilk__lease_way way);
 
-void ilk__lease_end(ilk__lease *lease);  /* given up or away */
-void ilk__lease_lose(ilk__lease *lease); /* found out by the caller */
+void ilk__lease_end(ilk__lease *lease);  /* released, or handed over */
+void ilk__lease_lose(ilk__lease *lease); /* a reply says that it is lost */
 
 /* ILK_OK while held; ILK_ELOST; ILK_ENOTOWNER when free. */
 ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err);
@@ -171,7 +177,7 @@ ilk_status ilk__lease_check(const ilk__lease *lease, ilk_error *err);
 int64_t ilk__lease_remaining(const ilk__lease *lease);
 
 /*
- * The question that extends this lease to ttl_ms, or, if it renews, to
+ * Fill in an extension that sets the lease to ttl_ms, or, if it renews, to
  * ttl_ms at least.
  */
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* refresher.c -- one name that this client waits for: who waits, when to
- * look. */
+/* refresher.c -- the refresher of a waited name: its waiters, and when the next
+ * refresh or claim is due. */
 #include "refresher.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,8 @@ static ilk__refresher *refresher_of(ilk__node *node)
 
 /* ---- making, finding ---------------------------------------------------- */
 
-/* What two refreshers differ in, into the shared state's scratch. */
+/* Write the key of this wait queue's refresher into the shared state's scratch
+ * buffer: the refresh operation, and all keys with their lengths. */
 static ilk_status identify(ilk__shared *shared,
                            const ilk__wait_queue *wait_queue)
 {
@@ -59,7 +60,7 @@ static size_t size_of(const ilk__wait_queue *wait_queue, size_t ident_len)
     return size;
 }
 
-/* Of what is in the shared state's scratch; all bytes lie behind the struct. */
+/* The scratch buffer holds its key. All it points to lies behind the struct. */
 static ilk__refresher *refresher_new(ilk__shared *shared,
                                      const ilk__wait_queue *wait_queue)
 {
@@ -273,12 +274,12 @@ void ilk__refresher_forget(ilk__waiter *waiter)
     waiter->succeeded = 0;
 }
 
-/* ---- when to look ------------------------------------------------------- */
+/* ---- when to claim ------------------------------------------------------ */
 
 /*
- * Answers overtake each other: that to who has just joined may be here before
- * one to a refresh that was asked, and answered, earlier. So what is heard
- * since the last look only ever puts the next one forward.
+ * Replies come over several connections and overtake each other: the reply to
+ * a new waiter's ENQUEUE may arrive before that to an older refresh. So until
+ * the claim is sent, a reply can only make it earlier, never later.
  */
 void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t asked_at,
                                 int64_t holder_ms, int ours)
@@ -286,10 +287,11 @@ void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t asked_at,
     int64_t now = ilk__now_ms(), claim_at = refresher->claim_at;
 
     holder_ms = ilk__sooner(holder_ms, ILK__LEASE_MAX_MS);
-    if (holder_ms >= 0) /* the reply may be old, the lease was not longer */
+    if (holder_ms >= 0) /* counted from the request: early rather than late */
         claim_at = ilk__sooner(claim_at, asked_at + holder_ms + 1);
-    /* The lock may have changed hands since: a fleet that takes short leases
-     * looks as often, to be there when a new holder's runs out. */
+    /* There may be another holder by then, whose lease we do not know. It is
+     * probably as short as those that our waiters ask for, so claim as often
+     * as that. */
     if (refresher->shortest_ms < ILK__REFRESH_MS)
         claim_at = ilk__sooner(claim_at, now + refresher->shortest_ms);
     if (!ours)

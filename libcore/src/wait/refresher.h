@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refresher.h -- one thing that this client waits for, however many waiters: a
- * name, or several at once. It is found by all its keys and its refresh.
+ * refresher.h -- the refresher of a waited name, or of several names that are
+ * waited for together. All waiters of the client with the same keys and the
+ * same refresh operation share one.
  *
- * The keeper runs one question per refresher at a time: every ILK__REFRESH_MS a
- * refresh that says for all waiters that they live and hears how each stands,
- * and at the holder's expiry, or every foreign_poll_ms while the holder is
- * none of ours, the same question without waiters, which is a claim: a free
- * name goes to the head of the wait queue.
+ *      waiter --join--> refresher --timer--> refresh or claim (one in flight)
+ *      waiter <--news-- refresher <--reply--'
+ *
+ * The keeper sends one script call per refresher at a time, of two kinds:
+ *
+ *   refresh   every ILK__REFRESH_MS, with the entries of all waiters, in
+ *             batches. It extends their liveness, and the reply gives each
+ *             waiter's state: holds, waits, or gone.
+ *   claim     the same call without entries. The script grants a free name to
+ *             the head of the wait queue. It is sent when the holder's lease
+ *             runs out, and every foreign_poll_ms while the holder does not
+ *             use this library, since nobody would notify us of its release.
  */
 #ifndef ILK__REFRESHER_H
 #define ILK__REFRESHER_H
@@ -16,7 +24,7 @@
 
 enum { ILK__REFRESHER_BATCH = 100 }; /* waiters in one refresh */
 
-/* One of a refresher's lists that take signals. */
+/* A name whose signals the refresher's waiters receive. */
 typedef struct ilk__refresher_list {
     ilk__node node; /* in shared->lists */
     ilk__refresher *refresher;
@@ -28,53 +36,53 @@ struct ilk__refresher {
     ilk__node node;         /* in shared->refreshers */
     ilk__bytes ident;       /* its key there */
     ilk__shared *shared;
-    ilk__wait_queue wait_queue; /* a copy; keys and channel are our own */
+    ilk__wait_queue wait_queue; /* a copy, with its own keys and channel */
     ilk__bytes *keys;
     ilk__refresher_list *lists; /* as many as the wait queue has names */
     ilk__waiter *first, *last;
     size_t count;
     ilk__timer timer;
     int in_flight;
-    int64_t shortest_ms;   /* of the leases that our waiters will hold */
-    int64_t refresh_at;    /* when all are to be refreshed */
+    int64_t shortest_ms;   /* the shortest lease that a waiter asked for */
+    int64_t refresh_at;    /* when the next batch is due */
     int64_t claim_at;      /* when the name may be free */
-    int64_t failing_since; /* no answer since then; 0: the last one came */
+    int64_t failing_since; /* first failure in a row; 0: the last call worked */
     int64_t asked_up_to;   /* ids up to this were refreshed in this round */
-    int64_t asked[ILK__REFRESHER_BATCH]; /* the waiters of the question ... */
-    size_t ends[ILK__REFRESHER_BATCH];   /* ... and where their entries end
-                                            in */
-    ilk__buf entries;                    /* a copy: they may leave meanwhile */
+    int64_t asked[ILK__REFRESHER_BATCH]; /* the waiters in this call ... */
+    size_t ends[ILK__REFRESHER_BATCH];   /* ... where their entries end in */
+    ilk__buf entries; /* copies, as waiters may leave during the call */
     size_t asked_count;
 };
 
 /* With the mutex held. */
 ilk_status ilk__refresher_join(ilk__waiter *waiter); /* ILK_ENOMEM */
 void ilk__refresher_leave(ilk__waiter *waiter);
-/* leave the wait queue, it holds */
+/* Leave the wait queue after success; the id stays known until forget(). */
 void ilk__refresher_succeed(ilk__waiter *waiter);
-void ilk__refresher_forget(ilk__waiter *waiter); /* no longer known */
+void ilk__refresher_forget(ilk__waiter *waiter);
 
-/* What a reply told about the holder: its lease left, and is it ours. */
+/* Plan the next claim by a reply: the rest of the holder's lease (-1: it has
+ * no end), and whether the holder uses this library. */
 void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t asked_at,
                                 int64_t holder_ms, int ours);
-/* The list with this key is told of a change: if it is ours, all look. */
+/* Something changed that the list with this key waits for: if it is this
+ * refresher's list, wake all its waiters. */
 void ilk__refresher_changed(ilk__refresher *refresher, const char *key,
                             size_t key_len);
-void ilk__refresher_claim_now(ilk__refresher *refresher); /* claim now */
-/* how do all stand? */
+void ilk__refresher_claim_now(ilk__refresher *refresher);
 void ilk__refresher_refresh_now(ilk__refresher *refresher);
-/* after a reconnect: refresh */
+/* After a reconnect, as news may have been lost. */
 void ilk__refresher_refresh_all(ilk__shared *shared);
 
-/* by what is due next */
+/* Set the timer to the next refresh or claim. */
 void ilk__refresher_schedule(ilk__refresher *refresher);
-void ilk__refresher_fire(ilk__timer *timer, void *context); /* it is due: ask */
-/* An empty refresher goes once its question is answered. */
+void ilk__refresher_fire(ilk__timer *timer, void *context); /* send the call */
+/* Free a refresher without waiters, unless its call is still in flight. */
 void ilk__refresher_drop_if_empty(ilk__refresher *refresher);
 
 /* For the primitives' refreshing op types; op->subject is an ilk__refresher. */
 void ilk__refresher_ask(ilk__op *op);
-void ilk__refresher_add_entries(ilk__op *op); /* for an ask of one's own */
+void ilk__refresher_add_entries(ilk__op *op); /* for a primitive's own ask */
 ilk__act ilk__refresher_reply(ilk__op *op, const ilk__reply *reply);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* refresher_ask.c -- a refresher's question, refresh or claim, and its
- * answer. */
+/* refresher_ask.c -- a refresher's calls, refresh and claim, and their
+ * replies. */
 #include "refresher.h"
 
 #include "base/backoff.h"
@@ -10,15 +10,16 @@
 #include <stddef.h>
 
 enum {
-    PARKED_MS = 6000 /* so long a wait that a signal ended keeps its place */
+    PARKED_MS = 6000 /* how long an entry stays queued after EINTR */
 };
 
 static void refreshed(ilk__inflight *inflight);
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* The next waiters of this round, and when the next question for some is due.
- * Without memory they are fewer. */
+/* Choose the next batch of this round, and when the one after it is due. If
+ * memory runs out, the batch is shorter and the rest waits for the next
+ * round. */
 static void choose(ilk__refresher *refresher, int64_t now)
 {
     ilk__buf *entries = &refresher->entries;
@@ -71,14 +72,14 @@ void ilk__refresher_add_entries(ilk__op *op)
     }
 }
 
-/* A wait that a signal ended long ago leaves the wait queue. */
+/* Parked waits that nobody has resumed for too long leave the wait queue. */
 static void drop_parked(ilk__refresher *refresher, int64_t now)
 {
     for (ilk__waiter *w = refresher->first, *next; w; w = next) {
         next = w->next;
         if (!w->parked_since || now - w->parked_since < PARKED_MS)
             continue;
-        refresher->in_flight++; /* stay while walking */
+        refresher->in_flight++; /* or the last one to leave would free us */
         ilk__wait_give_up(w);
         refresher->in_flight--;
     }
@@ -92,7 +93,7 @@ void ilk__refresher_fire(ilk__timer *timer, void *context)
 
     (void)context;
     if (refresher->in_flight)
-        return; /* its answer schedules the next look */
+        return; /* refreshed() will schedule the next call */
     drop_parked(refresher, now);
     if (!refresher->count) {
         ilk__refresher_drop_if_empty(refresher);
@@ -111,7 +112,7 @@ void ilk__refresher_fire(ilk__timer *timer, void *context)
     ilk__shared_post(refresher->shared, &refresher->inflight);
 }
 
-/* ---- hearing ------------------------------------------------------------ */
+/* ---- replies ------------------------------------------------------------ */
 
 static void tell(ilk__waiter *waiter, int64_t asked_at, const ilk__reply *reply,
                  size_t at)
@@ -119,7 +120,7 @@ static void tell(ilk__waiter *waiter, int64_t asked_at, const ilk__reply *reply,
     switch (ilk__script_int(reply, at)) {
     case ILK__CODE_HELD:
         if (waiter->news == ILK__NEWS_GRANTED)
-            return; /* the inbox was faster, and knows it more exactly */
+            return; /* from the inbox, which gives the begin more exactly */
         waiter->news_fence = ilk__script_int(reply, at + 2);
         waiter->news_lease_ms = ilk__script_int(reply, at + 1);
         waiter->news_us = 0;
@@ -156,7 +157,7 @@ ilk__act ilk__refresher_reply(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* What failed is asked again soon, but not as fast as it can fail. */
+/* Repeat a failed call soon, after a pause so that it does not spin. */
 static void plan_retry(ilk__refresher *refresher, int64_t now)
 {
     refresher->claim_at =
@@ -167,7 +168,8 @@ static void plan_retry(ilk__refresher *refresher, int64_t now)
     refresher->asked_up_to = 0;
 }
 
-/* What no patience mends: let the waiters ask and hear it themselves. */
+/* Errors that a retry will not cure. The waiters enqueue again, get the same
+ * error and return it to their callers. */
 static int is_final(ilk_status status)
 {
     return status == ILK_ETYPE || status == ILK_EAUTH

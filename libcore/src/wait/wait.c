@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c -- standing in the wait queue: the acquiring operation. */
+/*
+ * wait.c -- the operation that acquires, waiting in a wait queue. wait.h draws
+ * its stages.
+ *
+ * Every way out of the wait leaves the server without traces of it. An entry,
+ * or a grant that may have been made meanwhile, is withdrawn (withdraw());
+ * signals that have arrived and are not wanted go to other waiters (finish()).
+ * The one exception is EINTR: park() leaves the entry for the next call.
+ */
 #include "wait.h"
 
 #include "base/clock.h"
@@ -8,16 +16,17 @@
 #include "refresher.h"
 
 enum {
-    /* Who was given a place may be sent something from then on: a wait whose
-     * time runs out meanwhile hears of its place, to leave it in order. */
+    /* The server may send a signal as soon as the entry is queued. So the reply
+     * to ENQUEUE is awaited for at least this long, even past the caller's
+     * deadline: only then can the wait LEAVE in order. */
     PLACE_MS = 500,
-    LEAVE_MS = 1000, /* the server's time to answer one who leaves */
-    LINGER_MS = 1000 /* and a message's to arrive; after that it is lost */
+    LEAVE_MS = 1000, /* how long to wait for the reply to LEAVE */
+    LINGER_MS = 1000 /* then for the signal; it counts as lost after that */
 };
 
 /* ---- the machine -------------------------------------------------------- */
 
-/* The signals of a wait that ends without all it wanted. */
+/* A wait that failed gives the signals it has to other waiters. */
 static void pass_on(ilk__waiter *waiter)
 {
     ilk__shared_lock(waiter->shared);
@@ -57,7 +66,7 @@ static ilk__act enqueue(ilk__op *op)
     return ilk__op_ask(op);
 }
 
-/* Its place, or none: from here on its own time counts again. */
+/* The outcome of ENQUEUE is known: the caller's deadline applies again. */
 static void was_placed(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -68,10 +77,11 @@ static void was_placed(ilk__op *op)
 }
 
 /*
- * Take back what the server may know of us. Nobody reads the answer: it
- * follows our other commands on the same connection, so it undoes them. Should
- * that break, the keeper sees to it, unless we are back in the wait queue under
- * the same token: then what is there is ours.
+ * Remove our entry and a possible grant from the server. The cancel follows our
+ * other commands on the same connection, so it undoes them, and its reply is
+ * not read. If that connection breaks, the keeper sends the cancel over its
+ * own. It must not when we rejoin under a fixed token: its copy could arrive
+ * after our new request and withdraw what that one has got.
  */
 static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
 {
@@ -89,7 +99,8 @@ static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
     return ilk__op_tell(op, ensured);
 }
 
-/* Ours, unless it is too late to be sure: a frozen process wakes up here. */
+/* The lease may be over when the grant is read late, for example after the
+ * process was stopped. Then it is returned, not used. */
 ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
                         int64_t lease_ms)
 {
@@ -114,7 +125,8 @@ ilk__act ilk__wait_got(ilk__op *op)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* The list that sent it has forgotten us; others, or a second entry, not. */
+/* The delivering list removed our entry. Entries in other lists, or a second
+ * one from a repeated ENQUEUE, must be withdrawn. */
 static ilk__act signalled(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -130,12 +142,12 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
 {
     if (atomic_exchange(&waiter->cancelled, 0))
         return ILK_ECANCELLED;
-    if (waiter->once) /* a parked wait is taken up for one look only */
+    if (waiter->once) /* a parked wait was resumed by a try: do not sleep */
         return ILK_EBUSY;
     return op->now >= op->deadline ? ILK_ETIMEOUT : ILK_OK;
 }
 
-/* The wait is over without what it was for. */
+/* The wait fails with end_status. */
 static ilk__act leave(ilk__op *op, ilk_status end_status)
 {
     ilk__waiter *waiter = op->subject;
@@ -150,8 +162,8 @@ static ilk__act leave(ilk__op *op, ilk_status end_status)
     return ilk__op_ask(op);
 }
 
-/* Out of the wait queue on the server. A message may be on its way, or the word
- * that was sent behind all that were. */
+/* The server has removed the entry. A signal sent before that may still arrive;
+ * told_last is set by the message that the server sends after all others. */
 static ilk__act linger(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -179,7 +191,7 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way)
     return linger(op);
 }
 
-/* In the wait queue: is there news, is it over, or sleep on? */
+/* In the wait queue: act on news, end the wait, or sleep on. */
 static ilk__act look(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -220,8 +232,7 @@ static ilk__act await_inbox(ilk__op *op)
         waiter->shared, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
-    if (inbox == ILK__INBOX_READY) /* whether it is over is asked in the wait
-                                      queue */
+    if (inbox == ILK__INBOX_READY) /* look() checks deadline and cancel */
         return enqueue(op);
     over = ended(op, waiter);
     if (waiter->stage != ILK__STAGE_INBOX)
@@ -244,13 +255,14 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
     ilk__waiter *waiter = op->subject;
     ilk_status st;
 
-    (void)status; /* if it was lost, the keeper sees to it */
+    (void)status; /* if it was not sent, the keeper sends it: withdraw() */
     if (!waiter->rejoin)
         return finish(op, waiter->end_status);
     st = ilk__waiter_renew_token(waiter, op->err);
     return st ? finish(op, st) : await_inbox(op);
 }
 
+/* EINTR: leave the entry in the wait queue, for the next acquire to resume. */
 static ilk__act park(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -265,7 +277,7 @@ static ilk__act park(ilk__op *op)
     return ilk__op_fail(op, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
 }
 
-/* A parked wait is ours again, unless it has left the wait queue meanwhile. */
+/* 0 when the parked wait has left the wait queue meanwhile. */
 static int resume(ilk__waiter *waiter)
 {
     int queued;
@@ -290,9 +302,8 @@ ilk__act ilk__wait_start(ilk__op *op)
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
-    ilk__delivered_signal_drop(waiter); /* it is in no wait queue: nobody adds
-                                           to
-                                           them */
+    /* No mutex: the keeper adds signals only to waiters in a wait queue. */
+    ilk__delivered_signal_drop(waiter);
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)
@@ -307,7 +318,7 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
 
     was_placed(op);
     waiter->sample_at = op->sent_at;
-    waiter->sample_us = now_us > 0 ? now_us : 0; /* a number to count with */
+    waiter->sample_us = now_us > 0 ? now_us : 0; /* G - S cannot overflow */
     ilk__shared_lock(waiter->shared);
     waiter->shared->stats.waits++;
     if (waiter->refresher)
@@ -353,14 +364,15 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
     return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op) : look(op);
 }
 
-/* Whether the server may have done as asked, whatever came back. */
+/* Whether the server may have executed the request in spite of the failure. */
 static int is_open(const ilk__op *op, ilk_status status)
 {
     return op->retried || status == ILK_ETIMEOUT || status == ILK_EREPLY
            || status == ILK_ESERVER;
 }
 
-/* An acquire never leaves it open whether it holds: it takes all back. */
+/* When it is unknown whether the server granted, the grant is withdrawn, so
+ * a failed acquire never holds anything. */
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 {
     const ilk__waiter *waiter = op->subject;

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.h -- standing in the wait queue: one machine for everything that waits.
+ * wait.h -- the state machine of an operation that waits in a wait queue.
  *
- *            try          enqueue            news             confirm
- *   IDLE ---------> TRY ----------> QUEUED ---------> grant ----------> held
- *                    |  busy once?    |  \__ woken, gone: enqueue again
- *                    +-> INBOX -------+      too late: pass it on, enqueue
- *                                     +-- time, cancel ----> tell: cancel
- *                                     |               or LEAVE: ask to go
- *                                     |                 \_ LINGER: it was
- *                                     |                    on its way
- *                                     +-- signal ----------> got
+ *           start          busy           inbox open            queued
+ *     IDLE ------> TRY ----------> INBOX ------------> ENQUEUE --------> QUEUED
  *
- * The acquiring operation runs in its caller's driver. News for it (granted,
- * woken, gone) are written by the keeper, from the inbox and from refreshes
- * (refresher.h), under the shared state's mutex. A wait that a signal ended
- * stays in the wait queue and is taken up by the next acquire.
+ * TRY and ENQUEUE may also end with the lease held. TRY is skipped when the
+ * inbox is open already. QUEUED sleeps until one of these:
  *
- * A primitive tells what is special about its thing in an ilk__wait_queue. One
- * whose question or answers differ from the lock's has an ask and a reply of
- * its own, made of the parts below, and the other four functions from here:
+ *     granted            held; but when so much of the lease has passed that
+ *                        it may be over: CANCEL, then ENQUEUE with a new token
+ *     woken, gone        ENQUEUE again, with the same entry
+ *     signals complete   done
+ *     timeout, cancel    CANCEL: a command whose reply is not read; or, if the
+ *                        wait queue asks_to_leave, LEAVE: a command whose reply
+ *                        says whether a signal was already sent to us, and
+ *                        LINGER until that signal arrives
+ *
+ * The acquiring operation runs in its caller's driver. The keeper writes the
+ * news for it (ilk__wait_news) under the shared state's mutex; they come from
+ * the inbox and from refreshes (refresher.h). When EINTR ends a wait, its entry
+ * stays in the wait queue for a while and the next acquire resumes the wait.
+ *
+ * A primitive describes what it waits for in an ilk__wait_queue. If its
+ * arguments or replies differ from the lock's, it has its own ask and reply,
+ * made of the parts below, and uses the other four functions from here:
  *
  *     ask     if (ilk__wait_ask_to_go(op)) return; else its own arguments,
  *             then ilk__wait_add_place()
  *     reply   stage LEAVE: ilk__wait_left(); else one of ilk__wait_held(),
  *             ilk__wait_got(), ilk__wait_queued(), ilk__wait_busy()
  *
- * Woken, it asks again, in the wait queue with the same entry.
  * tests/core/support/gate_case.c has the smallest such primitive.
  */
 #ifndef ILK__WAIT_H
@@ -38,8 +42,8 @@ typedef enum ilk__wait_news {
     ILK__NEWS_NONE,
     ILK__NEWS_GRANTED,
     ILK__NEWS_WOKEN,      /* try again: the name may be free */
-    ILK__NEWS_GONE,       /* the server knows us no more: enqueue again */
-    ILK__NEWS_NO_CONTACT, /* the server has been away for too long */
+    ILK__NEWS_GONE,       /* the server has dropped our entry: enqueue again */
+    ILK__NEWS_NO_CONTACT, /* no reply for ILK__CONTACT_LOST_MS: give up */
     ILK__NEWS_SIGNAL      /* the delivered signals are complete */
 } ilk__wait_news;
 
@@ -49,9 +53,9 @@ typedef enum ilk__wait_stage {
     ILK__STAGE_INBOX,
     ILK__STAGE_ENQUEUE,
     ILK__STAGE_QUEUED,
-    ILK__STAGE_LEAVE,  /* asks to be let go */
-    ILK__STAGE_LINGER, /* what was on its way will be here soon */
-    ILK__STAGE_CANCEL
+    ILK__STAGE_LEAVE,  /* asked the server to remove the entry */
+    ILK__STAGE_LINGER, /* entry removed; a signal may still arrive */
+    ILK__STAGE_CANCEL  /* sends the cancel, reads no reply */
 } ilk__wait_stage;
 
 typedef struct ilk__refresher ilk__refresher;
@@ -62,27 +66,26 @@ typedef struct ilk__waiter {
     ilk__shared *shared;
     int64_t lease_ms;
     int64_t floor;    /* the greatest fence seen for this name */
-    int64_t permits;  /* in its entry; 0 counts as 1 */
-    int once;         /* do not stand in the wait queue */
-    int wants_all;    /* a signal of every name, not of any one */
-    int64_t *tickets; /* in its lists, one per name; the primitive's */
+    int64_t permits;  /* to acquire, as in the entry; 0 counts as 1 */
+    int once;         /* try only, never enter the wait queue */
+    int wants_all;    /* wait for a signal of every name, not of any one */
+    int64_t *tickets; /* one per name's list; the primitive's memory */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
     char token[128];
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
     const char *prefix;      /* of fresh ones that are numbered; or NULL */
-    char *entry; /* in the wait queue: of the last place; NULL: never in the
-                    wait queue */
+    char *entry;             /* the latest; NULL before the first join */
     size_t entry_len, entry_room;
-    ilk_status end_status; /* what a cancel under way will answer */
-    int rejoin;            /* or enqueue again under a fresh token */
+    ilk_status end_status; /* the outcome once CANCEL or LEAVE is over */
+    int rejoin;            /* instead, enqueue again after CANCEL */
     int64_t inbox_since;   /* when it began to wait for the inbox */
     int64_t linger_until;
-    int64_t until;     /* when the wait ends, while its place is asked for */
-    int asked;         /* how often it asked to stand in the wait queue */
-    int64_t sample_at; /* local time before a question ... */
-    int64_t sample_us; /* ... that the server answered at this time of its */
+    int64_t until;     /* the caller's deadline, which ENQUEUE may exceed */
+    int asked;         /* how many times this wait has sent ENQUEUE */
+    int64_t sample_at; /* our time before a request was sent ... */
+    int64_t sample_us; /* ... and the server's time in its reply */
     ilk__parker parker;
     _Atomic int cancelled;
 
@@ -90,55 +93,56 @@ typedef struct ilk__waiter {
     int64_t fence, began, granted_ms;
 
     /* under the shared state's mutex */
-    ilk__node node; /* in shared->waiters while it stands in the wait queue */
+    ilk__node node; /* in shared->waiters while it waits or `succeeded` */
     int64_t id;
     ilk__refresher *refresher; /* NULL: not in the wait queue */
-    int succeeded; /* holds, and is known by its id all the same, so that
-                           a grant told twice is not taken for orphaned */
+    int succeeded; /* not waiting, but still found by its id: otherwise a
+                      second report of its grant would look orphaned */
     struct ilk__waiter *next, *previous; /* in the refresher */
     ilk__wait_news news;
     int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
-    int64_t news_at; /* local: receipt of a grant, or when it began for sure */
-    int64_t parked_since; /* a signal ended the wait; 0: somebody waits */
-    struct ilk__delivered_signal *delivered; /* signals, see
-                                                delivered_signal.h */
-    size_t delivered_count;                  /* of those that are not aside */
-    int told_last; /* of one that leaves: nothing more comes */
+    int64_t news_at; /* local: the grant was received, or the refresh sent */
+    int64_t parked_since; /* since EINTR ended the wait; 0: not parked */
+    struct ilk__delivered_signal *delivered; /* see delivered_signal.h */
+    size_t delivered_count; /* without those that are put aside */
+    int told_last; /* the server has sent its last message for our entry */
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
                             const ilk__wait_queue *wait_queue, ilk_error *err);
-/* Leaves the wait queue, if it stands in one. */
+/* If it is in the wait queue, it leaves and returns what it was granted. */
 void ilk__waiter_destroy(ilk__waiter *waiter);
 
-/* A fresh token for a fresh try, so that what is late finds nobody. */
+/* A new token for each try: a late grant to the old one matches no waiter. */
 ilk_status ilk__waiter_renew_token(ilk__waiter *waiter, ilk_error *err);
 ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err);
 void ilk__waiter_leave(ilk__waiter *waiter);
 void ilk__waiter_succeed(ilk__waiter *waiter); /* leaves, because it holds */
-/* No longer known by its id: before its token changes, which the keeper reads
-   of all who are. */
+/* Remove a waiter that succeeded from shared->waiters. Must precede a change of
+ * its token, because the keeper reads the tokens of all waiters there. */
 void ilk__waiter_forget(ilk__waiter *waiter);
 
 /*
- * When the granted lease began. The grant carries the server's time G, an
- * earlier answer to us its time S, and t0 is our time before that was asked:
- * so the grant was made at t0 + (G - S) at the latest by our clock, give or
- * take 1 % of the time since. Receipt is a bound of its own.
+ * The earliest local time at which the granted lease can have begun, so that
+ * we never believe in it for too long. The grant carries the server's time G;
+ * an earlier reply carried its time S, and we had sent that request at our
+ * time t0. S was taken after t0, so the grant was made at t0 + (G - S) or
+ * later; 1 % of G - S is subtracted because the clocks may differ in speed.
+ * The receipt of the grant is an upper bound.
  */
 int64_t ilk__waiter_began(const ilk__waiter *waiter);
 
-/* The token of this wait, after it succeeded. */
+/* The token of this wait, and of the lease once it has succeeded. */
 const char *ilk__waiter_token(const ilk__waiter *waiter);
 
 /*
- * End a wait from outside: who waits answers ILK_ECANCELLED, a parked wait
- * leaves the wait queue. Any thread.
+ * End a wait from another thread: a running wait returns ILK_ECANCELLED, a
+ * parked one leaves the wait queue. Any thread.
  */
 void ilk__waiter_cancel(ilk__waiter *waiter);
 
-/* With the mutex held: out of the wait queue, and what it may have got is
- * passed on. */
+/* With the mutex held: leave the wait queue. The keeper withdraws the entry
+ * and a possible grant on the server; delivered signals are passed on. */
 void ilk__wait_give_up(ilk__waiter *waiter);
 
 /* For the primitives' acquiring op types; op->subject is an ilk__waiter. */
@@ -151,41 +155,44 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
 
 /* ---- parts of a primitive's own ask and reply --------------------------- */
 
-/* 1: it is about leaving the wait queue, and has been asked. */
+/* In stage CANCEL or LEAVE: compose the cancelling command and return 1. */
 int ilk__wait_ask_to_go(ilk__op *op);
-/* The place in the wait queue: entry or '', client id, liveness, limit. */
+/* Add the arguments for the wait queue: entry ('' in stage TRY), client id,
+ * liveness, limit. */
 void ilk__wait_add_place(ilk__op *op);
 
-/* It has what it waited for: a lease, unless that is too late to be sure; or
- * what needs none. The server knows it no more as one who waits. */
+/* The wait succeeded, and the server has removed the entry: with a lease,
+ * which is returned if it may be over by now; or with something that needs
+ * none. */
 ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
                         int64_t lease_ms);
 ilk__act ilk__wait_got(ilk__op *op);
 /*
- * It stands in the wait queue. holder_ms: what is left of the holder's lease,
- * -1 when nothing ends by itself; ours: whoever holds will tell us. Times in
- * primitive replies that are not known: now_us 0.
+ * The entry is in the wait queue. holder_ms: the rest of the holder's lease, -1
+ * when it has no end. now_us: the server's time; 0 when the reply has none.
+ * ours: the holder uses this library, so its release will notify us.
  */
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
                           int ours);
-/* Its ticket in the list of the wait queue's index-th name; before queued(). */
+/* Record its ticket in the list of the index-th name of its wait queue. To be
+ * called before ilk__wait_queued(). */
 void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
-/* It was not put in the wait queue: that was all, or it needs the inbox
- * first. */
+/* Busy, and nothing was enqueued. `once`: the operation ends; else it waits
+ * for the inbox and enqueues then. */
 ilk__act ilk__wait_busy(ilk__op *op);
-/* The answer in stage LEAVE: is something on its way to us? */
+/* The reply in stage LEAVE. under_way: a signal has been sent to us. */
 ilk__act ilk__wait_left(ilk__op *op, int under_way);
 
-/* With the mutex held: who has this id, in the wait queue or after it
- * succeeded; and its news. */
+/* With the mutex held. The waiter with this id, if it waits or has succeeded;
+ * and set its news and wake it. */
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
 void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
 
 /*
- * With the mutex held: nobody of ours has a use for this message, so the
- * primitive of its waiter passes it on. A shared state learns a primitive's
- * function when the first of the primitive's waiters joins; no message can come
- * before that, also not to the new shared state of a reopened client.
+ * With the mutex held: no waiter of this client accepts the message, so the
+ * function of the waiter's primitive passes it on. The shared state gets that
+ * function when the first waiter of the primitive joins. No message can come
+ * earlier, because a reopened client has a new id and with it a new inbox.
  */
 void ilk__wait_orphaned(ilk__shared *shared, const ilk__message *message);
 

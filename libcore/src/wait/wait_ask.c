@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_ask.c -- standing in the wait queue: what the acquiring operation
- * asks. */
+/* wait_ask.c -- the commands of an acquiring operation: try, enqueue, leave,
+ * cancel. */
 #include "wait.h"
 
-/* Told, it goes with its source: nobody reads whether the server knew it. */
+/* The cancel is sent as EVAL with the script's text, because its reply is
+ * never read and a NOSCRIPT would go unnoticed. */
 int ilk__wait_ask_to_go(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -22,7 +23,7 @@ int ilk__wait_ask_to_go(ilk__op *op)
     return 1;
 }
 
-/* Without an entry it is a try that leaves nothing behind. */
+/* In stage TRY the entry is empty: the script then enqueues nothing. */
 static void add_entry(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;

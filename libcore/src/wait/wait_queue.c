@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_queue.c -- taking back entries and grants that nobody wants. */
+/* wait_queue.c -- withdrawing entries and orphaned grants. */
 #include "wait_queue.h"
 
 #include "base/alloc.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    TRY_FOR_MS = 30 * 1000, /* a lease that was given rarely lasts longer */
-    STRAGGLER_MS = 100      /* what a dead connection still carries is in */
+    TRY_FOR_MS = 30 * 1000, /* by then most grants have expired anyway */
+    STRAGGLER_MS = 100      /* for the server to read out a broken connection */
 };
 
 typedef struct give_back {
@@ -21,8 +21,8 @@ typedef struct give_back {
     ilk__bytes *keys;
     const char *entry, *token;
     size_t entry_len;
-    int again; /* once more, for what may have come in behind the first */
-    ilk__bytes room[]; /* of the keys; their bytes are behind */
+    int again;         /* send a second copy, see ilk__give_back_ensured() */
+    ilk__bytes room[]; /* the keys, then all bytes */
 } give_back;
 
 void ilk__wait_queue_cancel(ilk__command *command,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_queue.h -- a wait queue: a thing that can be waited for, and taking back
- * what was asked. */
+/* wait_queue.h -- how to wait for a thing: its keys, operations and entries on
+ * the server; and how to withdraw from it. */
 #ifndef ILK__WAIT_QUEUE_H
 #define ILK__WAIT_QUEUE_H
 
@@ -10,71 +10,70 @@
 enum {
     ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
     ILK__REFRESH_MS = 2000,  /* how often a client refreshes a waited name */
-    ILK__GRANT_MS = 5000,    /* the lease of a grant nobody has seen yet */
-    ILK__GRANT_LIMIT = 64,   /* entries looked at in one call */
+    ILK__GRANT_MS = 5000,    /* the lease of a grant not yet confirmed */
+    ILK__GRANT_LIMIT = 64,   /* entries that one script call may visit */
     ILK__FOREIGN_POLL_MS = 100,
-    ILK__LIST_KEY = 2 /* which of a wait queue's keys is the list of those in
-                         it */
+    ILK__LIST_KEY = 2 /* the index of the list of entries among the keys */
 };
 
 typedef struct ilk__wait_queue ilk__wait_queue;
 
-/* What is taken back: an entry, a grant or a hold of this token. */
+/* What to remove from the server: this entry, and what the token holds or was
+ * granted. */
 typedef struct ilk__withdrawal {
     const ilk__shared *shared;
-    const ilk__wait_queue *wait_queue; /* names: only when a waiter asks
-                                          itself */
+    const ilk__wait_queue *wait_queue; /* the keeper's copy has no names */
     const char *entry;
     size_t entry_len;
     const char *token;
 } ilk__withdrawal;
 
-/* What a primitive tells about a thing that can be waited for. */
+/* A primitive's description of what its waiters wait for. */
 struct ilk__wait_queue {
-    /* The lock's: lock, fence, wait, live, readers. Others bring theirs, and
-     * a wait in several lists the keys of each in turn. */
+    /* For the lock: lock, fence, wait, live, readers. Other primitives have
+     * keys of their own; a wait in several lists has those of each in turn. */
     const ilk__bytes *keys;
     size_t key_count;
     const ilk__op_type *acquire; /* with ilk__wait_* as its functions */
-    const ilk__op_type *refresh; /* with ilk__watch_* as its functions */
-    const ilk__op_type *cancel;  /* with ilk__give_back_* */
-    char kind; /* of our entries, by which the primitive is known */
-    /* What is done with a message for a waiter of this kind that is gone;
-     * NULL: nothing needs to be. One function for each kind. */
+    const ilk__op_type *refresh; /* with ilk__refresher_* as its functions */
+    const ilk__op_type *cancel;  /* with ilk__give_back_* as its functions */
+    char kind; /* the letter in entries and messages that names the primitive */
+    /* Passes on a message whose waiter is gone; NULL: the message can be
+     * dropped. One function for each kind. */
     ilk__orphaned *orphaned;
-    int barge;          /* take it past those who wait */
-    ilk__bytes channel; /* where others publish a release; may be empty */
-    int64_t foreign_poll_ms;
-    /* Where it stands, when signals by name are what is waited for. */
+    int barge;          /* acquire before those who wait already */
+    ilk__bytes channel; /* on which others publish releases; may be empty */
+    int64_t foreign_poll_ms; /* how often to claim from a foreign holder */
+    /* The names whose lists hold the entry, for waits for signals. */
     const ilk__bytes *names;
     size_t name_count;
-    /* A wait that ends early asks to be let go and hears whether something
-     * was on its way to it; else it tells so and is gone. */
+    /* 1: a wait that ends early sends LEAVE and reads whether a signal was
+     * already sent to it. 0: it sends a cancel and reads no reply. */
     int asks_to_leave;
-    /* The cancel's arguments, where they are not entry, token, grant_ms,
-     * limit, liveness. */
+    /* Adds the cancel's arguments; NULL: entry, token, then the channel if
+     * there is one, grant_ms, limit, liveness. */
     void (*withdraw_args)(ilk__command *command,
                           const ilk__withdrawal *withdrawal);
 };
 
-/* The question that takes it back. */
+/* Compose the command that removes it. */
 void ilk__wait_queue_cancel(ilk__command *command,
                             const ilk__withdrawal *withdrawal);
 
 /*
- * The keeper takes it back, for a waiter that is gone or a grant that nobody
- * waits for. Copies all it needs; the mutex is held. Without memory nothing
- * is done: liveness and lease end it on the server.
+ * Have the keeper cancel, for a waiter that is gone or an orphaned grant.
+ * Copies all it needs; the mutex is held. If memory runs out nothing is sent:
+ * then the entry's liveness and the grant's lease end on the server.
  */
 void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
                     const char *entry, size_t entry_len, const char *token);
 
 /*
- * For one who tells the server to take it back: should the connection break
- * before the answer, the keeper asks over its own. The server may read what
- * the old one still carries after the first copy of that question, so there
- * is a second one. `also`, or NULL, ends with it, and is all that is returned
- * when there is no memory.
+ * An ensured command for a caller that sends the cancel itself: if its
+ * connection breaks before the reply, the keeper sends the cancel over its own
+ * connection. It does so twice, because the server may read what is left on
+ * the broken connection after the first copy. `also`, which may be NULL, ends
+ * together with the result; if memory runs out, `also` is the result.
  */
 ilk__ensured *ilk__give_back_ensured(ilk__shared *shared,
                                      const ilk__wait_queue *wait_queue,

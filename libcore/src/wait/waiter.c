@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waiter.c -- one who waits: in the wait queue, out of the wait queue, news. */
+/* waiter.c -- a waiter: joining and leaving the wait queue, and its news. */
 #include "wait.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,8 @@ const char *ilk__waiter_token(const ilk__waiter *waiter)
 
 /* ---- in and out of the wait queue --------------------------------------- */
 
-/* Only its own operation settles a waiter, so it may ask without the mutex. */
+/* Only the waiter's own operation sets `succeeded`, so the first check needs
+ * no mutex. */
 void ilk__waiter_forget(ilk__waiter *waiter)
 {
     if (!waiter->succeeded)
@@ -80,8 +81,8 @@ static ilk_status compose_entry(ilk__waiter *waiter)
     return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
-/* The shared state's place for this kind; NULL: no primitive has such a
- * kind. */
+/* The shared state's slot for the orphaned() function of this kind; NULL when
+ * no primitive can have such a kind. */
 static ilk__orphaned **place_for(ilk__shared *shared, char kind)
 {
     if (kind < 'a' || kind > 'z')
@@ -207,7 +208,7 @@ int64_t ilk__waiter_began(const ilk__waiter *waiter)
     int64_t since = (waiter->news_us - waiter->sample_us) / 1000;
     int64_t began = waiter->sample_at + since - (since > 0 ? since / 100 : 0);
 
-    if (!waiter->news_us) /* a refresh told: counted from its question */
+    if (!waiter->news_us) /* from a refresh: counted from its sending */
         return waiter->news_at;
     return ilk__sooner(began, waiter->news_at);
 }
