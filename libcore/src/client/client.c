@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.c -- where the layers meet.
+ * client.c -- opening, closing and reopening a client.
  *
- * A client owns a lane for its callers, shared client state and a keeper.
- * Handles hold a reference each. Fork is noticed by a number that the child's
- * copy of the process raises, before any mutex is touched: one of the parent's
- * threads may have held it. What the child cannot free safely it forgets.
+ * A client owns a lane for its callers, the shared client state, a keeper and
+ * the application's loop. Each handle holds a reference to the client.
+ *
+ * Fork: an atfork handler increments fork_generation in the child, so a public
+ * function finds that the client is the parent's before it locks a mutex. A
+ * mutex may be locked for ever in the child, by a thread that exists only in
+ * the parent. For the same reason abandon() closes the child's descriptors and
+ * leaks what it could free only under such a mutex.
  */
 #include "client.h"
 
@@ -108,8 +112,9 @@ static int embedded_is_forbidden(const ilk_client *client)
 }
 
 /*
- * Nobody listens: if the server is embedded it died, and is started again.
- * Attaching anew before leaving the old one keeps it from being stopped.
+ * Nothing listens on the socket. If the server is embedded it has died; start
+ * it again. The new attachment is made before the old one is dropped, so that
+ * a server that another process has just started is not stopped.
  */
 static int revive(void *context)
 {
@@ -162,7 +167,7 @@ static ilk_status attach_embedded(ilk_client *client, int implicit,
     return ILK_OK;
 }
 
-/* Desk, lane and keeper of this process. */
+/* Make the shared state, lane, keeper and loop of this process. */
 static ilk_status build(ilk_client *client, ilk_error *err)
 {
     const ilk_client_opts *opts = &client->opts;
@@ -215,7 +220,7 @@ static void destroy(ilk_client *client)
     ilk__free(client);
 }
 
-/* The options' texts are the caller's; the URL's win over them. */
+/* Copy the option's text, which is the caller's, unless the URL gave one. */
 static ilk_status copy_text(char **field, const char **option, ilk_error *err)
 {
     const char *text = *option;
@@ -314,7 +319,8 @@ ilk_status ilk_client_close(ilk_client *client, ilk_error *err)
     return ILK_OK;
 }
 
-/* In a child: the parent's server, threads and memory are left alone. */
+/* In a forked child: close our copies of the descriptors and forget the rest.
+ * The parent's connections and its embedded server are not affected. */
 static void abandon(ilk_client *client)
 {
     if (client->lane)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.h -- where the layers meet: lane, shared state, keeper, references,
- * fork. */
+/* client.h -- the client, which owns lane, shared state, keeper and loop. */
 #ifndef ILK__CLIENT_H
 #define ILK__CLIENT_H
 
@@ -13,7 +12,8 @@
 
 #include <interlock/client.h>
 
-/* A replica to listen to; host aside, the URL's texts are the client's. */
+/* A replica to listen to. Of its URL only the host is its own; the other texts
+ * are borrowed from the client's URL. */
 typedef struct ilk__replica {
     ilk__url url;
     ilk__target target;
@@ -22,11 +22,12 @@ typedef struct ilk__replica {
 struct ilk_client {
     _Atomic int32_t refs;
     _Atomic int32_t closed;
-    uint32_t generation; /* of forks, when it was opened */
-    uint32_t era;        /* counts reopenings: older holds are the parent's */
+    uint32_t generation; /* fork_generation when it was opened */
+    uint32_t
+        era; /* counts reopenings: holds of an older era are the parent's */
     ilk_client_opts opts;
     ilk__url url;
-    char name[64]; /* of its connections */
+    char name[64]; /* its connections' name, for CLIENT SETNAME */
     ilk__target target;
     ilk__replica replicas[ILK__SUBSCRIBERS_MAX - 1];
     size_t replica_count;
@@ -46,8 +47,8 @@ struct ilk_client {
 ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err);
 int ilk__client_is_forked(const ilk_client *client);
 
-/* client_listen.c: the replicas that url.listen names, after all else of the
- * URL is known; have the keeper listen to them. */
+/* client_listen.c. find: parse the replicas in url.listen; the rest of the URL
+ * must be complete. listen: pass them to the keeper. */
 ilk_status ilk__client_find_replicas(ilk_client *client, ilk_error *err);
 void ilk__client_listen(ilk_client *client);
 void ilk__client_forget_replicas(ilk_client *client);

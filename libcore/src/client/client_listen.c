@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What goes for the server goes for them, but for the place. */
+/* Replicas use the primary's settings, except host and port. */
 static void derive(ilk__replica *replica, const ilk__url *url)
 {
     replica->url = *url;

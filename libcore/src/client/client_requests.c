@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* client_requests.c -- what can be asked of a client. */
+/* client_requests.c -- the client's public functions: ping, interrupt,
+ * notifications, statistics. */
 #include "base/clock.h"
 #include "base/opts.h"
 #include "client.h"
@@ -91,12 +92,14 @@ ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
         return st;
     if (!out_fd)
         return ilk__fail(err, ILK_EINVAL, "out_fd must not be NULL");
-    /* The keeper tells of leases that run out, renewed or not. */
+    /* From now on the keeper also watches leases that are not renewed, so that
+     * their end is notified. */
     atomic_store(&client->shared->notifications_wanted, 1);
     return ilk__loop_fd(client->loop, out_fd, err);
 }
 
-/* After the close, too: how what was started has ended. */
+/* Works after close, too: started operations that ended with the client still
+ * have their notifications. */
 ilk_status ilk_client_next_notification(ilk_client *client,
                                         ilk_notification *notification,
                                         ilk_error *err)

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* inbox.c -- the client's subscription: where grants and wake-ups arrive. */
+/*
+ * inbox.c -- the client's own channel: subscribing, and delivering messages.
+ *
+ *     GRANT    waiter waits under this token: news GRANTED; else orphaned
+ *     WAKE     waiter waits: news WOKEN; else orphaned
+ *     SIGNAL   waiter accepts it (delivered_signal.h); else orphaned
+ *     NOTIFY   every waiter in the list of that name may accept it
+ *     CHANGE   every waiter in that list: news WOKEN
+ *
+ * An orphaned message goes to its primitive's function, which passes the grant
+ * or signal on to another client (ilk__wait_orphaned()). A message that came
+ * from a replica only is never passed on, and a grant or wake of that kind only
+ * makes the waiter ask the server.
+ */
 #include "inbox.h"
 
 #include "base/clock.h"
@@ -32,7 +45,8 @@ static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
 
 /* ---- subscribing -------------------------------------------------------- */
 
-/* A subscription too many does no harm and goes with the connection. */
+/* These channels are never unsubscribed: an unused subscription is harmless and
+ * ends with the connection. */
 static void subscribe_foreign(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     const ilk__subscribe_call call = {ILK__SUBSCRIBE_FOREIGN, NULL};
@@ -59,7 +73,7 @@ void ilk__inbox_channels(ilk__shared *shared, ilk__subscriber *subscriber)
     ilk__channels_ask(shared, subscriber);
 }
 
-/* What it had asked and what it heard is over. */
+/* Reset the state of a connection: no subscriptions, no pending replies. */
 static void forget(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     shared->subscribed_count -= subscriber->subscribed != 0;
@@ -83,8 +97,8 @@ void ilk__inbox_came_up(ilk__shared *shared, ilk__subscriber *subscriber)
         ilk__inbox_channels(shared, subscriber);
 }
 
-/* Those who cannot wait without it hear why; the rest is op.c's patience. A
- * replica that refuses is done without. */
+/* The server refused the subscription. A replica is not used any more. For the
+ * primary the inbox is refused, and waits that need it fail with `why`. */
 static void refuse(ilk__shared *shared, ilk__subscriber *subscriber,
                    const ilk_error *why)
 {
@@ -122,8 +136,8 @@ void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber)
 
 /* ---- messages ----------------------------------------------------------- */
 
-/* A replica's copy that is faster than the server's own, or the only one: the
- * server knows whether it still counts. */
+/* A grant or wake-up from a replica, before the primary's copy or without one.
+ * It may have been taken back, so the waiter asks the primary. */
 static void on_second_hand(ilk__waiter *waiter)
 {
     if (waiter && waiter->refresher && waiter->news == ILK__NEWS_NONE)
@@ -143,7 +157,7 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         return;
     }
     if (!waiter->refresher)
-        return; /* a refresh was faster, and it holds already */
+        return; /* a refresh reported the grant first; it holds already */
     waiter->news_fence = message->fence;
     waiter->news_lease_ms = message->lease_ms;
     waiter->news_us = message->server_us;
@@ -174,8 +188,11 @@ static void on_signal(ilk__shared *shared, const ilk__message *message)
         ilk__wait_orphaned(shared, message);
 }
 
-/* A second copy; of what is meant for one waiter, the server's own copy is
- * worth more than a replica's that came before it. */
+/*
+ * Whether a copy of the message has been handled. For a SIGNAL the primary's
+ * copy must be handled even after a replica's, because only it is certain. So
+ * replicas' copies are remembered under another mark (~mark).
+ */
 static int is_copy(ilk__shared *shared, const ilk__message *message)
 {
     uint64_t mark = ilk__message_mark(message);
@@ -186,7 +203,7 @@ static int is_copy(ilk__shared *shared, const ilk__message *message)
            || ilk__recent_seen(&shared->recent, ~mark);
 }
 
-/* What they wait for has changed: all who stand in that list ask again. */
+/* What a list waits for has changed: all our waiters in it ask again. */
 static void on_change(ilk__shared *shared, const ilk__message *message)
 {
     size_t cursor = 0;
@@ -200,7 +217,7 @@ static void on_change(ilk__shared *shared, const ilk__message *message)
                 message->name, message->name_len);
 }
 
-/* The text is the reply's own copy and is cut up in place. */
+/* Parsing writes into the reply's text, which is not used afterwards. */
 static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
                        const ilk__reply *payload)
 {
@@ -224,7 +241,7 @@ static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
     }
 }
 
-/* Somebody else's release, on a channel that a refresher listens to. */
+/* A release by another library, on a channel that a refresher subscribed. */
 static void on_channel(ilk__shared *shared, const ilk__reply *channel)
 {
     size_t cursor = 0;
@@ -254,7 +271,7 @@ static void confirmed(ilk__shared *shared, ilk__subscriber *subscriber)
     if (subscriber->number == 0)
         shared->own_lost = 0;
     else if (!shared->own_lost)
-        return; /* the server's own, which is better, is on its way */
+        return; /* wait for the primary's confirmation, which is better */
     shared->inbox = ILK__INBOX_READY;
     ilk__shared_wake_sleepers(shared);
     ilk__refresher_refresh_all(shared);
@@ -290,7 +307,7 @@ static void on_confirmation(ilk__shared *shared, ilk__subscriber *subscriber,
         confirmed(shared, subscriber);
 }
 
-/* An array that begins with this word, and texts behind it. */
+/* Whether the array is this word followed by at least `texts` strings. */
 static int is_of(const ilk__reply *reply, const char *word, size_t texts)
 {
     if (!is_text(reply->items[0], word) || reply->count < texts + 1)
@@ -311,7 +328,7 @@ void ilk__inbox_reply(ilk__shared *shared, ilk__subscriber *subscriber,
     } else if ((reply->type != ILK__REPLY_ARRAY
                 && reply->type != ILK__REPLY_PUSH)
                || reply->count < 3) {
-        return; /* a pong */
+        return; /* the reply to PING */
     } else if (is_of(reply, "message", 2)) {
         if (is_own_channel(shared, items[1])) {
             on_message(shared, subscriber, items[2]);

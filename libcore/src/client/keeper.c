@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keeper.c -- one background thread per client and its event loop.
+ * keeper.c -- the client's background thread and its event loop.
  *
- * A turn: with the mutex, fire what is due and step in-flight operations, which
- * appends their commands to the connection; without it, write, poll and read.
- * The connections belong to this thread alone, so only the shared state needs
- * the mutex.
+ *     with the mutex       start posted operations, fire timers, subscribe;
+ *                          their commands go to the connections' buffers
+ *     without the mutex    write the buffers, poll, read
+ *     with it, per reply   step the operation, or deliver the message
+ *
+ * Only this thread touches its connections, so I/O needs no mutex; the shared
+ * state does.
  */
 #include "keeper.h"
 
@@ -22,9 +25,8 @@
 #include <string.h>
 
 enum {
-    LAST_WORDS_MS = 200
-}; /* for in-flight operations posted before the
-                                 stop */
+    LAST_WORDS_MS = 200 /* for operations posted before the stop */
+};
 
 struct ilk__keeper {
     ilk__shared *shared;
@@ -32,11 +34,11 @@ struct ilk__keeper {
     int started, stopping; /* under the shared state's mutex */
     int64_t stop_by;
     ilk__pipeline pipeline;
-    /* the inbox listens on these */
+    /* the inbox receives on these */
     ilk__subscriber subscribers[ILK__SUBSCRIBERS_MAX];
     size_t subscriber_count;
-    uint32_t interrupts;       /* seen so far */
-    ilk__keeper_counts counts; /* a copy for others, under the mutex */
+    uint32_t interrupts;       /* shared->interrupts when last read */
+    ilk__keeper_counts counts; /* for other threads, under the mutex */
 };
 
 ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
@@ -72,7 +74,7 @@ static void run_pipeline(ilk__keeper *keeper)
     while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
         ilk__shared_lock(keeper->shared);
         ilk__pipeline_handle(pipeline, event, reply, "keeper");
-        /* what happened while it was down is found out at once */
+        /* waiters may have been granted something while it was down */
         if (event == ILK__ASYNC_CONN_CAME_UP)
             ilk__refresher_refresh_all(keeper->shared);
         ilk__shared_unlock(keeper->shared);
@@ -127,7 +129,8 @@ static void count(ilk__keeper *keeper)
     keeper->counts = sum;
 }
 
-/* Open those that are wanted; see that they listen to what is. */
+/* Open the subscriber connections when the inbox is needed, and update their
+ * subscriptions when channels were added or removed. */
 static void tend_subscribers(ilk__keeper *keeper)
 {
     ilk__shared *shared = keeper->shared;
@@ -156,7 +159,8 @@ static void start_posted(ilk__keeper *keeper)
         ilk__inflight_start(&keeper->pipeline, inflight);
 }
 
-/* The part of a turn that needs the mutex. 0 when it is time to end. */
+/* The part of a turn that needs the mutex. Returns 0 when the thread must
+ * end. */
 static int keep(ilk__keeper *keeper)
 {
     ilk__shared *shared = keeper->shared;
@@ -180,8 +184,7 @@ static int keep(ilk__keeper *keeper)
                && now < keeper->stop_by);
 }
 
-/* Sleep until a connection, the wake-up descriptor or a timer wants
- * something. */
+/* Poll until a connection or the wake-up descriptor is ready, or it is due. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
     struct pollfd fds[2 + ILK__SUBSCRIBERS_MAX];
@@ -215,7 +218,7 @@ static void *keeper_main(void *context)
         int64_t due;
 
         ilk__shared_lock(shared);
-        shared->plan = INT64_MIN; /* awake: nobody needs to wake it */
+        shared->plan = INT64_MIN; /* awake: wake_keeper() does nothing */
         going = keep(keeper);
         due = ilk__timers_next(&shared->timers);
         due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
@@ -238,7 +241,8 @@ static void *keeper_main(void *context)
 
 /* ---- starting and stopping ---------------------------------------------- */
 
-/* Signals are for the threads of the program. */
+/* All OS signals are blocked in the keeper, so that the application's threads
+ * get them. */
 static int start_thread(ilk__keeper *keeper)
 {
     sigset_t all, old;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keeper.h -- one background thread per client: in-flight operations (renewals,
- * refreshes, what is given back), the inbox, timers. Started by the first wait
- * or the first lease that is to be renewed; never in a child after fork. It
- * blocks all signals.
+ * keeper.h -- the client's background thread. It runs renewals, refreshes and
+ * cancels as in-flight operations, receives the inbox, and fires timers. The
+ * first wait, or the first lease that must be renewed, starts it; it is never
+ * started in a child after fork. It blocks all OS signals.
  */
 #ifndef ILK__KEEPER_H
 #define ILK__KEEPER_H
@@ -20,17 +20,17 @@ typedef struct ilk__keeper_counts {
 /* The target is borrowed for the keeper's life. NULL: no memory. */
 ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
                              int64_t reply_timeout_ms);
-/* Before it is started: listen there, too. Borrowed as well. At most
- * ILK__SUBSCRIBERS_MAX - 1. */
+/* Add a subscriber connection to this target, which is borrowed as well. To be
+ * called before the thread starts, at most ILK__SUBSCRIBERS_MAX - 1 times. */
 void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 
-/* Start the thread unless it runs. ILK_ESYSTEM. Any thread. */
+/* Start the thread unless it is running. ILK_ESYSTEM. Any thread. */
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
 
 /*
- * End the thread and wait for it; in-flight operations that are left end with
- * ILK_ECLOSED. In-flight operations that were posted before get a moment to be
- * sent.
+ * End the thread and join it. Operations that were posted before have
+ * LAST_WORDS_MS to be sent and answered. ilk__keeper_free() ends those that are
+ * left with ILK_ECLOSED.
  */
 void ilk__keeper_stop(ilk__keeper *keeper);
 void ilk__keeper_free(ilk__keeper *keeper);

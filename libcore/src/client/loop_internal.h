@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_internal.h -- what the three files of the loop share. */
+/* loop_internal.h -- for loop.c, loop_started.c and started.c. */
 #ifndef ILK__LOOP_INTERNAL_H
 #define ILK__LOOP_INTERNAL_H
 
@@ -15,44 +15,44 @@ typedef struct ilk__started_list {
 
 struct ilk_op {
     ilk__inflight inflight;
-    ilk__wake wake; /* its waiter's news */
+    ilk__wake wake; /* called when the bound parker is unparked */
     ilk_op *next, *previous, *next_ready;
     ilk__started_list *list; /* running, telling or done; NULL: fetched */
-    ilk_client *client;      /* referred to */
+    ilk_client *client;      /* a counted reference */
     uint32_t era;            /* the client's, when it was started */
-    _Atomic int ready;       /* among those with news */
-    ilk__parker *bound;      /* that tells us its news */
+    _Atomic int ready;       /* in loop->ready, because there is news */
+    ilk__parker *bound;      /* the parker whose news it gets; or NULL */
     int cancelled, done;
     int64_t id;
     ilk_error error;
-    ilk__request *request; /* the copy, in room */
-    max_align_t room[];    /* for it */
+    ilk__request *request; /* points to room */
+    max_align_t room[];    /* the copy of the request */
 };
 
 struct ilk__loop {
-    pthread_mutex_t mutex;  /* guards all but what is atomic */
-    _Atomic(char *) inside; /* of the thread that has the mutex, or NULL */
+    pthread_mutex_t mutex;  /* guards all except atomics */
+    _Atomic(char *) inside; /* identifies the thread that has the mutex */
     ilk_client *client;
     ilk__pollset pollset;
     ilk__pollable wakeup;
     _Atomic int raised; /* the descriptor is raised, or about to be */
     int open, shut;
-    int watched_fd; /* the connection's in the pollset, and for what */
-    short watched_for;
+    int watched_fd;    /* the connection's descriptor in the pollset ... */
+    short watched_for; /* ... and its poll events */
     int64_t connects;
-    uint64_t written; /* the wire up to this place */
+    uint64_t written; /* slots before this position have been written */
     ilk__timers timers;
     ilk__pipeline pipeline;
     ilk__started_list running, done;
-    ilk__started_list telling; /* cancelled; done when what they told is
-                                   written */
-    _Atomic int under_way;     /* how many are running */
-    _Atomic(ilk_op *) ready;   /* with news, the last first */
-    uint32_t wakes;            /* the shared state's, seen so far */
-    ilk__sleeper sleeper;      /* to be told of them */
-    ilk__parker parker;
+    ilk__started_list telling; /* cancelled; done once the cancels that they
+                                  sent are written */
+    _Atomic int under_way;     /* how many are running or telling */
+    _Atomic(ilk_op *) ready;   /* stack of operations with news, latest first */
+    uint32_t wakes;            /* shared->wakes when last read */
+    ilk__sleeper sleeper;      /* our entry among the shared state's sleepers */
+    ilk__parker parker;        /* unparked with all sleepers; calls `wake` */
     ilk__wake wake;
-    ilk__timer alarm; /* the shared state's, which raises the descriptor */
+    ilk__timer alarm; /* run by the keeper; raises the wake-up descriptor */
     _Atomic int64_t alarm_at;
 };
 
@@ -60,18 +60,19 @@ void ilk__loop_lock(ilk__loop *loop);
 void ilk__loop_unlock(ilk__loop *loop);
 
 /* With the mutex held. loop.c: */
-void ilk__loop_wake_up(ilk__loop *loop); /* without it, too */
+void ilk__loop_wake_up(ilk__loop *loop); /* or without it */
 ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err);
-void ilk__loop_kick(ilk__loop *loop); /* something was started */
+/* Write new commands, at once or by the next turn. */
+void ilk__loop_kick(ilk__loop *loop);
 
 /* loop_started.c: */
 void ilk__started_remove(ilk_op *op);
-void ilk__loop_has_told(ilk__loop *loop); /* or will not */
+void ilk__loop_has_told(ilk__loop *loop); /* `telling` is done */
 void ilk__loop_wake_ready(ilk__loop *loop);
 void ilk__loop_wake_all(ilk__loop *loop);
 void ilk__loop_end_all(ilk__loop *loop);
-void ilk__started_cancel(ilk__loop *loop, ilk_op *op); /* if it is a wait */
-void ilk__started_close(ilk__loop *loop, ilk_op *op);  /* it ends now */
-void ilk__started_discard(ilk_op *op);                 /* without the mutex */
+void ilk__started_cancel(ilk__loop *loop, ilk_op *op); /* only if it waits */
+void ilk__started_close(ilk__loop *loop, ilk_op *op);  /* end it now */
+void ilk__started_discard(ilk_op *op); /* free it; without the mutex */
 
 #endif
