@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handle.c -- what every handle on a name carries. */
+/* handle.c -- the common part of every handle on a name. */
 #include "handle.h"
 
 void ilk__handle_init(ilk__handle *handle, ilk_client *client, const char *noun,
@@ -8,7 +8,7 @@ void ilk__handle_init(ilk__handle *handle, ilk_client *client, const char *noun,
     handle->client = ilk__client_ref(client);
     handle->noun = noun;
     handle->bind = bind;
-    handle->era = bind ? client->era - 1 : client->era; /* bound to none yet */
+    handle->era = bind ? client->era - 1 : client->era; /* not bound */
     atomic_init(&handle->busy, 0);
 }
 
@@ -34,7 +34,10 @@ int ilk__handle_is_mine(const ilk__handle *handle)
            && handle->era == handle->client->era;
 }
 
-/* An operation that is about to end has left the handle already. */
+/*
+ * A handle that is not busy may still be in use by an operation that has left
+ * it but has not returned from the loop: wait until the loop is done with it.
+ */
 void ilk__handle_forget(ilk__handle *handle)
 {
     if (!ilk__handle_is_mine(handle))
@@ -50,7 +53,7 @@ void ilk__handle_close(ilk__handle *handle)
     ilk__client_unref(handle->client);
 }
 
-/* The client was reopened in a child. */
+/* The client was reopened in a child process. */
 static ilk_status bind_again(ilk__handle *handle, ilk_error *err)
 {
     int in_use = 1;

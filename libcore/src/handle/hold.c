@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c -- a hold's handle: its keys, its options, its parts. */
+/* hold.c -- a hold's handle: options, keys, open and close, enter and leave. */
 #include "hold.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
     return ilk__hold_check_ttl(opts->ttl_ms, err);
 }
 
-/* ---- what belongs to the shared state ----------------------------------- */
+/* ---- the parts that belong to the shared state -------------------------- */
 
 static ilk_status set_up(ilk__hold *hold, ilk_error *err)
 {
@@ -73,7 +73,7 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
     hold->id = ilk__shared_new_id(hold->handle.client->shared);
     hold->depth = 0;
     hold->parked = 0;
-    hold->unconfirmed = NULL; /* the parent's */
+    hold->unconfirmed = NULL; /* belongs to the parent */
     hold->was_lost = 0;
     st = set_up(hold, err);
     if (st)
@@ -117,7 +117,7 @@ static ilk_status make_keys(ilk__hold *hold, const void *name, size_t name_len,
     const ilk__hold_kind *kind = hold->kind;
 
     if (!kind->key_count)
-        return ILK_OK; /* the primitive's own are there */
+        return ILK_OK; /* the primitive has set its own */
     hold->keys = ilk__calloc(kind->key_count, sizeof *hold->keys);
     if (!hold->keys)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
@@ -158,8 +158,7 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
 
 void ilk__hold_close(ilk__hold *hold)
 {
-    /* A child, or a handle of the parent's shared state, has nothing to take
-     * back. */
+    /* Waits and holds of the parent process are left alone. */
     if (ilk__handle_is_mine(&hold->handle)) {
         ilk__handle_forget(&hold->handle);
         tear_down(hold);

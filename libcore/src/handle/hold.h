@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.h -- a handle that stands in the wait queue for a thing and holds it on
- * lease.
+ * hold.h -- a handle that waits for a name in its wait queue and then holds it
+ * under a lease: the common part of locks, semaphores and elections.
  *
  *   your primitive       this layer                       layers below
  *
- *   ilk_noun             ilk__hold                        ilk_client, counted
+ *   ilk_noun             ilk__hold                        ilk_client
  *     hold  ------------>  keys, wait_queue, waiter ----> wait.h, refresher.h
  *     options, checks      lease -----------------------> lease.h, the keeper
- *   ilk__hold_kind ----->  which scripts, which keys, which words
+ *   ilk__hold_kind ----->  which scripts, which keys, which error texts
  *
- *   acquire:  enter > wait -------> lengthen > keep > leave
- *                      |  EINTR: parked, it keeps its place; the next acquire
- *                      |         takes it up, any other request ends it
- *                      +- lost before it was ours: again
- *   release:  enter > give > claim > leave      also a lease that is LOST:
- *                      |       |                 it may be there still
- *                      |       +- claim until nobody is left behind
- *                      +- repeated under the token until it is answered
+ *   acquire:  enter > wait -------> extend > keep > leave
+ *                      |              +- lost before the extend: wait again
+ *                      +- EINTR: parked, the entry keeps its place; the next
+ *                                acquire resumes it, any other request ends it
+ *   release:  enter > send -> claim > leave
+ *                      |        +- repeated until the server has looked at
+ *                      |           every waiter that may be served now
+ *                      +- retried under the same token until a reply arrives
  *
- * A primitive embeds an ilk__hold as its first member, so that one is the
- * other; fills in its options; calls ilk__hold_open(); and offers the requests
- * below under its own name after it has checked for NULL. A request of its own
- * (request.h) begins with ilk__hold_enter_request() and ends with
- * ilk__hold_end().
+ * A release is also sent for a LOST lease: the server may still have it.
  *
- * What a primitive has more than a lock goes into its `ask` and `reply`:
- *   acquire   op->subject is an ilk__waiter, ilk__hold_of() tells whose. Ask
- *             nothing more once ilk__wait_ask_to_go() has asked; else begin
- *             with ilk__wait_ask(), end with ilk__wait_reply().
- *   release   op->subject is an ilk__release. Begin with
- *             ilk__hold_ask_release(), end with ilk__hold_released().
- *   extend    op->subject is an ilk__extension, which may outlive the handle:
- *             all it needs is keys and token. ilk__lease_ask().
- *   refresh   the arguments are those of lock_refresh, for every primitive: the
- *             layers ask it themselves, for waiters, to claim and to check.
- * Arguments of a primitive's own stand behind the common ones.
+ * A primitive embeds an ilk__hold as its first member, so that a pointer to
+ * one can be cast to the other. It fills in its options, calls
+ * ilk__hold_open(), and wraps the requests below in functions that check for
+ * NULL first. A request of the primitive's own (request.h) begins with
+ * ilk__hold_enter_request() and ends with ilk__hold_end().
+ *
+ * The op types of a primitive differ from the lock's in `ask` and `reply`:
+ *   acquire   op->subject is an ilk__waiter; ilk__hold_of() returns its hold.
+ *             `ask` is done when ilk__wait_ask_to_go() returns 1; otherwise it
+ *             begins with ilk__wait_ask(). `reply` ends with ilk__wait_reply().
+ *   release   op->subject is an ilk__release. `ask` begins with
+ *             ilk__hold_ask_release(), `reply` ends with ilk__hold_released().
+ *   extend    op->subject is an ilk__extension. It may outlive the handle, so
+ *             it refers to nothing but keys and token. See ilk__lease_ask().
+ *   refresh   has the arguments of lock_refresh in every primitive, because the
+ *             refresher, the claim and the check below fill them in.
+ * A primitive's own arguments follow the common ones.
  */
 #ifndef ILK__HOLD_H
 #define ILK__HOLD_H
@@ -51,35 +53,35 @@ typedef struct ilk__acquire_request ilk__acquire_request;
 typedef struct ilk__probe ilk__probe;
 typedef struct ilk__unconfirmed_release ilk__unconfirmed_release;
 
-/* What a primitive tells about its handles. Constant, one for each kind. */
+/* Describes the handles of one kind. Constant, one for each kind. */
 typedef struct ilk__hold_kind {
-    ilk__lease_kind lease;   /* noun, notification of a loss, how to extend */
-    char waits_as;           /* kind of its entries in the waiting list */
-    ilk__orphaned *orphaned; /* of that kind; see wait_queue.h */
-    int barges;              /* has no order to keep */
-    int32_t taken_notification; /* tells that it was acquired; 0: nothing
-                                   does */
-    int stays; /* to take it again is no fault, and no second hold */
+    ilk__lease_kind lease;   /* noun, loss notification, extend op */
+    char waits_as;           /* kind of its entries in the wait queue */
+    ilk__orphaned *orphaned; /* for that kind; see wait_queue.h */
+    int barges; /* acquires without regard to the order of waiters */
+    int32_t taken_notification; /* pushed after an acquire; 0: none */
+    int stays; /* acquiring while it holds succeeds and does not nest */
 
-    /* The thing's keys: kinds of side keys, NULL being the name itself.
-       None: the primitive sets hold->keys before it opens. */
+    /* The kinds of the side keys; NULL stands for the name itself. No kinds:
+       the primitive sets hold->keys before ilk__hold_open(). */
     const char *const *key_kinds;
     size_t key_count;
-    size_t extend_keys[ILK__HOLD_EXTEND_KEYS]; /* which, to extend */
+    size_t extend_keys[ILK__HOLD_EXTEND_KEYS]; /* indices of extend's keys */
     size_t extend_key_count;                   /* 0: all of them */
     const ilk__op_type *acquire, *refresh, *cancel, *release;
 
     /*
-     * For what is special; NULL: this layer's own.
-     * bind    waiter and lease were set up, first or after a fork: what the
-     *         primitive adds to them (permits, a prefix of the token). Tokens
-     *         are fresh for each take: what comes late is given back by them
-     * run_acquire  in place of the wait: more steps, which end with
-     *         ilk__hold_acquired(). Who keeps something after ILK_EINTR sets
-     *         hold->parked, and has `unpark`
-     * unpark  gives that up
-     * cancel_acquire  ends one that waits
-     * probe   in place of ilk__hold_probe()
+     * Hooks; NULL selects this layer's own behaviour.
+     * bind            called after waiter and lease were set up, at first or
+     *                 after a fork: the primitive adds to them (permits, a
+     *                 prefix of the token). A token is used for one acquire
+     *                 only, so a late grant can be given back by its token.
+     * run_acquire     replaces the wait by several steps, the last of which
+     *                 calls ilk__hold_acquired(). If it keeps anything after
+     *                 ILK_EINTR, it sets hold->parked; `unpark` is needed then.
+     * unpark          gives up what run_acquire kept.
+     * cancel_acquire  ends an acquire that waits.
+     * probe           replaces ilk__hold_probe().
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
     void (*run_acquire)(ilk__acquire_request *request);
@@ -90,8 +92,8 @@ typedef struct ilk__hold_kind {
 } ilk__hold_kind;
 
 typedef struct ilk__hold_opts {
-    int64_t ttl_ms;      /* of each hold; 0: the default */
-    int64_t max_hold_ms; /* no renewal beyond; 0: no end */
+    int64_t ttl_ms;      /* the lease of each hold; 0: the default */
+    int64_t max_hold_ms; /* renewal stops after this; 0: never */
     int no_renew;
     int reentrant; /* acquires may nest */
 } ilk__hold_opts;
@@ -101,30 +103,30 @@ struct ilk__hold {
     const ilk__hold_kind *kind;
     ilk__hold_opts opts;
     int depth;  /* nested acquires */
-    int parked; /* the kind's own `run_acquire` kept something */
+    int parked; /* the kind's `run_acquire` kept something after EINTR */
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
-    ilk__wait_queue wait_queue; /* a primitive may change it once it is
-                                       open */
-    ilk__waiter waiter;         /* none if the kind has no `acquire` */
+    ilk__wait_queue wait_queue; /* set by open; a primitive may change it
+                                   afterwards */
+    ilk__waiter waiter;         /* unused if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
-    /* a release whose answer was not waited for; under the shared state's
-     * mutex */
+    /* The last unconfirmed release while its reply is missing. Guarded by the
+       shared state's mutex. */
     ilk__unconfirmed_release *unconfirmed;
-    _Atomic int32_t was_lost; /* it has come, and this is what it told */
+    _Atomic int32_t was_lost; /* its reply said that the hold had been lost */
 };
 
 /* ---- handles: hold.c ---------------------------------------------------- */
 
-/* Fill in what the options leave open, and check them. */
+/* Check the options and fill in defaults. */
 ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err);
 ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err);
 
 /*
- * Begin and end of a handle's life. The hold is zeroed memory, the options
- * are checked already. A failed open leaves nothing to close.
+ * Open and close a handle. The hold must be zeroed memory, the options must
+ * have been checked. After a failed open there is nothing to close.
  */
 ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
                           const ilk__hold_kind *kind,
@@ -132,26 +134,26 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
                           size_t name_len, ilk_error *err);
 void ilk__hold_close(ilk__hold *hold);
 
-/* Set up what belongs to the client's shared state, unless that was done. */
+/* Set up the parts that belong to the client's shared state, if not done. */
 ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err);
 
 /*
- * Begin and end of every request: the handle is the caller's alone between
- * them. The second also ends a wait that a signal left parked, as every request
- * but acquire does.
+ * Begin and end every request; no other request runs on the handle between the
+ * two. ilk__hold_enter_request() also ends a wait that a signal left parked:
+ * every request except acquire uses it.
  */
 ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_enter_request(ilk__hold *hold, ilk_error *err);
 void ilk__hold_leave(ilk__hold *hold);
 
-/* Whose waiter this is. */
+/* The hold that this waiter belongs to. */
 ilk__hold *ilk__hold_of(const ilk__waiter *waiter);
 
-/* Known without asking; 0 in a forked child. Any thread. */
+/* Answered from memory, without the server; 0 in a forked child. Any thread. */
 int64_t ilk__hold_remaining_ms(const ilk__hold *hold);
 int32_t ilk__hold_held(const ilk__hold *hold);
 
-/* For a request: leave the handle, and end with this. */
+/* Leave the handle and end the request with this status. */
 void ilk__hold_end(ilk__hold *hold, ilk__request *request, ilk_status status);
 
 /* ---- acquiring: hold_acquire.c ------------------------------------------ */
@@ -159,39 +161,41 @@ void ilk__hold_end(ilk__hold *hold, ilk__request *request, ilk_status status);
 struct ilk__acquire_request {
     ilk__request request;
     ilk__hold *hold;
-    int64_t timeout_ms, ttl_ms; /* ttl_ms 0: that of the options */
-    int started;                /* in the application's loop */
-    /* set when it begins */
+    int64_t timeout_ms, ttl_ms; /* ttl_ms 0: the options' ttl_ms */
+    int started;                /* runs in the application's event loop */
+    /* set when the request begins */
     int64_t deadline, asked_at;
     int once;
-    int kept; /* started, and ended by a signal: the handle, until give_up() */
+    int kept; /* a started acquire was parked by a signal and still occupies
+                 the handle; give_up() leaves it */
     ilk__extension extension;
 };
 
-/* The request, run or started. */
+/* Run or start an acquire. */
 ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err);
 ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
                                    int64_t timeout_ms, int64_t ttl_ms,
                                    ilk_error *err);
 
-/* End a wait from outside, or a parked one. Any thread. */
+/* End a running or parked wait. Any thread. */
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
 /*
- * Inside a request: stand in this one's wait queue. `then` calls
- * ilk__hold_begin_lease() for ILK_OK: it holds, and the lease is not watched
- * yet.
+ * For a step inside a request: wait in this hold's wait queue. On ILK_OK the
+ * server has granted the hold; `then` must call ilk__hold_begin_lease(). The
+ * keeper does not watch the lease before ilk__hold_keep().
  */
 void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__request_then *then);
 void ilk__hold_begin_lease(ilk__hold *hold);
-/* How a kind's own `run_acquire` ends. */
+/* The last step of a kind's own `run_acquire`. */
 void ilk__hold_acquired(ilk__acquire_request *request, ilk_status status);
-/* Hold from now on: renewed, or watched when somebody listens. */
+/* The hold begins: hand its lease to the keeper, which renews it, or only
+   watches its deadline if the application wants notifications. */
 void ilk__hold_keep(ilk__hold *hold, int64_t ttl_ms);
 
-/* ---- held: hold_requests.c ---------------------------------------------- */
+/* ---- requests of a holder: hold_requests.c ------------------------------ */
 
 ilk_status ilk__hold_release(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_release_start(ilk_op **out, ilk__hold *hold,
@@ -203,7 +207,7 @@ ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
 ilk_status ilk__hold_check(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err);
 
-/* Hand over to another process, under the token. */
+/* Hand the hold over to another process, which needs only the token. */
 ilk_status ilk__hold_detach(ilk__hold *hold, ilk_error *err);
 ilk_status ilk__hold_adopt(ilk__hold *hold, const void *token, size_t token_len,
                            ilk_error *err);
@@ -213,22 +217,22 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
 
 /* ---- without an answer: hold_unconfirmed.c ------------------------------ */
 
-/* Send the release and return. ILK_ENOMEM: nothing was sent. */
+/* Send the release and return at once. ILK_ENOMEM: nothing was sent. */
 ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err);
-/* ILK_ELOST, once, when that was told late. */
+/* ILK_ELOST, once, if the reply to an unconfirmed release said so. */
 ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
-/* ---- extending, for all that has a lease: hold_requests.c --------------- */
+/* ---- extending any lease: hold_requests.c -------------------------------- */
 
-/* With what an extend ended, by the connection that it took. */
+/* The outcome of an extend; `way` is the connection that carried it. */
 ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension);
 
-/* ---- questions: hold_ask.c ---------------------------------------------- */
+/* ---- release, claim, probe: hold_ask.c ---------------------------------- */
 
-/* A question about a wait queue, whoever stands in it. */
+/* Subject of an operation on a wait queue as a whole. */
 typedef struct ilk__wait_queue_query {
     const ilk__wait_queue *wait_queue;
     const ilk__shared *shared;
@@ -238,32 +242,33 @@ typedef struct ilk__wait_queue_query {
 typedef struct ilk__release {
     ilk__wait_queue_query at; /* first */
     const ilk__hold_kind *kind;
-    const ilk__hold *hold; /* whose; NULL: nobody's here, it is broken */
+    const ilk__hold *hold; /* NULL: a break, the hold is not ours */
     const char *token;
     size_t token_len;
-    const char *request_id; /* of a break, found again by a retry; or NULL */
-    int64_t sure_until;  /* the local deadline when it was first asked */
-    int64_t fence;       /* of the hold that is given up */
-    int more, denied;
-    int tries; /* to see the next served */
+    const char
+        *request_id;    /* of a break: a retry is recognised by it; or NULL */
+    int64_t sure_until; /* the local deadline when the release was sent */
+    int64_t fence;      /* of the hold that is released */
+    int more, denied;   /* waiters are left; PUBLISH to inboxes is forbidden */
+    int tries;          /* claims sent so far */
     ilk__request_then *then;
 } ilk__release;
 
 /*
- * Inside a request: ask a releasing or breaking question, and see the next
- * served.
+ * For a step inside a request: send the release or break, then claim until
+ * every waiter that can be served has its grant.
  */
 void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
                             ilk__release *release, ilk__request_then *then);
 
-/* Does this token hold? */
+/* Asks the server whether the hold's token still holds. */
 struct ilk__probe {
     ilk__wait_queue_query at; /* first */
-    const ilk__hold *hold;    /* whose token */
+    const ilk__hold *hold;    /* the hold whose token is asked about */
     char entry[ILK__ENTRY_MAX];
     size_t entry_len;
-    int64_t lease_ms; /* ILK_OK: the lease; else ILK_ELOST */
-    /* for a kind's own, which asks about several */
+    int64_t lease_ms; /* set on ILK_OK: what is left of the lease */
+    /* for a kind's own probe, which asks about several names in turn */
     size_t index;
     int64_t shortest_ms;
     ilk__request_then *then;
@@ -271,9 +276,10 @@ struct ilk__probe {
 void ilk__hold_probe(ilk__request *request, ilk__probe *probe,
                      const ilk__hold *hold, ilk__request_then *then);
 
-/* For releasing op types: token, grant_ms, limit, liveness; the answer. */
+/* For release op types: the arguments token, grant_ms, limit, liveness; and
+   the reply. */
 void ilk__hold_ask_release(ilk__op *op);
-void ilk__hold_ask_break(ilk__op *op); /* the same, and the request */
+void ilk__hold_ask_break(ilk__op *op); /* the same, and the request id */
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
 
 /* ---- the op types of a primitive without arguments of its own ----------- */

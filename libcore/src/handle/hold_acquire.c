@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_acquire.c -- from standing in the wait queue to a lease that is looked
- * after. */
+/*
+ * hold_acquire.c -- acquire: wait in the queue, begin the lease, hand it to the
+ * keeper.
+ *
+ *     begin_acquire -> acquire -> await_lease -> queue_left / run_acquire
+ *                                      ^                 |
+ *                        ILK_ELOST     |         ilk__hold_acquired
+ *                                      |            |          |
+ *                                      +-- extended <          |
+ *                                             |     no renewal |  renewed
+ *                                             +----> keep <----+
+ *
+ * A grant has a short lease (ILK__GRANT_MS), because nobody knows whether the
+ * waiter still runs. A hold that is renewed gets its full lease by its first
+ * renewal. A hold without renewal is extended once before acquire returns.
+ */
 #include "base/clock.h"
 #include "client/run.h"
 #include "hold.h"
@@ -8,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- standing in the wait queue ----------------------------------------- */
+/* ---- steps for requests of other files ---------------------------------- */
 
 void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__request_then *then)
@@ -67,8 +81,7 @@ static void await_lease(ilk__acquire_request *self)
                         self->ttl_ms, queue_left);
 }
 
-/* When the answer to a release that was not waited for has told only now that
- * the hold before was lost, nothing is taken. */
+/* Release a hold that the server granted but that this acquire cannot keep. */
 static void give_back(ilk__hold *hold)
 {
     ilk__shared *shared = hold->handle.client->shared;
@@ -79,7 +92,14 @@ static void give_back(ilk__hold *hold)
     ilk__lease_end(&hold->lease);
 }
 
-/* Told once the handle is free: who hears of it may be another thread. */
+/*
+ * The reply to an earlier unconfirmed release may arrive during the acquire and
+ * report that the previous hold was lost. The caller has to learn that first:
+ * the new hold is given back and the status is ILK_ELOST.
+ *
+ * The notification is pushed after the handle is left, because another thread
+ * may receive it and use the handle at once.
+ */
 static void keep(ilk__acquire_request *self)
 {
     ilk__hold *hold = self->hold;
@@ -98,8 +118,11 @@ static void keep(ilk__acquire_request *self)
                                 told, id, ILK_OK);
 }
 
-/* Without an answer it is held, for as long as granted; but not by somebody
- * who has been freed meanwhile, or with a client that was closed. */
+/*
+ * If the extend failed without a reply, the hold stays valid for the lease of
+ * the grant. ILK_ECLOSED is different: the handle was freed or the client
+ * closed meanwhile, and the hold is given back.
+ */
 static void extended(ilk__request *request, ilk_status status)
 {
     ilk__acquire_request *self = (ilk__acquire_request *)request;
@@ -119,14 +142,13 @@ static void extended(ilk__request *request, ilk_status status)
         keep(self);
         return;
     }
-    ilk__lease_end(lease); /* gone before it was ours: again */
+    ilk__lease_end(lease); /* the grant ended before the extend */
     if (self->once)
         ilk__hold_end(self->hold, request, ILK_EBUSY);
     else
         await_lease(self);
 }
 
-/* A grant runs short until it is renewed or, without renewal, extended. */
 void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
 {
     ilk__hold *hold = self->hold;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_ask.c -- what the requests of a hold ask: release, claim, probe. */
+/* hold_ask.c -- the operations of a hold: release, claim, probe. */
 #include "hold.h"
 
-/* ---- the releasing question --------------------------------------------- */
+/* ---- release and break -------------------------------------------------- */
 
 void ilk__hold_ask_release(ilk__op *op)
 {
@@ -26,10 +26,10 @@ void ilk__hold_ask_break(ilk__op *op)
 }
 
 /*
- * A repeated release finds the token gone: an earlier copy gave the hold up,
- * or the hold was lost. The earlier copy did it if nothing else can have: the
- * lease has not ended, the server remembers the hold (its record is no
- * younger), and the record shows no break since.
+ * A retried release found that the token no longer holds: either an earlier
+ * copy released the hold, or the hold was lost before. Only an earlier copy can
+ * be the reason if the lease has not ended, the server still has its record
+ * from the time of the hold, and the record shows no later break.
  */
 static ilk__act judge_repeated(ilk__op *op, const ilk__reply *reply)
 {
@@ -64,7 +64,8 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
 
 /* ---- a refresh of the wait queue ---------------------------------------- */
 
-/* It is the primitive's own script, and this subject's first member. */
+/* Sends the primitive's own refresh script. op->subject must begin with an
+   ilk__wait_queue_query. */
 static void ask_refresh(ilk__op *op, int entries)
 {
     const ilk__wait_queue_query *self = op->subject;
@@ -81,7 +82,14 @@ static void ask_refresh(ilk__op *op, int entries)
     ilk__command_add_int(command, entries);
 }
 
-/* ---- claiming, until nobody is left behind ------------------------------ */
+/* ---- claiming ----------------------------------------------------------- */
+
+/*
+ * A release looks at a limited number of waiters and may reach its limit before
+ * it finds a live one. The name is free then although somebody may be waiting.
+ * A claim is a refresh without entries of ours: it lets the script look at the
+ * next ones.
+ */
 
 enum { CLAIM_TRIES = 100 };
 
@@ -120,8 +128,8 @@ static void released_all(ilk__request *request, ilk__release *release)
     release->then(request, st);
 }
 
-/* The release left the name free at its limit: claim until nobody is left
- * behind. Bounded: what is left then is found by the waiters' own refresh. */
+/* Claim until the script has seen all waiters. The number of claims is bounded:
+   a waiter that was not reached finds the free name at its next refresh. */
 static void claim_rest(ilk__request *request, ilk_status status)
 {
     ilk__release *release = release_of(request);
@@ -157,9 +165,10 @@ void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
     request->op->patient = 1;
 }
 
-/* ---- does this token hold? ---------------------------------------------- */
+/* ---- probe: does this token still hold? --------------------------------- */
 
-/* A refresh that names an entry of our token hears how that stands. */
+/* A refresh reports the state of each entry it is sent, also of one that is not
+   in the wait queue: send one with our token. */
 static void ask_probe(ilk__op *op)
 {
     const ilk__probe *self = op->subject;

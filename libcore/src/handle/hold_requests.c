@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* hold_requests.c -- what can be done with a thing that is held. */
+/* hold_requests.c -- a holder's requests: release, extend, check, hand over. */
 #include "base/clock.h"
 #include "client/run.h"
 #include "hold.h"
 
 #include <string.h>
 
-/* ---- giving up ---------------------------------------------------------- */
+/* ---- release ------------------------------------------------------------ */
 
 typedef struct release_request {
     ilk__request request;
@@ -44,7 +44,8 @@ static void release(release_request *self)
                            released);
 }
 
-/* A lost lease may be there still, when only its renewal failed. */
+/* A LOST lease is released too: when only the renewal failed, the server still
+   has it, and others would wait for its end. */
 static void begin_release(ilk__request *request)
 {
     release_request *self = (release_request *)request;
@@ -113,21 +114,21 @@ ilk_status ilk__hold_release_unconfirmed(ilk__hold *hold, ilk_error *err)
     return st;
 }
 
-/* ---- extending ---------------------------------------------------------- */
+/* ---- extend ------------------------------------------------------------- */
 
 typedef struct extend_request {
     ilk__request request;
     ilk__hold *hold;
-    int64_t ttl_ms;    /* 0: that of the options */
-    const void *token; /* to adopt; the caller's, until it has begun */
+    int64_t ttl_ms;    /* 0: the options' ttl_ms */
+    const void *token; /* adopt: borrowed from the caller until it begins */
     size_t token_len;
-    int64_t asked_at;   /* to adopt */
-    ilk__lease_way way; /* to extend */
+    int64_t asked_at;   /* adopt */
+    ilk__lease_way way; /* extend */
     ilk__lease_change change;
     ilk__extension extension;
 } extend_request;
 
-/* Ask for a lease under the token in the handle. */
+/* Extend the lease of the token in the handle; `renews`: never shorten it. */
 static void extend(extend_request *self, int renews, ilk__request_then *then)
 {
     ilk__hold *hold = self->hold;
@@ -211,7 +212,7 @@ ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
                               hold->handle.client, begin_extend, err);
 }
 
-/* ---- checking ----------------------------------------------------------- */
+/* ---- check -------------------------------------------------------------- */
 
 typedef struct check_request {
     ilk__request request;
@@ -272,9 +273,10 @@ ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
                               hold->handle.client, begin_check, err);
 }
 
-/* ---- handing over ------------------------------------------------------- */
+/* ---- detach and adopt --------------------------------------------------- */
 
-/* What a blocking call cannot settle. */
+/* 1: an extend may still be executed late, and no command on the lane can rule
+   that out. */
 static int is_in_doubt_for_good(const ilk__hold *hold)
 {
     return ilk__lease_in_doubt(&hold->lease, ILK__LEASE_BY_LOOP)
@@ -305,10 +307,11 @@ static void detached(ilk__request *request, ilk_status status)
 }
 
 /*
- * No change of ours may be executed once another process has adopted the
- * token. An extend that was given up is settled by a renewal of no length:
- * the server executes it behind the extend, on the same connection or on one
- * that replaced it.
+ * After another process has adopted the token, no late extend of ours may be
+ * executed. If an extend was given up without a reply, a renewal by 1 ms is
+ * sent, which never shortens the lease. The server executes it after the
+ * extend, on the same connection or on one that replaced it, so its reply
+ * proves that the extend is done.
  */
 static void begin_detach(ilk__request *request)
 {

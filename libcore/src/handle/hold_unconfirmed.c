@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold_unconfirmed.c -- a release whose answer is not waited for.
+ * hold_unconfirmed.c -- a release that returns before the reply arrives.
  *
- *     release: sent behind all else on the lane, the handle is free
- *     answer:  read by whoever reads next; that it was lost is remembered
- *     acquire: is told so, once, and takes nothing
+ *     release: the command is queued on the lane and the handle is free
+ *     reply:   the next call that reads from the lane reads it; a reply that
+ *              says "lost" sets hold->was_lost
+ *     acquire: returns ILK_ELOST once if was_lost is set
  *
- * It goes with its source until an answer has shown that the server knows the
- * script. Should the answer never come, or name somebody who is left to be
- * served, the keeper gives back by the token. What waits for the answer and the
- * handle may each outlive the other: the shared state's mutex guards what they
- * know of each other.
+ * The command carries the script's source until a reply has shown that the
+ * server has the script: nobody would repeat it after NOSCRIPT. If the reply
+ * never arrives, or says that more waiters are to be served, the keeper gives
+ * the token back over its own connection. The ilk__unconfirmed_release and the
+ * handle may each outlive the other; the shared state's mutex guards their
+ * pointers to each other.
  */
 #include "base/alloc.h"
 #include "hold.h"
 
 struct ilk__unconfirmed_release {
     ilk__ensured ensured;
-    ilk__ensured *give_back; /* NULL: there was no memory for it */
+    ilk__ensured *give_back; /* the keeper's repeat; NULL: no memory */
     ilk__shared *shared;
-    ilk__hold *hold; /* NULL: freed, or released again since */
+    ilk__hold *hold; /* NULL: the handle was freed or released again */
     int script;
 };
 
-/* ---- the answer --------------------------------------------------------- */
+/* ---- the reply ---------------------------------------------------------- */
 
 static ilk_status judge(const ilk__ensured *ensured, const ilk__reply *reply)
 {
@@ -56,7 +58,7 @@ static void ended(ilk__ensured *ensured, ilk_status status)
     ilk__free(self);
 }
 
-/* With the mutex held. */
+/* The mutex is held. */
 static void forget(ilk__hold *hold)
 {
     if (hold->unconfirmed)
@@ -105,7 +107,7 @@ static ilk__unconfirmed_release *prepare(ilk__hold *hold)
     return self;
 }
 
-/* Whether it could be sent or not: the keeper sees to the rest. */
+/* ILK_OK even if the lane could not send: the keeper then releases. */
 ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info.c -- what a finding tells, whichever primitive made it. */
+/* info.c -- ilk_info, the result of inspecting a name: making and getters. */
 #include "info.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 /* ---- making ------------------------------------------------------------- */
 
-/* An entry that cannot be read is listed without token and label. */
+/* An entry that cannot be parsed is listed without token and label. */
 static int set_waiter(ilk__info_entry *one, const ilk__reply *reply)
 {
     ilk__entry_text entry = {.token = "", .who = ""};
@@ -58,7 +58,7 @@ void ilk__info_dispose(void *info)
     ilk_info_free(info);
 }
 
-/* ---- the thing ---------------------------------------------------------- */
+/* ---- getters of the name ------------------------------------------------ */
 
 int32_t ilk_info_get_state(const ilk_info *info)
 {
@@ -117,7 +117,7 @@ int64_t ilk_info_holders(const ilk_info *info)
     return info ? info->holders : 0;
 }
 
-/* ---- those who are listed ----------------------------------------------- */
+/* ---- getters of listed waiters and holders ------------------------------ */
 
 static char nothing[] = "";
 static const ilk__info_entry nobody = {.label = nothing, .token = nothing};

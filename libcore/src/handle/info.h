@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* info.h -- a finding: who holds a thing, who waits; made by each primitive. */
+/* info.h -- ilk_info: who holds a name and who waits for it. Each primitive's
+   inspect operation fills it in. */
 #ifndef ILK__INFO_H
 #define ILK__INFO_H
 
@@ -9,7 +10,7 @@
 
 enum { ILK__LISTED_MAX = 100 };
 
-/* One who holds or waits. */
+/* One holder or waiter. */
 typedef struct ilk__info_entry {
     char *label, *token;
     int64_t permits, fence, since_ms, ttl_ms;
@@ -25,8 +26,8 @@ struct ilk_info {
     size_t waiting_count, holding_count;
 };
 
-/* The entries of those who wait, behind the answer's elements up to `at`;
-   0 without memory or when one is no text. */
+/* Read the reply's elements after `at` as entries of the wait queue. 0: out of
+   memory, or an element is not a string. */
 int ilk__info_list(ilk_info *info, const ilk__reply *reply, size_t at);
 
 void ilk__info_dispose(void *info); /* ilk_info_free() */

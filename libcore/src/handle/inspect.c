@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c -- looking at a name: the request of every primitive that has
- * one. */
+/* inspect.c -- inspecting a name: one request for all primitives. */
 #include "inspect.h"
 
 #include "base/alloc.h"
@@ -11,7 +10,7 @@
 typedef struct inspect_request {
     ilk__request request;
     const ilk__inspect_kind *kind;
-    const void *name; /* the caller's, until it has begun */
+    const void *name; /* borrowed from the caller until it begins */
     size_t name_len;
     ilk__inspection at;
 } inspect_request;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_inspect.c -- how a latch or a barrier stands. */
+/* state_inspect.c -- reading the numbers of a latch or a barrier. */
 #include "state_inspect.h"
 
 #include "client/run.h"
@@ -45,7 +45,7 @@ ilk_status ilk__state_count_start(ilk_op **out,
 
 /* ---- by name ------------------------------------------------------------ */
 
-/* What was found is in the request itself. */
+/* The result is part of the request, which frees itself. */
 static void keep(void *found)
 {
     (void)found;
@@ -61,7 +61,7 @@ static void inspected(ilk__request *request, ilk_status status)
     ilk__request_end(request, status);
 }
 
-/* The handle is this request's alone, and need not be entered. */
+/* No other request can use this handle, so it need not be entered. */
 static void begin_inspect(ilk__request *request)
 {
     ilk__state_inspection *self = (ilk__state_inspection *)request;

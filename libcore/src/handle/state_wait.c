@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_wait.c -- handles of a small state and those who wait for it. */
+/* state_wait.c -- handles of a small state and of the waits for its change. */
 #include "state_wait.h"
 
 #include "base/alloc.h"
@@ -88,8 +88,7 @@ void ilk__state_forget(ilk__state *state)
 void ilk__state_free(ilk__state *state)
 {
     ilk__state_forget(state);
-    /* A child, or a handle of the parent's shared state, has nothing to take
-     * back. */
+    /* Waits of the parent process are left alone. */
     if (ilk__handle_is_mine(&state->handle))
         ilk__waiter_destroy(&state->waiter);
     dispose(state);
@@ -266,8 +265,12 @@ static void done(ilk__change *change)
     change->then(request, st);
 }
 
-/* As often as it takes for those who waited when it changed; who asks again
- * meanwhile knows it. Whom this does not reach, finds it at a refresh. */
+/*
+ * Call state_wake until the clients that waited at the time of the change have
+ * their message. The number of calls is fixed by the first reply, because
+ * clients that join later have read the changed state. A client that is not
+ * reached notices the change at its next refresh.
+ */
 static void tell_the_rest(ilk__request *request, ilk_status status)
 {
     ilk__change *change = (ilk__change *)request;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state_wait.h -- handles of things that are a small state in the server and
- * a wait queue of those who wait for it to change: events, latches, barriers.
+ * state_wait.h -- handles of primitives that consist of a small state on the
+ * server and a wait queue for its changes: events, latches, barriers.
  *
- *     a wait    asks how it stands; QUEUED, it sleeps until "change", and asks
- *               again; any other answer is the primitive's to understand
- *     a change  tells each client that waits, bounded per call: as many more
- *               calls follow as clients are left (state_wake)
+ *     wait      the script reads the state. QUEUED: the waiter sleeps until a
+ *               message wakes it and then runs the script again. The primitive
+ *               interprets every other reply.
+ *     change    the script changes the state and sends a message to every
+ *               waiting client, at most ILK__STATE_TELL of them; state_wake is
+ *               called for the rest.
  *
- * The entries are of kind 'o' and leave the wait queue at each change, so a
- * lost message shows at the next refresh: GONE, ask again. On the server that
- * is scripts/include/wake_all.lua with state_refresh, state_cancel, state_wake.
+ * Each change removes all entries (they have kind 'o') from the wait queue. So
+ * a lost message is noticed at the next refresh: the entry is GONE, and the
+ * waiter runs its script again. The server's side is
+ * scripts/include/wake_all.lua with state_refresh, state_cancel and state_wake.
  *
- * A primitive embeds an ilk__state as its first member and gives a kind. A
- * request of it (request.h) is an ilk__state_request, or a struct that has one
- * first; it begins with ilk__state_begin() and ends with ilk__state_end().
+ * A primitive embeds an ilk__state as its first member and supplies a kind. Its
+ * requests (request.h) are an ilk__state_request or begin with one; they begin
+ * with ilk__state_begin() and end with ilk__state_end().
  */
 #ifndef ILK__STATE_WAIT_H
 #define ILK__STATE_WAIT_H
@@ -24,8 +27,8 @@
 
 enum {
     ILK__STATE_KEYS = 5,      /* at most */
-    ILK__STATE_TELL = 256,    /* clients told in one call */
-    ILK__STATE_LEASE = 60000, /* entries have one; nobody looks at it */
+    ILK__STATE_TELL = 256,    /* messages sent in one call */
+    ILK__STATE_LEASE = 60000, /* entries need one; no script reads it */
     ILK__STATE_TOKEN = 64
 };
 
@@ -34,7 +37,7 @@ typedef struct ilk__state_kind {
     const char *const *key_kinds; /* state, own, wait, live, then its own */
     size_t key_count;
     const ilk__op_type *wait, *refresh, *cancel;
-    int asks_to_leave; /* a wait that ends early: ilk__wait_left() */
+    int asks_to_leave; /* when a wait ends early; see ilk__wait_left() */
 } ilk__state_kind;
 
 typedef struct ilk__state {
@@ -45,14 +48,15 @@ typedef struct ilk__state {
     ilk__waiter waiter;
 } ilk__state;
 
-/* A primitive's handle of so many bytes, zeroed but for the state it begins
-   with. Untouched when it fails. */
+/* Allocate a primitive's handle of `size` bytes. It begins with the ilk__state;
+   the rest is zeroed. On failure *out is untouched. */
 ilk_status ilk__state_new(ilk__state **out, size_t size, ilk_client *client,
                           const ilk__state_kind *kind, const void *name,
                           size_t name_len, ilk_error *err);
-void ilk__state_free(ilk__state *state); /* the handle */
+void ilk__state_free(ilk__state *state); /* frees the handle */
 
-/* What is under way on it ends; for handles that have more to free. */
+/* End the operations that were started on the handle. For handles that have
+   more to free before ilk__state_free(). */
 void ilk__state_forget(ilk__state *state);
 
 /* ---- requests ----------------------------------------------------------- */
@@ -64,8 +68,8 @@ typedef struct ilk__state_request {
 } ilk__state_request;
 
 /*
- * The whole request, run or started. noun is what the handle is called when it
- * is NULL; the second copies the request, which has so many bytes.
+ * Run or start a request. `noun` names the handle in the error text if the
+ * handle is NULL. start copies the request, which has `size` bytes.
  */
 ilk_status ilk__state_run(ilk__state_request *self, const char *noun,
                           ilk__request_begin *begin, ilk_error *err);
@@ -73,28 +77,29 @@ ilk_status ilk__state_start(ilk_op **out, ilk__state_request *self, size_t size,
                             const char *noun, ilk__request_begin *begin,
                             ilk_error *err);
 
-/* Enter the handle. 0: the request is over. The second also ends a parked wait,
-   as every request but the wait does. */
+/* Enter the handle. 0: that failed, and the request has ended.
+   ilk__state_begin() also ends a parked wait: every request except the wait
+   uses it. */
 int ilk__state_enter(ilk__state_request *self);
 int ilk__state_begin(ilk__state_request *self);
-/* Leave the handle, and end with this. */
+/* Leave the handle and end the request with this status. */
 void ilk__state_end(ilk__request *request, ilk_status status);
 
-/* Inside a request: run the kind's wait to its end. A signal leaves it
- * parked. */
+/* For a step inside a request: run the kind's wait to its end. After a signal
+   the wait stays parked. */
 void ilk__state_await(ilk__state_request *self, ilk__request_then *then);
-/* End a wait from outside, or a parked one. Any thread. */
+/* End a running or parked wait. Any thread. */
 ilk_status ilk__state_cancel(ilk__state *state, ilk_error *err);
 
 ilk__state *ilk__state_of(const ilk__waiter *waiter);
 
 /* ---- for the kinds' wait types ------------------------------------------ */
 
-/* Begin the question: the script, the keys, the waiter's place. */
+/* Begin the command: script, keys, the waiter's place in the wait queue. */
 void ilk__state_ask(ilk__op *op);
-/* What QUEUED and BUSY mean. */
+/* Handle the replies QUEUED and BUSY. */
 ilk__act ilk__state_waits(ilk__op *op, const ilk__reply *reply);
-/* The wait is over, out of the wait queue, by what the server answered. */
+/* The server refused the wait and has no entry for it: end with this status. */
 ilk__act ilk__state_refused(ilk__op *op, ilk_status status, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
 
@@ -120,23 +125,24 @@ extern const ilk__op_type ilk__state_refresh_op, ilk__state_cancel_op;
 
 /* ---- changes ------------------------------------------------------------ */
 
-/* A request that changes the state; a primitive's own begins with one. */
+/* A request that changes the state. A primitive's change begins with one. */
 typedef struct ilk__change {
-    ilk__state_request of;        /* first */
-    char token[ILK__STATE_TOKEN]; /* of the request: retried, it is done once */
-    int64_t untold;               /* clients that another call has to tell */
-    int denied;                   /* this user may not tell them */
-    int64_t calls;                /* left, to tell them */
+    ilk__state_request of; /* first */
+    char token
+        [ILK__STATE_TOKEN]; /* of the request: a retry has no second effect */
+    int64_t untold;         /* clients that have no message yet */
+    int denied;             /* this user may not PUBLISH to inboxes */
+    int64_t calls;          /* of state_wake that may still be made */
     ilk__request_then *then;
 } ilk__change;
 
-/* Inside the request: ask it under a fresh token, and see that all are told.
- * The change is the question's subject. */
+/* For a step inside the request: send the change under a new token, then wake
+   all waiting clients. The operation's subject is the change. */
 void ilk__state_change(ilk__change *change, const ilk__op_type *type,
                        ilk__request_then *then);
-/* Begin the question: the script, the keys, the token. */
+/* Begin the command: script, keys, token. */
 void ilk__state_ask_change(ilk__op *op);
-/* Two elements of its answer, from `at`: untold, denied. */
+/* Read the reply's two elements from `at` on: untold, denied. */
 void ilk__state_changed(ilk__change *change, const ilk__reply *reply,
                         size_t at);
 
