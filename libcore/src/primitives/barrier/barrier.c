@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c -- rounds of so many parties: handles, questions and answers. */
+/*
+ * barrier.c -- a barrier: rounds of a fixed number of parties.
+ *
+ * barrier_wait arrives under the wait's token and joins the wait queue of the
+ * open round. When the round is full or broken, its waiters are told, and each
+ * sends barrier_wait again: the reply says how the round of its token ended.
+ * include/barrier.lua describes the state in the server.
+ */
 #include "barrier.h"
 
 #include "base/opts.h"
@@ -11,7 +18,7 @@
 
 enum { KEEP_DEFAULT_MS = 3600 * 1000 };
 
-enum { LEAVE_MS = 1000 }; /* the server's time to answer one who leaves */
+enum { LEAVE_MS = 1000 }; /* how long a wait that leaves waits for the reply */
 
 static ilk_barrier *barrier_of(const ilk__waiter *waiter)
 {
@@ -100,7 +107,8 @@ static const char *mode_of(const ilk__waiter *waiter)
     return waiter->stage == ILK__STAGE_ENQUEUE ? "wait" : "try";
 }
 
-/* Who is let go asks with this script as well: its answer is the round's. */
+/* A waiter that was told of a change sends the same script again; the reply is
+ * the outcome of its round. */
 static void ask_wait(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
@@ -161,15 +169,16 @@ static ilk__act answered(ilk__op *op, const ilk__reply *reply)
     case ILK__CODE_LOST: return broken(op, ilk__script_item(reply, 0));
     case ILK__CODE_GONE: return ilk__wait_left(op, 0);
     case ILK__CODE_DIFFERS:
-        (void)ilk__wait_got(op); /* out of the wait queue, with nothing */
+        (void)ilk__wait_got(op); /* the wait ends, without a result */
         return differs(op, self, reply);
     default: return ilk__state_waits(op, reply);
     }
 }
 
 /*
- * Time ran out on a question, and the round may have become full by it: what
- * came of the arrival is asked. The lane keeps the order of the two.
+ * The deadline passed while a command had no reply, and that command may have
+ * filled the round. So the wait sends "leave", whose reply says what became of
+ * the arrival. The lane keeps the order of the two commands.
  */
 static ilk__act failed(ilk__op *op, ilk_status status)
 {
@@ -329,7 +338,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* It asks for no number. */
+/* Opens a handle for inspecting only, which accepts any number of parties. */
 static ilk_status open_any(ilk__state **out, ilk_client *client,
                            const void *name, size_t name_len, ilk_error *err)
 {

@@ -11,7 +11,9 @@ struct ilk_barrier {
     ilk__state state;
     ilk_barrier_opts opts;
     int64_t parties;
-    /* The number that the server gave to an arrival, and under which token. */
+    /* The number that the server gave the last arrival, and the arrival's
+     * token: a repeated request sends it, so that a server which lost its
+     * record can be recognised. */
     int64_t number;
     char arrived_as[ILK__STATE_TOKEN];
     int64_t index;

@@ -14,7 +14,7 @@ const char *const ilk__election_key_kinds[ILK__ELECTION_KEYS] = {
     "election",      "election:fence", "election:wait",
     "election:live", "election:value", "election:seen"};
 
-/* ---- which scripts ------------------------------------------------------ */
+/* ---- the scripts -------------------------------------------------------- */
 
 static void ask_campaign(ilk__op *op)
 {
@@ -28,7 +28,8 @@ static void ask_campaign(ilk__op *op)
     ilk__command_add_str(&op->command, election->identity);
 }
 
-/* Its tokens tell whose they are. A client's handles differ by a number. */
+/* Tokens begin with identity and client id; a number follows, which differs
+   between the client's handles. */
 static ilk_status set_prefix(ilk__hold *hold, ilk_error *err)
 {
     ilk_election *election = (ilk_election *)hold;
@@ -57,7 +58,7 @@ static const ilk__op_type election_refresh =
                           election_resign = ILK__HOLD_RELEASE(ELECTION_RESIGN),
                           election_renew = ILK__HOLD_EXTEND(ELECTION_RENEW);
 
-/* A leadership that nobody waits for goes to the next. */
+/* An orphaned leadership is given back, which elects the next candidate. */
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__ELECTION_KEYS];
@@ -120,8 +121,9 @@ ilk_status ilk__election_check_value(const void *value, size_t len,
 }
 
 /*
- * `identity:` in letters that a token may have. What else there is becomes
- * %XX, so that no two identities look alike and none begins another.
+ * Write `identity:`. A byte that a token may not contain, and the colon, become
+ * %XX, so that different identities stay different and none is a prefix of
+ * another.
  */
 static ilk_status write_identity(ilk_election *election, const void *identity,
                                  size_t len, ilk_error *err)
@@ -301,8 +303,8 @@ ilk_status ilk_election_check_start(ilk_op **out, ilk_election *election,
 typedef struct proclaim_request {
     ilk__request request;
     ilk_election *election;
-    const void *from; /* the caller's, until it has begun */
-    char *value;      /* the handle's when it is heard */
+    const void *from; /* borrowed from the caller until it begins */
+    char *value;      /* passes to the handle on success */
     size_t value_len;
 } proclaim_request;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * election.h -- the candidate's handle, the observer's, and what is found.
+ * election.h -- the candidate's handle and ilk_leader, the result of asking who
+ * leads.
  *
- * A leadership is a hold (hold.h) whose fence is the term. What it has more
- * than a lock: a value that lies with the candidates from the moment they
- * stand in the wait queue, so that it is there when one is elected; an
- * identity, which its tokens begin with; and a second wait queue, of those who
- * observe.
+ * A leadership is a hold (hold.h) whose fence is the term. It differs from a
+ * lock in three points. Candidates store their value on the server when they
+ * enter the wait queue, so that it is published at the moment of the election.
+ * Tokens may begin with an identity, by which a restarted candidate resumes its
+ * leadership. Observers wait in a second wait queue.
  */
 #ifndef ILK__ELECTION_H
 #define ILK__ELECTION_H
@@ -26,7 +27,7 @@ struct ilk_election {
     ilk__hold hold;
     char *value;
     size_t value_len;
-    /* `identity:` and `identity:client`; empty without one */
+    /* `identity:` and `identity:client id`; empty without an identity */
     char identity[ILK_ELECTION_IDENTITY_MAX + 2];
     char prefix[ILK_ELECTION_IDENTITY_MAX + 2 + ILK__CLIENT_ID_LEN];
 };
@@ -45,16 +46,16 @@ struct ilk_leader {
 ilk_status ilk__election_check_value(const void *value, size_t len,
                                      ilk_error *err);
 
-/* The name, inside the handle's keys. */
+/* The election's name, borrowed from the handle's keys. */
 void ilk__election_name(const ilk_election *election, const char **out,
                         size_t *out_len);
 
-/* Build a finding of an answer: election_inspect's, or as much of it as
- * election_observe tells. ILK_ENOMEM leaves nothing. */
+/* Make an ilk_leader from the reply of election_inspect, or of
+   election_observe, which lacks the candidates. On ILK_ENOMEM *out is NULL. */
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
                             ilk_error *err);
 
-/* What a request found. */
+/* Set the request's result; the request owns the leader from then on. */
 void ilk__leader_answer(ilk__request *request, ilk_leader *leader);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* election_inspect.c -- who leads: asking for it, and what was found. */
+/* election_inspect.c -- who leads: the request, ilk_leader and its getters. */
 #include "base/alloc.h"
 #include "client/run.h"
 #include "election.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Where the answers have what, behind their code. */
+/* The elements of the replies that follow the code. */
 enum {
     AT_TERM,
     AT_VERSION,
@@ -21,9 +21,9 @@ enum {
     AT_ENTRIES
 };
 
-/* ---- reading an answer -------------------------------------------------- */
+/* ---- reading a reply ---------------------------------------------------- */
 
-/* '' for an entry that cannot be read. */
+/* "" for an entry that cannot be parsed. */
 static char *label_of(const ilk__reply *reply)
 {
     ilk__entry_text entry = {.who = ""};
@@ -79,10 +79,11 @@ ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* It asks about the name, so the handle may be freed meanwhile. */
+/* The request copies the election's name, so the handle may be freed while it
+   runs. */
 typedef struct inspect_request {
     ilk__request request;
-    const ilk_election *election; /* the caller's, until it has begun */
+    const ilk_election *election; /* borrowed from the caller until it begins */
     ilk__bytes keys[ILK__ELECTION_KEYS];
     ilk_leader *found;
 } inspect_request;
@@ -173,7 +174,7 @@ ilk_status ilk_election_leader_start(ilk_op **out, ilk_election *election,
                               election->hold.handle.client, begin, err);
 }
 
-/* ---- answering ---------------------------------------------------------- */
+/* ---- the result --------------------------------------------------------- */
 
 static void dispose(void *leader)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * election_observe.c -- to be told of each change.
+ * election_observe.c -- wait for the next change of leader or value.
  *
- *     next:  ask, with what we were told last  -> new: that is the answer
- *                                              -> nothing new: queued
- *     queued:  woken by whoever changes something, or told by a refresh that
- *              we are no longer queued: ask again
+ *     next:    send the state that this observer returned last
+ *                -> the server has a newer one: return it
+ *                -> it is the same: enter the wait queue
+ *     queued:  a message of the changing client wakes us, or a refresh reports
+ *              that our entry is gone: send `next` again
  *
- * So a message that is lost costs a refresh, and no change. An observer is a
- * hold that waits and never holds.
+ * If a message gets lost, the next refresh notices it, so no change is missed.
+ * An observer is an ilk__hold of which only the waiting part is used.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -21,8 +22,9 @@
 struct ilk_observer {
     ilk__hold hold;
     int vacant;
-    int64_t term;   /* the greatest that it was told */
-    char known[48]; /* as election_observe takes it */
+    int64_t term; /* the greatest term returned so far */
+    char
+        known[48]; /* the state returned last, as election_observe expects it */
     ilk_leader *found;
 };
 
@@ -156,7 +158,7 @@ typedef struct observe_request {
     ilk__request request;
     ilk_observer *observer;
     int64_t timeout_ms;
-    int started, kept; /* as those of an ilk__acquire_request */
+    int started, kept; /* as in ilk__acquire_request */
 } observe_request;
 
 static void told(ilk__request *request, ilk_status status)
@@ -178,7 +180,8 @@ static void told(ilk__request *request, ilk_status status)
         ilk__hold_end(&observer->hold, request, status);
 }
 
-/* It never holds: the lease in its entry is only to be there. */
+/* An observer never holds; its entry has a lease only because entries need one.
+ */
 static void begin_next(ilk__request *request)
 {
     const observe_request *self = (observe_request *)request;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* event.c -- an event that stays set: handles, questions and answers. */
+/*
+ * event.c -- an event: a flag that stays set until it is cleared, with data.
+ *
+ * Each change has a generation, greater than the last, so that a waiter can
+ * wait for the next change without missing one. The handle keeps the state of
+ * its last reply; waiting and telling waiters is done by handle/state_wait.h.
+ */
 #include "event.h"
 
 #include "base/alloc.h"
@@ -89,9 +95,9 @@ void ilk_event_free(ilk_event *event)
     ilk__state_free(&event->state);
 }
 
-/* ---- what was seen ------------------------------------------------------ */
+/* ---- the state of the last reply ---------------------------------------- */
 
-/* Data are the handle's from then on; NULL: none. */
+/* The handle owns `data` from then on; NULL: none. */
 static void see(ilk_event *self, int64_t generation, int is_set, char *data,
                 size_t len)
 {
@@ -172,7 +178,7 @@ static ilk_status check_generation(int64_t generation, ilk_error *err)
                      (long long)generation);
 }
 
-/* A parked wait goes on, if it is the same one. */
+/* A parked wait goes on if it waits for the same change. */
 static void begin_wait(ilk__request *request)
 {
     wait_request *self = (wait_request *)request;
@@ -245,8 +251,8 @@ ilk_status ilk_event_cancel(ilk_event *event, ilk_error *err)
 typedef struct change_request {
     ilk__change change;
     const ilk__op_type *type;
-    const void *given; /* the caller's, until it has begun */
-    char *data;        /* a copy, for as long as it may be asked again */
+    const void *given; /* the caller's: valid until begin_change() returns */
+    char *data;        /* a copy, because a retry sends it again */
     size_t data_len;
     int64_t generation;
 } change_request;
@@ -294,7 +300,8 @@ static ilk_status check_data(const change_request *self, ilk_error *err)
     return ILK_OK;
 }
 
-/* The handle has seen what was asked for. */
+/* The handle's state becomes the one that was written, also when waiters could
+ * not be told (denied). */
 static void was_changed(ilk__request *request, ilk_status status)
 {
     change_request *self = (change_request *)request;

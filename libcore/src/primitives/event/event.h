@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event.h -- the handle of an event that stays set. */
+/* event.h -- the event's handle. */
 #ifndef ILK__EVENT_H
 #define ILK__EVENT_H
 
@@ -10,9 +10,9 @@
 struct ilk_event {
     ilk__state state;
     ilk_event_opts opts;
-    int64_t known; /* of the wait under way: a generation, or WAITS_FOR_SET */
+    int64_t known; /* of the current wait: a generation, or WAITS_FOR_SET */
 
-    /* as it was last seen */
+    /* from the last reply */
     int64_t generation;
     int is_set;
     char *data; /* NULL: none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c -- a value in Redis that refuses writes with an older fence. */
+/* guard.c -- a guarded value: the server refuses writes under a smaller fence
+ * than the greatest that has written or read it. */
 #include "base/alloc.h"
 #include "client/client.h"
 #include "client/loop.h"
@@ -21,7 +22,7 @@ struct ilk_value {
 typedef struct guard_request {
     ilk__request request;
     const ilk__op_type *type;
-    const void *key, *value; /* the caller's, until it has begun */
+    const void *key, *value; /* the caller's: valid until it has begun */
     size_t key_len, value_len;
     int64_t fence;
     ilk__bytes keys[GUARD_KEYS]; /* of the value, and of its fence */
@@ -89,8 +90,8 @@ static const ilk__op_type guard_set = {.name = "guard_set",
                                        .script = ILK__SCRIPT_GUARD_SET,
                                        .ask = ask,
                                        .reply = was_set};
-/* Silence leaves open whether a fence is on record. Nobody has to know: it
-   only refuses those who are late in any case. */
+/* `reads`, although it may raise the fence: a missing reply can be ignored,
+ * because a raised fence refuses only writers that are late anyway. */
 static const ilk__op_type guard_get = {.name = "guard_get",
                                        .script = ILK__SCRIPT_GUARD_GET,
                                        .reads = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* latch.c -- a number counted down: its handle, its questions and answers. */
+/* latch.c -- a latch: a number that is counted down, and waiters for 0. */
 #include "latch.h"
 
 #include "base/opts.h"
@@ -104,7 +104,7 @@ static ilk__act waited(ilk__op *op, const ilk__reply *reply)
     switch (ilk__script_code(reply)) {
     case ILK__CODE_STATE: return ilk__wait_got(op);
     case ILK__CODE_DIFFERS:
-        (void)ilk__wait_got(op); /* out of the wait queue, with nothing */
+        (void)ilk__wait_got(op); /* the wait ends, without a result */
         return differs(op, self, reply);
     default: return ilk__state_waits(op, reply);
     }
@@ -292,7 +292,7 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* It asks for no number. */
+/* Opens a handle for inspecting only, which accepts any count on record. */
 static ilk_status open_any(ilk__state **out, ilk_client *client,
                            const void *name, size_t name_len, ilk_error *err)
 {

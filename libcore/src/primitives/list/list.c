@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* list.c -- finding names by the key that each kind has while in use. */
+/* list.c -- listing names in use: SCAN for the side key that each kind of
+ * primitive has while a name is in use. */
 #include "base/alloc.h"
 #include "client/client.h"
 #include "client/loop.h"
@@ -43,15 +44,15 @@ static const struct form {
 
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-/* One walk for each kind and form, each of several questions. */
+/* One SCAN for each kind and form, in several commands. */
 typedef struct list_request {
     ilk__request request;
-    const void *from; /* the caller's, until it has begun */
+    const void *from; /* the caller's: valid until it has begun */
     char pattern[ILK_NAME_MAX];
     size_t pattern_len;
     uint32_t kinds;
     ilk_list *list;
-    size_t kind, form; /* of this walk */
+    size_t kind, form; /* of the current SCAN */
     char glob[ILK_NAME_MAX + 32];
     size_t glob_len;
     char cursor[24];
@@ -133,7 +134,7 @@ static int in_byte_order(const void *a, const void *b)
     return order ? order : (f->kind > g->kind) - (f->kind < g->kind);
 }
 
-/* SCAN may tell a key more than once. */
+/* SCAN may return a key more than once. */
 static void sort_and_unite(ilk_list *list)
 {
     size_t kept = 0;
@@ -186,7 +187,7 @@ static void begin_walk(list_request *self)
     memcpy(self->cursor, "0", 2);
 }
 
-/* The first that is wanted, from this one on. */
+/* The first requested kind from `kind` on; KINDS: none. */
 static size_t wanted_kind(const list_request *self, size_t kind)
 {
     while (kind < KINDS && !(self->kinds & (uint32_t)kinds_known[kind].bit))
@@ -194,7 +195,7 @@ static size_t wanted_kind(const list_request *self, size_t kind)
     return kind;
 }
 
-/* The next form, or the next kind; 0 when all is walked. */
+/* Begins with the next form, or the next kind. Returns 0 after the last. */
 static int go_on(list_request *self)
 {
     if (++self->form == FORMS) {

@@ -71,7 +71,7 @@ static ilk_status open_hold(ilk_lock *lock, ilk_client *client,
     wait_queue->foreign_poll_ms = lock->opts.foreign_poll_ms;
     if (lock->opts.flags & ILK_LOCK_BARGE) {
         wait_queue->barge = 1;
-        wait_queue->kind = 'w'; /* is woken, never granted anything */
+        wait_queue->kind = 'w'; /* the server wakes it and grants it nothing */
         wait_queue->orphaned = NULL;
     }
     if (kind == &ilk__lock_redisson)

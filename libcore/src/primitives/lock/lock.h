@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lock.h -- the lock's handle and its three kinds: plain, reader, Redisson.
- * They differ in their scripts only; see lock_kinds.c. All else is hold.h.
+ * The kinds differ only in their scripts; see lock_kinds.c. hold.h does the
+ * rest.
  */
 #ifndef ILK__LOCK_H
 #define ILK__LOCK_H
@@ -21,8 +22,8 @@ extern const ilk__hold_kind ilk__lock_plain, ilk__lock_reader,
 struct ilk_lock {
     ilk__hold hold;
     ilk_lock_opts opts;
-    ilk__bytes channel; /* Redisson's, for wait_queue.channel */
-    char owner[40];     /* Redisson: the client as a UUID, else empty */
+    ilk__bytes channel; /* Redisson: where releases are published */
+    char owner[40];     /* Redisson: the client's id as a UUID; else empty */
 };
 
 ilk_status ilk__lock_new(ilk_lock **out, ilk_client *client,
@@ -30,22 +31,21 @@ ilk_status ilk__lock_new(ilk_lock **out, ilk_client *client,
                          size_t name_len, const ilk_lock_opts *opts,
                          ilk_error *err);
 
-/* The five keys of a name; freed with ilk__lock_keys_free(). */
+/* Make the five keys of a name; free them with ilk__lock_keys_free(). */
 ilk_status ilk__lock_keys(ilk__bytes keys[ILK__LOCK_KEYS], const void *name,
                           size_t len, ilk_error *err);
 void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS]);
 
-/* Fill in what the options leave open, and check them. */
+/* Copy the options, fill in defaults and check them. */
 ilk_status ilk__lock_check_opts(ilk_lock_opts *out, const ilk_lock_opts *in,
                                 ilk_error *err);
-/* What of them the hold wants to know. */
+/* The part of the options that hold.h uses. */
 ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 
-/* Redisson's layout: the channel of a name, for the wait queue of its
- * handle. */
+/* Redisson's layout: set the channel in the handle's wait queue. */
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 
-/* Look at a lock's name, inside a request. */
+/* For a step inside a request: inspect a lock's name. */
 void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *inspecting,
                            ilk__request_then *then);
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_break.c -- a lock taken away by an operator, in either layout. */
+/*
+ * lock_break.c -- an operator takes a lock away from its holder, in either
+ * layout.
+ *
+ * The request tries the plain layout first. ILK_ETYPE means that the key is a
+ * hash: it then inspects the lock and sends Redisson's release in the name of
+ * the owner that it found.
+ */
 #include "base/alloc.h"
 #include "base/token.h"
 #include "client/run.h"
@@ -9,14 +16,14 @@
 
 typedef struct break_request {
     ilk__request request;
-    const void *name, *token; /* the caller's, until it has begun */
+    const void *name, *token; /* borrowed from the caller until it begins */
     size_t name_len, token_len;
-    char *only; /* this holder's; NULL: anybody's */
-    char id[ILK__TOKEN_LEN + 1]; /* of this request */
+    char *only;                  /* break this token's hold only; NULL: any */
+    char id[ILK__TOKEN_LEN + 1]; /* the request id */
     ilk__inspection found;
     ilk__wait_queue wait_queue;
     ilk__release release;
-    ilk_lock *lock; /* in Redisson's layout */
+    ilk_lock *lock; /* a handle in Redisson's layout */
 } break_request;
 
 static void end(break_request *self, ilk_status status)
@@ -37,7 +44,7 @@ static void broken(ilk__request *request, ilk_status status)
     end((break_request *)request, status);
 }
 
-/* ---- in Redisson's layout ----------------------------------------------- */
+/* ---- Redisson's layout -------------------------------------------------- */
 
 static int is_wanted(const break_request *self)
 {
@@ -47,7 +54,7 @@ static int is_wanted(const break_request *self)
                       == 0);
 }
 
-/* It is released for the owner who is found there. */
+/* Release the lock in the name of the owner that inspect found. */
 static void found(ilk__request *request, ilk_status status)
 {
     break_request *self = (break_request *)request;
@@ -84,7 +91,7 @@ static void look(break_request *self)
         ilk__lock_inspect_ask(&self->request, &self->found, found);
 }
 
-/* ---- in the plain one --------------------------------------------------- */
+/* ---- the plain layout --------------------------------------------------- */
 
 static void plain_broken(ilk__request *request, ilk_status status)
 {

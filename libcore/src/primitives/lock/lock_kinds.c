@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock_kinds.c -- the keys and scripts of plain, reading and Redisson locks. */
+/* lock_kinds.c -- the keys and scripts of plain, reader and Redisson locks. */
 #include "base/alloc.h"
 #include "lock.h"
 #include "pubsub/message.h"
@@ -26,7 +26,7 @@ void ilk__lock_keys_free(ilk__bytes keys[ILK__LOCK_KEYS])
     ilk__keys_free(keys, ILK__LOCK_KEYS);
 }
 
-/* ---- release: the same question for all, but for an argument ------------ */
+/* ---- release: the kinds differ in one argument -------------------------- */
 
 static void ask_release_with(ilk__op *op, const ilk__bytes *channel)
 {
@@ -62,7 +62,8 @@ static void ask_redisson_release(ilk__op *op)
 
 /* ---- Redisson's layout -------------------------------------------------- */
 
-/* Redisson's owner is `uuid:thread`: the client, and a number for each hold. */
+/* Redisson's owner field is `uuid:thread`. Ours has the client's id as the UUID
+   and a number of the hold as the thread. */
 static ilk_status set_owner(ilk__hold *hold, ilk_error *err)
 {
     ilk_lock *lock = (ilk_lock *)hold;
@@ -126,7 +127,7 @@ static const ilk__op_type re_acquire = ILK__HOLD_ACQUIRE(REDISSON_ACQUIRE),
                                         .ask = ask_redisson_release,
                                         .reply = ilk__hold_released};
 
-/* A grant that nobody waits for goes to the next. */
+/* An orphaned grant is given back, which serves the next waiter. */
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__LOCK_KEYS];
@@ -162,7 +163,8 @@ const ilk__hold_kind ilk__lock_plain = {
     .extend_key_count = 2,
 };
 
-/* Readers and writers stand in one wait queue, so one refresh serves both. */
+/* Readers and writers share one wait queue, so one refresh script serves both.
+ */
 const ilk__hold_kind ilk__lock_reader = {
     .lease = LEASE(rwlock_extend),
     .key_kinds = ilk__lock_key_kinds,

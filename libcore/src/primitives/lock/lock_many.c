@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is special: it is taken and looked for name by name ----------- */
+/* ---- what differs from one lock ----------------------------------------- */
 
 static ilk_status bind(ilk__hold *hold, ilk_error *err)
 {
@@ -22,7 +22,7 @@ static ilk_status bind(ilk__hold *hold, ilk_error *err)
     return st;
 }
 
-/* They all hold it: name after name, and the shortest lease counts. */
+/* The token must hold every name. The shortest of the leases is the result. */
 static void probe_next(ilk__request *request, ilk_status status)
 {
     ilk__probe *probe = request->op->subject;

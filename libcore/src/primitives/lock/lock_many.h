@@ -8,22 +8,22 @@
 #include <interlock/lock_many.h>
 
 struct ilk_lock_many {
-    ilk__hold hold; /* keys: all of theirs, borrowed; no waiter */
+    ilk__hold hold; /* keys: those of all locks, borrowed; no waiter */
     _Atomic int32_t cancelled;
     size_t count;
     ilk_lock **locks; /* in byte order of their names */
     char token[ILK__TOKEN_LEN + 1];
-    size_t acquired;         /* of an acquire that goes name by name */
-    int64_t lease_ms, fence; /* of one that got all at once */
-    /* of one that failed, while it is told that all is given back */
+    size_t acquired;         /* locks held so far, when acquired one by one */
+    int64_t lease_ms, fence; /* from many_acquire, when acquired at once */
+    /* of a failed acquire, while it gives everything back */
     ilk__release release;
     ilk_status end_status;
 };
 
-/* lock_many_acquire.c: all the names, or none. A signal leaves it parked. */
+/* lock_many_acquire.c: acquire all names or none. A signal parks the request. */
 void ilk__lock_many_acquire(ilk__acquire_request *request);
 
-/* Give back what is taken or held under the token, whatever it is. */
+/* Give back every name that is held or waited for under the token. */
 void ilk__lock_many_give_back(ilk__hold *hold);
 
 #endif

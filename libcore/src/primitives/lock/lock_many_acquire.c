@@ -2,10 +2,17 @@
 /*
  * lock_many_acquire.c -- acquiring many names, all or none.
  *
- * When all are free and unawaited one script acquires them. Otherwise they are
- * acquired one by one in byte order, each through its own wait queue and all
- * under one token; then one script sets the common lease and raises every
- * record to the greatest of the fences.
+ *     acquire_at_once ---- all are free, nobody waits ----------> held
+ *          | BUSY
+ *     acquire_each -> acquire_next -> ... -> acquire_next -> unite -> held
+ *          |                                                   | ILK_ELOST
+ *          +- failure: end_without gives everything back <-----+
+ *
+ * One script acquires all names if they are free and nobody waits for them.
+ * Otherwise they are acquired one by one in byte order, so that two callers
+ * cannot wait for each other. Each name has its own wait queue and, for the
+ * time being, its own lease; all are held under one token. many_extend then
+ * sets one common lease and raises every record to the greatest fence.
  */
 #include "base/clock.h"
 #include "client/run.h"
@@ -63,7 +70,7 @@ static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
 
 /* ---- giving back -------------------------------------------------------- */
 
-/* One question for all names; if it is lost, the keeper asks for each. */
+/* One command for all names. If it gets lost, the keeper sends one for each. */
 static ilk__act tell_give_back(ilk__op *op)
 {
     const ilk__release *release = op->subject;
@@ -78,7 +85,8 @@ static ilk__act tell_give_back(ilk__op *op)
     return ilk__op_tell(op, ensured);
 }
 
-/* With its source: nobody reads whether the server knew it. */
+/* Sent with the script's source: the reply is not read, so a NOSCRIPT would go
+   unnoticed. */
 static void ask_give_back(ilk__op *op)
 {
     ilk__hold_ask_release(op);
@@ -99,8 +107,9 @@ static const ilk__op_type many_give_back = {
 };
 
 /*
- * Told, not asked: the caller's time may be over, and what is not undone here
- * is not renewed any more.
+ * Nobody waits for the reply, because the caller's timeout may be over. If the
+ * command gets lost, the leases end by themselves: they are not renewed any
+ * more.
  */
 static ilk__release prepare_give_back(ilk_lock_many *many)
 {
@@ -130,7 +139,7 @@ static ilk_lock_many *many_of(const ilk__request *request)
 
 static void acquire_at_once(ilk__acquire_request *self);
 
-/* What was taken is gone, because the server has forgotten it: again. */
+/* The server lost the names that were held already (ILK_ELOST): start over. */
 static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
@@ -150,8 +159,8 @@ static void ended(ilk__request *request, ilk_status status)
         ilk__hold_acquired(self, many_of(request)->end_status);
 }
 
-/* As a step of the request, so that it follows on the same connection what the
- * request has asked and not heard of. */
+/* Give everything back and end. This is a step of the request, so that the
+   command follows, on the same connection, earlier ones without a reply. */
 static void end_without(ilk__request *request, ilk_status end_status)
 {
     ilk_lock_many *many = many_of(request);
@@ -162,9 +171,9 @@ static void end_without(ilk__request *request, ilk_status end_status)
     ilk__request_hush(request);
 }
 
-/* ---- one after the other ------------------------------------------------ */
+/* ---- one by one --------------------------------------------------------- */
 
-/* Renew what is taken while the rest is waited for, or until hold_end. */
+/* Renew the names that are held while waiting for the rest, until hold_end. */
 static void keep_acquired(ilk_lock_many *many, int64_t hold_end)
 {
     for (size_t i = 0; i < many->acquired; i++) {
@@ -175,8 +184,8 @@ static void keep_acquired(ilk_lock_many *many, int64_t hold_end)
     }
 }
 
-/* A signal leaves what is taken, and the place in the wait queue, for a
- * while. */
+/* After a signal the names that are held, and the place in the wait queue, are
+   kept for the time that the entry lives without a refresh. */
 static void end_each(ilk__request *request, ilk_status status)
 {
     ilk_lock_many *many = many_of(request);
@@ -206,7 +215,8 @@ static void united(ilk__request *request, ilk_status status)
     end_each(request, status);
 }
 
-/* All are held, under leases of their own: now under one. */
+/* All names are held under leases of their own: replace these by a common one.
+ */
 static void unite(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
@@ -258,7 +268,6 @@ static void next_acquired(ilk__request *request, ilk_status status)
         unite((ilk__acquire_request *)request);
 }
 
-/* Name by name. */
 static void acquire_each(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
@@ -276,7 +285,7 @@ static void acquire_each(ilk__acquire_request *self)
         unite(self);
 }
 
-/* ---- all at once, when nobody holds or awaits any ----------------------- */
+/* ---- all at once -------------------------------------------------------- */
 
 static void at_once_acquired(ilk__request *request, ilk_status status)
 {
@@ -299,7 +308,7 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
         ilk__hold_acquired(self, status);
 }
 
-/* Until when the first answer may take. */
+/* The deadline of the first reply. */
 static int64_t patience(const ilk__acquire_request *self)
 {
     int64_t most = ilk__request_patience(&self->request);
@@ -329,13 +338,13 @@ void ilk__lock_many_acquire(ilk__acquire_request *self)
 {
     ilk_lock_many *many = (ilk_lock_many *)self->hold;
 
-    self->ttl_ms = many->hold.opts.ttl_ms; /* there is no other */
+    self->ttl_ms = many->hold.opts.ttl_ms; /* no per-acquire lease */
     atomic_store(&many->cancelled, 0);
     if (!many->hold.parked) {
         acquire_at_once(self);
     } else if (!self->once) {
         acquire_each(self);
-    } else { /* taken up to look once */
+    } else { /* resumed by an acquire that tries once */
         end_without(&self->request, ilk__fail(self->request.err, ILK_EBUSY,
                                               "%s", ilk_strerror(ILK_EBUSY)));
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* rwlock.c -- handles that read or write; all else is the lock's. */
+/* rwlock.c -- opens reader and writer handles; lock.c does the rest. */
 #include "lock.h"
 
 #include <interlock/rwlock.h>
 
-/* Both sides keep to one wait queue, so neither passes it nor lies
- * elsewhere. */
+/* Readers and writers share one wait queue in order: another layout and barging
+   are refused. */
 static ilk_status open_side(ilk_lock **out, ilk_client *client,
                             const ilk__hold_kind *kind, const void *name,
                             size_t name_len, const ilk_lock_opts *opts,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c -- messages that were taken together, from the reply to the
- * answer. */
+/* batch.c -- a batch of messages: read from a reply, leased, returned as the
+ * result of an operation. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
@@ -21,9 +21,9 @@ static const ilk__lease_kind lease_kind = {
     .extend = &job_extend,
 };
 
-/* ---- out of a reply ----------------------------------------------------- */
+/* ---- reading a reply ---------------------------------------------------- */
 
-/* The next number before a space, of text that ends with a NUL. */
+/* Reads a number and the space behind it; the text ends with a NUL. */
 static int number(const char **at, int64_t *out)
 {
     char *end;
@@ -37,8 +37,8 @@ static int number(const char **at, int64_t *out)
     return 1;
 }
 
-/* `1 <id> <attempts> <pushed ms> <data>`; with `<bytes> <reason>` before it
- * when it is dead. The job points into the text. */
+/* Parses `1 <id> <attempts> <pushed ms> <data>`; a dead message has
+ * `<bytes> <reason>` before that. The job points into the text. */
 static int parse(ilk_job *job, const char *text, size_t len, int dead)
 {
     const char *at = text, *end = text + len;
@@ -69,7 +69,8 @@ static ilk_batch *allocate(const ilk__reply *reply, size_t at, size_t count)
     return ilk__calloc(1, size);
 }
 
-/* Copies, with NULs where the reason ends and the data. */
+/* Copies the messages behind the jobs, and ends each reason and each message's
+ * data with a NUL. */
 static int fill(ilk_batch *batch, const ilk__reply *reply, size_t at, int dead)
 {
     char *to = (char *)(batch->jobs + batch->count);
@@ -84,7 +85,7 @@ static int fill(ilk_batch *batch, const ilk__reply *reply, size_t at, int dead)
         job->reason = "";
         if (!parse(job, to, blob->len, dead))
             return 0;
-        if (dead) /* the version byte behind it has been read */
+        if (dead) /* over the version, which parse() has read already */
             to[(size_t)(job->reason - to) + job->reason_len] = '\0';
         to += blob->len + 1;
     }
@@ -119,7 +120,7 @@ ilk_status ilk__batch_new(ilk_batch **out, ilk_client *client,
     return ILK_OK;
 }
 
-/* It was taken under this token. */
+/* The job's public token: the delivery token and its place. */
 static void name_job(ilk_job *job, const char *token)
 {
     snprintf(job->token, sizeof job->token, "%s:%zu:%zu", token, job->place,
@@ -233,9 +234,10 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
     return st;
 }
 
-/* ---- as an answer ------------------------------------------------------- */
+/* ---- as the result of an operation -------------------------------------- */
 
-/* Nobody has asked for it: untouched, it goes to somebody else at once. */
+/* The application freed the operation without fetching the batch: the messages
+ * return to the queue at once, and the attempt is not counted. */
 static void give_back(const ilk_batch *batch)
 {
     ilk__shared *shared = batch->client->shared;

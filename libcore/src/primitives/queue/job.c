@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c -- one message: what is in it. */
+/* job.c -- the accessors of one message. */
 #include "job.h"
 
 static const char *bytes(const char *data, size_t len, size_t *out_len)

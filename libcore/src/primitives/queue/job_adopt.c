@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* job_adopt.c -- finishing a message that another handle has taken. */
+/* job_adopt.c -- settling a message that another handle has reserved, by its
+ * token. */
 #include "job.h"
 
 #include "base/alloc.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a job's token says. */
+/* The parts of a job's token. */
 typedef struct claim {
     char token[ILK__TOKEN_LEN + 1];
     size_t place, count;
@@ -49,8 +50,9 @@ static int parse(claim *out, const void *token, size_t len)
            && out->place <= out->count;
 }
 
-/* Only this one is ours to finish. The others count as open for ever, so that
-   the lease they share is not ended with it. */
+/* The new batch has the size of the original one, but only the named message
+ * may be settled through it. The others still count in batch->open, so that
+ * settling this one never ends the lease that they share. */
 static ilk_status make(ilk_batch **out, ilk_queue *queue, const claim *of,
                        ilk_error *err)
 {
@@ -98,7 +100,7 @@ ilk_status ilk_job_adopt(ilk_job **out, ilk_queue *queue, const void *token,
     if (!token || !parse(&of, token, token_len))
         return ilk__fail(err, ILK_EINVAL, "that is no message's token");
     st = make(&batch, queue, &of, err);
-    if (batch) { /* how much of its lease is left is not known */
+    if (batch) { /* how long its lease still lasts is not known */
         atomic_store(&batch->lease.deadline, 0);
         *out = &batch->jobs[of.place - 1];
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* job_settle.c -- what becomes of messages that were reserved. */
+/* job_settle.c -- acknowledging, returning, burying reserved messages, and
+ * extending their lease. */
 #include "base/clock.h"
 #include "client/loop.h"
 #include "client/run.h"
@@ -22,15 +23,15 @@ static ilk_status enter(const ilk_batch *batch, const ilk_job *job,
     return ILK_OK;
 }
 
-/* ---- finishing ---------------------------------------------------------- */
+/* ---- settling ----------------------------------------------------------- */
 
 typedef struct settle_request {
     ilk__request request;
-    ilk_batch *batch; /* referred to while it is under way */
-    ilk_job *job;     /* NULL: all that are open */
+    ilk_batch *batch; /* has a reference from begin() to end() */
+    ilk_job *job;     /* NULL: all open jobs of the batch */
     ilk__settlement_kind kind;
     int64_t delay_ms;
-    const void *reason; /* the caller's, until it has begun */
+    const void *reason; /* the caller's: valid until begin() returns */
     size_t reason_len;
     ilk__settlements settlements;
     ilk__settlement_query query;
@@ -61,8 +62,8 @@ static ilk_status add(settle_request *self, ilk_error *err)
 
 static void end(settle_request *self, ilk_status status)
 {
+    /* A reply has emptied the list; these are the ones without a reply. */
     ilk__settlements_doubt(&self->settlements);
-    /* none, if it was answered */
     ilk__settlements_unanswered(&self->settlements);
     ilk_batch_free(self->batch);
     ilk__request_end(&self->request, status);
@@ -87,7 +88,8 @@ static void begin(ilk__request *request)
     self->settlements.alone = 1;
     st = add(self, request->err);
     if (st) {
-        ilk__settlements_unanswered(&self->settlements); /* nor in doubt */
+        /* never sent, so end() must not mark them as in doubt */
+        ilk__settlements_unanswered(&self->settlements);
         end(self, st);
     } else if (!self->settlements.count) {
         end(self, ILK_OK);
@@ -212,7 +214,7 @@ ilk_status ilk_batch_ack_start(ilk_op **out, ilk_batch *batch, ilk_error *err)
 
 typedef struct extend_request {
     ilk__request request;
-    ilk_job *job; /* its batch is referred to while this is under way */
+    ilk_job *job; /* its batch has a reference until extended() */
     int64_t lease_ms;
     ilk__lease_way way;
     ilk__lease_change change;

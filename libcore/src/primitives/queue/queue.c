@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c -- a queue's handle: its names, its options, its end. */
+/* queue.c -- a queue's handle: options, opening, freeing. */
 #include "queue.h"
 
 #include "base/alloc.h"
@@ -173,8 +173,8 @@ ilk_status ilk_queue_open(ilk_queue **out, ilk_client *client, const void *name,
     return ilk_queue_open_many(out, client, &name, &name_len, 1, opts, err);
 }
 
-/* A child, or a handle of the parent's shared state, has nothing to take
- * back. */
+/* 0 in a forked child, and for a handle that the child got from its parent:
+ * its waits belong to the parent process and must not be withdrawn. */
 static int is_mine(const ilk_queue *queue)
 {
     return !ilk__client_is_forked(queue->client)

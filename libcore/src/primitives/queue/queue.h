@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.h -- the queue's handle: used by any number of threads at once.
+ * queue.h -- the queue's handle, for any number of threads at once.
  *
- *   ilk_queue    queue_keys: one for each queue, in order of priority
- *     keys       of all of them in a row: what one wait is queued for
- *     waits ---> one for each request that waits, kept for the next
+ *   ilk_queue
+ *     queue_keys   one set for each queue, in order of priority
+ *     keys         the keys of all queues in a row, for scripts that use all
+ *     waits -----> ilk__queue_wait: one for each request that waits
+ *     parked       those whose thread was interrupted and may come back
+ *     idle         those that the next request can use
  *
- * A wait is one question for messages: an ilk__waiter and what is special
- * about it. It belongs to the request that has checked it out. After EINTR it
- * stays in the wait queue, for the next call of the same thread; that of a
- * request which was started stays the request's, until the wait is given up.
+ * A wait is an ilk__waiter with the arguments of one reserve or pop. The
+ * request that checked it out owns it. After ILK_EINTR the entry stays in the
+ * wait queue, and the wait is parked: the next call of the same thread
+ * continues it. A started request keeps its own wait after ILK_EINTR, until
+ * the application gives the request up.
  */
 #ifndef ILK__QUEUE_H
 #define ILK__QUEUE_H
@@ -23,27 +27,27 @@
 
 typedef struct ilk__queue_wait ilk__queue_wait;
 
-/* What is to be reserved. */
+/* What a request reserves. */
 typedef struct ilk__reserve_args {
     int32_t max;
-    int64_t lease_ms; /* 0: for good */
+    int64_t lease_ms; /* 0: pop, without a lease */
     int64_t timeout_ms;
-    ilk__settlements *settlements; /* to be told first; NULL: none */
+    ilk__settlements *settlements; /* sent with the first command; or NULL */
     const _Atomic int32_t *stop;   /* ends the wait when it is not 0; or NULL */
 } ilk__reserve_args;
 
 struct ilk__queue_wait {
-    ilk__waiter waiter; /* first: one is the other */
+    ilk__waiter waiter; /* first: a pointer to it is one to the wait */
     ilk_queue *queue;
-    ilk__queue_wait *next;      /* of all */
-    ilk__queue_wait *next_free; /* of those that are parked, or idle */
-    int busy;                   /* a request has it */
-    int parked;                 /* it keeps the place of that thread */
+    ilk__queue_wait *next;      /* in queue->waits */
+    ilk__queue_wait *next_free; /* in queue->parked or queue->idle */
+    int busy;                   /* a request owns it */
+    int parked;                 /* its entry keeps the place of `thread` */
     pthread_t thread;
     ilk__reserve_args args;
-    int told;    /* the settlements were answered */
-    int stood;   /* the server has our entry */
-    int unknown; /* it was asked to give for good, and no answer came */
+    int told;    /* the server has replied to the settlements */
+    int stood;   /* the server's wait queue has our entry */
+    int unknown; /* a pop got no reply: a message may be lost */
     uint32_t cancels;
     ilk_batch *got;
 };
@@ -58,17 +62,18 @@ struct ilk_queue {
     ilk__wait_queue wait_queue;
     ilk__queue_wait *waits, *parked, *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;
-    _Atomic int32_t requests; /* at work */
+    _Atomic int32_t requests; /* that have begun and not ended */
 };
 
-/* To be called first by what asks nothing; alone: by what is for one queue. */
+/* Checks the handle: ilk__queue_begin() does so for a request, functions that
+ * send nothing call it first. alone: fails if the handle has several queues. */
 ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err);
 
-/* Frees all takes, when the handle goes or was the parent process'. */
+/* Frees all waits: the handle is freed, or it came from the parent process. */
 void ilk__queue_drop_waits(ilk_queue *queue);
 
-/* Begin and end of every request, whose handle is the queue. 0: it has
- * ended. */
+/* Begin and end of every request on a queue. Begin returns 0 if a check failed
+ * and the request has ended; alone as above. */
 int ilk__queue_begin(ilk__request *request, int alone);
 void ilk__queue_end(ilk__request *request, ilk_status status);
 ilk_queue *ilk__queue_of(const ilk__request *request);
@@ -81,12 +86,12 @@ ilk_status ilk__queue_start(ilk_op **out, ilk__request *request, size_t size,
 
 /* ---- reserving ---------------------------------------------------------- */
 
-/* The request that waits for messages, and answers a batch. */
+/* The request that waits for messages; its result is a batch. */
 typedef struct ilk__reserve_request {
     ilk__request request;
     ilk__reserve_args args;
     int started, kept;
-    ilk_batch *done; /* to be acknowledged first; or NULL */
+    ilk_batch *done; /* to acknowledge in the same command; or NULL */
     ilk__settlements settlements;
     ilk__queue_wait *wait;
 } ilk__reserve_request;
@@ -95,8 +100,8 @@ ilk__reserve_request ilk__queue_reserve_request(ilk_queue *queue,
                                                 const ilk__reserve_args *args);
 void ilk__queue_begin_reserve(ilk__request *request);
 
-/* Inside of it, when all is checked: stand in the wait queue; then it is
- * over. */
+/* Inside that request, when everything is checked: reserve, and wait if
+ * nothing is ready. The second ends the request. */
 void ilk__queue_await(ilk__reserve_request *self);
 void ilk__queue_end_reserve(ilk__reserve_request *self, ilk_status status);
 
@@ -107,7 +112,8 @@ ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,
 extern const ilk__op_type ilk__queue_reserve_op, ilk__queue_pop_op,
     ilk__queue_refresh_op, ilk__queue_cancel_op; /* subjects: ilk__queue_wait */
 
-/* line->orphaned: a wake for a consumer that left goes to the next. */
+/* wait_queue->orphaned: passes the wake-up of a consumer that has left on to
+ * the next. */
 void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif

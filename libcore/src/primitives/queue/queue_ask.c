@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_ask.c -- reserving messages: the question, and what came. */
+/* queue_ask.c -- the operation that reserves messages: its command, and how it
+ * reads the reply. */
 #include "queue.h"
 
 /* ---- asking ------------------------------------------------------------- */
@@ -26,7 +27,7 @@ static void ask_messages(ilk__op *op)
         ilk__settlements_ask(wait->args.settlements, command);
 }
 
-/* ---- hearing ------------------------------------------------------------ */
+/* ---- reading the reply -------------------------------------------------- */
 
 static ilk__act fail(ilk__op *op, ilk_status status)
 {
@@ -63,7 +64,7 @@ static ilk__act differs(ilk__op *op, const ilk__reply *reply)
                               wait->queue->queue_keys[0]->order));
 }
 
-/* The settlements were done, and then the server refused what it was asked. */
+/* The script did the settlements; then the server refused to reserve. */
 static ilk__act refused(ilk__op *op, const ilk__reply *reply)
 {
     const ilk__reply *text = ilk__script_item(reply, 1);
@@ -78,7 +79,7 @@ static ilk__act read_messages(ilk__op *op, const ilk__reply *reply)
     ilk__queue_wait *wait = op->subject;
     ilk__reserve_args *args = &wait->args;
 
-    ilk_batch_free(wait->got); /* it came too late before */
+    ilk_batch_free(wait->got); /* from an earlier reply that came too late */
     wait->got = NULL;
     if (args->settlements && !wait->told) {
         wait->told = 1;
@@ -100,7 +101,8 @@ static ilk__act read_messages(ilk__op *op, const ilk__reply *reply)
                             ilk__script_int(reply, 2), 1);
 }
 
-/* A wait may be ended before it begins, by who saw this thread in a call. */
+/* Another thread may have called ilk_queue_cancel() or stopped the worker after
+ * this call began and before its wait could be seen: then it ends here. */
 static ilk__act start(ilk__op *op)
 {
     ilk__queue_wait *wait = op->subject;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_clear.c -- clearing up: throwing away, putting back the dead. */
+/* queue_clear.c -- clearing up: purge removes messages, requeue moves dead ones
+ * back. */
 #include "base/alloc.h"
 #include "queue.h"
 
@@ -9,14 +10,15 @@
 
 enum { COPIES_MS = 60 * 1000 };
 
-/* Answers a number: of messages, also when it fails half-way. */
+/* The result is a number of messages, and is right also if the request fails
+ * half-way. */
 typedef struct clear_request {
     ilk__request request;
-    int64_t count; /* of one question */
+    int64_t count; /* from the last reply */
     int32_t where; /* purge */
     /* requeue */
     int64_t id, most;
-    int64_t left;                         /* how many more at most */
+    int64_t left;                         /* the most still to move */
     ilk__bytes keys[ILK__QUEUE_KEYS + 1]; /* the queue's, then a once key */
     char id_text[24];
 } clear_request;
@@ -39,7 +41,7 @@ static ilk_status run(int64_t *out_count, clear_request *self,
     return st;
 }
 
-/* ---- throwing away ------------------------------------------------------ */
+/* ---- purge -------------------------------------------------------------- */
 
 static void ask_purge(ilk__op *op)
 {
@@ -90,7 +92,7 @@ ilk_status ilk_queue_purge_start(ilk_op **out, ilk_queue *queue, int32_t where,
     return ilk__queue_start(out, &self.request, sizeof self, begin_purge, err);
 }
 
-/* ---- putting back ------------------------------------------------------- */
+/* ---- requeue ------------------------------------------------------------ */
 
 static int64_t batch_of(const clear_request *self)
 {
@@ -116,7 +118,8 @@ static const ilk__op_type queue_requeue = {.name = "queue_requeue",
 
 static void requeued(ilk__request *request, ilk_status status);
 
-/* Up to a batch of them, under a request id of its own. */
+/* Moves at most one batch. Each command has a request id of its own, so that a
+ * retry moves nothing more. */
 static void requeue_some(clear_request *self)
 {
     ilk__request *request = &self->request;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_give_back.c -- places, wake-ups and messages that nobody here wants. */
+/* queue_give_back.c -- returning entries, wake-ups and messages whose consumer
+ * here is gone. */
 #include "queue.h"
 
 const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
@@ -8,7 +9,7 @@ const ilk__op_type ilk__queue_cancel_op = {.name = "queue_cancel",
                                            .reply = ilk__give_back_done,
                                            .wake = ilk__give_back_wake};
 
-/* The message's name is the key of the queue's record. */
+/* The name in the message is the queue's first key, ILK__QUEUE_KEY_META. */
 void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message)
 {
     ilk__wait_queue wait_queue = {.key_count = ILK__QUEUE_KEYS,

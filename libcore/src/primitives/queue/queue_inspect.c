@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_inspect.c -- what lies in a queue: counting, inspecting. */
+/* queue_inspect.c -- reading a queue: its size, all its numbers, its
+ * messages. */
 #include "base/alloc.h"
 #include "queue.h"
 
@@ -7,7 +8,7 @@
 
 enum { COUNTS = ILK_QUEUE_N_OLDEST_MS + 1 };
 
-/* Where they stand in the answer of queue_inspect. */
+/* The elements of queue_inspect's reply, after the code. */
 enum {
     AT_READY,
     AT_DUE,
@@ -51,7 +52,7 @@ static void ask(ilk__request *request, const ilk__op_type *type,
                          then);
 }
 
-/* About all of the queue's keys. */
+/* Begins a command with all of the queue's keys. */
 static const inspect_request *begin_question(ilk__op *op)
 {
     const inspect_request *self = op->subject;
@@ -73,7 +74,7 @@ static ilk_status start(ilk_op **out, inspect_request *self,
     return ilk__queue_start(out, &self->request, sizeof *self, begin, err);
 }
 
-/* ---- counting ----------------------------------------------------------- */
+/* ---- size --------------------------------------------------------------- */
 
 static void ask_inspect(ilk__op *op)
 {
@@ -134,7 +135,7 @@ ilk_status ilk_queue_size_start(ilk_op **out, ilk_queue *queue, ilk_error *err)
 
 /* ---- all numbers -------------------------------------------------------- */
 
-/* Every message is somewhere, or finished. */
+/* A message that was pushed and is in none of these places is finished. */
 static int64_t finished(const int64_t *found)
 {
     int64_t rest = found[AT_PUSHED] - found[AT_READY] - found[AT_DELAYED]
@@ -224,7 +225,7 @@ void ilk_queue_info_free(ilk_queue_info *info)
     ilk__free(info);
 }
 
-/* ---- inspecting --------------------------------------------------------- */
+/* ---- peek --------------------------------------------------------------- */
 
 static void ask_peek(ilk__op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_keys.c -- the queue keys. */
+/* queue_keys.c -- the queue keys: made from a queue's name. */
 #include "queue_keys.h"
 
 #include "base/alloc.h"
@@ -65,8 +65,8 @@ void ilk__queue_keys_unref(ilk__queue_keys *queue_keys)
 }
 
 /*
- * "ilk:queue:once:{name} id 2": the id's length stands at the end, so that
- * no two pairs of name and id make the same key.
+ * "ilk:queue:once:{name} id 2": the id's length is at the end, so that no two
+ * pairs of name and id make the same key.
  */
 ilk_status ilk__queue_once_key(ilk__bytes *out,
                                const ilk__queue_keys *queue_keys,

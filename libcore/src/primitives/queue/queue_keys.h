@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_keys.h -- the queue keys: one queue's name, keys and order, as its
- * handles and its messages know them. Counted, because a message may outlive
- * the handle it came by.
+ * queue_keys.h -- the queue keys: one queue's name, keys and order. Handles and
+ * batches share them by reference count, because a batch may outlive the handle
+ * that reserved it.
  */
 #ifndef ILK__QUEUE_KEYS_H
 #define ILK__QUEUE_KEYS_H
@@ -29,8 +29,8 @@ typedef struct ilk__queue_keys {
     _Atomic int32_t refs;
     ilk__bytes name;
     ilk__bytes keys[ILK__QUEUE_KEYS];
-    const char *order; /* as the scripts call it */
-    int64_t most;      /* attempts; 0: no end */
+    const char *order; /* "fifo" or "filo", as in the scripts */
+    int64_t most;      /* attempts before a message is dead; 0: no limit */
 } ilk__queue_keys;
 
 ilk_status ilk__queue_keys_new(ilk__queue_keys **out, const void *name,
@@ -38,7 +38,8 @@ ilk_status ilk__queue_keys_new(ilk__queue_keys **out, const void *name,
 ilk__queue_keys *ilk__queue_keys_ref(ilk__queue_keys *queue_keys);
 void ilk__queue_keys_unref(ilk__queue_keys *queue_keys); /* NULL is fine */
 
-/* The key of a request id in this queue. */
+/* The key under which the server remembers a request id; data is to be
+ * freed. */
 ilk_status ilk__queue_once_key(ilk__bytes *out,
                                const ilk__queue_keys *queue_keys,
                                const void *id, size_t len, ilk_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_push.c -- putting messages into a queue, each of them once. */
+/* queue_push.c -- pushing messages. A request id makes a retry safe: the server
+ * keeps it beside the first message's id, and a second copy pushes nothing. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/opts.h"
@@ -7,21 +8,21 @@
 
 #include <string.h>
 
-/* So long the copies of one question can be on their way, generously. */
+/* COPIES_MS: a generous bound for how long copies of one request can be under
+ * way; the server keeps an id of our own that long. */
 enum { COPIES_MS = 60 * 1000, PUSH_KEYS = 6 };
 
 typedef struct push_request {
     ilk__request request;
-    ilk__bytes keys[PUSH_KEYS]; /* the first of the queue keys, then the once
-                                   key */
+    ilk__bytes keys[PUSH_KEYS]; /* the first queue keys, then the once key */
     const char *order;
     int64_t once_ms, delay_ms;
-    const void *const *data; /* the caller's, or in the copy */
+    const void *const *data; /* the caller's, or inside `copy` */
     const size_t *lens;
     size_t count;
-    const ilk_push_opts *opts; /* the caller's, until it has begun */
+    const ilk_push_opts *opts; /* the caller's: valid until begin() returns */
     int started;
-    void *copy; /* of the messages, when it was started */
+    void *copy; /* of the messages, if the request was started */
 } push_request;
 
 static void ask_push(ilk__op *op)
@@ -39,8 +40,8 @@ static void ask_push(ilk__op *op)
         ilk__command_add(command, self->data[i], self->lens[i]);
 }
 
-/* It is in the queue, also when nobody could be woken: consumers look by
- * themselves every two seconds. */
+/* The message is in the queue even if no consumer could be woken: the refresh
+ * every two seconds makes them ask. */
 static ilk__act pushed(ilk__op *op, const ilk__reply *reply)
 {
     push_request *self = op->subject;
@@ -105,7 +106,7 @@ static ilk_status check_data(const ilk_queue *queue, const void *const *data,
 
 /* ---- the request -------------------------------------------------------- */
 
-/* Under the caller's id or one of our own: the server does it once. */
+/* The request id is the caller's, or a token of our own. */
 static ilk_status set_once(push_request *self, const ilk_queue *queue,
                            const ilk_push_opts *opts, ilk_error *err)
 {
@@ -125,7 +126,7 @@ static ilk_status set_once(push_request *self, const ilk_queue *queue,
                                strlen(token), err);
 }
 
-/* Pointers, lengths, then the messages. */
+/* Copies the messages of a started request: pointers, lengths, then bytes. */
 static ilk_status copy_data(push_request *self, ilk_error *err)
 {
     size_t head = self->count * (sizeof *self->data + sizeof *self->lens);

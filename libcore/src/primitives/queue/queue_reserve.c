@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_reserve.c -- the requests that reserve or pop messages. */
+/* queue_reserve.c -- reserving and popping: public functions, their checks, and
+ * ending waits. */
 #include "queue.h"
 
 static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
@@ -22,7 +23,7 @@ static ilk_status check(const ilk__reserve_request *self, ilk_error *err)
     const ilk__reserve_args *args = &self->args;
     ilk_status st = ILK_OK;
 
-    if (args->lease_ms) /* else for good */
+    if (args->lease_ms) /* 0: a pop */
         st = ilk__check_lease(args->lease_ms, err);
     if (st == ILK_OK && (args->max < 1 || args->max > ILK_QUEUE_BATCH_MAX))
         st = ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
@@ -49,7 +50,7 @@ void ilk__queue_begin_reserve(ilk__request *request)
         return;
     st = check(self, request->err);
     if (st)
-        self->done = NULL; /* not referred to yet */
+        self->done = NULL; /* its reference was not taken yet */
     else if (self->done)
         st = add_done(self);
     if (st)
@@ -85,11 +86,11 @@ static ilk_status first_job(ilk_job **out, ilk__reserve_request *self,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     st = run(&batch, self, err);
-    *out = batch ? &batch->jobs[0] : NULL; /* with the batch's own reference */
+    *out = batch ? &batch->jobs[0] : NULL; /* owns the batch's reference */
     return st;
 }
 
-/* ---- one, for good ------------------------------------------------------ */
+/* ---- pop ---------------------------------------------------------------- */
 
 static ilk__reserve_request pop_request(ilk_queue *queue, int64_t timeout_ms)
 {

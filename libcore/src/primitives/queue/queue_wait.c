@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_wait.c -- the requests that wait for messages, each with its place. */
+/* queue_wait.c -- the request that reserves messages and waits for them: it
+ * checks a wait out (queue.h), runs the operation of queue_ask.c on it and
+ * checks it in again, as idle or, after ILK_EINTR, as parked. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
 
-/* What a wait for messages that are taken for good counts as. */
+/* The lease time of the waiter of a pop, which has no lease of its own. */
 enum { GOOD_MS = ILK__LEASE_DEFAULT_MS };
 
-/* ---- one for each request ----------------------------------------------- */
+/* ---- checking waits out and in ------------------------------------------ */
 
 static int same_args(const ilk__reserve_args *a, const ilk__reserve_args *b)
 {
@@ -20,8 +22,8 @@ static void add_free(ilk__queue_wait **list, ilk__queue_wait *wait)
     *list = wait;
 }
 
-/* The place in the wait queue that this thread kept, or NULL. Places that were
- * given up meanwhile are idle. */
+/* Removes and returns the parked wait of this thread, or NULL. Parked waits
+ * whose entry was withdrawn meanwhile become idle. */
 static ilk__queue_wait *find_parked(ilk_queue *queue)
 {
     ilk__queue_wait **link = &queue->parked, *wait;
@@ -77,8 +79,8 @@ static ilk_status add(ilk__queue_wait **out, ilk_queue *queue, ilk_error *err)
     return ILK_OK;
 }
 
-/* A place that was kept for another question, or without settlements that are
- * to be sent now, is given up. */
+/* A parked wait goes on only with the same arguments. It is given up if those
+ * differ, if this call must not wait, or if it has settlements to send. */
 static ilk_status check_out(ilk__reserve_request *self)
 {
     ilk_queue *queue = ilk__queue_of(&self->request);
@@ -117,7 +119,8 @@ static void check_in(ilk__queue_wait *wait, ilk_status st)
 
 /* ---- the request -------------------------------------------------------- */
 
-/* What a late answer brought is on its way back already. */
+/* Makes the batch the request's result. (Messages of a reply that came too late
+ * are not here: the wait has sent their return already.) */
 static ilk_status keep(ilk__reserve_request *self)
 {
     ilk__queue_wait *wait = self->wait;
@@ -145,14 +148,15 @@ static ilk_status keep(ilk__reserve_request *self)
 
 void ilk__queue_end_reserve(ilk__reserve_request *self, ilk_status status)
 {
+    /* A reply has emptied the list; these are the ones without a reply. */
     ilk__settlements_doubt(&self->settlements);
-    /* none, if it was answered */
     ilk__settlements_unanswered(&self->settlements);
     ilk_batch_free(self->done);
     ilk__queue_end(&self->request, status);
 }
 
-/* What was started and has answered so keeps its place until give_up(). */
+/* The operation is done. After ILK_EINTR a started request keeps its wait and
+ * its entry until give_up(). */
 static void reserved(ilk__request *request, ilk_status status)
 {
     ilk__reserve_request *self = (ilk__reserve_request *)request;
@@ -180,7 +184,7 @@ static void give_up(ilk__request *request)
 
     ilk__waiter_cancel(&self->wait->waiter);
     if (!self->kept)
-        return; /* it will hear of that */
+        return; /* the operation ends with ILK_ECANCELLED: reserved() */
     check_in(self->wait, ILK_ECANCELLED);
     ilk__queue_end_reserve(self, ILK_ECANCELLED);
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* settlement.c -- settlements: how deliveries ended, and what the server
- * replied. */
+/*
+ * settlement.c -- settlements: writing them, and reading what the server did.
+ *
+ *   add    jobs OPEN -> SETTLING, batch->open falls; the settlement that leaves
+ *          no open job has the batch's size, so that the script ends the lease
+ *   reply  found n of n: SETTLED. Fewer: somebody else got the rest, or a first
+ *          copy of this request settled them. -1: refused, OPEN again
+ *   none   the jobs are in doubt; sent again later, or OPEN again
+ */
 #include "settlement.h"
 
 #include "base/alloc.h"
@@ -20,7 +27,7 @@ void ilk__settlements_free(ilk__settlements *settlements)
     settlements->count = settlements->room = 0;
 }
 
-/* Where the next one goes; NULL: no memory. */
+/* Returns the place for the next settlement; NULL: no memory. */
 static ilk__settlement *make_room(ilk__settlements *settlements)
 {
     size_t room = settlements->room ? settlements->room * 2 : 1;
@@ -61,9 +68,10 @@ static void open_again(const ilk__settlement *settlement)
     atomic_fetch_add(&settlement->batch->open, (int32_t)size_of(settlement));
 }
 
-/* ---- saying ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
-/* With the number of all messages in the settlement that leaves none open. */
+/* `all` is the batch's size if no message remains open after this settlement,
+ * else 0. */
 static ilk_status write_settlement(ilk__settlements *settlements,
                                    const ilk__settlement *settlement,
                                    ilk__settlement_kind kind, size_t all,
@@ -145,11 +153,12 @@ void ilk__settlements_ask(const ilk__settlements *settlements,
     }
 }
 
-/* ---- hearing ------------------------------------------------------------ */
+/* ---- reading the reply -------------------------------------------------- */
 
 /*
- * What was missing in answer to a repeated question, the first copy may have
- * ended. It surely has, if the lease was still ours when that was sent.
+ * Counts the messages that the server did not find. If the command was sent
+ * more than once, its first copy may have settled them. That is sure if the
+ * lease was still ours when the first copy was sent: then nothing is lost.
  */
 static void count_reply(ilk__settlements *settlements,
                         const ilk__settlement *settlement, const ilk__op *op,
@@ -237,7 +246,7 @@ ilk_status ilk__settlements_status(const ilk__settlements *settlements,
     return ILK_OK;
 }
 
-/* ---- by themselves ------------------------------------------------------ */
+/* ---- sending them alone ------------------------------------------------- */
 
 static void ask_ack(ilk__op *op)
 {

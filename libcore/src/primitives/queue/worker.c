@@ -2,12 +2,13 @@
 /*
  * worker.c -- the loop of a consumer.
  *
- *   given:  [ done | failed | now | later ... ]     of the batch in hand
- *              \______/        |      \___ not begun
- *              settlements,    being worked on
- *              with the next question
+ *   the current batch:  [ done | failed | now | later ... ]
+ *                          \______/        |      \___ not begun
+ *                          settlements,    being worked on
+ *                          not sent yet
  *
- * A batch is answered together, when the next one is asked for.
+ * The worker collects the settlements of a batch and sends them in the command
+ * that reserves the next one, so a batch costs one round trip.
  */
 #include "base/alloc.h"
 #include "base/backoff.h"
@@ -24,9 +25,9 @@ struct ilk_worker {
     ilk_worker_opts opts;
     _Atomic int32_t stopped;
     _Atomic int64_t lost;
-    ilk_batch *batch;             /* in hand; NULL: none */
-    size_t next;                  /* of its messages, the first not begun */
-    int working;                  /* on the one before that */
+    ilk_batch *batch;             /* the current one; NULL: none */
+    size_t next;                  /* index of the first message not begun */
+    int working;                  /* on the message before that */
     ilk__settlements settlements; /* not sent yet */
 };
 
@@ -178,8 +179,9 @@ ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
     return answer(worker, ILK__SETTLE_DEAD, 0, reason, reason_len, err);
 }
 
-/* Settlements were answered, or were not: then they are still to be sent. What
- * the server refused for want of memory comes back when the lease runs out. */
+/* After a command with settlements. If a reply came, the batch is done. If not,
+ * the settlements stay and are sent again. Messages whose return the server
+ * refused for lack of memory are delivered again when their lease ends. */
 static void hear(ilk_worker *worker)
 {
     ilk__settlements *settlements = &worker->settlements;

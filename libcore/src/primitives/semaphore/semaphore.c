@@ -77,7 +77,8 @@ ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
     }
     if (semaphore->opts.flags & ILK_SEMAPHORE_BARGE) {
         semaphore->hold.wait_queue.barge = 1;
-        semaphore->hold.wait_queue.kind = 'w'; /* is woken, never granted */
+        semaphore->hold.wait_queue.kind =
+            'w'; /* the server wakes it, grants nothing */
         semaphore->hold.wait_queue.orphaned = NULL;
     }
     *out = semaphore;
@@ -207,7 +208,7 @@ typedef struct limit_request {
     ilk__request request;
     ilk_semaphore *semaphore;
     int32_t limit, base;
-    ilk__release release; /* whoever fits now is served as by a release */
+    ilk__release release; /* serves waiters, as a release does */
 } limit_request;
 
 static limit_request *limiting_of(const ilk__op *op)

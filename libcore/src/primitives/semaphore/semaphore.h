@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * semaphore.h -- the semaphore's handle: a hold of some permits. What it has
- * more than a lock are two arguments of its acquire; see semaphore_kind.c.
+ * semaphore.h -- the semaphore's handle: a hold of some permits. Its acquire
+ * has two arguments more than the lock's; see semaphore_kind.c.
  */
 #ifndef ILK__SEMAPHORE_H
 #define ILK__SEMAPHORE_H

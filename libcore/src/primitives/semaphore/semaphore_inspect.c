@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Where semaphore_inspect's answer has what, behind its code. */
+/* The elements of semaphore_inspect's reply that follow the code. */
 enum {
     AT_LIMIT,
     AT_USED,
@@ -18,7 +18,7 @@ enum {
     AT_FIRST
 };
 
-/* ... and of each holder, behind AT_FIRST. */
+/* The elements of each holder, from AT_FIRST on. */
 enum { OF_TOKEN, OF_WHO, OF_PERMITS, OF_FENCE, OF_SINCE, OF_TTL, OF_ALL };
 
 static void ask(ilk__op *op)
@@ -30,7 +30,7 @@ static void ask(ilk__op *op)
     ilk__command_add_int(&op->command, ILK__LISTED_MAX);
 }
 
-/* The shape leaves open what stands behind the fixed part. */
+/* The declared shape covers only the fixed part: check the holders here. */
 static int is_well_formed(const ilk__reply *reply)
 {
     int64_t listed = ilk__script_int(reply, AT_LISTED);
@@ -66,7 +66,7 @@ static int copy_holder(ilk__info_entry *one, const ilk__reply *reply, size_t at)
            && copy_text(&one->label, reply, at + OF_WHO);
 }
 
-/* The one who came first stands for all where one is asked for. */
+/* Getters for a single holder return the one who was served first. */
 static int copy_first(ilk_info *info)
 {
     const ilk__info_entry *first = info->holding;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore_kind.c -- the semaphore's scripts and what their answers mean. */
+/* semaphore_kind.c -- the semaphore's scripts, arguments and replies. */
 #include "semaphore.h"
 
 #include "pubsub/message.h"
@@ -7,7 +7,7 @@
 const char *const ilk__semaphore_key_kinds[ILK__SEMAPHORE_KEYS] = {
     "semaphore", "semaphore:fence", "semaphore:wait", "semaphore:live"};
 
-/* ---- acquiring: how many permits, of how many --------------------------- */
+/* ---- acquire: with permits and limit ------------------------------------ */
 
 static void ask_acquire(ilk__op *op)
 {
@@ -22,7 +22,8 @@ static void ask_acquire(ilk__op *op)
     ilk__command_add_int(&op->command, semaphore->limit);
 }
 
-/* The entry, if there is one already, is taken back. */
+/* The server has another limit. ilk__wait_failed() removes our entry if it is
+   in the wait queue. */
 static ilk__act differs(ilk__op *op, const ilk__reply *reply)
 {
     const ilk__waiter *waiter = op->subject;
@@ -57,7 +58,7 @@ static ilk_status set_permits(ilk__hold *hold, ilk_error *err)
     return ILK_OK;
 }
 
-/* ---- releasing: a barger wakes ------------------------------------------ */
+/* ---- release: with the barge flag --------------------------------------- */
 
 static void ask_release(ilk__op *op)
 {
@@ -85,7 +86,8 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
                           cancel = ILK__HOLD_CANCEL(SEMAPHORE_CANCEL),
                           extend = ILK__HOLD_EXTEND(SEMAPHORE_EXTEND);
 
-/* A grant that nobody waits for goes to the next. Its name is the key. */
+/* An orphaned grant is given back, which serves the next waiter. The message
+   carries the semaphore's key, not its name. */
 static void pass_on(ilk__shared *shared, const ilk__message *message)
 {
     ilk__bytes keys[ILK__SEMAPHORE_KEYS] = {{0}};

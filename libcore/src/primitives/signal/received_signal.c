@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* received_signal.c -- received signals: what a wait for signals has
- * brought. */
+/* received_signal.c -- received signals: the result of a wait for signals. */
 #include "base/alloc.h"
 #include "signal_wait.h"
 
@@ -62,7 +61,7 @@ static int is_lost(const ilk_arrival *received)
            || client->closed;
 }
 
-/* The wait is over, and nobody has asked what it brought. */
+/* Signals that were sent to one waiter go to the next; broadcasts do not. */
 static void pass_on(const ilk_arrival *received)
 {
     ilk__shared *shared = received->client->shared;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* signal.c -- handles; waiting with one of them or several, and listening. */
+/* signal.c -- signal handles; waiting with one or several of them, listening,
+ * cancelling. */
 #include "signal_wait.h"
 
 #include "base/alloc.h"
@@ -96,8 +97,7 @@ void ilk_signal_free(ilk_signal *signal)
 {
     if (!signal)
         return;
-    /* A child, or a handle of the parent's shared state, has nothing to take
-     * back. */
+    /* In a forked child the wait and its entries are the parent's. */
     if (!ilk__handle_is_mine(&signal->handle)) {
         ilk__signal_wait_forget(signal->wait);
     } else {
@@ -142,7 +142,8 @@ static ilk_status check_set(ilk_signal *const *signals, size_t count,
     return ILK_OK;
 }
 
-/* The handle's last wait, if it is over the same, or a new one. */
+/* Keeps the handle's last wait if it is for the same signals, else makes a new
+ * one. */
 static ilk_status get_wait(ilk_signal *const *signals, size_t count,
                            int wants_all, ilk_error *err)
 {
@@ -162,7 +163,7 @@ static ilk_status get_wait(ilk_signal *const *signals, size_t count,
     return ILK_OK;
 }
 
-/* Nobody is inside a request: what is left is a listener, or a parked wait. */
+/* No request is running: only a listener or a parked wait can be left. */
 static void give_up_idle(ilk_signal *signal)
 {
     ilk__listen_end(&signal->listener);
@@ -229,7 +230,7 @@ static void begin_wait(ilk__request *request)
         ilk__signal_await(self);
 }
 
-/* Of handles that are checked. */
+/* The handles have been checked. */
 static ilk__signal_request wait_for(ilk_signal *const *signals, size_t count,
                                     int wants_all, int64_t timeout_ms)
 {

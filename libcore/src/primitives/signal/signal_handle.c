@@ -42,7 +42,7 @@ void ilk__signal_wait_forget(ilk__signal_wait *wait)
     ilk__free(wait);
 }
 
-/* In a child, a wait under way is the parent's. */
+/* In a forked child, the handle's wait is the parent's. */
 ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
                             ilk_error *err)
 {
@@ -62,7 +62,7 @@ ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
     return ILK_OK;
 }
 
-/* ---- requests: in and out ----------------------------------------------- */
+/* ---- begin and end of requests ------------------------------------------ */
 
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err)
 {

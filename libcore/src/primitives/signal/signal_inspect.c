@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_inspect.c -- how many wait for a signal. */
+/* signal_inspect.c -- the number of waiters of a signal. */
 #include "signal_wait.h"
 
 #include "client/run.h"
 
 typedef struct inspect_request {
     ilk__request request;
-    const void *name; /* the caller's, until it has begun */
+    const void *name; /* the caller's: valid until begin() returns */
     size_t name_len;
     ilk__bytes keys[ILK__SIGNAL_LISTS];
 } inspect_request;

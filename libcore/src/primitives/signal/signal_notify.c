@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signal_notify.c -- giving a signal, and passing on one that came too late.
+ * signal_notify.c -- sending a signal, and passing on one whose waiter is gone.
  *
- * Each has an id, under which a repeated question finds what the first copy
- * did: `sent` is a key of the giver's own, so it holds one signal at a time.
+ * Each signal has an id. The server keeps the last id of each sender and its
+ * result in the key `sent`, so a retry under the same id sends nothing and
+ * returns the first result. One sender has one signal under way at a time.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -27,7 +28,7 @@ typedef struct notice {
     int denied;
 } notice;
 
-/* A notice that the keeper gives; bytes are those of name and data. */
+/* A signal that the keeper sends on; `bytes` has its name and data. */
 typedef struct forward {
     ilk__inflight inflight;
     notice notice;
@@ -49,7 +50,8 @@ static void ask_one(ilk__op *op)
     ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
 }
 
-/* Behind a heap of entries of the dead there may be somebody. */
+/* If nobody was reached and `more` is set, the script removed entries of dead
+ * clients up to its limit: ask again, a live waiter may be behind them. */
 static ilk__act was_one(ilk__op *op, const ilk__reply *reply)
 {
     notice *self = op->subject;
@@ -94,7 +96,7 @@ static const ilk__op_type notify_all = {.name = "signal_notify_all",
 
 /* ---- keys --------------------------------------------------------------- */
 
-/* "ilk:signal:sent:{name}:<client>.<giver>", with room behind it. */
+/* "ilk:signal:sent:{name}:<client>.<giver>", then `room` free bytes. */
 static ilk_status sent_key(notice *self, const char *client_id, int64_t giver,
                            size_t room, ilk_error *err)
 {
@@ -117,7 +119,7 @@ static ilk_status sent_key(notice *self, const char *client_id, int64_t giver,
     return ILK_OK;
 }
 
-/* ---- giving ------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------ */
 
 static ilk_status check_data(const ilk_signal *signal, const void *data,
                              size_t data_len, ilk_error *err)
@@ -138,12 +140,12 @@ typedef struct notify_request {
     ilk__request request;
     ilk_signal *signal;
     const ilk__op_type *type;
-    const void *data; /* the caller's, until it has begun */
+    const void *data; /* the caller's: valid until begin() returns */
     size_t data_len;
     notice notice;
 } notify_request;
 
-/* The data may have to be sent again: they are kept behind the key. */
+/* Copies the data behind the key, because a retry sends them again. */
 static ilk_status compose(notify_request *self)
 {
     ilk_signal *signal = self->signal;
@@ -306,7 +308,8 @@ static forward *forward_new(ilk__shared *shared, const ilk__message *message)
     return self;
 }
 
-/* Without memory it is lost, as with the process that could not take it. */
+/* Without memory the signal is lost, as if its waiter's process had died after
+ * it arrived. */
 void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
 {
     forward *self;

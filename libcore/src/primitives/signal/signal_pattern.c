@@ -2,8 +2,9 @@
 /*
  * signal_pattern.c -- listening to the broadcasts of all names of a pattern.
  *
- * Each wait subscribes, and unsubscribes when it ends, so that only those who
- * wait are counted; one that a signal of the system has interrupted goes on.
+ * Each wait subscribes and unsubscribes when it ends, so that the sender's
+ * count includes only listeners that wait. After ILK_EINTR the subscription
+ * stays, for the next call.
  */
 #include "signal_wait.h"
 

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_wait.c -- a wait for signals of one or several names. */
+/*
+ * signal_wait.c -- a wait for signals of one or several names.
+ *
+ * The wait has one entry, in the list of each name. A signal to one waiter
+ * removes the entry from the list that delivered it; the entries in the other
+ * lists are withdrawn when the wait ends, or, for a wait for all, stay until
+ * each list has delivered its signal. When time runs out, signal_cancel says
+ * whether a signal may still be on its way, and the wait lingers for that one.
+ */
 #include "signal_wait.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -16,9 +24,9 @@ static ilk__signal_wait *wait_of(const ilk__waiter *waiter)
                                 - offsetof(ilk__signal_wait, waiter));
 }
 
-/* ---- standing in the lists ---------------------------------------------- */
+/* ---- commands and replies ----------------------------------------------- */
 
-/* Who waits for all leaves a list with its signal, and joins it no more. */
+/* A wait for all signals does not join the list of a signal that it has got. */
 static int has_got(const ilk__waiter *waiter, size_t index)
 {
     if (waiter->wants_all)
@@ -143,7 +151,8 @@ static void copy_bytes(ilk__bytes *to, const ilk__bytes *from, char **room)
     memcpy(to->data, from->data, from->len + 1);
 }
 
-/* All in one piece, since handles may go before a wait that is parked. */
+/* One block with copies of names and keys, because handles may be freed before
+ * a parked wait is. */
 static ilk__signal_wait *allocate(ilk_signal *const *signals, size_t count)
 {
     const size_t lists = ILK__SIGNAL_LISTS * count;
@@ -204,8 +213,8 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
         ilk__free(wait);
         return st;
     }
-    wait->waiter.fixed_token = "-"; /* the entry is unique by its number */
-    wait->waiter.lease_ms = ILK__REFRESH_MS; /* nothing to claim earlier */
+    wait->waiter.fixed_token = "-"; /* the waiter's number makes it unique */
+    wait->waiter.lease_ms = ILK__REFRESH_MS; /* there is nothing to claim */
     wait->waiter.wants_all = wants_all;
     wait->waiter.tickets = wait->tickets;
     *out = wait;
@@ -250,7 +259,7 @@ void ilk__signal_wait_free(ilk__signal_wait *wait)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* The delivered signals change hands; what was put aside is not for us. */
+/* Moves the delivered signals into the result. Those put aside are dropped. */
 static void collect(ilk__waiter *waiter, ilk_arrival *received)
 {
     ilk__delivered_signal **link = &waiter->delivered;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * signal_wait.h -- the signal's handle, its waits, its signals on their way.
+ * signal_wait.h -- the signal's handle, its waits and received signals.
  *
- *     ilk_signal --.         names, lists, tickets of one or several handles
- *       wait ------+-> ilk__signal_wait { wait_queue, waiter }  in the
- *                                            |       refresher (refresher.h)
- *                       delivered signals become an ilk_arrival
+ *     ilk_signal          ilk__signal_wait: names, lists and tickets of
+ *       wait -----------> one handle or several
+ *                           wait_queue
+ *                           waiter --> the refresher (refresher.h)
+ *                             delivered signals --> ilk_arrival
  *
- * A handle keeps its last wait: after a signal of the system it is taken up.
+ * A wait over several handles belongs to the first. A handle keeps its last
+ * wait: after ILK_EINTR the next call for the same signals continues it.
  */
 #ifndef ILK__SIGNAL_WAIT_H
 #define ILK__SIGNAL_WAIT_H
@@ -21,17 +23,16 @@
 
 enum {
     ILK__SIGNAL_LISTS = 3,          /* wait, live, crowd */
-    ILK__SIGNAL_KEEP_MS = 60 * 1000 /* a retry comes by then, or never */
+    ILK__SIGNAL_KEEP_MS = 60 * 1000 /* no retry comes later than that */
 };
 
 struct ilk_arrival {
-    ilk_client *client; /* of the wait; an operation that has it refers to it */
+    ilk_client *client; /* borrowed; a started operation has a reference */
     uint32_t era;
-    _Atomic int seen; /* by who started the wait */
+    _Atomic int seen; /* the application has fetched it from the operation */
     size_t count;
     ilk__channel_message *message;      /* of a pattern; else NULL */
-    ilk__delivered_signal *delivered[]; /* their index is that of the
-                                                  handle */
+    ilk__delivered_signal *delivered[]; /* ->index is the handle's index */
 };
 
 /* One wait over one name or several. */
@@ -41,10 +42,10 @@ typedef struct ilk__signal_wait {
     size_t count;
     ilk__bytes *names, *keys, *chosen; /* keys: three for each name */
     int64_t *tickets;
-    size_t *asked; /* the names of the last question, asked_count of them */
+    size_t *asked; /* indexes of the names in the last command */
     size_t asked_count;
-    int listens;  /* only begins, for a later wait */
-    int complete; /* and what that wait is to return was there at once */
+    int listens;  /* begun by ilk_signal_listen(), for a later wait */
+    int complete; /* and everything that wait will return has come already */
 } ilk__signal_wait;
 
 struct ilk_signal {
@@ -59,23 +60,24 @@ struct ilk_signal {
     ilk__signal_wait *wait;
 };
 
-/* A request that waits, with one handle or several, or begins to. */
+/* A request that waits with one handle or several, or begins to listen. */
 typedef struct ilk__signal_request {
-    ilk__request request; /* first */
-    ilk_signal *own;
-    ilk_signal *const *signals; /* the caller's, until it has begun */
+    ilk__request request;       /* first */
+    ilk_signal *own;            /* the first handle; it has the wait */
+    ilk_signal *const *signals; /* the caller's: valid until begin returns */
     size_t count;
     int wants_all;
     int64_t timeout_ms, deadline;
-    ilk_arrival *received; /* with room for what is to come */
+    ilk_arrival *received; /* allocated before the wait begins */
 } ilk__signal_request;
 
 /* ---- handles (signal_handle.c) */
 
-/* Set up what belongs to the client's shared state; again after a reopening. */
+/* Sets up the members that depend on the client's shared state; called again
+ * when the client was reopened. */
 ilk_status ilk__signal_bind(ilk__handle *handle, int *out_in_use,
                             ilk_error *err);
-/* The whole request, run or started; the second copies it. */
+/* Run or start a request; starting copies it. */
 ilk_status ilk__signal_run(ilk__request *request, ilk_signal *signal,
                            ilk__request_begin *begin, ilk_error *err);
 ilk_status ilk__signal_start(ilk_op **out, ilk__request *request, size_t size,
@@ -85,10 +87,10 @@ ilk_status ilk__signal_start(ilk_op **out, ilk__request *request, size_t size,
 ilk_status ilk__signal_enter(ilk_signal *signal, ilk_error *err);
 void ilk__signal_end(ilk__request *request, ilk_signal *signal,
                      ilk_status status);
-/* The end of one that waits: the arrival is the answer, or goes. */
+/* The end of a request that waits: the received signals are its result, or are
+ * freed on failure. */
 void ilk__signal_finish(ilk__signal_request *self, ilk_status status);
-/* A wait whose shared state is the parent process' is not given up, but
- * forgotten. */
+/* Frees a wait that belongs to the parent process, without withdrawing it. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
 
 /* The lists of a name; freed by ilk__signal_keys_free(). */
@@ -101,30 +103,31 @@ void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS]);
 ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
                                 ilk_signal *const *signals, size_t count,
                                 int wants_all, ilk_error *err);
-/* Whether it is one over exactly these. */
+/* Whether the wait is for exactly these signals. */
 int ilk__signal_wait_is(const ilk__signal_wait *wait,
                         ilk_signal *const *signals, size_t count,
                         int wants_all);
 void ilk__signal_wait_free(ilk__signal_wait *wait);
-/* What only listens is given up, and what came for it is passed on. */
+/* Gives up a wait that only listens, and passes its signals on. */
 void ilk__signal_wait_give_up(ilk__signal_wait *wait);
-/* Inside a request: await what is to come; begin to, for a later request. */
+/* Inside a request: wait for signals; or begin to wait, for a later request. */
 void ilk__signal_await(ilk__signal_request *self);
 void ilk__signal_begin_waiting(ilk__signal_request *self);
 
-/* ---- patterns (signal_pattern.c): the same */
+/* ---- the same two for patterns (signal_pattern.c) */
 
 void ilk__signal_receive(ilk__signal_request *self);
 void ilk__signal_begin_receiving(ilk__signal_request *self);
 
 /* ---- received signals */
 
-/* As an operation's answer: what nobody has seen is passed on. */
+/* Frees an operation's result; signals that nobody has fetched are passed on
+ * to the next waiter. */
 void ilk__received_signal_dispose(void *received);
 
-/* ---- notices (signal_notify.c) */
+/* ---- notifying (signal_notify.c) */
 
-/* A signal whose waiter is gone goes to the next who waits. Mutex held. */
+/* Passes a signal whose waiter is gone on to the next waiter. Mutex held. */
 void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message);
 
 #endif
