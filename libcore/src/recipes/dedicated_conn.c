@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dedicated_conn.c -- a dedicated connection, beside the lane, for what blocks
- * on the server. */
+/* dedicated_conn.c -- a dedicated connection, for commands that block in the
+ * server. */
 #include "dedicated_conn.h"
 
 #include "base/clock.h"
@@ -27,8 +27,8 @@ void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated)
     dedicated->conn = NULL;
 }
 
-/* The socket of an idle connection takes a small command at once; if it does
-   not, the peer is not one to wait on. */
+/* The socket buffer of an idle connection has room for a small command. If it
+ * has not, the server is not reading: fail instead of waiting. */
 static ilk_status send_all(ilk__dedicated_conn *dedicated, ilk__buf *bytes,
                            ilk_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recipes.c -- a question about plain keys, and what it found. */
+/* recipes.c -- one script call on plain keys, and its result. */
 #include "recipes.h"
 
 #include "base/alloc.h"
@@ -51,8 +51,8 @@ void ilk_items_free(ilk_items *items)
 /* ---- asking ------------------------------------------------------------- */
 
 /*
- * A thread has one question at a time, so the place of its last answer can be
- * that of the next one's.
+ * A thread has one request at a time, so one key per thread is enough for the
+ * last answer.
  */
 static uint32_t thread_number(void)
 {
@@ -179,7 +179,7 @@ ilk_status ilk__recipe_run(ilk__recipe *self, const ilk__op_type *type)
     return self->st;
 }
 
-/* ---- for the types ------------------------------------------------------ */
+/* ---- functions of the operations' types --------------------------------- */
 
 void ilk__recipe_ask(ilk__op *op)
 {

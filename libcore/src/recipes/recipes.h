@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recipes.h -- a question about plain keys, and what it found.
+ * recipes.h -- one script call on plain keys, and its result.
  *
  *     ilk__recipe self;
  *
@@ -10,8 +10,8 @@
  *     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
  *     st = ilk__recipe_run(&self, &type);
  *
- * What fails on the way is kept and answered by ilk__recipe_run(), which also
- * frees the keys; what was found is then the caller's.
+ * The first failure on the way is kept, and ilk__recipe_run() returns it. It
+ * also frees the keys; the caller owns `found`.
  */
 #ifndef ILK__RECIPES_H
 #define ILK__RECIPES_H
@@ -29,8 +29,8 @@ struct ilk_items {
     ilk__bytes items[];
 };
 
-ilk_items *ilk__items_new(size_t count); /* empty ones; NULL: no memory */
-/* Copy bytes in. 0 when there is no memory. */
+ilk_items *ilk__items_new(size_t count); /* empty items; NULL: no memory */
+/* Copies bytes into an item. Returns 0 without memory. */
 int ilk__items_set(ilk_items *items, size_t index, const void *data,
                    size_t len);
 
@@ -52,32 +52,34 @@ typedef struct ilk__recipe {
     size_t arg_count;
     ilk_items *found; /* out */
     int64_t number;   /* out */
-    int code;         /* out: of the answer */
+    int code;         /* out: the reply's code */
 } ilk__recipe;
 
 void ilk__recipe_begin(ilk__recipe *self, ilk_client *client, ilk_error *err);
 void ilk__recipe_key(ilk__recipe *self, const void *key, size_t len,
                      const char *what);
-/* The key with a tail behind it, such as ":owner". */
+/* Adds the key with a suffix, such as ":owner". */
 void ilk__recipe_key_tail(ilk__recipe *self, const void *key, size_t len,
                           const char *tail);
 void ilk__recipe_side(ilk__recipe *self, const char *kind, const void *key,
                       size_t len);
-/* Where the last answer to this thread is kept: "once", one; "due", many. */
+/* Adds the key in which the server keeps the last answer to this thread; what:
+ * "once" for one value, "due" for a list. */
 void ilk__recipe_once(ilk__recipe *self, const char *what, const void *key,
                       size_t len);
 void ilk__recipe_text(ilk__recipe *self, const void *data, size_t len);
 void ilk__recipe_number(ilk__recipe *self, int64_t number);
-/* A value of the caller's: checked, NULL being none. */
+/* Checks and adds a value from the caller; NULL is the empty value. */
 void ilk__recipe_value(ilk__recipe *self, const void *value, size_t len);
 void ilk__recipe_fail(ilk__recipe *self, ilk_status status);
 
 ilk_status ilk__recipe_run(ilk__recipe *self, const ilk__op_type *type);
 
-/* For the types: all ask alike, and keep the code; then ... */
+/* The functions of the operations' types. All have the same `ask`, and all
+ * replies store the code. ilk__recipe_done stores nothing else; */
 void ilk__recipe_ask(ilk__op *op);
 ilk__act ilk__recipe_done(ilk__op *op, const ilk__reply *reply);
-/* ... the number behind it, if any; or all that is behind it. */
+/* these two store the number after it, if any, or all items after it. */
 ilk__act ilk__recipe_counted(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__recipe_found(ilk__op *op, const ilk__reply *reply);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recipes_block.c -- a consumer sleeps until a list may have a message. */
+/* recipes_block.c -- a consumer blocks until a list may have a message. */
 #include "recipes_consumer.h"
 
 #include "base/clock.h"
@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* How long the server blocks at most, and how late its answer may be: at the
-   caller's deadline, or at the end of another round. */
+/* The longest time that the server blocks, and how late its reply may be: at
+ * the caller's deadline, and at the end of any other round. */
 enum { ROUND_MS = 5000, LATE_MS = 20, LATE_ROUND_MS = 2000 };
 
 int ilk__consumer_is_blocking(const ilk_consumer *self)
@@ -32,7 +32,7 @@ void ilk__consumer_hush(ilk_consumer *self)
             drop(self, i);
 }
 
-/* Let the server move the list's next message, until the round ends. */
+/* Sends a BLMOVE for the list's next message, until the round ends. */
 static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
 {
     const ilk__bytes *keys = &self->keys[list * ILK__CONSUMER_KEYS];
@@ -63,9 +63,9 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
 }
 
 /*
- * Take the answers that are there. *out_over: there may be a message, or
- * nobody is blocking any more. A connection that broke is no failure: the
- * next look tells whether the server is there.
+ * Reads the replies that have come. *out_over: there may be a message, or no
+ * BLMOVE is left without a reply. A broken connection is not a failure here:
+ * the next reserve shows whether the server can be reached.
  */
 static ilk_status hear(ilk_consumer *self, int *out_over, ilk_error *err)
 {
@@ -115,7 +115,7 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
                                        self->count, until, interrupts, err);
     }
     if (st == ILK_ETIMEOUT)
-        st = ILK_OK; /* a connection that is no longer one */
+        st = ILK_OK; /* no reply in time: the connection is dead */
     if (st == ILK_OK)
         ilk__consumer_hush(self);
     return st;

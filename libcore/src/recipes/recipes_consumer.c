@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recipes_consumer.c -- one who takes messages from raw lists. */
+/* recipes_consumer.c -- a consumer of messages from raw lists. */
 #include "recipes_consumer.h"
 
 #include "base/alloc.h"
@@ -109,10 +109,11 @@ static ilk_status enter(ilk_consumer *self, ilk_error *err)
     return ilk__handle_enter(&self->handle, err);
 }
 
-/* Others tell by the client's inbox whether its process still lives. */
+/* Other consumers see by the subscription to our inbox that this process is
+ * alive. */
 static ilk_status open_inbox(ilk_consumer *self, ilk_error *err)
 {
-    ilk_error why; /* a refusal hinders nobody here */
+    ilk_error why; /* without the inbox consuming still works */
 
     (void)ilk__shared_want_inbox(self->handle.client->shared, 0, &why);
     return ilk__keeper_start(self->handle.client->keeper, err);
@@ -138,7 +139,7 @@ static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
                              "no message in any of the lists");
         st = ilk__consumer_block(self, deadline, interrupts, err);
         if (st == ILK_ECONN)
-            st = ILK_OK; /* the next look has the patience */
+            st = ILK_OK; /* the next reserve waits for the server */
     }
     return st;
 }
@@ -162,7 +163,7 @@ ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *self,
         st = ilk__fail(err, ILK_EHELD, "the last message is not settled");
     else
         st = pop(out, self, timeout_ms, err);
-    if (st != ILK_EINTR) /* who was interrupted comes back */
+    if (st != ILK_EINTR) /* after that the next call goes on blocking */
         ilk__consumer_hush(self);
     ilk__handle_leave(&self->handle);
     return st;

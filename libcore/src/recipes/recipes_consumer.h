@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recipes_consumer.h -- one who takes messages from raw lists.
+ * recipes_consumer.h -- a consumer of messages from raw lists.
  *
  *     reserve (a script) --found--> taken --settle--> reserve ...
- *          \--nothing--> BLMOVE queue -> taken list, one connection for each
- *                        list, until one answers --> reserve
+ *          \--nothing--> BLMOVE queue -> taken list, on one connection for
+ *                        each list, until one replies --> reserve
  *
- * What BLMOVE answers does not matter: what it moved lies in the taken list,
- * where the next reserve finds it first. So a connection that breaks loses
- * nothing, nor does one that is closed while the server still moves.
+ * The content of BLMOVE's reply is not used: the message that it moved is in
+ * the taken list, where the next reserve looks first. So no message is lost
+ * when a connection breaks, or is closed while BLMOVE moves one.
  */
 #ifndef ILK__RECIPES_CONSUMER_H
 #define ILK__RECIPES_CONSUMER_H
@@ -25,26 +25,27 @@ struct ilk_consumer {
     size_t count;
     ilk__bytes *keys; /* for each list: queue, taken, consumers */
     ilk__dedicated_conn *connections; /* one for each list */
-    char *asked; /* which of them a BLMOVE is under way on */
+    char *asked; /* for each connection: a BLMOVE has no reply yet */
     int64_t round_ends;
-    int known; /* it stands among the consumers */
-    ilk__bytes taken;
-    size_t taken_from;
-    int holds;
+    int known;         /* it is registered in the `consumers` keys */
+    ilk__bytes taken;  /* the message to settle */
+    size_t taken_from; /* and the index of its list */
+    int holds;         /* there is such a message */
 };
 
-/* Look for a message; *out stays NULL when there is none. */
+/* Reserves a message; *out stays NULL if there is none. */
 ilk_status ilk__consumer_reserve(ilk_items **out, ilk_consumer *self,
                                  int64_t deadline, ilk_error *err);
 
-/* Give back what this or another consumer of the list has taken. */
+/* Returns the messages that this or another consumer took to the list. */
 ilk_status ilk__consumer_recover(ilk_consumer *self, size_t list,
                                  const char *id, ilk_error *err);
 
-/* Wait until there may be a message, at most until the round ends. */
+/* Waits until there may be a message, or the round ends. */
 ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
                                uint32_t interrupts, ilk_error *err);
 int ilk__consumer_is_blocking(const ilk_consumer *self);
-void ilk__consumer_hush(ilk_consumer *self); /* nothing moves any more */
+/* Closes the connections that block, so that no BLMOVE moves a message. */
+void ilk__consumer_hush(ilk_consumer *self);
 
 #endif

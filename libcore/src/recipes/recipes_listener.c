@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recipes_listener.c -- one who waits for messages of a raw channel.
+ * recipes_listener.c -- a listener for messages of a raw channel.
  *
- * A channel with an id behind it stands for one waiter. It is still listed for
- * a moment after its message has come. Signallers of ours know that by the
- * record of the told, which they see to be ours by a second channel; those of
- * other kinds choose it again. So what came behind the message is passed on
- * when the waiter leaves, after its channel is gone from the list.
+ * A channel whose name ends in an id stands for one waiter, and a sender of
+ * one-to-one signals chooses one of the channels in PUBSUB CHANNELS. A waiter's
+ * channel remains there for a moment after its message has come:
+ *
+ *   - Senders of this library skip it. They write each waiter that they signal
+ *     into the zset `told`, and recognise our waiters by a second channel
+ *     ("ilk:recipes:one:..." and the first one's name).
+ *   - Other senders may choose it again. So when the waiter leaves, it first
+ *     unsubscribes, and then passes further messages on to another waiter.
  */
 #include "handle/handle.h"
 #include "recipes.h"
@@ -29,12 +33,12 @@ struct ilk_listener {
     ilk__bytes marked;  /* the second channel, ending in the first */
     ilk__bytes channel; /* borrowed from it */
     size_t prefix_len;  /* of the channel without the id; 0: there is no id */
-    int ready;          /* the record of the told does not name it */
+    int ready;          /* `told` does not contain it: it can be signalled */
     ilk__dedicated_conn dedicated;
-    int64_t lost; /* passed on, and nobody was there */
+    int64_t lost; /* messages to pass on that reached nobody */
 };
 
-/* Both channels in one piece of memory. 0: there is none. */
+/* Makes both channels' names, in one block. Returns 0 without memory. */
 static int join(ilk_listener *self, const void *key, size_t key_len,
                 const void *id, size_t id_len)
 {
@@ -154,7 +158,7 @@ static ilk_status read_items(ilk_items **out, const ilk__reply *reply,
     return items ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
-/* Signallers of ours may choose it, from now on or again. */
+/* Removes the channel from `told`: our senders may choose it (again). */
 static ilk_status get_ready(ilk_listener *self, ilk_error *err)
 {
     ilk__recipe recipe;
@@ -183,7 +187,7 @@ static ilk_status connect_on(ilk_listener *self, ilk_error *err)
     return st ? st : say(self, "SUBSCRIBE", err);
 }
 
-/* What has come: ILK_OK and the next message, or ILK_EAGAIN. */
+/* Reads the next message that has come: ILK_OK, or ILK_EAGAIN for none. */
 static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
 {
     ilk_status st = connect_on(self, err);
@@ -197,7 +201,7 @@ static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
         st = read_items(out, reply, err);
         ilk__reply_free(reply);
         if (st)
-            ilk__dedicated_conn_close(&self->dedicated); /* it was refused */
+            ilk__dedicated_conn_close(&self->dedicated); /* an error reply */
     }
     if (st == ILK_OK)
         self->ready = 0;
@@ -258,7 +262,8 @@ ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *self,
 
 /* ---- leaving ------------------------------------------------------------ */
 
-/* The messages that nobody waited for, up to the goodbye's confirmation. */
+/* The messages that came before UNSUBSCRIBE was confirmed, and that no wait
+ * has returned. */
 typedef struct pile {
     ilk__reply **replies;
     size_t count, room;
@@ -280,7 +285,7 @@ static int put(pile *left, ilk__reply *reply)
     return 1;
 }
 
-/* Until the channel is gone from the server's list. */
+/* Unsubscribes, and collects messages until the server has confirmed. */
 static void say_goodbye(ilk_listener *self, pile *left)
 {
     uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
@@ -302,7 +307,7 @@ static void say_goodbye(ilk_listener *self, pile *left)
             }
             continue;
         }
-        /* Refused, it leaves by closing its connection. */
+        /* If it was refused, closing the connection unsubscribes. */
         if (st == ILK_OK
             && (reply->type == ILK__REPLY_ERROR
                 || is_kind(reply, "unsubscribe")))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recipes_reserve.c -- a consumer looks for a message, and after the dead. */
+/* recipes_reserve.c -- a consumer reserves a message, and recovers those of
+ * consumers that died. */
 #include "recipes_consumer.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A consumer shows up at least as often as a round of blocking ends. */
+/* SHOWS_UP_MS: a consumer reserves again at least after each round of blocking,
+ * which is shorter; one that does not may be dead. */
 enum { SHOWS_UP_MS = 15000, RECOVER_AT_ONCE = 1000, GONE_MOST = 16 };
 
 typedef struct reserve_query {
@@ -31,7 +33,7 @@ static void reserve_ask(ilk__op *op)
     ilk__command_add_int(&op->command, ILK_RECIPES_VALUE_MAX);
 }
 
-/* Ids come from the server, where anybody may have written them. */
+/* Checks an id from the server, where any program may have written it. */
 static int is_id(const ilk__reply *item)
 {
     return item->type == ILK__REPLY_STR && item->len > 0
@@ -39,7 +41,8 @@ static int is_id(const ilk__reply *item)
            && strspn(item->str, "0123456789abcdef.") == item->len;
 }
 
-/* Pairs of a list's number and an id; others are passed over. */
+/* Stores the pairs of a list's index and a consumer's id; invalid ones are
+ * ignored. */
 static void note_gone(reserve_query *self, const ilk__reply *reply,
                       size_t first)
 {
@@ -65,7 +68,7 @@ static ilk_items *both(const ilk__bytes *queue, const ilk__reply *value)
     return NULL;
 }
 
-/* Keep what settling needs, and the caller's copy. */
+/* Copies the message for settling it, and for the caller. */
 static ilk_status keep(reserve_query *self, size_t list,
                        const ilk__reply *value)
 {
@@ -113,7 +116,8 @@ static ilk__act reserve_wake(ilk__op *op, ilk__cause cause)
     return ilk__op_fail(op, ILK_EINTR, "interrupted");
 }
 
-/* Silence leaves no doubt: what was taken is found by the next one. */
+/* `reads`, although it moves a message: a missing reply can be ignored, because
+ * the next reserve finds that message in the taken list. */
 static const ilk__op_type reserve = {.name = "recipes_reserve",
                                      .script = ILK__SCRIPT_RECIPES_RESERVE,
                                      .reads = 1,
@@ -121,7 +125,7 @@ static const ilk__op_type reserve = {.name = "recipes_reserve",
                                      .reply = reserve_reply,
                                      .wake = reserve_wake};
 
-/* As ilk__ask(), but a server that is away is waited for. */
+/* As ilk__ask(), but waits for a server that cannot be reached. */
 static ilk_status ask_patiently(ilk_client *client, reserve_query *self,
                                 int64_t deadline, ilk_error *err)
 {
@@ -150,14 +154,14 @@ ilk_status ilk__consumer_reserve(ilk_items **out, ilk_consumer *consumer,
     if (st)
         return st;
     *out = self.found;
-    /* Who died is also found by the next one; a failure shows there. */
+    /* A failure can be ignored: the next reserve finds the dead again. */
     for (size_t i = 0; i < self.gone_count; i++)
         (void)ilk__consumer_recover(consumer, self.gone_from[i], self.gone[i],
                                     NULL);
     return ILK_OK;
 }
 
-/* ---- giving back -------------------------------------------------------- */
+/* ---- recovering --------------------------------------------------------- */
 
 ILK__RECIPE_TYPE(recover, ILK__SCRIPT_RECIPES_RECOVER, ilk__recipe_counted);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recipes_time.c -- what goes by the server's clock: delayed tasks, permits of
- * the fair semaphore, the master's tenure.
+ * recipes_time.c -- recipes with times, all by the server's clock: delayed
+ * tasks, permits of the fair semaphore, the master's tenure.
  */
 #include "recipes.h"
 
@@ -14,7 +14,7 @@ enum {
     UUID_LEN = 36
 };
 
-/* Numbers travel through Lua, and times are multiplied there. */
+/* Lua's numbers are doubles, exact up to 2^53; times are multiplied there. */
 #define TIME_MOST (INT64_C(1) << 42)
 #define NUMBER_MOST ((INT64_C(1) << 53) - 1)
 
@@ -32,7 +32,7 @@ ILK__RECIPE_TYPE(release, ILK__SCRIPT_RECIPES_PERMIT_BACK, ilk__recipe_done);
 ILK__RECIPE_TYPE(refresh, ILK__SCRIPT_RECIPES_PERMIT_RENEW, ilk__recipe_done);
 ILK__RECIPE_TYPE(master, ILK__SCRIPT_RECIPES_MASTER, ilk__recipe_counted);
 
-/* Add a number that must lie between two others. */
+/* Checks and adds a number. */
 static void add_number(ilk__recipe *self, const char *what, int64_t number,
                        int64_t least, int64_t most)
 {
@@ -84,7 +84,7 @@ ilk_status ilk_recipes_due(ilk_items **out, int *out_more, ilk_client *client,
 
 /* ---- the fair semaphore ------------------------------------------------- */
 
-/* Random digits in the usual form of a random UUID. */
+/* Formats random hexadecimal digits as a version 4 UUID. */
 static void write_uuid(char *out, const char *digits)
 {
     static const char variants[] = "89ab";
