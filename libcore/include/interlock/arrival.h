@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file arrival.h
- * What a wait for signals has brought.
+ * Received signals: the result of a wait for signals.
  */
 #ifndef INTERLOCK_ARRIVAL_H
 #define INTERLOCK_ARRIVAL_H
@@ -14,11 +14,11 @@ extern "C" {
 #endif
 #endif
 
-/** What a wait has brought: one signal, or one of each name. */
+/** The signals that a wait returned: one, or one for each handle. */
 typedef struct ilk_arrival ilk_arrival;
 
 /**
- * How many signals have come: 1, or as many as there were handles in
+ * How many signals it has: 1, or one for each handle of
  * ilk_signal_wait_all().
  *
  * @param arrival  what a wait has brought; NULL answers 0
@@ -28,18 +28,18 @@ typedef struct ilk_arrival ilk_arrival;
 ILK_API size_t ilk_arrival_count(const ilk_arrival *arrival);
 
 /**
- * Which handle it was that the i-th signal came for.
+ * Which handle of the wait the i-th signal belongs to.
  *
  * @param arrival  what a wait has brought
  * @param index    0 to ilk_arrival_count() - 1
- * @return its place among the handles of the wait, from 0; -1 beyond the end
+ * @return the handle's index in the wait, from 0; -1 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int32_t ilk_arrival_which(const ilk_arrival *arrival, size_t index);
 
 /**
- * The name under which the i-th signal was given: of interest to those who
- * listen to a pattern.
+ * The name that the i-th signal was sent to. With a pattern it differs from
+ * the handle's.
  *
  * @param arrival       what a wait has brought
  * @param index         0 to ilk_arrival_count() - 1
@@ -52,7 +52,7 @@ ILK_API const char *ilk_arrival_name(const ilk_arrival *arrival, size_t index,
                                      size_t *out_len);
 
 /**
- * What the i-th signal carries.
+ * The data of the i-th signal.
  *
  * @param arrival       what a wait has brought
  * @param index         0 to ilk_arrival_count() - 1
@@ -65,7 +65,7 @@ ILK_API const char *ilk_arrival_data(const ilk_arrival *arrival, size_t index,
                                      size_t *out_len);
 
 /**
- * Free what a wait has brought.
+ * Free the received signals.
  *
  * @param arrival  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file base.h
- * What every page needs: visibility, version, status and error.
+ * What every header needs: visibility, version, status and error.
  */
 #ifndef INTERLOCK_BASE_H
 #define INTERLOCK_BASE_H
@@ -25,12 +25,12 @@ extern "C" {
 #endif
 #endif
 
-/** The version these headers describe; ilk_version() tells the library's. */
+/** The version of these headers; ilk_version() returns the library's. */
 enum { ILK_VERSION_MAJOR = 0, ILK_VERSION_MINOR = 1, ILK_VERSION_PATCH = 0 };
 
 /** Limits of what a caller may pass. */
 enum {
-    ILK_NAME_MAX = 512,  /**< bytes of a name; 0 bytes are refused too */
+    ILK_NAME_MAX = 512,  /**< bytes of a name, which must not be empty */
     ILK_ERROR_MAX = 252, /**< bytes of an error text, its NUL included */
     ILK_MANY_MAX = 64    /**< names of one lock over many names */
 };
@@ -43,14 +43,14 @@ typedef enum ilk_status {
     ILK_EINVAL = -1,     /**< an argument is not acceptable */
     ILK_ENOMEM = -2,     /**< this process is out of memory */
     ILK_ESYSTEM = -3,    /**< the operating system refused something */
-    ILK_EBUSY = -4,      /**< held elsewhere, and the call was to try once */
+    ILK_EBUSY = -4,      /**< held elsewhere, and the timeout was 0 */
     ILK_ETIMEOUT = -5,   /**< the time given ran out */
     ILK_EINTR = -6,      /**< a signal or ilk_client_interrupt() ended a wait */
     ILK_ECANCELLED = -7, /**< the wait was cancelled */
-    ILK_ELOST = -8,      /**< it was ours and no longer is */
+    ILK_ELOST = -8,      /**< the hold ended before this call */
     ILK_ENOTOWNER = -9,  /**< the handle holds nothing */
-    ILK_EHELD = -10,     /**< the handle holds or waits already */
-    ILK_ESTALE = -11,    /**< a newer fence was seen: the call is refused */
+    ILK_EHELD = -10,     /**< the handle holds already, or is in use */
+    ILK_ESTALE = -11,    /**< refused: a greater fence is on record */
     ILK_ENOQUORUM = -12, /**< too few servers agreed */
     ILK_EUNKNOWN = -13,  /**< the request may or may not have taken effect */
     ILK_EFORKED = -14,   /**< the handle belongs to the parent process */
@@ -59,18 +59,18 @@ typedef enum ilk_status {
     ILK_ECONN = -17,     /**< the server cannot be reached */
     ILK_EAUTH = -18,     /**< the server refuses this user or this right */
     ILK_ETYPE = -19,     /**< the key holds another type or layout */
-    ILK_EREPLY = -20,    /**< the server's answer makes no sense */
+    ILK_EREPLY = -20,    /**< the server's reply is malformed */
     ILK_ESERVERBUSY = -21,     /**< the server is busy with a script */
     ILK_ESERVERLOADING = -22,  /**< the server is loading its data */
-    ILK_ESERVERREADONLY = -23, /**< the server takes no writes */
+    ILK_ESERVERREADONLY = -23, /**< the server refuses writes */
     ILK_ESERVERMEMORY = -24,   /**< the server is out of memory */
-    ILK_ESERVER = -25,         /**< the server answered another error */
+    ILK_ESERVER = -25,         /**< the server replied with another error */
     ILK_ECLUSTER = -26, /**< the server is part of a cluster: unsupported */
-    ILK_EDIFFERS = -27, /**< it exists, set up in another way */
+    ILK_EDIFFERS = -27, /**< it exists with other settings */
     ILK_EBROKEN = -28   /**< a round of a barrier broke: a party is gone */
 } ilk_status;
 
-/** Where a failing call leaves its code and one line of text. */
+/** A failing call writes its code and one line of text here. */
 typedef struct ilk_error {
     int32_t code;            /**< the ilk_status that was returned */
     char msg[ILK_ERROR_MAX]; /**< NUL-terminated, lower case, one line */

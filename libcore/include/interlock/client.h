@@ -4,14 +4,14 @@
  * A client: one server, a constant number of connections, any number of
  * threads.
  *
- * The connections are opened when they are needed: one for calls, shared by
- * all threads; one for wake-ups, at the first wait, and one more for each
- * replica that is listened to; one for renewals, at the first renewal; one for
- * all that is started (op.h). A background thread, the keeper, is started with
- * the first wait or the first renewing lock.
+ * Each connection is opened when it is needed: one for calls, shared by all
+ * threads; one that receives wake-ups, at the first wait, and one more for each
+ * replica in `listen`; one for renewals, at the first renewal; one for all
+ * started operations (op.h). A background thread, the keeper, is started with
+ * the first wait or the first hold that is renewed.
  *
- * After fork() the child's handles answer ILK_EFORKED and send nothing;
- * ilk_client_reopen() gives the child a client of its own.
+ * After fork(), calls in the child return ILK_EFORKED and send nothing until
+ * ilk_client_reopen() gives the child connections of its own.
  */
 #ifndef INTERLOCK_CLIENT_H
 #define INTERLOCK_CLIENT_H
@@ -27,15 +27,15 @@ extern "C" {
 /** A connection to one server, shared by the handles made from it. */
 typedef struct ilk_client ilk_client;
 
-/** Something that was started and goes on by itself; see op.h. */
+/** An operation that was started without waiting for its end; see op.h. */
 typedef struct ilk_op ilk_op;
 
 /** Flags of ilk_client_opts; 0 is the default behaviour. */
 enum {
     ILK_CLIENT_LAZY = 1,        /**< connect at the first call, not in open */
     ILK_CLIENT_NO_EMBEDDED = 2, /**< never start an embedded server */
-    /** waits on the process' main thread answer ILK_EINTR every 250 ms, so
-        that an interpreter gets to run its signal handlers */
+    /** waits on the process' main thread return ILK_EINTR every 250 ms, so
+        that an interpreter can run its signal handlers */
     ILK_CLIENT_TICK = 4
 };
 
@@ -59,14 +59,14 @@ typedef struct ilk_client_stats {
     int64_t bytes_in;    /**< bytes received */
     int64_t connects;    /**< connections made, reconnects included */
     int64_t connections; /**< connections open now */
-    int64_t acquires;    /**< locks taken */
+    int64_t acquires;    /**< holds acquired */
     int64_t waits;       /**< acquires that had to wait in the queue */
     int64_t waiting;     /**< acquires that wait now */
     int64_t held;        /**< leases that are renewed now */
     int64_t renewals;    /**< leases renewed */
-    int64_t refreshes;   /**< refreshes of waiting lists sent */
+    int64_t refreshes;   /**< refreshes of wait queues sent */
     int64_t losses;      /**< leases lost */
-    int64_t passed_on;   /**< grants given back because nobody waited */
+    int64_t passed_on;   /**< orphaned grants given back */
     /** notifications that found the queue full */
     int64_t notifications_dropped;
 } ilk_client_stats;
@@ -86,21 +86,21 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * The URL is `redis://[user[:password]@]host[:port][/db]`, the same with
  * `rediss://` for TLS, `unix://[user:password@]/path[?db=n]`, or
  * `embedded://[/dir]` for a private server that the library starts and the
- * processes of one user share. NULL means $INTERLOCK_URL, and where that is
- * unset the embedded server, unless INTERLOCK_EMBEDDED=0 forbids it. The
- * query may set `connect_timeout_ms`, `reply_timeout_ms`, `label`,
+ * processes of one user share. NULL means $INTERLOCK_URL or, if that is unset,
+ * the embedded server, which excludes only processes on this host;
+ * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`, `reply_timeout_ms`, `label`,
  * `protocol`, `listen`, and for TLS `ca`, `cert` and `key`.
  *
- * `listen` is `host[:port],...`, up to 7 replicas of the server, reached with
- * the same login and, with `rediss://`, over TLS. Wake-ups and signals are
- * then heard from the server and from each of them, so that a connection for
- * wake-ups may break without one being missed. All else goes to the server.
+ * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
+ * login and, for `rediss://`, over TLS. The client then receives wake-ups and
+ * signals from the server and from each replica, so that none is missed while
+ * one of these connections is broken. Commands go to the server only.
  *
  * @param[out] out  the client, to be freed; NULL when the call fails
  * @param url       see above; may be NULL
- * @param opts      may be NULL for the defaults; the query wins over them
+ * @param opts      may be NULL for the defaults; the URL's query overrides them
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EINVAL for a URL or an option that makes no sense;
+ * @return ILK_OK; ILK_EINVAL for an invalid URL or option;
  *         ILK_ECONN, ILK_EAUTH, ILK_ETIMEOUT
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: at most connect_timeout_ms; not at all with ILK_CLIENT_LAZY.
@@ -110,8 +110,8 @@ ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
                                    const ilk_client_opts *opts, ilk_error *err);
 
 /**
- * Close the client: waits end with ILK_ECLOSED, renewal stops, leases that
- * are held run out by themselves, connections are closed.
+ * Close the client: waits end with ILK_ECLOSED, renewal stops, connections
+ * are closed. Holds are not released: their leases expire.
  *
  * @param client    the client; a second close is harmless
  * @param[out] err  may be NULL
@@ -122,8 +122,8 @@ ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
 ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 
 /**
- * Give up the caller's reference. The last reference, handles' ones
- * included, closes the client and frees it.
+ * Drop the caller's reference. Each handle has one, too; dropping the last
+ * one closes the client and frees it.
  *
  * @param client  may be NULL
  * Threads: any thread, once. Blocks: as ilk_client_close(). Since: 0.1
@@ -131,7 +131,7 @@ ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 ILK_API void ilk_client_free(ilk_client *client);
 
 /**
- * Ask the server for a sign of life.
+ * Send a PING and wait for the reply.
  *
  * @param client      the client
  * @param timeout_ms  milliseconds; -1 for the client's reply_timeout_ms
@@ -159,7 +159,7 @@ ILK_API ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
 
 /**
  * End every wait of this client with ILK_EINTR, as a signal would. The waits
- * keep their places and may be taken up again.
+ * keep their places in the wait queues, and the same calls resume them.
  *
  * @param client  the client; NULL is ignored
  * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
@@ -168,7 +168,7 @@ ILK_API void ilk_client_interrupt(ilk_client *client);
 
 /**
  * After fork(), give the child's copy of a client connections and an
- * identity of its own. Locks that were held or awaited stay the parent's.
+ * identity of its own. Holds and waits stay with the parent.
  *
  * @param client    the client
  * @param[out] err  may be NULL

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file inspect.h
- * Looking at locks without touching them: who holds, who waits.
+ * Inspecting locks and semaphores without changing them: who holds, who waits.
  *
- * Other primitives have a function of their own that makes a finding, such as
- * ilk_semaphore_inspect(); the getters serve all. Where several hold, those
- * of a single holder tell of the one who came first.
+ * The getters serve both. Where a name has several holders, the getters for a
+ * single holder describe the one who was served first.
  */
 #ifndef INTERLOCK_INSPECT_H
 #define INTERLOCK_INSPECT_H
@@ -18,10 +17,10 @@ extern "C" {
 #endif
 #endif
 
-/** What is known of one name at one moment. */
+/** A snapshot of one name. */
 typedef struct ilk_info ilk_info;
 
-/** In which way a name is held. */
+/** How a name is held. */
 typedef enum ilk_info_state {
     ILK_INFO_FREE = 0,    /**< nobody holds it */
     ILK_INFO_HELD = 1,    /**< held through this library */
@@ -31,7 +30,7 @@ typedef enum ilk_info_state {
 } ilk_info_state;
 
 /**
- * Look at one name.
+ * Inspect one lock.
  *
  * @param[out] out  the finding, to be freed; NULL when the call fails
  * @param client    the client
@@ -64,7 +63,7 @@ ILK_API ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client,
                                      ilk_error *err);
 
 /**
- * Look at a semaphore without touching it; inspect.h has the getters.
+ * Inspect a semaphore.
  *
  * @param[out] out  the finding, to be freed; NULL when the call fails
  * @param client    the client
@@ -97,7 +96,7 @@ ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
                                                size_t name_len, ilk_error *err);
 
 /**
- * What an operation found that looked at one name.
+ * The result of a started inspection.
  *
  * @param op  one that has ended with ILK_OK
  * @return the finding; NULL for another kind of operation, or too early
@@ -146,7 +145,7 @@ ILK_API const char *ilk_info_label(const ilk_info *info);
 ILK_API int64_t ilk_info_since_ms(const ilk_info *info);
 
 /**
- * The lease left by the server's clock.
+ * The remaining lease by the server's clock.
  *
  * @param info  the finding
  * @return milliseconds; -1 for a foreign lock without expiry, 0 when free
@@ -155,7 +154,7 @@ ILK_API int64_t ilk_info_since_ms(const ilk_info *info);
 ILK_API int64_t ilk_info_ttl_ms(const ilk_info *info);
 
 /**
- * The last fence given for this name.
+ * The greatest fence on record for this name.
  *
  * @param info  the finding
  * @return the fence; 0 when none is on record
@@ -164,7 +163,7 @@ ILK_API int64_t ilk_info_ttl_ms(const ilk_info *info);
 ILK_API int64_t ilk_info_fence(const ilk_info *info);
 
 /**
- * How many readers hold.
+ * How many readers hold the lock.
  *
  * @param info  the finding
  * @return their number
@@ -173,7 +172,7 @@ ILK_API int64_t ilk_info_fence(const ilk_info *info);
 ILK_API int64_t ilk_info_readers(const ilk_info *info);
 
 /**
- * How many wait in the queue.
+ * How many waiters are in the wait queue.
  *
  * @param info  the finding
  * @return their number, which may be greater than that of those listed
@@ -182,7 +181,7 @@ ILK_API int64_t ilk_info_readers(const ilk_info *info);
 ILK_API int64_t ilk_info_waiters(const ilk_info *info);
 
 /**
- * How many of those who wait are listed; at most 100, the first first.
+ * How many waiters are listed: the first 100 at most, in order.
  *
  * @param info  the finding
  * @return their number
@@ -202,7 +201,7 @@ ILK_API int64_t ilk_info_listed(const ilk_info *info);
 ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
 
 /**
- * The token that the i-th waiter will hold under.
+ * The token under which the i-th waiter will hold.
  *
  * @param info   the finding
  * @param index  0 to ilk_info_listed() - 1
@@ -213,7 +212,7 @@ ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
 ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
 
 /**
- * How many permits the i-th waiter waits for; 1 but for semaphores.
+ * How many permits the i-th waiter waits for; 1 for a lock.
  *
  * @param info   the finding
  * @param index  0 to ilk_info_listed() - 1
@@ -226,13 +225,13 @@ ILK_API int64_t ilk_info_waiter_permits(const ilk_info *info, size_t index);
  * How many permits the semaphore has.
  *
  * @param info  the finding
- * @return the limit; 0 when none is on record, and of other things
+ * @return the limit; 0 when none is on record, and for a lock
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_info_limit(const ilk_info *info);
 
 /**
- * How many permits of the semaphore are taken.
+ * How many permits of the semaphore are held.
  *
  * @param info  the finding
  * @return their number
@@ -241,7 +240,7 @@ ILK_API int64_t ilk_info_limit(const ilk_info *info);
 ILK_API int64_t ilk_info_used(const ilk_info *info);
 
 /**
- * How many hold permits of the semaphore.
+ * How many holders the semaphore has.
  *
  * @param info  the finding
  * @return their number, which may be greater than that of those listed
@@ -250,11 +249,11 @@ ILK_API int64_t ilk_info_used(const ilk_info *info);
 ILK_API int64_t ilk_info_holders(const ilk_info *info);
 
 /**
- * How many of those who hold are listed; at most 100, in the order in which
+ * How many holders are listed: the first 100 at most, in the order in which
  * they were served.
  *
  * @param info  the finding
- * @return their number; 0 but for semaphores
+ * @return their number; 0 for a lock
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_info_holders_listed(const ilk_info *info);
@@ -271,7 +270,7 @@ ILK_API int64_t ilk_info_holders_listed(const ilk_info *info);
 ILK_API const char *ilk_info_holder_label(const ilk_info *info, size_t index);
 
 /**
- * The token that the i-th holder holds under.
+ * The token of the i-th holder.
  *
  * @param info   the finding
  * @param index  0 to ilk_info_holders_listed() - 1
@@ -312,7 +311,7 @@ ILK_API int64_t ilk_info_holder_fence(const ilk_info *info, size_t index);
 ILK_API int64_t ilk_info_holder_since_ms(const ilk_info *info, size_t index);
 
 /**
- * The lease left of the i-th holder, by the server's clock.
+ * The remaining lease of the i-th holder, by the server's clock.
  *
  * @param info   the finding
  * @param index  0 to ilk_info_holders_listed() - 1

@@ -4,12 +4,13 @@
  * A lock that one owner at a time holds, under a lease, with a fence.
  *
  * The owner is the handle: it may move between threads, and its token may be
- * handed to another process. A lock is lost, not broken, when its lease runs
- * out: the next holder gets a greater fence, and what the lock protects can
- * refuse the smaller one (guard.h).
+ * handed to another process. When the lease runs out the lock is lost. The
+ * next holder gets a greater fence, so that the resource behind the lock can
+ * refuse late writes with the smaller one (guard.h).
  *
- * The key is the name itself, a plain string with an expiry, so redis-py,
- * redsync, node-redlock and whoever uses SET NX PX exclude us and we them.
+ * The key is the name itself, a plain string with an expiry. So these locks
+ * exclude those of redis-py, redsync, node-redlock and of everything else that
+ * uses SET NX PX.
  */
 #ifndef INTERLOCK_LOCK_H
 #define INTERLOCK_LOCK_H
@@ -28,11 +29,11 @@ typedef struct ilk_lock ilk_lock;
 /** Flags of ilk_lock_opts; 0 is the default behaviour. */
 enum {
     ILK_LOCK_NO_RENEW = 1, /**< let the lease run out, do not renew it */
-    ILK_LOCK_BARGE = 2,    /**< take a free lock past those who wait */
-    ILK_LOCK_REENTRANT = 4 /**< acquire again on a holding handle counts */
+    ILK_LOCK_BARGE = 2,    /**< take a free lock ahead of the queue */
+    ILK_LOCK_REENTRANT = 4 /**< a handle that holds may acquire again */
 };
 
-/** How the lock lies in the server. */
+/** How the lock is stored on the server. */
 typedef enum ilk_lock_layout {
     ILK_LAYOUT_PLAIN = 0,   /**< a string, as redis-py, redsync and others */
     ILK_LAYOUT_REDISSON = 1 /**< a hash, as Redisson's RLock */
@@ -42,8 +43,9 @@ typedef enum ilk_lock_layout {
 typedef struct ilk_lock_opts {
     size_t size;             /**< set by ilk_lock_opts_init() */
     int64_t ttl_ms;          /**< the lease; default 30000, at most 1 year */
-    int64_t max_hold_ms;     /**< renew no longer than this; default no end */
-    int64_t foreign_poll_ms; /**< look after a foreign holder; default 100 */
+    int64_t max_hold_ms;     /**< stop renewal after this; default: never */
+    int64_t foreign_poll_ms; /**< how often to poll while another library
+                                  holds the lock; default 100 */
     uint32_t flags;          /**< ILK_LOCK_… */
     int32_t layout;          /**< an ilk_lock_layout */
 } ilk_lock_opts;
@@ -75,10 +77,10 @@ ILK_API ilk_status ilk_lock_open(ilk_lock **out, ilk_client *client,
                                  const ilk_lock_opts *opts, ilk_error *err);
 
 /**
- * Take the lock, waiting up to timeout_ms for those who asked before.
+ * Acquire the lock, waiting up to timeout_ms. Waiters are served in order.
  *
  * After ILK_EINTR the handle keeps its place in the wait queue for a few
- * seconds: acquire again takes the wait up, ilk_lock_cancel() ends it.
+ * seconds: calling acquire again resumes the wait, ilk_lock_cancel() ends it.
  *
  * @param lock        a handle that does not hold yet
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
@@ -123,9 +125,9 @@ ILK_API ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
                                           ilk_error *err);
 
 /**
- * End a wait: the place in the wait queue is given up, a grant that was already
- * under way goes to the next. A thread inside ilk_lock_acquire() returns
- * ILK_ECANCELLED.
+ * Cancel a wait. The handle leaves the wait queue, and a grant that is already
+ * on its way goes to the next waiter. A thread inside ilk_lock_acquire()
+ * returns ILK_ECANCELLED.
  *
  * @param lock      the handle; nothing happens when it does not wait
  * @param[out] err  may be NULL
@@ -135,24 +137,26 @@ ILK_API ilk_status ilk_lock_acquire_start(ilk_op **out, ilk_lock *lock,
 ILK_API ilk_status ilk_lock_cancel(ilk_lock *lock, ilk_error *err);
 
 /**
- * Give the lock up; the first who waits holds it next.
+ * Release the lock and grant it to the first waiter.
  *
- * The handle is free afterwards whatever the answer. With
- * ILK_LOCK_REENTRANT only the last of several releases gives the lock up.
+ * The handle is free afterwards, whatever the result. With ILK_LOCK_REENTRANT
+ * only the last of several nested releases releases the lock.
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK (this call gave the lock up); ILK_ELOST (it was no longer
- *         ours; nobody's lock is touched); ILK_ENOTOWNER (the handle holds
- *         nothing); ILK_EUNKNOWN (no answer, and the server cannot tell
- *         whether the lock was released or lost before); ILK_EAUTH (released,
- *         but this user may not wake the next)
+ * @return ILK_OK (this call released the lock); ILK_ELOST (the hold had been
+ *         lost; the lock of another holder is left alone); ILK_ENOTOWNER (the
+ *         handle holds nothing); ILK_EUNKNOWN (a reply was lost, and the
+ *         server's record does not show whether the lock was released or lost
+ *         before); ILK_EAUTH (released, but this user may not PUBLISH to the
+ *         next waiter)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err);
 
 /**
- * Start ilk_lock_release(); the lock counts as given up at once.
+ * Start ilk_lock_release(). The handle no longer holds as soon as this
+ * returns ILK_OK.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param lock       the handle
@@ -165,13 +169,14 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
                                           ilk_error *err);
 
 /**
- * As ilk_lock_release(), without waiting for the answer: sent at once, ahead
- * of all that this client sends later, and read by its next call. It saves a
- * round trip and leaves the caller in doubt for as long.
+ * As ilk_lock_release(), without waiting for the reply. The command is sent at
+ * once, ahead of everything that this client sends later; the client's next
+ * call reads the reply. This saves a round trip; until then the caller does
+ * not know whether the release succeeded.
  *
- * When the answer tells that the hold had been lost before, the next acquire
- * on this handle answers ILK_ELOST, once, and takes nothing. When no answer
- * comes, the background thread gives back under the token.
+ * If the reply says that the hold had been lost before, the next acquire on
+ * this handle returns ILK_ELOST, once, and acquires nothing. If no reply
+ * arrives, the keeper releases by the token.
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
@@ -182,11 +187,11 @@ ILK_API ilk_status ilk_lock_release_start(ilk_op **out, ilk_lock *lock,
 ILK_API ilk_status ilk_lock_release_unconfirmed(ilk_lock *lock, ilk_error *err);
 
 /**
- * Set the lease left to ttl_ms, counted from now. Background renewals go on
- * and never shorten it; a shorter one is therefore renewed soon.
+ * Set the remaining lease to ttl_ms, counted from now. Renewal goes on and
+ * never shortens a lease; one that was set shorter is soon renewed.
  *
- * Until the answer comes, and after ILK_EUNKNOWN, the handle counts on no more
- * than the shorter of both leases.
+ * Until the reply arrives, and after ILK_EUNKNOWN, the handle relies only on
+ * the shorter of the two leases.
  *
  * @param lock      a handle that holds
  * @param ttl_ms    the lease; 0 for the handle's
@@ -212,8 +217,8 @@ ILK_API ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock,
                                          int64_t ttl_ms, ilk_error *err);
 
 /**
- * Find out whether the lock is still ours. Within the local deadline that
- * costs nothing; past it the server is asked.
+ * Check whether the handle still holds. Before the local deadline this is
+ * answered from memory; after it the server is asked.
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
@@ -236,28 +241,30 @@ ILK_API ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock,
                                         ilk_error *err);
 
 /**
- * Stop renewing and give the hold away: the handle is free, the lock stays
- * taken under the token, which another handle may adopt before the lease
- * ends. ilk_lock_token() tells the token until the next acquire.
+ * Detach the hold from the handle: renewal stops and the handle is free, but
+ * the lock stays held under its token. Another handle, also in another process,
+ * may adopt the token before the lease ends. ilk_lock_token() returns it until
+ * the next acquire.
  *
- * Nothing that this handle has sent changes the lease afterwards: a renewal
- * under way is waited for, and an extend without an answer is settled first.
+ * Nothing that this handle has sent changes the lease afterwards: detach waits
+ * for a running renewal, and for the effect of an extend without a reply.
  *
  * @param lock      a handle that holds
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (an extend has no
- *         answer and may be executed late: still held)
- * Threads: one thread at a time. Blocks: as long as a renewal is under way,
- * or one round trip. Since: 0.1
+ *         reply and may be executed late; the handle still holds)
+ * Threads: one thread at a time. Blocks: while a renewal is running, or one
+ * round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_detach(ilk_lock *lock, ilk_error *err);
 
 /**
- * Take over a hold by its token; the lease is the handle's ttl at least and
- * is renewed as if this handle had acquired it. The fence stays.
+ * Take over a detached hold by its token. The lease becomes at least the
+ * handle's ttl and is renewed as if this handle had acquired it. The fence
+ * stays the same.
  *
  * @param lock       a handle that does not hold
- * @param token      what the donor's ilk_lock_token() told
+ * @param token      from ilk_lock_token() of the detached handle
  * @param token_len  its bytes
  * @param[out] err   may be NULL
  * @return ILK_OK; ILK_ELOST (no longer held under this token); ILK_EHELD;
@@ -272,7 +279,7 @@ ILK_API ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token,
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param lock        the handle
- * @param token       what the donor's ilk_lock_token() told; copied
+ * @param token       from ilk_lock_token() of the detached handle; copied
  * @param token_len   its bytes
  * @param[out] err    may be NULL
  * @return ILK_OK when it was started; else what failed at once
@@ -284,8 +291,8 @@ ILK_API ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock,
                                         ilk_error *err);
 
 /**
- * Whether the handle holds for sure: taken, not lost, local deadline not
- * passed.
+ * Whether the handle certainly holds: acquired, not lost, and its local
+ * deadline has not passed.
  *
  * @param lock  the handle; NULL answers 0
  * @return 1 or 0
@@ -294,11 +301,12 @@ ILK_API ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock,
 ILK_API int32_t ilk_lock_held(const ilk_lock *lock);
 
 /**
- * Milliseconds that the lock is ours for sure, by the local clock, counted
- * from before the request was sent, less 1 % and 2 ms for drift.
+ * Time until the local deadline, up to which the handle certainly holds. It is
+ * the lease, counted by the local clock from before the command was sent, less
+ * 1 % and 2 ms for clock drift.
  *
  * @param lock  the handle; NULL answers 0
- * @return milliseconds; 0 when not held or not sure any more
+ * @return milliseconds; 0 when not held, or no longer certain
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_lock_remaining_ms(const ilk_lock *lock);
@@ -333,8 +341,8 @@ ILK_API const char *ilk_lock_token(const ilk_lock *lock);
 ILK_API int64_t ilk_lock_id(const ilk_lock *lock);
 
 /**
- * Take a lock away from whoever holds it; the first who waits holds it next.
- * For operators: the former holder is not asked, its fence is stale.
+ * Take a lock away from its holder and grant it to the first waiter. This is
+ * for operators: the former holder gets no message, and its fence is stale.
  *
  * @param client     the client
  * @param name       the lock's name
@@ -342,7 +350,7 @@ ILK_API int64_t ilk_lock_id(const ilk_lock *lock);
  * @param token      break only this holder's lock; NULL for anybody's
  * @param token_len  its bytes
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ENOTOWNER (nobody, or not that token, holds it);
+ * @return ILK_OK; ILK_ENOTOWNER (it is free, or held under another token);
  *         ILK_EINVAL, ILK_ETYPE, ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -370,8 +378,8 @@ ILK_API ilk_status ilk_lock_break_start(ilk_op **out, ilk_client *client,
                                         ilk_error *err);
 
 /**
- * Free the handle. Nothing is sent: a lock that is held runs out with its
- * lease; a wait is given up by the keeper.
+ * Free the handle. Nothing is sent by this call: a hold ends with its lease,
+ * and the keeper withdraws a wait.
  *
  * @param lock  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -3,11 +3,11 @@
  * @file lock_many.h
  * One lock over many names: all of them or none.
  *
- * Names that are free and unawaited are taken in one step; otherwise they
- * are taken one after the other in byte order, so that two callers with the
- * same names never wait for each other in a circle. What was taken is given
- * back when the rest cannot be had in time. There is one fence, greater than
- * any before it for each of the names, and one lease.
+ * If all names are free and nobody waits for them, one script acquires them.
+ * Otherwise they are acquired one by one in byte order, so that callers with
+ * the same names cannot deadlock. If the rest cannot be acquired in time, the
+ * names acquired so far are released. All names share one lease and one fence,
+ * which is greater than any earlier fence of each name.
  */
 #ifndef INTERLOCK_LOCK_MANY_H
 #define INTERLOCK_LOCK_MANY_H
@@ -44,14 +44,14 @@ ILK_API ilk_status ilk_lock_many_open(ilk_lock_many **out, ilk_client *client,
                                       ilk_error *err);
 
 /**
- * Take all the names, or none.
+ * Acquire all the names, or none.
  *
  * @param many        a handle that does not hold
  * @param timeout_ms  milliseconds for all of them; -1 for ever, 0 once
- * @param[out] err    may be NULL; names the lock that could not be had
- * @return as ilk_lock_acquire(); after ILK_EINTR the names taken so far and
- *         the place in the wait queue are kept for a few seconds, too: acquire
- *         again takes them up, ilk_lock_many_cancel() gives them back
+ * @param[out] err    may be NULL; its text names the lock that was not free
+ * @return as ilk_lock_acquire(); after ILK_EINTR the names acquired so far and
+ *         the place in the wait queue are kept for a few seconds: calling
+ *         acquire again resumes, ilk_lock_many_cancel() gives them back
  * Threads: one thread at a time. Blocks: as ilk_lock_acquire(). Since: 0.1
  */
 ILK_API ilk_status ilk_lock_many_acquire(ilk_lock_many *many,
@@ -74,18 +74,19 @@ ILK_API ilk_status ilk_lock_many_acquire_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * Give all the names up.
+ * Release all the names.
  *
  * @param many      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST when one of them was no longer ours (the others
- *         are released all the same); ILK_ENOTOWNER; ILK_EUNKNOWN
+ * @return ILK_OK; ILK_ELOST if one of them had been lost (the others are
+ *         released nevertheless); ILK_ENOTOWNER; ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err);
 
 /**
- * Start ilk_lock_many_release(); the names count as given up at once.
+ * Start ilk_lock_many_release(). The handle no longer holds as soon as this
+ * returns ILK_OK.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param many      the handle
@@ -99,12 +100,12 @@ ILK_API ilk_status ilk_lock_many_release_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * Set the lease left of all the names to ttl_ms, counted from now.
+ * Set the remaining lease of all the names to ttl_ms, counted from now.
  *
  * @param many      a handle that holds
  * @param ttl_ms    the lease; 0 for the handle's
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST when one of them is no longer ours;
+ * @return ILK_OK; ILK_ELOST if one of them has been lost;
  *         ILK_ENOTOWNER; ILK_EINVAL; ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
@@ -126,7 +127,7 @@ ILK_API ilk_status ilk_lock_many_extend_start(ilk_op **out, ilk_lock_many *many,
                                               int64_t ttl_ms, ilk_error *err);
 
 /**
- * End a wait, as ilk_lock_cancel() does.
+ * Cancel a wait, as ilk_lock_cancel() does.
  *
  * @param many      the handle
  * @param[out] err  may be NULL
@@ -136,7 +137,7 @@ ILK_API ilk_status ilk_lock_many_extend_start(ilk_op **out, ilk_lock_many *many,
 ILK_API ilk_status ilk_lock_many_cancel(ilk_lock_many *many, ilk_error *err);
 
 /**
- * Find out whether all the names are still ours, as ilk_lock_check() does.
+ * Check whether the handle still holds all the names, as ilk_lock_check() does.
  *
  * @param many      the handle
  * @param[out] err  may be NULL
@@ -159,7 +160,7 @@ ILK_API ilk_status ilk_lock_many_check_start(ilk_op **out, ilk_lock_many *many,
                                              ilk_error *err);
 
 /**
- * Whether the handle holds all its names for sure.
+ * Whether the handle certainly holds all its names.
  *
  * @param many  the handle; NULL answers 0
  * @return 1 or 0
@@ -168,7 +169,7 @@ ILK_API ilk_status ilk_lock_many_check_start(ilk_op **out, ilk_lock_many *many,
 ILK_API int32_t ilk_lock_many_held(const ilk_lock_many *many);
 
 /**
- * Milliseconds that all the names are ours for sure.
+ * Time until the local deadline; see ilk_lock_remaining_ms().
  *
  * @param many  the handle; NULL answers 0
  * @return milliseconds; 0 when not held or not sure any more

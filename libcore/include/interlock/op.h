@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file op.h
- * Operations that are started instead of waited for.
+ * Operations: calls that run in the caller's event loop instead of blocking.
  *
- * Every function that may wait has a twin whose name ends in `_start`. It
- * returns at once with an operation. When that has ended, a notification tells:
- * ILK_NOTIFICATION_DONE with the operation's id and status (notification.h).
- * The loop is
+ * Most blocking functions have a non-blocking form whose name ends in `_start`.
+ * It returns at once with an operation. When the operation has ended, the
+ * client has a notification (notification.h): ILK_NOTIFICATION_DONE with the
+ * operation's id and status. The event loop is
  *
- *     wait until ilk_client_notification_fd() is readable, by whatever means;
- *     call ilk_client_next_notification() until it answers ILK_EAGAIN.
+ *     wait until ilk_client_notification_fd() is readable (poll, epoll, ...);
+ *     call ilk_client_next_notification() until it returns ILK_EAGAIN.
  *
- * No callback is called and no thread of the caller's is needed: operations
- * advance, and their commands are sent and replies read, inside of these two
- * and of ilk_client_next_notification(). So a program that starts operations
- * must keep fetching notifications. Any number of them share one connection.
+ * There are no callbacks, and no additional thread is needed: the commands of
+ * operations are sent, and their replies read, inside the `_start` functions
+ * and ilk_client_next_notification(). A program that starts operations must
+ * therefore keep fetching notifications. All operations of a client share one
+ * connection.
  *
- * A handle does one thing at a time, started or waited for; it may be freed
- * while something is under way on it, which then ends with ILK_ECANCELLED.
+ * These block and have no `_start` form: opening, closing and reopening a
+ * client, detach, workers (worker.h), recipes.h and server.h.
+ *
+ * A handle runs one call at a time, blocking or started. It may be freed while
+ * an operation runs on it, which then ends with ILK_ECANCELLED.
  */
 #ifndef INTERLOCK_OP_H
 #define INTERLOCK_OP_H
@@ -40,11 +44,11 @@ extern "C" {
 ILK_API int64_t ilk_op_id(const ilk_op *op);
 
 /**
- * How it ended: what the function without `_start` would have answered.
+ * How it ended: the status that the blocking function would have returned.
  *
  * @param op        the operation
  * @param[out] err  may be NULL; filled when it failed
- * @return ILK_EAGAIN while it is under way; ILK_ECANCELLED after
+ * @return ILK_EAGAIN while it is running; ILK_ECANCELLED after
  *         ilk_op_cancel(); ILK_ECLOSED when the client was closed first;
  *         ILK_EFORKED in a child
  * Threads: any thread. Blocks: no. Since: 0.1
@@ -52,8 +56,8 @@ ILK_API int64_t ilk_op_id(const ilk_op *op);
 ILK_API ilk_status ilk_op_status(ilk_op *op, ilk_error *err);
 
 /**
- * The number that it answered: what the function without `_start` tells in
- * an out parameter that is an integer.
+ * The integer that the blocking function would have stored through an out
+ * parameter.
  *
  * @param op  the operation; NULL, or one that has none, answers 0
  * @return the number
@@ -62,12 +66,12 @@ ILK_API ilk_status ilk_op_status(ilk_op *op, ilk_error *err);
 ILK_API int64_t ilk_op_number(ilk_op *op);
 
 /**
- * End a wait. Its place in the wait queue is given up, and what was on its way
- * to it goes to the next. It ends with ILK_ECANCELLED when that is on its way
- * to the server, or as soon as the answer to a question under way is here,
- * and a notification tells as ever;
- * should it have got what it waited for just before, then with ILK_OK. What
- * only waits for an answer is not cancelled: it runs to its end.
+ * Cancel a wait. It leaves the wait queue, and a grant that is already on its
+ * way goes to the next waiter. The operation completes with ILK_ECANCELLED once
+ * the cancellation was sent; if a command of it has no reply yet, it completes
+ * when the reply arrives. It completes with ILK_OK if it got what it waited for
+ * before. A notification is queued in each case. An operation that does not
+ * wait in a queue, but only for a reply, is not cancelled: it runs to its end.
  *
  * @param op        the operation
  * @param[out] err  may be NULL
@@ -77,9 +81,9 @@ ILK_API int64_t ilk_op_number(ilk_op *op);
 ILK_API ilk_status ilk_op_cancel(ilk_op *op, ilk_error *err);
 
 /**
- * Free an operation. One that is under way is ended first: a wait is given
- * up as by ilk_op_cancel(), the answer to a question is dropped. No
- * notification will tell of it.
+ * Free an operation. One that is running is ended first: a wait is cancelled
+ * as by ilk_op_cancel(), a reply that is missing will be dropped. There is no
+ * notification for it.
  *
  * @param op  may be NULL
  * Threads: any thread, once. Blocks: no. Since: 0.1

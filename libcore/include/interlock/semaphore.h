@@ -3,14 +3,13 @@
  * @file semaphore.h
  * Permits that a limited number of owners hold, each under a lease.
  *
- * A handle is one hold: it takes its permits all together or none, first
- * come, first served. Who asks for many is not overtaken by those who ask
- * for few. Every hold has a lease, a renewal, a token and a fence of its own;
- * the permits of an owner that died come back when its lease runs out.
+ * A handle is one hold: it acquires all its permits or none, first come, first
+ * served. A waiter for many permits is not overtaken by waiters for few. Each
+ * hold has its own lease, renewal, token and fence; the permits of an owner
+ * that died are free again when its lease ends.
  *
- * The limit is kept with the semaphore while it is in use or waited for. A
- * handle that was opened with another one is told so, ILK_EDIFFERS, instead
- * of being counted by a rule of its own.
+ * The server stores the limit while the semaphore is held or waited for. A
+ * handle that was opened with another limit gets ILK_EDIFFERS.
  */
 #ifndef INTERLOCK_SEMAPHORE_H
 #define INTERLOCK_SEMAPHORE_H
@@ -32,15 +31,15 @@ enum { ILK_SEMAPHORE_MAX = 1024 };
 /** Flags of ilk_semaphore_opts; 0 is the default behaviour. */
 enum {
     ILK_SEMAPHORE_NO_RENEW = 1, /**< let the lease run out */
-    ILK_SEMAPHORE_BARGE = 2     /**< take free permits past those who wait */
+    ILK_SEMAPHORE_BARGE = 2     /**< take free permits ahead of the queue */
 };
 
 /** Options of a semaphore. Zero means the default everywhere. */
 typedef struct ilk_semaphore_opts {
     size_t size;         /**< set by ilk_semaphore_opts_init() */
     int64_t ttl_ms;      /**< the lease; default 30000, at most 1 year */
-    int64_t max_hold_ms; /**< renew no longer than this; default no end */
-    int32_t permits;     /**< what this handle takes; default 1 */
+    int64_t max_hold_ms; /**< stop renewal after this; default: never */
+    int32_t permits;     /**< how many this handle acquires; default 1 */
     uint32_t flags;      /**< ILK_SEMAPHORE_… */
 } ilk_semaphore_opts;
 
@@ -63,7 +62,7 @@ ILK_API void ilk_semaphore_opts_init(ilk_semaphore_opts *opts, size_t size);
  * @param limit     how many permits there are, 1 to ILK_SEMAPHORE_MAX
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_EINVAL (more permits than the limit, too),
+ * @return ILK_OK; ILK_EINVAL (also for more permits than the limit),
  *         ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
  * Ownership: the caller frees *out. Threads: any thread. Blocks: no.
  * Since: 0.1
@@ -75,11 +74,12 @@ ILK_API ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
                                       ilk_error *err);
 
 /**
- * Take the handle's permits, waiting up to timeout_ms for those who asked
- * before.
+ * Acquire the handle's permits, waiting up to timeout_ms. Waiters are served
+ * in order.
  *
  * After ILK_EINTR the handle keeps its place in the wait queue for a few
- * seconds: acquire again takes the wait up, ilk_semaphore_cancel() ends it.
+ * seconds: calling acquire again resumes the wait, ilk_semaphore_cancel() ends
+ * it.
  *
  * @param semaphore   a handle that does not hold yet
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
@@ -129,8 +129,8 @@ ILK_API ilk_status ilk_semaphore_acquire_start(ilk_op **out,
                                                int64_t ttl_ms, ilk_error *err);
 
 /**
- * End a wait: the place in the wait queue is given up, a grant that was already
- * under way goes to the next. A thread inside ilk_semaphore_acquire()
+ * Cancel a wait. The handle leaves the wait queue, and a grant that is already
+ * on its way goes to the next waiter. A thread inside ilk_semaphore_acquire()
  * returns ILK_ECANCELLED.
  *
  * @param semaphore  the handle; nothing happens when it does not wait
@@ -142,23 +142,24 @@ ILK_API ilk_status ilk_semaphore_cancel(ilk_semaphore *semaphore,
                                         ilk_error *err);
 
 /**
- * Give the permits back; as many of the first who wait as now fit hold next.
+ * Release the permits and grant them to as many of the first waiters as fit.
  *
- * The handle is free afterwards whatever the answer.
+ * The handle is free afterwards, whatever the result.
  *
  * @param semaphore  the handle
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ELOST (they were no longer ours; nobody's permits are
- *         touched); ILK_ENOTOWNER (the handle holds nothing); ILK_EUNKNOWN
- *         (no answer; the lease will end it); ILK_EAUTH (released, but this
- *         user may not wake the next)
+ * @return ILK_OK; ILK_ELOST (the hold had been lost; other holders' permits are
+ *         left alone); ILK_ENOTOWNER (the handle holds nothing); ILK_EUNKNOWN
+ *         (no reply; the hold ends with its lease at the latest); ILK_EAUTH
+ *         (released, but this user may not PUBLISH to the next waiter)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_release(ilk_semaphore *semaphore,
                                          ilk_error *err);
 
 /**
- * Start ilk_semaphore_release(); the permits count as given back at once.
+ * Start ilk_semaphore_release(). The handle no longer holds as soon as this
+ * returns ILK_OK.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param semaphore  the handle
@@ -172,16 +173,15 @@ ILK_API ilk_status ilk_semaphore_release_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * As ilk_semaphore_release(), without waiting for the answer: sent at once,
- * ahead of all that this client sends later, and read by its next call. It
- * saves a round trip and leaves the caller in doubt for as long.
+ * As ilk_semaphore_release(), without waiting for the reply; see
+ * ilk_lock_release_unconfirmed().
  *
- * When the answer tells that the hold had been lost before, the next acquire
- * on this handle answers ILK_ELOST, once, and takes nothing. When no answer
- * comes, the background thread gives back under the token.
+ * If the reply says that the hold had been lost before, the next acquire on
+ * this handle returns ILK_ELOST, once, and acquires nothing. If no reply
+ * arrives, the keeper releases by the token.
  *
- * @param semaphore      the handle
- * @param[out] err  may be NULL
+ * @param semaphore  the handle
+ * @param[out] err   may be NULL
  * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST when that is known already;
  *         ILK_ENOMEM (still held)
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -190,7 +190,7 @@ ILK_API ilk_status ilk_semaphore_release_unconfirmed(ilk_semaphore *semaphore,
                                                      ilk_error *err);
 
 /**
- * Set the lease left to ttl_ms, counted from now.
+ * Set the remaining lease to ttl_ms, counted from now.
  *
  * @param semaphore  a handle that holds
  * @param ttl_ms     the lease; 0 for the handle's
@@ -217,7 +217,7 @@ ILK_API ilk_status ilk_semaphore_extend_start(ilk_op **out,
                                               int64_t ttl_ms, ilk_error *err);
 
 /**
- * Find out whether the permits are still ours, as ilk_lock_check() does.
+ * Check whether the handle still holds, as ilk_lock_check() does.
  *
  * @param semaphore  the handle
  * @param[out] err   may be NULL
@@ -242,8 +242,9 @@ ILK_API ilk_status ilk_semaphore_check_start(ilk_op **out,
                                              ilk_error *err);
 
 /**
- * Give the hold away, as ilk_lock_detach() does: the permits stay taken under
- * the token, which ilk_semaphore_token() tells until the next acquire.
+ * Detach the hold from the handle, as ilk_lock_detach() does: the permits stay
+ * held under the token, which ilk_semaphore_token() returns until the next
+ * acquire.
  *
  * @param semaphore  a handle that holds
  * @param[out] err   may be NULL
@@ -254,12 +255,12 @@ ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
                                         ilk_error *err);
 
 /**
- * Take over a hold by its token, with as many permits as it has; the lease
- * starts anew with the handle's ttl and is renewed as if this handle had
- * acquired it. The fence stays.
+ * Take over a detached hold by its token, with as many permits as it has. The
+ * lease starts again with the handle's ttl and is renewed as if this handle had
+ * acquired it. The fence stays the same.
  *
  * @param semaphore  a handle that does not hold
- * @param token      what the donor's ilk_semaphore_token() told
+ * @param token      from ilk_semaphore_token() of the detached handle
  * @param token_len  its bytes
  * @param[out] err   may be NULL
  * @return ILK_OK; ILK_ELOST (no longer held under this token); ILK_EHELD;
@@ -275,7 +276,7 @@ ILK_API ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore,
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param semaphore  the handle
- * @param token      what the donor's ilk_semaphore_token() told; copied
+ * @param token      from ilk_semaphore_token() of the detached handle; copied
  * @param token_len  its bytes
  * @param[out] err   may be NULL
  * @return ILK_OK when it was started; else what failed at once
@@ -288,18 +289,18 @@ ILK_API ilk_status ilk_semaphore_adopt_start(ilk_op **out,
                                              size_t token_len, ilk_error *err);
 
 /**
- * Change the limit of a semaphore that is in use. Raising it lets those who
- * wait in; lowering it takes nothing away, but nobody gets in before enough
- * is given back.
+ * Change the limit of a semaphore that is in use. Raising it grants permits to
+ * waiters. Lowering it revokes nothing, but no permits are granted until enough
+ * were released.
  *
- * Handles that were opened with the limit that the semaphore was set up with
- * go on working, as do those opened with the new one.
+ * Handles that were opened with the original limit continue to work, as do
+ * those opened with the new one.
  *
  * @param semaphore  any handle of that name
  * @param limit      this handle's permits to ILK_SEMAPHORE_MAX
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_EINVAL; ILK_EAUTH (changed, but this user may not wake
- *         those who wait); ILK_ETYPE, ILK_EUNKNOWN
+ * @return ILK_OK; ILK_EINVAL; ILK_EAUTH (changed, but this user may not
+ *         PUBLISH to the waiters); ILK_ETYPE, ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore,
@@ -321,7 +322,7 @@ ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
                                                  int32_t limit, ilk_error *err);
 
 /**
- * Whether the handle holds for sure, as for a lock.
+ * Whether the handle certainly holds, as for a lock.
  *
  * @param semaphore  the handle; NULL answers 0
  * @return 1 or 0
@@ -330,10 +331,10 @@ ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
 ILK_API int32_t ilk_semaphore_held(const ilk_semaphore *semaphore);
 
 /**
- * Milliseconds that the permits are ours for sure, as for a lock.
+ * Time until the local deadline, as for a lock.
  *
  * @param semaphore  the handle; NULL answers 0
- * @return milliseconds; 0 when not held or not sure any more
+ * @return milliseconds; 0 when not held, or no longer certain
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_semaphore_remaining_ms(const ilk_semaphore *semaphore);
@@ -368,8 +369,8 @@ ILK_API const char *ilk_semaphore_token(const ilk_semaphore *semaphore);
 ILK_API int64_t ilk_semaphore_id(const ilk_semaphore *semaphore);
 
 /**
- * Free the handle. Nothing is sent: permits that are held come back with
- * the end of the lease; a wait is given up by the keeper.
+ * Free the handle. Nothing is sent by this call: a hold ends with its lease,
+ * and the keeper withdraws a wait.
  *
  * @param semaphore  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file server.h
- * The embedded server: looking at it and stopping it.
+ * The embedded server: its status, and stopping it.
  *
  * A client opened on `embedded://` starts a private redis-server or
- * valkey-server when none runs, shared by all processes of the user. The
- * last client out saves and stops it; the next start loads what was saved.
+ * valkey-server if none runs; all processes of the user share it. When the last
+ * client closes, the server saves its data and stops; the next start loads it.
  */
 #ifndef INTERLOCK_SERVER_H
 #define INTERLOCK_SERVER_H
@@ -18,7 +18,7 @@ extern "C" {
 #endif
 #endif
 
-/** What is known of an embedded server. */
+/** The status of an embedded server. */
 typedef struct ilk_server_info {
     size_t size;       /**< set by the caller to sizeof */
     int32_t running;   /**< 1 when it runs */
@@ -29,7 +29,7 @@ typedef struct ilk_server_info {
 } ilk_server_info;
 
 /**
- * Look at the embedded server of a directory.
+ * Read the status of a directory's embedded server.
  *
  * @param url        `embedded://` or `embedded:///dir`; NULL for the first
  * @param[out] info  filled; set info->size to sizeof *info before the call
