@@ -109,8 +109,8 @@ void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *self,
 }
 
 static const ilk__inspect_kind kind = {.key_kinds = ilk__lock_key_kinds,
-                                        .key_count = ILK__LOCK_KEYS,
-                                        .inspect = &lock_inspect};
+                                       .key_count = ILK__LOCK_KEYS,
+                                       .inspect = &lock_inspect};
 
 ilk_status ilk_inspect(ilk_info **out, ilk_client *client, const void *name,
                        size_t name_len, ilk_error *err)
