@@ -2,9 +2,10 @@
 /*
  * keys.h -- makes the keys that belong to a user's name.
  *
- * The key of a lock is the name itself. All other keys of a name are side
- * keys. A side key has the hash slot of the name wherever a hash tag allows
- * it, and never equals a user's name, because a name must not begin "ilk:".
+ * The key of a lock, like a guarded key, is the name itself. The other keys of
+ * a name are side keys. A side key has the hash slot of the name wherever a
+ * hash tag allows it, and never equals a user's name, because a name must not
+ * begin "ilk:".
  *
  *     name        side key, kind lock:fence
  *     orders      ilk:lock:fence:{orders}      no '}': the name becomes the tag

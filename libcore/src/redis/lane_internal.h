@@ -18,7 +18,8 @@
  *     parked 1  done 1   it sleeps; the slot is in `owed`: unlock() wakes it
  *     parked 0  done 1   it sees `done` when it next holds the mutex
  *
- * All functions here are called, and return, with the mutex held.
+ * All functions here are called, and return, with the mutex held, except that
+ * unlock() returns without it and end_ensured() is called without it.
  */
 #ifndef ILK__LANE_INTERNAL_H
 #define ILK__LANE_INTERNAL_H
