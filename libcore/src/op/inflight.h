@@ -6,8 +6,8 @@
  *     start --> (backlog, while the wire is full) --> step the operation
  *
  *     SEND    --> (unsent, while the connection is down) --> wire --> reply
- *     TELL    --> a slot on the wire without an operation, whose reply is
- *                 read and dropped
+ *     TELL    --> a slot on the wire without an operation; the reply ends the
+ *                 ensured command, if there is one, and is dropped
  *     SLEEP   --> a timer, or ilk__inflight_wake()
  *     DONE    --> finished()
  *
@@ -68,8 +68,8 @@ typedef struct ilk__inflight_list {
 
 /* One command's slot on the wire. */
 typedef struct ilk__pipeline_slot {
-    ilk__inflight *inflight; /* NULL: the slot is abandoned */
-    ilk__ensured *ensured;   /* of an abandoned slot, or NULL */
+    ilk__inflight *inflight; /* NULL: abandoned, or sent by TELL */
+    ilk__ensured *ensured;   /* sent by TELL: gets the reply; or NULL */
     int64_t patience;        /* without a reply by then, break the connection */
 } ilk__pipeline_slot;
 

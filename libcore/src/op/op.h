@@ -41,7 +41,7 @@ typedef enum ilk__act {
 typedef enum ilk__cause {
     ILK__CAUSE_TIME,      /* wake_at has come */
     ILK__CAUSE_NEWS,      /* what the operation waits for has changed */
-    ILK__CAUSE_INTERRUPT, /* a signal, or ilk_client_interrupt() */
+    ILK__CAUSE_INTERRUPT, /* an OS signal, or ilk_client_interrupt() */
     ILK__CAUSE_CLOSED     /* the client was closed */
 } ilk__cause;
 
@@ -75,7 +75,7 @@ typedef struct ilk__op_type {
     ilk__act (*start)(ilk__op *op);
     ilk__act (*wake)(ilk__op *op, ilk__cause cause);
     ilk__act (*failed)(ilk__op *op, ilk_status status);
-    ilk__act (*told)(ilk__op *op, ilk_status status); /* after TELL */
+    ilk__act (*told)(ilk__op *op, ilk_status status); /* SENT after TELL */
 } ilk__op_type;
 
 struct ilk__op {
