@@ -17,9 +17,10 @@
  *                   whose entry was lost and enqueued again keeps its first
  *                   ticket.
  *   SIGNAL that     may have been sent to another waiter since, because the
- *   only a replica  server counts only its own subscribers and found none. A
- *   delivered       refresh is sent at once: if the entry is gone, the server
- *                   removed it for this signal, so the signal is ours.
+ *   only a replica  primary counts only its own subscribers and found none
+ *   delivered       (subscriber.h). A refresh is sent at once: if the entry is
+ *                   gone, the server removed it for this signal, so the signal
+ *                   is ours.
  */
 #ifndef ILK__DELIVERED_SIGNAL_H
 #define ILK__DELIVERED_SIGNAL_H

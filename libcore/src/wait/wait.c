@@ -6,7 +6,8 @@
  * Every way out of the wait leaves the server without traces of it. An entry,
  * or a grant that may have been made meanwhile, is withdrawn (withdraw());
  * signals that have arrived and are not wanted go to other waiters (finish()).
- * The one exception is EINTR: park() leaves the entry for the next call.
+ * There are two exceptions: after EINTR park() leaves the entry for the next
+ * call, and after the close of the client the entry's liveness runs out.
  */
 #include "wait.h"
 

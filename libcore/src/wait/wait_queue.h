@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_queue.h -- how to wait for a thing: its keys, operations and entries on
+/* wait_queue.h -- a primitive's wait queue: its keys, operations and entries on
  * the server; and how to withdraw from it. */
 #ifndef ILK__WAIT_QUEUE_H
 #define ILK__WAIT_QUEUE_H
@@ -50,8 +50,8 @@ struct ilk__wait_queue {
     /* 1: a wait that ends early sends LEAVE and reads whether a signal was
      * already sent to it. 0: it sends a cancel and reads no reply. */
     int asks_to_leave;
-    /* Adds the cancel's arguments; NULL: entry, token, then the channel if
-     * there is one, grant_ms, limit, liveness. */
+    /* Adds the cancel's arguments; NULL: entry, token, the channel if there is
+     * one, grant_ms, limit, for the lock `barge`, liveness. */
     void (*withdraw_args)(ilk__command *command,
                           const ilk__withdrawal *withdrawal);
 };
