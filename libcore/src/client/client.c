@@ -8,8 +8,8 @@
  * Fork: an atfork handler increments fork_generation in the child, so a public
  * function finds that the client is the parent's before it locks a mutex. A
  * mutex may be locked for ever in the child, by a thread that exists only in
- * the parent. For the same reason abandon() closes the child's descriptors and
- * leaks what it could free only under such a mutex.
+ * the parent. So abandon() closes the child's copies of the descriptors and
+ * leaks what it cannot free safely.
  */
 #include "client.h"
 

@@ -28,9 +28,9 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
 
 /*
- * End the thread and join it. Operations that were posted before have
- * LAST_WORDS_MS to be sent and answered. ilk__keeper_free() ends those that are
- * left with ILK_ECLOSED.
+ * End the thread and join it. Operations that were posted before have a short
+ * time to be sent and to get their replies. ilk__keeper_free() ends those that
+ * are left with ILK_ECLOSED.
  */
 void ilk__keeper_stop(ilk__keeper *keeper);
 void ilk__keeper_free(ilk__keeper *keeper);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c -- the application's event loop drives what was started. */
+/* loop.c -- the application's event loop: its descriptor, and its turns. */
 #include "loop_internal.h"
 
 #include "base/alloc.h"
@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-/* So much is worth a write of its own: the server begins with it while the
- * application goes on asking. */
+/* When this many bytes are collected they are written at once, so that the
+ * server works on them while the application starts more operations. */
 enum { ENOUGH = 4 * 1024 };
 
-/* Its address is the thread's. */
+/* Its address identifies the thread. */
 static _Thread_local char here;
 
 void ilk__loop_lock(ilk__loop *loop)
@@ -44,8 +44,10 @@ void ilk__loop_wake_up(ilk__loop *loop)
 }
 
 /*
- * A wake-up descriptor that is about to be raised keeps `raised` set: it is
- * cleared when it is readable. What was to be told is looked for after this.
+ * Another thread sets `raised` just before it writes to the descriptor. If the
+ * descriptor is not readable yet, `raised` stays set and the next turn clears
+ * it. The caller must look for news after this call, not before, or it could
+ * miss some.
  */
 static void clear_wakeup(ilk__loop *loop)
 {
@@ -54,8 +56,9 @@ static void clear_wakeup(ilk__loop *loop)
 }
 
 /*
- * The shared state tells all that sleep; who has started nothing is not to be
- * woken for that. The permit is taken, or the next word of it would be lost.
+ * All sleepers were woken, the loop among them. If no operation is running, the
+ * application is not woken; then the parker's permit must be consumed, because
+ * the next unpark would not call us while there is one.
  */
 static void wake_loop(ilk__wake *wake)
 {
@@ -77,7 +80,8 @@ static void alarm_fires(ilk__timer *timer, void *context)
         ilk__loop_wake_up(loop);
 }
 
-/* An alarm that is too early costs a turn; so it is only ever put forward. */
+/* The alarm is only ever made earlier. One that is too early costs an idle
+ * turn, but moving it back would take the mutex each time. */
 static void set_alarm(ilk__loop *loop, int64_t due)
 {
     ilk__shared *shared = loop->client->shared;
@@ -137,7 +141,8 @@ static ilk_status open_fds(ilk__loop *loop, ilk_error *err)
     return st;
 }
 
-/* From now on the shared state tells us what it tells threads that sleep. */
+/* Register the loop with the shared state as a sleeper, so that it is woken
+ * together with the sleeping threads. */
 static ilk_status sign_in(ilk__loop *loop, ilk_error *err)
 {
     ilk__shared *shared = loop->client->shared;
@@ -166,7 +171,7 @@ ilk_status ilk__loop_open(ilk__loop *loop, ilk_error *err)
 
     if (loop->open)
         return ILK_OK;
-    /* It tells of grants, of leases that run out, of time. */
+    /* The keeper receives the grants, watches the leases and runs the alarm. */
     st = ilk__keeper_start(loop->client->keeper, err);
     if (st == ILK_OK)
         st = open_fds(loop, err);
@@ -193,7 +198,8 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
 
 /* ---- a turn ------------------------------------------------------------- */
 
-/* Who sleeps goes on before what has come after it does. */
+/* If all sleepers were woken, resume the sleeping operations before this reply
+ * is processed. */
 static void wake_first(ilk__loop *loop)
 {
     uint32_t wakes = atomic_load(&loop->client->shared->wakes);
@@ -219,7 +225,8 @@ static void run_connection(ilk__loop *loop)
     }
 }
 
-/* The descriptor and the alarm tell when the next turn is due. */
+/* Set the pollset and the alarm, so that the application runs the next turn in
+ * time. */
 static void prepare(ilk__loop *loop)
 {
     ilk__async_conn *connection = &loop->pipeline.connection;
@@ -230,7 +237,7 @@ static void prepare(ilk__loop *loop)
         && (!connection->up || connection->connects != loop->connects
             || pfd.fd != loop->watched_fd || pfd.events != loop->watched_for)) {
         if (ilk__pollset_watch(&loop->pollset, pfd.fd, pfd.events, NULL))
-            due = 0; /* then by turns */
+            due = 0; /* it cannot be polled: run turns instead */
         loop->watched_fd = pfd.fd;
         loop->watched_for = pfd.events;
         loop->connects = connection->up ? connection->connects : -1;
@@ -260,7 +267,7 @@ void ilk__loop_kick(ilk__loop *loop)
         return;
     if (!pipeline->connection.up)
         run_connection(loop);
-    if (pipeline->first < loop->written /* an answer will bring a turn */
+    if (pipeline->first < loop->written /* a reply will cause a turn */
         && (ilk__buf_len(&pipeline->connection.out) < ENOUGH
             || loop->watched_for & POLLOUT)) {
         set_alarm(loop, ilk__timers_next(&loop->timers));
@@ -309,7 +316,7 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
         st = ILK_OK;
     }
     if (loop->done.first)
-        ilk__loop_wake_up(loop); /* who fetches one at a time comes again */
+        ilk__loop_wake_up(loop); /* the application may fetch only one now */
     ilk__loop_unlock(loop);
     return st;
 }
@@ -356,15 +363,16 @@ void ilk__loop_shut(ilk__loop *loop)
     ilk__loop_end_all(loop);
     ilk__loop_has_told(loop);
     if (loop->open) {
-        /* what was told last */
+        /* the last cancels */
         ilk__async_conn_flush(&loop->pipeline.connection);
         sign_out(loop);
         if (loop->done.first)
             ilk__loop_wake_up(loop);
     }
     ilk__async_conn_close(&loop->pipeline.connection);
-    /* A server that finds the connection closed may not have read what was told
-     * last: the keeper, which is stopped after this, tells it once more. */
+    /* A server that finds the connection closed may not have read the last
+     * cancels. This makes the keeper, which is stopped later, send those that
+     * are ensured once more. */
     ilk__pipeline_connection_lost(&loop->pipeline);
     ilk__pipeline_free(&loop->pipeline);
     ilk__loop_unlock(loop);

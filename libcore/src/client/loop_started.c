@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_started.c -- what was started: its life from start to being fetched. */
+/*
+ * loop_started.c -- started operations, from the start until they are fetched.
+ *
+ *     running --over--> done --fetched--> in no list, until ilk_op_free()
+ *         \                ^
+ *          `--> telling ---'    cancelled, and its cancel is not written yet
+ *
+ * News come from other threads: unparking the bound parker pushes the operation
+ * onto the lock-free stack loop->ready and raises the wake-up descriptor. The
+ * next turn pops all of them and wakes those that sleep.
+ */
 #include "loop_internal.h"
 
 #include "base/alloc.h"
@@ -44,7 +54,7 @@ static int is_running(const ilk_op *op)
     return op->list == &op->client->loop->running;
 }
 
-/* From one of the others to this list. */
+/* Move it from `running` or `telling`. */
 static void move_to_done(ilk__loop *loop, ilk_op *op)
 {
     ilk__started_remove(op);
@@ -73,7 +83,8 @@ static void push_ready(ilk__loop *loop, ilk_op *op)
         continue;
 }
 
-/* The keeper, or who cancels by the handle, with the shared state's mutex. */
+/* Called by the keeper, or by a thread that cancels through the handle, with
+ * the shared state's mutex held. */
 static void on_news(ilk__wake *wake)
 {
     ilk_op *op = op_of_wake(wake);
@@ -100,7 +111,7 @@ static void bind(ilk_op *op, ilk__parker *parker)
     op->bound = parker;
 }
 
-/* All with news, in the order in which it came. */
+/* Empty the stack; returns its operations in the order in which news came. */
 static ilk_op *pop_ready(ilk__loop *loop)
 {
     ilk_op *last = atomic_exchange(&loop->ready, NULL), *first = NULL;
@@ -134,7 +145,7 @@ void ilk__loop_wake_all(ilk__loop *loop)
     }
 }
 
-/* It is over: nobody has news for it, nor will have. */
+/* The request is over: unbind its parker and remove it from the stack. */
 static void withdraw_from_ready(ilk__loop *loop, ilk_op *gone)
 {
     bind(gone, NULL);
@@ -158,14 +169,15 @@ static int is_awake(ilk__inflight *inflight, ilk__cause *cause)
         return 0;
     *cause = ILK__CAUSE_INTERRUPT;
     if (op->cancelled && inflight->op.resend)
-        return 1; /* it would ask again and again */
+        return 1; /* it would go on retransmitting */
     bind(op, op->request->parker);
     *cause = ILK__CAUSE_NEWS;
     return ilk__parker_consume(op->bound);
 }
 
-/* A wait that was cancelled between two tries answers like one that a signal
- * ends, and keeps its place until it is given up. */
+/* A wait that was cancelled between two copies of a command ends with ILK_EINTR
+ * and leaves its entry in the wait queue. Give that up, and return
+ * ILK_ECANCELLED instead. */
 static void settle_cancelled(ilk_op *op)
 {
     ilk__request *request = op->request;
@@ -197,7 +209,8 @@ static void over(ilk_op *op)
     }
 }
 
-/* Cancelled while it was asked something, it began to wait anew. */
+/* It was cancelled during one operation, and the request went on to another
+ * one that waits: cancel that, too. */
 static void cancel_again(ilk_op *op)
 {
     if (!op->cancelled || !is_running(op) || !op->request->parker)
@@ -215,7 +228,7 @@ static void finished(ilk__inflight *inflight)
     ilk_status st = inflight->op.status;
 
     ilk__op_free(&inflight->op);
-    bind(op, NULL); /* whoever has the handle next has its parker, too */
+    bind(op, NULL); /* the next user of the handle also uses its parker */
     request->then = NULL;
     then(request, st);
     if (!request->then) {
@@ -338,9 +351,11 @@ void ilk__started_cancel(ilk__loop *loop, ilk_op *op)
         ilk__inflight_withhold(&loop->pipeline, &op->inflight, ILK_ECANCELLED);
 }
 
-/* Nobody will take what has just come: a wait ends as by a signal, and what
- * it may have got goes with its place. Nor may anybody care for a turn soon,
- * so what is told is written now. */
+/*
+ * Nobody will fetch the result. A sleeping wait ends as by EINTR, and its entry
+ * is given up together with what it may have been granted. The application may
+ * not run another turn soon, so the cancels are written now.
+ */
 void ilk__started_close(ilk__loop *loop, ilk_op *op)
 {
     op->cancelled = 1;

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c -- the caller's thread runs an operation or a request to its end. */
+/*
+ * run.c -- the blocking driver: the caller's thread steps an operation until it
+ * is done.
+ *
+ *     SEND     ilk__lane_call_run(): write the command, wait for the reply
+ *     TELL     ilk__lane_tell(): write the command only
+ *     SLEEP    park until wake_at, news, an interrupt or the close
+ *
+ * A wake-up between the step and the park would be lost if nobody slept yet.
+ * So counters of wake-ups and interrupts are read before the step (sleep_marks)
+ * and compared when the thread has registered as a sleeper.
+ */
 #include "run.h"
 
 #include "base/clock.h"
@@ -12,8 +23,9 @@
 #endif
 
 /*
- * An interpreter's handlers run on its main thread only, while the kernel may
- * hand the signal to any; so that thread comes back so often.
+ * An interpreter runs its signal handlers on its main thread only, but the
+ * kernel may deliver the OS signal to any thread. So with ILK_CLIENT_TICK a
+ * wait in the main thread returns ILK_EINTR this often.
  */
 enum { TICK_MS = 250 };
 
@@ -62,7 +74,7 @@ static void leave_sleep(ilk__shared *shared, ilk__sleeper *self)
     ilk__shared_unlock(shared);
 }
 
-/* What all sleepers are woken for, as it was before an operation looked. */
+/* The shared state's counters before the step that led to this sleep. */
 typedef struct sleep_marks {
     uint32_t interrupts, wakes;
 } sleep_marks;
@@ -77,7 +89,7 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
 
     if (ticking)
         limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
-    /* What came before there was somebody to wake is not waited for. */
+    /* Woken before this thread was among the sleepers: do not sleep. */
     if (client->closed || atomic_load(&shared->wakes) != seen->wakes
         || atomic_load(&shared->interrupts) != seen->interrupts)
         limit = 0;
@@ -107,7 +119,7 @@ static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
     return ILK_OK;
 }
 
-/* Who sees to what is told is the keeper, so it must be there. */
+/* The keeper retransmits ensured commands, so it must be running. */
 static ilk_status tell(ilk_client *client, ilk__op *op)
 {
     ilk__ensured *ensured = op->ensured;

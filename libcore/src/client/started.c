@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* started.c -- what the application does with an operation it started. */
+/* started.c -- the public functions on started operations (interlock/op.h). */
 #include "client.h"
 #include "loop_internal.h"
 
