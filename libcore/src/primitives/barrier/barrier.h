@@ -12,8 +12,8 @@ struct ilk_barrier {
     ilk_barrier_opts opts;
     int64_t parties;
     /* The number that the server gave the last arrival, and the arrival's
-     * token: a repeated request sends it, so that a server which lost its
-     * record can be recognised. */
+     * token. The wait sends it again, so that the script can tell a new
+     * arrival from one that the server has forgotten. */
     int64_t number;
     char arrived_as[ILK__STATE_TOKEN];
     int64_t index;
