@@ -21,7 +21,7 @@ typedef struct ilk_arrival ilk_arrival;
  * How many signals it has: 1, or one for each handle of
  * ilk_signal_wait_all().
  *
- * @param arrival  what a wait has brought; NULL answers 0
+ * @param arrival  what a wait has brought; NULL yields 0
  * @return their number
  * Threads: immutable. Blocks: no. Since: 0.1
  */

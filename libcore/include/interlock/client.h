@@ -88,8 +88,9 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * `embedded://[/dir]` for a private server that the library starts and the
  * processes of one user share. NULL means $INTERLOCK_URL or, if that is unset,
  * the embedded server, which excludes only processes on this host;
- * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`, `reply_timeout_ms`, `label`,
- * `protocol`, `listen`, and for TLS `ca`, `cert` and `key`.
+ * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,
+ * `reply_timeout_ms`, `label`, `protocol`, `listen`, and for TLS `ca`, `cert`
+ * and `key`.
  *
  * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
  * login and, for `rediss://`, over TLS. The client then receives wake-ups and
@@ -150,7 +151,7 @@ ILK_API ilk_status ilk_client_ping(ilk_client *client, int64_t timeout_ms,
  * @param client       the client
  * @param timeout_ms   milliseconds; -1 for the client's reply_timeout_ms
  * @param[out] err     may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */

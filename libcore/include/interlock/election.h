@@ -3,16 +3,16 @@
  * @file election.h
  * One of many candidates leads, under a lease that it renews, for a term.
  *
- * Candidates stand in the wait queue. Who leads goes on leading for as long as
- * it renews; when it resigns, the first in the wait queue leads from that
- * moment on; when it dies, as soon as its lease has run out. The term is
- * greater than that of any leader before, also after the server lost its
- * memory: it is a fence (guard.h).
+ * Candidates wait in the wait queue. The leader leads for as long as it renews
+ * its lease. When it resigns, the first candidate in the wait queue is elected
+ * at once; when it dies, as soon as its lease has ended. The term is a fence
+ * (guard.h): it is greater than that of any earlier leader, even after the
+ * server lost its data.
  *
  * A leader publishes a value, such as its address. Anybody may read it, and
- * observers are told when it or the leader changes (election_leader.h).
- * ilk_election_is_leader() asks the local clock and turns 0 before anybody
- * else can be elected.
+ * observers get a result at each change of value or leader
+ * (election_leader.h). ilk_election_is_leader() uses only the local clock and
+ * becomes 0 before anybody else can be elected.
  */
 #ifndef INTERLOCK_ELECTION_H
 #define INTERLOCK_ELECTION_H
@@ -28,7 +28,7 @@ extern "C" {
 /** A candidate's handle: one candidate, one term at a time. */
 typedef struct ilk_election ilk_election;
 
-/** Limits of what a candidate may say. */
+/** Limits of a candidate's options. */
 enum {
     ILK_ELECTION_VALUE_MAX = 65536, /**< bytes of the published value */
     ILK_ELECTION_IDENTITY_MAX = 64  /**< bytes of an identity */
@@ -41,10 +41,10 @@ enum { ILK_ELECTION_NO_RENEW = 1 /**< the leadership ends with the lease */ };
 typedef struct ilk_election_opts {
     size_t size;          /**< set by ilk_election_opts_init() */
     int64_t ttl_ms;       /**< the lease; default 20000, at most 1 year */
-    int64_t max_hold_ms;  /**< renew no longer than this; default no end */
+    int64_t max_hold_ms;  /**< stop renewal after this; default: never */
     const void *value;    /**< published while it leads; copied */
     size_t value_len;     /**< its bytes; default 0 */
-    const void *identity; /**< to lead on under after a restart; copied */
+    const void *identity; /**< identity that survives a restart; copied */
     size_t identity_len;  /**< its bytes; default 0, no identity */
     uint32_t flags;       /**< ILK_ELECTION_… */
 } ilk_election_opts;
@@ -62,13 +62,12 @@ ILK_API void ilk_election_opts_init(ilk_election_opts *opts, size_t size);
  * Make a handle for a candidate in the election of this name. Nothing is
  * sent.
  *
- * An identity belongs to one process at a time: a candidate that campaigns
- * under the identity of the leader takes the leadership up again at once, in
- * the same term, past those who wait. That is for a process which stopped
- * for less than its lease; should the former one still run, it finds out
- * with its next renewal that it leads no more. An identity has up to 64
- * bytes, of which those other than letters, digits and `-._@/` count three
- * times.
+ * An identity must belong to one process at a time: a candidate that campaigns
+ * under the leader's identity resumes the leadership at once, in the same term,
+ * ahead of the wait queue. This is for a process that restarts within its
+ * lease. If the former process still runs, its next renewal fails and it no
+ * longer leads. An identity has up to 64 bytes; each byte other than letters,
+ * digits and `-._@/` counts three times.
  *
  * @param[out] out  the handle, to be freed; NULL when the call fails
  * @param client    the client; the handle keeps a reference on it
@@ -86,18 +85,18 @@ ILK_API ilk_status ilk_election_open(ilk_election **out, ilk_client *client,
                                      ilk_error *err);
 
 /**
- * Stand in the wait queue until this candidate leads.
+ * Wait in the wait queue until this candidate is elected.
  *
- * One that leads already is told so at once. After ILK_EINTR the handle keeps
- * its place in the wait queue for a few seconds: campaign again takes the wait
- * up, ilk_election_cancel() ends it.
+ * If it leads already, this returns ILK_OK at once. After ILK_EINTR the handle
+ * keeps its place in the wait queue for a few seconds: calling campaign again
+ * resumes the wait, ilk_election_cancel() ends it.
  *
  * @param election    the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, another leads); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (a verb is at work); ILK_ECONN
- *         and the server's conditions
+ *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD (another call is running);
+ *         ILK_ECONN and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_election_cancel() and ilk_client_close(). Since: 0.1
@@ -112,7 +111,7 @@ ILK_API ilk_status ilk_election_campaign(ilk_election *election,
  * @param election    the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -122,8 +121,8 @@ ILK_API ilk_status ilk_election_campaign_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * End a campaign: the place in the wait queue is given up, a leadership that
- * was already under way goes to the next. A thread inside
+ * Cancel a campaign. The candidate leaves the wait queue, and a grant that is
+ * already on its way goes to the next candidate. A thread inside
  * ilk_election_campaign() returns ILK_ECANCELLED.
  *
  * @param election  the handle; nothing happens when it does not wait
@@ -134,26 +133,27 @@ ILK_API ilk_status ilk_election_campaign_start(ilk_op **out,
 ILK_API ilk_status ilk_election_cancel(ilk_election *election, ilk_error *err);
 
 /**
- * Give the leadership up; the first in the wait queue leads from now on.
+ * Resign; the first candidate in the wait queue is elected.
  *
  * @param election  the handle; it does not lead afterwards, whatever the
- *                  answer
+ *                  result
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST (it led no longer; nobody else's leadership is
- *         touched); ILK_ENOTOWNER (it does not lead); ILK_EUNKNOWN (no
- *         answer; the lease will end it); ILK_EAUTH (resigned, but this user
- *         may not wake the next)
+ * @return ILK_OK; ILK_ELOST (it no longer led; another leader is left alone);
+ *         ILK_ENOTOWNER (it does not lead); ILK_EUNKNOWN (no reply; the
+ *         leadership ends with its lease at the latest); ILK_EAUTH (resigned,
+ *         but this user may not PUBLISH to the next candidate)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_election_resign(ilk_election *election, ilk_error *err);
 
 /**
- * Start ilk_election_resign(); it counts as no longer leading at once.
+ * Start ilk_election_resign(). The handle no longer leads as soon as this
+ * returns ILK_OK.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param election  the handle
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -162,8 +162,8 @@ ILK_API ilk_status ilk_election_resign_start(ilk_op **out,
                                              ilk_error *err);
 
 /**
- * Begin the lease anew, for candidates that renew by their own hand. The
- * term stays.
+ * Set the remaining lease, counted from now, for candidates that renew
+ * themselves. The term stays the same.
  *
  * @param election  a handle that leads
  * @param ttl_ms    the lease; 0 for the handle's
@@ -181,7 +181,7 @@ ILK_API ilk_status ilk_election_renew(ilk_election *election, int64_t ttl_ms,
  * @param election  the handle
  * @param ttl_ms    the lease; 0 for the handle's
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -190,12 +190,12 @@ ILK_API ilk_status ilk_election_renew_start(ilk_op **out,
                                             int64_t ttl_ms, ilk_error *err);
 
 /**
- * Find out whether it leads still. Within the local deadline that costs
- * nothing; past it the server is asked.
+ * Check whether it still leads. Before the local deadline this is answered
+ * from memory; after it the server is asked.
  *
  * @param election  the handle
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no answer)
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no reply)
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_election_check(ilk_election *election, ilk_error *err);
@@ -206,7 +206,7 @@ ILK_API ilk_status ilk_election_check(ilk_election *election, ilk_error *err);
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param election  the handle
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -215,14 +215,13 @@ ILK_API ilk_status ilk_election_check_start(ilk_op **out,
                                             ilk_error *err);
 
 /**
- * Publish another value. It is also what this handle publishes in later
- * terms.
+ * Publish another value. The handle publishes it in later terms, too.
  *
  * @param election   a handle that leads
  * @param value      any bytes; may be NULL when value_len is 0
  * @param value_len  their number, at most ILK_ELECTION_VALUE_MAX
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ELOST (it leads no longer, nothing is published);
+ * @return ILK_OK; ILK_ELOST (it no longer leads, nothing is published);
  *         ILK_ENOTOWNER; ILK_EINVAL, ILK_ENOMEM; ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
@@ -238,7 +237,7 @@ ILK_API ilk_status ilk_election_proclaim(ilk_election *election,
  * @param value      any bytes; may be NULL when value_len is 0; copied
  * @param value_len  their number, at most ILK_ELECTION_VALUE_MAX
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -249,21 +248,22 @@ ILK_API ilk_status ilk_election_proclaim_start(ilk_op **out,
                                                ilk_error *err);
 
 /**
- * Whether the candidate leads for sure: elected, not lost, local deadline
- * not passed.
+ * Whether the candidate certainly leads: elected, not lost, and its local
+ * deadline has not passed.
  *
- * @param election  the handle; NULL answers 0
+ * @param election  the handle; NULL yields 0
  * @return 1 or 0
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int32_t ilk_election_is_leader(const ilk_election *election);
 
 /**
- * Milliseconds that it leads for sure, by the local clock, counted from
- * before the request was sent, less 1 % and 2 ms for drift.
+ * Time until the local deadline, up to which it certainly leads. It is the
+ * lease, counted by the local clock from before the command was sent, less 1 %
+ * and 2 ms for clock drift.
  *
- * @param election  the handle; NULL answers 0
- * @return milliseconds; 0 when it does not lead or is not sure any more
+ * @param election  the handle; NULL yields 0
+ * @return milliseconds; 0 when it does not lead, or no longer certainly
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_election_remaining_ms(const ilk_election *election);
@@ -271,7 +271,7 @@ ILK_API int64_t ilk_election_remaining_ms(const ilk_election *election);
 /**
  * The term of the current or last leadership of this handle, below 2^53.
  *
- * @param election  the handle; NULL answers 0
+ * @param election  the handle; NULL yields 0
  * @return the term; 0 before the first
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -280,7 +280,7 @@ ILK_API int64_t ilk_election_term(const ilk_election *election);
 /**
  * The token of the current or last leadership.
  *
- * @param election  the handle; NULL answers ""
+ * @param election  the handle; NULL yields ""
  * @return a NUL-terminated string; "" before the first
  * Ownership: borrowed until the next campaign or free.
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -290,15 +290,15 @@ ILK_API const char *ilk_election_token(const ilk_election *election);
 /**
  * The handle's number, unique in its client; notifications carry it.
  *
- * @param election  the handle; NULL answers 0
+ * @param election  the handle; NULL yields 0
  * @return a positive number
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_election_id(const ilk_election *election);
 
 /**
- * Free the handle. Nothing is sent: a leadership runs out with its lease; a
- * campaign is given up by the keeper.
+ * Free the handle. Nothing is sent by this call: a leadership ends with its
+ * lease, and the keeper withdraws a campaign.
  *
  * @param election  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -3,15 +3,15 @@
  * @file guard.h
  * A value in Redis that refuses writes with an older fence.
  *
- * A lock cannot stop a process that was frozen beyond its lease from writing
- * late. What it writes to can: it remembers the greatest fence it has seen
- * and refuses a smaller one. The value lies at the key itself, the fence at
- * `ilk:guard:{key}`, so plain GET keeps working for readers.
+ * A lock cannot prevent a process that was frozen beyond its lease from writing
+ * late. The written resource can: it records the greatest fence it has seen and
+ * refuses smaller ones. The value is stored at the key itself, the fence at
+ * `ilk:guard:{key}`, so readers may use a plain GET.
  *
- * Who computes the new value from the old one reads under the same fence
- * before writing. Otherwise the next holder has read, but not yet written,
- * and the late write gets in between: it is accepted, and both have worked
- * from the same old value.
+ * A holder that computes the new value from the old one must also read under
+ * its fence. Otherwise a late write of the former holder may arrive after the
+ * new holder's read and before its first write. It would be accepted, and both
+ * would have started from the same old value.
  */
 #ifndef INTERLOCK_GUARD_H
 #define INTERLOCK_GUARD_H
@@ -58,7 +58,7 @@ ILK_API ilk_status ilk_guard_set(ilk_client *client, const void *key,
  * @param value      any bytes; may be NULL when value_len is 0; copied
  * @param value_len  their number, at most 1 MiB
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -68,10 +68,10 @@ ILK_API ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
                                        size_t value_len, ilk_error *err);
 
 /**
- * Read a guarded value, under a fence when it is read in order to write.
+ * Read a guarded value; with a fence if the caller is going to write it.
  *
- * A fence puts itself on record as a write does, in the same step: once this
- * has returned, no former holder can change what was read.
+ * The same step records the fence, as a write does: after this has returned, no
+ * former holder can change the value.
  *
  * @param[out] out  the value, to be freed; NULL when the call fails
  * @param client    the client
@@ -81,8 +81,8 @@ ILK_API ilk_status ilk_guard_set_start(ilk_op **out, ilk_client *client,
  * @param[out] err  may be NULL
  * @return ILK_OK, also when there is no value; ILK_ESTALE (a greater fence is
  *         on record, nothing was changed); ILK_EINVAL, ILK_ETYPE and the
- *         others, ILK_ECONN among them: without an answer the fence may be on
- *         record, and asking again is harmless
+ *         others, ILK_ECONN among them: without a reply the fence may be on
+ *         record; it is safe to call this again
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: one round trip. Since: 0.1
  */
@@ -91,7 +91,7 @@ ILK_API ilk_status ilk_guard_get(ilk_value **out, ilk_client *client,
                                  ilk_error *err);
 
 /**
- * Start ilk_guard_get(); ilk_op_value() has what was read.
+ * Start ilk_guard_get(); ilk_op_value() returns the value.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param client    the client
@@ -99,7 +99,7 @@ ILK_API ilk_status ilk_guard_get(ilk_value **out, ilk_client *client,
  * @param key_len   its bytes
  * @param fence     from ilk_lock_fence(); 0 only reads
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -111,7 +111,7 @@ ILK_API ilk_status ilk_guard_get_start(ilk_op **out, ilk_client *client,
  * The value that an operation has read.
  *
  * @param op  one that has ended with ILK_OK
- * @return the value; NULL for another kind of operation, or too early
+ * @return the value; NULL for another kind of operation, or before its end
  * Ownership: borrowed until the operation is freed. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -129,7 +129,7 @@ ILK_API const ilk_value *ilk_op_value(ilk_op *op);
 ILK_API const char *ilk_value_data(const ilk_value *value, size_t *out_len);
 
 /**
- * The fence on record: the greatest that has written or read.
+ * The fence on record: the greatest of all writes and reads with a fence.
  *
  * @param value  the value
  * @return the fence; 0 when none is on record
@@ -166,7 +166,7 @@ ILK_API ilk_status ilk_guard_remove(ilk_client *client, const void *key,
  * @param key       as in ilk_guard_set(); copied
  * @param key_len   its bytes
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */

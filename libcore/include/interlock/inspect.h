@@ -32,7 +32,7 @@ typedef enum ilk_info_state {
 /**
  * Inspect one lock.
  *
- * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param[out] out  the info, to be freed; NULL when the call fails
  * @param client    the client
  * @param name      the name
  * @param name_len  its bytes
@@ -47,14 +47,14 @@ ILK_API ilk_status ilk_inspect(ilk_info **out, ilk_client *client,
                                ilk_error *err);
 
 /**
- * Start ilk_inspect(); ilk_op_info() has what was found.
+ * Start ilk_inspect(); ilk_op_info() returns the result.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param client     the client
  * @param name       the name; copied
  * @param name_len   its bytes
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -65,7 +65,7 @@ ILK_API ilk_status ilk_inspect_start(ilk_op **out, ilk_client *client,
 /**
  * Inspect a semaphore.
  *
- * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param[out] out  the info, to be freed; NULL when the call fails
  * @param client    the client
  * @param name      the semaphore's name
  * @param name_len  its bytes
@@ -80,14 +80,14 @@ ILK_API ilk_status ilk_semaphore_inspect(ilk_info **out, ilk_client *client,
                                          ilk_error *err);
 
 /**
- * Start ilk_semaphore_inspect(); ilk_op_info() has what was found.
+ * Start ilk_semaphore_inspect(); ilk_op_info() returns the result.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param client    the client
  * @param name      the semaphore's name; copied
  * @param name_len  its bytes
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -99,7 +99,7 @@ ILK_API ilk_status ilk_semaphore_inspect_start(ilk_op **out, ilk_client *client,
  * The result of a started inspection.
  *
  * @param op  one that has ended with ILK_OK
- * @return the finding; NULL for another kind of operation, or too early
+ * @return the info; NULL for another kind of operation, or before its end
  * Ownership: borrowed until the operation is freed. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -108,7 +108,7 @@ ILK_API const ilk_info *ilk_op_info(ilk_op *op);
 /**
  * How the name is held.
  *
- * @param info  the finding
+ * @param info  the info
  * @return an ilk_info_state
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -117,10 +117,10 @@ ILK_API int32_t ilk_info_get_state(const ilk_info *info);
 /**
  * The token of the holder; the first reader's when readers hold.
  *
- * @param info          the finding
+ * @param info          the info
  * @param[out] out_len  its bytes; may be NULL
  * @return NUL-terminated bytes, "" when nobody holds
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_holder(const ilk_info *info, size_t *out_len);
@@ -128,9 +128,9 @@ ILK_API const char *ilk_info_holder(const ilk_info *info, size_t *out_len);
 /**
  * The label of the holder's client, host:pid by default; "" for foreign ones.
  *
- * @param info  the finding
+ * @param info  the info
  * @return a NUL-terminated string
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_label(const ilk_info *info);
@@ -138,7 +138,7 @@ ILK_API const char *ilk_info_label(const ilk_info *info);
 /**
  * Since when it is held, in milliseconds of the server's clock since 1970.
  *
- * @param info  the finding
+ * @param info  the info
  * @return milliseconds; 0 when unknown
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -147,7 +147,7 @@ ILK_API int64_t ilk_info_since_ms(const ilk_info *info);
 /**
  * The remaining lease by the server's clock.
  *
- * @param info  the finding
+ * @param info  the info
  * @return milliseconds; -1 for a foreign lock without expiry, 0 when free
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -156,7 +156,7 @@ ILK_API int64_t ilk_info_ttl_ms(const ilk_info *info);
 /**
  * The greatest fence on record for this name.
  *
- * @param info  the finding
+ * @param info  the info
  * @return the fence; 0 when none is on record
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -165,7 +165,7 @@ ILK_API int64_t ilk_info_fence(const ilk_info *info);
 /**
  * How many readers hold the lock.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -174,7 +174,7 @@ ILK_API int64_t ilk_info_readers(const ilk_info *info);
 /**
  * How many waiters are in the wait queue.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number, which may be greater than that of those listed
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -183,7 +183,7 @@ ILK_API int64_t ilk_info_waiters(const ilk_info *info);
 /**
  * How many waiters are listed: the first 100 at most, in order.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -192,10 +192,10 @@ ILK_API int64_t ilk_info_listed(const ilk_info *info);
 /**
  * The label of the i-th waiter's client.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_listed() - 1
  * @return a NUL-terminated string; "" beyond the end
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
@@ -203,10 +203,10 @@ ILK_API const char *ilk_info_waiter_label(const ilk_info *info, size_t index);
 /**
  * The token under which the i-th waiter will hold.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_listed() - 1
  * @return a NUL-terminated string; "" beyond the end
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
@@ -214,7 +214,7 @@ ILK_API const char *ilk_info_waiter_token(const ilk_info *info, size_t index);
 /**
  * How many permits the i-th waiter waits for; 1 for a lock.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_listed() - 1
  * @return their number; 0 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -224,7 +224,7 @@ ILK_API int64_t ilk_info_waiter_permits(const ilk_info *info, size_t index);
 /**
  * How many permits the semaphore has.
  *
- * @param info  the finding
+ * @param info  the info
  * @return the limit; 0 when none is on record, and for a lock
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -233,7 +233,7 @@ ILK_API int64_t ilk_info_limit(const ilk_info *info);
 /**
  * How many permits of the semaphore are held.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -242,7 +242,7 @@ ILK_API int64_t ilk_info_used(const ilk_info *info);
 /**
  * How many holders the semaphore has.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number, which may be greater than that of those listed
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -252,7 +252,7 @@ ILK_API int64_t ilk_info_holders(const ilk_info *info);
  * How many holders are listed: the first 100 at most, in the order in which
  * they were served.
  *
- * @param info  the finding
+ * @param info  the info
  * @return their number; 0 for a lock
  * Threads: immutable. Blocks: no. Since: 0.1
  */
@@ -261,10 +261,10 @@ ILK_API int64_t ilk_info_holders_listed(const ilk_info *info);
 /**
  * The label of the i-th holder's client.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return a NUL-terminated string; "" beyond the end
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_holder_label(const ilk_info *info, size_t index);
@@ -272,10 +272,10 @@ ILK_API const char *ilk_info_holder_label(const ilk_info *info, size_t index);
 /**
  * The token of the i-th holder.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return a NUL-terminated string; "" beyond the end
- * Ownership: borrowed until the finding is freed. Threads: immutable.
+ * Ownership: borrowed until the info is freed. Threads: immutable.
  * Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_info_holder_token(const ilk_info *info, size_t index);
@@ -283,7 +283,7 @@ ILK_API const char *ilk_info_holder_token(const ilk_info *info, size_t index);
 /**
  * How many permits the i-th holder has.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return their number; 0 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -293,7 +293,7 @@ ILK_API int64_t ilk_info_holder_permits(const ilk_info *info, size_t index);
 /**
  * The fence of the i-th holder.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return the fence; 0 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -303,7 +303,7 @@ ILK_API int64_t ilk_info_holder_fence(const ilk_info *info, size_t index);
 /**
  * Since when the i-th holder holds, by the server's clock since 1970.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return milliseconds; 0 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -313,7 +313,7 @@ ILK_API int64_t ilk_info_holder_since_ms(const ilk_info *info, size_t index);
 /**
  * The remaining lease of the i-th holder, by the server's clock.
  *
- * @param info   the finding
+ * @param info   the info
  * @param index  0 to ilk_info_holders_listed() - 1
  * @return milliseconds; 0 beyond the end
  * Threads: immutable. Blocks: no. Since: 0.1
@@ -321,7 +321,7 @@ ILK_API int64_t ilk_info_holder_since_ms(const ilk_info *info, size_t index);
 ILK_API int64_t ilk_info_holder_ttl_ms(const ilk_info *info, size_t index);
 
 /**
- * Free a finding.
+ * Free the info.
  *
  * @param info  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file latch.h
- * A number that is counted down, once, and those who wait for its end.
+ * A latch: a number that is counted down once, and waiters for its end.
  *
- * The first to count or to wait puts the number on record; who comes with
- * another one is refused. When nothing is left the latch is open, for late
- * comers as well, until it is reset or forgotten.
+ * The first call that counts down or waits stores the number on the server; a
+ * handle with another number gets ILK_EDIFFERS. At 0 the latch is open, also
+ * for late waiters, until it is reset or deleted.
  *
- * A count is remembered by the server for a minute (the last 10,000 of them),
- * so that one that is sent again because its answer was lost counts once.
+ * The server remembers each countdown for a minute (the last 10,000 of them),
+ * so that a retry after a lost reply counts only once.
  *
- * Keys: `ilk:latch:{name}` and side keys. They go after keep_ms, a day by
- * default, in which nobody counted down and nobody waited; after that the name
- * is a new latch. One that is waited for does not go.
+ * Keys: `ilk:latch:{name}` and side keys. They expire after keep_ms, a day by
+ * default, in which nobody counted down or waited; then the name is a new
+ * latch. They do not expire while somebody waits.
  */
 #ifndef INTERLOCK_LATCH_H
 #define INTERLOCK_LATCH_H
@@ -29,12 +29,12 @@ extern "C" {
 typedef struct ilk_latch ilk_latch;
 
 /** Limits of a latch. */
-enum { ILK_LATCH_COUNT_MAX = 1000000000 /**< of its count */ };
+enum { ILK_LATCH_COUNT_MAX = 1000000000 /**< the greatest count */ };
 
 /** Options of a latch. Zero means the default everywhere. */
 typedef struct ilk_latch_opts {
     size_t size;     /**< set by ilk_latch_opts_init() */
-    int64_t keep_ms; /**< forgotten after so much disuse; default one day */
+    int64_t keep_ms; /**< deleted when unused so long; default one day */
 } ilk_latch_opts;
 
 /**
@@ -53,7 +53,7 @@ ILK_API void ilk_latch_opts_init(ilk_latch_opts *opts, size_t size);
  * @param client    the client; the handle keeps a reference on it
  * @param name      1 to 512 bytes, any bytes but a leading "ilk:"
  * @param name_len  their number
- * @param count     where it begins, 1 to ILK_LATCH_COUNT_MAX
+ * @param count     the initial count, 1 to ILK_LATCH_COUNT_MAX
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM, ILK_ECLOSED, ILK_EFORKED
@@ -66,29 +66,29 @@ ILK_API ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client,
                                   ilk_error *err);
 
 /**
- * Count down by n, to nothing at the least; who waits is woken when nothing
- * is left. Works on a server that is out of memory.
+ * Count down by n, but not below 0; at 0 all waiters are woken. This works on a
+ * server that is out of memory.
  *
  * @param latch          the handle
  * @param n              at least 1
  * @param[out] out_left  what is left; may be NULL
  * @param[out] err       may be NULL
- * @return ILK_OK; ILK_EINVAL; ILK_EDIFFERS (its count is another); ILK_EAUTH
- *         (counted, but this user may not wake those who wait: they see it
- *         within 2 s); ILK_EUNKNOWN (no answer)
+ * @return ILK_OK; ILK_EINVAL; ILK_EDIFFERS (the latch has another count);
+ *         ILK_EAUTH (counted, but this user may not PUBLISH to the waiters:
+ *         they see it within 2 s); ILK_EUNKNOWN (no reply)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_latch_count_down(ilk_latch *latch, int64_t n,
                                         int64_t *out_left, ilk_error *err);
 
 /**
- * Start ilk_latch_count_down(). ilk_op_number() tells what is left.
+ * Start ilk_latch_count_down(). ilk_op_number() returns what is left.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param latch      the handle
  * @param n          at least 1
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -96,17 +96,17 @@ ILK_API ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch,
                                               int64_t n, ilk_error *err);
 
 /**
- * Wait until nothing is left; at once when that is so.
+ * Wait until the count is 0; return at once if it is.
  *
- * After ILK_EINTR the handle stays in the wait queue for a few seconds: wait
- * again takes it up, any other verb ends it.
+ * After ILK_EINTR the handle stays in the wait queue for a few seconds: calling
+ * wait again resumes, any other call on the handle ends the wait.
  *
  * @param latch       the handle
- * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 checks once
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, not open); ILK_ETIMEOUT; ILK_EINTR;
  *         ILK_ECANCELLED; ILK_EDIFFERS; ILK_ECONN, ILK_EAUTH, ILK_ECLOSED,
- *         ILK_EFORKED and the server's conditions
+ *         ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_latch_cancel() and ilk_client_close(). Since: 0.1
@@ -119,9 +119,9 @@ ILK_API ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms,
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param latch       the handle
- * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 checks once
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -129,24 +129,24 @@ ILK_API ilk_status ilk_latch_wait_start(ilk_op **out, ilk_latch *latch,
                                         int64_t timeout_ms, ilk_error *err);
 
 /**
- * What is left to count; the whole count when the server has none on record.
+ * Read what is left; the initial count if the server has none on record.
  *
  * @param latch          the handle
  * @param[out] out_left  what is left
  * @param[out] err       may be NULL
- * @return ILK_OK; ILK_EDIFFERS; ILK_ECONN and the server's conditions
+ * @return ILK_OK; ILK_EDIFFERS; ILK_ECONN and the server's errors
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_latch_count(ilk_latch *latch, int64_t *out_left,
                                    ilk_error *err);
 
 /**
- * Start ilk_latch_count(). ilk_op_number() tells what is left.
+ * Start ilk_latch_count(). ilk_op_number() returns what is left.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param latch      the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -154,8 +154,8 @@ ILK_API ilk_status ilk_latch_count_start(ilk_op **out, ilk_latch *latch,
                                          ilk_error *err);
 
 /**
- * Begin anew with the handle's count, whatever is on record. Who waits with
- * the same count waits on; with another one it fails with ILK_EDIFFERS.
+ * Start again with the handle's count, whatever is on record. Waiters with the
+ * same count go on waiting; others fail with ILK_EDIFFERS.
  *
  * @param latch     the handle
  * @param[out] err  may be NULL
@@ -170,7 +170,7 @@ ILK_API ilk_status ilk_latch_reset(ilk_latch *latch, ilk_error *err);
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param latch      the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -178,7 +178,7 @@ ILK_API ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch,
                                          ilk_error *err);
 
 /**
- * End a wait: a thread inside ilk_latch_wait() returns ILK_ECANCELLED.
+ * Cancel a wait: a thread inside ilk_latch_wait() returns ILK_ECANCELLED.
  *
  * @param latch     the handle; nothing happens when it does not wait
  * @param[out] err  may be NULL
@@ -188,13 +188,13 @@ ILK_API ilk_status ilk_latch_reset_start(ilk_op **out, ilk_latch *latch,
 ILK_API ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err);
 
 /**
- * Look at a latch without a handle, whatever its count.
+ * Inspect a latch without a handle, whatever its count.
  *
  * @param client          the client
  * @param name            the latch's name
  * @param name_len        its bytes
- * @param[out] out_count  where it began; 0 when the server has none on record
- * @param[out] out_left  what is left to count
+ * @param[out] out_count  the initial count; 0 when none is on record
+ * @param[out] out_left   what is left to count
  * @param[out] err        may be NULL
  * @return ILK_OK; ILK_EINVAL; ILK_ETYPE, ILK_ECONN and the others
  * Threads: any thread. Blocks: one round trip. Since: 0.1
@@ -204,15 +204,15 @@ ILK_API ilk_status ilk_latch_inspect(ilk_client *client, const void *name,
                                      int64_t *out_left, ilk_error *err);
 
 /**
- * Start ilk_latch_inspect(). ilk_op_latch_count() and ilk_op_latch_left() tell
- * what was found.
+ * Start ilk_latch_inspect(). ilk_op_latch_count() and ilk_op_latch_left()
+ * return the result.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param client     the client
  * @param name       the latch's name, which is copied
  * @param name_len   its bytes
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -221,20 +221,20 @@ ILK_API ilk_status ilk_latch_inspect_start(ilk_op **out, ilk_client *client,
                                            ilk_error *err);
 
 /**
- * Where the latch began that ilk_latch_inspect_start() has found.
+ * The initial count that ilk_latch_inspect_start() has read.
  *
- * @param op  an operation; NULL answers 0
+ * @param op  an operation; NULL yields 0
  * @return the number; 0 when the server has none on record, and for an
- *         operation that is under way or of another kind
+ *         operation that is running or of another kind
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_op_latch_count(ilk_op *op);
 
 /**
- * What is left to count of the latch that ilk_latch_inspect_start() has found.
+ * What is left to count, as ilk_latch_inspect_start() has read it.
  *
- * @param op  an operation; NULL answers 0
- * @return the number; 0 for an operation that is under way or of another kind
+ * @param op  an operation; NULL yields 0
+ * @return the number; 0 for an operation that is running or of another kind
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_op_latch_left(ilk_op *op);

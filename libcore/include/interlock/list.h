@@ -17,12 +17,12 @@ extern "C" {
 /** Names found by ilk_list_open(). */
 typedef struct ilk_list ilk_list;
 
-/** What a name may belong to; several are added up. */
+/** Primitives that a name may belong to; flags, to be added up. */
 enum {
     ILK_KIND_LOCK = 1,
     ILK_KIND_SEMAPHORE = 2,
     ILK_KIND_ELECTION = 4,
-    ILK_KIND_SIGNAL = 8, /**< somebody waits for it */
+    ILK_KIND_SIGNAL = 8, /**< one that is waited for */
     ILK_KIND_EVENT = 16,
     ILK_KIND_BARRIER = 32,
     ILK_KIND_LATCH = 64,
@@ -31,8 +31,8 @@ enum {
 
 /**
  * Find the names of locks that are held or awaited through this library, or
- * were within the last day. The whole key space is walked in small steps, so
- * this is for operators, not for programs' daily work.
+ * were within the last day. It scans the whole key space in small steps, so it
+ * is meant for operators, not for regular use by programs.
  *
  * @param[out] out     the names, to be freed; NULL when the call fails
  * @param client       the client
@@ -48,8 +48,8 @@ ILK_API ilk_status ilk_list_open(ilk_list **out, ilk_client *client,
                                  ilk_error *err);
 
 /**
- * The same for other kinds: names that are in use, or were not long ago. A
- * name of several kinds is found several times.
+ * As ilk_list_open(), for all kinds: names that are in use or were recently. A
+ * name of several kinds appears once for each kind.
  *
  * @param[out] out     the names, to be freed; NULL when the call fails
  * @param client       the client
@@ -66,7 +66,7 @@ ILK_API ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
                                        size_t pattern_len, ilk_error *err);
 
 /**
- * Start ilk_list_open_kinds(); ilk_op_list() has the names.
+ * Start ilk_list_open_kinds(); ilk_op_list() returns the names.
  *
  * @param[out] out     the operation, to be freed; NULL when the call fails
  * @param client       the client
@@ -74,7 +74,7 @@ ILK_API ilk_status ilk_list_open_kinds(ilk_list **out, ilk_client *client,
  * @param pattern      a glob as Redis' KEYS takes it; NULL for all; copied
  * @param pattern_len  its bytes
  * @param[out] err     may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -86,7 +86,7 @@ ILK_API ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client,
  * The names that an operation has found.
  *
  * @param op  one that has ended with ILK_OK
- * @return the names; NULL for another kind of operation, or too early
+ * @return the names; NULL for another kind of operation, or before its end
  * Ownership: borrowed until the operation is freed. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -102,7 +102,7 @@ ILK_API const ilk_list *ilk_op_list(ilk_op *op);
 ILK_API size_t ilk_list_count(const ilk_list *list);
 
 /**
- * The i-th name, in byte order; one of several kinds in their order.
+ * The i-th name. Names are sorted by their bytes, equal names by kind.
  *
  * @param list          the names
  * @param index         0 to ilk_list_count() - 1
@@ -115,7 +115,7 @@ ILK_API const char *ilk_list_name(const ilk_list *list, size_t index,
                                   size_t *out_len);
 
 /**
- * What the i-th name belongs to.
+ * The kind of the i-th name.
  *
  * @param list   the names
  * @param index  0 to ilk_list_count() - 1

@@ -87,7 +87,7 @@ ILK_API ilk_status ilk_lock_open(ilk_lock **out, ilk_client *client,
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, held elsewhere); ILK_ETIMEOUT;
  *         ILK_EINTR; ILK_ECANCELLED; ILK_EHELD; ILK_ECONN, ILK_EAUTH,
- *         ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's conditions
+ *         ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_lock_cancel() and ilk_client_close(). Since: 0.1
@@ -116,7 +116,7 @@ ILK_API ilk_status ilk_lock_acquire_ttl(ilk_lock *lock, int64_t timeout_ms,
  * @param timeout_ms   milliseconds; -1 waits for ever, 0 tries once
  * @param ttl_ms       the lease; 0 for the handle's
  * @param[out] err     may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -161,7 +161,7 @@ ILK_API ilk_status ilk_lock_release(ilk_lock *lock, ilk_error *err);
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param lock       the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -209,7 +209,7 @@ ILK_API ilk_status ilk_lock_extend(ilk_lock *lock, int64_t ttl_ms,
  * @param lock       the handle
  * @param ttl_ms     the lease; 0 for the handle's
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -222,7 +222,7 @@ ILK_API ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock,
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no answer)
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no reply)
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_check(ilk_lock *lock, ilk_error *err);
@@ -233,7 +233,7 @@ ILK_API ilk_status ilk_lock_check(ilk_lock *lock, ilk_error *err);
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param lock       the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -282,7 +282,7 @@ ILK_API ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token,
  * @param token       from ilk_lock_token() of the detached handle; copied
  * @param token_len   its bytes
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -294,7 +294,7 @@ ILK_API ilk_status ilk_lock_adopt_start(ilk_op **out, ilk_lock *lock,
  * Whether the handle certainly holds: acquired, not lost, and its local
  * deadline has not passed.
  *
- * @param lock  the handle; NULL answers 0
+ * @param lock  the handle; NULL yields 0
  * @return 1 or 0
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -305,7 +305,7 @@ ILK_API int32_t ilk_lock_held(const ilk_lock *lock);
  * the lease, counted by the local clock from before the command was sent, less
  * 1 % and 2 ms for clock drift.
  *
- * @param lock  the handle; NULL answers 0
+ * @param lock  the handle; NULL yields 0
  * @return milliseconds; 0 when not held, or no longer certain
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -315,7 +315,7 @@ ILK_API int64_t ilk_lock_remaining_ms(const ilk_lock *lock);
  * The fence of the current or last hold: greater than any before it for
  * this name, below 2^53.
  *
- * @param lock  the handle; NULL answers 0
+ * @param lock  the handle; NULL yields 0
  * @return the fence; 0 before the first acquire
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -324,7 +324,7 @@ ILK_API int64_t ilk_lock_fence(const ilk_lock *lock);
 /**
  * The token of the current or last hold.
  *
- * @param lock  the handle; NULL answers ""
+ * @param lock  the handle; NULL yields ""
  * @return a NUL-terminated string; "" before the first acquire
  * Ownership: borrowed until the next acquire, adopt or free.
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -334,7 +334,7 @@ ILK_API const char *ilk_lock_token(const ilk_lock *lock);
 /**
  * The handle's number, unique in its client; notifications carry it.
  *
- * @param lock  the handle; NULL answers 0
+ * @param lock  the handle; NULL yields 0
  * @return a positive number
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -368,7 +368,7 @@ ILK_API ilk_status ilk_lock_break(ilk_client *client, const void *name,
  * @param token       break only this holder's lock; NULL for anybody's; copied
  * @param token_len   its bytes
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */

@@ -64,7 +64,7 @@ ILK_API ilk_status ilk_lock_many_acquire(ilk_lock_many *many,
  * @param many        the handle
  * @param timeout_ms  milliseconds for all of them; -1 for ever, 0 once
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -91,7 +91,7 @@ ILK_API ilk_status ilk_lock_many_release(ilk_lock_many *many, ilk_error *err);
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param many      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -119,7 +119,7 @@ ILK_API ilk_status ilk_lock_many_extend(ilk_lock_many *many, int64_t ttl_ms,
  * @param many      the handle
  * @param ttl_ms    the lease; 0 for the handle's
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -152,7 +152,7 @@ ILK_API ilk_status ilk_lock_many_check(ilk_lock_many *many, ilk_error *err);
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param many      the handle
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -162,7 +162,7 @@ ILK_API ilk_status ilk_lock_many_check_start(ilk_op **out, ilk_lock_many *many,
 /**
  * Whether the handle certainly holds all its names.
  *
- * @param many  the handle; NULL answers 0
+ * @param many  the handle; NULL yields 0
  * @return 1 or 0
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -171,7 +171,7 @@ ILK_API int32_t ilk_lock_many_held(const ilk_lock_many *many);
 /**
  * Time until the local deadline; see ilk_lock_remaining_ms().
  *
- * @param many  the handle; NULL answers 0
+ * @param many  the handle; NULL yields 0
  * @return milliseconds; 0 when not held or not sure any more
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -181,7 +181,7 @@ ILK_API int64_t ilk_lock_many_remaining_ms(const ilk_lock_many *many);
  * The fence of the current or last hold, greater than any before it for each
  * of the names.
  *
- * @param many  the handle; NULL answers 0
+ * @param many  the handle; NULL yields 0
  * @return the fence; 0 before the first acquire
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -190,7 +190,7 @@ ILK_API int64_t ilk_lock_many_fence(const ilk_lock_many *many);
 /**
  * The token under which all the names are or were held.
  *
- * @param many  the handle; NULL answers ""
+ * @param many  the handle; NULL yields ""
  * @return a NUL-terminated string; "" before the first acquire
  * Ownership: borrowed until the next acquire or free.
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -200,7 +200,7 @@ ILK_API const char *ilk_lock_many_token(const ilk_lock_many *many);
 /**
  * The handle's number, unique in its client; notifications carry it.
  *
- * @param many  the handle; NULL answers 0
+ * @param many  the handle; NULL yields 0
  * @return a positive number
  * Threads: any thread. Blocks: no. Since: 0.1
  */

@@ -17,8 +17,8 @@
  * therefore keep fetching notifications. All operations of a client share one
  * connection.
  *
- * These block and have no `_start` form: opening, closing and reopening a
- * client, detach, workers (worker.h), recipes.h and server.h.
+ * These block and have no `_start` form: opening and closing a client, detach,
+ * workers (worker.h), recipes.h and server.h.
  *
  * A handle runs one call at a time, blocking or started. It may be freed while
  * an operation runs on it, which then ends with ILK_ECANCELLED.
@@ -37,7 +37,7 @@ extern "C" {
 /**
  * The operation's number, unique in its client; its notification carries it.
  *
- * @param op  the operation; NULL answers 0
+ * @param op  the operation; NULL yields 0
  * @return a positive number
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -59,7 +59,7 @@ ILK_API ilk_status ilk_op_status(ilk_op *op, ilk_error *err);
  * The integer that the blocking function would have stored through an out
  * parameter.
  *
- * @param op  the operation; NULL, or one that has none, answers 0
+ * @param op  the operation; 0 for NULL and for one without a number
  * @return the number
  * Threads: any thread. Blocks: no. Since: 0.1
  */

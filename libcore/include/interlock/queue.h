@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file queue.h
- * Messages that each reach one consumer, and stay until it is done.
+ * Messages that are each delivered to one consumer and stay until it has
+ * finished them.
  *
- * A message is any bytes. Who takes one holds it under a lease and says when
- * it is done (job.h); if the lease runs out, because the consumer died or
- * was too slow, the message goes to the next and its late answer is refused.
- * So every message is delivered at least once, and finished once. A message
- * that was delivered too often lies among the dead, where it can be looked
- * at and put back.
+ * A message is any bytes. A consumer reserves one under a lease and
+ * acknowledges it when it is done (job.h). If the lease ends first, because the
+ * consumer died or was too slow, the message is delivered again, and the late
+ * acknowledgement is refused. So every message is delivered at least once and
+ * finished once. A message that was delivered too often becomes dead; dead
+ * messages can be inspected and put back.
  *
- * Producers and consumers give the same order: the first who pushes sets it,
- * and another order is refused. Nothing polls: a consumer that finds nothing
- * stands in the wait queue, and a push wakes exactly one for each message.
+ * All handles of a queue must have the same order: the first push sets it, and
+ * handles with the other order get ILK_EDIFFERS. Nothing polls: a consumer of
+ * an empty queue waits in the wait queue, and a push wakes one consumer for
+ * each message.
  */
 #ifndef INTERLOCK_QUEUE_H
 #define INTERLOCK_QUEUE_H
@@ -40,8 +42,8 @@ typedef enum ilk_queue_order {
 
 /** Flags of ilk_queue_opts; 0 is the default behaviour. */
 enum {
-    ILK_QUEUE_RENEW = 1 /**< renew the lease of what was taken until it is
-                             finished or its handle freed */
+    ILK_QUEUE_RENEW = 1 /**< renew the lease of reserved messages until they
+                             are finished or freed */
 };
 
 /** Options of a queue. Zero means the default everywhere. */
@@ -49,19 +51,19 @@ typedef struct ilk_queue_opts {
     size_t size;          /**< set by ilk_queue_opts_init() */
     int32_t order;        /**< an ilk_queue_order */
     int32_t max_attempts; /**< deliveries before a message is dead; default
-                               25, -1 for no end; what counts is that of the
-                               consumer that takes or gives back */
+                               25, -1 for no limit. The limit of the consumer
+                               that reserves or nacks applies */
     int64_t once_ms;      /**< how long a request id is remembered; default
                                10 minutes, at most 7 days */
-    int64_t data_max;     /**< bytes of a message to refuse above; default
-                               and most ILK_QUEUE_DATA_MAX */
+    int64_t data_max;     /**< refuse messages with more bytes; default
+                               and maximum ILK_QUEUE_DATA_MAX */
     uint32_t flags;       /**< ILK_QUEUE_RENEW */
 } ilk_queue_opts;
 
 /** Options of a push. Zero means the default everywhere. */
 typedef struct ilk_push_opts {
     size_t size;      /**< set by ilk_push_opts_init() */
-    int64_t delay_ms; /**< to be taken no earlier; at most 1 year */
+    int64_t delay_ms; /**< deliver it no earlier; at most 1 year */
     const char *once; /**< a request id: a push under the same id within
                                once_ms changes nothing; NULL for none */
     size_t once_len;  /**< its bytes, 1 to ILK_QUEUE_ID_MAX */
@@ -103,8 +105,9 @@ ILK_API ilk_status ilk_queue_open(ilk_queue **out, ilk_client *client,
                                   const ilk_queue_opts *opts, ilk_error *err);
 
 /**
- * Make a handle that takes from several queues, the first that has something
- * first. It can only take: all else is done to a queue of its own.
+ * Make a handle that consumes several queues in order of priority: the first
+ * one that has a message is served. It can only pop and reserve; everything
+ * else needs a handle for one queue.
  *
  * @param[out] out   the handle, to be freed; NULL when the call fails
  * @param client     the client; the handle keeps a reference on it
@@ -124,20 +127,20 @@ ILK_API ilk_status ilk_queue_open_many(ilk_queue **out, ilk_client *client,
                                        ilk_error *err);
 
 /**
- * Put a message into the queue. A reply that got lost is asked for again and
- * doubles nothing.
+ * Put a message into the queue. If the reply gets lost the command is retried,
+ * which does not push twice.
  *
- * @param[out] out_id  the message's number; that of the first push for a
- *                     request id which is known; may be NULL
+ * @param[out] out_id  the message's number; for a known request id the number
+ *                     of its first push; may be NULL
  * @param queue        a handle for one queue
  * @param data         any bytes; may be NULL when data_len is 0
  * @param data_len     their number, at most the handle's data_max
  * @param opts         may be NULL for the defaults
  * @param[out] err     may be NULL
  * @return ILK_OK; ILK_EINVAL (too long, bad delay or id); ILK_EDIFFERS (the
- *         queue has the other order); ILK_EUNKNOWN (no answer: it may be in
- *         the queue; push under a request id to be able to repeat it);
- *         ILK_ETYPE, ILK_ECONN, ILK_EAUTH and the server's conditions
+ *         queue has the other order); ILK_EUNKNOWN (no reply: it may be in
+ *         the queue; with a request id the push can be repeated);
+ *         ILK_ETYPE, ILK_ECONN, ILK_EAUTH and the server's errors
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue,
@@ -145,7 +148,7 @@ ILK_API ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue,
                                   const ilk_push_opts *opts, ilk_error *err);
 
 /**
- * Start ilk_queue_push(); ilk_op_number() tells the message's number.
+ * Start ilk_queue_push(); ilk_op_number() returns the message's number.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
@@ -153,7 +156,7 @@ ILK_API ilk_status ilk_queue_push(int64_t *out_id, ilk_queue *queue,
  * @param data_len  their number, at most the handle's data_max
  * @param opts      may be NULL for the defaults
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -183,7 +186,7 @@ ILK_API ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
                                        ilk_error *err);
 
 /**
- * Start ilk_queue_push_many(); ilk_op_number() tells the first's number.
+ * Start ilk_queue_push_many(); ilk_op_number() returns the first's number.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param queue      a handle for one queue
@@ -192,7 +195,7 @@ ILK_API ilk_status ilk_queue_push_many(int64_t *out_id, ilk_queue *queue,
  * @param count      1 to ILK_QUEUE_BATCH_MAX
  * @param opts       for all of them; may be NULL for the defaults
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -204,8 +207,9 @@ ILK_API ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
                                              ilk_error *err);
 
 /**
- * Take the next message for good: it is not delivered again, whatever
- * becomes of this process. At most once; reserve what must not get lost.
+ * Take the next message and finish it at once. It is delivered at most once:
+ * if this process dies, the message is lost. Use ilk_queue_reserve() for
+ * messages that must not get lost.
  *
  * @param[out] out    the message, finished already, to be freed; NULL when
  *                    the call fails
@@ -213,7 +217,7 @@ ILK_API ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
- *         ILK_EUNKNOWN (no answer: a message may be gone with it); and as
+ *         ILK_EUNKNOWN (no reply: a message may be lost); and as
  *         ilk_queue_reserve()
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: as ilk_queue_reserve(). Since: 0.1
@@ -222,14 +226,14 @@ ILK_API ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue,
                                  int64_t timeout_ms, ilk_error *err);
 
 /**
- * Start ilk_queue_pop(); ilk_op_job() tells the message. What is freed while
- * the server is being asked may take a message along.
+ * Start ilk_queue_pop(); ilk_op_job() returns the message. If the operation is
+ * freed while its command has no reply yet, a message may be lost.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -237,24 +241,24 @@ ILK_API ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
                                        int64_t timeout_ms, ilk_error *err);
 
 /**
- * Take the next message, waiting up to timeout_ms for one.
+ * Reserve the next message under a lease, waiting up to timeout_ms for one.
  *
- * Messages whose lease ran out and delayed ones whose time has come are
- * there to be taken, whoever asks; nothing else has to run for that.
+ * Messages whose lease ended, and delayed messages that are due, are delivered
+ * to any consumer that asks; no other process has to run for that.
  *
  * After ILK_EINTR the thread keeps its place in the wait queue for a few
- * seconds: the same call takes the wait up.
+ * seconds: the same call resumes the wait.
  *
  * @param[out] out    the message, to be finished and freed; NULL when the
  *                    call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long it is ours; 0 for 30000, at most 1 year
+ * @param lease_ms    the lease; 0 for 30000, at most 1 year
  * @param[out] err    may be NULL
- * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
+ * @return ILK_OK; ILK_EBUSY (timeout_ms 0, queue empty); ILK_ETIMEOUT;
  *         ILK_EINTR; ILK_ECANCELLED; ILK_EINVAL; ILK_EDIFFERS; ILK_ECONN,
  *         ILK_EAUTH, ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's
- *         conditions
+ *         errors
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_queue_cancel() and ilk_client_close(). Since: 0.1
@@ -264,16 +268,17 @@ ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
                                      ilk_error *err);
 
 /**
- * Start ilk_queue_reserve(); ilk_op_job() tells the message. Any number may
- * wait on one handle. An operation that is freed before it was asked for its
- * message gives it back at once, as if it had never been delivered.
+ * Start ilk_queue_reserve(); ilk_op_job() returns the message. Any number of
+ * operations may wait on one handle. If an operation is freed before its
+ * message was fetched, the message goes back at once, as if it had never been
+ * delivered.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param lease_ms    how long it is ours; 0 for 30000, at most 1 year
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -282,11 +287,11 @@ ILK_API ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
                                            ilk_error *err);
 
 /**
- * Take up to max messages of one queue under one lease, and in the same
- * round trip acknowledge those that were taken before.
+ * Reserve up to max messages of one queue under one lease and, in the same
+ * round trip, acknowledge those of an earlier batch.
  *
- * What `done` holds is acknowledged even when there is nothing to take; see
- * ilk_batch_lost() for what was not ours any more.
+ * The messages of `done` are acknowledged even if there is nothing to reserve;
+ * ilk_batch_lost() counts those that had been lost.
  *
  * @param[out] out    the messages, to be freed; NULL when the call fails
  * @param queue       the handle
@@ -306,18 +311,18 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
                                           ilk_error *err);
 
 /**
- * Start ilk_queue_reserve_many(); ilk_op_batch() tells the messages. Freed
- * before it was asked for them, it gives them back as a started reserve does.
+ * Start ilk_queue_reserve_many(); ilk_op_batch() returns the messages. If the
+ * operation is freed before they were fetched, they go back at once.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param queue       the handle
  * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param lease_ms    how long they are ours; 0 for 30000, at most 1 year
- * @param done        a batch of the same handle, which may be freed
- *                    meanwhile; or NULL
+ * @param done        a batch of the same handle, which may be freed while
+ *                    this runs; or NULL
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out; `done` stays the caller's.
  * Threads: any thread; one at a time for `done`. Blocks: no. Since: 0.1
  */
@@ -328,8 +333,8 @@ ILK_API ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
                                                 ilk_error *err);
 
 /**
- * End the waits of this handle, in whichever threads they are, and those
- * that were started.
+ * Cancel all waits of this handle: those of every thread and the started ones.
+ * It takes a mutex, so a signal handler must not call it.
  *
  * @param queue     the handle
  * @param[out] err  may be NULL
@@ -339,7 +344,7 @@ ILK_API ilk_status ilk_queue_reserve_many_start(ilk_op **out, ilk_queue *queue,
 ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
 
 /**
- * Give up the place in the wait queue that this thread kept after ILK_EINTR.
+ * Leave the place in the wait queue that this thread kept after ILK_EINTR.
  *
  * @param queue     the handle
  * @param[out] err  may be NULL
@@ -349,8 +354,8 @@ ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
 ILK_API ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err);
 
 /**
- * Free the handle. What was taken stays valid, and is delivered again when
- * its lease runs out. What was started and is under way ends.
+ * Free the handle. Reserved messages stay valid; those that are not finished
+ * are delivered again when their lease ends. Running operations end.
  *
  * @param queue  may be NULL; no thread may be in a call on it
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file queue_inspect.h
- * A queue from outside: counting its messages, looking at them, throwing
- * them away, putting the dead back.
+ * Administering a queue: counting its messages, peeking at them, purging them,
+ * putting dead ones back.
  */
 #ifndef INTERLOCK_QUEUE_INSPECT_H
 #define INTERLOCK_QUEUE_INSPECT_H
@@ -15,18 +15,18 @@ extern "C" {
 #endif
 #endif
 
-/** What lay in a queue at one moment. */
+/** A snapshot of a queue's numbers. */
 typedef struct ilk_queue_info ilk_queue_info;
 
-/** Where in a queue: may be added up where a call says so. */
+/** Parts of a queue; a call says whether they may be added up. */
 enum {
-    ILK_QUEUE_READY = 1,   /**< to be taken now */
-    ILK_QUEUE_DELAYED = 2, /**< to be taken later */
-    ILK_QUEUE_DEAD = 4     /**< not to be delivered any more */
+    ILK_QUEUE_READY = 1,   /**< can be delivered now */
+    ILK_QUEUE_DELAYED = 2, /**< delivered later */
+    ILK_QUEUE_DEAD = 4     /**< not delivered any more */
 };
 
 /**
- * How many messages could be taken now.
+ * How many messages could be delivered now.
  *
  * @param[out] out_count  their number
  * @param queue           a handle for one queue
@@ -38,12 +38,12 @@ ILK_API ilk_status ilk_queue_size(int64_t *out_count, ilk_queue *queue,
                                   ilk_error *err);
 
 /**
- * Start ilk_queue_size(); ilk_op_number() tells it.
+ * Start ilk_queue_size(); ilk_op_number() returns the number.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -51,14 +51,14 @@ ILK_API ilk_status ilk_queue_size_start(ilk_op **out, ilk_queue *queue,
                                         ilk_error *err);
 
 /**
- * Look at messages without taking them.
+ * Read messages without reserving them.
  *
  * @param[out] out  the messages, all finished, to be freed; NULL when the
  *                  call fails
  * @param queue     a handle for one queue
  * @param where     ILK_QUEUE_READY, ILK_QUEUE_DELAYED or ILK_QUEUE_DEAD
- * @param from      how many to pass over: of the next to be taken, of those
- *                  that are due first, of the oldest dead
+ * @param from      how many to skip, counted from the next to be delivered,
+ *                  the first due, or the oldest dead one
  * @param max       1 to ILK_QUEUE_BATCH_MAX
  * @param[out] err  may be NULL
  * @return ILK_OK, also for none; ILK_EINVAL; ILK_ETYPE and the others
@@ -70,15 +70,15 @@ ILK_API ilk_status ilk_queue_peek(ilk_batch **out, ilk_queue *queue,
                                   ilk_error *err);
 
 /**
- * Start ilk_queue_peek(); ilk_op_batch() tells the messages.
+ * Start ilk_queue_peek(); ilk_op_batch() returns the messages.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param where     ILK_QUEUE_READY, ILK_QUEUE_DELAYED or ILK_QUEUE_DEAD
- * @param from      how many to pass over
+ * @param from      how many to skip
  * @param max       1 to ILK_QUEUE_BATCH_MAX
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -87,7 +87,7 @@ ILK_API ilk_status ilk_queue_peek_start(ilk_op **out, ilk_queue *queue,
                                         int32_t max, ilk_error *err);
 
 /**
- * Throw messages away. Those that are taken stay with who took them.
+ * Purge: delete messages. Reserved messages are not deleted.
  *
  * @param[out] out_count  how many; may be NULL
  * @param queue           a handle for one queue
@@ -100,13 +100,13 @@ ILK_API ilk_status ilk_queue_purge(int64_t *out_count, ilk_queue *queue,
                                    int32_t where, ilk_error *err);
 
 /**
- * Start ilk_queue_purge(); ilk_op_number() tells how many.
+ * Start ilk_queue_purge(); ilk_op_number() returns how many.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param where     sum of ILK_QUEUE_READY, _DELAYED and _DEAD
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -114,7 +114,7 @@ ILK_API ilk_status ilk_queue_purge_start(ilk_op **out, ilk_queue *queue,
                                          int32_t where, ilk_error *err);
 
 /**
- * Put dead messages back, behind all others, with their attempts forgotten.
+ * Put dead messages back, behind all others, with their attempts reset.
  *
  * @param[out] out_count  how many; may be NULL
  * @param queue           a handle for one queue
@@ -129,14 +129,14 @@ ILK_API ilk_status ilk_queue_requeue(int64_t *out_count, ilk_queue *queue,
                                      int64_t id, int64_t max, ilk_error *err);
 
 /**
- * Start ilk_queue_requeue(); ilk_op_number() tells how many.
+ * Start ilk_queue_requeue(); ilk_op_number() returns how many.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param id        this one; 0 for the oldest max
  * @param max       0 or more; 0 for all; not looked at with an id
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -145,9 +145,10 @@ ILK_API ilk_status ilk_queue_requeue_start(ilk_op **out, ilk_queue *queue,
                                            ilk_error *err);
 
 /**
- * Look at the queue: what lies where, and what became of all messages.
+ * Inspect the queue: how many messages each part has, and what became of the
+ * messages so far.
  *
- * @param[out] out  the finding, to be freed; NULL when the call fails
+ * @param[out] out  the info, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param[out] err  may be NULL
  * @return ILK_OK, also for a queue that nobody has used; ILK_EINVAL;
@@ -159,12 +160,12 @@ ILK_API ilk_status ilk_queue_inspect(ilk_queue_info **out, ilk_queue *queue,
                                      ilk_error *err);
 
 /**
- * Start ilk_queue_inspect(); ilk_op_queue_info() tells the finding.
+ * Start ilk_queue_inspect(); ilk_op_queue_info() returns the info.
  *
  * @param[out] out  the operation, to be freed; NULL when the call fails
  * @param queue     a handle for one queue
  * @param[out] err  may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -175,41 +176,41 @@ ILK_API ilk_status ilk_queue_inspect_start(ilk_op **out, ilk_queue *queue,
  * What a started ilk_queue_inspect() found.
  *
  * @param op  the operation
- * @return the finding; NULL while it is under way, when it failed, and for
- *         an operation that answers something else
+ * @return the info; NULL while it is running, when it failed, and for
+ *         an operation of another kind
  * Ownership: the operation's. Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API const ilk_queue_info *ilk_op_queue_info(ilk_op *op);
 
-/** What ilk_queue_info_get() answers. */
+/** The numbers that ilk_queue_info_get() returns. */
 typedef enum ilk_queue_count {
-    ILK_QUEUE_N_READY = 0,     /**< messages to be taken now */
-    ILK_QUEUE_N_DELAYED = 1,   /**< to be taken later, or due and not moved */
-    ILK_QUEUE_N_TAKEN = 2,     /**< under a lease */
-    ILK_QUEUE_N_DEAD = 3,      /**< not to be delivered any more */
+    ILK_QUEUE_N_READY = 0,     /**< messages that can be delivered now */
+    ILK_QUEUE_N_DELAYED = 1,   /**< delivered later, or due but not moved yet */
+    ILK_QUEUE_N_TAKEN = 2,     /**< reserved, under a lease */
+    ILK_QUEUE_N_DEAD = 3,      /**< not delivered any more */
     ILK_QUEUE_N_WAITING = 4,   /**< consumers that wait */
     ILK_QUEUE_N_PUSHED = 5,    /**< messages ever pushed */
     ILK_QUEUE_N_FINISHED = 6,  /**< acknowledged or popped */
     ILK_QUEUE_N_EXPIRED = 7,   /**< deliveries whose lease ran out */
-    ILK_QUEUE_N_RETURNED = 8,  /**< deliveries given back */
+    ILK_QUEUE_N_RETURNED = 8,  /**< deliveries given back (nack) */
     ILK_QUEUE_N_BURIED = 9,    /**< messages that became dead */
-    ILK_QUEUE_N_PURGED = 10,   /**< messages thrown away */
+    ILK_QUEUE_N_PURGED = 10,   /**< messages purged */
     ILK_QUEUE_N_ORDER = 11,    /**< an ilk_queue_order; -1 when never used */
-    ILK_QUEUE_N_OLDEST_MS = 12 /**< how long the next has lain there */
+    ILK_QUEUE_N_OLDEST_MS = 12 /**< age of the next message */
 } ilk_queue_count;
 
 /**
- * One number of a finding.
+ * One number of the info.
  *
- * @param info   the finding
+ * @param info   the info
  * @param count  an ilk_queue_count
- * @return the number; 0 for NULL and for a count that is none
+ * @return the number; 0 for NULL and for an unknown count
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_queue_info_get(const ilk_queue_info *info, int32_t count);
 
 /**
- * Free a finding.
+ * Free the info.
  *
  * @param info  may be NULL
  * Threads: any thread, once. Blocks: no. Since: 0.1

@@ -3,15 +3,15 @@
  * @file recipes.h
  * Coordination as it is often written by hand on Redis, without its races.
  *
- * These work on plain keys in plain formats, which programs of other kinds
+ * These functions work on plain keys in plain formats that other programs may
  * use at the same time: lists of values, sorted sets of tasks and permits, a
- * counter, channels. What takes several commands elsewhere is one step here,
- * times are the server's, and a request whose reply was lost is asked again
- * without being done twice. `docs/recipes.md` tells each well-known function,
- * its flaw, and which of these takes its place.
+ * counter, channels. Each is one atomic step where hand-written code sends
+ * several commands, uses the server's clock, and may be retried after a lost
+ * reply without a second effect. `docs/recipes.md` lists the well-known
+ * hand-written functions, their flaws, and the replacements below.
  *
- * `ilk:recipes:once:...` and `ilk:recipes:due:...` keep the last answer to a
- * thread of a client for a minute. Other side keys are named where they serve.
+ * `ilk:recipes:once:...` and `ilk:recipes:due:...` keep the last reply to each
+ * thread of a client for a minute. Other side keys are named below.
  *
  * Keys and channels are 1 to 512 bytes, any but a leading "ilk:". Values are
  * any bytes, at most ILK_RECIPES_VALUE_MAX. A longer one that others have put
@@ -36,17 +36,17 @@ enum {
     ILK_RECIPES_HEAD = 0,                /**< LPUSH, LPOP */
     ILK_RECIPES_TAIL = 1,                /**< RPUSH, RPOP */
     ILK_RECIPES_DONE = 0,                /**< handled: gone for good */
-    ILK_RECIPES_BACK = 1,                /**< to its list again */
-    ILK_RECIPES_DEAD = 2                 /**< of no use to anybody */
+    ILK_RECIPES_BACK = 1,                /**< put back on its list */
+    ILK_RECIPES_DEAD = 2                 /**< cannot be handled */
 };
 
 /** Values that were read. */
 typedef struct ilk_items ilk_items;
 
-/** One who takes messages from raw lists, with connections of its own. */
+/** A consumer of raw lists, with connections of its own. */
 typedef struct ilk_consumer ilk_consumer;
 
-/** One who waits for messages of a raw channel. */
+/** A listener for messages of a raw channel. */
 typedef struct ilk_listener ilk_listener;
 
 /**
@@ -90,9 +90,9 @@ ILK_API ilk_status ilk_recipes_push(int64_t *out_length, ilk_client *client,
                                     ilk_error *err);
 
 /**
- * Take a value from a list: FIFO from the end where it was not put.
+ * Take a value from a list. For FIFO order use the end opposite to the push.
  *
- * A lost reply loses nothing; a process that dies with the value does.
+ * A lost reply loses no value, but a process that dies after the call does.
  *
  * @param[out] out     one item, or none when the list is empty
  * @param key,key_len  the list
@@ -110,15 +110,15 @@ ILK_API ilk_status ilk_recipes_pop(ilk_items **out, ilk_client *client,
  * Take the value at the tail of a list and keep it at the head of another,
  * the cache, until ilk_recipes_unpark().
  *
- * Give each consumer a cache of its own. `ilk:recipes:parked:{cache}` knows
- * what is being handled, for a day.
+ * Give each consumer a cache of its own. `ilk:recipes:parked:{cache}` lists for
+ * a day the values that are being handled.
  *
  * @param[out] out         none when the list is empty, else two items: the
  *                         value, and the token for ilk_recipes_unpark()
  * @param key,key_len      the list
  * @param cache,cache_len  the other list
  * @return ILK_OK, also when it is empty; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
- *         (a value may lie in the cache)
+ *         (a value may be in the cache)
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: one round trip. Since: 0.1
  */
@@ -132,8 +132,8 @@ ILK_API ilk_status ilk_recipes_park(ilk_items **out, ilk_client *client,
  *
  * @param cache,cache_len  the cache
  * @param token,token_len  from ilk_recipes_park()
- * @return ILK_OK; ILK_ELOST (it was restored or removed meanwhile, somebody
- *         else may have it; nothing else was removed); ILK_EUNKNOWN
+ * @return ILK_OK; ILK_ELOST (it was restored or removed meanwhile, and another
+ *         consumer may have it; nothing was removed now); ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_recipes_unpark(ilk_client *client, const void *cache,
@@ -141,8 +141,9 @@ ILK_API ilk_status ilk_recipes_unpark(ilk_client *client, const void *cache,
                                       size_t token_len, ilk_error *err);
 
 /**
- * Put what a consumer that died left in its cache back, as the next to be
- * taken, in the old order. Its tokens count no more.
+ * Move the values in a dead consumer's cache back to the list, as the next to
+ * be taken, in their old order. Tokens from ilk_recipes_park() for them become
+ * invalid.
  *
  * @param[out] out_moved   how many; may be NULL
  * @param key,key_len      the list
@@ -156,11 +157,11 @@ ILK_API ilk_status ilk_recipes_restore(int64_t *out_moved, ilk_client *client,
                                        ilk_error *err);
 
 /**
- * Put a task into a sorted set, to be due later by the server's clock.
+ * Put a task into a sorted set; it is due later by the server's clock.
  *
  * @param key,key_len      the set; scores are seconds since 1970
- * @param delay_ms         milliseconds from now; below 0 is before now
- * @param value,value_len  the task; the same bytes again only change its time
+ * @param delay_ms         milliseconds from now; negative: in the past
+ * @param value,value_len  the task; the same bytes again only set a new time
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -170,7 +171,7 @@ ILK_API ilk_status ilk_recipes_delay(ilk_client *client, const void *key,
                                      ilk_error *err);
 
 /**
- * Take the tasks that are due, each by exactly one caller.
+ * Take the tasks that are due. Each task goes to exactly one caller.
  *
  * @param[out] out       the tasks, the earliest first, at most 1000 and at most
  *                       ILK_RECIPES_VALUE_MAX bytes of them
@@ -186,16 +187,16 @@ ILK_API ilk_status ilk_recipes_due(ilk_items **out, int *out_more,
                                    size_t key_len, ilk_error *err);
 
 /**
- * A permit of the fair semaphore: sorted sets at the key (identifier ->
- * seconds since 1970) and at key:owner (identifier -> turn), the turns'
- * counter at key:counter.
+ * Acquire a permit of the well-known fair semaphore: it has sorted sets at the
+ * key (identifier -> seconds since 1970) and at key:owner (identifier -> turn),
+ * and a counter of turns at key:counter.
  *
  * @param[out] out     one item: the identifier
- * @param key,key_len  the semaphore, so short that key:counter is a key
- * @param limit        1 or more may hold it
- * @param timeout_ms   permits older than this have run out
- * @return ILK_OK; ILK_EBUSY (so many hold it already); ILK_EINVAL, ILK_ETYPE;
- *         ILK_EUNKNOWN (a permit may be taken until its time is over)
+ * @param key,key_len  the semaphore; key:counter must be a valid key, too
+ * @param limit        how many may hold it, 1 or more
+ * @param timeout_ms   permits older than this have expired
+ * @return ILK_OK; ILK_EBUSY (all permits are held); ILK_EINVAL, ILK_ETYPE;
+ *         ILK_EUNKNOWN (a permit may be held until it expires)
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: one round trip. Since: 0.1
  */
@@ -205,7 +206,7 @@ ILK_API ilk_status ilk_recipes_permit(ilk_items **out, ilk_client *client,
                                       ilk_error *err);
 
 /**
- * Give a permit back.
+ * Release a permit.
  *
  * @param key,key_len      the semaphore
  * @param token,token_len  the identifier
@@ -218,7 +219,7 @@ ILK_API ilk_status ilk_recipes_permit_release(ilk_client *client,
                                               size_t token_len, ilk_error *err);
 
 /**
- * Begin a permit's time anew.
+ * Restart a permit's time.
  *
  * @param key,key_len      the semaphore
  * @param token,token_len  the identifier
@@ -231,15 +232,15 @@ ILK_API ilk_status ilk_recipes_permit_refresh(ilk_client *client,
                                               size_t token_len, ilk_error *err);
 
 /**
- * Become or stay the master. To be called more often than every tenure.
+ * Become or stay the master. Call it more often than once per tenure.
  *
- * `ilk:recipes:master:{key}` knows which candidate it is.
+ * `ilk:recipes:master:{key}` names the master.
  *
- * @param[out] out_selector  for the next call; 0: somebody else is the master
+ * @param[out] out_selector  for the next call; 0: another candidate is master
  * @param key,key_len        the counter of tenures
  * @param id,id_len          the candidate, at most 64 bytes; NULL: the client
- * @param selector           what the last call answered; 0 at first, and to
- *                           stand down
+ * @param selector           from the last call; 0 for the first call, and to
+ *                           step down
  * @param tenure_ms          how long it lasts, a second or more
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
@@ -251,13 +252,12 @@ ILK_API ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
                                       ilk_error *err);
 
 /**
- * Signal who listens to a channel now.
+ * Send a message to the current listeners of a channel.
  *
- * @param[out] out_heard   how many the server told, 0 when nobody listens; may
- *                         be NULL
+ * @param[out] out_heard   how many listeners received it; may be NULL
  * @param key,key_len      the channel, or the beginning of its name, literally
- * @param single           0: all who listen to it; 1: one of those whose
- *                         channel begins so
+ * @param single           0: all listeners of the channel; 1: one of the
+ *                         listeners whose channel begins with key
  * @param value,value_len  data
  * @return ILK_OK, also when nobody listens; ILK_EINVAL; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
@@ -272,8 +272,8 @@ ILK_API ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
  *
  * @param[out] out     the listener
  * @param key,key_len  the channel, or the beginning of its name
- * @param id,id_len    NULL: the key is the channel; else the id is behind it,
- *                     and unique among those who wait for ilk_recipes_signal()
+ * @param id,id_len    NULL: the key is the channel; else the channel is key
+ *                     followed by id, which must be unique among listeners
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM
  * Ownership: the caller frees *out. Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -283,15 +283,15 @@ ILK_API ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
                                      ilk_error *err);
 
 /**
- * Wait for the next message: of those sent since the first call, for it
- * listens between calls, too.
+ * Wait for the next message. The listener subscribes with the first call and
+ * receives messages between calls, too.
  *
  * @param[out] out    two items: the channel, the data
  * @param listener    the listener
  * @param timeout_ms  milliseconds; -1 waits for ever
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_ECONN (no server for a minute; what was sent while a
- *         connection was away is lost)
+ *         ILK_EINTR; ILK_ECONN (no server for a minute; messages sent while
+ *         the connection was down are lost)
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; as ilk_consumer_pop(). Since: 0.1
  */
@@ -299,16 +299,16 @@ ILK_API ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *listener,
                                      int64_t timeout_ms, ilk_error *err);
 
 /**
- * Stop listening. What came and was not waited for: the first may be taken
- * still, as a wait that timed out would; with an id, the others are passed on
- * to waiters with the same beginning.
+ * Stop listening. Of the messages that arrived and were not fetched, the first
+ * can be fetched here; for a listener with an id, the others are passed on to
+ * listeners with the same key.
  *
  * @param[out] out       the first, as from ilk_listener_wait(), or NULL; NULL
  *                       when `take` is 0
- * @param[out] out_lost  how many nobody was there for; may be NULL
+ * @param[out] out_lost  how many had no other listener; may be NULL
  * @param listener       the listener; it may wait again later
  * @param take           0 or 1
- * @return ILK_OK; what hindered it from passing messages on
+ * @return ILK_OK; the error that prevented passing messages on
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: a round trip or two. Since: 0.1
  */
@@ -325,10 +325,11 @@ ILK_API void ilk_listener_free(ilk_listener *listener);
 /**
  * Make a consumer of lists to which others push; nothing is sent.
  *
- * What it takes stays in `ilk:recipes:taken:<consumer>:{key}` until it is
- * settled. `ilk:recipes:consumers:{key}` knows all consumers of a list: when
- * one has died, the others put back what it had parked. So every message is
- * handled at least once, and twice when its consumer was taken for dead.
+ * A message that it takes stays in `ilk:recipes:taken:<consumer>:{key}` until
+ * it is settled. `ilk:recipes:consumers:{key}` lists all consumers of a list:
+ * when one has died, the others put its messages back. So every message is
+ * handled at least once, and twice if its consumer was considered dead too
+ * early.
  *
  * @param[out] out   the consumer
  * @param names      the lists, the most urgent first
@@ -346,10 +347,10 @@ ILK_API ilk_status ilk_consumer_open(ilk_consumer **out, ilk_client *client,
  * Take the next message from the head of the first list that has one.
  *
  * @param[out] out    two items: the list, the message
- * @param consumer    settled, if it has taken one before
- * @param timeout_ms  milliseconds; -1 waits for ever, 0 looks once
+ * @param consumer    the consumer; its last message must be settled
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 checks once
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_EHELD (the last one is not settled); ILK_ETYPE
+ *         ILK_EINTR; ILK_EHELD (the last message is not settled); ILK_ETYPE
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes, on connections of its own, without polling; ended by a signal
  * at once, by ilk_client_interrupt() and close soon. Since: 0.1
@@ -362,17 +363,17 @@ ILK_API ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *consumer,
  *
  * @param consumer  the consumer
  * @param how       ILK_RECIPES_DONE: it was handled; _BACK: it goes back to
- *                  the head of its list; _DEAD: behind
+ *                  the head of its list; _DEAD: it is appended to
  *                  `ilk:recipes:dead:{key}`, which keeps the last 1000
- * @return ILK_OK; ILK_ELOST (others took this consumer for dead and have put
- *         the message back); ILK_ENOTOWNER (there is none); ILK_EUNKNOWN
+ * @return ILK_OK; ILK_ELOST (other consumers considered this one dead and put
+ *         the message back); ILK_ENOTOWNER (no message); ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_consumer_settle(ilk_consumer *consumer, int how,
                                        ilk_error *err);
 
 /**
- * Leave: what is not settled goes back to its list.
+ * Leave: a message that is not settled goes back to its list.
  *
  * @param consumer  the consumer; it may take again later
  * @return ILK_OK; ILK_EUNKNOWN and the others
@@ -381,8 +382,8 @@ ILK_API ilk_status ilk_consumer_settle(ilk_consumer *consumer, int how,
 ILK_API ilk_status ilk_consumer_leave(ilk_consumer *consumer, ilk_error *err);
 
 /**
- * Free a consumer. One that has not left is taken for dead when its client is
- * closed or its process ends.
+ * Free a consumer. Other consumers consider one that has not left dead when its
+ * client is closed or its process ends.
  *
  * @param consumer  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1

@@ -88,7 +88,7 @@ ILK_API ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
  *         wait); ILK_ETIMEOUT; ILK_EDIFFERS (the semaphore has another
  *         limit, or one below this handle's permits); ILK_EINTR;
  *         ILK_ECANCELLED; ILK_EHELD; ILK_ECONN, ILK_EAUTH, ILK_ETYPE,
- *         ILK_ECLOSED, ILK_EFORKED and the server's conditions
+ *         ILK_ECLOSED, ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
  * ilk_semaphore_cancel() and ilk_client_close(). Since: 0.1
@@ -119,7 +119,7 @@ ILK_API ilk_status ilk_semaphore_acquire_ttl(ilk_semaphore *semaphore,
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param ttl_ms      the lease; 0 for the handle's
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -164,7 +164,7 @@ ILK_API ilk_status ilk_semaphore_release(ilk_semaphore *semaphore,
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param semaphore  the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -208,7 +208,7 @@ ILK_API ilk_status ilk_semaphore_extend(ilk_semaphore *semaphore,
  * @param semaphore  the handle
  * @param ttl_ms     the lease; 0 for the handle's
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -221,7 +221,7 @@ ILK_API ilk_status ilk_semaphore_extend_start(ilk_op **out,
  *
  * @param semaphore  the handle
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no answer)
+ * @return ILK_OK; ILK_ELOST; ILK_ENOTOWNER; ILK_EUNKNOWN (no reply)
  * Threads: one thread at a time. Blocks: at most one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_check(ilk_semaphore *semaphore,
@@ -233,7 +233,7 @@ ILK_API ilk_status ilk_semaphore_check(ilk_semaphore *semaphore,
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param semaphore  the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -279,7 +279,7 @@ ILK_API ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore,
  * @param token      from ilk_semaphore_token() of the detached handle; copied
  * @param token_len  its bytes
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -313,7 +313,7 @@ ILK_API ilk_status ilk_semaphore_set_limit(ilk_semaphore *semaphore,
  * @param semaphore   the handle
  * @param limit       as for ilk_semaphore_set_limit()
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -324,7 +324,7 @@ ILK_API ilk_status ilk_semaphore_set_limit_start(ilk_op **out,
 /**
  * Whether the handle certainly holds, as for a lock.
  *
- * @param semaphore  the handle; NULL answers 0
+ * @param semaphore  the handle; NULL yields 0
  * @return 1 or 0
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -333,7 +333,7 @@ ILK_API int32_t ilk_semaphore_held(const ilk_semaphore *semaphore);
 /**
  * Time until the local deadline, as for a lock.
  *
- * @param semaphore  the handle; NULL answers 0
+ * @param semaphore  the handle; NULL yields 0
  * @return milliseconds; 0 when not held, or no longer certain
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -343,7 +343,7 @@ ILK_API int64_t ilk_semaphore_remaining_ms(const ilk_semaphore *semaphore);
  * The fence of the current or last hold: greater than that of any hold of
  * this name that was granted before, below 2^53.
  *
- * @param semaphore  the handle; NULL answers 0
+ * @param semaphore  the handle; NULL yields 0
  * @return the fence; 0 before the first acquire
  * Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -352,7 +352,7 @@ ILK_API int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore);
 /**
  * The token of the current or last hold.
  *
- * @param semaphore  the handle; NULL answers ""
+ * @param semaphore  the handle; NULL yields ""
  * @return a NUL-terminated string; "" before the first acquire
  * Ownership: borrowed until the next acquire, adopt or free.
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -362,7 +362,7 @@ ILK_API const char *ilk_semaphore_token(const ilk_semaphore *semaphore);
 /**
  * The handle's number, unique in its client; notifications carry it.
  *
- * @param semaphore  the handle; NULL answers 0
+ * @param semaphore  the handle; NULL yields 0
  * @return a positive number
  * Threads: any thread. Blocks: no. Since: 0.1
  */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file signal.h
- * Waiting for a signal, and giving it: to one who waits, or to all.
+ * Signals: wait for one, or send one to a single waiter or to all.
  *
- * A signal is of the moment: who waits at that time gets it, nobody else
- * ever will, and the giver is told how many that were. Waits stand in a list
- * on the server, so a signal to one goes to whoever has waited longest, once:
- * a wait whose time runs out while a signal is on its way to it returns that
- * signal, and what reaches a waiter that is gone is passed on to the next.
- * Nothing is delivered twice. A signal is lost, although it was counted, when
- * the process or the connection that it was sent to ends at that moment, or
- * when it has to be passed on and nobody else waits.
+ * A signal is not stored: it reaches those who wait at that moment, and the
+ * sender gets their number. (An event, event.h, stays set.) The server keeps a
+ * list of the waits, so a signal to one waiter goes to the one who has waited
+ * longest, and to no other. If a wait times out while a signal is on its way,
+ * it returns that signal; a signal that reaches a waiter that is gone is passed
+ * on to the next. No signal is delivered twice. A signal that was counted can
+ * get lost: if the receiving process or its connection ends at that moment, or
+ * if the signal has to be passed on and nobody else waits.
  *
- * A handle may also listen to a pattern of names. Listeners hear what is
- * given to all; a signal to one goes to those who wait for that very name.
+ * A handle may also have a pattern of names. It receives the signals that are
+ * sent to all waiters of a matching name; a signal to one waiter goes only to a
+ * wait for exactly that name.
  */
 #ifndef INTERLOCK_SIGNAL_H
 #define INTERLOCK_SIGNAL_H
@@ -29,7 +30,7 @@ extern "C" {
 /** A handle for the signals of one name, or of a pattern of names. */
 typedef struct ilk_signal ilk_signal;
 
-/** Bounds. */
+/** Limits of signals. */
 enum {
     ILK_SIGNAL_DATA_MAX = 1048576, /**< bytes that a signal carries at most */
     ILK_SIGNAL_MAX = 64            /**< signals in one wait at most */
@@ -74,25 +75,25 @@ ILK_API ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
                                    const ilk_signal_opts *opts, ilk_error *err);
 
 /**
- * Wait for a signal. The wait begins when the server has been told of it, one
- * round trip after the call.
+ * Wait for a signal. The wait begins when the server has registered it, up to
+ * one round trip after the call.
  *
- * After ILK_EINTR the wait goes on for a few seconds: a signal that comes
- * meanwhile is returned by the next wait on this handle;
- * ilk_signal_cancel() ends it.
+ * After ILK_EINTR the wait stays registered for a few seconds: the next wait on
+ * this handle returns a signal that arrived meanwhile. ilk_signal_cancel() ends
+ * it.
  *
- * @param[out] out    what came, to be freed; NULL when the call fails
+ * @param[out] out    the signal, to be freed; NULL when the call fails
  * @param signal      the handle
- * @param timeout_ms  milliseconds; -1 waits for ever, 0 returns what came
- *                    since ilk_signal_listen(), or since a wait that ended
- *                    with ILK_EINTR
+ * @param timeout_ms  milliseconds; -1 waits for ever, 0 returns a signal that
+ *                    arrived since ilk_signal_listen(), or since a wait that
+ *                    ended with ILK_EINTR
  * @param[out] err    may be NULL
- * @return ILK_OK; ILK_ETIMEOUT (none came); ILK_EINTR; ILK_ECANCELLED;
+ * @return ILK_OK; ILK_ETIMEOUT (no signal); ILK_EINTR; ILK_ECANCELLED;
  *         ILK_EHELD (another thread waits with this handle); ILK_ECONN,
  *         ILK_EAUTH, ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's
- *         conditions
+ *         errors
  * Ownership: the caller frees *out. Threads: one thread at a time.
- * Blocks: yes; ended by a signal of the system (ILK_EINTR),
+ * Blocks: yes; ended by a Unix signal (ILK_EINTR),
  * ilk_client_interrupt(), ilk_signal_cancel() and ilk_client_close().
  * Since: 0.1
  */
@@ -100,14 +101,14 @@ ILK_API ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
                                    int64_t timeout_ms, ilk_error *err);
 
 /**
- * Start ilk_signal_wait(). ilk_op_arrival() tells what came.
+ * Start ilk_signal_wait(). ilk_op_arrival() returns the signal.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param signal      the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
  *                    ilk_signal_wait()
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -115,12 +116,12 @@ ILK_API ilk_status ilk_signal_wait_start(ilk_op **out, ilk_signal *signal,
                                          int64_t timeout_ms, ilk_error *err);
 
 /**
- * Begin to wait, and return as soon as the server knows: a signal from then on
- * is kept for the next ilk_signal_wait() on this handle. For those who look
- * at something first and wait only if they must: a signal that comes between
- * the look and the wait is not missed. One signal ends it, of a pattern up to
- * 1024 are kept until that wait; ilk_signal_cancel() and freeing the handle
- * give it up. Nothing happens when it has begun already.
+ * Register a wait and return: a signal that arrives from then on is kept for
+ * the next ilk_signal_wait() on this handle. Use it to check a condition first
+ * and wait only if necessary: a signal between the check and the wait is not
+ * missed. One signal ends the registration; for a pattern up to 1024 signals
+ * are kept. ilk_signal_cancel() and freeing the handle end it, too. A second
+ * call has no effect.
  *
  * @param signal    the handle
  * @param[out] err  may be NULL
@@ -136,7 +137,7 @@ ILK_API ilk_status ilk_signal_listen(ilk_signal *signal, ilk_error *err);
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param signal     the handle
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -144,14 +145,14 @@ ILK_API ilk_status ilk_signal_listen_start(ilk_op **out, ilk_signal *signal,
                                            ilk_error *err);
 
 /**
- * Wait for a signal of any one of several handles. The wait stands in all
- * their lists, and leaves them together with the first signal; one that was
- * sent to it alone by another list at that moment is passed on.
+ * Wait for a signal of any of several handles. The wait is registered under all
+ * their names and ends with the first signal. If a second one was sent to this
+ * wait alone at the same moment, it is passed on to the next waiter.
  *
- * @param[out] out    what came, to be freed; NULL when the call fails
- * @param signals     count handles of one client, of different names, none
- *                    of a pattern if there are several; the wait is the first
- *                    one's, which ilk_signal_cancel() takes
+ * @param[out] out    the signal, to be freed; NULL when the call fails
+ * @param signals     count handles of one client with different names; a
+ *                    pattern is allowed only if count is 1. To cancel the
+ *                    wait, pass the first one to ilk_signal_cancel()
  * @param count       1 to ILK_SIGNAL_MAX
  * @param timeout_ms  as for ilk_signal_wait()
  * @param[out] err    may be NULL
@@ -165,9 +166,8 @@ ILK_API ilk_status ilk_signal_wait_any(ilk_arrival **out,
                                        int64_t timeout_ms, ilk_error *err);
 
 /**
- * Start ilk_signal_wait_any(). ilk_op_arrival() tells what came. The operation
- * is on the first handle; the others are its caller's again at once, and may
- * be freed.
+ * Start ilk_signal_wait_any(). ilk_op_arrival() returns the signal. The
+ * operation runs on the first handle; the others may be used and freed at once.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param signals     as for ilk_signal_wait_any(); the array is copied
@@ -175,7 +175,7 @@ ILK_API ilk_status ilk_signal_wait_any(ilk_arrival **out,
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
  *                    ilk_signal_wait()
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -185,9 +185,9 @@ ILK_API ilk_status ilk_signal_wait_any_start(ilk_op **out,
                                              ilk_error *err);
 
 /**
- * Wait until each of several handles has got a signal. The first one of each
- * counts. When the time runs out before, those that were sent to this wait
- * alone are passed on.
+ * Wait until each of several handles has received a signal; the first one of
+ * each is returned. If the time runs out before, signals that were sent to this
+ * wait alone are passed on to the next waiters.
  *
  * @param[out] out    one for each, in the handles' order, to be freed; NULL
  *                    when the call fails
@@ -204,9 +204,8 @@ ILK_API ilk_status ilk_signal_wait_all(ilk_arrival **out,
                                        int64_t timeout_ms, ilk_error *err);
 
 /**
- * Start ilk_signal_wait_all(). ilk_op_arrival() tells what came. The operation
- * is on the first handle; the others are its caller's again at once, and may
- * be freed.
+ * Start ilk_signal_wait_all(). ilk_op_arrival() returns the signals. The
+ * operation runs on the first handle; the others may be used and freed at once.
  *
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param signals     as for ilk_signal_wait_any(); the array is copied
@@ -214,7 +213,7 @@ ILK_API ilk_status ilk_signal_wait_all(ilk_arrival **out,
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 as for
  *                    ilk_signal_wait()
  * @param[out] err    may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -224,7 +223,7 @@ ILK_API ilk_status ilk_signal_wait_all_start(ilk_op **out,
                                              ilk_error *err);
 
 /**
- * Signal the one who has waited longest.
+ * Send a signal to the one who has waited longest.
  *
  * @param[out] out_reached  1, or 0 when nobody waits; may be NULL
  * @param signal            a handle of a name, not of a pattern
@@ -232,8 +231,8 @@ ILK_API ilk_status ilk_signal_wait_all_start(ilk_op **out,
  * @param data_len          0 to ILK_SIGNAL_DATA_MAX
  * @param[out] err          may be NULL
  * @return ILK_OK, also when nobody waits; ILK_EINVAL; ILK_EHELD; ILK_EUNKNOWN
- *         (no answer: it may have been given, once); ILK_EAUTH (this user may
- *         not send to those who wait); ILK_ECONN and the others
+ *         (no reply: it may have been sent, once); ILK_EAUTH (this user may
+ *         not PUBLISH to the waiters); ILK_ECONN and the others
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_signal_notify_one(int64_t *out_reached,
@@ -241,7 +240,7 @@ ILK_API ilk_status ilk_signal_notify_one(int64_t *out_reached,
                                          size_t data_len, ilk_error *err);
 
 /**
- * Start ilk_signal_notify_one(). ilk_op_number() tells how many were reached.
+ * Start ilk_signal_notify_one(). ilk_op_number() returns how many were reached.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param signal     a handle of a name, not of a pattern
@@ -249,7 +248,7 @@ ILK_API ilk_status ilk_signal_notify_one(int64_t *out_reached,
  *                   0
  * @param data_len   0 to ILK_SIGNAL_DATA_MAX
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -258,18 +257,17 @@ ILK_API ilk_status ilk_signal_notify_one_start(ilk_op **out, ilk_signal *signal,
                                                size_t data_len, ilk_error *err);
 
 /**
- * Signal all who wait. Each client gets one message, however many of its
- * threads wait.
+ * Send a signal to all waiters. Each client gets one message, however many of
+ * its threads wait.
  *
- * @param[out] out_reached  how many waits were reached, and on top one for
- *                          each client that listens to a pattern of this
- *                          name; may be NULL
+ * @param[out] out_reached  how many waits were reached, plus one for each
+ *                          client that listens to a matching pattern; may be
+ *                          NULL
  * @param signal            a handle of a name, not of a pattern
  * @param data              any bytes; may be NULL when data_len is 0
  * @param data_len          0 to ILK_SIGNAL_DATA_MAX
  * @param[out] err          may be NULL
- * @return as ilk_signal_notify_one(); after ILK_EAUTH *out_reached tells how
- *         many were reached all the same
+ * @return as ilk_signal_notify_one(); after ILK_EAUTH *out_reached is set, too
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
@@ -277,7 +275,7 @@ ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
                                          size_t data_len, ilk_error *err);
 
 /**
- * Start ilk_signal_notify_all(). ilk_op_number() tells how many were reached.
+ * Start ilk_signal_notify_all(). ilk_op_number() returns how many were reached.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param signal     a handle of a name, not of a pattern
@@ -285,7 +283,7 @@ ILK_API ilk_status ilk_signal_notify_all(int64_t *out_reached,
  *                   0
  * @param data_len   0 to ILK_SIGNAL_DATA_MAX
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: no. Since: 0.1
  */
@@ -294,11 +292,11 @@ ILK_API ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
                                                size_t data_len, ilk_error *err);
 
 /**
- * End a wait: a thread inside ilk_signal_wait() and its kin returns
- * ILK_ECANCELLED, or the signal that was already on its way. A wait that
- * ended with ILK_EINTR is given up, and what came for it alone is passed on.
+ * Cancel a wait: a thread inside one of the wait functions returns
+ * ILK_ECANCELLED, or a signal that was already on its way. A wait that ended
+ * with ILK_EINTR is withdrawn, and a signal sent to it alone is passed on.
  *
- * @param signal    the handle, or the first one of those that wait together;
+ * @param signal    the handle; for several handles the first one;
  *                  nothing happens when it does not wait
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_EFORKED
@@ -307,9 +305,9 @@ ILK_API ilk_status ilk_signal_notify_all_start(ilk_op **out, ilk_signal *signal,
 ILK_API ilk_status ilk_signal_cancel(ilk_signal *signal, ilk_error *err);
 
 /**
- * How many waits stand in the wait queue of this name: those that a signal
- * given to all would reach, and a few whose process died a moment ago. Patterns
- * are not counted.
+ * Count the waits registered for this name: those that a signal to all would
+ * reach, and waits of processes that died a moment ago. Patterns are not
+ * counted.
  *
  * @param client            the client
  * @param name              the signal's name
@@ -324,14 +322,14 @@ ILK_API ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
                                       ilk_error *err);
 
 /**
- * Start ilk_signal_inspect(). ilk_op_number() tells how many wait.
+ * Start ilk_signal_inspect(). ilk_op_number() returns the number of waits.
  *
  * @param[out] out   the operation, to be freed; NULL when the call fails
  * @param client     the client
  * @param name       the signal's name, which is copied
  * @param name_len   its bytes
  * @param[out] err   may be NULL
- * @return ILK_OK when it was started; else what failed at once
+ * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: no. Since: 0.1
  */
@@ -340,8 +338,7 @@ ILK_API ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
                                             ilk_error *err);
 
 /**
- * Free the handle. Nothing is sent by the caller: a wait is given up by the
- * keeper.
+ * Free the handle. Nothing is sent by this call: the keeper withdraws a wait.
  *
  * @param signal  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
@@ -349,11 +346,11 @@ ILK_API ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
 ILK_API void ilk_signal_free(ilk_signal *signal);
 
 /**
- * What a started wait has brought.
+ * The received signals of a started wait.
  *
- * @param op  the operation of an ilk_signal_wait_start() or its kin
- * @return the arrival; NULL while it is under way, when it has failed, and
- *         for operations of another kind
+ * @param op  an operation of ilk_signal_wait_start() or its variants
+ * @return the arrival; NULL while it is running, when it has failed, and for
+ *         operations of another kind
  * Ownership: borrowed until the operation is freed. Threads: any thread.
  * Blocks: no. Since: 0.1
  */

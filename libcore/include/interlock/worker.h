@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file worker.h
- * The loop of a consumer: take, work, answer, in one round trip each turn.
+ * The loop of a consumer: reserve, work, settle, with one round trip per turn.
  *
  *     while (ilk_worker_next(&job, worker, -1, &err) == ILK_OK) {
  *         if (handle(job))
@@ -12,9 +12,10 @@
  *     }
  *     ilk_worker_finish(worker, &err);
  *
- * The answer to a message travels with the question for the next one. What
- * fails is tried again, later each time, with a pause of chance length so
- * that not all come back together. The lease is renewed while one works.
+ * The result of a message is sent together with the request for the next one.
+ * A failed message is retried after a pause that grows with each failure, with
+ * random jitter so that failed messages do not return all at once. The lease is
+ * renewed while the caller works.
  */
 #ifndef INTERLOCK_WORKER_H
 #define INTERLOCK_WORKER_H
@@ -33,13 +34,14 @@ typedef struct ilk_worker ilk_worker;
 /** Options of a worker. Zero means the default everywhere. */
 typedef struct ilk_worker_opts {
     size_t size;            /**< set by ilk_worker_opts_init() */
-    int64_t lease_ms;       /**< of what it takes; default 30000 */
+    int64_t lease_ms;       /**< of reserved messages; default 30000 */
     int64_t backoff_ms;     /**< pause after the first failure, doubled by
                                  each further one; default 1000 */
     int64_t backoff_max_ms; /**< the longest pause; default 10 minutes */
-    int32_t batch;          /**< taken and answered together; default 1, at
-                                 most ILK_QUEUE_BATCH_MAX. More is faster, and
-                                 after a crash all of them come again */
+    int32_t batch;          /**< messages reserved and settled together;
+                                 default 1, at most ILK_QUEUE_BATCH_MAX. More is
+                                 faster, but after a crash all of them are
+                                 delivered again */
 } ilk_worker_opts;
 
 /**
@@ -74,16 +76,15 @@ ILK_API ilk_status ilk_worker_open(ilk_worker **out, ilk_client *client,
                                    const ilk_worker_opts *opts, ilk_error *err);
 
 /**
- * Answer for what was worked on and take the next message. A message that
- * got no answer counts as failed.
+ * Send the result of the last message and reserve the next one. A message
+ * without a result counts as failed.
  *
- * @param[out] out    the message, to be freed, not to be finished by itself;
- *                    NULL when the call fails
+ * @param[out] out    the message, to be freed; ilk_worker_done() and its like
+ *                    finish it, not ilk_job_ack(). NULL when the call fails
  * @param worker      the worker
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
- * @return as ilk_queue_reserve(); ILK_ECANCELLED once the worker was told to
- *         stop
+ * @return as ilk_queue_reserve(); ILK_ECANCELLED after ilk_worker_stop()
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: as ilk_queue_reserve(); ended by ilk_worker_stop(), too.
  * Since: 0.1
@@ -92,7 +93,7 @@ ILK_API ilk_status ilk_worker_next(ilk_job **out, ilk_worker *worker,
                                    int64_t timeout_ms, ilk_error *err);
 
 /**
- * The message is done. The answer goes with the next question.
+ * The message is done. This is sent with the next ilk_worker_next().
  *
  * @param worker    the worker
  * @param[out] err  may be NULL
@@ -102,11 +103,12 @@ ILK_API ilk_status ilk_worker_next(ilk_job **out, ilk_worker *worker,
 ILK_API ilk_status ilk_worker_done(ilk_worker *worker, ilk_error *err);
 
 /**
- * The work failed: again after a pause, or dead if that was its last attempt.
+ * The work failed: the message is delivered again after a pause, or is dead if
+ * this was its last attempt.
  *
  * @param worker      the worker
- * @param reason      why, for who looks at it when it is dead; may be NULL
- * @param reason_len  its bytes; what is above 1000 is cut
+ * @param reason      why, shown when it is dead; may be NULL
+ * @param reason_len  its bytes; cut after 1000
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_ENOTOWNER when no message is being worked on
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -115,11 +117,11 @@ ILK_API ilk_status ilk_worker_failed(ilk_worker *worker, const void *reason,
                                      size_t reason_len, ilk_error *err);
 
 /**
- * Nobody can work on this: put it among the dead.
+ * Make the message dead: no retry can succeed.
  *
  * @param worker      the worker
- * @param reason      why, for who looks at it; may be NULL
- * @param reason_len  its bytes; what is above 1000 is cut
+ * @param reason      why, shown by peek; may be NULL
+ * @param reason_len  its bytes; cut after 1000
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_ENOTOWNER when no message is being worked on
  * Threads: one thread at a time. Blocks: no. Since: 0.1
@@ -128,21 +130,22 @@ ILK_API ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
                                    size_t reason_len, ilk_error *err);
 
 /**
- * Send what is still to be answered, and give back what was taken and not
- * begun, as if it had never been delivered.
+ * Send the results that were not sent yet, and give back messages that were
+ * reserved but not begun, as if they had never been delivered.
  *
  * @param worker    the worker
  * @param[out] err  may be NULL
- * @return ILK_OK, also with nothing to send; ILK_ELOST when something had
- *         gone to somebody else; ILK_EUNKNOWN, ILK_ECONN and the server's
- *         conditions: try again, or let the leases run out
+ * @return ILK_OK, also with nothing to send; ILK_ELOST when a message had
+ *         gone to another consumer; ILK_EUNKNOWN, ILK_ECONN and the server's
+ *         errors: try again, or let the leases end
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
 
 /**
- * Let the loop end: a wait ends, and ilk_worker_next() answers ILK_ECANCELLED
- * from now on. ilk_worker_finish() is next.
+ * Stop the loop: a wait ends, and ilk_worker_next() returns ILK_ECANCELLED from
+ * now on; call ilk_worker_finish() then. This takes a mutex, so a signal
+ * handler must not call it.
  *
  * @param worker    the worker
  * @param[out] err  may be NULL
@@ -152,7 +155,7 @@ ILK_API ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err);
 ILK_API ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err);
 
 /**
- * Give up the place in the wait queue that this thread kept after ILK_EINTR.
+ * Leave the place in the wait queue that this thread kept after ILK_EINTR.
  *
  * @param worker    the worker
  * @param[out] err  may be NULL
@@ -162,18 +165,18 @@ ILK_API ilk_status ilk_worker_stop(ilk_worker *worker, ilk_error *err);
 ILK_API ilk_status ilk_worker_leave(ilk_worker *worker, ilk_error *err);
 
 /**
- * How many answers were refused, because the message had gone to somebody
- * else by then.
+ * How many results were refused because the message had gone to another
+ * consumer.
  *
- * @param worker  the worker; NULL answers 0
+ * @param worker  the worker; NULL yields 0
  * @return their number
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_worker_lost(const ilk_worker *worker);
 
 /**
- * Free the worker, after ilk_worker_finish(). What is neither answered nor
- * given back is delivered again when its lease runs out.
+ * Free the worker, after ilk_worker_finish(). Messages that are neither
+ * finished nor given back are delivered again when their lease ends.
  *
  * @param worker  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
