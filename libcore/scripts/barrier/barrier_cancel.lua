@@ -1,13 +1,12 @@
 --@script barrier_cancel keys=5 args=5
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- A waiter is gone that nobody asks for any more: the round it waits in
--- breaks.
+-- A waiter is gone: break the round that it waits in.
 -- KEYS barrier, arrived, wait, live, rounds
 -- ARGV entry, token, grant ms, limit, liveness ms; grant ms and liveness keep
 --   the places they have for a lock
 -- returns {GONE}
--- A retry finds that round ended.
+-- A retry or a late copy finds that round ended.
 --@include replicate_effects
 --@include token
 --@include barrier_leave

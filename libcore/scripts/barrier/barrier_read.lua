@@ -2,9 +2,10 @@
 --@reply STATE i i
 --@reply DIFFERS i
 -- SPDX-License-Identifier: MIT
--- How many have arrived at a barrier's open round.
+-- Count the arrivals of a barrier's open round.
 -- KEYS barrier    ARGV parties, 0 for whatever is on record
--- returns {STATE, how many wait, parties} | {DIFFERS, the number of parties on record}
+-- returns {STATE, how many wait, parties}
+--   | {DIFFERS, the number of parties on record}
 -- Writes nothing.
 --@include number
 --@include reply

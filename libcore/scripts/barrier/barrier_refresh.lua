@@ -1,14 +1,15 @@
 --@script barrier_refresh keys=5 args=5+
 --@reply BUSY i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives that waits at a barrier, break a round of which
--- somebody is dead, and tell each of the client's waiters how it stands.
+-- Extend the liveness of a client that waits at a barrier, break the round if
+-- one of its parties is dead, and return the state of the client's waiters.
 -- KEYS barrier, arrived, wait, live, rounds
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries; grant ms keeps
 --   the place it has for a lock
 -- returns {BUSY, ms until somebody may be found dead (-1: never), now us, 1,
 --   then for each entry: QUEUED | GONE (the round is over: ask), 0, 0}
--- A retry finds the round broken, or breaks it if the first did not run.
+-- A retry or a late copy finds the round broken already, or does the same for
+-- the round that is open then.
 --@include replicate_effects
 --@include now
 --@include reply

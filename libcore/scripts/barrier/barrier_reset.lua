@@ -1,12 +1,12 @@
 --@script barrier_reset keys=5 args=5
 --@reply STATE i i
 -- SPDX-License-Identifier: MIT
--- Break the open round, if there is one, and begin anew with so many parties.
+-- Break the open round, if there is one, and set the number of parties.
 -- KEYS barrier, arrived, wait, live, rounds
 -- ARGV token of the request, parties, keep ms, who, limit
 -- returns {STATE, how many waited, denied}
--- A retry under the same token breaks nothing more: it has a number as if it
--- had arrived.
+-- A retry or a late copy breaks nothing more: its token has a number, as if it
+-- had arrived, until the numbers are forgotten (barrier.lua).
 --@include replicate_effects
 --@include token
 --@include now

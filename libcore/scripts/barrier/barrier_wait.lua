@@ -6,7 +6,7 @@
 --@reply GONE
 --@reply DIFFERS i
 -- SPDX-License-Identifier: MIT
--- Arrive at a barrier, or ask how the round stands that one has arrived at.
+-- Arrive at a barrier, or read the state of the round of this arrival.
 -- KEYS barrier, arrived, wait, live, rounds
 -- ARGV entry ("wait" only, else ''), client, liveness ms, limit,
 --   "wait" | "try" (arrive only as the last of a round) | "leave", token,
@@ -15,8 +15,9 @@
 --   | {QUEUED, -1, now us, 1, number} | {BUSY, -1, now us, 1}
 --   | {LOST, why the round broke} | {GONE} (left; the round is broken)
 --   | {DIFFERS, the number of parties on record}
--- A retry under the same token arrives no second time: it hears how the round
--- stands or ended. One that leaves again finds nothing to leave.
+-- A retry or a late copy does not arrive a second time: it finds its token, and
+-- returns the state or the end of that round, until the numbers are forgotten
+-- (barrier.lua). A repeated leave finds nothing to leave.
 --@include replicate_effects
 --@include token
 --@include now
@@ -25,7 +26,7 @@
 --@include barrier_leave
 --@include barrier_number
 
--- What became of an arrival whose round is over.
+-- The reply for an arrival whose round is over.
 local function tell_round(number)
   local text = redis.call("ZRANGEBYSCORE", KEYS[5], string.format("%.0f", number), "+inf",
     "LIMIT", 0, 1)[1] or ""

@@ -3,15 +3,16 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Lead if nobody does and nobody waits, else stand in the wait queue.
+-- Lead if nobody does and nobody waits, else join the wait queue.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, lease ms, who, floor, entry ('' tries once), client, liveness
---   ms, - (lock_acquire's barge, not looked at), grant ms, limit, value, and
+--   ms, - (lock_acquire's barge, ignored), grant ms, limit, value, and
 --   what tokens of this identity begin with ('': none)
 -- returns {HELD, lease left, term, now us}
 --   | {QUEUED | BUSY, leader's pttl (-2: nobody leads), now us, ours}
--- A retry under the same token is told of its leadership, and a retried entry
--- keeps its place.
+-- A retry under the same token finds its leadership, and a retried entry keeps
+-- its place. A late copy could lead again until the lease ends; with an identity
+-- it could also take over from a newer leader of that identity.
 --@include token
 --@include enqueue
 --@include raise_fence
@@ -46,7 +47,8 @@ local function lead()
   return { HELD, lease, term, now }
 end
 
--- The former process of this identity led, in the term that goes on.
+-- Another token of this identity leads, from an earlier process: the caller
+-- takes over, and the term goes on.
 local function lead_on(former)
   redis.call("SET", place.lock, token, "PX", lease)
   redis.call("HSET", place.record, "token", token, "who", who)

@@ -2,11 +2,12 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the wait queue; a leadership that was already under way goes to the next.
+-- Leave the wait queue; a leadership that was granted already goes to the next.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been elected) | {GONE}
--- A retry finds neither entry nor token and changes nothing of theirs.
+-- A retry or a late copy finds neither entry nor token: no two waits have the
+-- same.
 --@include token
 --@include elect
 --@include end_leadership

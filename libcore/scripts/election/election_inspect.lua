@@ -1,7 +1,7 @@
 --@script election_inspect keys=6 args=1
 --@reply STATE i i i i i s s s i *
 -- SPDX-License-Identifier: MIT
--- Look at an election without touching it.
+-- Read the state of an election.
 -- KEYS leader, fence, wait, live, value, seen    ARGV count
 -- returns {STATE, term, version of the value, 1 when somebody leads, its
 --   lease left, since ms, its token, who, value, candidates in the wait queue,

@@ -3,15 +3,16 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Tell an observer what it does not know yet, else let it wait for that.
+-- Return the state to an observer if it is new to it, else let it wait.
 -- KEYS leader, fence, wait, live, value, seen
--- ARGV known (what it was told last: `term version`, or `term -` that nobody
---   leads any more; '' nothing), vacant 0|1 (tell as well when nobody leads),
---   entry ('' looks once), client, liveness ms, - (not looked at)
+-- ARGV known (the state that it has: `term version`, or `term -` for a term
+--   whose leader is gone; '' none), vacant 0|1 (return also when nobody leads),
+--   entry ('' does not wait), client, liveness ms, - (ignored)
 -- returns {STATE, as election_inspect up to the value}
---   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new; a term below
---   the known one is none, for a server that lost its memory of the latter
--- A retry asks again, and a retried entry keeps its place.
+--   | {QUEUED | BUSY, leader's pttl, now us, 1}: nothing new; a term below the
+--   known one is not new, because the server has lost a later record
+-- A retry reads again, and a retried entry keeps its place. The entry of a late
+-- copy stays until the next change.
 --@include now
 --@include reply
 --@include enqueue

@@ -3,13 +3,14 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- election_refresh for those who observe: who left the wait queue was to be woken,
--- and is GONE, which is to ask again.
+-- election_refresh for observers: an observer that is no longer in the wait
+-- queue was to be woken, and is GONE, which makes it ask again.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), leader's pttl, now us, 1,
 --   then for each entry: QUEUED | GONE, 0, 0}
--- A retry finds what the first run left.
+-- A retry finds the state that the first run left. A late copy extends the
+-- liveness once more.
 --@include number
 --@include liveness
 --@include forget_dead

@@ -5,7 +5,8 @@
 -- Let the leader publish another value.
 -- KEYS leader, fence, wait, live, value, seen    ARGV token, value, limit
 -- returns {WRITTEN} | {LOST}: it leads no longer, nothing is changed
--- A retry finds the value written, and tells nobody twice.
+-- A retry finds the value written, and wakes nobody twice. A late copy could
+-- write its older value over a newer one of the same leader.
 --@include reply
 --@include token
 --@include observers

@@ -3,13 +3,14 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives, elect the next when nobody leads, and tell each
--- of the client's candidates how it stands. Also how they claim at expiry.
+-- Extend a client's liveness, elect the next when nobody leads, and return the
+-- state of each of the client's candidates. A claim at expiry is this too.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), leader's pttl, now us, ours,
 --   then for each entry: HELD | QUEUED | GONE, lease left, term}
--- A retry finds what the first run left: who was elected is HELD.
+-- A retry finds the state that the first run left: an elected candidate is
+-- HELD. A late copy extends the liveness once more.
 --@include number
 --@include liveness
 --@include forget_dead

@@ -2,11 +2,12 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Lead no more: the first in the wait queue leads from now on.
+-- Resign: the first in the wait queue leads from now on.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV token, grant ms, limit, liveness ms
--- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
--- A retry finds the token gone and touches nobody's leadership.
+-- returns {RELEASED, more, denied}
+--   | {LOST, born, broken}: see include/evidence.lua
+-- A retry or a late copy finds the token gone and touches nobody's leadership.
 --@include token
 --@include evidence
 --@include elect

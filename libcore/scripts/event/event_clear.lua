@@ -5,7 +5,7 @@
 -- KEYS event, once, wait, live    ARGV token of the request, limit
 -- returns {STATE, generation, clients still to be told, denied}
 -- A retry under the same token clears nothing again, also when the event was
--- set in between.
+-- set in between; nor does a late copy, for a minute (done_requests.lua).
 --@include replicate_effects
 --@include token
 --@include done_requests

@@ -5,8 +5,9 @@
 -- KEYS event, once, wait, live
 -- ARGV token of the request, data, ttl ms (0: no end), limit
 -- returns {STATE, generation, clients still to be told, denied}
--- A retry under the same token sets nothing again, whatever came in between;
--- it tells those who are still untold.
+-- A retry under the same token sets nothing again, whatever came in between; it
+-- tells waiters that were not told yet. So does a late copy, for a minute
+-- (done_requests.lua); after that it would set the event again.
 --@include replicate_effects
 --@include token
 --@include done_requests

@@ -5,10 +5,11 @@
 -- SPDX-License-Identifier: MIT
 -- Wait until an event is set, or until its generation is past a known one.
 -- KEYS event, once, wait, live
--- ARGV entry ('': only look), client, liveness ms, limit (keeps its place),
+-- ARGV entry ('': do not wait), client, liveness ms, limit (keeps its place),
 --   token, the generation known ('': wait until it is set)
 -- returns {STATE, as event_read} | {QUEUED or BUSY, -1, now us, 1}
--- A retry keeps its place, or finds what has come.
+-- A retry keeps its place, or finds the change. The entry of a late copy stays
+-- until the next change.
 --@include replicate_effects
 --@include token
 --@include enqueue

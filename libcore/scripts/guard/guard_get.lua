@@ -7,7 +7,8 @@
 -- KEYS value, guard    ARGV fence (0: only read)
 -- returns {HELD, fence, value} | {FREE, fence}: there is no value; the fence
 -- is the one on record now | {STALE, the greater fence}: nothing is changed
--- A retry raises the fence to the same again, or is refused by who came later.
+-- A retry or a late copy raises the fence to the same again, or is refused by a
+-- greater one that came in between.
 --@include reply
 --@include number
 

@@ -3,7 +3,8 @@
 -- SPDX-License-Identifier: MIT
 -- Remove a guarded value and its fence.
 -- KEYS value, guard
--- returns {RELEASED}, also when there was none, so a retry is harmless
+-- returns {RELEASED}, also when there was none, so a retry is harmless; a late
+-- copy would remove a value that was written since
 --@include reply
 
 redis.call("DEL", KEYS[1], KEYS[2])

@@ -5,7 +5,9 @@
 -- Write a value unless a greater fence has written or read it.
 -- KEYS value, guard    ARGV fence (0: no check, none recorded), value
 -- returns {WRITTEN} | {STALE, the greater fence}: nothing is changed
--- A retry writes the same value again, or is refused by who came later.
+-- A retry writes the same value again, or is refused by a greater fence that
+-- came in between. So is a late copy; but under an equal fence, or 0, it would
+-- write its older value over a newer one.
 --@include reply
 --@include number
 

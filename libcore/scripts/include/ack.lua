@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Messages are done.
+-- Acknowledging messages.
 --@include end_lease
 
 -- Returns how many were still in flight.

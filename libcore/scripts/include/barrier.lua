@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- A barrier and its rounds.
 --
--- Who arrives gets a number, greater than any before it for this name; those
--- of one round follow one another, so the index of an arrival is its distance
--- from the round's first. A round is open until it is full or broken.
+-- Each arrival gets a number, greater than any before it for this name. The
+-- numbers of one round are consecutive, so the index of an arrival is its
+-- distance from the round's first. A round is open until it is full or broken.
 --
 --   barrier: hash {parties, first, last, since, keep}; first 0: no round is
 --     open; since: the first number on this record
 --   arrived: zset token -> number, also of the rounds before
 --   rounds:  zset "<first> full" or "<first> broken <why>" -> its last number
---   wait:    the entries of the open round, and of nobody else
+--   wait:    the entries of the open round, and no others
 --@include wake_all
 
--- So many rounds are remembered for those whose answer was lost or who slept.
+-- The number of past rounds that are kept, for arrivals that ask later.
 local ROUNDS_KEPT = 256
 
 local function read_barrier()
@@ -38,8 +38,8 @@ local function forget_old_rounds()
   end
 end
 
--- The open round ends; how is "full" or "broken <why>". Nobody stands in the wait queue
--- afterwards. Returns 1 when this user may not tell the others.
+-- End the open round; how: "full" or "broken <why>". The wait queue is empty
+-- afterwards. Returns 1 when this user may not PUBLISH to the others.
 local function end_round(b, how, limit)
   local _, denied = wake_all(KEYS[3], KEYS[4], limit)
   redis.call("UNLINK", KEYS[4])

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- What makes a barrier's open round break by itself.
+-- Finding out that a barrier's open round has to break.
 --@include entry
 --@include barrier
 
--- Why the open round cannot become full any more: somebody of it is dead, or
--- the wait queue was lost. Clients that are dead and not of it are forgotten.
+-- Returns why the open round cannot become full any more: one of its parties is
+-- dead, or the wait queue was lost. Dead clients without an entry are forgotten.
 local function find_fault(b, now)
   if b.first == 0 then
     return nil

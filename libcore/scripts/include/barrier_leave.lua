@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Somebody who waits at a barrier leaves.
+-- Leaving a barrier.
 --@include reply
 --@include entry
 --@include barrier
 
--- Break the round that this token waits in; of all others it does nothing.
+-- Break the round that this token waits in, and no other.
 local function leave_round(b, token, who, limit)
   local number = tonumber(redis.call("ZSCORE", KEYS[2], token) or nil)
   if number and b.first > 0 and number >= b.first then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Consumers of a raw list stand in a zset: id -> server ms by which they show
--- up again. Who has not, and whose client's inbox nobody listens to, is gone.
--- An id is the client's, a dot and a number.
+-- The consumers of a raw list are in a zset: id -> server ms by which they
+-- reserve again. A consumer is gone if it has not done so, and its client's inbox
+-- has no subscriber. An id is the client's, a dot and a number.
 local function is_consumer_gone(consumers, id, now_ms)
   local due = tonumber(redis.call("ZSCORE", consumers, id) or 0)
   if due > now_ms then

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Count what does not happen to every message; not worth failing for.
+-- Counts rare events of messages. A failure is ignored.
 --@include queue_keys
 
 local function count_up(at, what, count)

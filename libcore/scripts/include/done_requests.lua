@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Requests that were done: zset token -> a number that rises with the clock in
--- microseconds. One whose answer was lost is asked again, and not done twice.
+-- microseconds. By this a retry, whose reply was lost, is not done twice.
 
 local ONCE_US, ONCE_MOST = 60000000, 10000
 
@@ -8,8 +8,8 @@ local function recall(once, token)
   return tonumber(redis.call("ZSCORE", once, token) or nil)
 end
 
--- Known for a minute, but of the last ten thousand only. What is older goes
--- a few at a time.
+-- Tokens are kept for a minute, but at most ten thousand of them. Older ones are
+-- removed a few at a time.
 local function remember(once, token, number, now)
   redis.call("ZADD", once, string.format("%.0f", number), token)
   local old = redis.call("ZRANGEBYSCORE", once, "-inf",

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- What has become due: leases that ran out, delayed messages whose time has
--- come. A bounded part of it in each call, so that none takes long.
+-- Making messages ready that became due: those of leases that ran out, and
+-- delayed ones. Each call handles a bounded number, so that none takes long.
 --@include return_message
 --@include lease_score
 
 local DUE_BYTES = 262144
 
--- The messages of reservations that ran out are the first again, dead if
--- that was the last of their attempts. Returns how many can be taken.
+-- Return the messages of reservations that ran out to the front of the queue;
+-- after the last attempt they are dead. Returns how many can be taken.
 local function return_expired(at, tokens, order, most, now_ms, limit)
   local settlement = { order = order, most = most, now_ms = now_ms, kind = "n", delay = 0,
     reason = "the lease ran out" }
@@ -31,7 +31,7 @@ local function return_expired(at, tokens, order, most, now_ms, limit)
   return ready
 end
 
--- Delayed messages join as if they were pushed now. Returns how many.
+-- Delayed messages join the queue as if they were pushed now. Returns how many.
 local function promote_delayed(at, now_ms, limit)
   local delayed, moved, bytes, step = KEYS[at + DELAYED], 0, 0, math.min(8, limit)
   while moved < limit and bytes < DUE_BYTES do

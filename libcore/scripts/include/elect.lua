@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Elect the first candidate in the wait queue who can be reached.
+-- Elect the first candidate in the wait queue that can be reached.
 --@include now
 --@include reply
 --@include serve_exclusive
@@ -16,9 +16,9 @@ local function consider(walk, e)
   return PASS
 end
 
--- The leader's key does not exist. own: a token that needs no message, its
--- caller gets the full lease. Returns more (see walk.lua), denied, whether
--- one was elected, and for `own` the term and the lease.
+-- Called when the leader's key does not exist. own: the caller's token, which
+-- needs no message and gets the full lease. Returns more (see walk.lua), denied,
+-- whether one was elected, and for `own` the term and the lease.
 local function elect(grant_ms, limit, liveness, own)
   if redis.call("EXISTS", place.wait) == 0 then
     return 0, 0, false

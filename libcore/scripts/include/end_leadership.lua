@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Nobody leads any more: to be said once. `token` is the record's.
+-- Nobody leads any more: clear the record's token, and wake the observers once.
+-- `token` is the record's.
 --@include observers
 
 local function end_leadership(token, limit)

@@ -2,7 +2,7 @@
 -- The end of a reservation. `settlement` is settlement.lua's.
 --@include flight_fields
 
--- A reservation all of whose messages are finished is none any more.
+-- Remove a reservation when all of its messages are settled.
 local function end_lease(leases, flight, settlement)
   if settlement.count == 0 then
     return

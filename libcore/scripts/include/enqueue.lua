@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Standing in the wait queue: wait is a zset ticket -> entry.
+-- Joining the wait queue: wait is a zset ticket -> entry.
 --@include number
 --@include entry
 --@include liveness
 
--- Say ILKARG for an entry that is not the caller's own.
+-- ILKARG for an entry that is not the caller's own.
 local function check_entry(text, kinds, client, token, permits)
   local entry = parse_entry(text)
   if not entry or not string.find(kinds, entry.kind, 1, true) or entry.client ~= client or
@@ -13,14 +13,15 @@ local function check_entry(text, kinds, client, token, permits)
   end
 end
 
--- Whether the client said a moment ago that it lives, and the wait queue expires.
+-- Whether the client's liveness was extended a moment ago, and with it the
+-- expiry of the wait queue: then this call can leave both.
 local function is_fresh(live, client, now, liveness)
   local left = tonumber(redis.call("ZSCORE", live, client) or 0) - now / 1000
   return left > liveness * 5 / 6 and left <= liveness
 end
 
--- A retry keeps its place. Clients that came, left and died are forgotten
--- here, or a busy name would remember all of them.
+-- A retry keeps its place. Dead clients are removed here, because a busy name
+-- would otherwise collect all that ever came.
 local function enqueue(wait, live, text, client, now, liveness)
   local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
   redis.call("ZADD", wait, "NX", tonumber(last[2] or 0) + 1, text)

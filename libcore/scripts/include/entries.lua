@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Entries at the end of the arguments: their number at `at`, then they.
+-- Entries at the end of the arguments: their number at `at`, then the entries.
 --@include number
 --@include entry
 
@@ -15,7 +15,7 @@ local function check_entries(at)
   end
 end
 
--- Append what state_of says of each entry: state, lease left, fence.
+-- Append for each entry what state_of returns: state, lease left, fence.
 local function report_entries(reply, at, state_of)
   for i = at + 1, #ARGV do
     local last = #reply

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- An event that stays: hash {generation, set 0|1, until, data}. `until` is the
--- server ms when it counts as clear again, 0 for never.
+-- An event: hash {generation, set 0|1, until, data}. `until` is the server ms
+-- from which it counts as clear again, 0 for never.
 --@include now
 --@include reply
 
--- Returns the generation, whether it is set, and the ms it will stay so (-1:
--- until it is cleared).
+-- Returns the generation, whether it is set, and for how many ms it will stay
+-- set (-1: until it is cleared).
 local function read_event(key, now)
   local event = redis.call("HMGET", key, "generation", "set", "until")
   local generation, ends = tonumber(event[1]) or 0, tonumber(event[3]) or 0

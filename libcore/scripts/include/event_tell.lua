@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- How an event stands, as an answer.
+-- The state of an event as a reply.
 --@include event
 
 local function tell_event(key, generation, set, left)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- A change of an event that stays, and its new generation.
+-- Changing an event.
 --@include event
 
--- How long a clear event is remembered, so that its numbers go on rising.
+-- How long the record of a clear event is kept.
 local DAY_MS = 86400000
 
--- Greater than the last and not below the clock, so that numbers go on
--- rising when the record has been lost.
+-- The new generation is greater than the last and not below the clock, so that
+-- generations go on rising after the record was lost.
 local function write_event(key, last, now, set, data, ttl)
   local generation = math.max(last + 1, now)
   local ends = ttl > 0 and math.floor(now / 1000) + ttl or 0

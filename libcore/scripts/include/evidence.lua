@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- What a record says to a release that finds its token gone: when the record
+-- What the record shows a release that finds its token gone: when the record
 -- was created (server us; 0: there is none), and the fence on record when a
 -- hold was broken last (0: none was; -1: it was this very hold). The caller
--- judges whether an earlier copy of the same release gave the hold up.
+-- decides whether an earlier copy of the same release gave the hold up.
 --@include reply
 
 local function lost(record, token)

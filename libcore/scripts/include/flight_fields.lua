@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Messages in flight lie under the token of their reservation and their
--- places in it.
+-- The hash fields of messages in flight: token of the reservation and place.
 local function flight_fields(token, from, to)
   local fields = {}
   for i = from, to do

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Nobody walks a queue while one leads, which may be for months. So each
--- refresh forgets a few who have died in it, not always the same ones.
+-- No script walks the wait queue while one leads, which may be for months. So
+-- each refresh checks a few entries, not always the same, and removes those of
+-- dead clients.
 --@include election
 --@include entry
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Free a lock in Redisson's layout: its waiters listen on a channel of
--- theirs, ours are woken in the order of the wait queue.
+-- Free a lock in Redisson's layout. Redisson's waiters listen to a channel of
+-- theirs; ours are woken in the order of the wait queue.
 --@include grant
 
 -- Returns more and denied.

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Hand a free lock to the first who waits and can be reached.
+-- Grant a free lock to the first waiter that can be reached.
 --
--- Each entry, in the order of its ticket, is left alone (unknown version, or
--- nobody listens: passed over), removed (its client is dead) or served.
+-- Each entry, in the order of its ticket, is passed over (unknown version, or its
+-- client's inbox has no subscriber), removed (its client is dead) or served.
 --@include now
 --@include reply
 --@include entry
@@ -25,8 +25,8 @@ local function visit(walk, e)
   return serve_exclusive(walk, e)
 end
 
--- Make the keys say who holds now. Without new readers, those who were in
--- before stay as they were.
+-- Write the keys for the holders after the walk. Without new readers, the
+-- earlier readers stay as they were.
 local function set_holder(walk)
   local latest = walk.undo and walk.reading and latest_reader(walk.readers, walk.now)
   if walk.who then
@@ -42,9 +42,9 @@ end
 
 -- at: index of the name's first key. mode: nil, "barge" (wake the first
 -- instead of granting) or "join" (readers hold; only readers may follow).
--- own: a token that needs no message, its caller gets the full lease.
--- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease, and
--- whether one was served alone.
+-- own: the caller's token, which needs no message and gets the full lease.
+-- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease,
+-- and whether a waiter was served that holds alone.
 local function grant(at, grant_ms, limit, liveness, mode, own)
   local now, last = now_us(), read_record(KEYS[at + 1])
   local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],

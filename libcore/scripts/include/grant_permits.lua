@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Hand the free permits of a semaphore to those who wait, in order.
+-- Grant the free permits of a semaphore to its waiters, in order.
 --
--- The first who lives and listens gets all it asks for, then the next, until
--- one comes for whom too few are left: nobody overtakes that one. Who asks
--- for more than the limit, which was lowered since, is woken to ask again and
--- to hear so.
+-- The first waiter that can be reached gets all permits that it asks for, then
+-- the next, until too few are left for one: no later waiter overtakes that one.
+-- A waiter that asks for more than the limit, which was lowered since, is woken:
+-- it asks again, and the reply is DIFFERS.
 --@include send_grant
 --@include born
 --@include now
@@ -30,7 +30,7 @@ local function write_hold(walk, e, lease)
   date_record(walk.record, walk.last, walk.now)
 end
 
--- Write, then tell; a message that reaches nobody takes the write back. On a
+-- Write, then publish; if the message reaches nobody, undo the write. On a
 -- server out of memory the hand-over is given up.
 local function serve_permits(walk, e, own)
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)
@@ -67,11 +67,11 @@ local function visit_permits(walk, e)
   return serve_permits(walk, e, own)
 end
 
--- mode: nil, or "barge" (wake instead of granting). own: a token that needs
--- no message, its caller gets the full lease.
--- Returns more (see walk_wait_queue), denied, and the walk, which says how many
--- permits are free now, whether the first who waits is blocked by their
--- number, and for `own` its fence and lease; nil when no limit is on record.
+-- mode: nil, or "barge" (wake instead of granting). own: the caller's token,
+-- which needs no message and gets the full lease.
+-- Returns more (see walk_wait_queue), denied, and the walk: how many permits are
+-- free now, whether they are too few for the first waiter, and for `own` its
+-- fence and lease; nil when no limit is on record.
 local function grant_permits(grant_ms, limit, liveness, mode, own)
   local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
   local state = redis.call("HMGET", record, "fence", "limit")

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For one who waits: when permits may come back, as a lock's pttl, and 1
--- when whoever gives them back will hand them over.
+-- For a waiter: when permits may come back, as a lock's pttl, and 1 when their
+-- release will grant them to the wait queue.
 local function holder_state(key, ms, walk)
   if walk and walk.kept > 0 and walk.free > 0 and not walk.blocked then
     return -2, 0

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- The last answer to a caller, by the token of its request. Who asks again
--- because the reply was lost is told the same, and nothing is done twice.
--- Tokens have one length, so what stands behind one is the answer.
+-- The last answer to a caller, with the token of its request. A retry, whose
+-- reply was lost, returns the same, and nothing is done twice. All tokens have
+-- one length, so the rest of the string is the answer.
 local KEEP_ANSWER_MS = 60000
 
 local function answered(key, token)
@@ -11,7 +11,7 @@ local function answered(key, token)
   end
 end
 
--- Without memory for it, what was done stays done.
+-- A server out of memory refuses this; the request itself stays done.
 local function remember(key, token, answer)
   redis.pcall("SET", key, token .. answer, "PX", KEEP_ANSWER_MS)
 end

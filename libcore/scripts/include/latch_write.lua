@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Put a latch's number on record.
+-- Writing a latch.
 --@include latch
 
 local function write_latch(key, left, initial, keep)

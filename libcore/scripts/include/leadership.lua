@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What everybody may know of an election.
+-- The public state of an election.
 --@include election
 
 -- Term, version of what is published in it, 1 when somebody leads, its lease

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The score of a reservation; see lease_until.lua.
+-- The score of a reservation in leases; see lease_until.lua.
 --@include lease_until
 
 local function lease_score(until_ms, count)

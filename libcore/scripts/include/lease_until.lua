@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- One member of leases is one reservation: its token. Its score says both the
--- server ms at which it ends and how many messages it has.
+-- A member of leases is the token of a reservation. Its score contains both the
+-- server ms at which it ends and its number of messages.
 --@include queue_keys
 
 local function lease_until(score)

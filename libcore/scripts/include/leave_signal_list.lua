@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- An entry leaves the list of KEYS[at].
+-- Remove an entry from the list of KEYS[at].
 --@include signal_entry
 
 -- Returns whether it was there.

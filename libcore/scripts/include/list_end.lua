@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- An end of a list among the arguments; what the caller returns when it is no
--- such end.
+-- Checks an argument that names an end of a list. Returns the error for the
+-- caller to return, or nil.
 local function not_list_end(index)
   if ARGV[index] ~= "L" and ARGV[index] ~= "R" then
     return redis.error_reply("ILKARG argument " .. index ..

@@ -1,16 +1,15 @@
 -- SPDX-License-Identifier: MIT
--- A hold that somebody else ends leaves a mark in the record: a repeated
--- release tells it from its own earlier copy, and a repeated break finds that
--- it was done.
+-- A break leaves a mark in the record: by this a repeated release can tell a
+-- break from its own earlier copy, and a repeated break finds that it was done.
 --@include record
 
 local function is_broken_by(record, request)
   return request ~= "" and redis.call("HMGET", record, "breaker")[1] == request
 end
 
--- Comes after the write that ends the hold and before the next grant. `token`
--- is that of the hold, or '' for all readers. A server out of memory refuses
--- the mark, not the break.
+-- Call this after the write that ends the hold and before the next grant.
+-- `token` is that of the hold, or '' for all readers. A server out of memory
+-- refuses the mark, but not the break.
 local function mark_break(record, request, token)
   local fence = redis.call("HMGET", record, "fence")[1] or "0"
   redis.pcall("HSET", record, "broken", fence, "victim", token, "breaker", request)

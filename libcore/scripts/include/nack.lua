@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- A delivery ends in another way than that the message is done.
+-- Ending a delivery without acknowledging it.
 --@include end_lease
 --@include return_message
 --@include wake_consumers
 
--- A message's new place comes before its old one is left, and a server that
--- refuses the new one (no memory) changes nothing: -1.
+-- Writes a message's new place before it removes the old one. If the server
+-- refuses the new place (no memory), nothing changes, and this returns -1.
 local function nack(settlement, order, most, now_ms, liveness)
   local ok, found, ready = pcall(return_messages, settlement.at, settlement.token, settlement.from, settlement.to,
     { order = order, most = most, now_ms = now_ms, kind = settlement.kind, delay = settlement.delay,

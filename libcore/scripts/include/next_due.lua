@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- When to look again.
+-- The time of the next message that becomes due.
 --@include queue_keys
 --@include lease_score
 

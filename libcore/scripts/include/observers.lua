@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Those who observe an election. Each was told what was true when it came.
+-- The observers of an election. Each has read the state when it joined.
 --@include election
 --@include entry
 --@include replicate_effects
@@ -10,9 +10,9 @@ local function check_types()
   redis.call("ZCARD", place.seen)
 end
 
--- Something changed: wake them, and each asks what it is. They leave the wait queue
--- whether that reaches them or not, so that a refresh tells those it does not
--- reach, and those who stand behind the bound.
+-- After a change: wake the observers, and each asks for the new state. All
+-- entries leave the wait queue, so a refresh says GONE to observers that this
+-- did not reach, and to those behind the bound.
 local function tell_observers(limit)
   local entries = redis.call("ZRANGE", place.seen, 0, limit * 16 - 1)
   for _, text in ipairs(entries) do

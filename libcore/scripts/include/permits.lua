@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a semaphore is made of. The permits in use: a zset `<token> <i>` ->
+-- The keys of a semaphore. The permits in use: a zset `<token> <i>` ->
 -- the end of the lease in server ms, so that their number is its ZCARD once
 -- the expired are gone. The record: a hash of the last fence, the limit, the
 -- base (the limit that it was set up with), and of each hold `+<token>` ->

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Messages that are to be taken later.
+-- Delaying messages.
 --@include queue_keys
 
--- Behind the others of its time; whether it is now the first to be due.
+-- Adds messages to the delayed ones. Returns whether they are the next due.
 local function postpone(at, blobs, due_ms)
   local members = {}
   for _, blob in ipairs(blobs) do

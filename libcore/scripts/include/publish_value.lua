@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a candidate publishes once it leads; '' needs no place.
+-- Stores the value that a candidate publishes once it leads; '' is not stored.
 --@include election
 --@include record
 

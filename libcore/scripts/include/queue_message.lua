@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- A message lies as `1 <id> <attempts> <pushed ms> <data>`; attempts are the
+-- A message is `1 <id> <attempts> <pushed ms> <data>`; attempts are the
 -- deliveries that have ended.
 
--- The same with `change` more attempts, or with none; and these.
+-- Returns the message with `change` more attempts, or with 0 if change is nil;
+-- and its attempts.
 local function with_attempts(blob, change)
   local head, attempts, rest = string.match(blob, "^(1 %d+ )(%d+)()")
   attempts = change and attempts + change or 0

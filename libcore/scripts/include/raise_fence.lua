@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- A waiter's floor: the highest fence that it has seen.
+-- Raising the fence on record to a waiter's floor, the highest fence that it has
+-- seen.
 --@include born
 --@include keep_record
 
--- Whoever hands the lock to this waiter later does not know its floor. A
--- record that exists keeps its expiry: it is that of the holder.
+-- The script that grants the lock to this waiter later does not have its floor.
+-- An existing record keeps its expiry, which is for the holder.
 local function raise_fence(key, last, floor, lease, now)
   if floor > last then
     redis.call("HSET", key, "fence", string.format("%.0f", floor + 1))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A reader leaves; the last one hands the lock on.
+-- Removing a reader; after the last one the lock is granted to the next.
 --@include grant
 
 -- Returns whether it held, and more and denied of the hand-over.

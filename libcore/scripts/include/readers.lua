@@ -3,7 +3,8 @@
 -- latest of them; readers is a zset token -> end of its lease in server ms.
 --@include reply
 
--- Forget those whose lease ran out; the latest end of the others, or nil.
+-- Remove readers whose lease ran out. Returns the latest end of the others, or
+-- nil.
 local function latest_reader(readers, now)
   redis.call("ZREMRANGEBYSCORE", readers, "-inf", math.floor(now / 1000))
   return tonumber(redis.call("ZREVRANGE", readers, 0, 0, "WITHSCORES")[2])

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A 6.2 that is told to replicate scripts as text refuses a write after
--- TIME. Effects are the default there, and all there is in later servers.
--- Comes before the first write.
+-- Redis 6.2 can be configured to replicate scripts as text; then it refuses a
+-- write after TIME. Replicating effects is its default, and the only way in later
+-- servers. Include this before the first write.
 if redis.replicate_commands then
   redis.replicate_commands()
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The first element of every answer. Numbers are never used again.
+-- The first element of every reply. A number that was removed is not reused.
 local HELD = 1
 local BUSY = 2
 local QUEUED = 3
@@ -16,5 +16,5 @@ local JOBS = 13
 local DIFFERS = 14
 local STATE = 15
 local REFUSED = 24
--- What the key holds while readers hold; no token may be this.
+-- The lock key's value while readers hold; no token may be equal to it.
 local READERS = "ilk:readers"

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- How queue_reserve takes messages: any number, also for good, also again
--- when it has taken them before. Its names are used as they are.
+-- The general case of queue_reserve: any number of messages, pops, retries. It
+-- uses that script's local variables.
 --@include undo_reserve
 --@include lease_score
 --@include wake_consumers
 
--- What this token has taken before, when the reply got lost.
+-- The reply with the messages that this token has reserved already, for a
+-- retry; nil: none.
 local function reserved_before(at)
   local score = redis.call("ZSCORE", KEYS[at + LEASES], token)
   if not score then
@@ -19,7 +20,8 @@ local function reserved_before(at)
   return reply[6] and reply
 end
 
--- As many as a reply can hold: a few first, to see how long they are.
+-- Pops as many messages as fit into a reply: a few first, to see how long they
+-- are.
 local function pop(at, many)
   local verb, blobs = order == "fifo" and "LPOP" or "RPOP", {}
   if many <= 4 then
@@ -39,7 +41,8 @@ local function pop(at, many)
   return blobs
 end
 
--- The lease first: it is what a server without memory refuses.
+-- Writes the lease first: if a server without memory refuses it, nothing is
+-- lost.
 local function reserve(at, many)
   if lease > 0 and redis.call("ZADD", KEYS[at + LEASES], "NX", lease_score(now_ms + lease, many), token) == 0 then
     return reserved_before(at)
@@ -60,7 +63,8 @@ local function reserve(at, many)
   error(kept.err, 0)
 end
 
--- Who had been woken by another queue than it takes from passes that on.
+-- Leaves all wait queues. If the caller was woken by another queue than the one
+-- that it takes from, the wake-up is passed on.
 local function leave_wait_queues(from)
   for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     if redis.call("ZREM", KEYS[at + WAIT], entry) == 0 and at ~= from and

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- The common case of queue_reserve, before anything is made for the others.
+-- The common case of queue_reserve, before the functions of the others are
+-- created.
 --@include reply
 --@include undo_reserve
 
--- Mostly it is one message of one queue, nothing has become due, and what was
--- taken before is done. Whatever else there is comes below.
+-- One message of one queue, nothing has become due, and at most one settlement,
+-- of a message that is done. The other cases are handled by reserve_many.lua.
 local last = ""
 if #ARGV == 11 then
   last = string.match(ARGV[#ARGV], "^a 0 (%S+) 1 1 1 ")

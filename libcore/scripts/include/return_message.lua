@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A delivery ends and the message stays: first again, later, or dead.
+-- Returning a message to its queue after a delivery: to the front, delayed, or
+-- dead.
 --@include queue_message
 --@include flight_fields
 --@include count_up
@@ -11,10 +12,10 @@ local function bury(at, blob, reason, now_ms)
   redis.call("ZADD", KEYS[at + DIED], now_ms, id)
 end
 
--- settlement: order, most (attempts, 0 for no end), now_ms, and of this settlement
--- kind (n counts it, r does not, d is dead), delay and reason. The blob's new
--- place is written, its old one left. Returns how many can be taken at once,
--- or are the first to be due: 0 or 1.
+-- settlement: order, most (attempts, 0: no limit), now_ms, kind (n counts the
+-- attempt, r does not, d makes it dead), delay and reason. Writes the blob's new
+-- place; the caller removes the old one. Returns 1 if it can be taken now or is
+-- the first to be due, else 0.
 local function return_message(at, blob, settlement)
   local attempts
   if settlement.kind ~= "r" then
@@ -32,9 +33,9 @@ local function return_message(at, blob, settlement)
   return 1
 end
 
--- All of a reservation's messages in these places that are still in flight,
--- the last first, so that the first lies before the others again. Returns how
--- many there were and what return_message() counted.
+-- Returns all messages in these places of a reservation that are still in
+-- flight, the last first, so that they are in the old order again. Returns their
+-- number and the sum of return_message().
 local function return_messages(at, token, from, to, settlement)
   local fields = flight_fields(token, from, to)
   local blobs = redis.call("HMGET", KEYS[at + FLIGHT], unpack(fields))

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Permits come back: by themselves, or given back.
+-- Removing holds of a semaphore: expired or released.
 
--- Forget the holds whose lease ran out.
+-- Remove holds whose lease ran out.
 local function purge(key, record, ms)
   local gone = redis.call("ZRANGEBYSCORE", key, "-inf", ms)
   if #gone == 0 then
@@ -16,7 +16,7 @@ local function purge(key, record, ms)
   end
 end
 
--- Removing needs no memory, so it comes first in a release.
+-- Removing works on a server out of memory, so a release does it first.
 local function return_permits(key, record, token)
   local i = 1
   while redis.call("ZREM", key, token .. " " .. i) == 1 do
@@ -25,7 +25,7 @@ local function return_permits(key, record, token)
   redis.call("HDEL", record, "+" .. token)
 end
 
--- What the record says of a hold.
+-- The field of a hold in the record.
 local function hold_field(fence, ms, who)
   return string.format("%.0f %.0f ", fence, ms) .. who
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Tell somebody that it holds now. `walk` is walk.lua's.
+-- Publish a grant to the waiter's client. `walk` is walk.lua's.
 --@include walk
 
 local function send_grant(walk, e, fence, lease)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Wake one who waits: it is to ask again.
+-- Publish a wake-up: the waiter asks again.
 --@include walk
 
 local function send_wake(walk, e)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Offer a free thing to one who waits: write, then tell; a message that
--- reaches nobody takes the write back. Writes go through pcall: on a server
--- out of memory a release gives up the hand-over and still releases.
+-- Grant a free lock or leadership to a waiter: write, then publish; if the
+-- message reaches nobody, the write is undone. Writes go through pcall: on a
+-- server out of memory a release gives up the hand-over and still releases.
 -- `walk` is the caller's, as in walk.lua, with record (key), last (the
 -- fence on record), fence (the same, then those given), grant_ms and own (see grant.lua).
 --@include fence

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Offer a free lock to one who is to be woken, or to a reader, in the manner
--- of serve_exclusive.lua. `walk` is grant.lua's.
+-- Serve a waiter that is to be woken, or a reader, like serve_exclusive.lua.
+-- `walk` is grant.lua's.
 --@include readers
 --@include send_wake
 --@include serve_exclusive
@@ -14,8 +14,8 @@ local function wake(walk, e)
   return receivers and e.kind == "w" and SERVED or STOP
 end
 
--- Write that a reader is in; marker and record with the first of them, to
--- see that it can be done, and again by set_holder() with what came of the rest.
+-- Write a reader. With the first one also the marker and the record, so that a
+-- refusal shows now; set_holder() writes both again after the walk.
 local function admit(walk, e, lease)
   add_reader(walk.readers, e.token, walk.now, lease)
   if not walk.who then
@@ -24,7 +24,7 @@ local function admit(walk, e, lease)
   end
 end
 
--- Let a reader in. On a free key nobody in `readers` holds any more.
+-- Grant to a reader. If the key was free, the members of `readers` are stale.
 local function serve_reader(walk, e)
   local own = e.token == walk.own
   local lease = own and e.lease or math.min(e.lease, walk.grant_ms)

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Settlements of every kind. They are as in settlement.lua.
+-- Carrying out settlements of every kind, as parsed by settlement.lua.
 --@include ack
 --@include nack
 
--- Returns for each item how many were still in flight: a text of numbers.
+-- Returns a text of numbers: for each settlement how many of its messages were
+-- still in flight.
 local function settle(settlements, order, most, now_ms, liveness)
   local done = {}
   for i, settlement in ipairs(settlements) do

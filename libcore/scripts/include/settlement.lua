@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- How deliveries end, as told by who took them. One settlement for each:
+-- Settlements: how deliveries ended, from their consumer. Each is
 --   <kind> <queue> <token> <from> <to> <count> <delay ms> <reason>
 -- kind: a done, n failed, r untouched, d dead; queue: which of the call's,
--- from 0; from, to: places in the reservation; count: of all its messages if
--- none of the others is open any more, else 0; reason: the rest, any bytes.
+-- from 0; from, to: places in the reservation; count: the reservation's size if
+-- no other message of it is open, else 0; reason: the rest, any bytes.
 --@include queue_keys
 
 local function parse_settlement(text)
@@ -16,8 +16,8 @@ local function parse_settlement(text)
     to = tonumber(to), count = tonumber(count), delay = tonumber(delay), reason = reason }
 end
 
--- The settlements from argument `first` on, or nil and ILKARG. verbs: those that
--- are possible here.
+-- The settlements from argument `first` on, or nil and ILKARG. kinds: those that
+-- are allowed here.
 local function settlements_at(first, kinds, queues)
   local settlements = {}
   for i = first, #ARGV do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The caller's own entries among the arguments; comes behind `misuse`.
+-- Checks the caller's own entries in the arguments; include it after `misuse`.
 --@include signal_entry
 
 local function signal_entry_at(index, client)

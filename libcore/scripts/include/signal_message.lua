@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- Signals on their way. sent is a string of the notifying handle: the last
--- signal of its that reached somebody, and how many. It answers a retry.
+-- Sending signals. sent is a string of the sending handle: the id of its last
+-- signal that reached somebody, and how many it reached. A retry finds it.
 --@include number
 --@include reply
 --@include now
 --@include try_publish
 
--- How many this very signal has reached before; nil for a new one.
+-- How many waiters an earlier copy of this signal reached; nil for a new one.
 local function reached_before(sent, id)
   local past, reached = string.match(redis.call("GET", sent) or "", "^(%S+) (%d+)$")
   return past == id and tonumber(reached) or nil

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Tokens among the arguments, refused as number.lua refuses numbers.
+-- Checks tokens in the arguments, as number.lua checks numbers.
 --@include reply
 --@include number
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A message; a refusal does not end the script half-way.
+-- Publishing without failing: a refusal must not end the script half-way.
 
--- The number of those who heard it, and 1 when the server refused to carry it.
+-- Returns the number of receivers, and 1 when the server refused it.
 local function try_publish(channel, message)
   local receivers = redis.pcall("PUBLISH", channel, message)
   if type(receivers) ~= "number" then

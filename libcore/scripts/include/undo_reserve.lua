@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A server that refuses to keep what was taken (a key of a wrong type, a
--- missing right) gets it back in its place.
+-- Puts popped messages back in their place, when the server refuses to store
+-- them in flight (a key of a wrong type, a missing right).
 --@include queue_keys
 
 local function put_back(at, blobs, order, token)

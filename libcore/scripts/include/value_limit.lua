@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Values that others put on a list, refused before they are taken when their
--- reader could not read them.
+-- Refuses a value that another program put on a list, before it is taken, if it
+-- is too long for the client to read.
 local function too_long(key, value, most)
   if #value > most then
     return redis.error_reply("ILKARG the next value of '" .. key .. "' has " .. #value ..

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- All who wait for a change are told of it and ask again: one message for a
--- client, however many of its waiters stand in the wait queue.
+-- Tell all waiters of a change, so that they ask again: one message for each
+-- client, however many of its waiters are in the wait queue.
 --
--- Their entries leave the wait queue at once. So a message that is lost costs
--- its client the time to its next refresh, which finds them GONE, and never the
--- change. Clients that are told leave `live`; asking again puts them back.
+-- All entries leave the wait queue at once. So if a message is lost, the client's
+-- next refresh finds its waiters GONE, and no change is missed. Clients that were
+-- told leave `live`; when they ask again they are added again.
 --@include wake_clients
 
 local function wake_all(wait, live, limit)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Tell clients that what they wait for has changed.
 
--- Tell up to `limit` clients more, those first who asked longest ago. Returns
+-- Tell up to `limit` more clients, first those with the oldest liveness. Returns
 -- how many are still to be told, and 1 when this user may not PUBLISH.
 local function wake_clients(wait, live, limit)
   local clients = redis.call("ZRANGE", live, 0, limit - 1)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Wake consumers: each that is told leaves the wait queue and asks by itself.
+-- Waking consumers: the entry of each leaves the wait queue, and it asks again.
 --@include queue_keys
 --@include send_wake
 
--- Up to `count` of those who wait for the queue. Looks at the first few, and
--- past those of clients that do not hear. Returns how many, and denied.
+-- Wakes up to `count` waiters of the queue. Tries the first few, and passes over
+-- clients that cannot be reached. Returns how many were woken, and denied.
 local function wake_consumers(at, count, now_ms, liveness)
   if count < 1 then
     return 0, 0

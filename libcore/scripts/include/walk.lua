@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- Walking a wait queue: who lives, who listens, who is served.
+-- Walking a wait queue: which clients are alive, which can be reached, which
+-- waiter is served.
 -- `walk` is the caller's table: lock, wait and live (keys), now (us), ms (the
 -- same in ms), liveness, life (what was found of each client, {}), tries and
 -- denied (0).
 --@include entry
 
--- What becomes of an entry: odd, it leaves the wait queue; 2 or 3, the walk ends.
+-- The fate of an entry. Odd: it leaves the wait queue; 2 or 3: the walk ends.
 local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
 
--- A deadline far ahead is from a clock that was set back since: such an
--- entry is passed over until its client says again that it lives.
+-- A deadline far ahead was written before the server's clock was set back: such
+-- an entry is passed over until its client refreshes.
 local function life(walk, client)
   if not walk.life[client] then
     local deadline = tonumber(redis.call("ZSCORE", walk.live, client) or -1)
@@ -19,8 +20,8 @@ local function life(walk, client)
   return walk.life[client]
 end
 
--- The number of those who got the message; nil when it was refused. Where
--- nobody listens, the client's other entries are not tried.
+-- Returns the number of receivers; nil when the message was refused. If a
+-- client's inbox has no subscriber, its other entries are not tried.
 local function publish(walk, client, message)
   walk.tries = walk.tries + 1
   local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
@@ -52,14 +53,13 @@ local function serve(walk, entries, visit)
   return fate
 end
 
--- Mostly the first in the wait queue is served, and a long wait queue is dear to
--- fetch.
+-- The first fetch is small: mostly the first entry is served.
 local FEW = 2
 
--- Looks at `limit` entries; at up to 16 times as many while all it does is
--- pass over those of clients it has tried, so that they block nobody. Returns
--- the last fate, and more: 1 when entries went, none ended the walk and others
--- stand behind the limit.
+-- Visits `limit` entries; up to 16 times as many while it only passes over
+-- entries of clients that it has tried, so that those block nobody. Returns the
+-- last fate, and more: 1 when entries were removed, none ended the walk and
+-- there are others behind the limit.
 local function walk_wait_queue(walk, limit, visit)
   local looked, asked = 0, math.min(FEW, limit)
   local full, fate

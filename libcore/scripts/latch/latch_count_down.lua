@@ -2,12 +2,13 @@
 --@reply STATE i i i
 --@reply DIFFERS i
 -- SPDX-License-Identifier: MIT
--- Count a latch down; who waits is told when nothing is left.
+-- Count a latch down, and tell the waiters when it reaches 0.
 -- KEYS latch, once, wait, live
 -- ARGV token of the request, by how many, initial count, keep ms, limit
 -- returns {STATE, left, clients still to be told, denied}
 --   | {DIFFERS, the initial count on record}
--- A retry under the same token counts nothing again.
+-- A retry under the same token counts nothing again; nor does a late copy, for
+-- a minute (done_requests.lua).
 --@include replicate_effects
 --@include token
 --@include now
@@ -34,8 +35,8 @@ if recall(once, token) then
   return { STATE, left, rest, denied }
 end
 local now, now_left = now_us(), math.max(left - by, 0)
--- A server out of memory lets a script go on that has written: who opens the
--- latch must be able to.
+-- A server out of memory lets a script go on after its first write, and HDEL
+-- needs no memory: counting down must work there too.
 redis.call("HDEL", latch, "keep")
 write_latch(latch, now_left, initial, keep)
 remember(once, token, now, now)

@@ -2,7 +2,7 @@
 --@reply STATE i i
 --@reply DIFFERS i
 -- SPDX-License-Identifier: MIT
--- What is left to count.
+-- Read a latch's number.
 -- KEYS latch    ARGV initial count, 0 for whatever is on record
 -- returns {STATE, left, initial} | {DIFFERS, the initial count on record}
 -- Writes nothing.

@@ -1,11 +1,11 @@
 --@script latch_refresh keys=4 args=5+
 --@reply BUSY i i i *
 -- SPDX-License-Identifier: MIT
--- As state_refresh; and a latch that is waited for does not go.
+-- As state_refresh; it also extends the expiry of a latch with waiters.
 -- KEYS latch, once, wait, live
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY, -1, now us, 1, then for each entry: QUEUED | GONE, 0, 0}
--- A retry says the same once more.
+-- A retry or a late copy extends both once more.
 --@include now
 --@include reply
 --@include liveness

@@ -1,12 +1,13 @@
 --@script latch_reset keys=4 args=4
 --@reply STATE i i i
 -- SPDX-License-Identifier: MIT
--- Begin a latch anew, with this count. Who waits looks again, and waits on if
--- it knows the same count.
+-- Restart a latch with this count. Its waiters are told and ask again, and go on
+-- waiting if they have the same count.
 -- KEYS latch, once, wait, live
 -- ARGV token of the request, initial count, keep ms, limit
 -- returns {STATE, left, clients still to be told, denied}
--- A retry under the same token begins nothing anew.
+-- A retry under the same token restarts nothing; nor does a late copy, for a
+-- minute (done_requests.lua).
 --@include replicate_effects
 --@include token
 --@include now

@@ -6,11 +6,12 @@
 -- SPDX-License-Identifier: MIT
 -- Wait until nothing is left to count.
 -- KEYS latch, once, wait, live
--- ARGV entry ('': only look), client, liveness ms, limit (keeps its place),
+-- ARGV entry ('': do not wait), client, liveness ms, limit (keeps its place),
 --   token, initial count, keep ms
 -- returns {STATE, 0} | {QUEUED or BUSY, -1, now us, 1}
 --   | {DIFFERS, the initial count on record}
--- A retry keeps its place, or finds that nothing is left.
+-- A retry keeps its place, or finds that nothing is left. The entry of a late
+-- copy stays until the next change.
 --@include replicate_effects
 --@include token
 --@include now

@@ -3,14 +3,15 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Take the lock if it is free and nobody waits, else stand in the wait queue.
+-- Take the lock if it is free and nobody waits, else join the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
 --   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, holder's pttl (-2 free, -1 no expiry), now us, ours}
--- A retry under the same token is told of the hold it has, and a retried
--- entry keeps its place.
+-- A retry under the same token finds the hold that it has, and a retried
+-- entry keeps its place. A late copy could hold the lock again until the
+-- lease ends, or wait until its grant, which nobody expects, is passed on.
 --@include now
 --@include token
 --@include fence

@@ -7,7 +7,9 @@
 -- ARGV token ('': whoever holds; readers, all of them), grant ms, limit,
 --   liveness ms, request id
 -- returns {RELEASED, more, denied} | {LOST}: nobody holds under this token
--- A retry finds its request id in the record and breaks nothing else.
+-- A retry finds its request id in the record and breaks nothing else. So does
+-- a late copy, unless another break came in between; with the token '' it
+-- would then break the hold of that moment.
 --@include number
 --@include grant
 --@include mark_break

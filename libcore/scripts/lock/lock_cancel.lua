@@ -6,7 +6,8 @@
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, token, grant ms, limit, barge 0|1, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
--- A retry finds neither entry nor token and changes nothing of theirs.
+-- A retry or a late copy finds neither entry nor token: no two waits have the
+-- same.
 --@include replicate_effects
 --@include token
 
@@ -23,8 +24,8 @@ if value and value ~= token and value ~= READERS then
   return { GONE }
 end
 
--- Whoever stood behind a writer that leaves may enter beside the readers;
--- a wake that this one had been sent goes on to the next.
+-- Readers behind a writer that leaves may enter beside the current readers; a
+-- wake-up that was sent to this waiter goes on to the next.
 --@include grant
 if value == READERS then
   mode = "join"

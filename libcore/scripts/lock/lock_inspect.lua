@@ -2,7 +2,7 @@
 --@reply HELD s s i i i s i s i i s *
 --@reply FREE s s i i i s i s i i s *
 -- SPDX-License-Identifier: MIT
--- Look at a name without touching it.
+-- Read the state of a name.
 -- KEYS lock, fence, wait, live, readers    ARGV count
 -- returns {HELD | FREE, type of the lock key, its value if a string, pttl,
 --   now us, fence, the record's token, since ms, who, waiters, readers,

@@ -3,13 +3,14 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives, hand on a lock that lies free, and tell each of
--- the client's waiters how it stands. Also how a waiter claims at expiry.
+-- Extend a client's liveness, grant a free lock to the next, and return the
+-- state of each of the client's waiters. A waiter's claim at expiry is this too.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,
 --   then for each entry: HELD | QUEUED | GONE, lease left, fence}
--- A retry finds what the first run left: who was granted is HELD.
+-- A retry finds the state that the first run left: a waiter with a grant is
+-- HELD. A late copy extends the liveness once more.
 --@include now
 --@include number
 --@include liveness

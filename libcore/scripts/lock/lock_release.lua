@@ -2,12 +2,13 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Give the lock up and hand it to the first who waits.
+-- Release the lock and grant it to the first waiter.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, grant ms, limit, barge 0|1 (wake the first, grant nothing),
 --   liveness ms
--- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
--- A retry finds the token gone and touches nobody's lock.
+-- returns {RELEASED, more, denied}
+--   | {LOST, born, broken}: see include/evidence.lua
+-- A retry or a late copy finds the token gone and touches nobody's lock.
 --@include replicate_effects
 --@include token
 

@@ -7,7 +7,8 @@
 -- ARGV token, lease ms, who, floor
 -- returns {HELD, lease left, fence, now us}
 --   | {BUSY, index of the name from 0, its pttl, now us, ours}
--- A retry under the same token is told of the hold it has.
+-- A retry under the same token finds the hold that it has. A late copy could
+-- hold the locks again until the lease ends.
 --@include now
 --@include token
 --@include fence

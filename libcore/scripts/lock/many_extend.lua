@@ -6,7 +6,8 @@
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, lease ms, renewal 0|1, fence (0: leave them; else no record
 --   stays below)
--- returns {HELD, the shortest lease, highest fence, now us} | {LOST}: nothing is changed
+-- returns {HELD, the shortest lease, highest fence, now us}
+--   | {LOST}: nothing is changed
 -- A retry sets the same lease and fence again. A renewal that is executed
 -- late never shortens; a late extend is cut off with its connection.
 --@include now

@@ -2,13 +2,13 @@
 --@reply RELEASED i i
 --@reply LOST i i i i
 -- SPDX-License-Identifier: MIT
--- Give several locks up and hand each to the first who waits for it.
+-- Release several locks and grant each to its first waiter.
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied}
 --   | {LOST, born (the latest), broken (the latest), how many were not ours,
 --   more}: see include/evidence.lua; the others are released all the same
--- A retry finds the token gone and touches nobody's lock.
+-- A retry or a late copy finds the token gone and touches nobody's lock.
 --@include token
 --@include evidence
 --@include grant

@@ -3,13 +3,14 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Take a lock in Redisson's layout, a hash owner -> 1, if it is free; the
--- line is for those who want to be woken, newcomers pass it.
+-- Take a lock in Redisson's layout, a hash owner -> 1, if it is free. The wait
+-- queue contains waiters to be woken; newcomers may pass it.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV as in lock_acquire, the token being the owner; the entry is of kind
---   w; barge, grant ms and limit keep their places and are not looked at
+--   w; barge, grant ms and limit keep their places and are ignored
 -- returns as lock_acquire
--- A retry under the same owner is told of the hold it has; the count stays 1.
+-- A retry under the same owner finds the hold that it has; the count stays 1.
+-- A late copy could hold the lock again until the lease ends.
 --@include now
 --@include token
 --@include fence

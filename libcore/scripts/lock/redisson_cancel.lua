@@ -2,12 +2,13 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the wait queue of a lock in Redisson's layout; what had come already, the
--- lock or a wake, goes on to the next.
+-- Leave the wait queue of a lock in Redisson's layout; the lock or a wake-up
+-- that this waiter had got already goes on to the next.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, owner, Redisson's channel, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it held) | {GONE}
--- A retry finds neither entry nor owner; at most the first is woken again.
+-- A retry or a late copy finds neither entry nor owner; at most it wakes the
+-- first waiter again.
 --@include token
 --@include free_redisson
 

@@ -3,14 +3,14 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- lock_refresh for Redisson's layout: when the lock lies free, the first in
--- the wait queue is woken.
+-- lock_refresh for Redisson's layout: if the lock is free, the first in the wait
+-- queue is woken.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), holder's pttl, now us, ours,
 --   then for each entry: HELD | QUEUED | GONE (woken, or forgotten: acquire
 --   again), lease left, fence}
--- A retry at most wakes the next as well; a wake is a hint to try.
+-- A retry or a late copy may wake the next as well: a wake-up is a hint to try.
 --@include now
 --@include number
 --@include liveness

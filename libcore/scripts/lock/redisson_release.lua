@@ -2,13 +2,14 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Give a lock in Redisson's layout up, tell Redisson's waiters as it does
--- itself, and wake the first of ours.
+-- Release a lock in Redisson's layout, publish to Redisson's waiters as Redisson
+-- does, and wake the first of ours.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV owner, Redisson's channel, grant ms, limit, liveness ms, request id of
 --   a break ('': a release)
--- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
--- A retry finds the owner gone and touches nobody's lock.
+-- returns {RELEASED, more, denied}
+--   | {LOST, born, broken}: see include/evidence.lua
+-- A retry or a late copy finds the owner gone and touches nobody's lock.
 --@include token
 --@include evidence
 --@include free_redisson

@@ -3,11 +3,12 @@
 --@reply QUEUED i i i
 --@reply BUSY i i i
 -- SPDX-License-Identifier: MIT
--- Enter as a reader if no writer holds and nobody waits, else stand in the wait queue.
+-- Enter as a reader if no writer holds and nobody waits, else join the wait
+-- queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV and answers as in lock_acquire; the entry is of kind r
--- A retry under the same token is told of the hold it has, and a retried
--- entry keeps its place.
+-- A retry under the same token finds the hold that it has, and a retried
+-- entry keeps its place. A late copy does as one of lock_acquire.
 --@include now
 --@include token
 --@include fence

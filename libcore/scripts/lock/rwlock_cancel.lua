@@ -6,7 +6,8 @@
 -- KEYS lock, fence, wait, live, readers
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
--- A retry finds neither entry nor token and changes nothing of theirs.
+-- A retry or a late copy finds neither entry nor token: no two waits have the
+-- same.
 --@include token
 --@include reader_leave
 

@@ -2,11 +2,12 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Leave as a reader; the last one hands the lock to the first who waits.
+-- Leave as a reader; after the last one the lock goes to the first waiter.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, grant ms, limit, liveness ms
--- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
--- A retry finds the token gone; the other readers stay.
+-- returns {RELEASED, more, denied}
+--   | {LOST, born, broken}: see include/evidence.lua
+-- A retry or a late copy finds the token gone; the other readers stay.
 --@include token
 --@include evidence
 --@include reader_leave

@@ -1,15 +1,16 @@
 --@script job_ack keys=2 args=1+
 --@reply RELEASED s
 -- SPDX-License-Identifier: MIT
--- Messages are done. Works on a server that is out of memory.
+-- Acknowledge messages. Works on a server that is out of memory.
 -- KEYS leases, flight
 -- ARGV settlements, see settlement.lua
--- returns {RELEASED, for each item how many of its messages were still ours}
--- A retry finds them done: 0. A message that has gone to somebody else lies
--- under another token and is not touched.
+-- returns {RELEASED, for each settlement how many of its messages were still
+--   ours}
+-- A retry or a late copy finds them done: 0. A message that another consumer
+-- has now is under another token and is not touched.
 --@include reply
 
--- Mostly it is one message that was taken alone.
+-- The common case: one message that was reserved alone.
 local alone = #ARGV == 1 and string.match(ARGV[1], "^a 0 (%S+) 1 1 1 ")
 if alone then
   local gone = redis.call("HDEL", KEYS[2], alone .. ":1")

@@ -2,8 +2,8 @@
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- Set the lease left of a reservation, also of one that ran out if nobody
--- has noticed yet.
+-- Set the lease of a reservation; also of one that ran out, if its messages were
+-- not returned yet.
 -- KEYS leases
 -- ARGV token, lease ms, renewal 0|1
 -- returns {HELD, lease, 0, now us} | {LOST}

@@ -1,14 +1,14 @@
 --@script job_settle keys=9* args=4+
 --@reply RELEASED s
 -- SPDX-License-Identifier: MIT
--- Deliveries end: done, failed, untouched or dead.
+-- End deliveries: done, failed, untouched or dead.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
--- ARGV order, most attempts (0: no end), liveness ms, then settlements, see
--- settlement.lua returns {RELEASED, for each item how many of its messages were still
--- ours,
---   or -1 when the server refused to write their new place}
--- A retry finds them ended: 0.
+-- ARGV order, most attempts (0: no limit), liveness ms, then settlements, see
+--   settlement.lua
+-- returns {RELEASED, for each settlement how many of its messages were still
+--   ours, or -1 when the server refused to write their new place}
+-- A retry or a late copy finds them settled: 0.
 --@include now
 --@include number
 --@include reply

@@ -2,13 +2,14 @@
 --@reply RELEASED i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the wait queues, give back untouched what was taken under this token, and
--- pass on a wake that was already under way.
+-- Leave the wait queues, return the messages that were reserved under this
+-- token untouched, and pass on a wake-up that was already under way.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, how many were taken} | {GONE}
--- A retry finds neither entry nor token; it may wake one more in vain.
+-- A retry or a late copy finds neither entry nor token; it may wake one more
+-- consumer in vain.
 --@include now
 --@include token
 --@include lease_until

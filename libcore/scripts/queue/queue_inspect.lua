@@ -1,11 +1,11 @@
 --@script queue_inspect keys=9 args=0
 --@reply STATE i i i i i i i i i i i i s
 -- SPDX-License-Identifier: MIT
--- What lies in a queue, and what became of all messages. Writes nothing.
+-- Count the messages of a queue, now and since it began. Writes nothing.
 -- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died
--- returns {STATE, ready, of these by time: delayed and due, delayed, taken,
---   dead, waiting, pushed, expired, returned, buried, purged, ms that the
---   next one has lain there or 0, order or ''}
+-- returns {STATE, ready, due (of the delayed), delayed, taken, dead, waiting,
+--   pushed, expired, returned, buried, purged, age of the next message in ms or
+--   0, order or ''}
 --@include now
 --@include reply
 --@include queue_keys

@@ -1,10 +1,11 @@
 --@script queue_peek keys=9 args=3
 --@reply JOBS *
 -- SPDX-License-Identifier: MIT
--- Look at messages without taking them. Writes nothing.
+-- Return messages without taking them. Writes nothing.
 -- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died
 -- ARGV which (1 ready, 2 delayed, 4 dead), how many to pass over, how many
--- returns {JOBS, messages: fewer when they are long}; the dead as `<bytes of reason> <reason><message>`
+-- returns {JOBS, messages: fewer when they are long}; dead ones as
+--   `<bytes of reason> <reason><message>`
 --@include number
 --@include reply
 --@include queue_keys

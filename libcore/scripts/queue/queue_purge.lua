@@ -1,12 +1,11 @@
 --@script queue_purge keys=9 args=1
 --@reply WRITTEN i
 -- SPDX-License-Identifier: MIT
--- Throw messages away; a queue that has none then, and no consumer, is
--- forgotten.
+-- Remove messages. A queue without messages and consumers is removed as well.
 -- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died
 -- ARGV sum of 1 (ready), 2 (delayed), 4 (dead)
 -- returns {WRITTEN, how many}
--- A retry finds only what has come since.
+-- A retry or a late copy removes messages that have come since.
 --@include replicate_effects
 --@include number
 --@include reply

@@ -7,8 +7,9 @@
 -- ARGV order, once ms, delay ms, liveness ms, n, then n messages
 -- returns {WRITTEN, number of the first, how many, woken, denied}
 --   | {DIFFERS, the queue's order}
--- A retry under the same request id is told what the first run answered,
--- and changes nothing; so is a different push under that id.
+-- A retry under the same request id returns what the first run returned and
+-- changes nothing; so does a different push under that id, and a late copy for
+-- `once ms`. A later copy would push again.
 --@include now
 --@include number
 --@include reply
@@ -49,7 +50,7 @@ if delay > 0 then
 else
   put = redis.pcall("RPUSH", ready, unpack(blobs))
 end
--- What was refused must not be remembered as done.
+-- A refused push must not be remembered as done.
 if type(put) ~= "number" then
   redis.call("DEL", once)
   return type(put) == "table" and put or redis.error_reply(put)

@@ -1,14 +1,14 @@
 --@script queue_refresh keys=9* args=5+
 --@reply BUSY i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives, wake consumers for what can be taken, and tell
--- each of the client's waiters how it stands.
+-- Extend a client's liveness, wake consumers for messages that can be taken, and
+-- return the state of each of the client's waiters.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY, ms until more becomes due (-1 never), now us, 1, then for
 --   each entry: QUEUED | GONE (it was woken: ask), 0, 0}
--- A retry may wake some more, who find nothing.
+-- A retry or a late copy may wake more consumers, which find nothing.
 --@include now
 --@include number
 --@include liveness

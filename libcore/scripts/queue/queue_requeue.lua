@@ -1,12 +1,13 @@
 --@script queue_requeue keys=10 args=4
 --@reply WRITTEN i
 -- SPDX-License-Identifier: MIT
--- Put dead messages back behind all others, their attempts forgotten.
+-- Put dead messages back behind all others, with no attempts counted.
 -- KEYS meta, ready, wait, live, delayed, leases, flight, dead, died, once (of
 --   this request)
 -- ARGV id ('' for the oldest), how many at most, liveness ms, once ms
 -- returns {WRITTEN, how many}
--- A retry is told what the first run answered.
+-- A retry returns what the first run returned; so does a late copy, for `once
+-- ms`, and a later one would requeue messages that died since.
 --@include now
 --@include number
 --@include reply

@@ -4,21 +4,22 @@
 --@reply DIFFERS s i s
 --@reply REFUSED s s
 -- SPDX-License-Identifier: MIT
--- Say how earlier deliveries ended, and take the next messages from the
--- first queue that has some, or stand in the wait queue for all of them.
+-- Settle earlier deliveries, and take the next messages from the first queue
+-- that has some, or join the wait queues of all of them.
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
--- ARGV token, count, lease ms (0 takes for good), order, most attempts (0: no
---   end), entry ('' tries once), client, liveness ms, limit (of messages that
+-- ARGV token, count, lease ms (0 pops without one), order, most attempts (0: no
+--   limit), entry ('' tries once), client, liveness ms, limit (of messages that
 --   become due in this call), queued 0|1 (the entry may be in the wait queue), then
 --   settlements, see settlement.lua
 -- returns {JOBS, done, index of the queue, lease left, now us, messages}
 --   | {EMPTY, done, ms until something becomes due (-1 never), now us}
 --   | {DIFFERS, done, index of the queue, its order}
---   | {REFUSED, done, what the server said} when there were items
--- A retry under the same token is given the same messages, and a retried
--- entry keeps its place. Items of a retry find nothing to end: 0 for each.
--- Taking for good leaves nothing behind that a retry could find.
+--   | {REFUSED, done, the server's error} when there were settlements
+-- A retry under the same token returns the same messages, and a retried entry
+-- keeps its place. Settlements of a retry find nothing: 0 for each. A pop leaves
+-- nothing behind that a retry could find. A late copy would reserve messages for
+-- nobody until the lease ends; a late pop would lose one.
 --@include now
 
 local token, count, lease, order = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
@@ -62,7 +63,7 @@ local function try_queue(at)
   return reply
 end
 
--- A retry belongs to the queue that its first run took from.
+-- A retry goes to the queue that its first run took from.
 local function run()
   local reply
   for at = QUEUE_KEYS, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do

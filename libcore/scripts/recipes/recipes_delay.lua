@@ -3,7 +3,9 @@
 -- SPDX-License-Identifier: MIT
 -- Put a task into a zset, to be due after a delay of the server's clock.
 -- KEYS queue    ARGV delay in ms (may be negative), task
--- returns {WRITTEN}.  A retry puts the same task off by the time in between.
+-- returns {WRITTEN}
+-- A retry delays the same task by the time in between. A late copy would put it
+-- in again after it was taken.
 --@include reply
 --@include number
 --@include now

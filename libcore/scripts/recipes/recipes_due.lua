@@ -6,7 +6,8 @@
 -- KEYS queue, once (here a list: token, tasks)
 -- ARGV token, how many at most, how many bytes at most
 -- returns {HELD, tasks} | {MORE, tasks}: others may be due, ask again
--- A retry is answered with the tasks that its first copy took.
+-- A retry returns the tasks that its first copy took. A late copy, after the
+-- thread's next request or a minute, would take tasks that nobody handles.
 --@include reply
 --@include number
 --@include value_limit

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 -- A waiter of one-to-one signals is ready for another.
 -- KEYS told    ARGV the waiter's channel
--- returns {RELEASED}, told or not, so a retry is harmless
+-- returns {RELEASED}, also if it was not in told, so a retry is harmless
 --@include reply
 
 redis.call("ZREM", KEYS[1], ARGV[1])

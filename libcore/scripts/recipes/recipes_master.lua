@@ -3,13 +3,14 @@
 --@reply BUSY
 -- SPDX-License-Identifier: MIT
 -- Become or stay the master: the counter counts the tenures, as in the
--- document, and always has an expiry; the record says whose it is.
+-- document, and always has an expiry; the record names the master.
 -- KEYS counter, record    ARGV identity, token, the caller's selector (0: not
 --                         the master before), tenure in ms
 -- returns {HELD, selector} | {BUSY}
 -- The record ends MARGIN_MS before the counter. Another distance means that
 -- somebody else has set the counter's expiry, as only a master does.
--- A retry finds its token in the record.
+-- A retry finds its token in the record. A late copy could take a tenure that
+-- is free, and leave it unused.
 --@include reply
 --@include number
 
@@ -31,7 +32,7 @@ if value ~= 0 then
   local apart = left - redis.call("PTTL", record)
   local ours = owned and owned:sub(#token + 1) == identity and selector > 0
   if left == -1 then
-    -- Who was to set it died in between.
+    -- A program that follows the document died before it set the expiry.
     redis.call("PEXPIRE", counter, tenure)
     ours = false
   end

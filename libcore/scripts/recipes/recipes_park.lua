@@ -2,12 +2,13 @@
 --@reply HELD s
 --@reply EMPTY
 -- SPDX-License-Identifier: MIT
--- Take the oldest value of a raw list and keep it in another one, the cache,
+-- Move the oldest value of a raw list to another one, the cache, where it stays
 -- until it is handled.
 -- KEYS queue, cache, parked (hash token -> value of what is being handled)
 -- ARGV token, longest value that can be read
 -- returns {HELD, value} | {EMPTY}
--- A retry finds its token among the parked.
+-- A retry finds its token among the parked. A late copy, after the value was
+-- handled, would park another one, which stays until a restore.
 --@include reply
 --@include number
 --@include value_limit

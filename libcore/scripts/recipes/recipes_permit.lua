@@ -6,8 +6,9 @@
 -- server's clock. The formats are the document's: seconds with a fraction in
 -- the semaphore, the counter's value in the owners.
 -- KEYS semaphore, owners, counter    ARGV identifier, limit, timeout in ms
--- returns {HELD} | {BUSY}: so many hold it already
--- A retry finds its identifier among the owners.
+-- returns {HELD} | {BUSY}: the limit is reached
+-- A retry finds its identifier among the owners. A late copy would hold a
+-- permit until its timeout.
 --@include reply
 --@include number
 --@include now
@@ -28,7 +29,8 @@ local now = now_us()
 local gone = string.format("%.6f", (now - timeout * 1000) / 1000000)
 redis.call("ZREMRANGEBYSCORE", semaphore, "-inf", gone)
 redis.call("ZINTERSTORE", owners, 2, owners, semaphore, "WEIGHTS", 1, 0)
--- A counter that was lost would let the next ones in before the holders.
+-- After the counter was lost it begins at 1 and would rank newcomers before the
+-- holders: go on from the last owner's.
 local last = tonumber(redis.call("ZREVRANGE", owners, 0, 0, "WITHSCORES")[2] or 0)
 if last >= turn then
   turn = last + 1

@@ -5,7 +5,7 @@
 -- Give a permit of the fair semaphore back.
 -- KEYS semaphore, owners, once    ARGV token, identifier
 -- returns {RELEASED} | {LOST}: it had run out
--- A retry finds its own answer.
+-- A retry finds its own answer. A late copy finds the permit gone.
 --@include reply
 --@include last_answer
 

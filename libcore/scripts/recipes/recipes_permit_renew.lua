@@ -2,10 +2,11 @@
 --@reply HELD
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- Begin a permit's time anew, unless it has run out.
+-- Restart a permit's timeout, unless it has run out.
 -- KEYS semaphore, owners    ARGV identifier
 -- returns {HELD} | {LOST}: it was purged, and is not put back even for a moment
--- A retry begins the time anew once more.
+-- A retry or a late copy restarts the timeout once more, if the permit is still
+-- held.
 --@include reply
 --@include now
 

@@ -5,7 +5,8 @@
 -- Take a value from a raw list.
 -- KEYS list, once    ARGV token, end (L or R), longest value that can be read
 -- returns {HELD, value} | {EMPTY}
--- A retry is answered with the value that its first copy took.
+-- A retry returns the value that its first copy took. A late copy, after the
+-- thread's next request or a minute, would take a value that nobody handles.
 --@include reply
 --@include last_answer
 --@include list_end

@@ -1,10 +1,11 @@
 --@script recipes_publish keys=1 args=3
 --@reply WRITTEN i
 -- SPDX-License-Identifier: MIT
--- Signal all who listen to a channel.
+-- Publish to all subscribers of a channel.
 -- KEYS once    ARGV token, channel, data
--- returns {WRITTEN, how many heard it}
--- A retry finds its own answer and signals nobody.
+-- returns {WRITTEN, number of receivers}
+-- A retry finds its own answer and publishes nothing. A late copy, after the
+-- thread's next request or a minute, would publish again.
 --@include reply
 --@include last_answer
 

@@ -4,7 +4,8 @@
 -- Put a value on a raw list.
 -- KEYS list, once    ARGV token, end (L or R), value
 -- returns {WRITTEN, length of the list}
--- A retry finds its own answer and puts nothing.
+-- A retry finds its own answer and puts nothing. A late copy, after the
+-- thread's next request or a minute, would put the value again.
 --@include reply
 --@include last_answer
 --@include list_end

@@ -3,12 +3,12 @@
 --@reply MORE i
 --@reply BUSY
 -- SPDX-License-Identifier: MIT
--- What a consumer has parked goes back to its queue, as the next to be taken,
--- in the old order: because it died, or because it leaves.
+-- Return a consumer's parked messages to their queue, as the next to be taken,
+-- in the old order: the consumer died, or it leaves.
 -- KEYS queue, that consumer's parked, consumers
 -- ARGV that consumer, how many to move at most, 1 when it leaves by itself
 -- returns {RELEASED, moved} | {MORE, moved} | {BUSY}: it is alive after all
--- A retry moves what is left, if anything.
+-- A retry or a late copy moves the messages that are left, if any.
 --@include reply
 --@include number
 --@include now

@@ -2,15 +2,15 @@
 --@reply HELD i s *
 --@reply EMPTY *
 -- SPDX-License-Identifier: MIT
--- The next message of raw lists, in the order of the lists, parked in a list
--- of this consumer's until it is settled.
+-- Take the next message of raw lists, in the order of the lists, and park it in
+-- a list of this consumer's until it is settled.
 -- KEYS for each: queue, this consumer's parked, consumers
 -- ARGV consumer, ms by which it shows up again, longest value that can be read
 -- returns {HELD, which list, value, gone} | {EMPTY, gone}; gone: pairs of a
 -- list's number and a consumer of it that died, see recipes_recover. Lists
 -- count from 0.
--- What is parked already comes first: it is what a lost reply told of, so a
--- retry is answered with the same.
+-- A parked message comes first: it was in a reply that was lost, so a retry
+-- returns the same. A message that a late copy parks is found by the next call.
 --@include reply
 --@include number
 --@include now
@@ -54,7 +54,7 @@ if value then
   end
 end
 
--- Everybody knows who parks before there is anything parked.
+-- The consumer is registered before it parks, so that others can recover.
 for i = 1, #KEYS, 3 do
   redis.call("ZADD", KEYS[i + 2], now + liveness, self)
 end

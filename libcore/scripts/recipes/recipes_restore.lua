@@ -2,11 +2,12 @@
 --@reply RELEASED i
 --@reply MORE i
 -- SPDX-License-Identifier: MIT
--- What a consumer that died left in its cache goes back to the queue, as the
--- next to be taken, in the old order. Nobody's token counts any more.
+-- Return the values in the cache of a consumer that died to the queue, as the
+-- next to be taken, in the old order. All tokens become invalid.
 -- KEYS queue, cache, parked    ARGV how many to move at most
 -- returns {RELEASED, moved} | {MORE, moved}: there are more to move
--- A retry moves what is left; only the number may then be too small.
+-- A retry moves the rest; only the number may then be too small. A late copy
+-- would also return values that were parked since.
 --@include reply
 --@include number
 

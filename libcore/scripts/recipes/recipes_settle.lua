@@ -2,11 +2,13 @@
 --@reply RELEASED
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- A parked message was handled, is given back, or is of no use to anybody.
+-- End the delivery of a parked message: done, given back, or dead.
 -- KEYS queue, this consumer's parked, dead letters, once
 -- ARGV token, what to do (done, back or dead), the message
--- returns {RELEASED} | {LOST}: others took this consumer for dead, and have it
--- A retry finds its own answer.
+-- returns {RELEASED} | {LOST}: other consumers believed this one dead and have
+-- recovered the message
+-- A retry finds its own answer. A late copy finds the message gone, unless an
+-- equal one is parked then.
 --@include reply
 --@include last_answer
 

@@ -1,15 +1,16 @@
 --@script recipes_single keys=2 args=5
 --@reply WRITTEN i
 -- SPDX-License-Identifier: MIT
--- Signal one of those who wait on the prefix and an id of their own.
+-- Signal one of the waiters that subscribe to the prefix and an id of their own.
 -- KEYS once, told (zset: channel -> server ms when its waiter was signalled)
 -- ARGV token, prefix, a random number, how many to look at, data
--- returns {WRITTEN, how many heard it}: 0 when nobody waits
--- The prefix is taken literally. A waiter of these scripts, known by a channel
--- of its own beside the other, is signalled once until it is ready for more:
--- it stays subscribed for a moment after its message. A channel that several
--- listen to, because they share an id, comes last.
--- A retry finds its own answer and signals nobody.
+-- returns {WRITTEN, number of receivers}: 0 when nobody waits
+-- The prefix is taken literally. A waiter of this library has a second channel,
+-- by which it is recognised. It stays subscribed for a moment after its message,
+-- so `told` keeps it from a second one until recipes_listen removes it. A channel
+-- with several subscribers, which share an id, is the last choice.
+-- A retry finds its own answer and signals nobody. A late copy, after the
+-- thread's next request or a minute, would signal another waiter.
 --@include reply
 --@include number
 --@include last_answer

@@ -2,10 +2,10 @@
 --@reply RELEASED
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- A value from the cache was handled: remove it, one copy and no other.
+-- Remove a value from the cache after it was handled: one copy, no other.
 -- KEYS cache, parked, once    ARGV token of this request, token of the value
 -- returns {RELEASED} | {LOST}: it went back to its queue meanwhile
--- A retry finds its own answer.
+-- A retry finds its own answer. A late copy finds the value's token gone.
 --@include reply
 --@include last_answer
 

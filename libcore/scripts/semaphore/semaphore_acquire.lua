@@ -4,16 +4,17 @@
 --@reply BUSY i i i
 --@reply DIFFERS i i
 -- SPDX-License-Identifier: MIT
--- Take permits if enough are free and nobody waits, else stand in the wait queue.
+-- Take permits if enough are free and nobody waits, else join the wait queue.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
 --   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit (of
 --   the walk), permits, the semaphore's limit
 -- returns {HELD, lease left, fence, now us}
---   | {QUEUED | BUSY, ms until a lease ends (-2: cannot be told), now us, ours}
+--   | {QUEUED | BUSY, ms until a lease ends (-2: not known), now us, ours}
 --   | {DIFFERS, the limit in force, the limit it was set up with}
--- A retry under the same token is told of the hold it has, and a retried
--- entry keeps its place.
+-- A retry under the same token finds the hold that it has, and a retried
+-- entry keeps its place. A late copy could hold permits again until the lease
+-- ends, or wait until its grant, which nobody expects, is passed on.
 --@include now
 --@include token
 --@include lease_end

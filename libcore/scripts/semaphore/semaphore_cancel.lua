@@ -2,12 +2,13 @@
 --@reply RELEASED i i
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the wait queue; permits that were already granted go to the next, and so
--- do those that lay free because this one asked for many.
+-- Leave the wait queue; permits that were granted already go to the next, and so
+-- do those that stayed free because this waiter asked for many.
 -- KEYS semaphore, fence, wait, live
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
--- A retry finds neither entry nor token and changes nothing of theirs.
+-- A retry or a late copy finds neither entry nor token: no two waits have the
+-- same.
 --@include replicate_effects
 --@include token
 --@include lease_end

@@ -28,8 +28,8 @@ end
 if renews then
   lease = math.max(lease, until_ms - ms)
 end
--- The expiry comes first: a server out of memory looks at a script's first
--- write only, and this one needs none.
+-- The expiry comes first: a server out of memory checks only a script's first
+-- write, and PEXPIRE is allowed without memory.
 keep_semaphore(key, record, ms, ms + lease)
 local permits = 1
 while redis.call("ZSCORE", key, token .. " " .. permits + 1) do

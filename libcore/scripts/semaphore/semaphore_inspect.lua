@@ -2,7 +2,7 @@
 --@reply HELD i i i i i i i *
 --@reply FREE i i i i i i i *
 -- SPDX-License-Identifier: MIT
--- Look at a semaphore without touching it.
+-- Read the state of a semaphore.
 -- KEYS semaphore, fence, wait, live    ARGV count
 -- returns {HELD | FREE, limit (0: none on record), permits in use, now us,
 --   last fence, waiters, holders, listed holders, then for each of these in

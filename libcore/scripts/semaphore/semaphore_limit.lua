@@ -1,12 +1,13 @@
 --@script semaphore_limit keys=4 args=5
 --@reply WRITTEN i i i
 -- SPDX-License-Identifier: MIT
--- Change the limit of a semaphore, and let in whoever fits now.
+-- Change the limit of a semaphore, and grant permits to waiters that fit now.
 -- KEYS semaphore, fence, wait, live
 -- ARGV limit, base (the caller's own limit, kept where none is on record),
 --   grant ms, limit of the walk, liveness ms
 -- returns {WRITTEN, the limit before (0: none), more, denied}
--- A retry writes the same again.
+-- A retry writes the same again. A late copy would undo a change that came in
+-- between.
 --@include reply
 --@include number
 --@include keep_record

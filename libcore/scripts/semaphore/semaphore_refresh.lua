@@ -3,13 +3,14 @@
 --@reply FREE i i i *
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives, hand out what lies free, and tell each of the
--- client's waiters how it stands. Also how a waiter claims at expiry.
+-- Extend a client's liveness, grant free permits, and return the state of each
+-- of the client's waiters. A waiter's claim at expiry is this too.
 -- KEYS semaphore, fence, wait, live
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), ms until a lease ends, now us,
 --   ours, then for each entry: HELD | QUEUED | GONE, lease left, fence}
--- A retry finds what the first run left: who was granted is HELD.
+-- A retry finds the state that the first run left: a waiter with a grant is
+-- HELD. A late copy extends the liveness once more.
 --@include now
 --@include reply
 --@include number
@@ -35,7 +36,8 @@ extend_liveness(wait, live, client, now, liveness)
 local more, _, walk = grant_permits(grant_ms, limit, liveness)
 local used = redis.call("ZCARD", key)
 
--- Without a limit nobody can be let in: they ask again, and bring theirs.
+-- Without a limit on record nothing can be granted: the waiters are GONE, and
+-- acquire again with a limit of their own.
 local function state_of(entry)
   local e = parse_entry(entry)
   local until_ms = lease_ends_at(key, e.token)

@@ -2,11 +2,12 @@
 --@reply RELEASED i i
 --@reply LOST i i
 -- SPDX-License-Identifier: MIT
--- Give the permits of a hold back and hand them to those who wait.
+-- Release the permits of a hold and grant them to waiters.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, grant ms, limit, liveness ms, barge 0|1 (wake, grant nothing)
--- returns {RELEASED, more, denied} | {LOST, born, broken}: see include/evidence.lua
--- A retry finds the token gone and touches nobody's permits.
+-- returns {RELEASED, more, denied}
+--   | {LOST, born, broken}: see include/evidence.lua
+-- A retry or a late copy finds the token gone and touches nobody's permits.
 --@include now
 --@include token
 --@include evidence

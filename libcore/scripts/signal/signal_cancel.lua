@@ -2,13 +2,13 @@
 --@reply RELEASED
 --@reply GONE i
 -- SPDX-License-Identifier: MIT
--- Wait no longer. Where the entry is not in a list any more, a signal may be
--- on its way to it: a word without a name, which follows on the same inbox,
--- tells the waiter that nothing more can come.
+-- End a wait. If the entry is missing in a list, a signal may be on its way to
+-- the waiter. A wake-up without a name follows it on the same inbox: when that
+-- arrives, nothing more can come.
 -- KEYS wait, live, crowd of each name
 -- ARGV entry
--- returns {RELEASED} (left all) | {GONE, how many heard the word}
--- A retry finds no entry and sends the word once more.
+-- returns {RELEASED} (left all) | {GONE, receivers of the wake-up}
+-- A retry or a late copy finds no entry and sends the wake-up once more.
 --@include replicate_effects
 --@include reply
 --@include leave_signal_list

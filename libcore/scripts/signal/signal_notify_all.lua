@@ -1,15 +1,16 @@
 --@script signal_notify_all keys=4 args=5
 --@reply SIGNALLED i i
 -- SPDX-License-Identifier: MIT
--- A signal to all who wait: one message for each client, however many of its
--- threads wait, and one on the name's channel for those who listen to a
--- pattern. The list is empty afterwards.
+-- Signal all waiters: one message for each client, however many of its threads
+-- wait, and one on the name's channel for listeners to a pattern. The list is
+-- empty afterwards.
 -- KEYS wait, live, crowd, sent
 -- ARGV signal id, name, data, channel, keep ms of sent
 -- returns {SIGNALLED, reached, denied}; denied 1: a message was refused
 -- Where the server refuses messages to an inbox, the list stays as it is.
--- A retry of a signal that reached somebody is told so and reaches no other.
--- The work is that of the clients who wait, not of their threads.
+-- A retry of a signal that reached somebody finds that in `sent`, and sends
+-- nothing. So does a late copy, until the same handle sends another signal.
+-- The work grows with the clients that wait, not with their threads.
 --@include signal_message
 
 local wait, live, crowd, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -1,13 +1,15 @@
 --@script signal_notify_one keys=4 args=5
 --@reply SIGNALLED i i i
 -- SPDX-License-Identifier: MIT
--- A signal to the one who waits longest and can be reached: it leaves the
--- list. Who cannot be reached is passed over, whose client is dead removed.
+-- Signal the waiter that waits longest and can be reached; its entry leaves the
+-- list. Entries of clients that cannot be reached are passed over, those of dead
+-- clients are removed.
 -- KEYS wait, live, crowd, sent
 -- ARGV signal id, name, data, limit of entries in one step, keep ms of sent
 -- returns {SIGNALLED, reached 0|1, more, denied}; more 1: nobody yet, but
---   others stand behind those who were looked at; call again
--- A retry of a signal that reached one is told so and reaches no other.
+--   there are entries behind those that were tried; call again
+-- A retry of a signal that reached one finds that in `sent`, and sends nothing.
+-- So does a late copy, until the same handle sends another signal.
 --@include signal_message
 --@include leave_signal_list
 
@@ -24,7 +26,7 @@ redis.call("HLEN", crowd) -- of a wrong type: say so before anybody is told
 
 local ms, unreachable, kept = math.floor(now_us() / 1000), {}, 0
 
--- What came of one entry: reached and denied. The dead leave.
+-- Try one entry. Returns reached and denied; a dead client's entry is removed.
 local function offer(text)
   local client, waiter = parse_signal_entry(text)
   if client and not is_alive(live, client, ms) then
@@ -44,7 +46,7 @@ local function offer(text)
   return reached, denied
 end
 
--- Past `limit` entries that only were passed over, but not for ever.
+-- Goes on behind `limit` entries that were all passed over, up to 16 times.
 local entries
 for _ = 1, 16 do
   entries = redis.call("ZRANGE", wait, kept, kept + limit - 1)

@@ -1,14 +1,14 @@
 --@script signal_refresh keys=3* args=4+
 --@reply FREE i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives. Whose entry is not in a list is told so on the
--- inbox, behind the signal that may be on its way to it. A word too many
--- does no harm.
+-- Extend a client's liveness. A waiter whose entry is missing in a list gets a
+-- wake-up on the inbox, behind the signal that may be on its way to it. One
+-- wake-up too many does no harm.
 -- KEYS wait, live, crowd of each name
 -- ARGV client, liveness ms, each name, n, then n entries
 -- returns {FREE, -1, now us, 1, then for each entry QUEUED, 0, 0}: what a
---   refresh of a lock answers when nothing is there to look after
--- A retry says the same again.
+--   refresh of a lock returns when nothing is held and nothing to be granted
+-- A retry or a late copy does the same again.
 --@include now
 --@include reply
 --@include liveness

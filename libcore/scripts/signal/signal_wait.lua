@@ -4,10 +4,11 @@
 -- SPDX-License-Identifier: MIT
 -- Wait for signals of one or several names, under one entry.
 -- KEYS wait, live, crowd of each name
--- ARGV entry ('' only sees whether that can be done), client, liveness ms,
---   limit (not looked at)
+-- ARGV entry ('' only checks the keys' types), client, liveness ms, limit
+--   (ignored)
 -- returns {QUEUED, now us, then the ticket in each list} | {BUSY}
--- A retry finds its places and is told the same tickets.
+-- A retry finds its entries and returns the same tickets. A late copy adds the
+-- entry of a wait that is over; its client passes a signal to it on.
 --@include now
 --@include reply
 --@include liveness
@@ -24,8 +25,8 @@ end
 
 local now = now_us()
 
--- Tickets rise with the clock, also across a list that was emptied, so that
--- a broadcast which is still on its way does not meet those who came later.
+-- Tickets rise with the clock, also after the list was emptied, so that a
+-- broadcast that is still on its way does not reach later waiters.
 local function enter_signal_list(wait, live, crowd)
   local top = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")[2]
   local last = tonumber(top or redis.call("HGET", crowd, "ticket") or 0)
@@ -45,7 +46,7 @@ local function enter_signal_list(wait, live, crowd)
   return ticket
 end
 
--- Of a wrong type: said before any of them is written to.
+-- A key of a wrong type fails here, before anything is written.
 for at = 1, #KEYS, 3 do
   redis.call("ZCARD", KEYS[at])
   redis.call("ZCARD", KEYS[at + 1])

@@ -1,12 +1,12 @@
 --@script state_cancel keys=4 args=5
 --@reply GONE
 -- SPDX-License-Identifier: MIT
--- Leave the wait queue of those who wait for a change.
+-- Leave the wait queue for a change.
 -- KEYS state, once, wait, live
 -- ARGV entry, token, grant ms, limit, liveness ms; all but the entry keep the
 --   places they have for a lock
 -- returns {GONE}
--- A retry finds no entry.
+-- A retry or a late copy finds no entry.
 --@include reply
 
 redis.call("ZREM", KEYS[3], ARGV[1])

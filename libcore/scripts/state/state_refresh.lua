@@ -1,14 +1,14 @@
 --@script state_refresh keys=4 args=5+
 --@reply BUSY i i i *
 -- SPDX-License-Identifier: MIT
--- Say that a client lives that waits for a change, and tell each of its
--- waiters whether one has come.
+-- Extend the liveness of a client that waits for a change, and return for each
+-- of its waiters whether one has come.
 -- KEYS state, once, wait, live
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries; grant ms and
 --   limit keep the places they have for a lock
 -- returns {BUSY, -1, now us, 1, then for each entry: QUEUED | GONE (something
 --   changed, or the server forgot it: ask again), 0, 0}
--- A retry says the same once more.
+-- A retry or a late copy extends the liveness once more.
 --@include now
 --@include reply
 --@include liveness

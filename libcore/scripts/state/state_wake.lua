@@ -1,10 +1,12 @@
 --@script state_wake keys=4 args=1
 --@reply RELEASED i i
 -- SPDX-License-Identifier: MIT
--- Tell those of a change whom the script that made it left untold.
+-- Tell more clients of a change: those that the script which made it did not
+-- tell.
 -- KEYS state, once, wait, live    ARGV limit
 -- returns {RELEASED, clients still to be told, denied}
--- A retry tells the next; who is told too much asks and waits on.
+-- A retry or a late copy tells the next; a waiter that is told in vain asks, and
+-- waits on.
 --@include reply
 --@include number
 --@include wake_clients
