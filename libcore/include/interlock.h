@@ -7,7 +7,7 @@
  * This is the umbrella header: it includes the pages below and nothing else.
  *
  * Rules that hold on every page:
- * - A handle is opaque. `_open` makes one and sends nothing, verbs act,
+ * - A handle is opaque. `_open` makes one and sends nothing, functions act,
  *   `_free` is silent on the network and accepts NULL.
  * - Handles hold a reference on their client, so they may be freed in any
  *   order.

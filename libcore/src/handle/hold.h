@@ -59,7 +59,7 @@ typedef struct ilk__hold_kind {
     char waits_as;           /* kind of its entries in the wait queue */
     ilk__orphaned *orphaned; /* for that kind; see wait_queue.h */
     int barges; /* acquires without regard to the order of waiters */
-    int32_t taken_notification; /* pushed after an acquire; 0: none */
+    int32_t acquired_notification; /* pushed after an acquire; 0: none */
     int stays; /* acquiring while it holds succeeds and does not nest */
 
     /* The kinds of the side keys; NULL stands for the name itself. No kinds:

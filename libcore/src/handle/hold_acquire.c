@@ -104,7 +104,7 @@ static void keep(ilk__acquire_request *self)
 {
     ilk__hold *hold = self->hold;
     ilk_notification_kind told =
-        (ilk_notification_kind)hold->kind->taken_notification;
+        (ilk_notification_kind)hold->kind->acquired_notification;
     int64_t id = hold->id;
     ilk_status st = ilk__hold_told_lost(hold, self->request.err);
 

@@ -37,7 +37,7 @@ ilk_status ilk__queue_enter(ilk_queue *queue, int alone, ilk_error *err)
         return st;
     if (alone && queue->count > 1)
         return ilk__fail(err, ILK_EINVAL,
-                         "a handle for %zu queues can only wait from them",
+                         "a handle for %zu queues can only take from them",
                          queue->count);
     if (queue->era == queue->client->era)
         return ILK_OK;
