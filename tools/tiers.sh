@@ -137,7 +137,7 @@ tier_threads()
 {
     threads="ut_notification ut_park ct_channel ct_guard_lost ct_lane ct_listen"
     threads="$threads ct_lock_conditions ct_lock_fork ct_lock_many"
-    threads="$threads ct_lock_threads ct_loop ct_queue_wait ct_semaphore_line"
+    threads="$threads ct_lock_threads ct_loop ct_queue_wait ct_semaphore_wait_queue"
     threads="$threads ct_signal_ends ct_event ct_worker"
     run_tsan threads "$threads" -R "^($(printf %s "$threads" | tr ' ' '|'))\$"
 }
