@@ -1,76 +1,220 @@
 /* SPDX-License-Identifier: MIT */
-/* break.c -- `interlock break`: take a lock away from whoever holds it. */
+/*
+ * break.c -- `interlock break`: take away what somebody holds.
+ *
+ * A lock or the term of a leader is broken by one command. The permits of a semaphore are taken over
+ * under the token of each holder and released, so its waiters get them. The
+ * open round of a barrier is broken for all who wait in it.
+ */
 #include "cli.h"
 
 #include <string.h>
 
-enum { KEY_TOKEN = CLI_KEY };
+enum { KEY_TOKEN = CLI_KEY, KEY_KIND };
 
 static const struct cli_option options[] = {
-    {"token", "TOKEN", "only if it is held under this token", KEY_TOKEN, 0},
+    {"kind", "KIND", "lock (default), semaphore, election or barrier", KEY_KIND,
+     0},
+    {"token", "TOKEN", "only what is held under this token", KEY_TOKEN, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
 
-static void print_json(struct cli_bytes name, int broken)
+struct breaking {
+    const struct cli_args *args;
+    ilk_client *client;
+    struct cli_bytes name;
+    const char *token; /* NULL: anybody's */
+};
+
+/* ---- how each kind is broken -------------------------------------------- */
+
+static ilk_status break_lock(struct breaking *with, ilk_error *err)
+{
+    return ilk_lock_break(with->client, with->name.data, with->name.len,
+                          with->token, with->token ? strlen(with->token) : 0,
+                          err);
+}
+
+static ilk_status break_election(struct breaking *with, ilk_error *err)
+{
+    return ilk_election_break(with->client, with->name.data, with->name.len,
+                              with->token,
+                              with->token ? strlen(with->token) : 0, err);
+}
+
+/* End the hold of one token. Its permits come with it. */
+static ilk_status end_hold(struct breaking *with, int32_t limit,
+                           const char *token, ilk_error *err)
+{
+    ilk_semaphore_opts opts;
+    ilk_semaphore *semaphore = NULL;
+    ilk_status st;
+
+    ilk_semaphore_opts_init(&opts, sizeof opts);
+    opts.flags = ILK_SEMAPHORE_NO_RENEW;
+    st = ilk_semaphore_open(&semaphore, with->client, with->name.data,
+                            with->name.len, limit, &opts, err);
+    if (st == ILK_OK)
+        st = ilk_semaphore_adopt(semaphore, token, strlen(token), err);
+    if (st == ILK_OK)
+        st = ilk_semaphore_release(semaphore, err);
+    ilk_semaphore_free(semaphore);
+    return st;
+}
+
+static ilk_status nobody(const char *what, ilk_error *err)
+{
+    snprintf(err->msg, sizeof err->msg, "%s", what);
+    return ILK_ENOTOWNER;
+}
+
+static ilk_status end_holds(struct breaking *with, const ilk_info *info,
+                            ilk_error *err)
+{
+    size_t listed = (size_t)ilk_info_holders_listed(info);
+    int32_t limit = (int32_t)ilk_info_limit(info);
+    ilk_status st = ILK_OK;
+    size_t broken = 0;
+
+    if (limit > 0 && with->token) {
+        st = end_hold(with, limit, with->token, err);
+        return st == ILK_ELOST ? nobody("not held under that token", err) : st;
+    }
+    for (size_t i = 0; i < listed; i++) {
+        st = end_hold(with, limit, ilk_info_holder_token(info, i), err);
+        if (st != ILK_OK && st != ILK_ELOST) /* one that is gone is no fault */
+            return st;
+        broken += st == ILK_OK;
+    }
+    return broken ? ILK_OK : nobody("nobody has a permit", err);
+}
+
+static ilk_status break_semaphore(struct breaking *with, ilk_error *err)
+{
+    ilk_info *info = NULL;
+    ilk_status st = ilk_semaphore_inspect(&info, with->client, with->name.data,
+                                          with->name.len, err);
+
+    if (st == ILK_OK)
+        st = end_holds(with, info, err);
+    ilk_info_free(info);
+    return st;
+}
+
+static ilk_status break_barrier(struct breaking *with, ilk_error *err)
+{
+    ilk_barrier *barrier = NULL;
+    int64_t parties = 0, waiting = 0;
+    ilk_status st = ilk_barrier_inspect(
+        with->client, with->name.data, with->name.len, &parties, &waiting, err);
+
+    if (st == ILK_OK && waiting == 0)
+        return nobody("nobody waits in an open round", err);
+    if (st == ILK_OK)
+        st = ilk_barrier_open(&barrier, with->client, with->name.data,
+                              with->name.len, (int32_t)parties, NULL, err);
+    if (st == ILK_OK)
+        st = ilk_barrier_reset(barrier, err);
+    ilk_barrier_free(barrier);
+    return st;
+}
+
+static const struct kind {
+    const char *name, *said;
+    ilk_status (*end)(struct breaking *with, ilk_error *err);
+    int has_tokens;
+} kinds[] = {
+    {"lock", "broken; its former holder's fence is stale", break_lock, 1},
+    {"semaphore", "broken; the fences of its former holders are stale",
+     break_semaphore, 1},
+    {"election", "broken; the term of its former leader is over",
+     break_election, 1},
+    {"barrier", "broken; its waiters end with an error", break_barrier, 0},
+};
+
+static const struct kind *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static void print_json(const struct kind *kind, struct cli_bytes name,
+                       int broken)
 {
     struct cli_json json;
 
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "name", name);
+    cli_json_begin(&json, kind->name, &name);
     cli_json_bool(&json, "broken", broken);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
-static int break_lock(const struct cli_args *args, struct cli_bytes name,
-                      const char *token)
+static int break_it(struct breaking *with, const struct kind *kind)
 {
     ilk_error err = {0, ""};
-    ilk_client *client = NULL;
     ilk_status st;
-    int status = cli_connect(args, &client);
+    int status = cli_connect(with->args, &with->client);
 
     if (status != CLI_OK)
         return status;
-    st = ilk_lock_break(client, name.data, name.len, token,
-                        token ? strlen(token) : 0, &err);
+    st = kind->end(with, &err);
     if (st != ILK_OK)
         status = cli_fail(st, &err);
-    else if (!args->json)
-        cli_say("broken; its former holder's fence is stale");
-    if (args->json && (st == ILK_OK || st == ILK_ENOTOWNER))
-        print_json(name, st == ILK_OK);
-    ilk_client_free(client);
+    else if (!with->args->json)
+        cli_note("%s", kind->said);
+    if (with->args->json && (st == ILK_OK || st == ILK_ENOTOWNER))
+        print_json(kind, with->name, st == ILK_OK);
+    ilk_client_free(with->client);
     return status;
 }
 
 static int run(struct cli_args *args)
 {
-    struct cli_bytes name;
-    const char *value, *token = NULL;
+    struct breaking with = {.args = args};
+    const struct kind *kind = &kinds[0];
+    const char *value;
     int key;
 
-    while ((key = cli_args_next(args, &value)) > 0)
-        token = value; /* the only option of its own */
+    while ((key = cli_args_next(args, &value)) > 0) {
+        if (key == KEY_TOKEN) {
+            with.token = value;
+            continue;
+        }
+        kind = find(value);
+        if (!kind)
+            return cli_usage(args,
+                             "'%s' cannot be broken; lock, semaphore, "
+                             "election and barrier can",
+                             value);
+    }
     if (key < 0)
         return args->status;
-    if (cli_args_name(args, cli_args_word(args), &name) || cli_args_done(args))
+    if (with.token && !kind->has_tokens)
+        return cli_usage(args, "a %s has no tokens", kind->name);
+    if (cli_args_name(args, cli_args_word(args), &with.name)
+        || cli_args_done(args))
         return args->status;
-    return break_lock(args, name, token);
+    return break_it(&with, kind);
 }
 
 const struct cli_command cli_break = {
     .name = "break",
     .synopsis = "NAME",
-    .summary = "Take the lock NAME away from whoever holds it.",
-    .about = "The holder is not asked; the first who waits holds next, under\n"
-             "a greater fence. The status is 1 when nobody, or nobody with\n"
-             "that token, held it.\n",
+    .summary = "Take NAME away from whoever holds it.",
+    .about = "The first waiter holds next, under a greater fence. The former\n"
+             "holder finds out at its next renewal. The status is 1 when\n"
+             "nobody, or nobody with that token, held it.\n"
+             "Of a semaphore the first 100 holders lose their permits, of a\n"
+             "barrier the open round is broken. Of an election the term ends,\n"
+             "and the first candidate leads.\n",
     .options = options,
     .run = run,
 };

@@ -46,6 +46,9 @@ enum cli_exit {
     CLI_SIGNALLED = 128 /* plus the signal's number */
 };
 
+/* Plus a signal's number: not to exit with a status, but to die by it. */
+enum { CLI_DIES_BY = 256 };
+
 /* One option. `letter` is 0 where there is only the long form. */
 struct cli_option {
     const char *name;
@@ -56,16 +59,26 @@ struct cli_option {
 };
 
 /* Keys that options.c handles itself; a command's own begin at CLI_KEY. */
-enum { CLI_KEY_HELP = 256, CLI_KEY_URL, CLI_KEY_JSON, CLI_KEY_HEX, CLI_KEY };
+enum {
+    CLI_KEY_HELP = 256,
+    CLI_KEY_URL,
+    CLI_KEY_URL_FILE,
+    CLI_KEY_JSON,
+    CLI_KEY_HEX,
+    CLI_KEY_QUIET,
+    CLI_KEY
+};
 
 #define CLI_OPTION_HELP                                                        \
     {                                                                          \
         "help", NULL, "show this text", CLI_KEY_HELP, 'h'                      \
     }
 #define CLI_OPTION_URL                                                         \
+    {"url", "URL", "the server; default $INTERLOCK_URL, else embedded",        \
+     CLI_KEY_URL, 0},                                                          \
     {                                                                          \
-        "url", "URL", "the server; default $INTERLOCK_URL, else embedded",     \
-            CLI_KEY_URL, 0                                                     \
+        "url-file", "FILE", "read URL from a file, or from '-', stdin",        \
+            CLI_KEY_URL_FILE, 0                                                \
     }
 #define CLI_OPTION_JSON                                                        \
     {                                                                          \
@@ -74,6 +87,11 @@ enum { CLI_KEY_HELP = 256, CLI_KEY_URL, CLI_KEY_JSON, CLI_KEY_HEX, CLI_KEY };
 #define CLI_OPTION_HEX                                                         \
     {                                                                          \
         "hex", NULL, "NAME is written in hexadecimal", CLI_KEY_HEX, 0          \
+    }
+#define CLI_OPTION_QUIET                                                       \
+    {                                                                          \
+        "quiet", NULL, "say nothing that the exit status says", CLI_KEY_QUIET, \
+            'q'                                                                \
     }
 #define CLI_OPTION_END                                                         \
     {                                                                          \
@@ -112,7 +130,7 @@ struct cli_bytes {
 
 extern const struct cli_command cli_break, cli_demo, cli_demo_seller, cli_elect,
     cli_event, cli_inspect, cli_lock, cli_ls, cli_queue, cli_semaphore,
-    cli_server, cli_signal, cli_version, cli_wait_for;
+    cli_server, cli_signal, cli_supervise, cli_version, cli_wait_for;
 
 /* options.c. The next option's key and value; 0 at the end of the options;
    -1 to leave with args->status, everything having been said. */
@@ -123,10 +141,12 @@ void cli_args_command(struct cli_args *args, const struct cli_command *command);
 char *cli_args_word(struct cli_args *args);
 /* The words that are left, up to a NULL; NULL when there are none. */
 char *const *cli_args_rest(struct cli_args *args);
+/* Whether the word before these was `--`. */
+int cli_args_ended(const struct cli_args *args);
 /* 0 when no word is left, else a usage error, said. */
 int cli_args_done(struct cli_args *args);
-/* The word NAME, or NULL, as bytes in the form that --hex tells, which are
-   made in place. 0, or a usage error, said. */
+/* Read the word NAME, or NULL, as bytes; with --hex they are decoded in place.
+   Returns 0, or a usage error with a message. */
 int cli_args_name(struct cli_args *args, char *word, struct cli_bytes *out);
 
 /* help.c. */
@@ -136,10 +156,15 @@ const char *cli_nearest(const char *word, const char *(*candidate)(size_t i));
 
 /* say.c. One line on standard error, after "interlock: ". */
 void cli_say(const char *format, ...) CLI_PRINTF(1, 2);
+/* The same, unless --quiet was given: for what the exit status says as well. */
+void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
+void cli_be_quiet(void);
+int cli_is_quiet(void);
 /* A usage error: the line, and where help is. Answers CLI_USAGE. */
 int cli_usage(const struct cli_args *args, const char *format, ...)
     CLI_PRINTF(2, 3);
-/* Say what err says, and answer the exit status that fits. */
+/* Say what err says, and answer the exit status that fits. Where that means
+   "not had" or "lost", --quiet leaves out the text. */
 int cli_fail(ilk_status status, const ilk_error *err);
 int cli_exit_status(ilk_status status);
 /* Open the client that the command line asks for; 0 or an exit status. */
@@ -149,11 +174,18 @@ int cli_print_done(int status);
 /* Milliseconds of a clock that never goes back. */
 int64_t cli_now_ms(void);
 
+/* own_path.c. Where this program lies; 0 when the system does not say. */
+enum { CLI_PATH_MAX = 4096 };
+int cli_own_path(char *path, size_t room);
+
 /* duration.c. "10", "10s", "250ms", "1.5m", "2h", "1d"; -1 for others. */
 int64_t cli_duration(const char *text);
 /* Parse an option's value; 0, or a usage error, said. `least` is 0 or 1. */
 int cli_take_duration(const struct cli_args *args, const char *option,
                       const char *value, int64_t least, int64_t *out_ms);
+/* The same for a lease, which must be long enough to be held. */
+int cli_take_lease(const struct cli_args *args, const char *option,
+                   const char *value, int64_t *out_ms);
 int cli_take_number(const struct cli_args *args, const char *option,
                     const char *value, int64_t least, int64_t most,
                     int64_t *out);
@@ -162,6 +194,9 @@ int cli_take_wait(const struct cli_args *args, const char *option,
                   const char *value, int64_t *out_ms);
 /* duration.c. Write milliseconds for people: "812 ms", "24.3 s", "2 m 05 s". */
 void cli_put_duration(FILE *file, int64_t ms);
+/* Milliseconds since 1970 as "2026-11-22 14:00:01.250 UTC"; "" for none. */
+enum { CLI_TIME_MAX = 40 };
+void cli_time_text(char out[CLI_TIME_MAX], int64_t since_ms);
 
 /* text.c. Bytes for a terminal: what is not printable as \xNN. */
 void cli_put_text(FILE *file, const char *data, size_t len);
@@ -170,11 +205,13 @@ char *cli_text(const char *data, size_t len);
 /* Bytes of the UTF-8 character at data; 0 when it is none. */
 size_t cli_utf8(const char *data, size_t len);
 
-/* table.c. Rows of cells, printed in columns. */
+/* table.c. Rows of cells, printed in columns. Printing empties the table; rows
+   that are added then go on in the same columns. */
 struct cli_table {
     size_t columns, count, room; /* cells */
     char **cells;
-    int failed; /* out of memory */
+    size_t *widths; /* of the columns as far as printed */
+    int failed;     /* out of memory */
 };
 void cli_table_init(struct cli_table *table, size_t columns);
 void cli_table_add(struct cli_table *table, char *cell); /* takes the cell */
@@ -182,12 +219,15 @@ void cli_table_text(struct cli_table *table, const char *text);
 int cli_table_print(struct cli_table *table, FILE *file); /* 0 or status */
 void cli_table_free(struct cli_table *table);
 
-/* json.c. One value on one line. A key is NULL inside an array. */
+/* json.c. One object on one line, see output.schema.json. A key is NULL inside
+   an array. */
 struct cli_json {
     FILE *file;
     int needs_comma;
 };
-void cli_json_begin(struct cli_json *json, FILE *file);
+/* Begin with what every object has: the kind, and the name if it is of one. */
+void cli_json_begin(struct cli_json *json, const char *kind,
+                    const struct cli_bytes *name);
 void cli_json_end(struct cli_json *json);
 void cli_json_open(struct cli_json *json, const char *key, char bracket);
 void cli_json_close(struct cli_json *json, char bracket);

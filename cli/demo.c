@@ -18,6 +18,7 @@ static const struct cli_option options[] = {
     {"lease", "TIME", "the lock's lease; default 800ms", KEY_LEASE, 0},
     {"think", "TIME", "from reading to writing; default 1ms", KEY_THINK, 0},
     CLI_OPTION_JSON,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -94,7 +95,7 @@ static int play(const struct cli_args *args, const struct demo_plan *plan)
     status = cli_connect(args, &run.client);
     if (status != CLI_OK)
         return status;
-    status = demo_run(&run, args->url, args->json);
+    status = demo_run(&run, args->url, args->json || cli_is_quiet());
     if (status == CLI_OK && !demo_verdict(&run, args->json))
         status = CLI_FAILED;
     demo_run_free(&run);

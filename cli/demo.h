@@ -4,7 +4,7 @@
  *
  * One stock, many sellers. A seller is this program again, run with a hidden
  * command; it gets its orders by argv and, once, by its standard input, and
- * tells what it does in lines on one pipe that all sellers share.
+ * reports its steps in lines on one pipe that all sellers share.
  *
  *     demo.c        the options
  *     demo_run.c    parent: the loop, from the first seller to the last
@@ -30,11 +30,11 @@ enum {
     DEMO_FAULTS = 3
 };
 
-/* What befalls a seller, always while it holds the lock. */
+/* The fault of a seller, always while it holds the lock. */
 enum demo_fault {
     DEMO_NONE,
     DEMO_KILL_BEFORE, /* SIGKILL between its reading and its writing */
-    DEMO_KILL_AFTER,  /* SIGKILL between its writing and its telling */
+    DEMO_KILL_AFTER,  /* SIGKILL between its writing and its report */
     DEMO_FREEZE       /* SIGSTOP between its reading and its writing */
 };
 
@@ -56,8 +56,8 @@ enum demo_kind {
     DEMO_READY = 'R', /* */
     DEMO_STALL = 'H', /* item, fence: holding, waiting for its fate */
     DEMO_SALE = 'S',  /* item, fence; before: seller, item, fence */
-    DEMO_LATE = 'L',  /* item, fence, write, check: statuses; told: 0 or 1 */
-    DEMO_MISS = 'M',  /* item or 0, fence: lost it unasked, sold nothing */
+    DEMO_LATE = 'L',  /* item, fence, write, check: statuses; notified: 0, 1 */
+    DEMO_MISS = 'M',  /* item or 0, fence: lost the lock, sold nothing */
     DEMO_END = 'E',   /* */
     DEMO_ERROR = 'X'  /* status; text */
 };
@@ -83,13 +83,13 @@ struct demo_entry {
     int64_t fence, before_fence;
     int count; /* how often it was sold */
     int seller, before_seller;
-    int from_store; /* not told by its seller, but found in the stock */
+    int from_store; /* not reported by its seller, but found in the stock */
 };
 
 struct demo_ledger {
     struct demo_entry *entries; /* items + 1; entry 0 is the beginning */
     int64_t items;
-    int64_t sales;   /* told, and found at the end */
+    int64_t sales;   /* reported, and found at the end */
     int64_t highest; /* greatest item number sold */
     int64_t sales_of[DEMO_SELLERS_MAX + 1];
     int64_t top_fence;
@@ -105,8 +105,8 @@ struct demo_count {
 
 int demo_ledger_open(struct demo_ledger *ledger, int64_t items); /* 1: yes */
 void demo_ledger_add(struct demo_ledger *ledger, const struct demo_word *sale);
-/* Enter what sellers that died did not tell: each sale names the one before
-   it, and the stock names the last. */
+/* Enter the sales that killed sellers did not report: each sale names the one
+   before it, and the stock names the last. */
 void demo_ledger_close(struct demo_ledger *ledger,
                        const struct demo_stock *stock);
 void demo_ledger_count(const struct demo_ledger *ledger,
@@ -147,7 +147,7 @@ void demo_crew_thaw(struct demo_crew *crew, int seller);
 void demo_crew_bury(struct demo_crew *crew, int wait);
 void demo_crew_stop(struct demo_crew *crew); /* end all that live */
 
-/* demo_run.c. What happened to one victim. */
+/* demo_run.c. The fault of one victim, and its consequences. */
 struct demo_event {
     enum demo_fault fault;
     int seller;
@@ -157,9 +157,9 @@ struct demo_event {
     int64_t gap_ms;    /* until another one held; -1: nobody did */
     int overtaken;     /* another one has written since */
     int64_t frozen_ms; /* how long it was stopped */
-    int told;          /* a notification said that the lock was lost */
+    int notified;      /* a notification said that the lock was lost */
     int write, check;  /* ilk_status of the late write and of the check */
-    int late;          /* it has told how its late write went */
+    int late;          /* it has reported how its late write ended */
 };
 
 struct demo_run {

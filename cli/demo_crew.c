@@ -19,36 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
-
 extern char **environ;
 
-enum { ARGS = 11, ARG_MAX_LEN = 80, PATH_ROOM = 4096 };
-
-/* Where this program lies; 0 when the system does not tell. */
-static int own_path(char *path, size_t room)
-{
-#ifdef __APPLE__
-    uint32_t size = (uint32_t)room;
-
-    return _NSGetExecutablePath(path, &size) == 0;
-#else
-    static const char *const links[] = {"/proc/self/exe", "/proc/curproc/file"};
-    size_t i;
-    ssize_t n;
-
-    for (i = 0; i < sizeof links / sizeof links[0]; i++) {
-        n = readlink(links[i], path, room - 1);
-        if (n > 0) {
-            path[n] = '\0';
-            return 1;
-        }
-    }
-    return 0;
-#endif
-}
+enum { ARGS = 11, ARG_MAX_LEN = 80 };
 
 static void fill_args(char text[ARGS][ARG_MAX_LEN],
                       const struct demo_plan *plan,
@@ -141,13 +114,13 @@ static void assign_faults(struct demo_crew *crew, const struct demo_plan *plan)
 int demo_crew_start(struct demo_crew *crew, const struct demo_plan *plan,
                     const char *url)
 {
-    char path[PATH_ROOM];
+    char path[CLI_PATH_MAX];
     int words[2], number, error;
 
     memset(crew, 0, sizeof *crew);
     crew->words = -1;
-    if (!own_path(path, sizeof path)) {
-        cli_say("the system does not tell where this program lies");
+    if (!cli_own_path(path, sizeof path)) {
+        cli_say("cannot find the path of this program");
         return CLI_SYSTEM;
     }
     assign_faults(crew, plan);

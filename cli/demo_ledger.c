@@ -2,13 +2,13 @@
 /*
  * demo_ledger.c -- which item was sold by whom under which fence.
  *
- * Sellers tell a sale after it is written, so a seller that dies in between
- * leaves a sale untold. None is lost: every sale is written together with
- * who made it, and whoever sells next reads that and tells it with his own.
+ * Sellers report a sale after it is written, so a seller that dies in between
+ * leaves a sale unreported. None is lost: the stock names the seller of the last
+ * sale, and the next seller reads that and reports it with its own sale.
  *
- *     item     k-1            k              k+1
- *     told   2 under 70   (2 was killed)   5 under 93, before: 2 under 81
- *                              ^---------------------------------'
+ *     item        k-1            k              k+1
+ *     reported  2 under 70   (2 was killed)   5 under 93, before: 2 under 81
+ *                                 ^---------------------------------'
  */
 #include "demo.h"
 
@@ -50,8 +50,8 @@ void demo_ledger_add(struct demo_ledger *ledger, const struct demo_word *sale)
         ledger->top_fence = sale->n[1];
 }
 
-static void enter_untold(struct demo_ledger *ledger, int64_t item, int seller,
-                         int64_t fence)
+static void enter_unreported(struct demo_ledger *ledger, int64_t item,
+                             int seller, int64_t fence)
 {
     struct demo_entry *entry = &ledger->entries[item];
 
@@ -72,13 +72,13 @@ void demo_ledger_close(struct demo_ledger *ledger,
     int64_t item;
 
     if (stock->item >= 1 && stock->item <= ledger->items)
-        enter_untold(ledger, stock->item, (int)stock->seller, stock->fence);
+        enter_unreported(ledger, stock->item, (int)stock->seller, stock->fence);
     for (item = ledger->items; item > 1; item--) {
         const struct demo_entry *entry = &ledger->entries[item];
 
         if (entry->count == 1 && !entry->from_store)
-            enter_untold(ledger, item - 1, entry->before_seller,
-                         entry->before_fence);
+            enter_unreported(ledger, item - 1, entry->before_seller,
+                             entry->before_fence);
     }
 }
 

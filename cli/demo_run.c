@@ -2,9 +2,9 @@
 /*
  * demo_run.c -- the loop from the first seller to the last.
  *
- * The run is over when the pipe has no writer left. What sellers tell comes
- * in an order that may be relied upon: a sale is told before the lock is
- * released, so all that is read after a holder's word happened after it.
+ * The run is over when the pipe has no writer left. The order of the lines is
+ * that of the sales: a seller reports a sale before it releases the lock, so
+ * the lines after it are of later holders.
  */
 #include "demo.h"
 
@@ -110,7 +110,7 @@ static void take_late(struct demo_run *run, const struct demo_word *word)
     event->late = 1;
     event->write = (int)word->n[2];
     event->check = (int)word->n[3];
-    event->told = (int)word->n[4];
+    event->notified = (int)word->n[4];
     demo_view_note("seller %d's late write: %s", event->seller,
                    event->write == ILK_OK ? "accepted"
                                           : ilk_strerror(event->write));
@@ -240,7 +240,7 @@ static int loop(struct demo_run *run)
             return CLI_SYSTEM;
         take_signals();
         if (cli_signals_ending())
-            return CLI_SIGNALLED + cli_signals_ending();
+            return cli_signals_status(cli_signals_ending());
         read_words(run, &reader);
         thaw(run);
         bury(run, reader.at_end);

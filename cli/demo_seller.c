@@ -2,16 +2,15 @@
 /*
  * demo_seller.c -- one seller of the demonstration, a process of its own.
  *
- *     acquire -> read the stock -> think -> write it back -> tell -> release
+ *     acquire -> read the stock -> think -> write it back -> report -> release
  *
  * It reads under its fence, not only writes: from then on no former holder
  * can change what it has read.
  *
- * Three sellers have a fate: from a certain item on they stop once, while
- * they hold, say so, and wait for a byte on standard input. Two of them are
- * killed there. The third is frozen; when it thaws it does what a program
- * does that knows nothing of its long sleep: it writes. Without a lock the
- * same is done without a fence.
+ * Three sellers have a fault: from a certain item on they stop once while they
+ * hold the lock, report that, and wait for a byte on standard input. Two of
+ * them are killed there. The third is frozen; thawed, it writes like a program
+ * that did not notice its long sleep. Without a lock it writes without a fence.
  */
 #include "demo.h"
 
@@ -27,7 +26,7 @@
 #include <sys/prctl.h>
 #endif
 
-enum { ARGS = 9, TOLD_WITHIN_MS = 2000 };
+enum { ARGS = 9, NOTIFIED_WITHIN_MS = 2000 };
 
 struct seller {
     int number;
@@ -42,10 +41,10 @@ struct seller {
 };
 
 /* Without a reader there is nobody to sell for. */
-static void tell(const struct seller *seller, const struct demo_word *told)
+static void report(const struct seller *seller, const struct demo_word *in)
 {
     char line[2 * DEMO_WORD_MAX];
-    struct demo_word word = *told;
+    struct demo_word word = *in;
     size_t len;
     ssize_t n;
 
@@ -65,7 +64,7 @@ static int fail(const struct seller *seller, ilk_status status)
     snprintf(word.text, sizeof word.text, "%s",
              seller->err.msg[0] ? seller->err.msg : ilk_strerror(status));
     word.text[strcspn(word.text, "\n")] = '\0';
-    tell(seller, &word);
+    report(seller, &word);
     return CLI_FAILED;
 }
 
@@ -91,7 +90,7 @@ static void meet_fate(struct seller *seller, enum demo_fault moment,
     if (seller->fault != moment || sale->item < seller->fault_item)
         return;
     seller->fault = DEMO_NONE;
-    tell(seller, &word);
+    report(seller, &word);
     wait_for_word();
 }
 
@@ -103,8 +102,8 @@ static void think(int64_t ms)
         continue;
 }
 
-/* Whether the client says, unasked, that the lock was lost. */
-static int told_of_loss(const struct seller *seller)
+/* Whether the client has a notification that the lock was lost. */
+static int is_notified_of_loss(const struct seller *seller)
 {
     struct pollfd fd = {.fd = seller->notification_fd, .events = POLLIN};
     ilk_notification notification;
@@ -112,7 +111,7 @@ static int told_of_loss(const struct seller *seller)
     memset(&notification, 0, sizeof notification);
     notification.size = sizeof notification;
     if (ilk_client_notification_fd(seller->client, &fd.fd, NULL) != ILK_OK
-        || poll(&fd, 1, TOLD_WITHIN_MS) != 1)
+        || poll(&fd, 1, NOTIFIED_WITHIN_MS) != 1)
         return 0;
     return ilk_client_next_notification(seller->client, &notification, NULL)
                == ILK_OK
@@ -120,17 +119,17 @@ static int told_of_loss(const struct seller *seller)
            && notification.id == ilk_lock_id(seller->lock);
 }
 
-static void tell_late(struct seller *seller, const struct demo_stock *sale,
-                      ilk_status write)
+static void report_late(struct seller *seller, const struct demo_stock *sale,
+                        ilk_status write)
 {
     struct demo_word word = {.kind = DEMO_LATE,
                              .n = {sale->item, sale->fence, write}};
 
     if (seller->locked) {
-        word.n[4] = told_of_loss(seller);
+        word.n[4] = is_notified_of_loss(seller);
         word.n[3] = ilk_lock_check(seller->lock, NULL);
     }
-    tell(seller, &word);
+    report(seller, &word);
 }
 
 static int64_t fence_of(const struct seller *seller)
@@ -149,22 +148,23 @@ static ilk_status write_stock(struct seller *seller,
                          &seller->err);
 }
 
-static void tell_sale(const struct seller *seller,
-                      const struct demo_stock *sale,
-                      const struct demo_stock *before)
+static void report_sale(const struct seller *seller,
+                        const struct demo_stock *sale,
+                        const struct demo_stock *before)
 {
     struct demo_word word = {.kind = DEMO_SALE,
                              .n = {sale->item, sale->fence, before->seller,
                                    before->item, before->fence}};
 
-    tell(seller, &word);
+    report(seller, &word);
 }
 
-static void tell_miss(const struct seller *seller, int64_t item, int64_t fence)
+static void report_miss(const struct seller *seller, int64_t item,
+                        int64_t fence)
 {
     struct demo_word word = {.kind = DEMO_MISS, .n = {item, fence}};
 
-    tell(seller, &word);
+    report(seller, &word);
 }
 
 /* Sell one item, holding the lock where there is one. A seller that knows
@@ -182,18 +182,18 @@ static ilk_status sell(struct seller *seller, const struct demo_stock *before)
     meet_fate(seller, DEMO_FREEZE, &sale);
     was_frozen = was_frozen && seller->fault == DEMO_NONE;
     if (seller->locked && !was_frozen && !ilk_lock_held(seller->lock)) {
-        tell_miss(seller, sale.item, sale.fence);
+        report_miss(seller, sale.item, sale.fence);
         return ILK_OK;
     }
     st = write_stock(seller, &sale);
     if (st == ILK_OK) {
         meet_fate(seller, DEMO_KILL_AFTER, &sale);
-        tell_sale(seller, &sale, before);
+        report_sale(seller, &sale, before);
     }
     if (was_frozen)
-        tell_late(seller, &sale, st);
+        report_late(seller, &sale, st);
     else if (st == ILK_ESTALE)
-        tell_miss(seller, sale.item, sale.fence);
+        report_miss(seller, sale.item, sale.fence);
     return st == ILK_ESTALE ? ILK_OK : st;
 }
 
@@ -215,7 +215,7 @@ static ilk_status serve(struct seller *seller, int *out_more)
                          fence_of(seller), &seller->err);
     if (st == ILK_ESTALE) {
         /* The lease ran out on the way, and the next one has read. */
-        tell_miss(seller, 0, fence_of(seller));
+        report_miss(seller, 0, fence_of(seller));
         st = ILK_OK;
     } else {
         *out_more = st == ILK_OK && before.left > 0;
@@ -225,7 +225,7 @@ static ilk_status serve(struct seller *seller, int *out_more)
     if (!seller->locked)
         return st;
     released = ilk_lock_release(seller->lock, &seller->err);
-    /* Not ours any more: the loss was told where it mattered. */
+    /* Not ours any more: the loss was reported before. */
     if (st == ILK_OK && released != ILK_ELOST && released != ILK_ENOTOWNER)
         st = released;
     return st;
@@ -238,13 +238,13 @@ static int work(struct seller *seller)
     ilk_status st = ILK_OK;
     int more = 1;
 
-    tell(seller, &ready);
+    report(seller, &ready);
     wait_for_word();
     while (more && st == ILK_OK)
         st = serve(seller, &more);
     if (st != ILK_OK)
         return fail(seller, st);
-    tell(seller, &end);
+    report(seller, &end);
     return CLI_OK;
 }
 

@@ -72,7 +72,7 @@ static void check_sales(struct verdict *verdict)
           count->first_fence, count->last_fence);
 }
 
-/* Was the sale that the victim did not tell found in the store, and its? */
+/* Was the sale that the victim did not report found in the stock, as its own? */
 static int is_recovered(const struct demo_run *run,
                         const struct demo_event *event)
 {
@@ -97,10 +97,10 @@ static void check_killed(struct verdict *verdict,
           "%" PRId64 " ms",
           number, after ? "after" : "before", event->gap_ms);
     if (after)
-        check(verdict, "untold_sale_found",
+        check(verdict, "unreported_sale_found",
               is_recovered(verdict->run, event)
                   && verdict->count.from_store == 1,
-              "item %" PRId64 ", which it sold and could not tell, is in "
+              "item %" PRId64 ", which it sold without reporting it, is in "
               "the stock",
               event->item);
 }
@@ -109,14 +109,15 @@ static void check_frozen(struct verdict *verdict,
                          const struct demo_event *event)
 {
     if (!event->frozen_ms || !event->late) {
-        check(verdict, "frozen_told", 0,
+        check(verdict, "frozen_notified", 0,
               "seller %d was to be frozen and thawed and was not", DEMO_FAULTS);
         return;
     }
-    check(verdict, "frozen_told", event->told && event->check == ILK_ELOST,
+    check(verdict, "frozen_notified",
+          event->notified && event->check == ILK_ELOST,
           "seller %d frozen for %" PRId64
-          " ms: %stold that it lost the lock (%s)",
-          event->seller, event->frozen_ms, event->told ? "" : "not ",
+          " ms: %snotified that it lost the lock (%s)",
+          event->seller, event->frozen_ms, event->notified ? "" : "not ",
           ilk_status_name(event->check));
     check(verdict, "late_write_refused", event->write == ILK_ESTALE,
           "its late write under fence %" PRId64 " was %s (%s)", event->fence,
@@ -175,8 +176,7 @@ static void print_text(const struct verdict *verdict)
         puts(verdict->ok ? "The lock held."
                          : "THE LOCK DID NOT HOLD, or proof is missing.");
     else
-        puts(verdict->ok ? "Oversold, as it was to be expected; with the lock "
-                           "it would not be."
+        puts(verdict->ok ? "Oversold, as expected without the lock."
                          : "No overselling this time; try more sellers.");
 }
 
@@ -198,7 +198,7 @@ static void json_event(struct cli_json *json, const struct demo_event *event)
         cli_json_null(json, "next_holder_after_ms");
     if (event->late) {
         cli_json_int(json, "frozen_ms", event->frozen_ms);
-        cli_json_bool(json, "told", event->told);
+        cli_json_bool(json, "notified", event->notified);
         cli_json_text(json, "check", ilk_status_name(event->check));
         cli_json_text(json, "late_write", ilk_status_name(event->write));
     }
@@ -238,8 +238,7 @@ static void print_json(const struct verdict *verdict)
     int64_t ms = run->ended_ms - run->began_ms;
     struct cli_json json;
 
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
+    cli_json_begin(&json, "demo", NULL);
     cli_json_bool(&json, "ok", verdict->ok);
     cli_json_bool(&json, "lock", run->plan->locked);
     cli_json_int(&json, "processes", run->plan->sellers);
@@ -257,7 +256,6 @@ static void print_json(const struct verdict *verdict)
     cli_json_real(&json, "sales_per_second",
                   ms > 0 ? (double)count->sold * 1000 / (double)ms : 0);
     json_lists(&json, verdict);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 

@@ -25,7 +25,7 @@ static struct view {
     int tick;
 } view;
 
-/* What inspection told at this tick. */
+/* The findings of the inspection at this tick. */
 struct glance {
     char holder[40];
     int64_t fence, waiters;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct {
     const char *name;
@@ -88,6 +89,19 @@ int cli_take_duration(const struct cli_args *args, const char *option,
     return CLI_OK;
 }
 
+int cli_take_lease(const struct cli_args *args, const char *option,
+                   const char *value, int64_t *out_ms)
+{
+    int status = cli_take_duration(args, option, value, 1, out_ms);
+
+    if (status == CLI_OK && *out_ms < ILK_LEASE_MIN_MS)
+        return cli_usage(args,
+                         "--%s: nobody can hold a lease of '%s'; the least is "
+                         "%dms, and a minute is '1m'",
+                         option, value, ILK_LEASE_MIN_MS);
+    return status;
+}
+
 int cli_take_number(const struct cli_args *args, const char *option,
                     const char *value, int64_t least, int64_t most,
                     int64_t *out)
@@ -114,4 +128,17 @@ void cli_put_duration(FILE *file, int64_t ms)
     else
         fprintf(file, "%" PRId64 " h %02" PRId64 " m", ms / 3600000,
                 ms / 60000 % 60);
+}
+
+void cli_time_text(char out[CLI_TIME_MAX], int64_t since_ms)
+{
+    time_t seconds = (time_t)(since_ms / 1000);
+    struct tm utc;
+    char text[CLI_TIME_MAX - 10];
+
+    out[0] = '\0';
+    if (since_ms <= 0 || !gmtime_r(&seconds, &utc))
+        return;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+    snprintf(out, CLI_TIME_MAX, "%s.%03d UTC", text, (int)(since_ms % 1000));
 }

@@ -13,6 +13,7 @@ static const struct cli_option options[] = {
      0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -33,13 +34,11 @@ static void print_json(const struct event *event)
     struct cli_bytes data;
 
     data.data = ilk_event_data(event->handle, &data.len);
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "name", event->name);
-    cli_json_bool(&json, "set", ilk_event_is_set(event->handle));
+    cli_json_begin(&json, "event", &event->name);
+    cli_json_text(&json, "state",
+                  ilk_event_is_set(event->handle) ? "set" : "clear");
     cli_json_int(&json, "generation", ilk_event_generation(event->handle));
     cli_json_bytes(&json, "data", data);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
@@ -60,7 +59,7 @@ static int give_up(const struct event *event)
 {
     ilk_event_cancel(event->handle, NULL);
     ilk_client_close(event->client, NULL);
-    return CLI_SIGNALLED + cli_signals_ending();
+    return cli_signals_status(cli_signals_ending());
 }
 
 static int act(const struct cli_args *args, struct event *event)
@@ -164,7 +163,7 @@ const struct cli_command cli_event = {
     .name = "event",
     .synopsis = "set|clear|wait|show NAME [DATA]",
     .summary = "Set, clear, wait for or show an event that stays.",
-    .about = "Who comes after 'set' goes on at once, until 'clear'. 'wait'\n"
+    .about = "After 'set' each 'wait' returns at once, until 'clear'. 'wait'\n"
              "prints the data of the set; its status is 75 when it was not\n"
              "set in time. 'show' has the status 1 when it is clear. DATA '-'\n"
              "is read from standard input.\n",

@@ -10,8 +10,8 @@ void cli_facts_begin(struct cli_facts *facts, int as_json, const char *kind,
 {
     facts->as_json = as_json;
     if (as_json) {
-        cli_json_begin(&facts->json, stdout);
-        cli_json_open(&facts->json, NULL, '{');
+        cli_json_begin(&facts->json, kind, &name);
+        return;
     }
     cli_fact_text(facts, "kind", kind);
     cli_fact_bytes(facts, "name", name);
@@ -19,10 +19,8 @@ void cli_facts_begin(struct cli_facts *facts, int as_json, const char *kind,
 
 void cli_facts_end(struct cli_facts *facts)
 {
-    if (!facts->as_json)
-        return;
-    cli_json_close(&facts->json, '}');
-    cli_json_end(&facts->json);
+    if (facts->as_json)
+        cli_json_end(&facts->json);
 }
 
 void cli_fact_int(struct cli_facts *facts, const char *key, int64_t value)

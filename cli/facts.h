@@ -20,7 +20,7 @@ void cli_fact_bytes(struct cli_facts *facts, const char *key,
                     struct cli_bytes bytes);
 /* Milliseconds: KEY_ms in JSON. -1 is no end. */
 void cli_fact_ms(struct cli_facts *facts, const char *key, int64_t ms);
-/* A list of rows; what is told of a row stands on one line. */
+/* A list of rows; the facts of a row stand on one line. */
 void cli_facts_list(struct cli_facts *facts, const char *key);
 void cli_facts_row(struct cli_facts *facts);
 void cli_facts_row_end(struct cli_facts *facts);

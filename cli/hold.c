@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.c -- CMD runs for as long as it is held: the lock, the permit, ...
+ * hold.c -- CMD runs while the lock, the permit or the leadership is held.
  *
- * One loop sleeps on two descriptors, signals and news of the client, and
- * until the local deadline of the lease. The deadline is the truth: when it
- * passes, what was held is taken for lost without asking anybody, for an
- * answer may take longer than the safety that it would tell about.
+ * One loop sleeps on two descriptors, for signals and for the client's
+ * notifications, and until the local deadline of the lease. When the deadline
+ * passes, the hold counts as lost without a request to the server, because the
+ * reply may take longer than the hold is sure.
  *
- *     running --lost--> SIGTERM sent --kill_after--> SIGKILL sent
+ *     running --lost--> SIGTERM sent --kill_after--> SIGKILL sent, repeatedly
  *        |                   |                            |
- *        +--- CMD ended -----+----------------------------+---> done
+ *        +--- all ended -----+----------------------------+---> done
+ *
+ * "All" are CMD and its descendants: as long as one of them runs, the work goes
+ * on and is held for.
  */
 #include "hold.h"
 
@@ -20,13 +23,16 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* SIGKILL is repeated, because a process may have started another meanwhile. */
+enum { KILL_AGAIN_MS = 50 };
 
 struct run {
     const struct cli_hold *hold;
-    pid_t pid;
-    int ended, status;
-    int lost, killed;
+    struct cli_child child;
+    int lost;
     int64_t kill_at;
 };
 
@@ -35,28 +41,42 @@ static int64_t left_ms(const struct run *run)
     return run->hold->kind->remaining_ms(run->hold->handle);
 }
 
+static void say_lost(const struct cli_hold *hold, const char *ending,
+                     const char *what)
+{
+    char *name = cli_text(hold->name.data, hold->name.len);
+
+    cli_note("the %s '%s' was lost%s%s", hold->kind->noun, name ? name : "",
+             ending, what);
+    free(name);
+}
+
+void cli_hold_say_lost(const struct cli_hold *hold)
+{
+    say_lost(hold, "", "");
+}
+
 static void lose(struct run *run)
 {
     if (run->lost)
         return;
     run->lost = 1;
-    if (run->ended)
+    if (run->child.all_ended)
         return;
     run->kill_at = cli_now_ms() + run->hold->kill_after_ms;
-    cli_say("the %s was lost; ending '%s'", run->hold->kind->noun,
-            run->hold->argv[0]);
-    kill(run->pid, SIGTERM);
-    kill(run->pid, SIGCONT); /* one that is stopped could not end */
+    say_lost(run->hold, "; ending ", run->hold->argv[0]);
+    cli_child_terminate(&run->child);
 }
 
 static int sleep_ms(const struct run *run)
 {
     int64_t left = left_ms(run);
+    int look_again = cli_child_look_again_ms(&run->child);
 
     if (run->lost)
         left = run->kill_at - cli_now_ms();
-    if (run->killed)
-        return -1; /* nothing is left but the child's end */
+    if (look_again >= 0 && look_again < left)
+        left = look_again;
     if (left < 0)
         return 0;
     return left < INT_MAX ? (int)left : INT_MAX;
@@ -68,33 +88,32 @@ static void take_signal(struct run *run, const struct cli_signal *came)
     case SIGCHLD:
     case SIGPIPE: break; /* the loop looks after the child anyway */
     case SIGTSTP:
-        cli_child_forward(run->pid, came);
+        cli_child_forward(&run->child, came);
         cli_signals_stop();
         break;
     case SIGCONT:
         /* The lease may have run out meanwhile: that comes first. */
         if (left_ms(run) == 0)
             lose(run);
-        cli_child_forward(run->pid, came);
+        cli_child_forward(&run->child, came);
         break;
-    default: cli_child_forward(run->pid, came);
+    default: cli_child_forward(&run->child, came);
     }
 }
 
-static void take_notifications(struct run *run)
+int cli_hold_is_lost(const struct cli_hold *hold)
 {
-    const struct cli_hold *hold = run->hold;
     int64_t id = hold->kind->id(hold->handle);
     ilk_notification notification;
+    int is_lost = hold->kind->remaining_ms(hold->handle) == 0;
 
     memset(&notification, 0, sizeof notification);
     notification.size = sizeof notification;
     while (ilk_client_next_notification(hold->client, &notification, NULL)
-           == ILK_OK) {
-        if (notification.kind == hold->kind->lost_notification
-            && notification.id == id)
-            lose(run);
-    }
+           == ILK_OK)
+        is_lost |= notification.kind == hold->kind->lost_notification
+                   && notification.id == id;
+    return is_lost;
 }
 
 /* One turn: sleep, then look at everything there is to look at. */
@@ -110,29 +129,27 @@ static int turn(struct run *run, struct pollfd fds[2])
        comes after its end. Until that look its pid is nobody else's. */
     while (cli_signals_next(&came))
         take_signal(run, &came);
-    run->ended = cli_child_ended(run->pid, &run->status);
-    take_notifications(run);
-    if (left_ms(run) == 0)
+    cli_child_look(&run->child);
+    if (cli_hold_is_lost(run->hold))
         lose(run);
-    if (run->lost && !run->ended && !run->killed
-        && cli_now_ms() >= run->kill_at) {
-        run->killed = 1;
-        kill(run->pid, SIGKILL);
+    if (run->lost && !run->child.all_ended && cli_now_ms() >= run->kill_at) {
+        run->kill_at = cli_now_ms() + KILL_AGAIN_MS;
+        cli_child_kill(&run->child);
     }
     return CLI_OK;
 }
 
 int cli_hold_run(const struct cli_hold *hold)
 {
-    struct run run = {.hold = hold};
+    struct run run = {.hold = hold, .child = {.alone = hold->alone}};
     struct pollfd fds[2] = {{.fd = cli_signals_fd(), .events = POLLIN},
                             {.fd = hold->notification_fd, .events = POLLIN}};
     int status;
 
-    status = cli_child_start(&run.pid, hold->argv);
-    while (status == CLI_OK && !run.ended)
+    status = cli_child_start(&run.child, hold->argv);
+    while (status == CLI_OK && !run.child.all_ended)
         status = turn(&run, fds);
     if (status != CLI_OK)
         return status;
-    return run.lost ? CLI_LOST : run.status;
+    return run.lost ? CLI_LOST : run.child.status;
 }

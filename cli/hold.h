@@ -2,16 +2,20 @@
 /*
  * hold.h -- CMD runs while something is held: a lock, a permit, leadership.
  *
- * take.c waits for it and gives it up, hold.c looks after CMD in between.
+ * take.c waits for it and gives it up, hold.c looks after CMD in between, or
+ * idle.c waits where there is no CMD.
  */
 #ifndef INTERLOCK_CLI_HOLD_H
 #define INTERLOCK_CLI_HOLD_H
 
 #include "cli.h"
 
-/* What can be held, and the functions of the library that do it. */
+/* A kind of hold, and the functions of the library for it. */
 struct cli_hold_kind {
-    const char *noun;          /* as in "the lock was lost" */
+    const char *name; /* of the kind, as in --kind */
+    const char *noun; /* as in "the lock 'x' was lost" */
+    /* Write who holds it, as in "lock 'x' is held by host:pid since ...". */
+    void (*holder)(FILE *file, ilk_client *client, struct cli_bytes name);
     int32_t lost_notification; /* an ilk_notification_kind */
     ilk_status (*acquire)(void *handle, int64_t timeout_ms, ilk_error *err);
     ilk_status (*cancel)(void *handle, ilk_error *err);
@@ -65,7 +69,9 @@ struct cli_hold {
     int64_t wait_ms;       /* -1 for ever */
     int64_t kill_after_ms; /* from SIGTERM to SIGKILL, after a loss */
     int64_t conflict;      /* what to exit with when not had in time */
-    char *const *argv;
+    int alone;             /* the descendants of CMD do not matter */
+    char *const *argv;     /* NULL: hold without a command */
+    int as_json;
     ilk_client *client;
     void *handle;
     int notification_fd; /* of the client */
@@ -76,20 +82,24 @@ enum {
     CLI_HOLD_WAIT = CLI_KEY,
     CLI_HOLD_CONFLICT,
     CLI_HOLD_KILL,
+    CLI_HOLD_ALONE,
     CLI_HOLD_KEY
 };
 
 #define CLI_HOLD_OPTIONS                                                       \
-    {"wait", "TIME", "wait so long, 'forever' (default), or 0", CLI_HOLD_WAIT, \
-     0},                                                                       \
+    {"wait", "TIME", "wait so long; default 'forever', 0 tries once",          \
+     CLI_HOLD_WAIT, 0},                                                        \
         {"conflict-exit-code", "N", "exit with N instead of 75",               \
          CLI_HOLD_CONFLICT, 0},                                                \
         {"kill-after", "TIME", "from TERM to KILL when lost; default 5s",      \
          CLI_HOLD_KILL, 0},                                                    \
-        CLI_OPTION_HEX, CLI_OPTION_URL, CLI_OPTION_HELP, CLI_OPTION_END
+        {"no-descendants", NULL, "only for CMD, not for what it starts",       \
+         CLI_HOLD_ALONE, 0},                                                   \
+        CLI_OPTION_JSON, CLI_OPTION_HEX, CLI_OPTION_QUIET, CLI_OPTION_URL,     \
+        CLI_OPTION_HELP, CLI_OPTION_END
 
 /*
- * take.c. Parse `[OPTION...] NAME [OPTION...] [--] CMD [ARG...]`. `own` takes
+ * take.c. Parse `[OPTION...] NAME [OPTION...] [[--] CMD [ARG...]]`. `own` takes
  * the options of the command itself, into `into`. 0; or -1 to leave with
  * args->status, everything having been said.
  */
@@ -102,7 +112,19 @@ int cli_hold_connect(const struct cli_args *args, struct cli_hold *hold);
 /* Wait for it, run argv while it is held, give it up: the exit status. */
 int cli_hold_take(const struct cli_hold *hold);
 
+/* holder.c. For the kinds above. */
+void cli_holder_lock(FILE *file, ilk_client *client, struct cli_bytes name);
+void cli_holder_permits(FILE *file, ilk_client *client, struct cli_bytes name);
+void cli_holder_leader(FILE *file, ilk_client *client, struct cli_bytes name);
+
 /* hold.c. Run argv to its end. Its exit status, CLI_LOST, or why not. */
 int cli_hold_run(const struct cli_hold *hold);
+/* Whether it is lost by now; reads the notifications of the client. */
+int cli_hold_is_lost(const struct cli_hold *hold);
+void cli_hold_say_lost(const struct cli_hold *hold);
+
+/* idle.c. Print token and fence, and wait for the end of standard input. CLI_OK,
+   CLI_LOST, the status of a signal, or why not. */
+int cli_hold_idle(const struct cli_hold *hold);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEY_KIND = CLI_KEY };
 
@@ -12,6 +11,7 @@ static const struct cli_option options[] = {
     {"kind", "KIND", "what NAME is; default lock", KEY_KIND, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -33,7 +33,7 @@ static void json_waiters(struct cli_json *json, const ilk_info *info)
 {
     size_t i, listed = (size_t)ilk_info_listed(info);
 
-    cli_json_open(json, "line", '[');
+    cli_json_open(json, "wait_queue", '[');
     for (i = 0; i < listed; i++) {
         cli_json_open(json, NULL, '{');
         cli_json_text(json, "label", ilk_info_waiter_label(info, i));
@@ -49,12 +49,9 @@ static void print_json(struct cli_bytes name, const ilk_info *info)
     struct cli_bytes holder;
 
     holder.data = ilk_info_holder(info, &holder.len);
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_text(&json, "kind", "lock");
-    cli_json_bytes(&json, "name", name);
+    cli_json_begin(&json, "lock", &name);
     cli_json_text(&json, "state", cli_state_name(ilk_info_get_state(info)));
-    cli_json_bytes(&json, "holder", holder);
+    cli_json_bytes(&json, "token", holder);
     cli_json_text(&json, "label", ilk_info_label(info));
     cli_json_int(&json, "since_ms", ilk_info_since_ms(info));
     cli_json_int(&json, "ttl_ms", ilk_info_ttl_ms(info));
@@ -62,20 +59,16 @@ static void print_json(struct cli_bytes name, const ilk_info *info)
     cli_json_int(&json, "readers", ilk_info_readers(info));
     cli_json_int(&json, "waiters", ilk_info_waiters(info));
     json_waiters(&json, info);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
 static void print_since(int64_t since_ms)
 {
-    time_t seconds = (time_t)(since_ms / 1000);
-    struct tm utc;
-    char text[32];
+    char text[CLI_TIME_MAX];
 
-    if (since_ms <= 0 || !gmtime_r(&seconds, &utc))
-        return;
-    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
-    printf("since    %s.%03d UTC\n", text, (int)(since_ms % 1000));
+    cli_time_text(text, since_ms);
+    if (text[0])
+        printf("since    %s\n", text);
 }
 
 static void print_holder(const ilk_info *info)

@@ -28,7 +28,7 @@ static void put_waiters(struct cli_facts *facts, const ilk_info *info)
 {
     size_t listed = (size_t)ilk_info_listed(info);
 
-    cli_facts_list(facts, "line");
+    cli_facts_list(facts, "wait_queue");
     for (size_t i = 0; i < listed; i++) {
         cli_facts_row(facts);
         cli_row_text(facts, "label", ilk_info_waiter_label(info, i));
@@ -69,14 +69,15 @@ static void put_leader(struct cli_facts *facts, const ilk_leader *leader)
     struct cli_bytes value;
 
     value.data = ilk_leader_value(leader, &value.len);
+    cli_fact_text(facts, "state", value.data ? "led" : "vacant");
     cli_fact_int(facts, "term", ilk_leader_term(leader));
     if (value.data) {
         cli_fact_bytes(facts, "value", value);
-        cli_fact_text(facts, "leader", ilk_leader_label(leader));
+        cli_fact_text(facts, "label", ilk_leader_label(leader));
         cli_fact_ms(facts, "ttl", ilk_leader_ttl_ms(leader));
     }
     cli_fact_int(facts, "candidates", ilk_leader_candidates(leader));
-    cli_facts_list(facts, "line");
+    cli_facts_list(facts, "wait_queue");
     for (size_t i = 0; i < (size_t)ilk_leader_listed(leader); i++) {
         cli_facts_row(facts);
         cli_row_text(facts, "label", ilk_leader_candidate_label(leader, i));

@@ -13,14 +13,20 @@
 #include <math.h>
 #include <string.h>
 
-void cli_json_begin(struct cli_json *json, FILE *file)
+void cli_json_begin(struct cli_json *json, const char *kind,
+                    const struct cli_bytes *name)
 {
-    json->file = file;
+    json->file = stdout;
     json->needs_comma = 0;
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "kind", kind);
+    if (name)
+        cli_json_bytes(json, "name", *name);
 }
 
 void cli_json_end(struct cli_json *json)
 {
+    cli_json_close(json, '}');
     fputc('\n', json->file);
 }
 

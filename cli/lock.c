@@ -13,10 +13,10 @@ enum {
 static const struct cli_option options[] = {
     {"ttl", "TIME", "the lease; default 30s, renewed while CMD runs", KEY_TTL,
      0},
-    {"no-renew", NULL, "do not renew the lease: CMD has --ttl to end",
+    {"no-renew", NULL, "do not renew the lease: CMD must end within --ttl",
      KEY_NO_RENEW, 0},
     {"max-hold", "TIME", "renew no longer than this", KEY_MAX_HOLD, 0},
-    {"barge", NULL, "take a free lock past those who wait", KEY_BARGE, 0},
+    {"barge", NULL, "take a free lock ahead of the wait queue", KEY_BARGE, 0},
     {"shared", NULL, "read side: share NAME with other readers", KEY_SHARED, 0},
     CLI_HOLD_OPTIONS,
 };
@@ -32,8 +32,7 @@ static int take_option(struct cli_args *args, void *into, int key,
     struct lock_args *lock = into;
 
     switch (key) {
-    case KEY_TTL:
-        return cli_take_duration(args, "ttl", value, 1, &lock->opts.ttl_ms);
+    case KEY_TTL: return cli_take_lease(args, "ttl", value, &lock->opts.ttl_ms);
     case KEY_MAX_HOLD:
         return cli_take_duration(args, "max-hold", value, 1,
                                  &lock->opts.max_hold_ms);
@@ -46,7 +45,9 @@ static int take_option(struct cli_args *args, void *into, int key,
 CLI_HOLD_KIND(lock, acquire, release, fence)
 
 static const struct cli_hold_kind kind = {
+    .name = "lock",
     .noun = "lock",
+    .holder = cli_holder_lock,
     .lost_notification = ILK_NOTIFICATION_LOCK_LOST,
     CLI_HOLD_FUNCTIONS(lock),
 };
@@ -77,18 +78,22 @@ static int run(struct cli_args *args)
 
 const struct cli_command cli_lock = {
     .name = "lock",
-    .synopsis = "NAME [--] CMD [ARG...]",
+    .synopsis = "NAME [[--] CMD [ARG...]]",
     .summary = "Run CMD while holding the lock NAME.",
     .about =
         "CMD finds INTERLOCK_NAME, INTERLOCK_TOKEN and INTERLOCK_FENCE in its\n"
-        "environment. Signals are passed on to it. When the lock is lost CMD\n"
-        "gets SIGTERM, and SIGKILL after --kill-after; on Linux it dies with\n"
+        "environment. Signals are passed on to it. The lock is held until CMD\n"
+        "and all that it has started have ended. When it is lost they get\n"
+        "SIGTERM, and SIGKILL after --kill-after; on Linux CMD dies with\n"
         "interlock. Options may stand before and after NAME.\n"
         "\n"
-        "The exit status is CMD's (128+n after signal n), or 75 not acquired\n"
-        "in time, 76 lost, 69 server unreachable, 64 usage, 65 NAME is no\n"
-        "lock, 126 CMD not executable, 127 CMD not found, 128+n when signal\n"
-        "n ended the wait.\n",
+        "Without CMD the token and the fence are printed, and the lock is\n"
+        "held until standard input ends or a signal comes.\n"
+        "\n"
+        "The exit status is CMD's, or 75 not acquired in time, 76 lost, 69\n"
+        "server unreachable, 64 usage, 65 NAME is no lock, 126 CMD not\n"
+        "executable, 127 CMD not found, 128+n when signal n ended CMD or the\n"
+        "wait. For INT, QUIT and TERM interlock dies by the signal itself.\n",
     .options = options,
     .run = run,
     .in_order = 1,

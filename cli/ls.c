@@ -17,34 +17,32 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-/* What is told of one name. */
+/* The findings of one name. */
 struct finding {
     const char *kind;
     struct cli_bytes name;
     char state[32], label[160];
     int64_t ttl_ms; /* -1 no end */
     int64_t waiters, fence;
-    int taken; /* by somebody, so that a lease and a holder are to be told */
+    int taken; /* held, so that a lease and a holder are printed */
 };
 
-/* What a finding is turned into: rows of a table, or members of an array. */
+/* The form of the findings: rows of a table, or a line of JSON each. */
 struct output {
     struct cli_json json;
     struct cli_table table;
-    int as_json;
+    int as_json, names_only;
 };
 
-static void add_json(struct cli_json *json, const struct finding *finding)
+static void print_json(struct cli_json *json, const struct finding *finding)
 {
-    cli_json_open(json, NULL, '{');
-    cli_json_text(json, "kind", finding->kind);
-    cli_json_bytes(json, "name", finding->name);
+    cli_json_begin(json, finding->kind, &finding->name);
     cli_json_text(json, "state", finding->state);
     cli_json_text(json, "label", finding->label);
     cli_json_int(json, "ttl_ms", finding->ttl_ms);
     cli_json_int(json, "fence", finding->fence);
     cli_json_int(json, "waiters", finding->waiters);
-    cli_json_close(json, '}');
+    cli_json_end(json);
 }
 
 static char *number(int64_t value)
@@ -185,7 +183,7 @@ static int add_name(struct output *output, ilk_client *client, int32_t kind,
     if (st == ILK_ETYPE)
         set_text(finding.state, sizeof finding.state, "other");
     if (output->as_json)
-        add_json(&output->json, &finding);
+        print_json(&output->json, &finding);
     else
         add_row(&output->table, &finding);
     return CLI_OK;
@@ -199,45 +197,63 @@ static struct cli_bytes name_at(const ilk_list *list, size_t index)
     return name;
 }
 
-static int print_states(ilk_client *client, const ilk_list *list, int as_json)
+static void put_name(struct cli_bytes name)
+{
+    cli_put_text(stdout, name.data, name.len);
+    putchar('\n');
+}
+
+static void begin(struct output *output)
 {
     static const char *const heads[] = {"NAME",  "KIND",    "STATE", "HOLDER",
                                         "LEASE", "WAITERS", "FENCE"};
-    struct output output = {.as_json = as_json};
+    const size_t count = sizeof heads / sizeof *heads;
+
+    cli_table_init(&output->table, count);
+    for (size_t i = 0; i < count; i++)
+        cli_table_text(&output->table, heads[i]);
+}
+
+/* Print what one step of the walk has found, at once: on a large server the
+   next names may be a minute away. */
+static int print_step(struct output *output, ilk_client *client,
+                      const ilk_list *list)
+{
     size_t i, count = ilk_list_count(list);
     int status = CLI_OK;
 
-    cli_table_init(&output.table, 7);
-    for (i = 0; i < 7; i++)
-        cli_table_text(&output.table, heads[i]);
-    if (as_json) {
-        cli_json_begin(&output.json, stdout);
-        cli_json_open(&output.json, NULL, '[');
-    }
-    for (i = 0; i < count && status == CLI_OK; i++)
+    for (i = 0; i < count && status == CLI_OK; i++) {
+        if (output->names_only) {
+            put_name(name_at(list, i));
+            continue;
+        }
         status =
-            add_name(&output, client, ilk_list_kind(list, i), name_at(list, i));
-    if (as_json) {
-        cli_json_close(&output.json, ']');
-        cli_json_end(&output.json);
-    } else if (status == CLI_OK && count > 0) {
-        status = cli_table_print(&output.table, stdout);
+            add_name(output, client, ilk_list_kind(list, i), name_at(list, i));
     }
-    cli_table_free(&output.table);
+    if (!output->as_json && !output->names_only && count > 0
+        && status == CLI_OK)
+        status = cli_table_print(&output->table, stdout);
+
+    fflush(stdout);
     return status;
 }
 
-static int print_names(const ilk_list *list)
+static int print_all(struct output *output, ilk_client *client, ilk_list *list)
 {
-    size_t i, count = ilk_list_count(list);
+    ilk_error err = {0, ""};
+    ilk_status st = ILK_OK;
+    int status = CLI_OK;
 
-    for (i = 0; i < count; i++) {
-        struct cli_bytes name = name_at(list, i);
-
-        cli_put_text(stdout, name.data, name.len);
-        putchar('\n');
+    begin(output);
+    while (status == CLI_OK && st == ILK_OK) {
+        st = ilk_list_next(list, &err);
+        if (st == ILK_OK)
+            status = print_step(output, client, list);
+        else if (st != ILK_EAGAIN)
+            status = cli_fail(st, &err);
     }
-    return CLI_OK;
+    cli_table_free(&output->table);
+    return status;
 }
 
 struct ls_args {
@@ -248,6 +264,8 @@ struct ls_args {
 
 static int list_names(const struct cli_args *args, const struct ls_args *with)
 {
+    struct output output = {.as_json = args->json,
+                            .names_only = with->quiet && !args->json};
     ilk_error err = {0, ""};
     ilk_client *client = NULL;
     ilk_list *list = NULL;
@@ -256,15 +274,11 @@ static int list_names(const struct cli_args *args, const struct ls_args *with)
 
     if (status != CLI_OK)
         return status;
-    st = ilk_list_open_kinds(
+    st = ilk_list_walk(
         &list, client, with->kind ? (uint32_t)with->kind->bit : 0,
         with->pattern, with->pattern ? strlen(with->pattern) : 0, &err);
-    if (st != ILK_OK)
-        status = cli_fail(st, &err);
-    else if (with->quiet && !args->json)
-        status = print_names(list);
-    else
-        status = print_states(client, list, args->json);
+    status =
+        st == ILK_OK ? print_all(&output, client, list) : cli_fail(st, &err);
     ilk_list_free(list);
     ilk_client_free(client);
     return status;
@@ -295,8 +309,9 @@ const struct cli_command cli_ls = {
     .synopsis = "[PATTERN]",
     .summary = "List the names in use, or used not long ago.",
     .about = "PATTERN is a glob as Redis' KEYS takes it, such as 'orders.*'.\n"
-             "The whole key space is walked in small steps. A key that is\n"
-             "of another type by now has the state 'other'.\n",
+             "The whole key space is walked once, in small steps; names are\n"
+             "printed as they are found. A key that is of another type by\n"
+             "now has the state 'other'.\n",
     .options = options,
     .run = run,
 };

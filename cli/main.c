@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c -- the table of commands, and the way from argv to one of them. */
-#include "cli.h"
+#include "signals.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_command *const commands[] = {
     &cli_lock,  &cli_semaphore, &cli_elect,   &cli_wait_for,    &cli_signal,
     &cli_event, &cli_queue,     &cli_inspect, &cli_ls,          &cli_break,
-    &cli_demo,  &cli_server,    &cli_version, &cli_demo_seller,
+    &cli_demo,  &cli_server,    &cli_version, &cli_demo_seller, &cli_supervise,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -19,7 +21,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-/* What stands before the command, parsed like a command's options. */
+/* The options before the command, parsed like a command's own. */
 static const struct cli_command program = {
     .name = NULL,
     .synopsis = "COMMAND [ARG...]",
@@ -111,12 +113,28 @@ static int dispatch(struct cli_args *args)
     return command->run(args);
 }
 
+/* A standard descriptor that is closed would become that of a connection or of a
+   pipe. A placeholder takes its number: reading finds the end, writing fails,
+   and CMD finds it closed. */
+static void hold_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     struct cli_args args = {.command = &program, .argc = argc, .argv = argv};
     const char *value;
-    int key = cli_args_next(&args, &value);
+    int key;
 
+    hold_standard_descriptors();
+    key = cli_args_next(&args, &value);
     if (key == CLI_KEY) {
         args.command = &cli_version;
         args.status = cli_version.run(&args);
@@ -125,5 +143,5 @@ int main(int argc, char **argv)
     } else if (args.status == CLI_OK) {
         overview(stdout);
     }
-    return cli_print_done(args.status);
+    return cli_signals_exit(cli_print_done(args.status));
 }

@@ -7,11 +7,15 @@
  */
 #include "cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { OPTIONS_MAX = 24, LETTERS_MAX = 2 + 2 * OPTIONS_MAX + 1 };
+enum { URL_MAX = 4096 };
+enum { OPTIONS_MAX = 32, LETTERS_MAX = 2 + 2 * OPTIONS_MAX + 1 };
 
 struct table {
     struct option longs[OPTIONS_MAX + 1];
@@ -81,13 +85,59 @@ static int complain(const struct cli_args *args, int answer)
     return cli_usage(args, "unknown option '%.*s'", (int)len, word);
 }
 
+/* The first line of a descriptor. It is read byte by byte, because what follows
+   on standard input may be for the command. -1 with errno, or the length. */
+static int read_line(int fd, char *line, size_t room)
+{
+    size_t len = 0;
+    ssize_t got;
+
+    while (len + 1 < room) {
+        got = read(fd, line + len, 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0 || line[len] == '\n')
+            break;
+        len++;
+    }
+    line[len] = '\0';
+    return (int)len;
+}
+
+/* Arguments are visible to every user of the machine, a file need not be. */
+static int take_url_file(struct cli_args *args, const char *path)
+{
+    static char url[URL_MAX];
+    int is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int len = fd < 0 ? -1 : read_line(fd, url, sizeof url);
+    int error = errno;
+
+    if (fd >= 0 && !is_stdin)
+        close(fd);
+    if (len < 0)
+        return cli_usage(args, "--url-file: cannot read '%s': %s", path,
+                         strerror(error));
+    if (len == 0)
+        return cli_usage(args, "--url-file: '%s' has no URL in its first line",
+                         path);
+    args->url = url;
+    return CLI_OK;
+}
+
 /* 1 when the option is one that all commands treat alike. */
 static int take_common(struct cli_args *args, int key)
 {
     switch (key) {
     case CLI_KEY_URL: args->url = optarg; return 1;
+    case CLI_KEY_URL_FILE:
+        args->status = take_url_file(args, optarg);
+        return args->status == CLI_OK;
     case CLI_KEY_JSON: args->json = 1; return 1;
     case CLI_KEY_HEX: args->hex = 1; return 1;
+    case CLI_KEY_QUIET: cli_be_quiet(); return 1;
     default: return 0;
     }
 }
@@ -111,6 +161,8 @@ int cli_args_next(struct cli_args *args, const char **out_value)
         }
         option = by_key(args->command, answer);
     } while (take_common(args, option->key));
+    if (option->key == CLI_KEY_URL_FILE)
+        return -1; /* it could not be read */
     if (option->key == CLI_KEY_HELP) {
         if (args->command->name)
             cli_help(stdout, args->command);
@@ -144,6 +196,11 @@ char *cli_args_word(struct cli_args *args)
 char *const *cli_args_rest(struct cli_args *args)
 {
     return optind < args->argc ? args->argv + optind : NULL;
+}
+
+int cli_args_ended(const struct cli_args *args)
+{
+    return optind > 1 && strcmp(args->argv[optind - 1], "--") == 0;
 }
 
 int cli_args_done(struct cli_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c -- `interlock queue`: put in, take out, look, clear. */
+/* queue.c -- `interlock queue`: its verbs; finishing and clearing. */
 #include "queue.h"
 
 #include <inttypes.h>
@@ -12,8 +12,16 @@ enum {
     KEY_ID,
     KEY_FILO,
     KEY_COUNT,
-    KEY_REASON
+    KEY_REASON,
+    KEY_LINES,
+    KEY_JOBS,
+    KEY_ATTEMPTS,
+    KEY_BACKOFF,
+    KEY_KILL_AFTER,
+    KEY_NO_DESCENDANTS
 };
+
+enum { JOBS_MAX = 256, ATTEMPTS_MAX = 1000000 };
 
 static const struct cli_option options[] = {
     {"timeout", "TIME", "pop, reserve: wait so long; default 0", KEY_TIMEOUT,
@@ -26,42 +34,24 @@ static const struct cli_option options[] = {
     {"filo", NULL, "the queue gives the newest first", KEY_FILO, 0},
     {"count", "N", "peek, dead, requeue: how many; default 10", KEY_COUNT, 0},
     {"reason", "TEXT", "bury: why", KEY_REASON, 0},
+    {"lines", NULL, "push: each line of standard input is a message", KEY_LINES,
+     0},
+    {"jobs", "N", "work: so many CMDs at a time; default 1", KEY_JOBS, 'j'},
+    {"attempts", "N", "work: dead after so many failures; default 25",
+     KEY_ATTEMPTS, 0},
+    {"backoff", "TIME", "work: pause after a failure, doubled; default 1s",
+     KEY_BACKOFF, 0},
+    {"kill-after", "TIME", "work: from TERM to KILL; default 5s",
+     KEY_KILL_AFTER, 0},
+    {"no-descendants", NULL, "work: only CMD, not what it starts",
+     KEY_NO_DESCENDANTS, 0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
-
-/* ---- putting in --------------------------------------------------------- */
-
-static int push(struct cli_queue *with)
-{
-    ilk_error err = {0, ""};
-    struct cli_bytes data;
-    struct cli_json json;
-    int64_t id = 0;
-    ilk_status st;
-    int status = cli_payload_take(with->word ? with->word : "-",
-                                  ILK_QUEUE_DATA_MAX, &data);
-
-    if (status != CLI_OK)
-        return status;
-    st = ilk_queue_push(&id, with->queue, data.data, data.len, &with->push,
-                        &err);
-    cli_payload_free(&data);
-    if (st != ILK_OK)
-        return cli_fail(st, &err);
-    if (!with->args->json)
-        return CLI_OK;
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "queue", with->name);
-    cli_json_int(&json, "id", id);
-    cli_json_close(&json, '}');
-    cli_json_end(&json);
-    return CLI_OK;
-}
 
 /* ---- finishing ---------------------------------------------------------- */
 
@@ -94,11 +84,8 @@ static void print_count(struct cli_queue *with, int64_t count)
         printf("%" PRId64 "\n", count);
         return;
     }
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "queue", with->name);
+    cli_json_begin(&json, "queue", &with->name);
     cli_json_int(&json, "count", count);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
@@ -127,7 +114,8 @@ static int requeue(struct cli_queue *with)
     return CLI_OK;
 }
 
-/* What is thrown away is named: a slip of the keyboard should not do it. */
+/* Requires the word `ready`, `delayed`, `dead` or `all`, so that a mistyped
+   command removes nothing. */
 static int purge(struct cli_queue *with)
 {
     ilk_error err = {0, ""};
@@ -157,7 +145,7 @@ static const struct verb {
     int (*act)(struct cli_queue *with);
     int takes_word;
 } verbs[] = {
-    {"push", push, 1},
+    {"push", cli_queue_push, 1},
     {"pop", cli_queue_take, 0},
     {"reserve", cli_queue_take, 0},
     {"ack", settle, 1},
@@ -169,6 +157,7 @@ static const struct verb {
     {"requeue", requeue, 0},
     {"purge", purge, 1},
     {"show", cli_queue_show, 0},
+    {"work", cli_queue_work, 0},
 };
 
 static const struct verb *find(const char *name)
@@ -179,14 +168,26 @@ static const struct verb *find(const char *name)
     return NULL;
 }
 
+static int take_attempts(struct cli_args *args, struct cli_queue *with,
+                         const char *value)
+{
+    int64_t attempts = 0;
+    int status =
+        cli_take_number(args, "attempts", value, 1, ATTEMPTS_MAX, &attempts);
+
+    with->opts.max_attempts = (int32_t)attempts;
+    return status;
+}
+
 static int take_option(struct cli_args *args, struct cli_queue *with, int key,
                        const char *value)
 {
     switch (key) {
     case KEY_TIMEOUT:
+        with->waits = 1;
         return cli_take_wait(args, "timeout", value, &with->timeout_ms);
     case KEY_LEASE:
-        return cli_take_duration(args, "lease", value, 1, &with->lease_ms);
+        return cli_take_lease(args, "lease", value, &with->lease_ms);
     case KEY_DELAY:
         return cli_take_duration(args, "delay", value, 0, &with->push.delay_ms);
     case KEY_COUNT:
@@ -197,6 +198,16 @@ static int take_option(struct cli_args *args, struct cli_queue *with, int key,
         with->push.once_len = strlen(value);
         return CLI_OK;
     case KEY_REASON: with->reason = value; return CLI_OK;
+    case KEY_LINES: with->lines = 1; return CLI_OK;
+    case KEY_JOBS:
+        return cli_take_number(args, "jobs", value, 1, JOBS_MAX, &with->jobs);
+    case KEY_ATTEMPTS: return take_attempts(args, with, value);
+    case KEY_BACKOFF:
+        return cli_take_duration(args, "backoff", value, 1, &with->backoff_ms);
+    case KEY_KILL_AFTER:
+        return cli_take_duration(args, "kill-after", value, 0,
+                                 &with->kill_after_ms);
+    case KEY_NO_DESCENDANTS: with->alone = 1; return CLI_OK;
     default: with->opts.order = ILK_QUEUE_FILO; return CLI_OK;
     }
 }
@@ -221,7 +232,12 @@ static int open_and_act(struct cli_queue *with, const struct verb *verb)
 
 static int run(struct cli_args *args)
 {
-    struct cli_queue with = {.args = args, .count = 10, .reason = ""};
+    struct cli_queue with = {.args = args,
+                             .count = 10,
+                             .reason = "",
+                             .jobs = 1,
+                             .backoff_ms = 1000,
+                             .kill_after_ms = 5000};
     const struct verb *verb;
     const char *value;
     int key;
@@ -239,12 +255,18 @@ static int run(struct cli_args *args)
     verb = find(with.verb);
     if (!verb)
         return cli_usage(args, "push, pop, reserve, ack, nack, bury, len, "
-                               "peek, dead, requeue, purge or show?");
+                               "peek, dead, requeue, purge, show or work?");
     if (cli_args_name(args, cli_args_word(args), &with.name))
         return args->status;
     with.word = verb->takes_word ? cli_args_word(args) : NULL;
-    if (cli_args_done(args))
+    if (verb->act == cli_queue_work) {
+        with.argv = cli_args_rest(args);
+        with.opts.flags |= ILK_QUEUE_RENEW;
+        if (!with.argv)
+            return cli_usage(args, "CMD is missing, behind '--'");
+    } else if (cli_args_done(args)) {
         return args->status;
+    }
     return open_and_act(&with, verb);
 }
 
@@ -254,15 +276,23 @@ const struct cli_command cli_queue = {
     .summary = "Push to the queue NAME, take from it, look at it.",
     .about =
         "push NAME [DATA]      put DATA, or standard input, into the queue\n"
-        "pop NAME              take a message for good and print it\n"
-        "reserve NAME          take it under a lease; --json tells its token\n"
-        "ack|nack|bury NAME TOKEN  done; give it back; put it to the dead\n"
-        "len|show NAME         how many could be taken; all counts\n"
-        "peek|dead NAME        print messages and leave them there\n"
-        "requeue NAME          put dead messages back\n"
-        "purge NAME ready|delayed|dead|all\n"
+        "work NAME -- CMD      run CMD for each message, see below\n"
+        "pop NAME              remove a message and print it\n"
+        "reserve NAME          take it under a lease; --json has its token\n"
+        "ack|nack|bury NAME TOKEN  finish it; give it back; to dead letters\n"
+        "len|show NAME         number of ready messages; all counts\n"
+        "peek|dead NAME        print ready or dead messages, keep them\n"
+        "requeue NAME          make dead messages ready again\n"
+        "purge NAME ready|delayed|dead|all   remove messages\n"
         "\n"
-        "The status is 75 when there was no message in time.\n",
+        "The status is 75 when there was no message in time.\n"
+        "\n"
+        "work: CMD has the message on its standard input, and its number,\n"
+        "attempt and token in INTERLOCK_ID, INTERLOCK_ATTEMPT and\n"
+        "INTERLOCK_TOKEN. When it exits with 0 the message is done. Else it\n"
+        "is delivered again after a pause, or is dead after --attempts. On\n"
+        "TERM the CMDs that run are waited for, and on a second one ended.\n"
+        "With --timeout it ends when no message came for so long.\n",
     .options = options,
     .run = run,
 };

@@ -17,13 +17,12 @@ static struct cli_bytes data_of(const ilk_job *job)
     return data;
 }
 
-static void put_json(const ilk_job *job)
+static void put_json(const struct cli_queue *with, const ilk_job *job)
 {
     const char *reason = ilk_job_reason(job, NULL);
     struct cli_json json;
 
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
+    cli_json_begin(&json, "queue", &with->name);
     cli_json_int(&json, "id", ilk_job_id(job));
     cli_json_int(&json, "attempts", ilk_job_attempts(job));
     cli_json_int(&json, "pushed_ms", ilk_job_pushed_ms(job));
@@ -34,7 +33,6 @@ static void put_json(const ilk_job *job)
     if (reason[0])
         cli_json_text(&json, "reason", reason);
     cli_json_bytes(&json, "data", data_of(job));
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
@@ -59,7 +57,7 @@ static ilk_status take_once(void *subject, int64_t timeout_ms, ilk_error *err)
 static void put(const struct cli_queue *with, const ilk_job *job)
 {
     if (with->args->json) {
-        put_json(job);
+        put_json(with, job);
         return;
     }
     if (strcmp(with->verb, "reserve") == 0)
@@ -77,11 +75,7 @@ int cli_queue_take(struct cli_queue *with)
     if (st == ILK_EINTR) {
         ilk_queue_cancel(with->queue, NULL);
         ilk_client_close(with->client, NULL);
-        return CLI_SIGNALLED + cli_signals_ending();
-    }
-    if (st == ILK_EBUSY) {
-        cli_say("nothing there");
-        return CLI_NOT_ACQUIRED;
+        return cli_signals_status(cli_signals_ending());
     }
     if (st != ILK_OK)
         return cli_fail(st, &err);
@@ -119,7 +113,7 @@ int cli_queue_peek(struct cli_queue *with)
         if (st != ILK_OK)
             break;
         if (with->args->json)
-            put_json(job);
+            put_json(with, job);
         else
             put_line(job);
         ilk_job_free(job);
@@ -152,15 +146,12 @@ static void show_json(const struct cli_queue *with, const ilk_queue_info *info)
 {
     struct cli_json json;
 
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "queue", with->name);
+    cli_json_begin(&json, "queue", &with->name);
     cli_json_text(&json, "order", order_name(info));
     for (int32_t i = 0; i < COUNTS; i++)
         cli_json_int(&json, counts[i], ilk_queue_info_get(info, i));
     cli_json_int(&json, "oldest_ms",
                  ilk_queue_info_get(info, ILK_QUEUE_N_OLDEST_MS));
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* say.c -- words on standard error, and what a status means at exit. */
+/* say.c -- messages on standard error, and the exit status of an ilk_status. */
 #include "cli.h"
 
 #include <errno.h>
@@ -24,6 +24,29 @@ void cli_say(const char *format, ...)
 {
     va_list list;
 
+    va_start(list, format);
+    put_line(format, list);
+    va_end(list);
+}
+
+static int is_quiet;
+
+void cli_be_quiet(void)
+{
+    is_quiet = 1;
+}
+
+int cli_is_quiet(void)
+{
+    return is_quiet;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list list;
+
+    if (is_quiet)
+        return;
     va_start(list, format);
     put_line(format, list);
     va_end(list);
@@ -73,8 +96,15 @@ int cli_exit_status(ilk_status status)
 
 int cli_fail(ilk_status status, const ilk_error *err)
 {
-    cli_say("%s", err->msg[0] ? err->msg : ilk_strerror(status));
-    return cli_exit_status(status);
+    int exit_status = cli_exit_status(status);
+    const char *text = err->msg[0] ? err->msg : ilk_strerror(status);
+
+    if (exit_status == CLI_NOT_ACQUIRED || exit_status == CLI_LOST
+        || exit_status == CLI_FAILED)
+        cli_note("%s", text);
+    else
+        cli_say("%s", text);
+    return exit_status;
 }
 
 int cli_connect(const struct cli_args *args, ilk_client **out)

@@ -12,15 +12,15 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    {"limit", "N", "how many permits NAME has; all users say the same",
-     KEY_LIMIT, 0},
+    {"limit", "N", "how many permits NAME has; all users must agree", KEY_LIMIT,
+     0},
     {"permits", "N", "how many of them CMD needs; default 1", KEY_PERMITS, 0},
     {"ttl", "TIME", "the lease; default 30s, renewed while CMD runs", KEY_TTL,
      0},
-    {"no-renew", NULL, "do not renew the lease: CMD has --ttl to end",
+    {"no-renew", NULL, "do not renew the lease: CMD must end within --ttl",
      KEY_NO_RENEW, 0},
     {"max-hold", "TIME", "renew no longer than this", KEY_MAX_HOLD, 0},
-    {"barge", NULL, "take free permits past those who wait", KEY_BARGE, 0},
+    {"barge", NULL, "take free permits ahead of the wait queue", KEY_BARGE, 0},
     CLI_HOLD_OPTIONS,
 };
 
@@ -51,8 +51,7 @@ static int take_option(struct cli_args *args, void *into, int key,
         return cli_take_number(args, "limit", value, 1, ILK_SEMAPHORE_MAX,
                                &with->limit);
     case KEY_PERMITS: return take_permits(args, value, opts);
-    case KEY_TTL:
-        return cli_take_duration(args, "ttl", value, 1, &opts->ttl_ms);
+    case KEY_TTL: return cli_take_lease(args, "ttl", value, &opts->ttl_ms);
     case KEY_MAX_HOLD:
         return cli_take_duration(args, "max-hold", value, 1,
                                  &opts->max_hold_ms);
@@ -64,7 +63,9 @@ static int take_option(struct cli_args *args, void *into, int key,
 CLI_HOLD_KIND(semaphore, acquire, release, fence)
 
 static const struct cli_hold_kind kind = {
-    .noun = "permit",
+    .name = "semaphore",
+    .noun = "permit of",
+    .holder = cli_holder_permits,
     .lost_notification = ILK_NOTIFICATION_SEMAPHORE_LOST,
     CLI_HOLD_FUNCTIONS(semaphore),
 };
@@ -98,11 +99,12 @@ static int run(struct cli_args *args)
 
 const struct cli_command cli_semaphore = {
     .name = "semaphore",
-    .synopsis = "NAME --limit N [--] CMD [ARG...]",
+    .synopsis = "NAME --limit N [[--] CMD [ARG...]]",
     .summary = "Run CMD under a permit of the semaphore NAME.",
-    .about = "At most N permits are out at a time. Environment, signals, loss\n"
-             "and exit statuses are those of 'interlock lock'; 65 also says\n"
-             "that NAME was set up with another limit.\n",
+    .about =
+        "At most N permits are held at a time. Environment, signals, loss\n"
+        "and exit statuses are those of 'interlock lock'; 65 also means\n"
+        "that NAME was set up with another limit.\n",
     .options = options,
     .run = run,
     .in_order = 1,

@@ -10,6 +10,7 @@ enum { KEY_TIMEOUT = CLI_KEY, DEFAULT_TIMEOUT_MS = 10000 };
 static const struct cli_option options[] = {
     {"timeout", "TIME", "how long 'stop' waits; default 10s", KEY_TIMEOUT, 0},
     CLI_OPTION_JSON,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -19,14 +20,12 @@ static void print_json(const ilk_server_info *info)
 {
     struct cli_json json;
 
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
+    cli_json_begin(&json, "server", NULL);
     cli_json_bool(&json, "running", info->running);
     cli_json_int(&json, "pid", info->pid);
     cli_json_text(&json, "dir", info->dir);
     cli_json_text(&json, "socket", info->socket);
     cli_json_text(&json, "program", info->program);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
@@ -86,10 +85,8 @@ static int server_stop(const struct cli_args *args, int64_t timeout_ms)
         return cli_fail(st, &err);
     if (!args->json)
         return CLI_OK;
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
+    cli_json_begin(&json, "server", NULL);
     cli_json_bool(&json, "running", 0);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
     return CLI_OK;
 }

@@ -12,6 +12,7 @@ static const struct cli_option options[] = {
      0},
     CLI_OPTION_JSON,
     CLI_OPTION_HEX,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -26,11 +27,8 @@ static void print(const struct cli_args *args, struct cli_bytes name,
         printf("%" PRId64 "\n", reached);
         return;
     }
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
-    cli_json_bytes(&json, "name", name);
+    cli_json_begin(&json, "signal", &name);
     cli_json_int(&json, "reached", reached);
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 

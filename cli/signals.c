@@ -2,20 +2,22 @@
 /*
  * signals.c -- signals as data: caught, and read from a descriptor.
  *
- * A handler writes what came into a pipe and does no more. The first signal
- * that asks to end is kept beside it, because a wait for the lock does not
- * look into the pipe; that wait is ended with ilk_client_interrupt().
+ * A handler writes the signal's number into a pipe. The first signal that ends
+ * the command is kept in a variable as well, because a wait for the lock does
+ * not read the pipe; ilk_client_interrupt() ends that wait.
  */
 #include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-/* `ends` tells that whoever waits should give up. */
+/* A signal with `ends` ends a wait. */
 static struct caught {
     int number;
     int ends;
@@ -94,8 +96,8 @@ static int open_pipe(void)
     return 0;
 }
 
-/* What was ignored from the start, as under nohup, stays ignored; but for
-   SIGCHLD, without which a child's end would go unseen. */
+/* A signal that was ignored from the start, as under nohup, stays ignored;
+   except for SIGCHLD, without which a child's end would go unseen. */
 static int catch_one(struct caught *one)
 {
     struct sigaction action;
@@ -145,6 +147,49 @@ int cli_signals_next(struct cli_signal *out)
 int cli_signals_ending(void)
 {
     return ending;
+}
+
+void cli_signals_pause(int64_t ms)
+{
+    struct pollfd fd = {.fd = pipe_fds[0], .events = POLLIN};
+    int64_t until = cli_now_ms() + ms;
+    struct cli_signal came;
+
+    while (!ending && ms > 0) {
+        poll(&fd, 1, (int)ms);
+        while (cli_signals_next(&came)) {
+            if (came.number == SIGTSTP)
+                cli_signals_stop();
+        }
+        ms = until - cli_now_ms();
+    }
+}
+
+int cli_signals_status(int number)
+{
+    if (number == SIGINT || number == SIGQUIT || number == SIGTERM)
+        return CLI_DIES_BY + number;
+    return CLI_SIGNALLED + number;
+}
+
+/* The core file of SIGQUIT would show this process instead of CMD. */
+int cli_signals_exit(int status)
+{
+    const struct rlimit no_core = {0, 0};
+    struct sigaction action;
+    sigset_t one;
+
+    if (status <= CLI_DIES_BY)
+        return status;
+    setrlimit(RLIMIT_CORE, &no_core);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigemptyset(&one);
+    sigaddset(&one, status - CLI_DIES_BY);
+    sigaction(status - CLI_DIES_BY, &action, NULL);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(status - CLI_DIES_BY);
+    return CLI_SIGNALLED + status - CLI_DIES_BY;
 }
 
 void cli_signals_interrupt(ilk_client *client)

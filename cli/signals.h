@@ -20,6 +20,8 @@ int cli_signals_fd(void);
 int cli_signals_next(struct cli_signal *out);
 /* The first signal that asks to end, 0 for none. It stays to be read. */
 int cli_signals_ending(void);
+/* Sleep, unless a signal that asks to end has come or comes. */
+void cli_signals_pause(int64_t ms);
 /* Have this client's waits interrupted by every ending signal; NULL: none. */
 void cli_signals_interrupt(ilk_client *client);
 /* waiting.c. Wait by a function of the library, again and again when signals
@@ -29,6 +31,11 @@ ilk_status cli_wait(ilk_client *client,
                     ilk_status (*wait)(void *with, int64_t timeout_ms,
                                        ilk_error *err),
                     void *with, int64_t wait_ms, ilk_error *err);
+/* The status after signal n ended CMD or a wait: 128+n, or CLI_DIES_BY+n where
+   a shell must see that it was the signal, to leave its own loop as well. */
+int cli_signals_status(int number);
+/* The result of main(). Does not return for CLI_DIES_BY. */
+int cli_signals_exit(int status);
 /* Stop as SIGTSTP does by itself, until SIGCONT. */
 void cli_signals_stop(void);
 /* Between fork and exec: the dispositions this process was started with. */

@@ -59,37 +59,50 @@ static size_t column_width(const struct cli_table *table, size_t column)
     return widest;
 }
 
-int cli_table_print(struct cli_table *table, FILE *file)
-{
-    size_t i, column, *widths;
-
-    widths = calloc(table->columns, sizeof *widths);
-    if (table->failed || !widths) {
-        free(widths);
-        cli_say("out of memory");
-        return CLI_SYSTEM;
-    }
-    for (column = 0; column < table->columns; column++)
-        widths[column] = column_width(table, column);
-    for (i = 0; i < table->count; i++) {
-        column = i % table->columns;
-        fputs(table->cells[i], file);
-        if (column + 1 == table->columns)
-            fputc('\n', file);
-        else
-            fprintf(file, "%*s",
-                    (int)(widths[column] - width(table->cells[i]) + 2), "");
-    }
-    free(widths);
-    return CLI_OK;
-}
-
-void cli_table_free(struct cli_table *table)
+static void drop_cells(struct cli_table *table)
 {
     size_t i;
 
     for (i = 0; i < table->count; i++)
         free(table->cells[i]);
+    table->count = 0;
+}
+
+int cli_table_print(struct cli_table *table, FILE *file)
+{
+    size_t i, column;
+
+    if (!table->widths)
+        table->widths = calloc(table->columns, sizeof *table->widths);
+    if (table->failed || !table->widths) {
+        cli_say("out of memory");
+        return CLI_SYSTEM;
+    }
+    for (column = 0; column < table->columns; column++) {
+        size_t needed = column_width(table, column);
+
+        if (needed > table->widths[column])
+            table->widths[column] = needed;
+    }
+    for (i = 0, column = 0; i < table->count; i++, column++) {
+        if (column == table->columns)
+            column = 0;
+        fputs(table->cells[i], file);
+        if (column + 1 == table->columns)
+            fputc('\n', file);
+        else
+            fprintf(file, "%*s",
+                    (int)(table->widths[column] - width(table->cells[i]) + 2),
+                    "");
+    }
+    drop_cells(table);
+    return CLI_OK;
+}
+
+void cli_table_free(struct cli_table *table)
+{
+    drop_cells(table);
     free(table->cells);
+    free(table->widths);
     memset(table, 0, sizeof *table);
 }

@@ -24,6 +24,7 @@ static int take_option(struct cli_args *args, struct cli_hold *hold, int key,
     case CLI_HOLD_KILL:
         return cli_take_duration(args, "kill-after", value, 0,
                                  &hold->kill_after_ms);
+    case CLI_HOLD_ALONE: hold->alone = 1; return CLI_OK;
     default: return own(args, into, key, value);
     }
 }
@@ -59,10 +60,12 @@ int cli_hold_args(struct cli_args *args, struct cli_hold *hold, own_option *own,
     if (cli_args_name(args, name, &hold->name))
         return -1;
     hold->argv = cli_args_rest(args);
-    if (hold->argv)
-        return 0;
-    args->status = cli_usage(args, "CMD is missing");
-    return -1;
+    hold->as_json = args->json;
+    if (!hold->argv && cli_args_ended(args))
+        args->status = cli_usage(args, "CMD is missing behind '--'");
+    if (hold->argv && args->json)
+        args->status = cli_usage(args, "--json is for holding without a CMD");
+    return args->status == CLI_OK ? 0 : -1;
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -79,7 +82,7 @@ static int give_up(const struct cli_hold *hold)
 {
     hold->kind->cancel(hold->handle, NULL);
     ilk_client_close(hold->client, NULL);
-    return CLI_SIGNALLED + cli_signals_ending();
+    return cli_signals_status(cli_signals_ending());
 }
 
 static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
@@ -89,7 +92,27 @@ static ilk_status acquire_once(void *with, int64_t timeout_ms, ilk_error *err)
     return hold->kind->acquire(hold->handle, timeout_ms, err);
 }
 
-/* Wait for it; 1 when it is held, else *out_status tells the end. */
+/* It was not acquired in the given time. */
+static void say_who_holds(const struct cli_hold *hold)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file = cli_is_quiet() ? NULL : open_memstream(&text, &len);
+
+    if (!file)
+        return;
+    if (hold->wait_ms > 0) {
+        fputs("gave up after ", file);
+        cli_put_duration(file, hold->wait_ms);
+        fputs(": ", file);
+    }
+    hold->kind->holder(file, hold->client, hold->name);
+    if (fclose(file) == 0)
+        cli_note("%s", text);
+    free(text);
+}
+
+/* Wait for it; 1 when it is held, else *out_status is the exit status. */
 static int acquire(struct cli_hold *hold, int *out_status)
 {
     ilk_error err = {0, ""};
@@ -102,9 +125,12 @@ static int acquire(struct cli_hold *hold, int *out_status)
         *out_status = give_up(hold);
         return 0;
     }
-    *out_status = cli_fail(st, &err);
-    if (st == ILK_EBUSY || st == ILK_ETIMEOUT)
+    if (st == ILK_EBUSY || st == ILK_ETIMEOUT) {
+        say_who_holds(hold);
         *out_status = (int)hold->conflict;
+    } else {
+        *out_status = cli_fail(st, &err);
+    }
     return 0;
 }
 
@@ -127,8 +153,8 @@ static int set_environment(const struct cli_hold *hold)
     return CLI_SYSTEM;
 }
 
-/* It is given up after CMD whatever became of it. What proves to be somebody
-   else's by then was lost while CMD ran. */
+/* Release after CMD has ended, however it ended. ILK_ELOST means that the hold
+   was lost while CMD ran. */
 static int release(const struct cli_hold *hold, int status)
 {
     ilk_error err = {0, ""};
@@ -149,14 +175,14 @@ int cli_hold_take(const struct cli_hold *with)
     ilk_status st;
     int status;
 
-    /* Before it is taken: from here on a loss is told. */
+    /* Before the acquire, so that no notification of a loss is missed. */
     st = ilk_client_notification_fd(hold.client, &hold.notification_fd, &err);
     if (st != ILK_OK)
         return cli_fail(st, &err);
     if (!acquire(&hold, &status))
         return status;
-    status = set_environment(&hold);
-    if (status == CLI_OK)
+    status = hold.argv ? set_environment(&hold) : cli_hold_idle(&hold);
+    if (hold.argv && status == CLI_OK)
         status = cli_hold_run(&hold);
     return release(&hold, status);
 }

@@ -3,8 +3,8 @@
  * text.c -- bytes that may be anything, shown on a terminal.
  *
  * Printable UTF-8 stays as it is. Control characters, C1 controls and stray
- * bytes become \xNN and the backslash is doubled, so that the text tells the
- * bytes exactly and a name cannot steer the terminal.
+ * bytes become \xNN and the backslash is doubled, so that the text shows the
+ * exact bytes and a name cannot control the terminal.
  */
 #include "cli.h"
 

@@ -3,10 +3,8 @@
 #include "cli.h"
 
 static const struct cli_option options[] = {
-    CLI_OPTION_JSON,
-    CLI_OPTION_URL,
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTION_JSON, CLI_OPTION_QUIET, CLI_OPTION_URL,
+    CLI_OPTION_HELP, CLI_OPTION_END,
 };
 
 static void print(int as_json, const char *program)
@@ -17,11 +15,9 @@ static void print(int as_json, const char *program)
         printf("interlock %s (library %s)\n", program, ilk_version());
         return;
     }
-    cli_json_begin(&json, stdout);
-    cli_json_open(&json, NULL, '{');
+    cli_json_begin(&json, "version", NULL);
     cli_json_text(&json, "program", program);
     cli_json_text(&json, "library", ilk_version());
-    cli_json_close(&json, '}');
     cli_json_end(&json);
 }
 
@@ -43,8 +39,8 @@ static int run(struct cli_args *args)
 const struct cli_command cli_version = {
     .name = "version",
     .synopsis = "",
-    .summary = "Tell the versions of this program and of its library.",
-    .about = "No server is asked; --url is accepted as everywhere.\n",
+    .summary = "Print the versions of this program and of its library.",
+    .about = "It needs no server; --url is accepted and not used.\n",
     .options = options,
     .run = run,
 };

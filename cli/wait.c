@@ -11,6 +11,7 @@ static const struct cli_option options[] = {
     {"all", NULL, "wait until each NAME has got a signal", KEY_ALL, 0},
     {"pattern", NULL, "NAME is a glob such as 'jobs.*'", KEY_PATTERN, 0},
     CLI_OPTION_JSON,
+    CLI_OPTION_QUIET,
     CLI_OPTION_URL,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -48,11 +49,8 @@ static void print_json(const ilk_arrival *arrival)
 
     for (size_t i = 0; i < ilk_arrival_count(arrival); i++) {
         name.data = ilk_arrival_name(arrival, i, &name.len);
-        cli_json_begin(&json, stdout);
-        cli_json_open(&json, NULL, '{');
-        cli_json_bytes(&json, "name", name);
+        cli_json_begin(&json, "signal", &name);
         cli_json_bytes(&json, "data", data_at(arrival, i));
-        cli_json_close(&json, '}');
         cli_json_end(&json);
     }
 }
@@ -66,7 +64,7 @@ static int wait_for(ilk_client *client, struct waiting *waiting, int as_json)
     if (st == ILK_EINTR) {
         ilk_signal_cancel(waiting->signals[0], NULL);
         ilk_client_close(client, NULL);
-        return CLI_SIGNALLED + cli_signals_ending();
+        return cli_signals_status(cli_signals_ending());
     }
     if (st != ILK_OK)
         return cli_fail(st, &err);
@@ -143,8 +141,8 @@ const struct cli_command cli_wait_for = {
     .name = "wait",
     .synopsis = "NAME...",
     .summary = "Wait for a signal of one NAME, and print its data.",
-    .about = "Only who waits at that moment gets a signal; 'interlock event'\n"
-             "has those that stay. The status is 75 when none came in time.\n"
+    .about = "A signal reaches only those who wait at that moment; an event\n"
+             "stays ('interlock event'). Status 75: none came in time.\n"
              "Data goes to a file or a pipe as it is.\n",
     .options = options,
     .run = run,

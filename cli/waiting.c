@@ -14,8 +14,8 @@ int cli_take_wait(const struct cli_args *args, const char *option,
     return CLI_OK;
 }
 
-/* What is left of the time to wait. 0 would be a first try, so a wait that
-   was interrupted at its very end gets another millisecond. */
+/* The rest of the time to wait. 0 would be a first try, so a wait that was
+   interrupted at its very end gets another millisecond. */
 static int64_t left_ms(int64_t wait_ms, int64_t began)
 {
     int64_t spent = cli_now_ms() - began;
@@ -25,7 +25,7 @@ static int64_t left_ms(int64_t wait_ms, int64_t began)
     return spent < wait_ms ? wait_ms - spent : 1;
 }
 
-/* What came while we wait: nothing but Ctrl-Z asks for something now. */
+/* The signals that came during the wait: only Ctrl-Z needs an action now. */
 static void take_signals(void)
 {
     struct cli_signal came;
@@ -36,8 +36,8 @@ static void take_signals(void)
     }
 }
 
-/* A signal that does not end, such as SIGWINCH, only interrupts: the wait
-   keeps its place in the line. */
+/* A signal that does not end the command, such as SIGWINCH, only interrupts:
+   the wait keeps its place in the wait queue. */
 ilk_status cli_wait(ilk_client *client,
                     ilk_status (*wait)(void *with, int64_t timeout_ms,
                                        ilk_error *err),

@@ -3,15 +3,50 @@
 #
 # interlock_static shows the hidden names, which tests want and users do not:
 # hiredis' functions in it would meet those of a program's own hiredis.
+#
+# Options such as -m32 are needed to make that object, and with -flto the files
+# may be no objects that objcopy reads. So the two steps are tried at first; where
+# they fail, interlock_static is installed as it is.
 set(ilk_archive "")
+separate_arguments(ilk_archive_flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
+
+function(ilk_try_archive out)
+    set(dir ${PROJECT_BINARY_DIR}/CMakeFiles/try-archive)
+    file(WRITE ${dir}/one.c "int one(void); int one(void) { return 1; }")
+    set(${out} OFF PARENT_SCOPE)
+    foreach(command
+            "${CMAKE_C_COMPILER};${ilk_archive_flags};-fPIC;-c;-o;one.o;one.c"
+            "${CMAKE_C_COMPILER};${ilk_archive_flags};${ARGN};-r;-nostdlib;-o;all.o;one.o"
+            "${CMAKE_OBJCOPY};--localize-hidden;all.o")
+        execute_process(COMMAND ${command} WORKING_DIRECTORY ${dir}
+            RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+        if(failed)
+            return()
+        endif()
+    endforeach()
+    execute_process(COMMAND ${CMAKE_NM} all.o WORKING_DIRECTORY ${dir}
+        OUTPUT_VARIABLE names ERROR_QUIET)
+    if(names MATCHES " T one")
+        set(${out} ON PARENT_SCOPE)
+    endif()
+endfunction()
+
+set(ilk_archive_works OFF)
 if(CMAKE_OBJCOPY AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    ilk_try_archive(ilk_archive_works)
+    if(NOT ilk_archive_works) # GCC's objects for -flto
+        list(APPEND ilk_archive_flags -flinker-output=nolto-rel)
+        ilk_try_archive(ilk_archive_works)
+    endif()
+endif()
+if(ilk_archive_works)
     set(ilk_archive ${PROJECT_BINARY_DIR}/lib/archive/libinterlock.a)
     set(ilk_one_object ${PROJECT_BINARY_DIR}/lib/archive/interlock.o)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/lib/archive)
     add_custom_command(
         OUTPUT ${ilk_archive}
-        COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${ilk_one_object}
-            ${ilk_all_objects}
+        COMMAND ${CMAKE_C_COMPILER} ${ilk_archive_flags} -r -nostdlib
+            -o ${ilk_one_object} ${ilk_all_objects}
         COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${ilk_one_object}
         COMMAND ${CMAKE_COMMAND} -E rm -f ${ilk_archive}
         COMMAND ${CMAKE_AR} rcs ${ilk_archive} ${ilk_one_object}
@@ -19,4 +54,7 @@ if(CMAKE_OBJCOPY AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
         COMMENT "Making the static library to install"
         COMMAND_EXPAND_LISTS VERBATIM)
     add_custom_target(interlock_archive ALL DEPENDS ${ilk_archive})
+else()
+    message(STATUS "interlock: the static library keeps its hidden names")
+    add_custom_target(interlock_archive DEPENDS interlock_static)
 endif()

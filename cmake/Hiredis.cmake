@@ -87,7 +87,9 @@ function(ilk_compile_hiredis dir)
         ${dir}/alloc.c ${dir}/async.c ${dir}/hiredis.c ${dir}/net.c
         ${dir}/read.c ${dir}/sds.c ${dir}/sockcompat.c)
     set_target_properties(ilk_hiredis_objects PROPERTIES C_EXTENSIONS ON)
-    target_compile_options(ilk_hiredis_objects PRIVATE -w)
+    # -fwrapv: its reader adds 2 to a length that may be the greatest number.
+    # The sum is refused in reply.c, and defined by this option.
+    target_compile_options(ilk_hiredis_objects PRIVATE -w -fwrapv)
     target_include_directories(ilk_hiredis SYSTEM INTERFACE ${include})
 endfunction()
 

@@ -2,8 +2,10 @@
 # Installation: libraries, headers, interlock.pc, CMake package, the command
 # with its manual page and completions, Lua files.
 
-set(ilk_installed_archive ${ilk_archive})
-if(NOT ilk_archive)
+set(ilk_installed_archive "$<TARGET_FILE:interlock>") # none
+if(ILK_ARCHIVE AND ilk_archive)
+    set(ilk_installed_archive ${ilk_archive})
+elseif(ILK_ARCHIVE)
     set(ilk_installed_archive "$<TARGET_FILE:interlock_static>")
 endif()
 
@@ -18,10 +20,21 @@ install(CODE "
 include(CMakePackageConfigHelpers)
 set(ilk_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/interlock)
 install(TARGETS interlock EXPORT interlockTargets)
-if(ilk_archive)
-    install(FILES ${ilk_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-else()
-    install(TARGETS interlock_static)
+if(ILK_ARCHIVE)
+    install(FILES ${ilk_installed_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+# What a program links beside the archive, as names for the linker.
+set(ILK_STATIC_LIBS "")
+if(ILK_HIREDIS_SYSTEM)
+    list(APPEND ILK_STATIC_LIBS hiredis)
+endif()
+if(ILK_TLS)
+    list(APPEND ILK_STATIC_LIBS ssl crypto)
+endif()
+list(APPEND ILK_STATIC_LIBS ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS})
+set(ILK_STATIC_OPTIONS "")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set(ILK_STATIC_OPTIONS "LINKER:--exclude-libs,libinterlock.a")
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/libcore/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
@@ -29,13 +42,31 @@ install(EXPORT interlockTargets NAMESPACE interlock::
     DESTINATION ${ilk_package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/interlockConfig.cmake.in
     ${PROJECT_BINARY_DIR}/interlockConfig.cmake
-    INSTALL_DESTINATION ${ilk_package_dir})
+    INSTALL_DESTINATION ${ilk_package_dir}
+    PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(
     ${PROJECT_BINARY_DIR}/interlockConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/interlockConfig.cmake
     ${PROJECT_BINARY_DIR}/interlockConfigVersion.cmake
     DESTINATION ${ilk_package_dir})
+
+# --- A page of section 3 for each function: `cmake --install . --component man3`
+# installs nothing else.
+set(ilk_man3 ${PROJECT_BINARY_DIR}/man3)
+add_custom_command(
+    OUTPUT ${ilk_man3}/made
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${ilk_man3}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_man.py
+        ${ilk_man3}
+    COMMAND ${CMAKE_COMMAND} -E touch ${ilk_man3}/made
+    DEPENDS ${ilk_headers} ${PROJECT_SOURCE_DIR}/tools/make_man.py
+        ${PROJECT_SOURCE_DIR}/tools/check_headers.py
+    COMMENT "Writing the manual pages of the functions"
+    VERBATIM)
+add_custom_target(interlock_man ALL DEPENDS ${ilk_man3}/made)
+install(DIRECTORY ${ilk_man3} DESTINATION ${CMAKE_INSTALL_MANDIR}
+    COMPONENT man3 FILES_MATCHING PATTERN "*.3")
 
 # --- interlock.pc finds its prefix from where it lies, so a tree may move.
 set(ILK_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
@@ -51,6 +82,9 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     OUTPUT_VARIABLE ILK_PC_PREFIX)
 # Not Requires.private: users of the shared library need no other .pc file.
 set(ILK_PC_LIBS_PRIVATE "")
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    string(APPEND ILK_PC_LIBS_PRIVATE " -Wl,--exclude-libs,libinterlock.a")
+endif()
 if(ILK_HIREDIS_SYSTEM)
     string(APPEND ILK_PC_LIBS_PRIVATE " -lhiredis")
 endif()
@@ -58,6 +92,9 @@ if(ILK_TLS)
     string(APPEND ILK_PC_LIBS_PRIVATE " -lssl -lcrypto")
 endif()
 string(APPEND ILK_PC_LIBS_PRIVATE " ${CMAKE_THREAD_LIBS_INIT}")
+foreach(lib ${CMAKE_DL_LIBS})
+    string(APPEND ILK_PC_LIBS_PRIVATE " -l${lib}")
+endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/interlock.pc.in
     ${PROJECT_BINARY_DIR}/interlock.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/interlock.pc

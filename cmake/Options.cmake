@@ -13,7 +13,9 @@ if(ILK_SWIG AND PKG_CONFIG_FOUND AND PROJECT_IS_TOP_LEVEL)
     set(ilk_swig ON)
 endif()
 
-option(ILK_CLI "Build the interlock command" ON)
+option(ILK_INSTALL "Install what is built" ${PROJECT_IS_TOP_LEVEL})
+option(ILK_ARCHIVE "Install the static library" ON)
+option(ILK_CLI "Build the interlock command" ${PROJECT_IS_TOP_LEVEL})
 option(ILK_LUA "Build the Lua modules (needs SWIG and a Lua)" ${ilk_swig})
 option(ILK_TESTS "Build the C tests (needs cmocka)" ${ilk_cmocka})
 

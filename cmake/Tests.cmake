@@ -4,6 +4,7 @@
 # They link the static library, which shows the hidden names. A test that
 # needs linker options of its own says so in a comment line
 #     /* link: -Wl,--wrap=send */
+# `@support/NAME` there is a file with one option in a line.
 # The folders are those of libcore/src. Other .c files are shared by the tests:
 # those in support/ by all, the rest by the tests of their folder.
 # ILK_TEST_LAUNCHER goes before each program: "valgrind;-q", "setarch;-R".
@@ -15,9 +16,24 @@ file(GLOB_RECURSE ilk_test_support CONFIGURE_DEPENDS ${ilk_tests}/*.c)
 list(REMOVE_ITEM ilk_test_support
     ${ilk_ut} ${ilk_ct} ${ilk_tests}/headertest.c)
 
+# The functions whose names end in _start, as C strings, for the test that all
+# are in a table.
+set(ilk_start_functions "")
+foreach(header ${ilk_headers})
+    file(STRINGS ${header} lines REGEX "ilk_[a-z_]+_start\\(([^)]|$)")
+    foreach(line ${lines})
+        string(REGEX MATCH "ilk_[a-z_]+_start" name "${line}")
+        string(APPEND ilk_start_functions "\"${name}\",\n")
+    endforeach()
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests/include/start_functions.inc
+    CONTENT "${ilk_start_functions}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ilk_headers})
+
 add_library(ilk_test_base INTERFACE)
 target_include_directories(ilk_test_base INTERFACE ${ilk_tests}/support
-    ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+    ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR}
+    ${PROJECT_BINARY_DIR}/tests/include)
 target_link_libraries(ilk_test_base INTERFACE
     ilk_warnings ilk_platform ilk_hiredis interlock_static PkgConfig::CMOCKA)
 set(ilk_support "")
@@ -31,7 +47,16 @@ endif()
 set(ilk_longest ct_alloc ct_barrier_parties ct_election_processes
     ct_lock_server ct_lock_signals ct_loop_alloc ct_semaphore_alloc
     ct_semaphore_processes ct_signal ct_signal_alloc ct_signal_lost
-    ct_signal_many)
+    ct_signal_many ct_syscalls ct_syscalls_primitives
+    ct_embedded_syscalls)
+
+# The words of a source's comment line /* <what>: word... */
+function(ilk_comment_words out source what)
+    file(STRINGS ${source} line REGEX "^/\\* ${what}: .* \\*/$" LIMIT_COUNT 1)
+    string(REGEX REPLACE "^/\\* ${what}: (.*) \\*/$" "\\1" words "${line}")
+    separate_arguments(words UNIX_COMMAND "${words}")
+    set(${out} ${words} PARENT_SCOPE)
+endfunction()
 
 function(ilk_add_test source label timeout)
     cmake_path(GET source STEM name)
@@ -39,12 +64,9 @@ function(ilk_add_test source label timeout)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE ${ilk_support} ilk_test_base)
-    file(STRINGS ${source} line REGEX "^/\\* link: .* \\*/$" LIMIT_COUNT 1)
-    if(line)
-        string(REGEX REPLACE "^/\\* link: (.*) \\*/$" "\\1" flags "${line}")
-        separate_arguments(flags UNIX_COMMAND "${flags}")
-        target_link_options(${name} PRIVATE ${flags})
-    endif()
+    ilk_comment_words(flags ${source} link)
+    list(TRANSFORM flags REPLACE "@support/" "@${ilk_tests}/support/")
+    target_link_options(${name} PRIVATE ${flags})
     add_test(NAME ${name}
         COMMAND ${ILK_TEST_LAUNCHER} $<TARGET_FILE:${name}>)
     set_tests_properties(${name} PROPERTIES
@@ -63,6 +85,17 @@ endforeach()
 foreach(source ${ilk_ct})
     ilk_add_test(${source} ct 300)
 endforeach()
+
+# --- What tests/chaos starts: a process in C, and one's time of day in steps.
+add_executable(chaos_worker ${PROJECT_SOURCE_DIR}/tests/chaos/worker.c)
+target_link_libraries(chaos_worker
+    PRIVATE ilk_warnings ilk_platform interlock Threads::Threads)
+set_target_properties(chaos_worker PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_library(chaos_clock MODULE ${PROJECT_SOURCE_DIR}/tests/chaos/clock.c)
+target_link_libraries(chaos_clock PRIVATE ilk_warnings)
+set_target_properties(chaos_clock PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 # --- The public headers, each alone and all together, as C99 and C++11.
 set(ilk_pedantic -pedantic -Wall -Wextra -Werror)
@@ -93,5 +126,21 @@ if(CMAKE_CXX_COMPILER)
     enable_language(CXX)
     ilk_add_headertest(CXX cc -std=c++11)
 endif()
+
+# --- What cmake/Hardening.cmake asks for is in the files. glibc names its checks.
+find_program(ILK_READELF readelf)
+if(ILK_HARDEN AND NOT ILK_SANITIZE AND ILK_READELF AND ILK_HAVE_FORTIFY_3
+   AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_BUILD_TYPE MATCHES "Rel")
+    set(files $<TARGET_FILE:interlock>)
+    foreach(target interlock_cli ilk_core_lua5.4)
+        if(TARGET ${target})
+            list(APPEND files $<TARGET_FILE:${target}>)
+        endif()
+    endforeach()
+    add_test(NAME hardening
+        COMMAND ${PROJECT_SOURCE_DIR}/tools/check_hardening.sh ${files})
+    set_tests_properties(hardening PROPERTIES LABELS ut TIMEOUT 30)
+endif()
 include(Fuzz)
 include(Sim)
+include(Gateway)

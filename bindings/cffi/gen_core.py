@@ -18,6 +18,15 @@ from pathlib import Path
 
 import cffi
 
+# What the module has beside the public headers.
+LOG_QUEUE = """
+void log_queue_push(void *user, int32_t level, const char *text);
+int32_t log_queue_next(int32_t wait, char *text);
+int64_t log_queue_dropped(void);
+void log_queue_close(void);
+void log_queue_reset(void);
+"""
+
 INCLUDE = Path(__file__).resolve().parents[2] / "libcore" / "include"
 
 
@@ -32,7 +41,9 @@ def declarations() -> str:
 def main(output: str) -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations())
-    ffi.set_source("interlock._core", "#include <interlock.h>")
+    ffi.cdef(LOG_QUEUE)
+    queue = Path(__file__).with_name("log_queue.c").read_text(encoding="utf-8")
+    ffi.set_source("interlock._core", f"#include <interlock.h>\n{queue}")
     ffi.emit_c_code(output)
 
 

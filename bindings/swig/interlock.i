@@ -101,6 +101,15 @@ ILK_RECORD(ilk_queue_opts)
 ILK_RECORD(ilk_push_opts)
 ILK_RECORD(ilk_worker_opts)
 
+/* Pointers of C programs. */
+%ignore *::user;
+%ignore ilk_op_user;
+%ignore ilk_op_set_user;
+
+/* A C function cannot be written in Lua; INTERLOCK_LOG shows the log. */
+%ignore ilk_log_set_callback;
+%ignore ilk_log_callback;
+
 %include "interlock.h"
 
 /* An operation ends when the program wants it; its userdata is not used after. */

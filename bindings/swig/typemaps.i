@@ -234,7 +234,7 @@ ILK_OPTS_OUT(ilk_worker_opts)
     %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
 %apply int64_t *out_number {
     int64_t *out_length, int64_t *out_moved, int64_t *out_selector,
-    int64_t *out_heard, int64_t *out_lost, int64_t *out_index,
+    int64_t *out_receivers, int64_t *out_lost, int64_t *out_index,
     int64_t *out_left, int64_t *out_waiting, int64_t *out_reached,
     int64_t *out_parties,
     int64_t *out_id, int64_t *out_count

@@ -5,33 +5,39 @@ _interlock_options() {
     case $1 in
     lock)
         echo --ttl --wait --no-renew --max-hold --barge --shared \
-            --conflict-exit-code --kill-after --hex --url --help
+            --conflict-exit-code --kill-after --no-descendants --json --hex \
+            --quiet --url --url-file --help
         ;;
     semaphore)
         echo --limit --permits --ttl --wait --no-renew --max-hold --barge \
-            --conflict-exit-code --kill-after --hex --url --help
+            --conflict-exit-code --kill-after --no-descendants --json --hex \
+            --quiet --url --url-file --help
         ;;
     elect)
-        echo --ttl --value --identity --once --wait --conflict-exit-code \
-            --kill-after --hex --url --help
+        echo --ttl --value --identity --once --observe --wait \
+            --conflict-exit-code --kill-after --no-descendants --json --hex \
+            --quiet --url --url-file --help
         ;;
-    wait) echo --timeout --all --pattern --json --url --help ;;
-    signal) echo --one --json --hex --url --help ;;
-    event) echo --timeout --ttl --json --hex --url --help ;;
+    wait)
+        echo --timeout --all --pattern --json --quiet --url --url-file --help
+        ;;
+    signal) echo --one --json --hex --quiet --url --url-file --help ;;
+    event) echo --timeout --ttl --json --hex --quiet --url --url-file --help ;;
     queue)
-        echo --timeout --lease --delay --id --filo --count --reason --json \
-            --hex --url --help
+        echo --timeout --lease --delay --id --filo --count --reason --lines \
+            --jobs --attempts --backoff --kill-after --no-descendants --json \
+            --hex --quiet --url --url-file --help
         ;;
-    inspect) echo --kind --json --hex --url --help ;;
-    ls) echo --kind --quiet --json --url --help ;;
-    break) echo --token --json --hex --url --help ;;
+    inspect) echo --kind --json --hex --quiet --url --url-file --help ;;
+    ls) echo --kind --quiet --json --url --url-file --help ;;
+    break) echo --kind --token --json --hex --quiet --url --url-file --help ;;
     demo)
-        echo --processes --items --no-lock --lease --think --json --url \
-            --help
+        echo --processes --items --no-lock --lease --think --json --quiet \
+            --url --url-file --help
         ;;
-    server) echo --timeout --json --url --help ;;
-    version) echo --json --url --help ;;
-    *) echo --url --version --help ;;
+    server) echo --timeout --json --quiet --url --url-file --help ;;
+    version) echo --json --quiet --url --url-file --help ;;
+    *) echo --url --url-file --version --help ;;
     esac
 }
 
@@ -39,9 +45,9 @@ _interlock_options() {
 _interlock_takes_value() {
     case $1 in
     --ttl | --wait | --max-hold | --conflict-exit-code | --kill-after | \
-        --url | --token | --processes | --items | --lease | --think | \
+        --url | --url-file | --token | --processes | --items | --lease | --think | \
         --timeout | --limit | --permits | --value | --identity | --delay | \
-        --id | --count | --reason | --kind)
+        --id | --count | --reason | --kind | --jobs | --attempts | --backoff)
         return 0
         ;;
     esac
@@ -84,6 +90,8 @@ _interlock() {
     if _interlock_takes_value "$previous"; then
         [[ $previous == --wait || $previous == --timeout ]] &&
             mapfile -t COMPREPLY < <(compgen -W "forever 0" -- "$current")
+        [[ $previous == --url-file ]] &&
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
         [[ $previous == --kind ]] &&
             mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$current")
         return
@@ -101,7 +109,7 @@ _interlock() {
         mapfile -t COMPREPLY < <(compgen -W "set clear wait show" -- "$current")
     elif [[ $command == queue && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "push pop reserve ack nack bury len \
-            peek dead requeue purge show" -- "$current")
+            peek dead requeue purge show work" -- "$current")
     elif _interlock_runs "$command" && [[ $words -eq 1 ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$current")
     fi

@@ -12,14 +12,18 @@
  * - Handles hold a reference on their client, so they may be freed in any
  *   order.
  * - Functions answer an ilk_status: ILK_OK (0) or a negative code. The text
- *   goes to the caller's ilk_error, which may be NULL.
+ *   goes to the caller's ilk_error, which may be NULL. After ILK_OK it has the
+ *   code ILK_OK and no text.
  * - Names and payloads are bytes: a pointer and a length, any content.
  * - Times are int64_t milliseconds. A timeout of -1 waits for ever, 0 tries
  *   once.
- * - What may wait has a twin whose name ends in `_start`, which does not; see
- *   op.h.
+ * - Most functions that may wait have a non-blocking form whose name ends in
+ *   `_start`; op.h lists those that have none.
  * - Threads: "any thread" may be called from several threads at once; "one
  *   thread at a time" may move between threads; "immutable" never changes.
+ * - No function is a cancellation point: pthread_cancel() takes effect after the
+ *   call, at the thread's next cancellation point. A thread whose cancel type is
+ *   PTHREAD_CANCEL_ASYNCHRONOUS must not call the library.
  */
 #ifndef INTERLOCK_H
 #define INTERLOCK_H
@@ -38,6 +42,7 @@
 #include "interlock/list.h"
 #include "interlock/lock.h"
 #include "interlock/lock_many.h"
+#include "interlock/log.h"
 #include "interlock/notification.h"
 #include "interlock/op.h"
 #include "interlock/queue.h"

@@ -13,7 +13,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 import expand_scripts  # noqa: E402
 from election_world import Election  # noqa: E402
-from world import Server, World  # noqa: E402
+from resp import ReplyError  # noqa: E402
+from world import Server, World, server_program  # noqa: E402
 
 SEEN = set()
 
@@ -27,6 +28,24 @@ def load(*include_dirs):
     return {script.name: script for script in scripts}
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--store", action="store_true", help="run on tests/sim/store.lua, not a server"
+    )
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """On the store, which has few commands, tests that need another are skipped."""
+    outcome = yield
+    if item.config.getoption("store", False) and call.excinfo:
+        error = call.excinfo.value
+        if isinstance(error, ReplyError) and "unknown command" in str(error):
+            report = outcome.get_result()
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), 0, str(error))
+
+
 def pytest_collection_modifyitems(items):
     """What looks at the whole run comes last."""
     items.sort(key=lambda item: item.get_closest_marker("after_all") is not None)
@@ -37,10 +56,12 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="session")
-def server():
+def server(request):
+    on_store = request.config.getoption("store", False)
+    program = str(HERE / "store_server.py") if on_store else server_program()
     # pytest's own directories are too deep for a socket's path
     with tempfile.TemporaryDirectory(prefix="ilk-") as directory:
-        running = Server(directory)
+        running = Server(directory, program)
         yield running
         running.stop()
 

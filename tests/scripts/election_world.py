@@ -54,6 +54,11 @@ class Election(World):
     def resign(self, token, limit=16):
         return self.call("election_resign", self.keys(), token, 5000, limit, 6000)
 
+    def break_election(self, token="", request="r", limit=16):
+        return self.call(
+            "election_break", self.keys(), token, 5000, limit, 6000, request
+        )
+
     def cancel(self, token, **entry):
         return self.call(
             "election_cancel",

@@ -56,7 +56,7 @@ def lead(world, who, selector, token):
 
 
 def single(world, token, prefix=b"j*", random=0):
-    keys = [ONCE, b"ilk:recipes:told:{j*}"]
+    keys = [ONCE, b"ilk:recipes:signalled:{j*}"]
     return world.call("recipes_single", keys, token, prefix, random, 128, "x")
 
 

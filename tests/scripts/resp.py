@@ -8,6 +8,33 @@ class ReplyError(Exception):
     """An error reply; its text is the message."""
 
 
+def command(*parts):
+    """A command as it is sent."""
+    out = [b"*%d\r\n" % len(parts)]
+    for part in map(to_bytes, parts):
+        out.append(b"$%d\r\n%s\r\n" % (len(part), part))
+    return b"".join(out)
+
+
+def read_reply(stream):
+    """The next reply: int, bytes, None, list; an error is returned."""
+    line = stream.readline()
+    if not line.endswith(b"\r\n"):
+        raise ConnectionError("the server closed the connection")
+    kind, rest = line[:1], line[1:-2]
+    if kind == b":":
+        return int(rest)
+    if kind == b"+":
+        return rest
+    if kind == b"-":
+        return ReplyError(rest.decode("utf-8", "replace"))
+    if kind == b"$":
+        return None if rest == b"-1" else stream.read(int(rest) + 2)[:-2]
+    if kind == b"*":
+        return None if rest == b"-1" else [read_reply(stream) for _ in range(int(rest))]
+    raise ConnectionError(f"not RESP2: {line!r}")
+
+
 class Connection:
     """One connection: commands out, raw replies in."""
 
@@ -22,28 +49,11 @@ class Connection:
         self.socket.close()
 
     def send(self, *parts):
-        out = [b"*%d\r\n" % len(parts)]
-        for part in map(to_bytes, parts):
-            out.append(b"$%d\r\n%s\r\n" % (len(part), part))
-        self.socket.sendall(b"".join(out))
+        self.socket.sendall(command(*parts))
 
     def read(self):
-        """The next reply: int, bytes, None, list; an error is returned."""
-        line = self.stream.readline()
-        if not line.endswith(b"\r\n"):
-            raise ConnectionError("the server closed the connection")
-        kind, rest = line[:1], line[1:-2]
-        if kind == b":":
-            return int(rest)
-        if kind == b"+":
-            return rest
-        if kind == b"-":
-            return ReplyError(rest.decode("utf-8", "replace"))
-        if kind == b"$":
-            return None if rest == b"-1" else self.stream.read(int(rest) + 2)[:-2]
-        if kind == b"*":
-            return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
-        raise ConnectionError(f"not RESP2: {line!r}")
+        """The next reply; an error is returned."""
+        return read_reply(self.stream)
 
     def __call__(self, *parts):
         """Send a command and return its reply; an error reply is raised."""

@@ -33,9 +33,9 @@ class Thing:
         clients = self.world.redis("ZRANGE", self.keys[3], 0, -1)
         return [client.decode() for client in clients]
 
-    def change(self):
-        """What a client is told."""
-        return b"1 change " + self.wait_key
+    def change(self, secret=b""):
+        """The message to a client, whose secret it repeats."""
+        return b"1 change " + secret + b" " + self.wait_key
 
     def refresh(self, script, client, *tokens, limit=64):
         entries = [self.entry(token, client) for token in tokens]

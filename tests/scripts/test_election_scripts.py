@@ -161,6 +161,36 @@ def test_more_when_the_walk_met_too_many_dead(election):
     assert election.holder() == b"b" and election.values() == {b"b": b"v-b"}
 
 
+def test_break_ends_the_term_and_elects_the_next(election):
+    election.campaign("a")
+    election.stand("b", "c")
+
+    assert election.break_election("b") == ["LOST"]
+    assert election.break_election() == ["RELEASED", 0, 0]
+    assert election.holder() == b"b"
+    assert election.resign("a")[0] == "LOST"
+    assert election.resign("a")[2] == -1  # this very hold was broken
+    assert b"a" not in election.values()
+
+
+def test_a_repeated_break_breaks_nobody_else(election):
+    election.campaign("a")
+    election.stand("b")
+    election.break_election(request="once")
+
+    assert election.break_election(request="once") == ["RELEASED", 0, 0]
+    assert election.holder() == b"b"
+    assert election.break_election("b", "twice") == ["RELEASED", 0, 0]
+    assert election.holder() is None and election.values() == {}
+
+
+def test_break_of_nobody_is_lost(election):
+    assert election.break_election() == ["LOST"]
+    election.campaign("a")
+    assert election.resign("a")[0] == "RELEASED"
+    assert election.break_election("a") == ["LOST"]
+
+
 def test_cancel_leaves_the_line_and_takes_the_value_along(election):
     election.campaign("a")
     election.stand("b")

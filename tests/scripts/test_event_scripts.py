@@ -154,6 +154,18 @@ def test_set_tells_each_client_once_and_empties_the_line(event, world):
     assert event.wait("a", client="p")[0] == "STATE"
 
 
+def test_a_change_repeats_the_secret_of_each_client(event, world):
+    event.listen("p", "q")
+    event.wait("a", client="p.5ec")
+    event.wait("b", client="p.5ec")
+    event.wait("c", client="q.f00")
+
+    event.set("t1")
+
+    assert world.inbox("p") == [event.change(b"5ec")]
+    assert world.inbox("q") == [event.change(b"f00")]
+
+
 def test_waiter_whose_message_was_lost_is_gone_at_its_refresh(event):
     event.wait("a")
     assert event.refresh("state_refresh", "c-a", "a")[4:] == [3, 0, 0]

@@ -48,8 +48,8 @@ def test_first_lines_are_read(folder):
         True,
     )
     assert script.replies == [("HELD", "is*"), ("LOST", "")]
-    assert script.text == "return 1\n"
-    assert script.sha1 == sha1("return 1\n")
+    assert script.text == CODES + "return 1\n"
+    assert script.sha1 == sha1(CODES + "return 1\n")
 
 
 def test_prose_leaves_the_sha1_alone(folder):
@@ -63,6 +63,23 @@ def test_prose_leaves_the_sha1_alone(folder):
     assert load(folder).sha1 == before
 
 
+def test_a_script_that_counts_receivers_has_a_form_for_clusters(folder):
+    include(folder, "reached", "local REACHED_LEAST = 0\n")
+    head = "--@script demo keys=1 args=0\n--@reply LOST\n"
+    put(folder, head + "return 1\n")
+    assert load(folder).cluster_at == 0
+    assert load(folder).cluster_sha1 == load(folder).sha1
+    put(folder, head + "--@include reached\nreturn REACHED_LEAST\n")
+    script = load(folder)
+
+    assert script.text[script.cluster_at] == "0"
+    form = CODES + "local REACHED_LEAST = 1\nreturn REACHED_LEAST\n"
+    assert script.cluster_sha1 == sha1(form)
+    include(folder, "reached", "local REACHED_LEAST = 3\n")
+    with pytest.raises(expand_scripts.ScriptError, match="REACHED_LEAST"):
+        load(folder)
+
+
 def test_include_is_expanded_once_wherever_asked(folder):
     include(folder, "a", "--@include b\nlocal a = b\n")
     include(folder, "b", "-- prose\nlocal b = 1\n")
@@ -71,7 +88,7 @@ def test_include_is_expanded_once_wherever_asked(folder):
         "--@script demo keys=0 args=0\n--@reply LOST\n--@include a\n--@include b\nreturn a\n",
     )
 
-    assert load(folder).text == "local b = 1\nlocal a = b\nreturn a\n"
+    assert load(folder).text == CODES + "local b = 1\nlocal a = b\nreturn a\n"
 
 
 def test_override_directory_comes_first(folder, tmp_path):
@@ -91,7 +108,8 @@ def test_override_directory_comes_first(folder, tmp_path):
         ]
     )
 
-    assert (tmp_path / "lua" / "demo.lua").read_text() == "local now = 2\n"
+    written = (tmp_path / "lua" / "demo.lua").read_text()
+    assert written == CODES + "local now = 2\n"
 
 
 HEAD = "--@script demo keys=1 args=1\n--@reply LOST\n"
@@ -113,6 +131,7 @@ HEAD = "--@script demo keys=1 args=1\n--@reply LOST\n"
         (HEAD + "--[[ block\n]]\n", "block comments"),
         (HEAD + "return ARGV[2]\n", r"uses ARGV\[2\]"),
         (HEAD + "return KEYS[2]\n", r"uses KEYS\[2\]"),
+        (HEAD + "return { LOST }\n", r"begins with LOST, not REQUEST"),
     ],
 )
 def test_what_is_wrong_is_said(folder, text, complaint):

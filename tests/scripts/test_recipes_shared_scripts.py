@@ -145,7 +145,7 @@ def test_a_waiter_of_ours_is_told_once_until_it_is_ready(world):
 
     assert single(world, T1) == ["WRITTEN", 1]
     assert single(world, T2) == ["WRITTEN", 0]
-    ready = world.call("recipes_listen", [b"ilk:recipes:told:{j*}"], "j*1")
+    ready = world.call("recipes_listen", [b"ilk:recipes:signalled:{j*}"], "j*1")
     assert ready == ["RELEASED"]
     assert single(world, T3) == ["WRITTEN", 1]
     ear.close()

@@ -35,7 +35,8 @@ def test_refresh_frees_a_marker_when_nobody_waits(world):
 
 def test_trying_reader_frees_a_marker_it_may_not_take(world):
     world.read("r", lease=60000)
-    world.redis("ZADD", world.keys()[2], 1, "2 of another version")
+    world.redis("ZADD", world.keys()[2], 1, "2 x c-new of another version")
+    world.redis("ZADD", world.keys()[3], world.now // 1000 + 5000, "c-new")
     world.redis("ZADD", world.keys()[4], world.now // 1000 - 1, "r")
 
     assert world.read("s", wait=False)[:2] == ["BUSY", -2]

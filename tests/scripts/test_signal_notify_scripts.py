@@ -3,7 +3,7 @@
 
 import pytest
 from resp import Inbox
-from signal_world import KEEP_MS, Signals, entry, keys_of
+from signal_world import KEEP_MS, Signals, entry, keys_of, secret
 
 
 @pytest.fixture
@@ -19,7 +19,9 @@ def test_the_one_who_waits_longest_gets_the_signal_and_leaves(signals):
     signals.crowd("b", 2)
 
     assert signals.one(data=b"\0\r\n x") == ["SIGNALLED", 1, 0, 0]
-    assert signals.world.inbox("a") == [b"1 signal s1 n.1 2 go\0\r\n x"]
+    assert signals.world.inbox("a") == [
+        b"1 signal s1.%b n.1 2 go\0\r\n x" % secret("a")
+    ]
     assert signals.world.inbox("b") == []
     assert signals.waiting() == [entry("b", 2)]
     assert signals.counts() == {"b": 1}
@@ -69,7 +71,7 @@ def test_who_cannot_hear_is_passed_over_and_keeps_its_place(signals):
     signals.crowd("b", 2)
 
     assert signals.one()[1] == 1
-    assert signals.world.inbox("b") == [b"1 signal s2 n.1 2 god"]
+    assert signals.world.inbox("b") == [b"1 signal s2.%b n.1 2 god" % secret("b")]
     assert signals.waiting() == [entry("deaf", 1)]
 
 
@@ -101,12 +103,25 @@ def test_work_in_one_call_is_bounded_and_says_so(signals):
     assert [reply[1:3] for reply in replies] == [[0, 1], [0, 1], [1, 0]]
 
 
+def test_who_has_no_secret_in_the_list_is_passed_over(signals):
+    signals.crowd("a", 1)
+    signals.crowd("b", 2)
+    signals.redis("HDEL", keys_of(b"go")[2], "2 a")
+
+    assert signals.one()[1] == 1
+    assert signals.world.inbox("a") == []
+    assert signals.world.inbox("b") == [b"1 signal s2.%b n.1 2 god" % secret("b")]
+
+
 def test_entry_of_another_version_is_left_alone(signals):
-    signals.redis("ZADD", keys_of(b"go")[0], 1, b"2 s whatever")
+    other, dead, garbage = b"3 s new whatever", b"3 s old whatever", b"what"
+    wait, live, *_ = keys_of(b"go")
+    signals.redis("ZADD", wait, 1, other, 2, dead, 3, garbage)
+    signals.redis("ZADD", live, signals.world.now // 1000 + 9000, "new")
     signals.crowd("a", 1)
 
     assert signals.one()[1] == 1
-    assert signals.waiting() == [b"2 s whatever"]
+    assert signals.waiting() == [other]
 
 
 # -- all
@@ -117,9 +132,10 @@ def test_a_broadcast_is_one_message_for_each_client(signals):
     last = signals.crowd("b", 301)
 
     assert signals.all(data=b"x y") == ["SIGNALLED", 301, 0]
-    message = f"1 notify {last} n.1 2 gox y".encode()
-    assert signals.world.inbox("a") == [message]
-    assert signals.world.inbox("b") == [message]
+    for client in ("a", "b"):
+        proof = f"{last}.{secret(client).decode()}"
+        message = f"1 notify {proof} n.1 2 gox y".encode()
+        assert signals.world.inbox(client) == [message]
     assert signals.waiting() == []
     assert signals.counts() == {}
 
@@ -150,7 +166,7 @@ def test_listeners_of_the_channel_are_counted_as_processes(signals):
     signals.crowd("a", 1, 2)
 
     assert signals.all() == ["SIGNALLED", 3, 0]
-    assert listener.take() == [b"1 notify 1 n.1 2 god"]
+    assert listener.take() == [b"1 notify 1.- n.1 2 god"]
     assert signals.one("n.2") == ["SIGNALLED", 0, 0, 0]
     assert listener.take() == []
     listener.close()
@@ -172,5 +188,5 @@ def test_any_name_and_any_data_arrive_as_they_are(signals, name):
     data = bytes(range(256)) * 4096
 
     assert signals.one(name=name, data=data)[1] == 1
-    head = b"1 signal s1 n.1 %d " % len(name)
+    head = b"1 signal s1.%b n.1 %d " % (secret("a", name), len(name))
     assert signals.world.inbox("a") == [head + name + data]

@@ -24,6 +24,7 @@ def test_release_hands_over_to_the_first(world):
         b"token": b"b",
         b"since": b"%d" % (START_US // 1000),
         b"who": b"host:b",
+        b"given": b"%d" % (fence + 1),
         b"born": b"%d" % START_US,
     }
 
@@ -296,9 +297,12 @@ def test_newcomer_behind_dead_ones_holds_at_once(world):
 def test_unknown_entry_version_is_kept_and_never_granted(world):
     world.acquire("a")
     world.queue("b")
-    world.redis("ZADD", world.keys()[2], "0", "2 anything at all")
+    world.redis("ZADD", world.keys()[2], "0", "2 x c-new anything at all")
+    world.redis("ZADD", world.keys()[3], world.now // 1000 + 5000, "c-new")
 
     world.release("a")
 
     assert world.holder() == b"b"
-    assert world.redis("ZRANGE", world.keys()[2], 0, -1) == [b"2 anything at all"]
+    assert world.redis("ZRANGE", world.keys()[2], 0, -1) == [
+        b"2 x c-new anything at all"
+    ]

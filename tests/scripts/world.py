@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 START_US = 1_700_000_000_000_000
 DAY_MS = 86_400_000
 READERS = b"ilk:readers"
+CODE_LIMIT = 64  # see include/reply.lua
 
 
 def side_key(kind, name):
@@ -36,11 +37,11 @@ def server_program():
 class Server:
     """A private server on a unix socket, ended by its process."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, program):
         self.path = str(Path(directory) / "s.sock")
         self.process = subprocess.Popen(
             [
-                server_program(),
+                program,
                 "--port",
                 "0",
                 "--unixsocket",
@@ -79,6 +80,7 @@ class World:
         self.set_clock(START_US)
         self.name = b"orders"
         self.inboxes = {}
+        self.request = 1000
 
     def close(self):
         for inbox in self.inboxes.values():
@@ -119,8 +121,14 @@ class World:
         return [name, *reply[1:]]
 
     def run(self, script, keys, *args, via=None):
-        text = self.scripts[script].text
-        return (via or self.redis)("EVAL", text, len(keys), *keys, *args)
+        """The reply, less the number of the request, which must be ours."""
+        self.request += 1
+        reply = (via or self.redis)(
+            "EVAL", self.scripts[script].text, len(keys), *keys, *args, self.request
+        )
+        request, code = divmod(reply[0], CODE_LIMIT)
+        assert request == self.request, f"{script} does not answer its request"
+        return [code, *reply[1:]]
 
     def check_shape(self, script, reply):
         declared = self.scripts[script]

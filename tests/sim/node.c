@@ -31,7 +31,8 @@ static int64_t world_of(const node *n, int64_t local)
 /* ---- connections -------------------------------------------------------- */
 
 ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
-                                       const ilk__command *command);
+                                       const ilk__command *command,
+                                       ilk__expected_reply *out);
 void __wrap_ilk__async_conn_break(ilk__async_conn *connection, const char *why);
 
 static wire *wire_of(node *n, const ilk__async_conn *connection)
@@ -40,9 +41,14 @@ static wire *wire_of(node *n, const ilk__async_conn *connection)
 }
 
 ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
-                                       const ilk__command *command)
+                                       const ilk__command *command,
+                                       ilk__expected_reply *out)
 {
-    wire_send(current, wire_of(current, connection), command, NULL);
+    ilk__expected_reply expected =
+        wire_send(current, wire_of(current, connection), command, NULL);
+
+    if (out)
+        *out = expected;
     return ILK_OK;
 }
 

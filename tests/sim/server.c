@@ -36,10 +36,19 @@ static int give_publish(lua_State *l)
     return 1;
 }
 
+static int give_subscribers(lua_State *l)
+{
+    lua_pushinteger(l, subscribers(lua_tostring(l, 1)));
+    return 1;
+}
+
+/* An error of the store or of a script is the end of the simulation. */
 static void need(int failed)
 {
     if (!failed)
         return;
+    if (lua_istable(lua, -1))
+        lua_getfield(lua, -1, "err");
     fprintf(stderr, "simulation: %s\n", lua_tostring(lua, -1));
     abort();
 }
@@ -48,7 +57,7 @@ static void need(int failed)
 static void compile(int i)
 {
     static const char pass_on[] = "redis.call(\"DEL\", lock)";
-    static const char keep[] = "return { GONE }        ";
+    static const char keep[] = "return {REQUEST+GONE}  ";
     const ilk__script *script = &ilk__scripts[i];
     char *text = malloc(script->text_len + 1);
     char *here;
@@ -70,6 +79,7 @@ void server_open(void)
     luaL_openlibs(lua);
     lua_register(lua, "clock_us", give_clock);
     lua_register(lua, "publish", give_publish);
+    lua_register(lua, "subscribers", give_subscribers);
     need(luaL_dofile(lua, ILK_SIM_STORE));
     for (int i = 0; i < ILK__SCRIPT_COUNT; i++)
         compile(i);
@@ -89,64 +99,24 @@ void server_forget(void)
     need(lua_pcall(lua, 0, 0, 0));
 }
 
-/* ---- answers ------------------------------------------------------------ */
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
+static void say(const char *text, size_t len)
 {
-    char line[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (ilk__buf_add(&out, line, strlen(line)))
+    if (ilk__buf_add(&out, text, len))
         abort();
 }
 
-static void say_value(int at_index);
-
-static void say_table(void)
-{
-    int size = (int)lua_objlen(lua, -1);
-
-    lua_getfield(lua, -1, "err");
-    if (lua_isstring(lua, -1)) {
-        say("-%s\r\n", lua_tostring(lua, -1));
-        lua_pop(lua, 1);
-        return;
-    }
-    lua_pop(lua, 1);
-    say("*%d\r\n", size);
-    for (int i = 1; i <= size; i++) {
-        lua_rawgeti(lua, -1, i);
-        say_value(-1);
-        lua_pop(lua, 1);
-    }
-}
-
-/* As the server turns what a script returns into an answer. */
-static void say_value(int at_index)
+/* The reply on the top of Lua's stack, which it removes, as the server sends it. */
+static void say_reply(void)
 {
     size_t len;
     const char *text;
 
-    switch (lua_type(lua, at_index)) {
-    case LUA_TNUMBER:
-        say(":%" PRId64 "\r\n", (int64_t)lua_tonumber(lua, at_index));
-        break;
-    case LUA_TSTRING:
-        text = lua_tolstring(lua, at_index, &len);
-        say("$%zu\r\n", len);
-        if (ilk__buf_add(&out, text, len))
-            abort();
-        say("\r\n");
-        break;
-    case LUA_TBOOLEAN: /* true does not occur */ say("$-1\r\n"); break;
-    case LUA_TTABLE: say_table(); break;
-    default: say("$-1\r\n"); break;
-    }
+    lua_getglobal(lua, "wire_of");
+    lua_insert(lua, -2);
+    need(lua_pcall(lua, 1, 1, 0));
+    text = lua_tolstring(lua, -1, &len);
+    say(text, len);
+    lua_pop(lua, 1);
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -201,25 +171,24 @@ static void tell(const ilk__reply *command, int script)
 
 const char *server_run(const ilk__reply *command)
 {
+    static const char no_script[] = "-NOSCRIPT No matching script.\r\n";
     size_t keys = strtoul(command->items[2]->str, NULL, 10);
     int script = find_script(command);
 
     ilk__buf_drop(&out, ilk__buf_len(&out));
     if (script < 0) {
-        say("-NOSCRIPT No matching script.\r\n");
+        say(no_script, sizeof no_script - 1);
     } else {
         set_list("KEYS", command, 3, keys);
         set_list("ARGV", command, 3 + keys, command->count - 3 - keys);
         lua_rawgeti(lua, LUA_REGISTRYINDEX, scripts[script]);
         need(lua_pcall(lua, 0, 1, 0));
-        say_value(-1);
-        lua_pop(lua, 1);
+        say_reply();
         if (script == ILK__SCRIPT_LOCK_CANCEL)
             check_cancelled(command->items[3]->str,
                             command->items[4 + keys]->str);
     }
-    if (ilk__buf_add(&out, "", 1))
-        abort();
+    say("", 1);
     if (tracing)
         tell(command, script);
     return ilk__buf_data(&out);

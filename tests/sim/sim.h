@@ -125,9 +125,11 @@ void node_break(node *n, wire *w); /* the connection is lost */
 void node_kill(node *n);
 
 /* wire.c */
-void wire_send(node *n, wire *w, const ilk__command *command, task *t);
+ilk__expected_reply wire_send(node *n, wire *w, const ilk__command *command,
+                              task *t);
 void wire_cut(wire *w); /* what is on it is lost, at one end or the other */
 void wire_unsubscribe(node *n);
+int subscribers(const char *channel);
 int publish(const char *channel, const char *message, size_t len);
 
 /* ---- task.c: one who takes and gives a lock ----------------------------- */

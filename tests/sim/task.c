@@ -76,7 +76,7 @@ static void obey(task *t, ilk__act act)
 {
     wire *lane = &t->node->lane;
 
-    while (act == ILK__ACT_TELL) {
+    while (act == ILK__ACT_SEND_ONLY) {
         ilk__input input = {.kind = ILK__INPUT_SENT,
                             .status = lane->up ? ILK_OK : ILK_ECONN};
 

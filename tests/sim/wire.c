@@ -15,6 +15,7 @@ typedef struct packet {
     int survives;  /* the server reads it though the connection broke */
     task *task;    /* who asked; NULL: the keeper, or nobody */
     unsigned number;
+    ilk__expected_reply expected;
     size_t len;
     char bytes[];
 } packet;
@@ -51,18 +52,25 @@ static int64_t travel_ms(void)
 
 /* ---- to the node -------------------------------------------------------- */
 
-static void deliver(node *n, const packet *l, const ilk__reply *reply)
+static void deliver(node *n, const packet *l, ilk__reply *reply)
 {
     if (l->wire == &n->lane) {
+        if (ilk__match_reply(&l->expected, reply) == ILK__MATCH_FOREIGN)
+            violated("a reply does not match its request");
         if (l->task)
             task_answer(l->task, l->number, reply);
+        ilk__reply_free(reply);
         return;
     }
     ilk__shared_lock(&n->shared);
-    if (l->wire == &n->calls)
-        ilk__pipeline_reply(&n->pipeline, reply);
-    else
+    if (l->wire == &n->calls) {
+        ilk__pipeline_handle(&n->pipeline, ILK__ASYNC_CONN_REPLY, reply, "sim");
+        ilk__pipeline_handle(&n->pipeline, ILK__ASYNC_CONN_NOTHING, NULL,
+                             "sim");
+    } else {
         ilk__inbox_reply(&n->shared, &n->subscriber, reply);
+        ilk__reply_free(reply);
+    }
     ilk__shared_unlock(&n->shared);
 }
 
@@ -74,7 +82,6 @@ static void arrive_at_node(node *n, void *data)
         ilk__reply *reply = read_packet(l);
 
         deliver(n, l, reply);
-        ilk__reply_free(reply);
         node_turn(n);
     }
     free(l);
@@ -125,29 +132,35 @@ static void arrive_at_server(node *n, void *data)
         answer = write_packet(l->node, l->wire, text, strlen(text));
         answer->task = l->task;
         answer->number = l->number;
+        answer->expected = l->expected;
         send_to_node(answer);
     }
     ilk__reply_free(command);
     free(l);
 }
 
-void wire_send(node *n, wire *w, const ilk__command *command, task *t)
+ilk__expected_reply wire_send(node *n, wire *w, const ilk__command *command,
+                              task *t)
 {
+    static int64_t requests;
+    ilk__expected_reply expected = {command->replies, ++requests};
     ilk__buf bytes = {0};
     packet *l;
 
     if (!w->up)
-        return; /* broken, and the sender has yet to find out */
-    if (ilk__command_format(command, &bytes, NULL))
+        return expected; /* broken, and the sender has yet to find out */
+    if (ilk__command_format(command, expected.number, &bytes, NULL))
         abort();
     l = write_packet(n, w, ilk__buf_data(&bytes), ilk__buf_len(&bytes));
     ilk__buf_free(&bytes);
     l->task = t;
     l->number = t ? t->awaited : 0;
+    l->expected = expected;
     l->survives = chance(50);
     w->there = w->there > world_now ? w->there : world_now;
     w->there += travel_ms();
     at(w->there, arrive_at_server, NULL, l);
+    return expected;
 }
 
 void wire_cut(wire *w)
@@ -177,16 +190,31 @@ void wire_unsubscribe(node *n)
     at(world_now + (chance(50) ? 0 : dice(3000)), unsubscribe, NULL, l);
 }
 
+static int subscribes(const node *n, const char *channel)
+{
+    const char *id = channel + strlen("ilk:inbox:");
+
+    return n->subscribed && strcmp(id, n->shared.client_id) == 0;
+}
+
+int subscribers(const char *channel)
+{
+    int count = 0;
+
+    for (int i = 0; i < NODES; i++)
+        count += subscribes(&nodes[i], channel);
+    return count;
+}
+
 int publish(const char *channel, const char *message, size_t len)
 {
     int receivers = 0;
 
     for (int i = 0; i < NODES; i++) {
         node *n = &nodes[i];
-        const char *id = channel + strlen("ilk:inbox:");
         char text[512];
 
-        if (!n->subscribed || strcmp(id, n->shared.client_id) != 0)
+        if (!subscribes(n, channel))
             continue;
         receivers++;
         if (n->subscription != n->inbox.life || chance(loss))

@@ -204,6 +204,6 @@ int64_t __wrap_ilk__lease_deadline(int64_t began, int64_t lease_ms)
 int64_t __wrap_ilk__waiter_began(const ilk__waiter *waiter)
 {
     if (control_on == CONTROL_RECEIPT)
-        return waiter->news_at;
+        return waiter->report_at;
     return __real_ilk__waiter_began(waiter);
 }

@@ -106,7 +106,7 @@ ILK_API ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
  *         ILK_EAUTH, ILK_ECLOSED, ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_barrier_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_barrier_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_barrier_wait(ilk_barrier *barrier, int64_t timeout_ms,
                                     int64_t *out_index, ilk_error *err);
@@ -239,6 +239,18 @@ ILK_API int64_t ilk_op_barrier_parties(ilk_op *op);
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_op_barrier_waiting(ilk_op *op);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param barrier       the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_barrier_name(const ilk_barrier *barrier,
+                                     size_t *out_len);
 
 /**
  * Free the handle. Nothing is sent by this call; the keeper withdraws a wait

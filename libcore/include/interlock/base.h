@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file base.h
- * What every header needs: visibility, version, status and error.
+ * The common part of all headers: visibility, version, status and error.
  */
 #ifndef INTERLOCK_BASE_H
 #define INTERLOCK_BASE_H
@@ -32,7 +32,10 @@ enum { ILK_VERSION_MAJOR = 0, ILK_VERSION_MINOR = 1, ILK_VERSION_PATCH = 0 };
 enum {
     ILK_NAME_MAX = 512,  /**< bytes of a name, which must not be empty */
     ILK_ERROR_MAX = 252, /**< bytes of an error text, its NUL included */
-    ILK_MANY_MAX = 64    /**< names of one lock over many names */
+    ILK_MANY_MAX = 64,   /**< names of one lock over many names */
+    /** milliseconds of a lease: a shorter one is within the margin that a
+        holder leaves for the clocks, so nobody could ever rely on it */
+    ILK_LEASE_MIN_MS = 3
 };
 
 /**
@@ -46,7 +49,7 @@ typedef enum ilk_status {
     ILK_EBUSY = -4,      /**< held elsewhere, and the timeout was 0 */
     ILK_ETIMEOUT = -5,   /**< the time given ran out */
     ILK_EINTR = -6,      /**< a signal or ilk_client_interrupt() ended a wait */
-    ILK_ECANCELLED = -7, /**< the wait was cancelled */
+    ILK_ECANCELLED = -7, /**< the wait was cancelled, or the client stopped */
     ILK_ELOST = -8,      /**< the hold ended before this call */
     ILK_ENOTOWNER = -9,  /**< the handle holds nothing */
     ILK_EHELD = -10,     /**< the handle holds already, or is in use */
@@ -65,12 +68,14 @@ typedef enum ilk_status {
     ILK_ESERVERREADONLY = -23, /**< the server refuses writes */
     ILK_ESERVERMEMORY = -24,   /**< the server is out of memory */
     ILK_ESERVER = -25,         /**< the server replied with another error */
-    ILK_ECLUSTER = -26, /**< the server is part of a cluster: unsupported */
-    ILK_EDIFFERS = -27, /**< it exists with other settings */
-    ILK_EBROKEN = -28   /**< a round of a barrier broke: a party is gone */
+    ILK_ECLUSTER = -26,        /**< the server is part of a cluster */
+    ILK_EDIFFERS = -27,        /**< it exists with other settings */
+    ILK_EBROKEN = -28,     /**< a round of a barrier broke: a party is gone */
+    ILK_EUNSUPPORTED = -29 /**< the store behind the URL does not offer it */
 } ilk_status;
 
-/** A failing call writes its code and one line of text here. */
+/** A failing call writes its code and one line of text here; one that returns
+    ILK_OK sets the code to ILK_OK and the text to "". */
 typedef struct ilk_error {
     int32_t code;            /**< the ilk_status that was returned */
     char msg[ILK_ERROR_MAX]; /**< NUL-terminated, lower case, one line */

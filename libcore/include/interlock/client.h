@@ -39,6 +39,23 @@ enum {
     ILK_CLIENT_TICK = 4
 };
 
+/** A primitive that a store can keep, for ilk_client_offers(). */
+enum {
+    ILK_OFFER_LOCK = 1,      /**< locks, also detached and adopted ones */
+    ILK_OFFER_RWLOCK = 2,    /**< read/write locks */
+    ILK_OFFER_MANY = 4,      /**< one lock over many names */
+    ILK_OFFER_SEMAPHORE = 8, /**< semaphores */
+    ILK_OFFER_ELECTION = 16, /**< elections and observers */
+    ILK_OFFER_QUEUE = 32,    /**< queues and workers */
+    ILK_OFFER_SIGNAL = 64,   /**< signals */
+    ILK_OFFER_EVENT = 128,   /**< events */
+    ILK_OFFER_BARRIER = 256, /**< barriers */
+    ILK_OFFER_LATCH = 512,   /**< latches */
+    ILK_OFFER_GUARD = 1024,  /**< guarded values */
+    ILK_OFFER_LIST = 2048,   /**< lists of the names in use */
+    ILK_OFFER_RECIPES = 4096 /**< recipes on plain keys */
+};
+
 /** Options of a client. Zero means the default everywhere. */
 typedef struct ilk_client_opts {
     size_t size;                /**< set by ilk_client_opts_init() */
@@ -69,6 +86,9 @@ typedef struct ilk_client_stats {
     int64_t passed_on;   /**< orphaned grants given back */
     /** notifications that found the queue full */
     int64_t notifications_dropped;
+    /** inbox messages dropped: without the secret of a wait, or of another
+     *  version */
+    int64_t messages_refused;
 } ilk_client_stats;
 
 /**
@@ -84,18 +104,22 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * Open a client.
  *
  * The URL is `redis://[user[:password]@]host[:port][/db]`, the same with
- * `rediss://` for TLS, `unix://[user:password@]/path[?db=n]`, or
+ * `rediss://` for TLS, `unix://[user:password@]/path[?db=n]`,
+ * `redis+sentinel://[user[:password]@]host[:port],.../service[/db]` for the
+ * primary that these sentinels name (`rediss+sentinel://` for TLS), or
  * `embedded://[/dir]` for a private server that the library starts and the
  * processes of one user share. NULL means $INTERLOCK_URL or, if that is unset,
  * the embedded server, which excludes only processes on this host;
  * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,
- * `reply_timeout_ms`, `label`, `protocol`, `listen`, and for TLS `ca`, `cert`
- * and `key`.
+ * `reply_timeout_ms`, `label`, `protocol`, `listen`, for sentinels
+ * `sentinel_user` and `sentinel_password_file`, and for TLS `ca`, `cert` and
+ * `key`.
  *
  * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
  * login and, for `rediss://`, over TLS. The client then receives wake-ups and
  * signals from the server and from each replica, so that none is missed while
- * one of these connections is broken. Commands go to the server only.
+ * one of these connections is broken. Commands go to the server only. A URL
+ * with sentinels excludes it.
  *
  * @param[out] out  the client, to be freed; NULL when the call fails
  * @param url       see above; may be NULL
@@ -111,14 +135,15 @@ ILK_API ilk_status ilk_client_open(ilk_client **out, const char *url,
                                    const ilk_client_opts *opts, ilk_error *err);
 
 /**
- * Close the client: waits end with ILK_ECLOSED, renewal stops, connections
- * are closed. Holds are not released: their leases expire.
+ * Close the client: waits end with ILK_ECLOSED and leave their wait queues,
+ * renewal stops, connections are closed. Holds are not released: their leases
+ * expire.
  *
  * @param client    the client; a second close is harmless
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EFORKED
- * Threads: any thread. Blocks: until the keeper has ended, a few ms.
- * Since: 0.1
+ * Threads: any thread. Blocks: until the keeper has ended, a few ms, or 200 ms
+ * where waits have ended and the server does not answer. Since: 0.1
  */
 ILK_API ilk_status ilk_client_close(ilk_client *client, ilk_error *err);
 
@@ -168,14 +193,64 @@ ILK_API ilk_status ilk_client_ping_start(ilk_op **out, ilk_client *client,
 ILK_API void ilk_client_interrupt(ilk_client *client);
 
 /**
+ * Whether the store behind the client's URL can keep something. One Redis or
+ * Valkey server keeps everything. A handle of a primitive that the store does not
+ * offer is refused with ILK_EUNSUPPORTED.
+ *
+ * @param client  the client; NULL offers nothing
+ * @param what    ILK_OFFER_…, one or several by OR: all of them are meant
+ * @return 1 when it offers all of them, else 0; 0 for an unknown one as well
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API int ilk_client_offers(const ilk_client *client, uint32_t what);
+
+/**
+ * Stop waiting: every wait of this client ends with ILK_ECANCELLED and leaves
+ * its wait queue, and so does every later call that might wait, until
+ * ilk_client_resume(). Unlike ilk_client_interrupt() it cannot come too early.
+ *
+ * Calls that do not wait still work, so that a program can end in good order:
+ * release, extend, acknowledge, inspect, and a try with timeout_ms 0. Holds
+ * stay held and are renewed. A call that is in a round trip is followed to its
+ * reply, and an acquire that gets the lock by that reply returns ILK_OK.
+ *
+ * A stop is for one process: a child of fork() starts without its parent's. A
+ * stop in the child before ilk_client_reopen() applies to the reopened client.
+ *
+ * @param client  the client; NULL is ignored
+ * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_client_stop(ilk_client *client);
+
+/**
+ * End the effect of ilk_client_stop(): calls wait again. Waits that have ended
+ * do not come back.
+ *
+ * @param client  the client; NULL is ignored
+ * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_client_resume(ilk_client *client);
+
+/**
+ * Whether the client is stopped, see ilk_client_stop().
+ *
+ * @param client  the client; NULL yields 0
+ * @return 1 or 0
+ * Threads: any thread; safe in a signal handler. Blocks: no. Since: 0.1
+ */
+ILK_API int ilk_client_stopped(const ilk_client *client);
+
+/**
  * After fork(), give the child's copy of a client connections and an
  * identity of its own. Holds and waits stay with the parent.
  *
  * @param client    the client
  * @param[out] err  may be NULL
  * @return ILK_OK, also in a process that did not fork; ILK_ENOMEM,
- *         ILK_ESYSTEM
- * Threads: one thread at a time. Blocks: no. Since: 0.1
+ *         ILK_ESYSTEM; ILK_ECONN when an embedded server does not start. After
+ *         a failure reopen again, or free the client.
+ * Threads: one thread at a time. Blocks: no; with an embedded server at most
+ * connect_timeout_ms. Since: 0.1
  */
 ILK_API ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err);
 

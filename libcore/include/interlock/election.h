@@ -40,13 +40,15 @@ enum { ILK_ELECTION_NO_RENEW = 1 /**< the leadership ends with the lease */ };
 /** Options of a candidate. Zero means the default everywhere. */
 typedef struct ilk_election_opts {
     size_t size;          /**< set by ilk_election_opts_init() */
-    int64_t ttl_ms;       /**< the lease; default 20000, at most 1 year */
+    int64_t ttl_ms;       /**< the lease; default 20000, at most 1 year,
+                               at least ILK_LEASE_MIN_MS */
     int64_t max_hold_ms;  /**< stop renewal after this; default: never */
     const void *value;    /**< published while it leads; copied */
     size_t value_len;     /**< its bytes; default 0 */
     const void *identity; /**< identity that survives a restart; copied */
     size_t identity_len;  /**< its bytes; default 0, no identity */
     uint32_t flags;       /**< ILK_ELECTION_… */
+    void *user;           /**< comes back in notifications; never read */
 } ilk_election_opts;
 
 /**
@@ -99,7 +101,7 @@ ILK_API ilk_status ilk_election_open(ilk_election **out, ilk_client *client,
  *         ILK_ECONN and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_election_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_election_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_election_campaign(ilk_election *election,
                                          int64_t timeout_ms, ilk_error *err);
@@ -190,8 +192,8 @@ ILK_API ilk_status ilk_election_renew_start(ilk_op **out,
                                             int64_t ttl_ms, ilk_error *err);
 
 /**
- * Check whether it still leads. Before the local deadline this is answered
- * from memory; after it the server is asked.
+ * Check whether it still leads. Before the local deadline the answer comes
+ * from memory; after it a request goes to the server.
  *
  * @param election  the handle
  * @param[out] err  may be NULL
@@ -288,6 +290,18 @@ ILK_API int64_t ilk_election_term(const ilk_election *election);
 ILK_API const char *ilk_election_token(const ilk_election *election);
 
 /**
+ * The name that the handle was opened with.
+ *
+ * @param election      the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_election_name(const ilk_election *election,
+                                      size_t *out_len);
+
+/**
  * The handle's number, unique in its client; notifications carry it.
  *
  * @param election  the handle; NULL yields 0
@@ -295,6 +309,44 @@ ILK_API const char *ilk_election_token(const ilk_election *election);
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_election_id(const ilk_election *election);
+
+/**
+ * End the term of whoever leads; the first candidate leads next. This is for
+ * operators: the former leader gets no message and loses the leadership at its
+ * next renewal. It may campaign again.
+ *
+ * @param client     the client
+ * @param name       the election's name
+ * @param name_len   its bytes
+ * @param token      break only this leader's term; NULL for anybody's
+ * @param token_len  its bytes
+ * @param[out] err   may be NULL
+ * @return ILK_OK; ILK_ENOTOWNER (nobody leads, or under another token);
+ *         ILK_EINVAL, ILK_ETYPE, ILK_EUNKNOWN
+ * Threads: any thread. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_break(ilk_client *client, const void *name,
+                                      size_t name_len, const void *token,
+                                      size_t token_len, ilk_error *err);
+
+/**
+ * Start ilk_election_break().
+ *
+ * @param[out] out    the operation, to be freed; NULL when the call fails
+ * @param client      the client
+ * @param name        the election's name; copied
+ * @param name_len    its bytes
+ * @param token       break only this leader's term; NULL for anybody's; copied
+ * @param token_len   its bytes
+ * @param[out] err    may be NULL
+ * @return ILK_OK if it was started; otherwise the error that prevented it
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_election_break_start(ilk_op **out, ilk_client *client,
+                                            const void *name, size_t name_len,
+                                            const void *token, size_t token_len,
+                                            ilk_error *err);
 
 /**
  * Free the handle. Nothing is sent by this call: a leadership ends with its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file election_leader.h
- * Who leads: reading it once, and observing each change.
+ * The present leader: reading it once, and observing each change.
  */
 #ifndef INTERLOCK_ELECTION_LEADER_H
 #define INTERLOCK_ELECTION_LEADER_H
@@ -179,7 +179,7 @@ ILK_API ilk_status ilk_election_observe(ilk_observer **out,
  *         ILK_ECONN and the server's errors
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_observer_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_observer_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_observer_next(ilk_leader **out, ilk_observer *observer,
                                      int64_t timeout_ms, ilk_error *err);

@@ -164,7 +164,7 @@ ILK_API ilk_status ilk_event_read_start(ilk_op **out, ilk_event *event,
  *         the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_event_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_event_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_event_wait(ilk_event *event, int64_t timeout_ms,
                                   ilk_error *err);
@@ -253,6 +253,17 @@ ILK_API int64_t ilk_event_generation(const ilk_event *event);
  * at a time. Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_event_data(const ilk_event *event, size_t *out_len);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param event         the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_event_name(const ilk_event *event, size_t *out_len);
 
 /**
  * Free the handle. Nothing is sent: the event stays as it is.

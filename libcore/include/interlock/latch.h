@@ -109,7 +109,7 @@ ILK_API ilk_status ilk_latch_count_down_start(ilk_op **out, ilk_latch *latch,
  *         ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_latch_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_latch_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_latch_wait(ilk_latch *latch, int64_t timeout_ms,
                                   ilk_error *err);
@@ -231,13 +231,24 @@ ILK_API ilk_status ilk_latch_inspect_start(ilk_op **out, ilk_client *client,
 ILK_API int64_t ilk_op_latch_count(ilk_op *op);
 
 /**
- * What is left to count, as ilk_latch_inspect_start() has read it.
+ * The number left to count, as ilk_latch_inspect_start() has read it.
  *
  * @param op  an operation; NULL yields 0
  * @return the number; 0 for an operation that is running or of another kind
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API int64_t ilk_op_latch_left(ilk_op *op);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param latch         the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_latch_name(const ilk_latch *latch, size_t *out_len);
 
 /**
  * Free the handle. Nothing is sent: the latch stays as it is.

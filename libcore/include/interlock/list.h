@@ -83,6 +83,38 @@ ILK_API ilk_status ilk_list_open_start(ilk_op **out, ilk_client *client,
                                        size_t pattern_len, ilk_error *err);
 
 /**
+ * Begin to walk through the key space in steps of ilk_list_next(), for a caller
+ * that wants to use the first names before the last ones are found.
+ *
+ * @param[out] out     a list without names, to be freed; NULL when the call
+ *                     fails
+ * @param client       the client
+ * @param kinds        sum of ILK_KIND_…; 0 for all
+ * @param pattern      a glob as Redis' KEYS takes it; NULL for all; copied
+ * @param pattern_len  its bytes
+ * @param[out] err     may be NULL
+ * @return ILK_OK; ILK_EINVAL, ILK_ECLOSED, ILK_EFORKED, ILK_ENOMEM
+ * Ownership: the caller frees *out. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_walk(ilk_list **out, ilk_client *client,
+                                 uint32_t kinds, const void *pattern,
+                                 size_t pattern_len, ilk_error *err);
+
+/**
+ * Walk one step. The list then has the names that this step has found and no
+ * step before; there may be none. After a failure the same step can be repeated.
+ *
+ * @param list      a list of ilk_list_walk()
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EAGAIN after the last step; ILK_EINVAL, ILK_ECONN,
+ *         ILK_EAUTH and the others
+ * Ownership: names of the step before must not be used any more.
+ * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
+ */
+ILK_API ilk_status ilk_list_next(ilk_list *list, ilk_error *err);
+
+/**
  * The names that an operation has found.
  *
  * @param op  one that has ended with ILK_OK

@@ -42,12 +42,14 @@ typedef enum ilk_lock_layout {
 /** Options of a lock. Zero means the default everywhere. */
 typedef struct ilk_lock_opts {
     size_t size;             /**< set by ilk_lock_opts_init() */
-    int64_t ttl_ms;          /**< the lease; default 30000, at most 1 year */
+    int64_t ttl_ms;          /**< the lease; default 30000, at most 1 year,
+                                  at least ILK_LEASE_MIN_MS */
     int64_t max_hold_ms;     /**< stop renewal after this; default: never */
     int64_t foreign_poll_ms; /**< how often to poll while another library
                                   holds the lock; default 100 */
     uint32_t flags;          /**< ILK_LOCK_… */
     int32_t layout;          /**< an ilk_lock_layout */
+    void *user;              /**< comes back in notifications; never read */
 } ilk_lock_opts;
 
 /**
@@ -90,7 +92,7 @@ ILK_API ilk_status ilk_lock_open(ilk_lock **out, ilk_client *client,
  *         ILK_ETYPE, ILK_ECLOSED, ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_lock_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_lock_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_lock_acquire(ilk_lock *lock, int64_t timeout_ms,
                                     ilk_error *err);
@@ -217,8 +219,8 @@ ILK_API ilk_status ilk_lock_extend_start(ilk_op **out, ilk_lock *lock,
                                          int64_t ttl_ms, ilk_error *err);
 
 /**
- * Check whether the handle still holds. Before the local deadline this is
- * answered from memory; after it the server is asked.
+ * Check whether the handle still holds. Before the local deadline the answer
+ * comes from memory; after it a request goes to the server.
  *
  * @param lock      the handle
  * @param[out] err  may be NULL
@@ -330,6 +332,17 @@ ILK_API int64_t ilk_lock_fence(const ilk_lock *lock);
  * Threads: one thread at a time. Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_lock_token(const ilk_lock *lock);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param lock          the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_lock_name(const ilk_lock *lock, size_t *out_len);
 
 /**
  * The handle's number, unique in its client; notifications carry it.

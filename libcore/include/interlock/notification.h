@@ -19,14 +19,15 @@ extern "C" {
 #endif
 #endif
 
-/** What happened. */
+/** The kind of a notification: which change it reports. */
 typedef enum ilk_notification_kind {
     ILK_NOTIFICATION_NONE = 0,
     ILK_NOTIFICATION_LOCK_LOST = 1,       /**< `id`: the lock; `status`: why */
     ILK_NOTIFICATION_SEMAPHORE_LOST = 2,  /**< a semaphore; `status`: why */
     ILK_NOTIFICATION_LEADERSHIP_LOST = 3, /**< a candidate; `status`: why */
     ILK_NOTIFICATION_LEADERSHIP_WON = 4,  /**< a candidate was elected */
-    ILK_NOTIFICATION_DONE = 5 /**< an operation ended; `status`: its result */
+    ILK_NOTIFICATION_DONE = 5, /**< an operation ended; `status`: its result */
+    ILK_NOTIFICATION_KEPT = 6  /**< see ilk_client_notify_kept() */
 } ilk_notification_kind;
 
 /** One notification. */
@@ -35,6 +36,7 @@ typedef struct ilk_notification {
     int32_t kind;   /**< an ilk_notification_kind */
     int32_t status; /**< an ilk_status */
     int64_t id;     /**< ilk_lock_id() of the handle, ... or ilk_op_id() */
+    void *user;     /**< `user` of the handle's options, or ilk_op_set_user() */
 } ilk_notification;
 
 /**
@@ -68,6 +70,20 @@ ILK_API ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
 ILK_API ilk_status ilk_client_next_notification(ilk_client *client,
                                                 ilk_notification *notification,
                                                 ilk_error *err);
+
+/**
+ * Queue an ILK_NOTIFICATION_KEPT, for the binding of a language with a garbage
+ * collector: the object of a handle was collected while the handle held, and
+ * the binding keeps the handle, whose hold goes on.
+ *
+ * @param client    the client
+ * @param id        ilk_lock_id() of the handle, or its like
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_ECLOSED, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_notify_kept(ilk_client *client, int64_t id,
+                                          ilk_error *err);
 
 #ifndef ILK_BINDGEN
 #ifdef __cplusplus

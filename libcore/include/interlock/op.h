@@ -20,6 +20,26 @@
  * These block and have no `_start` form: opening and closing a client, detach,
  * workers (worker.h), recipes.h and server.h.
  *
+ * While the server is away, the end of an operation, and of the blocking call,
+ * depends on what it does:
+ *
+ *   - A wait that the server has registered goes on until its deadline, and ends
+ *     with ILK_ECONN after 60 s without a reply. So does a wait for the signals
+ *     of a pattern. Any other wait that starts meanwhile ends with ILK_ECONN.
+ *   - Releases, resigning, breaking a lock, setting a semaphore's limit, changes
+ *     of events, latches and barriers, and ack, nack and bury of messages are
+ *     tried again until the client's reply timeout. Then they end with ILK_ECONN
+ *     or ILK_ETIMEOUT.
+ *   - Checks of a lock, semaphore or election need no server.
+ *   - All others end with ILK_ECONN when no connection can be opened: extending,
+ *     renewing, adopting, proclaiming, listening to a name, signalling, pushing,
+ *     purging and requeueing, guarded values, and requests that only read.
+ *
+ * A request that was sent before the connection broke may have been executed. It
+ * is sent again under the same token until the reply timeout. Without any reply
+ * it ends with ILK_EUNKNOWN, or, if it only reads, with ILK_ECONN or
+ * ILK_ETIMEOUT.
+ *
  * A handle runs one call at a time, blocking or started. It may be freed while
  * an operation runs on it, which then ends with ILK_ECANCELLED.
  */
@@ -44,12 +64,33 @@ extern "C" {
 ILK_API int64_t ilk_op_id(const ilk_op *op);
 
 /**
+ * Attach a pointer of the program to the operation. The operation's
+ * notification carries it, if it is set before the notification is fetched; the
+ * library does not follow it.
+ *
+ * @param op    the operation; NULL is ignored
+ * @param user  any pointer
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void ilk_op_set_user(ilk_op *op, void *user);
+
+/**
+ * The pointer that the program attached to the operation.
+ *
+ * @param op  the operation; NULL yields NULL
+ * @return the pointer of ilk_op_set_user(); NULL before
+ * Ownership: the program's. Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API void *ilk_op_user(const ilk_op *op);
+
+/**
  * How it ended: the status that the blocking function would have returned.
  *
  * @param op        the operation
  * @param[out] err  may be NULL; filled when it failed
  * @return ILK_EAGAIN while it is running; ILK_ECANCELLED after
- *         ilk_op_cancel(); ILK_ECLOSED when the client was closed first;
+ *         ilk_op_cancel(), and for a wait after ilk_client_stop();
+ *         ILK_ECLOSED when the client was closed first;
  *         ILK_EFORKED in a child
  * Threads: any thread. Blocks: no. Since: 0.1
  */

@@ -253,7 +253,7 @@ ILK_API ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
  *                    call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    the lease; 0 for 30000, at most 1 year
+ * @param lease_ms    the lease; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, queue empty); ILK_ETIMEOUT;
  *         ILK_EINTR; ILK_ECANCELLED; ILK_EINVAL; ILK_EDIFFERS; ILK_ECONN,
@@ -261,7 +261,7 @@ ILK_API ilk_status ilk_queue_pop_start(ilk_op **out, ilk_queue *queue,
  *         errors
  * Ownership: the caller frees *out. Threads: any thread.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_queue_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_queue_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
                                      int64_t timeout_ms, int64_t lease_ms,
@@ -276,7 +276,7 @@ ILK_API ilk_status ilk_queue_reserve(ilk_job **out, ilk_queue *queue,
  * @param[out] out    the operation, to be freed; NULL when the call fails
  * @param queue       the handle
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long it is ours; 0 for 30000, at most 1 year
+ * @param lease_ms    how long it is ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param[out] err    may be NULL
  * @return ILK_OK if it was started; otherwise the error that prevented it
  * Ownership: the caller frees *out. Threads: any thread.
@@ -297,7 +297,7 @@ ILK_API ilk_status ilk_queue_reserve_start(ilk_op **out, ilk_queue *queue,
  * @param queue       the handle
  * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long they are ours; 0 for 30000, at most 1 year
+ * @param lease_ms    how long they are ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param done        a batch of the same handle, or NULL
  * @param[out] err    may be NULL
  * @return as ilk_queue_reserve()
@@ -318,7 +318,7 @@ ILK_API ilk_status ilk_queue_reserve_many(ilk_batch **out, ilk_queue *queue,
  * @param queue       the handle
  * @param max         1 to ILK_QUEUE_BATCH_MAX; waits for the first only
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
- * @param lease_ms    how long they are ours; 0 for 30000, at most 1 year
+ * @param lease_ms    how long they are ours; 0 for 30000, else ILK_LEASE_MIN_MS to 1 year
  * @param done        a batch of the same handle, which may be freed while
  *                    this runs; or NULL
  * @param[out] err    may be NULL
@@ -352,6 +352,19 @@ ILK_API ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err);
  * Threads: any thread. Blocks: no. Since: 0.1
  */
 ILK_API ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err);
+
+/**
+ * One of the names that the handle was opened with.
+ *
+ * @param queue         the handle; NULL yields NULL
+ * @param index         0 for the first, most urgent queue
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them; NULL beyond the last
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_queue_name(const ilk_queue *queue, size_t index,
+                                   size_t *out_len);
 
 /**
  * Free the handle. Reserved messages stay valid; those that are not finished

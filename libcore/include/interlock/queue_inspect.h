@@ -173,7 +173,7 @@ ILK_API ilk_status ilk_queue_inspect_start(ilk_op **out, ilk_queue *queue,
                                            ilk_error *err);
 
 /**
- * What a started ilk_queue_inspect() found.
+ * The result of a started ilk_queue_inspect().
  *
  * @param op  the operation
  * @return the info; NULL while it is running, when it failed, and for

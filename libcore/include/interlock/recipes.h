@@ -15,8 +15,7 @@
  *
  * Keys and channels are 1 to 512 bytes, any but a leading "ilk:". Values are
  * any bytes, at most ILK_RECIPES_VALUE_MAX. A longer one that others have put
- * on a list is refused with ILK_ESERVER and stays where it is. `client` is an
- * open client; `err` may be NULL everywhere.
+ * on a list is refused with ILK_ESERVER and stays where it is.
  */
 #ifndef INTERLOCK_RECIPES_H
 #define INTERLOCK_RECIPES_H
@@ -50,7 +49,10 @@ typedef struct ilk_consumer ilk_consumer;
 typedef struct ilk_listener ilk_listener;
 
 /**
- * How many values were read; 0 for NULL.
+ * How many values were read.
+ *
+ * @param items  the values; may be NULL
+ * @return their number; 0 for NULL
  * Threads: immutable. Blocks: no. Since: 0.1
  */
 ILK_API size_t ilk_items_count(const ilk_items *items);
@@ -69,7 +71,9 @@ ILK_API const char *ilk_items_data(const ilk_items *items, size_t index,
                                    size_t *out_len);
 
 /**
- * Free values; NULL is fine.
+ * Free values.
+ *
+ * @param items  the values; may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_items_free(ilk_items *items);
@@ -78,9 +82,11 @@ ILK_API void ilk_items_free(ilk_items *items);
  * Put a value on a list.
  *
  * @param[out] out_length  of the list; may be NULL
+ * @param client           the client
  * @param key,key_len      the list
  * @param end              ILK_RECIPES_HEAD or ILK_RECIPES_TAIL
  * @param value,value_len  any bytes
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -95,8 +101,10 @@ ILK_API ilk_status ilk_recipes_push(int64_t *out_length, ilk_client *client,
  * A lost reply loses no value, but a process that dies after the call does.
  *
  * @param[out] out     one item, or none when the list is empty
+ * @param client       the client
  * @param key,key_len  the list
  * @param end          ILK_RECIPES_HEAD or ILK_RECIPES_TAIL
+ * @param[out] err     may be NULL
  * @return ILK_OK, also when it is empty; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  *         (a value may have been taken and lost)
  * Ownership: the caller frees *out. Threads: any thread.
@@ -115,8 +123,10 @@ ILK_API ilk_status ilk_recipes_pop(ilk_items **out, ilk_client *client,
  *
  * @param[out] out         none when the list is empty, else two items: the
  *                         value, and the token for ilk_recipes_unpark()
+ * @param client           the client
  * @param key,key_len      the list
  * @param cache,cache_len  the other list
+ * @param[out] err         may be NULL
  * @return ILK_OK, also when it is empty; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  *         (a value may be in the cache)
  * Ownership: the caller frees *out. Threads: any thread.
@@ -130,8 +140,10 @@ ILK_API ilk_status ilk_recipes_park(ilk_items **out, ilk_client *client,
 /**
  * Remove a handled value from the cache.
  *
+ * @param client           the client
  * @param cache,cache_len  the cache
  * @param token,token_len  from ilk_recipes_park()
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_ELOST (it was restored or removed meanwhile, and another
  *         consumer may have it; nothing was removed now); ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
@@ -146,8 +158,10 @@ ILK_API ilk_status ilk_recipes_unpark(ilk_client *client, const void *cache,
  * invalid.
  *
  * @param[out] out_moved   how many; may be NULL
+ * @param client           the client
  * @param key,key_len      the list
  * @param cache,cache_len  the cache
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: a round trip per 1000 values. Since: 0.1
  */
@@ -159,9 +173,11 @@ ILK_API ilk_status ilk_recipes_restore(int64_t *out_moved, ilk_client *client,
 /**
  * Put a task into a sorted set; it is due later by the server's clock.
  *
+ * @param client           the client
  * @param key,key_len      the set; scores are seconds since 1970
  * @param delay_ms         milliseconds from now; negative: in the past
  * @param value,value_len  the task; the same bytes again only set a new time
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -173,10 +189,12 @@ ILK_API ilk_status ilk_recipes_delay(ilk_client *client, const void *key,
 /**
  * Take the tasks that are due. Each task goes to exactly one caller.
  *
- * @param[out] out       the tasks, the earliest first, at most 1000 and at most
- *                       ILK_RECIPES_VALUE_MAX bytes of them
+ * @param[out] out       the tasks, the earliest first, at most 1000 and at
+ *                       most ILK_RECIPES_VALUE_MAX bytes of them
  * @param[out] out_more  1 when others may be due; may be NULL
+ * @param client         the client
  * @param key,key_len    the set
+ * @param[out] err       may be NULL
  * @return ILK_OK, also when there are none; ILK_EINVAL, ILK_ETYPE;
  *         ILK_EUNKNOWN (tasks may have been taken and lost)
  * Ownership: the caller frees *out. Threads: any thread.
@@ -192,9 +210,11 @@ ILK_API ilk_status ilk_recipes_due(ilk_items **out, int *out_more,
  * and a counter of turns at key:counter.
  *
  * @param[out] out     one item: the identifier
+ * @param client       the client
  * @param key,key_len  the semaphore; key:counter must be a valid key, too
  * @param limit        how many may hold it, 1 or more
  * @param timeout_ms   permits older than this have expired
+ * @param[out] err     may be NULL
  * @return ILK_OK; ILK_EBUSY (all permits are held); ILK_EINVAL, ILK_ETYPE;
  *         ILK_EUNKNOWN (a permit may be held until it expires)
  * Ownership: the caller frees *out. Threads: any thread.
@@ -208,8 +228,10 @@ ILK_API ilk_status ilk_recipes_permit(ilk_items **out, ilk_client *client,
 /**
  * Release a permit.
  *
+ * @param client           the client
  * @param key,key_len      the semaphore
  * @param token,token_len  the identifier
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_ELOST (it had run out); ILK_EINVAL; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -221,8 +243,10 @@ ILK_API ilk_status ilk_recipes_permit_release(ilk_client *client,
 /**
  * Restart a permit's time.
  *
+ * @param client           the client
  * @param key,key_len      the semaphore
  * @param token,token_len  the identifier
+ * @param[out] err         may be NULL
  * @return ILK_OK; ILK_ELOST (it had run out); ILK_EINVAL; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -237,11 +261,13 @@ ILK_API ilk_status ilk_recipes_permit_refresh(ilk_client *client,
  * `ilk:recipes:master:{key}` names the master.
  *
  * @param[out] out_selector  for the next call; 0: another candidate is master
+ * @param client             the client
  * @param key,key_len        the counter of tenures
  * @param id,id_len          the candidate, at most 64 bytes; NULL: the client
  * @param selector           from the last call; 0 for the first call, and to
  *                           step down
  * @param tenure_ms          how long it lasts, a second or more
+ * @param[out] err           may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ETYPE; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
@@ -254,26 +280,32 @@ ILK_API ilk_status ilk_recipes_master(int64_t *out_selector, ilk_client *client,
 /**
  * Send a message to the current listeners of a channel.
  *
- * @param[out] out_heard   how many listeners received it; may be NULL
- * @param key,key_len      the channel, or the beginning of its name, literally
- * @param single           0: all listeners of the channel; 1: one of the
- *                         listeners whose channel begins with key
- * @param value,value_len  data
+ * @param[out] out_receivers  how many listeners received it; may be NULL
+ * @param client              the client
+ * @param key,key_len         the channel, or the beginning of its name,
+ *                            literally
+ * @param single              0: all listeners of the channel; 1: one of the
+ *                            listeners whose channel begins with key
+ * @param value,value_len     data
+ * @param[out] err            may be NULL
  * @return ILK_OK, also when nobody listens; ILK_EINVAL; ILK_EUNKNOWN
  * Threads: any thread. Blocks: one round trip. Since: 0.1
  */
-ILK_API ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
-                                      const void *key, size_t key_len,
-                                      int single, const void *value,
-                                      size_t value_len, ilk_error *err);
+ILK_API ilk_status ilk_recipes_signal(int64_t *out_receivers,
+                                      ilk_client *client, const void *key,
+                                      size_t key_len, int single,
+                                      const void *value, size_t value_len,
+                                      ilk_error *err);
 
 /**
  * Make a listener on a channel; nothing is sent.
  *
  * @param[out] out     the listener
+ * @param client       the client
  * @param key,key_len  the channel, or the beginning of its name
  * @param id,id_len    NULL: the key is the channel; else the channel is key
  *                     followed by id, which must be unique among listeners
+ * @param[out] err     may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM
  * Ownership: the caller frees *out. Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -289,9 +321,10 @@ ILK_API ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
  * @param[out] out    two items: the channel, the data
  * @param listener    the listener
  * @param timeout_ms  milliseconds; -1 waits for ever
+ * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_ECONN (no server for a minute; messages sent while
- *         the connection was down are lost)
+ *         ILK_EINTR; ILK_ECANCELLED (ilk_client_stop()); ILK_ECONN (no server
+ *         for a minute; messages sent while the connection was down are lost)
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; as ilk_consumer_pop(). Since: 0.1
  */
@@ -308,6 +341,7 @@ ILK_API ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *listener,
  * @param[out] out_lost  how many had no other listener; may be NULL
  * @param listener       the listener; it may wait again later
  * @param take           0 or 1
+ * @param[out] err       may be NULL
  * @return ILK_OK; the error that prevented passing messages on
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: a round trip or two. Since: 0.1
@@ -317,7 +351,9 @@ ILK_API ilk_status ilk_listener_leave(ilk_items **out, int64_t *out_lost,
                                       ilk_error *err);
 
 /**
- * Free a listener; NULL is fine.
+ * Free a listener.
+ *
+ * @param listener  may be NULL
  * Threads: one thread at a time, once. Blocks: no. Since: 0.1
  */
 ILK_API void ilk_listener_free(ilk_listener *listener);
@@ -332,9 +368,11 @@ ILK_API void ilk_listener_free(ilk_listener *listener);
  * early.
  *
  * @param[out] out   the consumer
+ * @param client     the client
  * @param names      the lists, the most urgent first
  * @param name_lens  their bytes
  * @param count      1 to ILK_RECIPES_QUEUES_MAX
+ * @param[out] err   may be NULL
  * @return ILK_OK; ILK_EINVAL, ILK_ENOMEM
  * Ownership: the caller frees *out. Threads: any thread. Blocks: no. Since: 0.1
  */
@@ -349,11 +387,14 @@ ILK_API ilk_status ilk_consumer_open(ilk_consumer **out, ilk_client *client,
  * @param[out] out    two items: the list, the message
  * @param consumer    the consumer; its last message must be settled
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 checks once
+ * @param[out] err    may be NULL
  * @return ILK_OK; ILK_EBUSY (timeout_ms 0, nothing there); ILK_ETIMEOUT;
- *         ILK_EINTR; ILK_EHELD (the last message is not settled); ILK_ETYPE
+ *         ILK_EINTR; ILK_ECANCELLED (ilk_client_stop()); ILK_EHELD (the last
+ *         message is not settled); ILK_ETYPE
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes, on connections of its own, without polling; ended by a signal
- * at once, by ilk_client_interrupt() and close soon. Since: 0.1
+ * at once, by ilk_client_interrupt(), ilk_client_stop() and close soon.
+ * Since: 0.1
  */
 ILK_API ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *consumer,
                                     int64_t timeout_ms, ilk_error *err);
@@ -365,6 +406,7 @@ ILK_API ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *consumer,
  * @param how       ILK_RECIPES_DONE: it was handled; _BACK: it goes back to
  *                  the head of its list; _DEAD: it is appended to
  *                  `ilk:recipes:dead:{key}`, which keeps the last 1000
+ * @param[out] err  may be NULL
  * @return ILK_OK; ILK_ELOST (other consumers considered this one dead and put
  *         the message back); ILK_ENOTOWNER (no message); ILK_EUNKNOWN
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
@@ -376,6 +418,7 @@ ILK_API ilk_status ilk_consumer_settle(ilk_consumer *consumer, int how,
  * Leave: a message that is not settled goes back to its list.
  *
  * @param consumer  the consumer; it may take again later
+ * @param[out] err  may be NULL
  * @return ILK_OK; ILK_EUNKNOWN and the others
  * Threads: one thread at a time. Blocks: a round trip per list. Since: 0.1
  */

@@ -7,7 +7,7 @@
  * and the rest are those of lock.h. A writer holds the plain lock of the name,
  * so it excludes readers and also other libraries' locks on that name. A reader
  * never overtakes a waiting writer; readers that are adjacent in the wait
- * queue are granted together. Each reader has its own lease.
+ * queue are granted together. Each reader has a lease and a fence of its own.
  */
 #ifndef INTERLOCK_RWLOCK_H
 #define INTERLOCK_RWLOCK_H

@@ -37,10 +37,12 @@ enum {
 /** Options of a semaphore. Zero means the default everywhere. */
 typedef struct ilk_semaphore_opts {
     size_t size;         /**< set by ilk_semaphore_opts_init() */
-    int64_t ttl_ms;      /**< the lease; default 30000, at most 1 year */
+    int64_t ttl_ms;      /**< the lease; default 30000, at most 1 year,
+                              at least ILK_LEASE_MIN_MS */
     int64_t max_hold_ms; /**< stop renewal after this; default: never */
     int32_t permits;     /**< how many this handle acquires; default 1 */
     uint32_t flags;      /**< ILK_SEMAPHORE_… */
+    void *user;          /**< comes back in notifications; never read */
 } ilk_semaphore_opts;
 
 /**
@@ -91,7 +93,7 @@ ILK_API ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
  *         ILK_ECLOSED, ILK_EFORKED and the server's errors
  * Threads: one thread at a time.
  * Blocks: yes; ended by a signal (ILK_EINTR), ilk_client_interrupt(),
- * ilk_semaphore_cancel() and ilk_client_close(). Since: 0.1
+ * ilk_client_stop(), ilk_semaphore_cancel() and ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_acquire(ilk_semaphore *semaphore,
                                          int64_t timeout_ms, ilk_error *err);
@@ -358,6 +360,18 @@ ILK_API int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore);
  * Threads: one thread at a time. Blocks: no. Since: 0.1
  */
 ILK_API const char *ilk_semaphore_token(const ilk_semaphore *semaphore);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param semaphore     the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_semaphore_name(const ilk_semaphore *semaphore,
+                                       size_t *out_len);
 
 /**
  * The handle's number, unique in its client; notifications carry it.

@@ -5,7 +5,8 @@
  *
  * A client opened on `embedded://` starts a private redis-server or
  * valkey-server if none runs; all processes of the user share it. When the last
- * client closes, the server saves its data and stops; the next start loads it.
+ * client closes, or the last process with a client ends in whatever way, the
+ * server saves its data and stops; the next start loads it.
  */
 #ifndef INTERLOCK_SERVER_H
 #define INTERLOCK_SERVER_H
@@ -44,7 +45,7 @@ ILK_API ilk_status ilk_server_status(const char *url, ilk_server_info *info,
  * Save and stop the embedded server of a directory.
  *
  * @param url         as in ilk_server_status()
- * @param timeout_ms  milliseconds to wait for its end
+ * @param timeout_ms  milliseconds to wait for its end; -1 for ever
  * @param[out] err    may be NULL
  * @return ILK_OK, also when none ran; ILK_ETIMEOUT, ILK_EINVAL, ILK_ESYSTEM
  * Threads: any thread. Blocks: at most timeout_ms. Since: 0.1

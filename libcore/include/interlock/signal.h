@@ -3,14 +3,17 @@
  * @file signal.h
  * Signals: wait for one, or send one to a single waiter or to all.
  *
- * A signal is not stored: it reaches those who wait at that moment, and the
- * sender gets their number. (An event, event.h, stays set.) The server keeps a
+ * A signal reaches those who wait at the moment, and the sender gets their
+ * number. (An event, event.h, stays set.) The server keeps a
  * list of the waits, so a signal to one waiter goes to the one who has waited
  * longest, and to no other. If a wait times out while a signal is on its way,
- * it returns that signal; a signal that reaches a waiter that is gone is passed
- * on to the next. No signal is delivered twice. A signal that was counted can
- * get lost: if the receiving process or its connection ends at that moment, or
- * if the signal has to be passed on and nobody else waits.
+ * it returns that signal. The server keeps a signal to one waiter until the
+ * waiter has it: a broken connection does not lose it, and it goes to the next
+ * waiter when its waiter is gone or its process was silent for 6 s. It is lost
+ * only if nobody else waits then, or with the server's memory. It is received
+ * twice only if the first waiter's process was silent for 6 s before it
+ * acknowledged the signal, or was killed just before its acknowledgement was
+ * sent. A signal to all waiters is not kept.
  *
  * A handle may also have a pattern of names. It receives the signals that are
  * sent to all waiters of a matching name; a signal to one waiter goes only to a
@@ -38,7 +41,7 @@ enum {
 
 /** Flags of ilk_signal_opts; 0 is the default behaviour. */
 enum {
-    /** the name is a glob as Redis' PSUBSCRIBE takes it, such as `jobs.*` */
+    /** the name is a glob as PSUBSCRIBE of Redis takes it, such as jobs.* */
     ILK_SIGNAL_PATTERN = 1
 };
 
@@ -94,8 +97,8 @@ ILK_API ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
  *         errors
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: yes; ended by a Unix signal (ILK_EINTR),
- * ilk_client_interrupt(), ilk_signal_cancel() and ilk_client_close().
- * Since: 0.1
+ * ilk_client_interrupt(), ilk_client_stop(), ilk_signal_cancel() and
+ * ilk_client_close(). Since: 0.1
  */
 ILK_API ilk_status ilk_signal_wait(ilk_arrival **out, ilk_signal *signal,
                                    int64_t timeout_ms, ilk_error *err);
@@ -336,6 +339,17 @@ ILK_API ilk_status ilk_signal_inspect(ilk_client *client, const void *name,
 ILK_API ilk_status ilk_signal_inspect_start(ilk_op **out, ilk_client *client,
                                             const void *name, size_t name_len,
                                             ilk_error *err);
+
+/**
+ * The name that the handle was opened with.
+ *
+ * @param signal        the handle; NULL yields NULL
+ * @param[out] out_len  its bytes; may be NULL
+ * @return bytes without a NUL behind them
+ * Ownership: borrowed until the handle is freed. Threads: any thread.
+ * Blocks: no. Since: 0.1
+ */
+ILK_API const char *ilk_signal_name(const ilk_signal *signal, size_t *out_len);
 
 /**
  * Free the handle. Nothing is sent by this call: the keeper withdraws a wait.

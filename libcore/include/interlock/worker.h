@@ -84,7 +84,8 @@ ILK_API ilk_status ilk_worker_open(ilk_worker **out, ilk_client *client,
  * @param worker      the worker
  * @param timeout_ms  milliseconds; -1 waits for ever, 0 tries once
  * @param[out] err    may be NULL
- * @return as ilk_queue_reserve(); ILK_ECANCELLED after ilk_worker_stop()
+ * @return as ilk_queue_reserve(); ILK_ECANCELLED after ilk_worker_stop(), and
+ *         after ilk_client_stop() unless timeout_ms is 0
  * Ownership: the caller frees *out. Threads: one thread at a time.
  * Blocks: as ilk_queue_reserve(); ended by ilk_worker_stop(), too.
  * Since: 0.1

@@ -8,7 +8,6 @@
 --   | {DIFFERS, the number of parties on record}
 -- Writes nothing.
 --@include number
---@include reply
 
 local parties = number_at(1, 0)
 if misuse then
@@ -18,7 +17,7 @@ end
 local record = redis.call("HMGET", KEYS[1], "parties", "first", "last")
 local first, last = tonumber(record[2]) or 0, tonumber(record[3]) or 0
 if parties > 0 and record[1] and tonumber(record[1]) ~= parties then
-  return { DIFFERS, tonumber(record[1]) }
+  return { REQUEST + DIFFERS, tonumber(record[1]) }
 end
-return { STATE, first > 0 and last - first + 1 or 0,
+return { REQUEST + STATE, first > 0 and last - first + 1 or 0,
   tonumber(record[1]) or parties }

@@ -7,12 +7,11 @@
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries; grant ms keeps
 --   the place it has for a lock
 -- returns {BUSY, ms until somebody may be found dead (-1: never), now us, 1,
---   then for each entry: QUEUED | GONE (the round is over: ask), 0, 0}
+--   then for each entry: QUEUED | GONE (the round is over: send barrier_wait), 0, 0}
 -- A retry or a late copy finds the round broken already, or does the same for
 -- the round that is open then.
 --@include replicate_effects
 --@include now
---@include reply
 --@include liveness
 --@include entries
 --@include barrier_fault
@@ -36,6 +35,6 @@ if b.first > 0 then
     left = soonest - math.floor(now / 1000)
   end
 end
-return report_entries({ BUSY, left, now, 1 }, 5, function(entry)
+return report_entries({ REQUEST + BUSY, left, now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

@@ -10,7 +10,6 @@
 --@include replicate_effects
 --@include token
 --@include now
---@include reply
 --@include barrier
 --@include barrier_number
 
@@ -23,7 +22,7 @@ end
 
 local b, now, denied = read_barrier(), now_us(), 0
 if redis.call("ZSCORE", arrived, token) then
-  return { STATE, 0, 0 }
+  return { REQUEST + STATE, 0, 0 }
 end
 local here = b.first > 0 and b.last - b.first + 1 or 0
 b.parties, b.keep = parties, keep
@@ -32,4 +31,4 @@ if here > 0 then
 end
 redis.call("ZADD", arrived, string.format("%.0f", next_number(b, now)), token)
 write_barrier(b)
-return { STATE, here, denied }
+return { REQUEST + STATE, here, denied }

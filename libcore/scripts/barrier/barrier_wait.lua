@@ -32,11 +32,11 @@ local function tell_round(number)
     "LIMIT", 0, 1)[1] or ""
   local first, how = string.match(text, "^(%d+) (.*)$")
   if not first or tonumber(first) > number then
-    return { LOST, "forgotten" }
+    return { REQUEST + LOST, "forgotten" }
   elseif how == "full" then
-    return { STATE, number - tonumber(first), tonumber(first) }
+    return { REQUEST + STATE, number - tonumber(first), tonumber(first) }
   end
-  return { LOST, string.sub(how, 8) }
+  return { REQUEST + LOST, string.sub(how, 8) }
 end
 
 local _, arrived, wait, live = unpack(KEYS)
@@ -62,15 +62,15 @@ if number and not is_open then
 elseif mode == "leave" then
   return leave_round(b, token, who, limit)
 elseif not number and b.since > 0 and known >= b.since then
-  return { LOST, "forgotten" }
+  return { REQUEST + LOST, "forgotten" }
 elseif b.parties and b.parties ~= parties then
-  return { DIFFERS, b.parties }
+  return { REQUEST + DIFFERS, b.parties }
 end
 
 local here = b.first > 0 and b.last - b.first + 1 or 0
 local fills = not number and here + 1 == parties
 if mode == "try" and not fills then
-  return { BUSY, -1, now, 1 }
+  return { REQUEST + BUSY, -1, now, 1 }
 end
 if not fills then
   enqueue(wait, live, entry, client, now, liveness)
@@ -85,8 +85,8 @@ if fills then
   end_round(b, "full", limit)
   redis.call("ZADD", arrived, string.format("%.0f", number), token)
   redis.call("PEXPIRE", arrived, keep)
-  return { STATE, number - first, first }
+  return { REQUEST + STATE, number - first, first }
 end
 redis.call("ZADD", arrived, string.format("%.0f", number), token)
 write_barrier(b)
-return { QUEUED, -1, now, 1, number }
+return { REQUEST + QUEUED, -1, now, 1, number }

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 -- Lead if nobody does and nobody waits, else join the wait queue.
 -- KEYS leader, fence, wait, live, value, seen
--- ARGV token, lease ms, who, floor, entry ('' tries once), client, liveness
+-- ARGV token, lease ms, who, floor, entry ('': do not wait), client, liveness
 --   ms, - (lock_acquire's barge, ignored), grant ms, limit, value, and
 --   what tokens of this identity begin with ('': none)
 -- returns {HELD, lease left, term, now us}
@@ -13,6 +13,7 @@
 -- A retry under the same token finds its leadership, and a retried entry keeps
 -- its place. A late copy could lead again until the lease ends; with an identity
 -- it could also take over from a newer leader of that identity.
+--@include no_fence
 --@include token
 --@include enqueue
 --@include raise_fence
@@ -33,6 +34,9 @@ end
 
 local now = now_us()
 local last, last_token = read_record(place.record)
+if not last or floor >= FENCE_END then
+  return no_fence(place.record)
+end
 check_types()
 
 local function lead()
@@ -44,7 +48,7 @@ local function lead()
   end
   publish_value(token, value, lease)
   tell_observers(limit)
-  return { HELD, lease, term, now }
+  return { REQUEST + HELD, lease, term, now }
 end
 
 -- Another token of this identity leads, from an earlier process: the caller
@@ -58,12 +62,12 @@ local function lead_on(former)
   publish_value(token, value, lease)
   redis.call("ZREM", place.wait, entry)
   tell_observers(limit)
-  return { HELD, lease, last, now }
+  return { REQUEST + HELD, lease, last, now }
 end
 
 local leader = redis.call("GET", place.lock)
 if leader == token and last_token == token then
-  return { HELD, redis.call("PTTL", place.lock), last, now }
+  return { REQUEST + HELD, redis.call("PTTL", place.lock), last, now }
 elseif leader == token or not leader and redis.call("EXISTS", place.wait) == 0 then
   return lead()
 elseif identity ~= "" and leader and leader == last_token and
@@ -80,7 +84,7 @@ local ours = is_ours(leader, last_token)
 if not leader then
   local _, denied, elected, term, left = elect(grant_ms, limit, liveness, entry ~= "" and token or nil)
   if term then
-    return { HELD, left, term, now }
+    return { REQUEST + HELD, left, term, now }
   end
   if not elected then
     end_leadership(last_token, limit)
@@ -91,4 +95,4 @@ if not leader then
     return lead()
   end
 end
-return { entry == "" and BUSY or QUEUED, redis.call("PTTL", place.lock), now, ours }
+return { REQUEST + (entry == "" and BUSY or QUEUED), redis.call("PTTL", place.lock), now, ours }

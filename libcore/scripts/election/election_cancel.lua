@@ -23,7 +23,7 @@ check_types()
 redis.call("ZREM", place.wait, entry)
 redis.call("HDEL", place.values, token)
 if leader and leader ~= token then
-  return { GONE }
+  return { REQUEST + GONE }
 end
 
 redis.call("DEL", place.lock)
@@ -31,4 +31,4 @@ local more, denied, elected = elect(grant_ms, limit, liveness)
 if leader and not elected then
   end_leadership(token, limit)
 end
-return leader and { RELEASED, more, denied } or { GONE }
+return leader and { REQUEST + RELEASED, more, denied } or { REQUEST + GONE }

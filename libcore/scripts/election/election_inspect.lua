@@ -7,7 +7,6 @@
 --   lease left, since ms, its token, who, value, candidates in the wait queue,
 --   then up to count entries in order}
 -- Writes nothing, so a retry is harmless.
---@include reply
 --@include number
 --@include leadership
 
@@ -16,7 +15,7 @@ if misuse then
   return misuse
 end
 
-local reply = { STATE, unpack(leadership()) }
+local reply = { REQUEST + STATE, unpack(leadership()) }
 reply[#reply + 1] = redis.call("ZCARD", place.wait)
 local entries = count > 0 and redis.call("ZRANGE", place.wait, 0, count - 1) or {}
 for _, entry in ipairs(entries) do

@@ -14,7 +14,6 @@
 -- A retry reads again, and a retried entry keeps its place. The entry of a late
 -- copy stays until the next change.
 --@include now
---@include reply
 --@include enqueue
 --@include leadership
 
@@ -37,10 +36,10 @@ if leads then
 end
 if new then
   redis.call("ZREM", place.seen, entry)
-  return { STATE, unpack(state) }
+  return { REQUEST + STATE, unpack(state) }
 end
 local now = now_us()
 if entry ~= "" then
   enqueue(place.seen, place.live, entry, client, now, liveness)
 end
-return { entry == "" and BUSY or QUEUED, redis.call("PTTL", place.lock), now, 1 }
+return { REQUEST + (entry == "" and BUSY or QUEUED), redis.call("PTTL", place.lock), now, 1 }

@@ -5,7 +5,6 @@
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV entry, then as election_cancel, ignored
 -- returns {GONE}, also when there was none, so a retry is harmless
---@include reply
 
 redis.call("ZREM", KEYS[6], ARGV[1])
-return { GONE }
+return { REQUEST + GONE }

@@ -4,7 +4,7 @@
 --@reply MORE i i i *
 -- SPDX-License-Identifier: MIT
 -- election_refresh for observers: an observer that is no longer in the wait
--- queue was to be woken, and is GONE, which makes it ask again.
+-- queue was to be woken, and is GONE, which makes it try again.
 -- KEYS leader, fence, wait, live, value, seen
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY | FREE | MORE (call again), leader's pttl, now us, 1,
@@ -41,6 +41,6 @@ if not leader then
 end
 
 local state = more == 1 and MORE or leader and BUSY or FREE
-return report_entries({ state, redis.call("PTTL", place.lock), now, 1 }, 5, function(entry)
+return report_entries({ REQUEST + state, redis.call("PTTL", place.lock), now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", place.seen, entry) and QUEUED or GONE, 0, 0
 end)

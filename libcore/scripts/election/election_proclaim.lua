@@ -7,7 +7,6 @@
 -- returns {WRITTEN} | {LOST}: it leads no longer, nothing is changed
 -- A retry finds the value written, and wakes nobody twice. A late copy could
 -- write its older value over a newer one of the same leader.
---@include reply
 --@include token
 --@include observers
 --@include publish_value
@@ -18,11 +17,11 @@ if misuse then
 end
 
 if redis.call("GET", place.lock) ~= token then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 check_types()
 if (redis.call("HGET", place.values, token) or "") == value then
-  return { WRITTEN }
+  return { REQUEST + WRITTEN }
 end
 local lease = redis.call("PTTL", place.lock)
 local _, record_token = read_record(place.record)
@@ -34,4 +33,4 @@ if record_token == token then
   redis.call("HINCRBY", place.record, "version", 1)
 end
 tell_observers(limit)
-return { WRITTEN }
+return { REQUEST + WRITTEN }

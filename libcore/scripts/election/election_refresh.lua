@@ -43,13 +43,15 @@ if not leader then
 end
 
 local left = redis.call("PTTL", place.lock)
+-- Without a fence that can rise nothing can be granted: the waiters are GONE, and
+-- get the error when they campaign again.
 local function state_of(entry)
   local e = parse_entry(entry)
   if leader == e.token then
     return HELD, left, record_token == e.token and term or 0
   end
-  return redis.call("ZSCORE", place.wait, entry) and QUEUED or GONE, 0, 0
+  return term and redis.call("ZSCORE", place.wait, entry) and QUEUED or GONE, 0, 0
 end
 
 local state = more == 1 and MORE or leader and BUSY or FREE
-return report_entries({ state, left, now, is_ours(leader, record_token) }, 5, state_of)
+return report_entries({ REQUEST + state, left, now, is_ours(leader, record_token) }, 5, state_of)

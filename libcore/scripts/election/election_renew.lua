@@ -19,7 +19,7 @@ if misuse then
 end
 
 if redis.call("GET", leader) ~= token then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 local term, record_token = read_record(record)
 if renews then
@@ -28,4 +28,4 @@ end
 redis.call("PEXPIRE", leader, lease)
 keep_record(record, lease)
 keep_record(values, lease)
-return { HELD, lease, record_token == token and term or 0, now_us() }
+return { REQUEST + HELD, lease, record_token == token and term or 0, now_us() }

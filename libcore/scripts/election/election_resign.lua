@@ -28,4 +28,4 @@ local more, denied, elected = elect(grant_ms, limit, liveness)
 if not elected then
   end_leadership(token, limit)
 end
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

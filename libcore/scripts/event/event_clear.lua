@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 -- Clear an event. One that is not set stays as it is, its generation too.
 -- KEYS event, once, wait, live    ARGV token of the request, limit
--- returns {STATE, generation, clients still to be told, denied}
+-- returns {STATE, generation, clients still to be notified, denied}
 -- A retry under the same token clears nothing again, also when the event was
 -- set in between; nor does a late copy, for a minute (done_requests.lua).
 --@include replicate_effects
@@ -20,14 +20,14 @@ end
 
 local done = recall(once, token)
 if done then
-  return { STATE, done, wake_clients(wait, live, limit) }
+  return { REQUEST + STATE, done, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 local last, set = read_event(event, now)
 if not set then
-  return { STATE, last, 0, 0 }
+  return { REQUEST + STATE, last, 0, 0 }
 end
 redis.call("HDEL", event, "data")
 local generation = write_event(event, last, now, 0, "", 0)
 remember(once, token, generation, now)
-return { STATE, generation, wake_all(wait, live, limit) }
+return { REQUEST + STATE, generation, wake_all(wait, live, limit) }

@@ -6,7 +6,7 @@
 -- returns {STATE, generation (0: none on record), set 0|1, ms it stays set
 --   (-1: until it is cleared), data}
 -- Writes nothing.
---@include event_tell
+--@include event_reply
 
 local event = KEYS[1]
-return tell_event(event, read_event(event, now_us()))
+return event_reply(event, read_event(event, now_us()))

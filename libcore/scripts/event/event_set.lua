@@ -4,9 +4,9 @@
 -- Set an event: it stays until it is cleared, or for its time.
 -- KEYS event, once, wait, live
 -- ARGV token of the request, data, ttl ms (0: no end), limit
--- returns {STATE, generation, clients still to be told, denied}
+-- returns {STATE, generation, clients still to be notified, denied}
 -- A retry under the same token sets nothing again, whatever came in between; it
--- tells waiters that were not told yet. So does a late copy, for a minute
+-- notifies waiters that were left out. So does a late copy, for a minute
 -- (done_requests.lua); after that it would set the event again.
 --@include replicate_effects
 --@include token
@@ -23,10 +23,10 @@ end
 
 local done = recall(once, token)
 if done then
-  return { STATE, done, wake_clients(wait, live, limit) }
+  return { REQUEST + STATE, done, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 local last = read_event(event, now)
 local generation = write_event(event, last, now, 1, data, ttl)
 remember(once, token, generation, now)
-return { STATE, generation, wake_all(wait, live, limit) }
+return { REQUEST + STATE, generation, wake_all(wait, live, limit) }

@@ -13,7 +13,7 @@
 --@include replicate_effects
 --@include token
 --@include enqueue
---@include event_tell
+--@include event_reply
 
 local event, _, wait, live = unpack(KEYS)
 local entry, client, liveness = ARGV[1], ARGV[2], number_at(3, 1)
@@ -37,6 +37,6 @@ elseif not come and entry ~= "" then
   enqueue(wait, live, entry, client, now, liveness)
 end
 if come then
-  return tell_event(event, generation, set, left)
+  return event_reply(event, generation, set, left)
 end
-return { entry == "" and BUSY or QUEUED, -1, now, 1 }
+return { REQUEST + (entry == "" and BUSY or QUEUED), -1, now, 1 }

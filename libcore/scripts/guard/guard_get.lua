@@ -9,8 +9,8 @@
 -- is the one on record now | {STALE, the greater fence}: nothing is changed
 -- A retry or a late copy raises the fence to the same again, or is refused by a
 -- greater one that came in between.
---@include reply
 --@include number
+--@include no_fence
 
 local key, guard = KEYS[1], KEYS[2]
 local fence = number_at(1, 0)
@@ -19,15 +19,18 @@ if misuse then
 end
 
 local value = redis.call("GET", key)
-local last = tonumber(redis.call("GET", guard) or 0)
+local last = fence_value(redis.call("GET", guard) or "0", 9007199254740992)
+if not last then
+  return no_fence(guard)
+end
 if fence > 0 and fence < last then
-  return { STALE, last }
+  return { REQUEST + STALE, last }
 end
 if fence > last then
   redis.call("SET", guard, string.format("%.0f", fence))
   last = fence
 end
 if not value then
-  return { FREE, last }
+  return { REQUEST + FREE, last }
 end
-return { HELD, last, value }
+return { REQUEST + HELD, last, value }

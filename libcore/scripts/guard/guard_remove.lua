@@ -5,7 +5,6 @@
 -- KEYS value, guard
 -- returns {RELEASED}, also when there was none, so a retry is harmless; a late
 -- copy would remove a value that was written since
---@include reply
 
 redis.call("DEL", KEYS[1], KEYS[2])
-return { RELEASED }
+return { REQUEST + RELEASED }

@@ -8,8 +8,8 @@
 -- A retry writes the same value again, or is refused by a greater fence that
 -- came in between. So is a late copy; but under an equal fence, or 0, it would
 -- write its older value over a newer one.
---@include reply
 --@include number
+--@include no_fence
 
 local key, guard = KEYS[1], KEYS[2]
 local fence, value = number_at(1, 0), ARGV[2]
@@ -18,12 +18,15 @@ if misuse then
 end
 
 redis.call("STRLEN", key)
-local last = tonumber(redis.call("GET", guard) or 0)
+local last = fence_value(redis.call("GET", guard) or "0", 9007199254740992)
+if not last then
+  return no_fence(guard)
+end
 if fence > 0 and fence < last then
-  return { STALE, last }
+  return { REQUEST + STALE, last }
 end
 if fence > last then
   redis.call("SET", guard, string.format("%.0f", fence))
 end
 redis.call("SET", key, value)
-return { WRITTEN }
+return { REQUEST + WRITTEN }

@@ -12,7 +12,7 @@
 --   wait:    the entries of the open round, and no others
 --@include wake_all
 
--- The number of past rounds that are kept, for arrivals that ask later.
+-- The number of past rounds that are kept, for arrivals that send their wait again later.
 local ROUNDS_KEPT = 256
 
 local function read_barrier()

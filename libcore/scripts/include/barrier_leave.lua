@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- Leaving a barrier.
---@include reply
 --@include entry
 --@include barrier
 
@@ -10,5 +9,5 @@ local function leave_round(b, token, who, limit)
   if number and b.first > 0 and number >= b.first then
     end_round(b, "broken left " .. who, limit)
   end
-  return { GONE }
+  return { REQUEST + GONE }
 end

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Elect the first candidate in the wait queue that can be reached.
 --@include now
---@include reply
 --@include serve_exclusive
 --@include observers
 
@@ -25,6 +24,9 @@ local function elect(grant_ms, limit, liveness, own)
   end
   local now = now_us()
   local last, last_token = read_record(place.record)
+  if not last then
+    return 0, 0, false
+  end
   local walk = { lock = place.lock, record = place.record, wait = place.wait, live = place.live,
     now = now, ms = math.floor(now / 1000), grant_ms = grant_ms, liveness = liveness, own = own,
     last = last, fence = last, life = {}, tries = 0, denied = 0 }

@@ -21,13 +21,15 @@ local function is_fresh(live, client, now, liveness)
 end
 
 -- A retry keeps its place. Dead clients are removed here, because a busy name
--- would otherwise collect all that ever came.
-local function enqueue(wait, live, text, client, now, liveness)
+-- would otherwise collect all that ever came. stamp: the caller's own ticket, or
+-- nil. Returns the greatest ticket that there was before.
+local function enqueue(wait, live, text, client, now, liveness, stamp)
   local last = redis.call("ZREVRANGE", wait, 0, 0, "WITHSCORES")
-  redis.call("ZADD", wait, "NX", tonumber(last[2] or 0) + 1, text)
-  if last[2] and is_fresh(live, client, now, liveness) then
-    return
+  local greatest = tonumber(last[2] or 0)
+  redis.call("ZADD", wait, "NX", stamp or greatest + 1, text)
+  if not last[2] or not is_fresh(live, client, now, liveness) then
+    redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
+    extend_liveness(wait, live, client, now, liveness)
   end
-  redis.call("ZREMRANGEBYSCORE", live, "-inf", string.format("(%.0f", math.floor(now / 1000)))
-  extend_liveness(wait, live, client, now, liveness)
+  return greatest
 end

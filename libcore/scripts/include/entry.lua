@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A place in the wait queue, packed by its client:
 --   1 <kind> <client> <waiter> <token> <lease_ms> <permits> <who>
+-- <waiter> is its id with the secret that a message for it must repeat.
 -- kind: e candidate, o observer, p permits, q consumer, r reader, w to be woken,
 -- x exclusive. nil for other versions.
 local function parse_entry(text)

@@ -2,7 +2,6 @@
 -- An event: hash {generation, set 0|1, until, data}. `until` is the server ms
 -- from which it counts as clear again, 0 for never.
 --@include now
---@include reply
 
 -- Returns the generation, whether it is set, and for how many ms it will stay
 -- set (-1: until it is cleared).

@@ -3,11 +3,13 @@
 --@include record
 --@include next_fence
 
--- One call writes all: a record that exists keeps its birth, and `who` is
--- written twice. `last` is the fence before this grant; 0: there was no record.
+-- One HSET writes all fields, so it always has five of them. For a new record
+-- the fifth is `born`; a record that exists keeps its `born`, and the fifth
+-- is `given`, see given.lua. `last` is the fence before this grant; 0: there was
+-- no record.
 local function write_record(key, last, fence, token, now, who, lease)
   local since = string.format("%.0f", math.floor(now / 1000))
-  local field, value = "who", who
+  local field, value = "given", string.format("%.0f", fence)
   if last == 0 then
     field, value = "born", string.format("%.0f", now)
   end

@@ -6,7 +6,7 @@
 -- Returns more and denied.
 local function free_redisson(channel, grant_ms, limit, liveness)
   redis.call("DEL", KEYS[1])
-  local told = redis.pcall("PUBLISH", channel, "0")
+  local receivers = redis.pcall("PUBLISH", channel, "0")
   local more, denied = grant(1, grant_ms, limit, liveness, "barge")
-  return more, type(told) == "number" and denied or 1
+  return more, type(receivers) == "number" and denied or 1
 end

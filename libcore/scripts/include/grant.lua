@@ -4,7 +4,6 @@
 -- Each entry, in the order of its ticket, is passed over (unknown version, or its
 -- client's inbox has no subscriber), removed (its client is dead) or served.
 --@include now
---@include reply
 --@include entry
 --@include serve_waiter
 
@@ -42,11 +41,16 @@ end
 
 -- at: index of the name's first key. mode: nil, "barge" (wake the first
 -- instead of granting) or "join" (readers hold; only readers may follow).
--- own: the caller's token, which needs no message and gets the full lease.
+-- own: the token of the request that runs this script, or nil. If its entry is
+-- served, the reply says so: it gets no message, and at once its full lease.
+-- Grants nothing while the record has no fence that can rise.
 -- Returns more (see walk_wait_queue), denied, for `own` the fence and the lease,
 -- and whether a waiter was served that holds alone.
 local function grant(at, grant_ms, limit, liveness, mode, own)
   local now, last = now_us(), read_record(KEYS[at + 1])
+  if not last then
+    return 0, 0, nil, nil, false
+  end
   local walk = { lock = KEYS[at], record = KEYS[at + 1], wait = KEYS[at + 2], live = KEYS[at + 3],
     readers = KEYS[at + 4], now = now, ms = math.floor(now / 1000), grant_ms = grant_ms,
     liveness = liveness, mode = mode, own = own, reading = mode == "join",

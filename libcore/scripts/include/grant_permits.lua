@@ -13,6 +13,7 @@
 --@include walk
 --@include send_wake
 --@include next_fence
+--@include fence_value
 
 local function wake(walk, e)
   local receivers = send_wake(walk, e)
@@ -78,10 +79,10 @@ local function grant_permits(grant_ms, limit, liveness, mode, own)
   local now, most = now_us(), tonumber(state[2])
   local ms = math.floor(now / 1000)
   purge(key, record, ms)
-  if not most then
+  local last = fence_value(state[1])
+  if not most or not last then
     return 0, 0
   end
-  local last = tonumber(state[1]) or 0
   local free = math.max(0, most - redis.call("ZCARD", key))
   local walk = { lock = key, record = record, wait = wait, live = live, now = now, ms = ms,
     grant_ms = grant_ms, liveness = liveness, mode = mode, own = own, latest = ms,

@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The fence of a hold by its field in the record; 0: none is on record.
+--@include fence_value
+
 local function hold_fence(field)
-  return tonumber(string.match(field or "", "^%d+")) or 0
+  return fence_value(string.match(field or "", "^%S*")) or 0
 end

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A latch: hash {left, initial, keep}. `keep` is its expiry in ms, restarted
 -- while somebody counts down or waits.
---@include reply
 
 -- Returns what is left to count and the number it began with, which is `count`
 -- when the server has none. The caller answers DIFFERS when that is another.

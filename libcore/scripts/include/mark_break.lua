@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A break leaves a mark in the record: by this a repeated release can tell a
+-- A break leaves a mark in the record: it lets a repeated release distinguish a
 -- break from its own earlier copy, and a repeated break finds that it was done.
 --@include record
 

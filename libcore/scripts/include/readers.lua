@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- While readers hold, the lock key contains the marker and expires with the
 -- latest of them; readers is a zset token -> end of its lease in server ms.
---@include reply
 
 -- Remove readers whose lease ran out. Returns the latest end of the others, or
 -- nil.

@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- The fence record: a hash {fence, token, since, who}, written at each grant;
--- born, the server's time in us when the record was created; after a break
+-- born, the server's time in us when the record was created; given and held, see
+-- given.lua; after a break
 -- {broken, victim, breaker}: the fence then, the token of that hold, and the
 -- request that did it.
 --@include keep_record
+--@include fence_value
 
+-- The fence (see fence_value()) and the token.
 local function read_record(key)
   local record = redis.call("HMGET", key, "fence", "token")
-  return tonumber(record[1]) or 0, record[2]
+  return fence_value(record[1]), record[2]
 end

@@ -1,5 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- The first element of every reply. A number that was removed is not reused.
+-- The number of the request, which is the last argument and is removed here, and
+-- the codes. The first element of every reply is REQUEST + code, so a client can
+-- see whether a reply belongs to its request. Every script begins with this file.
+local REQUEST = table.remove(ARGV) * 64
+
+-- A code is below 64. The number of a removed code is not reused.
 local HELD = 1
 local BUSY = 2
 local QUEUED = 3

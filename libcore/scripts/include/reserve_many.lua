@@ -13,28 +13,25 @@ local function reserved_before(at)
     return nil
   end
   local until_ms, many = lease_until(tonumber(score))
-  local reply = { JOBS, done, at / QUEUE_KEYS, until_ms - now_ms, now }
+  local reply = { REQUEST + JOBS, done, at / QUEUE_KEYS, until_ms - now_ms, now }
   for _, blob in ipairs(redis.call("HMGET", KEYS[at + FLIGHT], unpack(flight_fields(token, 1, many)))) do
     reply[#reply + 1] = blob or nil
   end
   return reply[6] and reply
 end
 
--- Pops as many messages as fit into a reply: a few first, to see how long they
--- are.
+-- Pops as many messages of this version as fit into a reply: a few first, to see
+-- how long they are.
 local function pop(at, many)
-  local verb, blobs = order == "fifo" and "LPOP" or "RPOP", {}
-  if many <= 4 then
-    return redis.call(verb, KEYS[at + READY], many)
-  end
-  local bytes = 0
+  local command, blobs, bytes = order == "fifo" and "LPOP" or "RPOP", {}, 0
   while #blobs < many and bytes < PLENTY do
     local step = bytes == 0 and 4 or math.floor((PLENTY - bytes) / (bytes / #blobs))
-    local more = redis.call(verb, KEYS[at + READY], math.max(1, math.min(step, many - #blobs)))
+    local more = redis.call(command, KEYS[at + READY], math.max(1, math.min(step, many - #blobs)))
     for i = 1, #more do
       blobs[#blobs + 1], bytes = more[i], bytes + #more[i]
     end
   end
+  put_back_foreign(at, blobs, order)
   if #blobs < many and lease > 0 then
     redis.call("ZADD", KEYS[at + LEASES], "XX", lease_score(now_ms + lease, #blobs), token)
   end
@@ -48,8 +45,11 @@ local function reserve(at, many)
     return reserved_before(at)
   end
   local blobs = pop(at, many)
-  if lease == 0 then
-    return { JOBS, done, at / QUEUE_KEYS, 0, now, unpack(blobs) }
+  if #blobs == 0 then
+    undo_reserve(at, blobs, order, token)
+    return refuse_foreign(at)
+  elseif lease == 0 then
+    return { REQUEST + JOBS, done, at / QUEUE_KEYS, 0, now, unpack(blobs) }
   end
   local pairs_of = {}
   for i = 1, #blobs do
@@ -57,9 +57,9 @@ local function reserve(at, many)
   end
   local kept = redis.pcall("HSET", KEYS[at + FLIGHT], unpack(pairs_of))
   if type(kept) == "number" then
-    return { JOBS, done, at / QUEUE_KEYS, lease, now, unpack(blobs) }
+    return { REQUEST + JOBS, done, at / QUEUE_KEYS, lease, now, unpack(blobs) }
   end
-  put_back(at, blobs, order, token)
+  undo_reserve(at, blobs, order, token)
   error(kept.err, 0)
 end
 

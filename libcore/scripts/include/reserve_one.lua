@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The common case of queue_reserve, before the functions of the others are
 -- created.
---@include reply
 --@include undo_reserve
 
 -- One message of one queue, nothing has become due, and at most one settlement,
@@ -16,8 +15,11 @@ if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == 
   redis.call("LLEN", KEYS[READY]) > 0 and
   not redis.call("ZRANGEBYSCORE", KEYS[LEASES], "-inf", now_ms * SPAN + SPAN - 1, "LIMIT", 0, 1)[1] and
   not redis.call("ZRANGEBYSCORE", KEYS[DELAYED], "-inf", now_ms, "LIMIT", 0, 1)[1] then
+  local pop = order == "fifo" and "LPOP" or "RPOP"
   if lease == 0 then
-    return { JOBS, "", 0, 0, now, redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY]) }
+    local blobs = redis.call(pop, KEYS[READY], 1)
+    put_back_foreign(0, blobs, order)
+    return blobs[1] and { REQUEST + JOBS, "", 0, 0, now, blobs[1] } or refuse_foreign(0)
   end
   done = ""
   if last ~= "" then
@@ -27,14 +29,15 @@ if #KEYS == QUEUE_KEYS and last and #ARGV <= 11 and token ~= "" and ARGV[10] == 
   local score = string.format("%d", (now_ms + lease) * SPAN + 1)
   local kept = redis.pcall("ZADD", KEYS[LEASES], "NX", score, token)
   if kept == 1 then
-    local blobs = redis.call(order == "fifo" and "LPOP" or "RPOP", KEYS[READY], 1)
-    kept = redis.pcall("HSET", KEYS[FLIGHT], token .. ":1", blobs[1])
+    local blobs = redis.call(pop, KEYS[READY], 1)
+    put_back_foreign(0, blobs, order)
+    kept = blobs[1] and redis.pcall("HSET", KEYS[FLIGHT], token .. ":1", blobs[1]) or refuse_foreign(0)
     if type(kept) == "number" then
-      return { JOBS, done, 0, lease, now, blobs[1] }
+      return { REQUEST + JOBS, done, 0, lease, now, blobs[1] }
     end
-    put_back(0, blobs, order, token)
+    undo_reserve(0, blobs, order, token)
   end
   if type(kept) ~= "number" then
-    return last == "" and kept or { REFUSED, done, kept.err }
+    return last == "" and kept or { REQUEST + REFUSED, done, kept.err }
   end
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Serve a waiter that is to be woken, or a reader, like serve_exclusive.lua.
--- `walk` is grant.lua's.
+-- Serve the waiters that serve_exclusive.lua does not: those that get a wake-up
+-- instead of a grant, and readers. As there, the result is the fate of the entry
+-- (walk.lua). `walk` is grant.lua's.
 --@include readers
 --@include send_wake
 --@include serve_exclusive

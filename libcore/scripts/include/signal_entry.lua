@@ -1,9 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- The waiters of a signal. wait is a zset ticket -> entry, in which
---   1 s <client> <waiter> ...
--- is one wait; live contains until when a client counts as alive; crowd is a
--- hash client -> number of its entries in wait, and `ticket`, the last ticket of
--- a list that was emptied.
+--   2 s <client> <waiter> ...
+-- is one wait; an earlier version's begins with 1, and acknowledges nothing. live
+-- contains until when a client counts as alive. The secret in <waiter> is for wakes;
+-- that for signals is in crowd (crowd.lua).
+-- given is a hash <client> s<id> -> signal, the signals that were sent to one
+-- waiter and not acknowledged yet, each as its message behind `1 signal `.
+
+-- Returns client, waiter and its field in given; nil for other versions.
 local function parse_signal_entry(text)
-  return string.match(text, "^1 s (%S+) (s%d+) ")
+  local client, waiter = string.match(text, "^2 s (%S+) (s%d+%.%S+) ")
+  if client then
+    return client, waiter, client .. " " .. string.match(waiter, "^s%d+")
+  end
 end

@@ -2,7 +2,6 @@
 -- Sending signals. sent is a string of the sending handle: the id of its last
 -- signal that reached somebody, and how many it reached. A retry finds it.
 --@include number
---@include reply
 --@include now
 --@include try_publish
 
@@ -16,12 +15,9 @@ local function remember(sent, id, reached, keep_ms)
   redis.pcall("SET", sent, id .. " " .. string.format("%.0f", reached), "PX", keep_ms)
 end
 
-local function is_alive(live, client, ms)
-  return tonumber(redis.call("ZSCORE", live, client) or -1) >= ms
-end
-
-local function signal_message(verb, to, id, name, data)
-  return string.format("1 %s %s %s %d ", verb, to, id, #name) .. name .. data
+-- A signal's message behind the word for its receiver.
+local function signal_text(id, name, data)
+  return string.format("%s %d ", id, #name) .. name .. data
 end
 
 local function signal_id(index)

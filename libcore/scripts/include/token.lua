@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- Checks tokens in the arguments, as number.lua checks numbers.
---@include reply
 --@include number
 
 local function token_at(index)

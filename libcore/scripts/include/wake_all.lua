@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Tell all waiters of a change, so that they ask again: one message for each
+-- Notify all waiters of a change, so that they try again: one message for each
 -- client, however many of its waiters are in the wait queue.
 --
 -- All entries leave the wait queue at once. So if a message is lost, the client's
 -- next refresh finds its waiters GONE, and no change is missed. Clients that were
--- told leave `live`; when they ask again they are added again.
+-- notified leave `live`; their next script adds them again.
 --@include wake_clients
 
 local function wake_all(wait, live, limit)

@@ -1,12 +1,15 @@
 -- SPDX-License-Identifier: MIT
--- Tell clients that what they wait for has changed.
+-- Notify clients that the state that they wait for has changed.
 
--- Tell up to `limit` more clients, first those with the oldest liveness. Returns
--- how many are still to be told, and 1 when this user may not PUBLISH.
+-- A client that waits for changes is in `live` by its id, a dot and the secret
+-- that the message must repeat. Notify up to `limit` more clients, first those with the oldest liveness. Returns
+-- how many are still to be notified, and 1 when this user may not PUBLISH.
 local function wake_clients(wait, live, limit)
   local clients = redis.call("ZRANGE", live, 0, limit - 1)
-  for _, client in ipairs(clients) do
-    local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, "1 change " .. wait)
+  for _, address in ipairs(clients) do
+    local client, secret = string.match(address, "^([^.]*)%.?(.*)$")
+    local message = "1 change " .. secret .. " " .. wait
+    local receivers = redis.pcall("PUBLISH", "ilk:inbox:" .. client, message)
     if type(receivers) ~= "number" then
       return 0, 1
     end

@@ -5,8 +5,10 @@
 -- same in ms), liveness, life (what was found of each client, {}), tries and
 -- denied (0).
 --@include entry
+--@include reached
 
--- The fate of an entry. Odd: it leaves the wait queue; 2 or 3: the walk ends.
+-- The fate of an entry: PASS and STOP leave it in the wait queue, DROP and SERVED
+-- remove it. STOP and SERVED end the walk.
 local PASS, DROP, STOP, SERVED = 0, 1, 2, 3
 
 -- A deadline far ahead was written before the server's clock was set back: such
@@ -29,18 +31,32 @@ local function publish(walk, client, message)
     walk.denied = 1
     return nil
   end
+  if receivers < REACHED_LEAST then
+    receivers = REACHED_LEAST
+  end
   if receivers == 0 then
     walk.life[client] = "unreachable"
   end
   return receivers
 end
 
+-- The fate of an entry that is not of this version. All versions begin with
+-- version, kind and client. A text that begins otherwise is of no version, and
+-- the entry of a dead client waits for nobody: both leave the wait queue.
+local function judge_foreign(walk, text)
+  local client = string.match(text, "^%d+ %S+ (%S+) ")
+  return client and life(walk, client) ~= "dead" and PASS or DROP
+end
+
 local function serve(walk, entries, visit)
   local fate = PASS
   for _, text in ipairs(entries) do
     local e = parse_entry(text)
-    fate = e and visit(walk, e) or PASS
-    if fate % 2 == 1 then
+    fate = e and visit(walk, e) or not e and judge_foreign(walk, text) or PASS
+    if not e and fate == DROP then
+      walk.foreign = walk.foreign + 1
+    end
+    if fate == DROP or fate == SERVED then
       redis.call("ZREM", walk.wait, text)
       walk.gone = walk.gone + 1
     else
@@ -57,20 +73,21 @@ end
 local FEW = 2
 
 -- Visits `limit` entries; up to 16 times as many while it only passes over
--- entries of clients that it has tried, so that those block nobody. Returns the
+-- entries of clients that it has tried, or removes foreign ones, so that those
+-- block nobody. Returns the
 -- last fate, and more: 1 when entries were removed, none ended the walk and
 -- there are others behind the limit.
 local function walk_wait_queue(walk, limit, visit)
-  local looked, asked = 0, math.min(FEW, limit)
+  local looked, fetched = 0, math.min(FEW, limit)
   local full, fate
-  walk.gone, walk.kept = 0, 0
+  walk.gone, walk.kept, walk.foreign = 0, 0, 0
   repeat
-    local entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + asked - 1)
+    local entries = redis.call("ZRANGE", walk.wait, walk.kept, walk.kept + fetched - 1)
     fate = serve(walk, entries, visit)
-    full, looked = #entries == asked, looked + #entries
-    asked = looked < limit and limit - looked or limit
+    full, looked = #entries == fetched, looked + #entries
+    fetched = looked < limit and limit - looked or limit
   until fate >= STOP or not full or looked >= limit and
-    (walk.gone > 0 or walk.tries >= limit or walk.kept >= limit * 16)
+    (walk.gone > walk.foreign or walk.tries >= limit or walk.kept + walk.foreign >= limit * 16)
   local more = fate < STOP and walk.gone > 0 and full and
     redis.call("ZCARD", walk.wait) > walk.kept
   return fate, more and 1 or 0

@@ -16,6 +16,6 @@ end
 
 local left, initial = read_latch(KEYS[1], count)
 if count > 0 and initial ~= count then
-  return { DIFFERS, initial }
+  return { REQUEST + DIFFERS, initial }
 end
-return { STATE, left, initial }
+return { REQUEST + STATE, left, initial }

@@ -7,7 +7,6 @@
 -- returns {BUSY, -1, now us, 1, then for each entry: QUEUED | GONE, 0, 0}
 -- A retry or a late copy extends both once more.
 --@include now
---@include reply
 --@include liveness
 --@include entries
 
@@ -23,6 +22,6 @@ extend_liveness(wait, live, client, now, liveness)
 if keep then
   redis.call("PEXPIRE", latch, keep)
 end
-return report_entries({ BUSY, -1, now, 1 }, 5, function(entry)
+return report_entries({ REQUEST + BUSY, -1, now, 1 }, 5, function(entry)
   return keep and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

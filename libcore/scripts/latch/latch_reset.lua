@@ -1,11 +1,11 @@
 --@script latch_reset keys=4 args=4
 --@reply STATE i i i
 -- SPDX-License-Identifier: MIT
--- Restart a latch with this count. Its waiters are told and ask again, and go on
--- waiting if they have the same count.
+-- Restart a latch with this count. Its waiters are notified, send latch_wait
+-- again, and go on waiting if they have the same count.
 -- KEYS latch, once, wait, live
 -- ARGV token of the request, initial count, keep ms, limit
--- returns {STATE, left, clients still to be told, denied}
+-- returns {STATE, left, clients still to be notified, denied}
 -- A retry under the same token restarts nothing; nor does a late copy, for a
 -- minute (done_requests.lua).
 --@include replicate_effects
@@ -24,9 +24,9 @@ end
 
 if recall(once, token) then
   local left = read_latch(latch, count)
-  return { STATE, left, wake_clients(wait, live, limit) }
+  return { REQUEST + STATE, left, wake_clients(wait, live, limit) }
 end
 local now = now_us()
 write_latch(latch, count, count, keep)
 remember(once, token, now, now)
-return { STATE, count, wake_all(wait, live, limit) }
+return { REQUEST + STATE, count, wake_all(wait, live, limit) }

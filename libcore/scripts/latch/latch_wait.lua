@@ -30,18 +30,18 @@ end
 
 local left, initial = read_latch(latch, count)
 if initial ~= count then
-  return { DIFFERS, initial }
+  return { REQUEST + DIFFERS, initial }
 end
 if left == 0 then
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
-  return { STATE, 0 }
+  return { REQUEST + STATE, 0 }
 end
 local now = now_us()
 if entry == "" then
-  return { BUSY, -1, now, 1 }
+  return { REQUEST + BUSY, -1, now, 1 }
 end
 write_latch(latch, left, initial, keep)
 enqueue(wait, live, entry, client, now, liveness)
-return { QUEUED, -1, now, 1 }
+return { REQUEST + QUEUED, -1, now, 1 }

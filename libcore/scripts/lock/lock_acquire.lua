@@ -6,12 +6,16 @@
 -- Take the lock if it is free and nobody waits, else join the wait queue.
 -- KEYS lock, fence, wait, live, readers
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
---   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit
+--   entry ('': do not wait), client, liveness ms, barge 0|1, grant ms, limit
+--   (of entries that one step looks at)
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, holder's pttl (-2 free, -1 no expiry), now us, ours}
 -- A retry under the same token finds the hold that it has, and a retried
--- entry keeps its place. A late copy could hold the lock again until the
--- lease ends, or wait until its grant, which nobody expects, is passed on.
+-- entry keeps its place. A late copy, executed after the caller gave up, takes a
+-- free lock until the lease ends, or puts the entry into the wait queue. When that
+-- is granted, the client of the entry finds no waiter for the message, and cancels:
+-- the next waiter gets the lock.
+--@include no_fence
 --@include now
 --@include token
 --@include fence
@@ -26,11 +30,14 @@ end
 
 local now = now_us()
 local last, last_token = read_record(record)
+if not last or floor >= FENCE_END then
+  return no_fence(record)
+end
 
 local function acquire(left)
   local fence = next_fence(last, now, floor)
   write_record(record, last, fence, token, now, who, left)
-  return { HELD, left, fence, now }
+  return { REQUEST + HELD, left, fence, now }
 end
 
 if (barge or redis.call("EXISTS", wait) == 0) and redis.call("SET", lock, token, "NX", "PX", lease) then
@@ -43,7 +50,7 @@ end
 local value = redis.call("GET", lock)
 if value == token then
   local left = redis.call("PTTL", lock)
-  return last_token == token and { HELD, left, last, now } or acquire(left)
+  return last_token == token and { REQUEST + HELD, left, last, now } or acquire(left)
 end
 
 --@include enqueue
@@ -61,14 +68,14 @@ end
 
 local ours = is_ours(value, last_token)
 if not value then
-  local _, _, fence, left, told = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
+  local _, _, fence, left, served = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if fence then
-    return { HELD, left, fence, now }
+    return { REQUEST + HELD, left, fence, now }
   end
   ours = redis.call("EXISTS", lock)
-  if entry == "" and ours == 0 and not told and redis.call("EXISTS", wait) == 0 then
+  if entry == "" and ours == 0 and not served and redis.call("EXISTS", wait) == 0 then
     redis.call("SET", lock, token, "PX", lease)
     return acquire(lease)
   end
 end
-return { entry == "" and BUSY or QUEUED, redis.call("PTTL", lock), now, ours }
+return { REQUEST + (entry == "" and BUSY or QUEUED), redis.call("PTTL", lock), now, ours }

@@ -23,20 +23,20 @@ end
 
 local value = redis.call("GET", lock)
 if is_broken_by(record, request) then
-  return { RELEASED, 0, 0 }
+  return { REQUEST + RELEASED, 0, 0 }
 end
 local reads = value == READERS and redis.call("ZREM", readers, token) == 1
 if not value or token ~= "" and value ~= token and not reads then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 local now = now_us()
 local latest = reads and latest_reader(readers, now)
 if latest then
   redis.call("PEXPIRE", lock, latest - math.floor(now / 1000))
   mark_break(record, request, token)
-  return { RELEASED, 0, 0 }
+  return { REQUEST + RELEASED, 0, 0 }
 end
 redis.call("DEL", lock, readers)
 mark_break(record, request, reads and token or value ~= READERS and value or "")
 local more, denied = grant(1, grant_ms, limit, liveness)
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

@@ -21,7 +21,7 @@ end
 local value = redis.call("GET", lock)
 redis.call("ZREM", wait, entry)
 if value and value ~= token and value ~= READERS then
-  return { GONE }
+  return { REQUEST + GONE }
 end
 
 -- Readers behind a writer that leaves may enter beside the current readers; a
@@ -34,6 +34,6 @@ elseif value == token then
 end
 local more, denied = grant(1, grant_ms, limit, liveness, mode)
 if value == token then
-  return { RELEASED, more, denied }
+  return { REQUEST + RELEASED, more, denied }
 end
-return { GONE }
+return { REQUEST + GONE }

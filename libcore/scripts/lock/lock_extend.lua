@@ -19,7 +19,7 @@ if misuse then
 end
 
 if redis.call("GET", lock) ~= token then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 local fence, record_token = read_record(record)
 if renews then
@@ -27,4 +27,4 @@ if renews then
 end
 redis.call("PEXPIRE", lock, lease)
 keep_record(record, lease)
-return { HELD, lease, record_token == token and fence or 0, now_us() }
+return { REQUEST + HELD, lease, record_token == token and fence or 0, now_us() }

@@ -9,8 +9,8 @@
 --   owner (Redisson's; of readers the first to end), then up to count
 --   entries in order}
 -- Writes nothing, so a retry is harmless.
+--@include fence_value
 --@include now
---@include reply
 --@include number
 
 local lock, record, wait, readers = KEYS[1], KEYS[2], KEYS[3], KEYS[5]
@@ -33,8 +33,8 @@ if value == READERS then
 end
 
 local field = redis.call("HMGET", record, "fence", "token", "since", "who")
-local reply = { kind == "none" and FREE or HELD, kind, value, redis.call("PTTL", lock), now,
-  tonumber(field[1]) or 0, field[2] or "", tonumber(field[3]) or 0, field[4] or "",
+local reply = { REQUEST + (kind == "none" and FREE or HELD), kind, value, redis.call("PTTL", lock), now,
+  fence_value(field[1]) or 0, field[2] or "", tonumber(field[3]) or 0, field[4] or "",
   redis.call("ZCARD", wait), reading, owner }
 local entries = count > 0 and redis.call("ZRANGE", wait, 0, count - 1) or {}
 for _, entry in ipairs(entries) do

@@ -40,16 +40,18 @@ end
 
 local fence, record_token = read_record(record)
 local left = redis.call("PTTL", lock)
+-- Without a fence that can rise nothing can be granted: the waiters are GONE, and
+-- get the error when they acquire again.
 local function state_of(entry)
   local e = parse_entry(entry)
   local reads = e.kind == "r" and value == READERS and redis.call("ZSCORE", readers, e.token)
   if reads then
-    return HELD, reads - math.floor(now / 1000), fence
+    return HELD, reads - math.floor(now / 1000), fence or 0
   elseif value == e.token then
     return HELD, left, record_token == e.token and fence or 0
   end
-  return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+  return fence and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end
 
 local state = more == 1 and MORE or value and BUSY or FREE
-return report_entries({ state, left, now, is_ours(value, record_token) }, 5, state_of)
+return report_entries({ REQUEST + state, left, now, is_ours(value, record_token) }, 5, state_of)

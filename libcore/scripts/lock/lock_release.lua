@@ -25,9 +25,9 @@ if redis.call("GET", lock) ~= token then
 end
 redis.call("DEL", lock)
 if redis.call("EXISTS", wait) == 0 then
-  return { RELEASED, 0, 0 }
+  return { REQUEST + RELEASED, 0, 0 }
 end
 
 --@include grant
 local more, denied = grant(1, grant_ms, limit, liveness, mode)
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

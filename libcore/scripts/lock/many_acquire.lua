@@ -9,6 +9,7 @@
 --   | {BUSY, index of the name from 0, its pttl, now us, ours}
 -- A retry under the same token finds the hold that it has. A late copy could
 -- hold the locks again until the lease ends.
+--@include no_fence
 --@include now
 --@include token
 --@include fence
@@ -26,9 +27,12 @@ local now, highest, held, left, lasts = now_us(), 0, 0, lease, {}
 for at = 1, #KEYS, 5 do
   local value = redis.call("GET", KEYS[at])
   local last, last_token = read_record(KEYS[at + 1])
+  if not last or floor >= FENCE_END then
+    return no_fence(KEYS[at + 1])
+  end
   local mine = value == token
   if not mine and (value or redis.call("EXISTS", KEYS[at + 2]) == 1) then
-    return { BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
+    return { REQUEST + BUSY, (at - 1) / 5, redis.call("PTTL", KEYS[at]), now, is_ours(value, last_token) }
   end
   if mine and last_token == token then
     held, left = held + 1, math.min(left, redis.call("PTTL", KEYS[at]))
@@ -36,7 +40,7 @@ for at = 1, #KEYS, 5 do
   highest, lasts[at] = math.max(highest, last), last
 end
 if held == #KEYS / 5 then
-  return { HELD, left, highest, now }
+  return { REQUEST + HELD, left, highest, now }
 end
 
 local fence = next_fence(highest, now, floor)
@@ -44,4 +48,4 @@ for at = 1, #KEYS, 5 do
   redis.call("SET", KEYS[at], token, "PX", lease)
   write_record(KEYS[at + 1], lasts[at], fence, token, now, who, lease)
 end
-return { HELD, lease, fence, now }
+return { REQUEST + HELD, lease, fence, now }

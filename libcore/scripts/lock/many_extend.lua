@@ -2,7 +2,7 @@
 --@reply HELD i i i
 --@reply LOST
 -- SPDX-License-Identifier: MIT
--- Give several locks of one token a fresh lease and, if asked, one fence.
+-- Give several locks of one token a fresh lease and, on request, one fence.
 -- KEYS lock, fence, wait, live, readers of each name
 -- ARGV token, lease ms, renewal 0|1, fence (0: leave them; else no record
 --   stays below)
@@ -26,12 +26,12 @@ end
 
 for at = 1, #KEYS, 5 do
   if redis.call("GET", KEYS[at]) ~= token then
-    return { LOST }
+    return { REQUEST + LOST }
   end
 end
 local now, highest, shortest = now_us(), fence, nil
 for at = 1, #KEYS, 5 do
-  local last = read_record(KEYS[at + 1])
+  local last = read_record(KEYS[at + 1]) or 0
   if last < fence then
     redis.call("HSET", KEYS[at + 1], "fence", string.format("%.0f", fence), "token", token)
     date_record(KEYS[at + 1], last, now)
@@ -42,4 +42,4 @@ for at = 1, #KEYS, 5 do
   shortest = math.min(shortest or left, left)
   highest = math.max(highest, last)
 end
-return { HELD, shortest, highest, now }
+return { REQUEST + HELD, shortest, highest, now }

@@ -39,6 +39,6 @@ for at = 1, #KEYS, 5 do
   end
 end
 if not_ours > 0 then
-  return { LOST, born, broken, not_ours, more }
+  return { REQUEST + LOST, born, broken, not_ours, more }
 end
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

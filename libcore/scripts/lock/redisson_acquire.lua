@@ -11,6 +11,7 @@
 -- returns as lock_acquire
 -- A retry under the same owner finds the hold that it has; the count stays 1.
 -- A late copy could hold the lock again until the lease ends.
+--@include no_fence
 --@include now
 --@include token
 --@include fence
@@ -24,10 +25,13 @@ end
 
 local now = now_us()
 local last, last_token = read_record(record)
+if not last or floor >= FENCE_END then
+  return no_fence(record)
+end
 local mine = redis.call("HEXISTS", lock, owner) == 1
 local left = redis.call("PTTL", lock)
 if mine and last_token == owner then
-  return { HELD, left, last, now }
+  return { REQUEST + HELD, left, last, now }
 end
 if mine or left == -2 then
   local fence = next_fence(last, now, floor)
@@ -37,12 +41,12 @@ if mine or left == -2 then
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
-  return { HELD, lease, fence, now }
+  return { REQUEST + HELD, lease, fence, now }
 end
 
 local ours = last_token and redis.call("HEXISTS", lock, last_token) or 0
 if entry == "" then
-  return { BUSY, left, now, ours }
+  return { REQUEST + BUSY, left, now, ours }
 end
 --@include enqueue
 --@include raise_fence
@@ -52,4 +56,4 @@ if misuse then
 end
 raise_fence(record, last, floor, lease, now)
 enqueue(wait, live, entry, client, now, liveness)
-return { QUEUED, left, now, ours }
+return { REQUEST + QUEUED, left, now, ours }

@@ -23,9 +23,9 @@ local mine = redis.call("HEXISTS", lock, owner) == 1
 redis.call("ZREM", wait, entry)
 if mine then
   local more, denied = free_redisson(channel, grant_ms, limit, liveness)
-  return { RELEASED, more, denied }
+  return { REQUEST + RELEASED, more, denied }
 end
 if redis.call("EXISTS", lock) == 0 then
   grant(1, grant_ms, limit, liveness, "barge")
 end
-return { GONE }
+return { REQUEST + GONE }

@@ -33,13 +33,15 @@ if left == -2 then
   more = grant(1, grant_ms, limit, liveness, "barge")
 end
 
+-- Without a fence that can rise nothing can be granted: the waiters are GONE, and
+-- get the error when they acquire again.
 local function state_of(entry)
   local e = parse_entry(entry)
   if redis.call("HEXISTS", lock, e.token) == 1 then
     return HELD, left, record_token == e.token and fence or 0
   end
-  return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
+  return fence and redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end
 
 local state = more == 1 and MORE or left == -2 and FREE or BUSY
-return report_entries({ state, left, now, ours }, 5, state_of)
+return report_entries({ REQUEST + state, left, now, ours }, 5, state_of)

@@ -23,7 +23,7 @@ if misuse then
 end
 
 if is_broken_by(KEYS[2], request) then
-  return { RELEASED, 0, 0 }
+  return { REQUEST + RELEASED, 0, 0 }
 end
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then
   return lost(KEYS[2], owner)
@@ -32,4 +32,4 @@ local more, denied = free_redisson(channel, grant_ms, limit, liveness)
 if request ~= "" then
   mark_break(KEYS[2], request, owner)
 end
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

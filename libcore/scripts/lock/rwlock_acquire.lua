@@ -9,6 +9,7 @@
 -- ARGV and answers as in lock_acquire; the entry is of kind r
 -- A retry under the same token finds the hold that it has, and a retried
 -- entry keeps its place. A late copy does as one of lock_acquire.
+--@include no_fence
 --@include now
 --@include token
 --@include fence
@@ -24,10 +25,13 @@ end
 
 local now, value = now_us(), redis.call("GET", lock)
 local last, last_token = read_record(record)
+if not last or floor >= FENCE_END then
+  return no_fence(record)
+end
 local latest = value == READERS and latest_reader(readers, now)
 local until_ms = latest and redis.call("ZSCORE", readers, token)
 if until_ms then
-  return { HELD, until_ms - math.floor(now / 1000), last, now }
+  return { REQUEST + HELD, until_ms - math.floor(now / 1000), last, now }
 end
 if value == READERS and not latest then
   redis.call("DEL", lock)
@@ -46,7 +50,7 @@ local function enter()
   if entry ~= "" then
     redis.call("ZREM", wait, entry)
   end
-  return { HELD, lease, fence, now }
+  return { REQUEST + HELD, lease, fence, now }
 end
 
 if (not value or latest) and (barge or redis.call("EXISTS", wait) == 0) then
@@ -68,17 +72,17 @@ end
 
 local ours = is_ours(value, last_token)
 if not value or latest then
-  local _, _, fence, left, told = grant(1, grant_ms, limit, liveness,
+  local _, _, fence, left, served = grant(1, grant_ms, limit, liveness,
     latest and "join" or nil, entry ~= "" and token or nil)
   if fence then
-    return { HELD, left, fence, now }
+    return { REQUEST + HELD, left, fence, now }
   end
   value = redis.call("GET", lock)
-  if entry == "" and not told and (not value or value == READERS) and
+  if entry == "" and not served and (not value or value == READERS) and
     redis.call("EXISTS", wait) == 0 then
     last = read_record(record)
     return enter()
   end
   ours = value and 1 or 0
 end
-return { entry == "" and BUSY or QUEUED, redis.call("PTTL", lock), now, ours }
+return { REQUEST + (entry == "" and BUSY or QUEUED), redis.call("PTTL", lock), now, ours }

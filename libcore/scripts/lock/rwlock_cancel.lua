@@ -22,9 +22,9 @@ local value = redis.call("GET", lock)
 redis.call("ZREM", wait, entry)
 if value == READERS and redis.call("ZSCORE", readers, token) then
   local _, more, denied = reader_leave(token, grant_ms, limit, liveness)
-  return { RELEASED, more, denied }
+  return { REQUEST + RELEASED, more, denied }
 end
 if not value or value == READERS then
   grant(1, grant_ms, limit, liveness, value and "join" or nil)
 end
-return { GONE }
+return { REQUEST + GONE }

@@ -22,7 +22,7 @@ end
 local now = now_us()
 local until_ms = redis.call("GET", lock) == READERS and redis.call("ZSCORE", readers, token)
 if not until_ms or tonumber(until_ms) <= math.floor(now / 1000) then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
@@ -31,4 +31,4 @@ local fence = read_record(record)
 add_reader(readers, token, now, lease)
 local left = keep_marker(lock, readers, now, latest_reader(readers, now))
 keep_record(record, left)
-return { HELD, lease, fence, now }
+return { REQUEST + HELD, lease, fence or 0, now }

@@ -24,4 +24,4 @@ local held, more, denied = reader_leave(token, grant_ms, limit, liveness)
 if not held then
   return lost(KEYS[2], token)
 end
-return { RELEASED, more, denied }
+return { REQUEST + RELEASED, more, denied }

@@ -8,14 +8,13 @@
 --   ours}
 -- A retry or a late copy finds them done: 0. A message that another consumer
 -- has now is under another token and is not touched.
---@include reply
 
 -- The common case: one message that was reserved alone.
 local alone = #ARGV == 1 and string.match(ARGV[1], "^a 0 (%S+) 1 1 1 ")
 if alone then
   local gone = redis.call("HDEL", KEYS[2], alone .. ":1")
   redis.call("ZREM", KEYS[1], alone)
-  return { RELEASED, tostring(gone) }
+  return { REQUEST + RELEASED, tostring(gone) }
 end
 
 --@include settlement
@@ -28,4 +27,4 @@ local done = {}
 for i, settlement in ipairs(settlements) do
   done[i] = acknowledge(KEYS[1], KEYS[2], settlement)
 end
-return { RELEASED, table.concat(done, " ") }
+return { REQUEST + RELEASED, table.concat(done, " ") }

@@ -20,7 +20,7 @@ if misuse then
 end
 local score = redis.call("ZSCORE", KEYS[1], token)
 if not score then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 local now = now_us()
 local until_ms, count = lease_until(tonumber(score))
@@ -28,4 +28,4 @@ if renews then
   lease = math.max(lease, until_ms - math.floor(now / 1000))
 end
 redis.call("ZADD", KEYS[1], "XX", lease_score(math.floor(now / 1000) + lease, count), token)
-return { HELD, lease, 0, now }
+return { REQUEST + HELD, lease, 0, now }

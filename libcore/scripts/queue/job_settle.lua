@@ -11,7 +11,6 @@
 -- A retry or a late copy finds them settled: 0.
 --@include now
 --@include number
---@include reply
 --@include settlement
 --@include settle
 
@@ -20,4 +19,4 @@ local settlements, fault = settlements_at(4, "anrd", #KEYS / QUEUE_KEYS)
 if misuse or fault then
   return misuse or fault
 end
-return { RELEASED, settle(settlements, order, most, math.floor(now_us() / 1000), liveness) }
+return { REQUEST + RELEASED, settle(settlements, order, most, math.floor(now_us() / 1000), liveness) }

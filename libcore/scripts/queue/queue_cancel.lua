@@ -34,4 +34,4 @@ for at = 0, #KEYS - QUEUE_KEYS, QUEUE_KEYS do
     wake_consumers(at, 1, now_ms, liveness)
   end
 end
-return released > 0 and { RELEASED, released } or { GONE }
+return released > 0 and { REQUEST + RELEASED, released } or { REQUEST + GONE }

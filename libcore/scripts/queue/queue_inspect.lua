@@ -7,7 +7,6 @@
 --   pushed, expired, returned, buried, purged, age of the next message in ms or
 --   0, order or ''}
 --@include now
---@include reply
 --@include queue_keys
 
 local meta = redis.call("HMGET", KEYS[META], "order", "pushed", "expired", "returned", "buried", "purged")
@@ -16,7 +15,7 @@ local order = meta[1] or ""
 local due = redis.call("ZCOUNT", KEYS[DELAYED], "-inf", now_ms)
 local head = redis.call("LINDEX", KEYS[READY], order == "filo" and -1 or 0)
 local pushed_ms = head and tonumber(string.match(head, "^1 %d+ %d+ (%d+)"))
-return { STATE, redis.call("LLEN", KEYS[READY]), due, redis.call("ZCARD", KEYS[DELAYED]),
+return { REQUEST + STATE, redis.call("LLEN", KEYS[READY]), due, redis.call("ZCARD", KEYS[DELAYED]),
   redis.call("HLEN", KEYS[FLIGHT]), redis.call("HLEN", KEYS[DEAD]), redis.call("ZCARD", KEYS[WAIT]),
   tonumber(meta[2]) or 0, tonumber(meta[3]) or 0, tonumber(meta[4]) or 0, tonumber(meta[5]) or 0,
   tonumber(meta[6]) or 0, math.max(0, pushed_ms and now_ms - pushed_ms or 0), order }

@@ -7,7 +7,6 @@
 -- returns {JOBS, messages: fewer when they are long}; dead ones as
 --   `<bytes of reason> <reason><message>`
 --@include number
---@include reply
 --@include queue_keys
 
 local from, count = number_at(2, 0), number_at(3, 1)
@@ -37,7 +36,7 @@ local function slice(first, last)
   return reversed
 end
 
-local reply, bytes, step = { JOBS }, 0, 4
+local reply, bytes, step = { REQUEST + JOBS }, 0, 4
 while #reply <= count and bytes < PLENTY do
   local at = from + #reply - 1
   local blobs = slice(at, math.min(at + step, from + count) - 1)

@@ -8,7 +8,6 @@
 -- A retry or a late copy removes messages that have come since.
 --@include replicate_effects
 --@include number
---@include reply
 --@include count_up
 
 local which = number_at(1, 1)
@@ -34,4 +33,4 @@ count_up(0, "purged", gone)
 if gone == ready + delayed + dead and redis.call("EXISTS", KEYS[FLIGHT], KEYS[WAIT]) == 0 then
   redis.call("DEL", KEYS[META])
 end
-return { WRITTEN, gone }
+return { REQUEST + WRITTEN, gone }

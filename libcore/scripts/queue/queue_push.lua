@@ -12,7 +12,6 @@
 -- `once ms`. A later copy would push again.
 --@include now
 --@include number
---@include reply
 --@include queue_keys
 
 local meta, ready, wait, once = KEYS[1], KEYS[2], KEYS[3], KEYS[6]
@@ -30,12 +29,12 @@ end
 
 local record = redis.call("HMGET", meta, "order", "pushed")
 if record[1] and record[1] ~= order then
-  return { DIFFERS, record[1] }
+  return { REQUEST + DIFFERS, record[1] }
 end
 local first, now_ms = (tonumber(record[2]) or 0) + 1, math.floor(now_us() / 1000)
 if not redis.call("SET", once, string.format("%d %d", first, count), "NX", "PX", once_ms) then
   local was, many = string.match(redis.call("GET", once), "^(%d+) (%d+)$")
-  return { WRITTEN, tonumber(was), tonumber(many), 0, 0 }
+  return { REQUEST + WRITTEN, tonumber(was), tonumber(many), 0, 0 }
 end
 
 local blobs = {}
@@ -57,9 +56,9 @@ if type(put) ~= "number" then
 end
 redis.call("HSET", meta, "order", order, "pushed", string.format("%d", first + #blobs - 1))
 if count == 0 or redis.call("EXISTS", wait) == 0 then
-  return { WRITTEN, first, #blobs, 0, 0 }
+  return { REQUEST + WRITTEN, first, #blobs, 0, 0 }
 end
 
 --@include wake_consumers
 local woken, denied = wake_consumers(0, count, now_ms, liveness)
-return { WRITTEN, first, #blobs, woken, denied }
+return { REQUEST + WRITTEN, first, #blobs, woken, denied }

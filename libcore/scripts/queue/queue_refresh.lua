@@ -7,13 +7,12 @@
 --   died
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries
 -- returns {BUSY, ms until more becomes due (-1 never), now us, 1, then for
---   each entry: QUEUED | GONE (it was woken: ask), 0, 0}
+--   each entry: QUEUED | GONE (it was woken: reserve again), 0, 0}
 -- A retry or a late copy may wake more consumers, which find nothing.
 --@include now
 --@include number
 --@include liveness
 --@include entries
---@include reply
 --@include wake_consumers
 --@include next_due
 
@@ -43,4 +42,4 @@ local function state_of(entry)
   end
   return QUEUED, 0, 0
 end
-return report_entries({ BUSY, next_due(queues, now_ms), now, 1 }, 5, state_of)
+return report_entries({ REQUEST + BUSY, next_due(queues, now_ms), now, 1 }, 5, state_of)

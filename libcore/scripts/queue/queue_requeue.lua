@@ -10,7 +10,6 @@
 -- ms`, and a later one would requeue messages that died since.
 --@include now
 --@include number
---@include reply
 --@include queue_message
 --@include wake_consumers
 
@@ -20,7 +19,7 @@ if misuse then
 end
 local before = redis.call("GET", KEYS[10])
 if before then
-  return { WRITTEN, tonumber(before) }
+  return { REQUEST + WRITTEN, tonumber(before) }
 end
 
 local ids = id ~= "" and { id } or redis.call("ZRANGE", KEYS[DIED], 0, count - 1)
@@ -40,4 +39,4 @@ if #ids > 0 then
   redis.call("ZREM", KEYS[DIED], unpack(ids))
 end
 wake_consumers(0, #blobs, math.floor(now_us() / 1000), liveness)
-return { WRITTEN, #blobs }
+return { REQUEST + WRITTEN, #blobs }

@@ -9,13 +9,14 @@
 -- KEYS for each queue: meta, ready, wait, live, delayed, leases, flight, dead,
 --   died
 -- ARGV token, count, lease ms (0 pops without one), order, most attempts (0: no
---   limit), entry ('' tries once), client, liveness ms, limit (of messages that
+--   limit), entry ('': do not wait), client, liveness ms, limit (of messages that
 --   become due in this call), queued 0|1 (the entry may be in the wait queue), then
 --   settlements, see settlement.lua
 -- returns {JOBS, done, index of the queue, lease left, now us, messages}
 --   | {EMPTY, done, ms until something becomes due (-1 never), now us}
 --   | {DIFFERS, done, index of the queue, its order}
 --   | {REFUSED, done, the server's error} when there were settlements
+-- The error ILKARG says that the next message is of another version.
 -- A retry under the same token returns the same messages, and a retried entry
 -- keeps its place. Settlements of a retry find nothing: 0 for each. A pop leaves
 -- nothing behind that a retry could find. A late copy would reserve messages for
@@ -52,7 +53,7 @@ done = done or settle(settlements, order, most, now_ms, liveness)
 local function try_queue(at)
   local there = redis.call("HGET", KEYS[at + META], "order")
   if there and there ~= order then
-    return { DIFFERS, done, at / QUEUE_KEYS, there }
+    return { REQUEST + DIFFERS, done, at / QUEUE_KEYS, there }
   end
   local back = promote(at, order, most, now_ms, limit)
   local ready = redis.call("LLEN", KEYS[at + READY])
@@ -75,26 +76,26 @@ local function run()
   for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     reply = try_queue(at)
     if reply then
-      if queued and reply[1] == JOBS then
+      if queued and reply[1] == REQUEST + JOBS then
         leave_wait_queues(at)
       end
       return reply
     end
   end
   if entry == "" then
-    return { EMPTY, done, -1, now }
+    return { REQUEST + EMPTY, done, -1, now }
   end
   for at = 0, (queues - 1) * QUEUE_KEYS, QUEUE_KEYS do
     enqueue(KEYS[at + WAIT], KEYS[at + LIVE], entry, client, now, liveness)
   end
-  return { EMPTY, done, next_due(queues, now_ms), now }
+  return { REQUEST + EMPTY, done, next_due(queues, now_ms), now }
 end
 
 if #settlements == 0 then
   return run()
 end
 local fine, reply = pcall(run)
-if fine then
+if fine and not reply.err then
   return reply
 end
-return { REFUSED, done, type(reply) == "table" and reply.err or tostring(reply) }
+return { REQUEST + REFUSED, done, type(reply) == "table" and reply.err or tostring(reply) }

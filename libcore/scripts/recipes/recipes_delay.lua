@@ -6,7 +6,6 @@
 -- returns {WRITTEN}
 -- A retry delays the same task by the time in between. A late copy would put it
 -- in again after it was taken.
---@include reply
 --@include number
 --@include now
 
@@ -18,4 +17,4 @@ end
 
 local due = string.format("%.6f", (now_us() + delay * 1000) / 1000000)
 redis.call("ZADD", queue, due, task)
-return { WRITTEN }
+return { REQUEST + WRITTEN }

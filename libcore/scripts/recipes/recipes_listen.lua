@@ -2,9 +2,8 @@
 --@reply RELEASED
 -- SPDX-License-Identifier: MIT
 -- A waiter of one-to-one signals is ready for another.
--- KEYS told    ARGV the waiter's channel
--- returns {RELEASED}, also if it was not in told, so a retry is harmless
---@include reply
+-- KEYS signalled    ARGV the waiter's channel
+-- returns {RELEASED}, also if it was not in signalled, so a retry is harmless
 
 redis.call("ZREM", KEYS[1], ARGV[1])
-return { RELEASED }
+return { REQUEST + RELEASED }

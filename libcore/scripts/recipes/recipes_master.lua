@@ -11,7 +11,6 @@
 -- somebody else has set the counter's expiry, as only a master does.
 -- A retry finds its token in the record. A late copy could take a tenure that
 -- is free, and leave it unused.
---@include reply
 --@include number
 
 local counter, record = KEYS[1], KEYS[2]
@@ -25,7 +24,7 @@ end
 local value = tonumber(redis.call("GET", counter) or 0)
 local owned = redis.call("GET", record)
 if owned and owned == token .. identity then
-  return { HELD, value }
+  return { REQUEST + HELD, value }
 end
 if value ~= 0 then
   local left = redis.call("PTTL", counter)
@@ -37,10 +36,10 @@ if value ~= 0 then
     ours = false
   end
   if not ours or selector > value or math.abs(apart - MARGIN_MS) > 1 then
-    return { BUSY }
+    return { REQUEST + BUSY }
   end
 end
 value = redis.call("INCR", counter)
 redis.call("PEXPIRE", counter, tenure)
 redis.call("SET", record, token .. identity, "PX", tenure - MARGIN_MS)
-return { HELD, value }
+return { REQUEST + HELD, value }

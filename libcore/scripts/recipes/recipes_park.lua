@@ -9,7 +9,6 @@
 -- returns {HELD, value} | {EMPTY}
 -- A retry finds its token among the parked. A late copy, after the value was
 -- handled, would park another one, which stays until a restore.
---@include reply
 --@include number
 --@include value_limit
 
@@ -22,11 +21,11 @@ end
 
 local kept = redis.call("HGET", parked, token)
 if kept then
-  return { HELD, kept }
+  return { REQUEST + HELD, kept }
 end
 local value = redis.call("LINDEX", queue, -1)
 if not value then
-  return { EMPTY }
+  return { REQUEST + EMPTY }
 end
 local refused = too_long(queue, value, most)
 if refused then
@@ -35,4 +34,4 @@ end
 redis.call("RPOPLPUSH", queue, cache)
 redis.call("HSET", parked, token, value)
 redis.call("PEXPIRE", parked, DAY_MS)
-return { HELD, value }
+return { REQUEST + HELD, value }

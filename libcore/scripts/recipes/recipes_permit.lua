@@ -9,7 +9,6 @@
 -- returns {HELD} | {BUSY}: the limit is reached
 -- A retry finds its identifier among the owners. A late copy would hold a
 -- permit until its timeout.
---@include reply
 --@include number
 --@include now
 
@@ -22,7 +21,7 @@ end
 
 redis.call("ZCARD", semaphore)
 if redis.call("ZSCORE", owners, identifier) then
-  return { HELD }
+  return { REQUEST + HELD }
 end
 local turn = redis.call("INCR", counter)
 local now = now_us()
@@ -37,8 +36,8 @@ if last >= turn then
   redis.call("SET", counter, string.format("%.0f", turn))
 end
 if redis.call("ZCARD", owners) >= limit then
-  return { BUSY }
+  return { REQUEST + BUSY }
 end
 redis.call("ZADD", semaphore, string.format("%.6f", now / 1000000), identifier)
 redis.call("ZADD", owners, string.format("%.0f", turn), identifier)
-return { HELD }
+return { REQUEST + HELD }

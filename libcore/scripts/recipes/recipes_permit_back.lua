@@ -6,20 +6,19 @@
 -- KEYS semaphore, owners, once    ARGV token, identifier
 -- returns {RELEASED} | {LOST}: it had run out
 -- A retry finds its own answer. A late copy finds the permit gone.
---@include reply
 --@include last_answer
 
 local semaphore, owners, once = KEYS[1], KEYS[2], KEYS[3]
 local token, identifier = ARGV[1], ARGV[2]
 
 if answered(once, token) then
-  return { RELEASED }
+  return { REQUEST + RELEASED }
 end
 redis.call("ZCARD", owners)
 local removed = redis.call("ZREM", semaphore, identifier)
 redis.call("ZREM", owners, identifier)
 if removed == 0 then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 remember(once, token, "")
-return { RELEASED }
+return { REQUEST + RELEASED }

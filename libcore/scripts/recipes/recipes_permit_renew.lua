@@ -7,7 +7,6 @@
 -- returns {HELD} | {LOST}: it was purged, and is not put back even for a moment
 -- A retry or a late copy restarts the timeout once more, if the permit is still
 -- held.
---@include reply
 --@include now
 
 local semaphore, owners = KEYS[1], KEYS[2]
@@ -17,7 +16,7 @@ local ours = redis.call("ZSCORE", owners, identifier)
 if not redis.call("ZSCORE", semaphore, identifier) or not ours then
   redis.call("ZREM", semaphore, identifier)
   redis.call("ZREM", owners, identifier)
-  return { LOST }
+  return { REQUEST + LOST }
 end
 redis.call("ZADD", semaphore, string.format("%.6f", now_us() / 1000000), identifier)
-return { HELD }
+return { REQUEST + HELD }

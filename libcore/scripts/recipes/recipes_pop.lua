@@ -7,7 +7,6 @@
 -- returns {HELD, value} | {EMPTY}
 -- A retry returns the value that its first copy took. A late copy, after the
 -- thread's next request or a minute, would take a value that nobody handles.
---@include reply
 --@include last_answer
 --@include list_end
 --@include number
@@ -22,11 +21,11 @@ end
 
 local done = answered(once, token)
 if done then
-  return { HELD, done }
+  return { REQUEST + HELD, done }
 end
 local value = redis.call("LINDEX", list, at == "L" and 0 or -1)
 if not value then
-  return { EMPTY }
+  return { REQUEST + EMPTY }
 end
 local refused = too_long(list, value, most)
 if refused then
@@ -34,4 +33,4 @@ if refused then
 end
 redis.call(at .. "POP", list)
 remember(once, token, value)
-return { HELD, value }
+return { REQUEST + HELD, value }

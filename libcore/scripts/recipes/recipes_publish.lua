@@ -6,7 +6,6 @@
 -- returns {WRITTEN, number of receivers}
 -- A retry finds its own answer and publishes nothing. A late copy, after the
 -- thread's next request or a minute, would publish again.
---@include reply
 --@include last_answer
 
 local once = KEYS[1]
@@ -14,8 +13,8 @@ local token, channel, data = ARGV[1], ARGV[2], ARGV[3]
 
 local done = answered(once, token)
 if done then
-  return { WRITTEN, tonumber(done) }
+  return { REQUEST + WRITTEN, tonumber(done) }
 end
-local heard = redis.call("PUBLISH", channel, data)
-remember(once, token, heard)
-return { WRITTEN, heard }
+local receivers = redis.call("PUBLISH", channel, data)
+remember(once, token, receivers)
+return { REQUEST + WRITTEN, receivers }

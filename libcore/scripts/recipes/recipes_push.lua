@@ -6,7 +6,6 @@
 -- returns {WRITTEN, length of the list}
 -- A retry finds its own answer and puts nothing. A late copy, after the
 -- thread's next request or a minute, would put the value again.
---@include reply
 --@include last_answer
 --@include list_end
 
@@ -18,8 +17,8 @@ end
 
 local done = answered(once, token)
 if done then
-  return { WRITTEN, tonumber(done) }
+  return { REQUEST + WRITTEN, tonumber(done) }
 end
 local length = redis.call(at .. "PUSH", list, value)
 remember(once, token, length)
-return { WRITTEN, length }
+return { REQUEST + WRITTEN, length }

@@ -9,7 +9,6 @@
 -- ARGV that consumer, how many to move at most, 1 when it leaves by itself
 -- returns {RELEASED, moved} | {MORE, moved} | {BUSY}: it is alive after all
 -- A retry or a late copy moves the messages that are left, if any.
---@include reply
 --@include number
 --@include now
 --@include consumer_gone
@@ -23,14 +22,14 @@ end
 redis.call("LLEN", queue)
 local count = redis.call("LLEN", parked)
 if leaves == 0 and not is_consumer_gone(consumers, id, math.floor(now_us() / 1000)) then
-  return { BUSY }
+  return { REQUEST + BUSY }
 end
 local moved = math.min(count, limit)
 for _ = 1, moved do
   redis.call("LMOVE", parked, queue, "RIGHT", "LEFT")
 end
 if moved < count then
-  return { MORE, moved }
+  return { REQUEST + MORE, moved }
 end
 redis.call("ZREM", consumers, id)
-return { RELEASED, moved }
+return { REQUEST + RELEASED, moved }

@@ -11,7 +11,6 @@
 -- count from 0.
 -- A parked message comes first: it was in a reply that was lost, so a retry
 -- returns the same. A message that a late copy parks is found by the next call.
---@include reply
 --@include number
 --@include now
 --@include consumer_gone
@@ -19,7 +18,7 @@
 
 local self = ARGV[1]
 local liveness, most = number_at(2, 1), number_at(3, 1)
-local LOOK_AT = 16
+local CANDIDATES = 16
 if misuse then
   return misuse
 end
@@ -31,7 +30,7 @@ for i = 1, #KEYS, 3 do
   if redis.call("LLEN", KEYS[i + 1]) > 0 then
     parked_at = parked_at or i
   end
-  local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", 0, LOOK_AT)
+  local late = redis.call("ZRANGEBYSCORE", KEYS[i + 2], "-inf", now, "LIMIT", 0, CANDIDATES)
   for _, id in ipairs(late) do
     if id ~= self and is_consumer_gone(KEYS[i + 2], id, now) then
       gone[#gone + 1] = (i - 1) / 3
@@ -59,9 +58,9 @@ for i = 1, #KEYS, 3 do
   redis.call("ZADD", KEYS[i + 2], now + liveness, self)
 end
 if not taken_at then
-  return { EMPTY, unpack(gone) }
+  return { REQUEST + EMPTY, unpack(gone) }
 end
 if not parked_at then
   redis.call("LMOVE", KEYS[taken_at], KEYS[taken_at + 1], "LEFT", "RIGHT")
 end
-return { HELD, (taken_at - 1) / 3, value, unpack(gone) }
+return { REQUEST + HELD, (taken_at - 1) / 3, value, unpack(gone) }

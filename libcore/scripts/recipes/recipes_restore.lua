@@ -8,7 +8,6 @@
 -- returns {RELEASED, moved} | {MORE, moved}: there are more to move
 -- A retry moves the rest; only the number may then be too small. A late copy
 -- would also return values that were parked since.
---@include reply
 --@include number
 
 local queue, cache, parked = KEYS[1], KEYS[2], KEYS[3]
@@ -24,6 +23,6 @@ for _ = 1, moved do
   redis.call("LMOVE", cache, queue, "LEFT", "RIGHT")
 end
 if redis.call("EXISTS", cache) == 1 then
-  return { MORE, moved }
+  return { REQUEST + MORE, moved }
 end
-return { RELEASED, moved }
+return { REQUEST + RELEASED, moved }

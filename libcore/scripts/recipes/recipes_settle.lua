@@ -9,30 +9,29 @@
 -- recovered the message
 -- A retry finds its own answer. A late copy finds the message gone, unless an
 -- equal one is parked then.
---@include reply
 --@include last_answer
 
 local queue, parked, dead, once = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, verb, value = ARGV[1], ARGV[2], ARGV[3]
+local token, outcome, value = ARGV[1], ARGV[2], ARGV[3]
 local KEEP_DEAD = 1000
 
 if answered(once, token) then
-  return { RELEASED }
+  return { REQUEST + RELEASED }
 end
 redis.call("LLEN", queue)
 redis.call("LLEN", dead)
 if redis.call("LINDEX", parked, 0) ~= value then
-  return { LOST }
+  return { REQUEST + LOST }
 end
-if verb == "done" then
+if outcome == "done" then
   redis.call("LPOP", parked)
-elseif verb == "back" then
+elseif outcome == "back" then
   redis.call("LMOVE", parked, queue, "LEFT", "LEFT")
-elseif verb == "dead" then
+elseif outcome == "dead" then
   redis.call("LMOVE", parked, dead, "LEFT", "RIGHT")
   redis.call("LTRIM", dead, -KEEP_DEAD, -1)
 else
-  return redis.error_reply("ILKARG argument 2 must be done, back or dead, got '" .. verb .. "'")
+  return redis.error_reply("ILKARG argument 2 must be done, back or dead, got '" .. outcome .. "'")
 end
 remember(once, token, "")
-return { RELEASED }
+return { REQUEST + RELEASED }

@@ -6,23 +6,22 @@
 -- KEYS cache, parked, once    ARGV token of this request, token of the value
 -- returns {RELEASED} | {LOST}: it went back to its queue meanwhile
 -- A retry finds its own answer. A late copy finds the value's token gone.
---@include reply
 --@include last_answer
 
 local cache, parked, once = KEYS[1], KEYS[2], KEYS[3]
 local token, mine = ARGV[1], ARGV[2]
 
 if answered(once, token) then
-  return { RELEASED }
+  return { REQUEST + RELEASED }
 end
 local value = redis.call("HGET", parked, mine)
 if not value then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 local removed = redis.call("LREM", cache, 1, value)
 redis.call("HDEL", parked, mine)
 if removed == 0 then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 remember(once, token, "")
-return { RELEASED }
+return { REQUEST + RELEASED }

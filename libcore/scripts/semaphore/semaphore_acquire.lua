@@ -7,7 +7,7 @@
 -- Take permits if enough are free and nobody waits, else join the wait queue.
 -- KEYS semaphore, fence, wait, live
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
---   entry ('' tries once), client, liveness ms, barge 0|1, grant ms, limit (of
+--   entry ('': do not wait), client, liveness ms, barge 0|1, grant ms, limit (of
 --   the walk), permits, the semaphore's limit
 -- returns {HELD, lease left, fence, now us}
 --   | {QUEUED | BUSY, ms until a lease ends (-2: not known), now us, ours}
@@ -19,6 +19,7 @@
 --@include token
 --@include lease_end
 --@include hold_fence
+--@include no_fence
 --@include permits
 --@include return_permits
 --@include next_fence
@@ -27,36 +28,39 @@ local key, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 local entry, client, liveness = ARGV[5], ARGV[6], number_at(7, 1)
 local barge, grant_ms, limit = ARGV[8] == "1", number_at(9, 1), number_at(10, 1)
-local permits, asked = number_at(11, 1), number_at(12, 1)
+local permits, wanted = number_at(11, 1), number_at(12, 1)
 if misuse then
   return misuse
 end
 
 local state = redis.call("HMGET", record, "fence", "limit", "base", "+" .. token)
-local last, most, base = tonumber(state[1]) or 0, tonumber(state[2]), tonumber(state[3])
+local last, most, base = fence_value(state[1]), tonumber(state[2]), tonumber(state[3])
+if not last or floor >= FENCE_END then
+  return no_fence(record)
+end
 local now = now_us()
 local ms = math.floor(now / 1000)
 purge(key, record, ms)
 
 local until_ms = state[4] and lease_ends_at(key, token)
 if until_ms then
-  return { HELD, until_ms - ms, hold_fence(state[4]), now }
+  return { REQUEST + HELD, until_ms - ms, hold_fence(state[4]), now }
 end
 
 --@include enqueue
 --@include raise_fence
 --@include grant_permits
 local used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
-local other = most and asked ~= most and asked ~= base
+local other = most and wanted ~= most and wanted ~= base
 if other and used == 0 and waited then
   grant_permits(grant_ms, limit, liveness)
   used, waited = redis.call("ZCARD", key), redis.call("EXISTS", wait) == 1
 end
-if other and (used > 0 or waited) or permits > (other and asked or most or asked) then
-  return { DIFFERS, most or asked, base or asked }
+if other and (used > 0 or waited) or permits > (other and wanted or most or wanted) then
+  return { REQUEST + DIFFERS, most or wanted, base or wanted }
 end
 if other or not most then
-  most, base = asked, asked
+  most, base = wanted, wanted
 end
 
 local function acquire()
@@ -69,7 +73,7 @@ local function acquire()
   redis.call("HSET", record, "fence", string.format("%.0f", fence), "limit", most,
     "base", base, "+" .. token, hold_field(fence, ms, who), field, value)
   keep_semaphore(key, record, ms, ms + lease)
-  return { HELD, lease, fence, now }
+  return { REQUEST + HELD, lease, fence, now }
 end
 
 if (barge or not waited) and used + permits <= most then
@@ -97,7 +101,7 @@ if used < most then
   local _
   _, _, walk = grant_permits(grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if walk and walk.own_fence then
-    return { HELD, walk.own_lease, walk.own_fence, now }
+    return { REQUEST + HELD, walk.own_lease, walk.own_fence, now }
   end
   if entry == "" and walk and walk.free >= permits and redis.call("EXISTS", wait) == 0 then
     last = walk.fence
@@ -106,4 +110,4 @@ if used < most then
 end
 --@include holder_state
 local left, ours = holder_state(key, ms, walk)
-return { entry == "" and BUSY or QUEUED, left, now, ours }
+return { REQUEST + (entry == "" and BUSY or QUEUED), left, now, ours }

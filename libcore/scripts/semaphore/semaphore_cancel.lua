@@ -3,7 +3,7 @@
 --@reply GONE
 -- SPDX-License-Identifier: MIT
 -- Leave the wait queue; permits that were granted already go to the next, and so
--- do those that stayed free because this waiter asked for many.
+-- do those that stayed free because this waiter needs many.
 -- KEYS semaphore, fence, wait, live
 -- ARGV entry, token, grant ms, limit, liveness ms
 -- returns {RELEASED, more, denied} (it had been granted) | {GONE}
@@ -32,6 +32,6 @@ if redis.call("EXISTS", wait) == 1 then
   more, denied = grant_permits(grant_ms, limit, liveness)
 end
 if held then
-  return { RELEASED, more, denied }
+  return { REQUEST + RELEASED, more, denied }
 end
-return { GONE }
+return { REQUEST + GONE }

@@ -23,7 +23,7 @@ end
 local until_ms, now = lease_ends_at(key, token), now_us()
 local ms = math.floor(now / 1000)
 if not until_ms or until_ms <= ms then
-  return { LOST }
+  return { REQUEST + LOST }
 end
 if renews then
   lease = math.max(lease, until_ms - ms)
@@ -36,4 +36,4 @@ while redis.call("ZSCORE", key, token .. " " .. permits + 1) do
   permits = permits + 1
 end
 put_permits(key, token, permits, ms + lease)
-return { HELD, lease, hold_fence(redis.call("HMGET", record, "+" .. token)[1]), now }
+return { REQUEST + HELD, lease, hold_fence(redis.call("HMGET", record, "+" .. token)[1]), now }

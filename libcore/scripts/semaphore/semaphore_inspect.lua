@@ -9,8 +9,8 @@
 --   the order of their fences: token, who, permits, fence, since ms, lease
 --   left; then up to count entries in order}
 -- Writes nothing, so a retry is harmless.
+--@include fence_value
 --@include now
---@include reply
 --@include number
 
 local key, record, wait = KEYS[1], KEYS[2], KEYS[3]
@@ -36,15 +36,15 @@ end
 local texts = #fields > 0 and redis.call("HMGET", record, unpack(fields)) or {}
 for i, hold in ipairs(holders) do
   local fence, since, who = string.match(texts[i] or "", "^(%d+) (%d+) (.*)$")
-  hold.fence, hold.since, hold.who = tonumber(fence) or 0, tonumber(since) or 0, who or ""
+  hold.fence, hold.since, hold.who = fence_value(fence) or 0, tonumber(since) or 0, who or ""
 end
 table.sort(holders, function(a, b)
   return a.fence < b.fence or a.fence == b.fence and a.token < b.token
 end)
 
 local state = redis.call("HMGET", record, "fence", "limit")
-local reply = { #flat > 0 and HELD or FREE, tonumber(state[2]) or 0, #flat / 2, now,
-  tonumber(state[1]) or 0, redis.call("ZCARD", wait), #holders, math.min(count, #holders) }
+local reply = { REQUEST + (#flat > 0 and HELD or FREE), tonumber(state[2]) or 0, #flat / 2, now,
+  fence_value(state[1]) or 0, redis.call("ZCARD", wait), #holders, math.min(count, #holders) }
 for i = 1, reply[8] do
   local hold = holders[i]
   for _, value in ipairs({ hold.token, hold.who, hold.permits, hold.fence, hold.since, hold.left }) do

@@ -8,7 +8,6 @@
 -- returns {WRITTEN, the limit before (0: none), more, denied}
 -- A retry writes the same again. A late copy would undo a change that came in
 -- between.
---@include reply
 --@include number
 --@include keep_record
 --@include grant_permits
@@ -30,4 +29,4 @@ end
 if redis.call("EXISTS", wait) == 1 then
   more, denied = grant_permits(grant_ms, limit, liveness)
 end
-return { WRITTEN, was, more, denied }
+return { REQUEST + WRITTEN, was, more, denied }

@@ -12,7 +12,6 @@
 -- A retry finds the state that the first run left: a waiter with a grant is
 -- HELD. A late copy extends the liveness once more.
 --@include now
---@include reply
 --@include number
 --@include liveness
 --@include lease_end
@@ -29,15 +28,16 @@ if misuse then
   return misuse
 end
 
-local known = redis.call("ZCARD", key) and redis.call("HMGET", record, "limit")[1]
+local on_record = redis.call("ZCARD", key) and redis.call("HMGET", record, "limit", "fence")
+local known = on_record[1] and fence_value(on_record[2])
 local now = now_us()
 local ms = math.floor(now / 1000)
 extend_liveness(wait, live, client, now, liveness)
 local more, _, walk = grant_permits(grant_ms, limit, liveness)
 local used = redis.call("ZCARD", key)
 
--- Without a limit on record nothing can be granted: the waiters are GONE, and
--- acquire again with a limit of their own.
+-- Without a limit on record, or without a fence that can rise, nothing can be
+-- granted: the waiters are GONE, and acquire again with a limit of their own.
 local function state_of(entry)
   local e = parse_entry(entry)
   local until_ms = lease_ends_at(key, e.token)
@@ -49,4 +49,4 @@ end
 
 local left, ours = holder_state(key, ms, walk)
 local state = more == 1 and MORE or used > 0 and BUSY or FREE
-return report_entries({ state, left, now, ours }, 5, state_of)
+return report_entries({ REQUEST + state, left, now, ours }, 5, state_of)

@@ -33,6 +33,6 @@ if redis.call("EXISTS", wait) == 1 then
   more, denied = grant_permits(grant_ms, limit, liveness, mode)
 end
 if held then
-  return { RELEASED, more, denied }
+  return { REQUEST + RELEASED, more, denied }
 end
 return lost(record, token)

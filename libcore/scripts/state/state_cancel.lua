@@ -1,5 +1,6 @@
 --@script state_cancel keys=4 args=5
 --@reply GONE
+--@token 2
 -- SPDX-License-Identifier: MIT
 -- Leave the wait queue for a change.
 -- KEYS state, once, wait, live
@@ -7,7 +8,6 @@
 --   places they have for a lock
 -- returns {GONE}
 -- A retry or a late copy finds no entry.
---@include reply
 
 redis.call("ZREM", KEYS[3], ARGV[1])
-return { GONE }
+return { REQUEST + GONE }

@@ -7,10 +7,9 @@
 -- ARGV client, liveness ms, grant ms, limit, n, then n entries; grant ms and
 --   limit keep the places they have for a lock
 -- returns {BUSY, -1, now us, 1, then for each entry: QUEUED | GONE (something
---   changed, or the server forgot it: ask again), 0, 0}
+--   changed, or the server forgot it: try again), 0, 0}
 -- A retry or a late copy extends the liveness once more.
 --@include now
---@include reply
 --@include liveness
 --@include entries
 
@@ -23,6 +22,6 @@ end
 
 local now = now_us()
 extend_liveness(wait, live, client, now, liveness)
-return report_entries({ BUSY, -1, now, 1 }, 5, function(entry)
+return report_entries({ REQUEST + BUSY, -1, now, 1 }, 5, function(entry)
   return redis.call("ZSCORE", wait, entry) and QUEUED or GONE, 0, 0
 end)

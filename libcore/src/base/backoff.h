@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backoff.h -- the pauses before retries of all kinds, and their lengths.
+ * backoff.h -- the pauses before an attempt, a request or a delivery is
+ * repeated, and their lengths.
  *
  * A growing pause doubles up to a limit. Half of each pause is random (jitter),
  * so that clients which failed at the same time do not retry at the same time.
+ *
+ * Elsewhere are: the renewal of a lease, which is repeated after a tenth of it
+ * (wait/lease.c); the polling of the embedded server's lock file and socket,
+ * which other processes of the machine change (embedded/); and the pause of
+ * Python's asynchronous worker (interlock/aio/worker.py).
  */
 #ifndef ILK__BACKOFF_H
 #define ILK__BACKOFF_H
@@ -11,6 +17,9 @@
 #include <stdint.h>
 
 enum {
+    /* Before the next question to sentinels, when there was no primary at the
+     * address that one of them gave. */
+    ILK__PRIMARY_PAUSE_MS = 100,
     /* Before a connection that was refused or broke is opened again. */
     ILK__CONNECT_PAUSE_FIRST_MS = 2,
     ILK__CONNECT_PAUSE_MOST_MS = 500,
@@ -22,6 +31,9 @@ enum {
     ILK__SOCKET_BUSY_PAUSE_MS = 5,
     /* Before a failed refresh is repeated. */
     ILK__REFRESH_PAUSE_MS = 50,
+    /* Before the keeper sends a cancel a second time: by then the server has
+     * read what a broken connection had left. */
+    ILK__SECOND_CANCEL_PAUSE_MS = 100,
     /* Before a recipe's listener connects again. */
     ILK__LISTENER_PAUSE_MS = 50,
     /* Before a worker's message is delivered again; defaults of options. */

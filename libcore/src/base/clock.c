@@ -22,6 +22,15 @@ int64_t ilk__now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+ilk_status ilk__check_timeout(int64_t timeout_ms, ilk_error *err)
+{
+    if (timeout_ms >= -1)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "timeout_ms must be -1 (for ever) or more, got %lld",
+                     (long long)timeout_ms);
+}
+
 int64_t ilk__deadline(int64_t timeout_ms)
 {
     int64_t now;

@@ -8,6 +8,8 @@
 #ifndef ILK__CLOCK_H
 #define ILK__CLOCK_H
 
+#include "error.h"
+
 #include <stdint.h>
 
 #define ILK__FOREVER INT64_MAX
@@ -16,6 +18,9 @@ int64_t ilk__now_ms(void);
 
 /* now + timeout_ms, or ILK__FOREVER for a negative timeout. Saturates. */
 int64_t ilk__deadline(int64_t timeout_ms);
+
+/* ILK_EINVAL for a timeout below -1, which is for ever. */
+ilk_status ilk__check_timeout(int64_t timeout_ms, ilk_error *err);
 
 /* Milliseconds until the deadline as poll() expects them; 0 when it passed. */
 int ilk__poll_timeout(int64_t deadline); /* -1 for ILK__FOREVER */

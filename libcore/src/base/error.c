@@ -50,11 +50,12 @@ static const struct {
                               "the server takes no writes"},
     [-ILK_ESERVERMEMORY] = {"ILK_ESERVERMEMORY", "the server is out of memory"},
     [-ILK_ESERVER] = {"ILK_ESERVER", "the server answered an error"},
-    [-ILK_ECLUSTER] = {"ILK_ECLUSTER",
-                       "the server is part of a cluster: unsupported"},
+    [-ILK_ECLUSTER] = {"ILK_ECLUSTER", "the server is part of a cluster"},
     [-ILK_EDIFFERS] = {"ILK_EDIFFERS", "it exists, set up in another way"},
     [-ILK_EBROKEN] = {"ILK_EBROKEN",
                       "a round of a barrier broke: a party is gone"},
+    [-ILK_EUNSUPPORTED] = {"ILK_EUNSUPPORTED",
+                           "the store behind the URL does not offer it"},
 };
 
 static int is_status(int32_t status)

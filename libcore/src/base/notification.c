@@ -94,7 +94,7 @@ static ilk_notification *find(const ilk__notifications *queue,
 }
 
 void ilk__notifications_push(ilk__notifications *queue,
-                             ilk_notification_kind kind, int64_t id,
+                             ilk_notification_kind kind, int64_t id, void *user,
                              ilk_status status)
 {
     ilk_notification *notification;
@@ -105,7 +105,7 @@ void ilk__notifications_push(ilk__notifications *queue,
     } else if (grow(queue) == 0) {
         queue->count++;
         *at(queue, queue->count - 1) = (ilk_notification){
-            .kind = (int32_t)kind, .status = status, .id = id};
+            .kind = (int32_t)kind, .status = status, .id = id, .user = user};
         if (queue->count == 1)
             raise_or_clear(queue);
     } else {

@@ -27,7 +27,7 @@ void ilk__notifications_destroy(ilk__notifications *queue);
 ilk_status ilk__notifications_fd(ilk__notifications *queue, int *out_fd,
                                  ilk_error *err);
 void ilk__notifications_push(ilk__notifications *queue,
-                             ilk_notification_kind kind, int64_t id,
+                             ilk_notification_kind kind, int64_t id, void *user,
                              ilk_status status);
 ilk_status ilk__notifications_next(ilk__notifications *queue,
                                    ilk_notification *out,

@@ -26,7 +26,9 @@
 #include <linux/futex.h>
 #else
 #define ILK__PIPE 1
-#include <fcntl.h>
+#include "cancel.h"
+#include "descriptor.h"
+
 #include <poll.h>
 #endif
 
@@ -46,15 +48,21 @@ void ilk__parker_destroy(ilk__parker *parker)
     (void)parker;
 }
 
-/* Sleep while there is no permit. 0: check the permit again; else an errno. */
+/*
+ * Sleep while there is no permit. 0: check the permit again; else an errno.
+ * There is always a timeout: the kernel restarts a futex wait without one after
+ * a handler that was installed with SA_RESTART, and nobody would notice the
+ * signal.
+ */
 static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
-    int wait_ms = ilk__poll_timeout(deadline);
+    int given_ms = ilk__poll_timeout(deadline);
+    int wait_ms = given_ms < 0 ? INT_MAX : given_ms;
     struct {
         long sec, nsec; /* the kernel's layout, where time_t has 64 bits, too */
     } left = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
-    long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0,
-                      wait_ms < 0 ? NULL : &left, NULL, 0);
+    long rc = syscall(SYS_futex, &parker->permit, FUTEX_WAIT_PRIVATE, 0, &left,
+                      NULL, 0);
 
     return rc == 0 || errno == EAGAIN ? 0 : errno;
 }
@@ -66,34 +74,20 @@ static void send_wakeup(ilk__parker *parker)
 
 #else
 
-static int prepare(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return -1;
-    return fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
 ilk_status ilk__parker_init(ilk__parker *parker, ilk_error *err)
 {
     atomic_init(&parker->permit, 0);
-    parker->fds[0] = parker->fds[1] = -1;
     parker->wake = NULL;
-    if (pipe(parker->fds) != 0)
-        return ilk__fail(err, ILK_ESYSTEM, "pipe: %s", strerror(errno));
-    if (prepare(parker->fds[0]) == 0 && prepare(parker->fds[1]) == 0)
+    if (ilk__descriptor_pipe(parker->fds) == 0)
         return ILK_OK;
-    ilk__fail(err, ILK_ESYSTEM, "fcntl: %s", strerror(errno));
-    ilk__parker_destroy(parker);
-    return ILK_ESYSTEM;
+    return ilk__fail(err, ILK_ESYSTEM, "pipe: %s", strerror(errno));
 }
 
 void ilk__parker_destroy(ilk__parker *parker)
 {
     for (int i = 0; i < 2; i++) {
         if (parker->fds[i] >= 0)
-            close(parker->fds[i]);
+            ilk__descriptor_close(parker->fds[i]);
         parker->fds[i] = -1;
     }
 }
@@ -102,21 +96,25 @@ static int await_wakeup(ilk__parker *parker, int64_t deadline)
 {
     struct pollfd pfd = {.fd = parker->fds[0], .events = POLLIN};
     char bytes[64];
+    int cancelling = ilk__cancel_disable(), error = 0;
     int n = poll(&pfd, 1, ilk__poll_timeout(deadline));
 
     if (n < 0)
-        return errno;
-    if (n == 0)
-        return ETIMEDOUT;
-    while (read(parker->fds[0], bytes, sizeof bytes) == sizeof bytes)
+        error = errno;
+    else if (n == 0)
+        error = ETIMEDOUT;
+    while (n > 0 && read(parker->fds[0], bytes, sizeof bytes) == sizeof bytes)
         continue;
-    return 0;
+    ilk__cancel_restore(cancelling);
+    return error;
 }
 
 static void send_wakeup(ilk__parker *parker)
 {
+    int cancelling = ilk__cancel_disable();
     ssize_t sent = write(parker->fds[1], "", 1);
 
+    ilk__cancel_restore(cancelling);
     (void)sent; /* if the pipe is full, it is readable anyway */
 }
 

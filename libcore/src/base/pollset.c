@@ -2,6 +2,8 @@
 /* pollset.c -- one descriptor for several: epoll, or kqueue. */
 #include "pollset.h"
 
+#include "descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +16,7 @@
 
 static int open_set(void)
 {
-    return epoll_create1(EPOLL_CLOEXEC);
+    return ilk__descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
 }
 
 static int watch(int set, int fd, short events)
@@ -43,10 +45,10 @@ static void forget(int set, int fd)
 
 static int open_set(void)
 {
-    int fd = kqueue();
+    int fd = ilk__descriptor_raise(kqueue());
 
     if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-        close(fd);
+        ilk__descriptor_close(fd);
         return -1;
     }
     return fd;
@@ -89,7 +91,7 @@ ilk_status ilk__pollset_open(ilk__pollset *set, ilk_error *err)
 void ilk__pollset_close(ilk__pollset *set)
 {
     if (set->fd >= 0)
-        close(set->fd);
+        ilk__descriptor_close(set->fd);
     set->fd = -1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recent.h -- a bounded set of the marks of recent messages. It tells a copy of
- * a message, which came over a second connection, from a new message.
+ * recent.h -- a bounded set of the marks of recent messages. It distinguishes a
+ * copy, which came over a second connection, from a new message.
  *
  * It holds some 4000 marks, in sets of eight; in each set the oldest mark is
  * replaced. A copy is not recognised if its mark has been replaced, or if there

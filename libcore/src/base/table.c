@@ -3,18 +3,14 @@
 #include "table.h"
 
 #include "alloc.h"
+#include "hash.h"
 
 #include <string.h>
 
-/* FNV-1a. Needs no secret seed: all keys come from our own process. */
+/* Needs no secret seed: all keys come from our own process. */
 static uint64_t hash_of(const void *key, size_t len)
 {
-    const unsigned char *byte = key;
-    uint64_t hash = 14695981039346656037u;
-
-    while (len--)
-        hash = (hash ^ *byte++) * 1099511628211u;
-    return hash;
+    return ilk__hash(ILK__HASH_START, key, len);
 }
 
 static ilk__node **bucket_of(const ilk__table *table, uint64_t hash)

@@ -32,7 +32,7 @@ static void put(ilk__timers *timers, size_t index, ilk__timer *timer)
 }
 
 /* Move a timer up, then down the heap, to where it belongs. */
-static void settle(ilk__timers *timers, size_t index)
+static void sift(ilk__timers *timers, size_t index)
 {
     ilk__timer *timer = timers->heap[index];
 
@@ -59,7 +59,7 @@ void ilk__timer_set(ilk__timers *timers, ilk__timer *timer, int64_t due)
     timer->due = due;
     if (!timer->slot)
         put(timers, timers->count++, timer);
-    settle(timers, timer->slot - 1);
+    sift(timers, timer->slot - 1);
 }
 
 void ilk__timer_clear(ilk__timers *timers, ilk__timer *timer)
@@ -72,7 +72,7 @@ void ilk__timer_clear(ilk__timers *timers, ilk__timer *timer)
     timers->count--;
     if (index < timers->count) {
         put(timers, index, timers->heap[timers->count]);
-        settle(timers, index);
+        sift(timers, index);
     }
 }
 

@@ -3,6 +3,8 @@
 #include "token.h"
 
 #include "alloc.h"
+#include "cancel.h"
+#include "hex.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -14,7 +16,7 @@
 enum { CHUNK = 32 }; /* random bytes per request */
 
 #ifdef __linux__
-static int fill_random(unsigned char *out, size_t len)
+static int read_random(unsigned char *out, size_t len)
 {
     while (len > 0) {
         ssize_t got = getrandom(out, len, 0);
@@ -29,7 +31,7 @@ static int fill_random(unsigned char *out, size_t len)
     return 0;
 }
 #else
-static int fill_random(unsigned char *out, size_t len)
+static int read_random(unsigned char *out, size_t len)
 {
     int rc;
 
@@ -40,23 +42,38 @@ static int fill_random(unsigned char *out, size_t len)
 }
 #endif
 
+static int fill_random(unsigned char *out, size_t len)
+{
+    int cancelling = ilk__cancel_disable();
+    int rc = read_random(out, len);
+
+    ilk__cancel_restore(cancelling);
+    return rc;
+}
+
+ilk_status ilk__random(void *out, size_t len, ilk_error *err)
+{
+    if (fill_random(out, len) == 0)
+        return ILK_OK;
+    return ilk__fail(err, ILK_ESYSTEM, "no random numbers: %s",
+                     strerror(errno));
+}
+
 ilk_status ilk__token(char *out, size_t digits, ilk_error *err)
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char bytes[CHUNK];
     size_t left = digits / 2, n;
+    ilk_status st;
 
     for (; left > 0; left -= n) {
         n = left < sizeof bytes ? left : sizeof bytes;
-        if (fill_random(bytes, n) != 0) {
+        st = ilk__random(bytes, n, err);
+        if (st) {
             *out = '\0';
-            return ilk__fail(err, ILK_ESYSTEM, "no random numbers: %s",
-                             strerror(errno));
+            return st;
         }
-        for (size_t i = 0; i < n; i++) {
-            *out++ = hex[bytes[i] >> 4];
-            *out++ = hex[bytes[i] & 15];
-        }
+        for (size_t i = 0; i < n; i++)
+            out = ilk__hex(out, bytes[i]);
     }
     *out = '\0';
     ilk__wipe(bytes, sizeof bytes);

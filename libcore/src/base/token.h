@@ -13,6 +13,9 @@ enum { ILK__TOKEN_LEN = 32, ILK__CLIENT_ID_LEN = 16 };
  */
 ilk_status ilk__token(char *out, size_t digits, ilk_error *err);
 
+/* Fill with random bytes. ILK_ESYSTEM, as above. */
+ilk_status ilk__random(void *out, size_t len, ilk_error *err);
+
 /* A random number below bound. Weak: for jitter only, never for identities. */
 uint32_t ilk__jitter(uint32_t bound);
 

@@ -5,7 +5,7 @@
  * A client owns a lane for its callers, the shared client state, a keeper and
  * the application's loop. Each handle holds a reference to the client.
  *
- * Fork: an atfork handler increments fork_generation in the child, so a public
+ * Fork: a child has another fork generation (base/forked.h), so a public
  * function finds that the client is the parent's before it locks a mutex. A
  * mutex may be locked for ever in the child, by a thread that exists only in
  * the parent. So abandon() closes the child's copies of the descriptors and
@@ -15,35 +15,26 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "cluster/cluster.h"
 #include "loop.h"
+#include "net/url_sentinels.h"
 #include "pubsub/channel.h"
 #include "run.h"
+#include "wait/refresher.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CONNECT_TIMEOUT_MS = 2000, REPLY_TIMEOUT_MS = 5000 };
 
-static uint32_t fork_generation;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void in_child(void)
-{
-    fork_generation++;
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
-
 int ilk__client_is_forked(const ilk_client *client)
 {
-    return client->generation != fork_generation;
+    return client->generation != ilk__fork_generation();
 }
 
 ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
@@ -57,6 +48,47 @@ ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
     if (client->closed)
         return ilk__fail(err, ILK_ECLOSED, "the client is closed");
     return ILK_OK;
+}
+
+/* By the number of the bit of ILK_OFFER_... */
+static const char *const offers[] = {
+    "lock",      "read/write lock", "lock over many names",
+    "semaphore", "election",        "queue",
+    "signal",    "event",           "barrier",
+    "latch",     "guard",           "list of names",
+    "recipe"};
+
+int ilk_client_offers(const ilk_client *client, uint32_t what)
+{
+    const uint32_t all = (UINT32_C(1) << sizeof offers / sizeof offers[0]) - 1;
+    uint32_t offered;
+
+    if (!client)
+        return 0;
+    offered = client->backend ? client->backend->offers & all : all;
+    return (what & ~offered) == 0;
+}
+
+ilk_status ilk__client_enter_for(const ilk_client *client, uint32_t offer,
+                                 ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+    size_t bit = 0;
+
+    if (st || ilk_client_offers(client, offer))
+        return st;
+    while (offer >> bit != 1)
+        bit++;
+    return ilk__fail(err, ILK_EUNSUPPORTED, "%s offers no %s",
+                     client->backend->store, offers[bit]);
+}
+
+ilk_status ilk__client_accept_name(const ilk_client *client, const void *name,
+                                   size_t len, ilk_error *err)
+{
+    if (!client->backend || !client->backend->accepts_name || !name || !len)
+        return ILK_OK; /* other checks refuse a name that is missing */
+    return client->backend->accepts_name(name, len, err);
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -84,6 +116,9 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
         opts->connect_timeout_ms = CONNECT_TIMEOUT_MS;
     if (!opts->reply_timeout_ms)
         opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
+    /* A backend finds them in the URL. */
+    client->url.connect_timeout_ms = opts->connect_timeout_ms;
+    client->url.reply_timeout_ms = opts->reply_timeout_ms;
     if (!client->url.protocol)
         client->url.protocol = (int)opts->protocol;
     return ILK_OK;
@@ -92,7 +127,7 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
 /* NULL means the environment's URL, then the embedded server. */
 static const char *choose_url(const char *url, int *implicit)
 {
-    const char *named = getenv("INTERLOCK_URL");
+    const char *named = ilk__environment("INTERLOCK_URL");
 
     *implicit = 0;
     if (url)
@@ -105,7 +140,7 @@ static const char *choose_url(const char *url, int *implicit)
 
 static int embedded_is_forbidden(const ilk_client *client)
 {
-    const char *wish = getenv("INTERLOCK_EMBEDDED");
+    const char *wish = ilk__environment("INTERLOCK_EMBEDDED");
 
     return (client->opts.flags & ILK_CLIENT_NO_EMBEDDED)
            || (wish && strcmp(wish, "0") == 0);
@@ -122,7 +157,7 @@ static int revive(void *context)
     ilk__embedded *again = NULL, *old;
     ilk_status st;
 
-    if (!client->embedded)
+    if (!client->is_embedded)
         return 0;
     pthread_mutex_lock(&client->revival);
     st = ilk__embedded_attach(&again, client->embedded_dir,
@@ -159,20 +194,66 @@ static ilk_status attach_embedded(ilk_client *client, int implicit,
     if (implicit && !atomic_flag_test_and_set(&warned))
         ilk__log(ILK__LOG_WARN, "no URL was given: an embedded server is "
                                 "used, other hosts are not covered");
+    client->is_embedded = 1;
     socket = ilk__strdup(ilk__embedded_socket(client->embedded));
     if (!socket)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     client->url.path = socket;
     client->url.scheme = ILK__SCHEME_UNIX;
+    client->url.same_user = 1;
     return ILK_OK;
 }
 
-/* Make the shared state, lane, keeper and loop of this process. */
+/* The connections of a client with a backend lead to its gateway. */
+static ilk_status connect_to_gateway(void *context, int *out_fd, ilk_error *err)
+{
+    const ilk_client *client = context;
+
+    return ilk__gateway_connect(client->gateway, out_fd, err);
+}
+
+/* The keeper calls this when a sentinel has announced another primary. The new
+ * one may not have our scripts. */
+static void on_switch(void *context)
+{
+    ilk_client *client = context;
+
+    ilk__shared_lock(client->shared);
+    for (size_t i = 0; i < ILK__SCRIPT_COUNT; i++)
+        client->shared->knows_script[i] = 0;
+    ilk__shared_unlock(client->shared);
+    ilk__lane_leave_old(client->lane);
+    ilk__loop_leave_old(client->loop);
+}
+
+static void set_target(ilk_client *client)
+{
+    if (client->url.scheme == ILK__SCHEME_TLS)
+        client->tls = ilk__tls_store_new();
+    client->url.tls = client->tls;
+    client->target = (ilk__target){
+        .url = &client->url,
+        .name = client->name,
+        .connect_timeout_ms = client->opts.connect_timeout_ms,
+        .primary = client->url.sentinels ? &client->primary : NULL,
+        .connect = client->backend ? connect_to_gateway : NULL,
+        .revive = revive,
+        .context = client};
+}
+
+/* Make the gateway if there is a backend, the shared state, lane, keeper and loop
+ * of this process. */
 static ilk_status build(ilk_client *client, ilk_error *err)
 {
     const ilk_client_opts *opts = &client->opts;
     ilk_status st;
 
+    if (client->backend) {
+        st = ilk__gateway_open(&client->gateway, client->backend, &client->url,
+                               err);
+        if (st)
+            return st;
+    }
     client->shared = ilk__calloc(1, sizeof *client->shared);
     if (!client->shared)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
@@ -182,14 +263,10 @@ static ilk_status build(ilk_client *client, ilk_error *err)
         client->shared = NULL;
         return st;
     }
+    client->shared->stops = &client->stops;
     snprintf(client->name, sizeof client->name, "interlock-%s",
              client->shared->client_id);
-    client->target =
-        (ilk__target){.url = &client->url,
-                      .name = client->name,
-                      .connect_timeout_ms = opts->connect_timeout_ms,
-                      .revive = revive,
-                      .context = client};
+    set_target(client);
     client->lane = ilk__lane_new(&client->target);
     client->keeper = ilk__keeper_new(client->shared, &client->target,
                                      opts->reply_timeout_ms);
@@ -198,6 +275,9 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     if (!client->lane || !client->keeper || !client->loop)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     ilk__client_listen(client);
+    if (client->url.sentinels)
+        return ilk__keeper_ask_sentinels(client->keeper, on_switch, client,
+                                         err);
     return ILK_OK;
 }
 
@@ -212,9 +292,12 @@ static void destroy(ilk_client *client)
         ilk__shared_close(client->shared);
     }
     ilk__free(client->shared);
+    ilk__gateway_free(client->gateway);
+    ilk__tls_store_free(client->tls);
     ilk__embedded_detach(client->embedded);
     ilk__free(client->embedded_dir);
-    pthread_mutex_destroy(&client->revival);
+    if (!ilk__client_is_forked(client)) /* else the parent may have locked it */
+        pthread_mutex_destroy(&client->revival);
     ilk__client_forget_replicas(client);
     ilk__url_free(&client->url);
     ilk__free(client);
@@ -239,16 +322,22 @@ static ilk_status set_up(ilk_client *client, const char *text,
     ilk_status st = ilk__opts_copy(&client->opts, sizeof client->opts, opts,
                                    "ilk_client_opts", err);
 
+    text = choose_url(text, &implicit);
     if (st == ILK_OK)
-        st = ilk__url_parse(&client->url, choose_url(text, &implicit), err);
+        st = ilk__backend_load(text, err);
+    if (st == ILK_OK)
+        st = ilk__url_parse(&client->url, text, err);
     if (st == ILK_OK)
         st = check_opts(client, err);
     if (st == ILK_OK)
         st = copy_text(&client->url.label, &client->opts.label, err);
     if (st == ILK_OK)
         st = copy_text(&client->url.listen, &client->opts.listen, err);
+    if (st == ILK_OK && client->url.sentinels)
+        st = ilk__url_sentinels_read(client->url.sentinels, err);
     if (st == ILK_OK)
         st = ilk__client_find_replicas(client, err);
+    client->backend = ilk__backend_find(&client->url);
     if (st == ILK_OK && client->url.scheme == ILK__SCHEME_EMBEDDED)
         st = attach_embedded(client, implicit, err);
     if (st == ILK_OK)
@@ -269,13 +358,16 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    pthread_once(&fork_once, watch_forks);
+    ilk__fork_watch();
+    st = ilk__cluster_register(err);
+    if (st)
+        return st;
     client = ilk__calloc(1, sizeof *client);
     if (!client)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     atomic_init(&client->refs, 1);
     pthread_mutex_init(&client->revival, NULL);
-    client->generation = fork_generation;
+    client->generation = ilk__fork_generation();
     st = set_up(client, url, opts, err);
     if (st) {
         destroy(client);
@@ -295,11 +387,14 @@ static void shut(ilk_client *client)
         return;
     ilk__shared_lock(client->shared);
     client->shared->closed = 1;
+    /* Inspections would count these waiters until their liveness ends. */
+    ilk__refresher_withdraw_all(client->shared);
     ilk__shared_wake_sleepers(client->shared);
     ilk__shared_unlock(client->shared);
     ilk__loop_shut(client->loop);
     ilk__keeper_stop(client->keeper);
     ilk__lane_shut(client->lane);
+    ilk__gateway_stop(client->gateway);
     pthread_mutex_lock(&client->revival);
     embedded = client->embedded;
     client->embedded = NULL;
@@ -311,11 +406,11 @@ ilk_status ilk_client_close(ilk_client *client, ilk_error *err)
 {
     ilk_status st = ilk__client_enter(client, err);
 
-    if (st == ILK_ECLOSED)
-        return ILK_OK;
-    if (st)
+    if (st && st != ILK_ECLOSED)
         return st;
-    shut(client);
+    ilk__error_clear(err);
+    if (st == ILK_OK)
+        shut(client);
     return ILK_OK;
 }
 
@@ -334,10 +429,13 @@ static void abandon(ilk_client *client)
         ilk__pollable_close(&client->shared->notifications.pollable);
     }
     ilk__embedded_abandon(client->embedded);
+    ilk__gateway_abandon(client->gateway);
+    client->gateway = NULL;
     client->lane = NULL;
     client->keeper = NULL;
     client->loop = NULL;
     client->shared = NULL;
+    client->tls = NULL; /* a thread of the parent may have locked it */
     client->embedded = NULL;
 }
 
@@ -364,9 +462,20 @@ void ilk_client_free(ilk_client *client)
         ilk__client_unref(client);
 }
 
+/* A stop of the parent process does not apply to this one. A signal handler may
+ * stop the client meanwhile: it stores `stopped_in` first, so either its stop is
+ * found here, or it is set again after ilk_client_resume(). */
+static void forget_stop_of_parent(ilk_client *client)
+{
+    if (atomic_load(&client->stops) % 2 == 0)
+        return;
+    ilk_client_resume(client);
+    if (atomic_load(&client->stopped_in) == ilk__fork_generation())
+        atomic_fetch_or(&client->stops, 1);
+}
+
 ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err)
 {
-    int embedded;
     ilk_status st = ILK_OK;
 
     ilk__error_clear(err);
@@ -374,18 +483,18 @@ ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err)
         return ilk__fail(err, ILK_EINVAL, "client must not be NULL");
     if (!ilk__client_is_forked(client))
         return ILK_OK;
-    embedded = client->embedded != NULL;
     abandon(client);
     pthread_mutex_init(&client->revival, NULL); /* may have been held */
     client->era++;
     client->closed = 0;
-    if (embedded)
+    forget_stop_of_parent(client);
+    if (client->is_embedded)
         st = ilk__embedded_attach(
             &client->embedded, client->embedded_dir,
             ilk__deadline(client->opts.connect_timeout_ms), err);
     if (st == ILK_OK)
         st = build(client, err);
     if (st == ILK_OK)
-        client->generation = fork_generation;
+        client->generation = ilk__fork_generation();
     return st;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* client_requests.c -- the client's public functions: ping, interrupt,
+/* client_requests.c -- the client's public functions: ping, interrupt, stop,
  * notifications, statistics. */
 #include "base/clock.h"
+#include "base/forked.h"
 #include "base/opts.h"
 #include "client.h"
 #include "loop.h"
@@ -19,6 +20,7 @@ void ilk_client_opts_init(ilk_client_opts *opts, size_t size)
 
 static void ask_ping(ilk__op *op)
 {
+    op->command.replies = ILK__REPLIES_STR;
     ilk__command_add_str(&op->command, "PING");
 }
 
@@ -83,6 +85,33 @@ void ilk_client_interrupt(ilk_client *client)
     ilk__pollable_raise(&client->shared->wakeup);
 }
 
+/* In a child that has not reopened the client yet only the flag is set: the
+ * parent's keeper has no thread there. */
+void ilk_client_stop(ilk_client *client)
+{
+    if (!client)
+        return;
+    atomic_store(&client->stopped_in, ilk__fork_generation());
+    atomic_fetch_or(&client->stops, 1);
+    if (!ilk__client_is_forked(client) && !client->closed)
+        ilk__pollable_raise(&client->shared->wakeup);
+}
+
+void ilk_client_resume(ilk_client *client)
+{
+    uint32_t stops = client ? atomic_load(&client->stops) : 0;
+
+    while (stops % 2
+           && !atomic_compare_exchange_weak(&client->stops, &stops, stops + 1))
+        continue;
+}
+
+int ilk_client_stopped(const ilk_client *client)
+{
+    return client && atomic_load(&client->stops) % 2
+           && atomic_load(&client->stopped_in) == ilk__fork_generation();
+}
+
 ilk_status ilk_client_notification_fd(ilk_client *client, int *out_fd,
                                       ilk_error *err)
 {
@@ -122,6 +151,17 @@ ilk_status ilk_client_next_notification(ilk_client *client,
                           err);
 }
 
+ilk_status ilk_client_notify_kept(ilk_client *client, int64_t id,
+                                  ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st == ILK_OK)
+        ilk__notifications_push(&client->shared->notifications,
+                                ILK_NOTIFICATION_KEPT, id, NULL, ILK_OK);
+    return st;
+}
+
 ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
                                 ilk_error *err)
 {
@@ -132,6 +172,7 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
 
     if (st && st != ILK_ECLOSED)
         return st;
+    ilk__error_clear(err);
     if (!stats)
         return ilk__fail(err, ILK_EINVAL, "stats must not be NULL");
     ilk__lane_counts_get(client->lane, &lane);

@@ -2,36 +2,33 @@
 /*
  * inbox.c -- the client's own channel: subscribing, and delivering messages.
  *
- *     GRANT    waiter waits under this token: news GRANTED; else orphaned
- *     WAKE     waiter waits: news WOKEN; else orphaned
+ *     GRANT    waiter waits under this token: report GRANTED; else orphaned
+ *     WAKE     waiter waits: report WOKEN; else orphaned
  *     SIGNAL   waiter accepts it (delivered_signal.h); else orphaned
  *     NOTIFY   every waiter in the list of that name may accept it
- *     CHANGE   every waiter in that list: news WOKEN
+ *     CHANGE   every waiter in that list: report WOKEN
  *
- * An orphaned message goes to its primitive's function, which passes the grant
- * or signal on to another client (ilk__wait_orphaned()). A message that came
- * from a replica only is never passed on, and a grant or wake of that kind only
- * makes the waiter ask the server.
+ * A message that does not repeat the right secret (wait/secret.h), or that is of
+ * another version, is dropped and counted. An orphaned message goes to its primitive's function, which passes
+ * the grant or signal on to another client (ilk__wait_orphaned()). A message
+ * that came from a replica only is never passed on, and a grant or wake of that
+ * kind only makes the waiter ask the server.
  */
 #include "inbox.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "pubsub/channel.h"
+#include "redis/missing_right.h"
 #include "wait/delivered_signal.h"
 #include "wait/refresher.h"
+#include "wait/secret.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char prefix[] = "ilk:inbox:";
-
-static int is_text(const ilk__reply *reply, const char *text)
-{
-    return reply->type == ILK__REPLY_STR && reply->len == strlen(text)
-           && memcmp(reply->str, text, reply->len) == 0;
-}
 
 static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
 {
@@ -49,7 +46,7 @@ static int is_own_channel(const ilk__shared *shared, const ilk__reply *channel)
  * ends with the connection. */
 static void subscribe_foreign(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    const ilk__subscribe_call call = {ILK__SUBSCRIBE_FOREIGN, NULL};
+    const ilk__subscribe_call call = {.kind = ILK__SUBSCRIBE_FOREIGN};
     size_t cursor = 0;
     ilk__node *node;
 
@@ -78,6 +75,9 @@ static void forget(ilk__shared *shared, ilk__subscriber *subscriber)
 {
     shared->subscribed_count -= subscriber->subscribed != 0;
     subscriber->subscribed = 0;
+    /* the server may have restarted without our scripts */
+    for (size_t i = 0; i < ILK__SCRIPT_COUNT; i++)
+        shared->knows_script[i] = 0;
     ilk__buf_drop(&subscriber->calls, ilk__buf_len(&subscriber->calls));
     ilk__channels_lost(shared, subscriber);
     if (!shared->subscribed_count && shared->inbox == ILK__INBOX_READY)
@@ -86,7 +86,7 @@ static void forget(ilk__shared *shared, ilk__subscriber *subscriber)
 
 void ilk__inbox_came_up(ilk__shared *shared, ilk__subscriber *subscriber)
 {
-    const ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
+    const ilk__subscribe_call call = {.kind = ILK__SUBSCRIBE_OWN};
     char channel[sizeof prefix + ILK__CLIENT_ID_LEN];
     int len =
         snprintf(channel, sizeof channel, "%s%s", prefix, shared->client_id);
@@ -136,12 +136,32 @@ void ilk__inbox_lost(ilk__shared *shared, ilk__subscriber *subscriber)
 
 /* ---- messages ----------------------------------------------------------- */
 
+/* Others may publish here as fast as they can: only the first one is logged. */
+static void refuse_message(ilk__shared *shared, const char *why)
+{
+    if (shared->stats.messages_refused++ == 0)
+        ilk__log(ILK__LOG_WARN,
+                 "inbox: dropped a message %s; others will only be counted",
+                 why);
+}
+
 /* A grant or wake-up from a replica, before the primary's copy or without one.
  * It may have been taken back, so the waiter asks the primary. */
 static void on_second_hand(ilk__waiter *waiter)
 {
-    if (waiter && waiter->refresher && waiter->news == ILK__NEWS_NONE)
-        ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+    if (waiter && waiter->refresher && waiter->report == ILK__REPORT_NONE)
+        ilk__waiter_report(waiter, ILK__REPORT_WOKEN);
+}
+
+/* Others may send many messages for waiters that are gone. Beyond this number
+ * in flight they cause no commands, so that renewals are not delayed: the grants
+ * end by themselves. */
+static void pass_on(ilk__shared *shared, const ilk__message *message)
+{
+    if (shared->giving_back < ILK__GIVING_BACK_MAX)
+        ilk__wait_orphaned(shared, message);
+    else
+        shared->stats.messages_refused++;
 }
 
 static void on_grant(ilk__shared *shared, const ilk__message *message)
@@ -153,16 +173,20 @@ static void on_grant(ilk__shared *shared, const ilk__message *message)
         return;
     }
     if (!waiter || strcmp(ilk__waiter_token(waiter), message->token) != 0) {
-        ilk__wait_orphaned(shared, message);
+        pass_on(shared, message);
+        return;
+    }
+    if (!ilk__wait_queue_grants(waiter->wait_queue)) {
+        refuse_message(shared, "that grants to a wait for something else");
         return;
     }
     if (!waiter->refresher)
         return; /* a refresh reported the grant first; it holds already */
-    waiter->news_fence = message->fence;
-    waiter->news_lease_ms = message->lease_ms;
-    waiter->news_us = message->server_us;
-    waiter->news_at = ilk__now_ms();
-    ilk__wait_tell_news(waiter, ILK__NEWS_GRANTED);
+    waiter->report_fence = message->fence;
+    waiter->report_lease_ms = message->lease_ms;
+    waiter->report_us = message->server_us;
+    waiter->report_at = ilk__now_ms();
+    ilk__waiter_report(waiter, ILK__REPORT_GRANTED);
 }
 
 static void on_wake(ilk__shared *shared, const ilk__message *message)
@@ -172,38 +196,41 @@ static void on_wake(ilk__shared *shared, const ilk__message *message)
     if (waiter && waiter->refresher) {
         if (waiter->wait_queue->name_count)
             ilk__delivered_signal_entry_gone(waiter, message);
-        else if (waiter->news == ILK__NEWS_NONE)
-            ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+        else if (waiter->report == ILK__REPORT_NONE)
+            ilk__waiter_report(waiter, ILK__REPORT_WOKEN);
     } else if (!message->second_hand) {
-        ilk__wait_orphaned(shared, message);
+        pass_on(shared, message);
     }
 }
 
 static void on_signal(ilk__shared *shared, const ilk__message *message)
 {
     ilk__waiter *waiter = ilk__wait_find(shared, message->waiter);
-    int taken = waiter && ilk__delivered_signal_accept(waiter, message);
+    int handled = waiter && ilk__delivered_signal_accept(waiter, message);
 
-    if (!taken && !message->second_hand)
-        ilk__wait_orphaned(shared, message);
+    if (!handled && !message->second_hand)
+        pass_on(shared, message);
 }
 
 /*
- * Whether a copy of the message has been handled. For a SIGNAL the primary's
- * copy must be handled even after a replica's, because only it is certain. So
- * replicas' copies are remembered under another mark (~mark).
+ * Whether a copy of the message has been handled. For a GRANT or SIGNAL the
+ * primary's copy must be handled even after a replica's, because only it is
+ * certain. So replicas' copies are remembered under another mark (~mark). A
+ * grant that somebody else has seen and repeats must not be given back, because
+ * its hold may have been detached since.
  */
 static int is_copy(ilk__shared *shared, const ilk__message *message)
 {
     uint64_t mark = ilk__message_mark(message);
 
-    if (message->type != ILK__MESSAGE_SIGNAL || !message->second_hand)
+    if (message->type == ILK__MESSAGE_NOTIFY || !message->second_hand)
         return ilk__recent_seen(&shared->recent, mark);
     return ilk__recent_has(&shared->recent, mark)
            || ilk__recent_seen(&shared->recent, ~mark);
 }
 
-/* What a list waits for has changed: all our waiters in it ask again. */
+/* The state of a wait queue has changed: all our waiters in it send their
+ * request again. */
 static void on_change(ilk__shared *shared, const ilk__message *message)
 {
     size_t cursor = 0;
@@ -224,11 +251,16 @@ static void on_message(ilk__shared *shared, const ilk__subscriber *subscriber,
     ilk__message message;
 
     if (!ilk__message_read(&message, payload->str, payload->len)) {
-        ilk__log(ILK__LOG_WARN, "inbox: a message that makes no sense");
+        refuse_message(shared, "of no form of this version");
+        return;
+    }
+    if (!ilk__secret_proves(shared, &message)) {
+        refuse_message(shared, "without the secret of a wait");
         return;
     }
     message.second_hand = subscriber->number != 0;
-    if (message.signal && is_copy(shared, &message))
+    if (message.type != ILK__MESSAGE_WAKE && message.type != ILK__MESSAGE_CHANGE
+        && is_copy(shared, &message))
         return;
     switch (message.type) {
     case ILK__MESSAGE_GRANT: on_grant(shared, &message); return;
@@ -277,40 +309,62 @@ static void confirmed(ilk__shared *shared, ilk__subscriber *subscriber)
     ilk__refresher_refresh_all(shared);
 }
 
+/* A reply that belongs to no call: the connection is opened anew, with all its
+ * subscriptions. */
+static void distrust(ilk__shared *shared, ilk__subscriber *subscriber)
+{
+    ilk__async_conn_break(&subscriber->connection, ILK__FOREIGN_REPLY);
+    ilk__inbox_lost(shared, subscriber);
+}
+
 static void on_error(ilk__shared *shared, ilk__subscriber *subscriber,
                      const ilk__reply *reply)
 {
-    ilk_error error = {0}, said = {0};
-    ilk_status st = ilk__reply_error(reply, &said);
-    ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
+    static const char inboxes[] = "ilk:inbox:*";
+    ilk_error error = {0}, reason = {0};
+    const char *name = inboxes;
+    size_t len = sizeof inboxes - 1;
+    ilk__subscribe_call call;
+    ilk_status st;
 
-    (void)ilk__subscriber_answered(subscriber, &call);
+    if (!ilk__subscriber_refused(subscriber, &call)) {
+        distrust(shared, subscriber);
+        return;
+    }
+    if (call.kind == ILK__SUBSCRIBE_CHANNEL)
+        name = ilk__channel_name(call.channel, &len);
+    st = ilk__missing_right_to(reply, name, len, &reason);
     if (call.kind == ILK__SUBSCRIBE_CHANNEL) {
-        ilk__fail(&error, st, "cannot listen to a channel: %.200s", said.msg);
+        ilk__fail(&error, st, "cannot listen to a channel: %.200s", reason.msg);
         ilk__channel_answered(call.channel, subscriber, &error);
     } else if (call.kind != ILK__UNSUBSCRIBE) {
         ilk__fail(&error, st, "cannot SUBSCRIBE to %s*: %.200s", prefix,
-                  said.msg);
+                  reason.msg);
         refuse(shared, subscriber, &error);
     }
 }
 
 static void on_confirmation(ilk__shared *shared, ilk__subscriber *subscriber,
-                            const ilk__reply *channel)
+                            const char *command_name, const ilk__reply *channel)
 {
-    ilk__subscribe_call call = {ILK__SUBSCRIBE_OWN, NULL};
+    ilk__subscribe_call call;
 
-    (void)ilk__subscriber_answered(subscriber, &call);
-    if (call.kind == ILK__SUBSCRIBE_CHANNEL)
+    if (!ilk__subscriber_confirmed(subscriber, command_name, channel->str,
+                                   channel->len, &call))
+        distrust(shared, subscriber);
+    else if (call.kind == ILK__SUBSCRIBE_CHANNEL)
         ilk__channel_answered(call.channel, subscriber, NULL);
-    else if (call.kind == ILK__SUBSCRIBE_OWN && is_own_channel(shared, channel))
+    else if (call.kind == ILK__SUBSCRIBE_OWN)
         confirmed(shared, subscriber);
 }
 
-/* Whether the array is this word followed by at least `texts` strings. */
+/* Whether the reply is an array of three or more that begins with this word
+ * and `texts` strings. */
 static int is_of(const ilk__reply *reply, const char *word, size_t texts)
 {
-    if (!is_text(reply->items[0], word) || reply->count < texts + 1)
+    if ((reply->type != ILK__REPLY_ARRAY && reply->type != ILK__REPLY_PUSH)
+        || reply->count < 3 || reply->count < texts + 1
+        || !ilk__reply_is_text(reply->items[0], word))
         return 0;
     for (size_t i = 1; i <= texts; i++)
         if (reply->items[i]->type != ILK__REPLY_STR)
@@ -325,10 +379,6 @@ void ilk__inbox_reply(ilk__shared *shared, ilk__subscriber *subscriber,
 
     if (reply->type == ILK__REPLY_ERROR) {
         on_error(shared, subscriber, reply);
-    } else if ((reply->type != ILK__REPLY_ARRAY
-                && reply->type != ILK__REPLY_PUSH)
-               || reply->count < 3) {
-        return; /* the reply to PING */
     } else if (is_of(reply, "message", 2)) {
         if (is_own_channel(shared, items[1])) {
             on_message(shared, subscriber, items[2]);
@@ -341,6 +391,8 @@ void ilk__inbox_reply(ilk__shared *shared, ilk__subscriber *subscriber,
     } else if (is_of(reply, "subscribe", 1) || is_of(reply, "psubscribe", 1)
                || is_of(reply, "unsubscribe", 1)
                || is_of(reply, "punsubscribe", 1)) {
-        on_confirmation(shared, subscriber, items[1]);
+        on_confirmation(shared, subscriber, items[0]->str, items[1]);
+    } else {
+        distrust(shared, subscriber);
     }
 }

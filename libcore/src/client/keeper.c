@@ -13,20 +13,21 @@
 #include "keeper.h"
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "inbox.h"
 #include "pubsub/channel.h"
 #include "pubsub/subscriber.h"
+#include "switch_listener.h"
 #include "wait/refresher.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
-enum {
-    LAST_WORDS_MS = 200 /* for operations posted before the stop */
-};
+enum { STOP_MS = 200 }; /* for operations posted before the stop */
 
 struct ilk__keeper {
     ilk__shared *shared;
@@ -37,7 +38,11 @@ struct ilk__keeper {
     /* the inbox receives on these */
     ilk__subscriber subscribers[ILK__SUBSCRIBERS_MAX];
     size_t subscriber_count;
+    ilk__switch_listener *switches; /* NULL: no sentinels */
+    void (*on_switch)(void *context);
+    void *context;
     uint32_t interrupts;       /* shared->interrupts when last read */
+    uint32_t stop;             /* the last stop that it has seen */
     ilk__keeper_counts counts; /* for other threads, under the mutex */
 };
 
@@ -63,47 +68,76 @@ void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target)
                          target);
 }
 
+ilk_status ilk__keeper_ask_sentinels(ilk__keeper *keeper,
+                                     void (*on_switch)(void *context),
+                                     void *context, ilk_error *err)
+{
+    keeper->switches =
+        ilk__switch_listener_new(keeper->pipeline.connection.target);
+    keeper->on_switch = on_switch;
+    keeper->context = context;
+    return keeper->switches ? ILK_OK
+                            : ilk__fail(err, ILK_ENOMEM, "out of memory");
+}
+
 /* ---- connections -------------------------------------------------------- */
 
 static void run_pipeline(ilk__keeper *keeper)
 {
     ilk__pipeline *pipeline = &keeper->pipeline;
-    ilk__reply *reply = NULL;
-    ilk__async_conn_result event;
+    ilk__reply *reply = NULL; /* ilk__pipeline_handle() frees it */
+    ilk__async_conn_result result;
 
-    while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
+    do {
+        result = ilk__async_conn_next(&pipeline->connection, &reply);
+        if (result == ILK__ASYNC_CONN_NOTHING && !pipeline->held_count)
+            break;
         ilk__shared_lock(keeper->shared);
-        ilk__pipeline_handle(pipeline, event, reply, "keeper");
+        ilk__pipeline_handle(pipeline, result, reply, "keeper");
         /* waiters may have been granted something while it was down */
-        if (event == ILK__ASYNC_CONN_CAME_UP)
+        if (result == ILK__ASYNC_CONN_CAME_UP)
             ilk__refresher_refresh_all(keeper->shared);
         ilk__shared_unlock(keeper->shared);
-        ilk__reply_free(reply);
-        reply = NULL;
-        if (event == ILK__ASYNC_CONN_LOST)
-            break;
-    }
+    } while (result != ILK__ASYNC_CONN_NOTHING
+             && result != ILK__ASYNC_CONN_LOST);
 }
 
+enum { TURN_MAX = 256 }; /* messages that one turn reads from a subscriber */
+
+/* Others may send messages faster than this reads them. The rest is left for the
+ * next turn, so that renewals are sent in between. */
 static void run_subscriber(ilk__keeper *keeper, ilk__subscriber *subscriber)
 {
     ilk__reply *reply = NULL;
-    ilk__async_conn_result event;
+    ilk__async_conn_result result;
 
-    while ((event = ilk__async_conn_next(&subscriber->connection, &reply))) {
+    for (int i = 0; i < TURN_MAX; i++) {
+        result = ilk__async_conn_next(&subscriber->connection, &reply);
+        if (result == ILK__ASYNC_CONN_NOTHING)
+            break;
         ilk__shared_lock(keeper->shared);
-        if (event == ILK__ASYNC_CONN_CAME_UP)
+        if (result == ILK__ASYNC_CONN_CAME_UP)
             ilk__inbox_came_up(keeper->shared, subscriber);
-        else if (event == ILK__ASYNC_CONN_LOST)
+        else if (result == ILK__ASYNC_CONN_LOST)
             ilk__inbox_lost(keeper->shared, subscriber);
         else
             ilk__inbox_reply(keeper->shared, subscriber, reply);
         ilk__shared_unlock(keeper->shared);
         ilk__reply_free(reply);
         reply = NULL;
-        if (event == ILK__ASYNC_CONN_LOST)
+        if (result == ILK__ASYNC_CONN_LOST)
             break;
     }
+}
+
+static void run_switches(ilk__keeper *keeper)
+{
+    if (!keeper->switches || !ilk__switch_listener_run(keeper->switches))
+        return;
+    ilk__async_conn_leave_old(&keeper->pipeline.connection);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        ilk__async_conn_leave_old(&keeper->subscribers[i].connection);
+    keeper->on_switch(keeper->context);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -126,6 +160,8 @@ static void count(ilk__keeper *keeper)
     add_counts(&sum, &keeper->pipeline.connection);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
         add_counts(&sum, &keeper->subscribers[i].connection);
+    if (keeper->switches)
+        add_counts(&sum, ilk__switch_listener_connection(keeper->switches));
     keeper->counts = sum;
 }
 
@@ -174,7 +210,8 @@ static int keep(ilk__keeper *keeper)
     while ((timer = ilk__timers_pop(&shared->timers, now)))
         timer->fire(timer, pipeline);
     start_posted(keeper);
-    if (interrupts != keeper->interrupts || shared->closed)
+    if (interrupts != keeper->interrupts || shared->closed
+        || ilk__shared_is_stopped_anew(shared, &keeper->stop))
         ilk__shared_wake_sleepers(shared);
     keeper->interrupts = interrupts;
     tend_subscribers(keeper);
@@ -187,8 +224,8 @@ static int keep(ilk__keeper *keeper)
 /* Poll until a connection or the wake-up descriptor is ready, or it is due. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
-    struct pollfd fds[2 + ILK__SUBSCRIBERS_MAX];
-    size_t subscribers = keeper->subscriber_count;
+    struct pollfd fds[3 + ILK__SUBSCRIBERS_MAX];
+    size_t subscribers = keeper->subscriber_count, count = 2 + subscribers;
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->wakeup),
                              .events = POLLIN};
@@ -198,62 +235,59 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
         due = ilk__sooner(
             due, ilk__async_conn_prepare(&keeper->subscribers[i].connection,
                                          &fds[2 + i]));
-    if (poll(fds, 2 + subscribers, ilk__poll_timeout(due)) > 0) {
-        if (fds[0].revents)
-            ilk__pollable_clear(&keeper->shared->wakeup);
+    if (keeper->switches)
+        due = ilk__sooner(
+            due, ilk__switch_listener_prepare(keeper->switches, &fds[count++]));
+    if (poll(fds, count, ilk__poll_timeout(due)) > 0) {
+        (void)ilk__pollable_polled(&keeper->shared->wakeup, fds[0].revents,
+                                   &keeper->shared->mutex);
         ilk__async_conn_polled(&keeper->pipeline.connection, &fds[1]);
         for (size_t i = 0; i < subscribers; i++)
             ilk__async_conn_polled(&keeper->subscribers[i].connection,
                                    &fds[2 + i]);
+        if (keeper->switches)
+            ilk__switch_listener_polled(keeper->switches, &fds[count - 1]);
     }
+}
+
+int ilk__keeper_turn(ilk__keeper *keeper)
+{
+    ilk__shared *shared = keeper->shared;
+    int going;
+    int64_t due;
+
+    ilk__shared_lock(shared);
+    shared->plan = INT64_MIN; /* awake: wake_keeper() does nothing */
+    going = keep(keeper);
+    due = ilk__timers_next(&shared->timers);
+    due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
+    if (keeper->stopping)
+        due = ilk__sooner(due, keeper->stop_by);
+    shared->plan = due;
+    ilk__shared_unlock(shared);
+    if (!going)
+        return 0;
+    ilk__async_conn_flush(&keeper->pipeline.connection);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        ilk__async_conn_flush(&keeper->subscribers[i].connection);
+    if (keeper->switches)
+        ilk__switch_listener_flush(keeper->switches);
+    sleep_on(keeper, due);
+    run_switches(keeper);
+    run_pipeline(keeper);
+    for (size_t i = 0; i < keeper->subscriber_count; i++)
+        run_subscriber(keeper, &keeper->subscribers[i]);
+    return 1;
 }
 
 static void *keeper_main(void *context)
 {
-    ilk__keeper *keeper = context;
-    ilk__shared *shared = keeper->shared;
-    int going = 1;
-
-    while (going) {
-        int64_t due;
-
-        ilk__shared_lock(shared);
-        shared->plan = INT64_MIN; /* awake: wake_keeper() does nothing */
-        going = keep(keeper);
-        due = ilk__timers_next(&shared->timers);
-        due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
-        if (keeper->stopping)
-            due = ilk__sooner(due, keeper->stop_by);
-        shared->plan = due;
-        ilk__shared_unlock(shared);
-        if (!going)
-            break;
-        ilk__async_conn_flush(&keeper->pipeline.connection);
-        for (size_t i = 0; i < keeper->subscriber_count; i++)
-            ilk__async_conn_flush(&keeper->subscribers[i].connection);
-        sleep_on(keeper, due);
-        run_pipeline(keeper);
-        for (size_t i = 0; i < keeper->subscriber_count; i++)
-            run_subscriber(keeper, &keeper->subscribers[i]);
-    }
+    while (ilk__keeper_turn(context))
+        continue;
     return NULL;
 }
 
 /* ---- starting and stopping ---------------------------------------------- */
-
-/* All OS signals are blocked in the keeper, so that the application's threads
- * get them. */
-static int start_thread(ilk__keeper *keeper)
-{
-    sigset_t all, old;
-    int failed;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    failed = pthread_create(&keeper->thread, NULL, keeper_main, keeper);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failed;
-}
 
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
 {
@@ -261,7 +295,7 @@ ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
 
     ilk__shared_lock(keeper->shared);
     if (!keeper->started && !keeper->shared->closed) {
-        failed = start_thread(keeper);
+        failed = ilk__thread_start(&keeper->thread, NULL, keeper_main, keeper);
         keeper->started = !failed;
     }
     ilk__shared_unlock(keeper->shared);
@@ -273,19 +307,23 @@ ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err)
 
 void ilk__keeper_stop(ilk__keeper *keeper)
 {
-    int running;
+    int running, cancelling;
 
     ilk__shared_lock(keeper->shared);
     running = keeper->started && !keeper->stopping;
     keeper->stopping = 1;
-    keeper->stop_by = ilk__deadline(LAST_WORDS_MS);
+    keeper->stop_by = ilk__deadline(STOP_MS);
     ilk__pollable_raise(&keeper->shared->wakeup);
     ilk__shared_unlock(keeper->shared);
+    cancelling = ilk__cancel_disable();
     if (running)
         pthread_join(keeper->thread, NULL);
+    ilk__cancel_restore(cancelling);
     ilk__async_conn_close(&keeper->pipeline.connection);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
         ilk__subscriber_close(&keeper->subscribers[i]);
+    if (keeper->switches)
+        ilk__switch_listener_close(keeper->switches);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
@@ -296,6 +334,7 @@ void ilk__keeper_free(ilk__keeper *keeper)
         ilk__inflight_end(&keeper->pipeline, inflight);
     ilk__pipeline_end(&keeper->pipeline);
     ilk__pipeline_free(&keeper->pipeline);
+    ilk__switch_listener_free(keeper->switches);
     ilk__free(keeper);
 }
 
@@ -304,6 +343,8 @@ void ilk__keeper_abandon(ilk__keeper *keeper)
     ilk__async_conn_abandon(&keeper->pipeline.connection);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
         ilk__async_conn_abandon(&keeper->subscribers[i].connection);
+    if (keeper->switches)
+        ilk__switch_listener_abandon(keeper->switches);
 }
 
 void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)

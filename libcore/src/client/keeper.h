@@ -24,8 +24,21 @@ ilk__keeper *ilk__keeper_new(ilk__shared *shared, const ilk__target *target,
  * called before the thread starts, at most ILK__SUBSCRIBERS_MAX - 1 times. */
 void ilk__keeper_listen(ilk__keeper *keeper, const ilk__target *target);
 
+/*
+ * Have the keeper ask the target's sentinels for news of a switch. It ends its
+ * own connections to another server, then calls on_switch, without a mutex.
+ * To be called before the thread starts. ILK_ENOMEM.
+ */
+ilk_status ilk__keeper_ask_sentinels(ilk__keeper *keeper,
+                                     void (*on_switch)(void *context),
+                                     void *context, ilk_error *err);
+
 /* Start the thread unless it is running. ILK_ESYSTEM. Any thread. */
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
+
+/* One turn of the thread; 0 when it must end. Only for the thread itself, and for
+ * tests that run the turns without a thread. */
+int ilk__keeper_turn(ilk__keeper *keeper);
 
 /*
  * End the thread and join it. Operations that were posted before have a short

@@ -56,9 +56,10 @@ static void clear_wakeup(ilk__loop *loop)
 }
 
 /*
- * All sleepers were woken, the loop among them. If no operation is running, the
- * application is not woken; then the parker's permit must be consumed, because
- * the next unpark would not call us while there is one.
+ * Called when all sleepers are woken, because the loop is one of them. If no
+ * operation is running, the application need not wake up. The permit is then
+ * consumed here: as long as the parker has one, ilk__unpark() does not call this
+ * function again.
  */
 static void wake_loop(ilk__wake *wake)
 {
@@ -196,6 +197,16 @@ ilk_status ilk__loop_fd(ilk__loop *loop, int *out_fd, ilk_error *err)
     return st;
 }
 
+void ilk__loop_leave_old(ilk__loop *loop)
+{
+    ilk__loop_lock(loop);
+    if (loop->open && !loop->shut) {
+        ilk__async_conn_leave_old(&loop->pipeline.connection);
+        ilk__loop_wake_up(loop);
+    }
+    ilk__loop_unlock(loop);
+}
+
 /* ---- a turn ------------------------------------------------------------- */
 
 /* If all sleepers were woken, resume the sleeping operations before this reply
@@ -213,16 +224,15 @@ static void run_connection(ilk__loop *loop)
 {
     ilk__pipeline *pipeline = &loop->pipeline;
     ilk__reply *reply = NULL;
-    ilk__async_conn_result event;
+    ilk__async_conn_result result;
 
-    while ((event = ilk__async_conn_next(&pipeline->connection, &reply))) {
-        wake_first(loop);
-        ilk__pipeline_handle(pipeline, event, reply, "loop");
-        ilk__reply_free(reply);
-        reply = NULL;
-        if (event == ILK__ASYNC_CONN_LOST)
-            break;
-    }
+    do {
+        result = ilk__async_conn_next(&pipeline->connection, &reply);
+        if (result != ILK__ASYNC_CONN_NOTHING)
+            wake_first(loop);
+        ilk__pipeline_handle(pipeline, result, reply, "loop");
+    } while (result != ILK__ASYNC_CONN_NOTHING
+             && result != ILK__ASYNC_CONN_LOST);
 }
 
 /* Set the pollset and the alarm, so that the application runs the next turn in
@@ -256,7 +266,7 @@ static void flush(ilk__loop *loop)
     if (ilk__async_conn_unwritten(&pipeline->connection))
         return;
     loop->written = pipeline->first + pipeline->count;
-    ilk__loop_has_told(loop);
+    ilk__loop_cancels_sent(loop);
 }
 
 void ilk__loop_kick(ilk__loop *loop)
@@ -275,7 +285,7 @@ void ilk__loop_kick(ilk__loop *loop)
         flush(loop);
         prepare(loop);
     }
-    if (loop->done.first || loop->telling.first)
+    if (loop->done.first || loop->cancelling.first)
         ilk__loop_wake_up(loop);
 }
 
@@ -287,6 +297,8 @@ static void turn(ilk__loop *loop)
 
     clear_wakeup(loop);
     (void)ilk__parker_consume(&loop->parker);
+    if (ilk__shared_is_stopped_anew(loop->client->shared, &loop->stop))
+        ilk__loop_stop_waits(loop);
     wake_first(loop);
     ilk__loop_wake_ready(loop);
     ilk__pipeline_check_patience(&loop->pipeline, now, "loop");
@@ -312,7 +324,8 @@ ilk_status ilk__loop_next(ilk__loop *loop, ilk_notification *out)
         *out = (ilk_notification){.size = sizeof *out,
                                   .kind = ILK_NOTIFICATION_DONE,
                                   .status = op->request->status,
-                                  .id = op->id};
+                                  .id = op->id,
+                                  .user = atomic_load(&op->user)};
         st = ILK_OK;
     }
     if (loop->done.first)
@@ -361,7 +374,7 @@ void ilk__loop_shut(ilk__loop *loop)
     ilk__loop_lock(loop);
     loop->shut = 1;
     ilk__loop_end_all(loop);
-    ilk__loop_has_told(loop);
+    ilk__loop_cancels_sent(loop);
     if (loop->open) {
         /* the last cancels */
         ilk__async_conn_flush(&loop->pipeline.connection);

@@ -3,7 +3,7 @@
  * loop.h -- the third driver of operations: the application's event loop.
  *
  *     start --> running --> done --> fetched as a notification
- *                  \_ telling _/     (cancelled; done once it is written)
+ *                  \_ cancelling _/     (cancelled; done once it is written)
  *
  * The application polls the client's descriptor. It is readable while one of
  * these is:
@@ -67,6 +67,9 @@ void ilk__loop_let_pass(ilk__loop *loop);
 
 /* The handle is being freed: end the operations that are running on it. */
 void ilk__loop_forget(ilk__loop *loop, const void *handle);
+
+/* As ilk__lane_leave_old(), for the loop's connection. */
+void ilk__loop_leave_old(ilk__loop *loop);
 
 /* As ilk__lane_in_order(), for the loop's connection. Inside a request only. */
 int ilk__loop_in_order(const ilk__loop *loop);

@@ -3,13 +3,13 @@
  * run.c -- the blocking driver: the caller's thread steps an operation until it
  * is done.
  *
- *     SEND     ilk__lane_call_run(): write the command, wait for the reply
- *     TELL     ilk__lane_tell(): write the command only
- *     SLEEP    park until wake_at, news, an interrupt or the close
+ *     SEND       ilk__lane_call_run(): write the command, wait for the reply
+ *     SEND_ONLY  ilk__lane_send_only(): write the command only
+ *     SLEEP      park until wake_at, a wake-up, an interrupt, a stop or the close
  *
  * A wake-up between the step and the park would be lost if nobody slept yet.
- * So counters of wake-ups and interrupts are read before the step (sleep_marks)
- * and compared when the thread has registered as a sleeper.
+ * So counters of wake-ups and interrupts are read before (sleep_marks) and
+ * compared when the thread has registered as a sleeper.
  */
 #include "run.h"
 
@@ -74,19 +74,34 @@ static void leave_sleep(ilk__shared *shared, ilk__sleeper *self)
     ilk__shared_unlock(shared);
 }
 
-/* The shared state's counters before the step that led to this sleep. */
+/* The shared state's counters: the wake-ups before the step that led to this
+ * sleep; the interrupts that the operation has got, at first those before it
+ * began; the stop that it has got, at first none. */
 typedef struct sleep_marks {
-    uint32_t interrupts, wakes;
+    uint32_t interrupts, wakes, stop;
 } sleep_marks;
 
+/* Whether the client was interrupted since the last call. The operation gets
+ * each interrupt once: if it sleeps on, the next sleep is a full one. */
+static int take_interrupts(const ilk__shared *shared, sleep_marks *seen)
+{
+    uint32_t interrupts = atomic_load(&shared->interrupts);
+    int is_new = interrupts != seen->interrupts;
+
+    seen->interrupts = interrupts;
+    return is_new;
+}
+
 static ilk__cause sleep_until(ilk_client *client, int64_t until,
-                              ilk__parker *parker, const sleep_marks *seen)
+                              ilk__parker *parker, sleep_marks *seen)
 {
     ilk__shared *shared = client->shared;
     int ticking = ilk__run_ticks(client);
     int64_t limit = until;
     ilk_status st;
 
+    if (ilk__shared_is_stopped_anew(shared, &seen->stop))
+        return ILK__CAUSE_STOPPED;
     if (ticking)
         limit = ilk__sooner(limit, ilk__deadline(TICK_MS));
     /* Woken before this thread was among the sleepers: do not sleep. */
@@ -96,7 +111,9 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
     st = ilk__park(parker, limit);
     if (client->closed)
         return ILK__CAUSE_CLOSED;
-    if (st == ILK_EINTR || atomic_load(&shared->interrupts) != seen->interrupts)
+    if (ilk__shared_is_stopped_anew(shared, &seen->stop))
+        return ILK__CAUSE_STOPPED;
+    if (take_interrupts(shared, seen) || st == ILK_EINTR)
         return ILK__CAUSE_INTERRUPT;
     if (st == ILK_OK || limit == 0)
         return ILK__CAUSE_NEWS;
@@ -105,7 +122,7 @@ static ilk__cause sleep_until(ilk_client *client, int64_t until,
 }
 
 static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
-                           const sleep_marks *seen, ilk__input *input)
+                           sleep_marks *seen, ilk__input *input)
 {
     ilk__sleeper self = {.parker = parker};
     ilk_status st = ilk__keeper_start(client->keeper, op->err);
@@ -120,14 +137,14 @@ static ilk_status sleep_on(ilk_client *client, ilk__op *op, ilk__parker *parker,
 }
 
 /* The keeper retransmits ensured commands, so it must be running. */
-static ilk_status tell(ilk_client *client, ilk__op *op)
+static ilk_status send_only(ilk_client *client, ilk__op *op)
 {
     ilk__ensured *ensured = op->ensured;
 
     op->ensured = NULL;
     if (ensured)
         (void)ilk__keeper_start(client->keeper, NULL);
-    return ilk__lane_tell(client->lane, &op->command, ensured);
+    return ilk__lane_send_only(client->lane, &op->command, ensured);
 }
 
 ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
@@ -146,14 +163,18 @@ ilk_status ilk__run(ilk_client *client, ilk__op *op, ilk__parker *parker)
         act = ilk__op_step(op, &input);
         ilk__reply_free(reply);
         reply = NULL;
+        if (op->bad_reply) {
+            op->bad_reply = 0;
+            ilk__lane_distrust(client->lane);
+        }
         memset(&input, 0, sizeof input);
         if (act == ILK__ACT_DONE)
             return op->status;
         if (act == ILK__ACT_SEND) {
             send(client, op, &input, &reply);
-        } else if (act == ILK__ACT_TELL) {
+        } else if (act == ILK__ACT_SEND_ONLY) {
             input.kind = ILK__INPUT_SENT;
-            input.status = tell(client, op);
+            input.status = send_only(client, op);
         } else {
             ilk_status st = sleep_on(client, op, parker, &seen, &input);
 

@@ -3,22 +3,28 @@
  * embedded.c -- a private server, started by the first process that needs it
  * and stopped by the last.
  *
- *     attach:  lock | join users | alive? else spawn | PING ... PONG | unlock
- *     detach:  lock | leave users | no user left? SHUTDOWN, until dead | unlock
+ *     attach:  lock | join users | a watcher? else fork one
+ *              | alive? else spawn | PING ... PONG | unlock
+ *     detach:  lock | the last user? SHUTDOWN, until dead | leave users | unlock
  *
  * Every attachment opens `users` itself and holds a shared flock() on it, so
  * two attachments of the same process count as two. A forked child has a copy
  * of its parent's descriptor, and both refer to the same lock: the child only
- * closes its copy, and the parent's unlock releases the lock for both.
+ * closes its copy, and the parent's unlock releases the lock for both. Of users
+ * that end without detaching the watcher takes care (embedded_watcher.h).
  */
 #include "embedded.h"
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
+#include "embedded_command.h"
+#include "embedded_orphans.h"
 #include "embedded_spawn.h"
 #include "embedded_stop.h"
-#include "embedded_talk.h"
+#include "embedded_watcher.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -109,11 +115,13 @@ static ilk_status ensure(const ilk__home *home, starter *s, ilk_error *err)
         await_starter(s); /* an ending process first releases its locks */
         st = start_failed(home, s, err);
     } else {
-        unlink(home->socket);
+        /* The server would follow a symbolic link when it writes `pid`. */
+        unlinkat(home->fd, "pid", 0);
+        unlinkat(home->fd, "socket", 0);
         st = ilk__program_spawn(home, alive, &s->pid, err);
         s->started = st == ILK_OK;
     }
-    close(alive);
+    ilk__descriptor_close(alive);
     return st;
 }
 
@@ -127,17 +135,38 @@ static ilk_status bring_up(const ilk__home *home, starter *s, int64_t deadline,
     for (;;) {
         if ((st = ensure(home, s, err)) != ILK_OK)
             return st;
-        error = ilk__talk(home->socket, "PING", line, sizeof line, deadline);
+        error = ilk__embedded_command(home->socket, "PING", line, sizeof line,
+                                      deadline);
         if (error == 0 && strcmp(line, "+PONG") == 0)
             return ILK_OK;
         if (error == 0 && line[0] != '\0' && strncmp(line, "-LOADING", 8) != 0)
             return ilk__fail(err, ILK_ECONN,
                              "embedded: the server in %s answers \"%.60s\"",
                              home->path, line);
+        if (error == ILK__ERROR_FOREIGN)
+            return ilk__fail(err, ILK_ECONN,
+                             "embedded: the server in %s runs as another user",
+                             home->path);
         if (ilk__poll_timeout(deadline) == 0)
             return ilk__fail(
-                err, ILK_ECONN, "embedded: the server in %s does not answer%s",
-                home->path, error == 0 ? ", it is loading its data" : "");
+                err, ILK_ECONN,
+                "embedded: the server in %s does not answer: %s", home->path,
+                error == 0 ? "it is loading its data" : strerror(error));
+        ilk__home_nap();
+    }
+}
+
+/* The watcher locks `users` exclusively, for a moment, when it finds no user. */
+static ilk_status join_users(ilk__embedded *embedded, int64_t deadline,
+                             ilk_error *err)
+{
+    for (;;) {
+        embedded->users = ilk__home_try(&embedded->home, "users", LOCK_SH);
+        if (embedded->users >= 0)
+            return ILK_OK;
+        if (errno != EWOULDBLOCK || ilk__poll_timeout(deadline) == 0)
+            return ilk__fail(err, ILK_ESYSTEM, "embedded: %s/users: %s",
+                             embedded->home.path, strerror(errno));
         ilk__home_nap();
     }
 }
@@ -151,17 +180,21 @@ static ilk_status join(ilk__embedded *embedded, int64_t deadline,
 
     if ((st = ilk__home_lock(&embedded->home, deadline, &lock, err)) != ILK_OK)
         return st;
-    embedded->users = ilk__home_try(&embedded->home, "users", LOCK_SH);
-    if (embedded->users < 0)
-        st = ilk__fail(err, ILK_ESYSTEM, "embedded: %s/users: %s",
-                       embedded->home.path, strerror(errno));
-    else
+    st = join_users(embedded, deadline, err);
+    if (st == ILK_OK) {
+        ilk__watcher_start(&embedded->home);
         st = bring_up(&embedded->home, &s, deadline, err);
+    }
     if (st == ILK_OK)
         await_starter(&s);
     else
         kill_starter(&s);
-    close(lock);
+    ilk__orphans_reap();
+    if (st == ILK_OK) {
+        ilk__orphans_add(ilk__home_pid(&embedded->home, "pid"));
+        ilk__orphans_add(ilk__watcher_pid(&embedded->home));
+    }
+    ilk__descriptor_close(lock);
     return st;
 }
 
@@ -170,15 +203,18 @@ ilk_status ilk__embedded_attach(ilk__embedded **out, const char *dir,
 {
     ilk__embedded *embedded = ilk__calloc(1, sizeof *embedded);
     ilk_status st;
+    int cancelling;
 
     *out = NULL;
     if (embedded == NULL)
         return ilk__fail(err, ILK_ENOMEM, "no memory for an embedded server");
     embedded->users = -1;
     embedded->owner = getpid();
+    cancelling = ilk__cancel_disable();
     st = ilk__home_open(&embedded->home, dir, 1, err);
     if (st == ILK_OK)
         st = join(embedded, deadline, err);
+    ilk__cancel_restore(cancelling);
     if (st == ILK_OK)
         *out = embedded;
     else
@@ -191,34 +227,59 @@ const char *ilk__embedded_socket(const ilk__embedded *embedded)
     return embedded->home.socket;
 }
 
+/*
+ * Reap a process that has just ended, or is about to. Server and watcher are
+ * nobody's children, so process 1 reaps them, and a subreaper: either may be
+ * this process. Where it is not, the result is ECHILD at once.
+ */
+static void reap_orphan(pid_t pid)
+{
+    int64_t deadline = ilk__deadline(REAP_MS);
+
+    while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0
+           && ilk__poll_timeout(deadline) != 0)
+        ilk__home_nap();
+}
+
+/* The last user stops the server, before another can attach. A shared lock is
+ * made an exclusive one, and the watcher cannot get it in between. */
 static void leave(ilk__embedded *embedded)
 {
+    const ilk__home *home = &embedded->home;
     ilk_error err = {.msg = ""};
     int64_t deadline = ilk__deadline(DETACH_MS);
-    int lock, everybody;
+    pid_t server = 0, watcher = 0;
+    int lock;
 
-    if (ilk__home_lock(&embedded->home, deadline, &lock, &err) != ILK_OK) {
+    if (ilk__home_lock(home, deadline, &lock, &err) != ILK_OK) {
         ilk__log(ILK__LOG_WARN, "%s", err.msg);
         lock = -1;
+    } else if (flock(embedded->users, LOCK_EX | LOCK_NB) == 0) {
+        server = ilk__home_alive(home) ? ilk__home_pid(home, "pid") : 0;
+        watcher = ilk__watcher_pid(home);
+        if (ilk__embedded_stop(home, deadline, &err) != ILK_OK) {
+            ilk__log(ILK__LOG_WARN, "%s", err.msg);
+            server = watcher = 0;
+        }
     }
     flock(embedded->users, LOCK_UN); /* also releases a forked child's copy */
-    if (lock < 0)
-        return;
-    everybody = ilk__home_try(&embedded->home, "users", LOCK_EX);
-    if (everybody >= 0) {
-        if (ilk__embedded_stop(&embedded->home, deadline, &err) != ILK_OK)
-            ilk__log(ILK__LOG_WARN, "%s", err.msg);
-        close(everybody);
-    }
-    close(lock);
+    if (lock >= 0)
+        ilk__descriptor_close(lock);
+    reap_orphan(server);
+    reap_orphan(watcher);
+    ilk__orphans_reap();
 }
 
 void ilk__embedded_detach(ilk__embedded *embedded)
 {
+    int cancelling;
+
     if (embedded == NULL)
         return;
+    cancelling = ilk__cancel_disable();
     if (embedded->owner == getpid())
         leave(embedded);
+    ilk__cancel_restore(cancelling);
     ilk__embedded_abandon(embedded);
 }
 
@@ -227,7 +288,7 @@ void ilk__embedded_abandon(ilk__embedded *embedded)
     if (embedded == NULL)
         return;
     if (embedded->users >= 0)
-        close(embedded->users);
+        ilk__descriptor_close(embedded->users);
     ilk__home_close(&embedded->home);
     ilk__free(embedded);
 }

@@ -3,6 +3,9 @@
 #include "embedded_home.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/environment.h"
+#include "embedded_parents.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +27,8 @@ static const char socket_name[] = "/socket";
  */
 static int default_dir(char *out, size_t size)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    const char *tmp = getenv("TMPDIR");
+    const char *runtime = ilk__environment("XDG_RUNTIME_DIR");
+    const char *tmp = ilk__environment("TMPDIR");
     struct stat info;
 
     if (runtime != NULL && runtime[0] == '/' && stat(runtime, &info) == 0
@@ -37,20 +40,12 @@ static int default_dir(char *out, size_t size)
                     (unsigned long)geteuid());
 }
 
-/* Set the path without trailing slashes, and the socket's path, which must fit
- * into a sockaddr_un. */
+/* Set the path, and the socket's path, which must fit into a sockaddr_un. */
 static ilk_status set_path(ilk__home *home, const char *dir, ilk_error *err)
 {
     const size_t most = sizeof home->socket - sizeof socket_name;
     size_t len = strlen(dir);
 
-    while (len > 1 && dir[len - 1] == '/')
-        len--;
-    if (dir[0] != '/')
-        return ilk__fail(err, ILK_EINVAL,
-                         "embedded: the directory must be absolute, got "
-                         "\"%s\"",
-                         dir);
     if (len > most)
         return ilk__fail(err, ILK_ESYSTEM,
                          "embedded: a socket's directory has at most %zu "
@@ -61,6 +56,37 @@ static ilk_status set_path(ilk__home *home, const char *dir, ilk_error *err)
     memcpy(home->socket, home->path, len);
     memcpy(home->socket + len, socket_name, sizeof socket_name);
     return ILK_OK;
+}
+
+/*
+ * Check the directories above dir, and set the paths: without trailing slashes
+ * or symbolic links, so that they lead to the same directory for as long as
+ * nobody but this user and root renames one. *out_parent: the parent exists.
+ */
+static ilk_status find_place(ilk__home *home, const char *dir, int *out_parent,
+                             ilk_error *err)
+{
+    char plain[PATH_ROOM], resolved[2 * PATH_ROOM];
+    size_t len = strlen(dir);
+    ilk_status st;
+
+    *out_parent = 0;
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (dir[0] != '/')
+        return ilk__fail(err, ILK_EINVAL,
+                         "embedded: the directory must be absolute, got "
+                         "\"%s\"",
+                         dir);
+    if (len >= sizeof plain)
+        return ilk__fail(err, ILK_ESYSTEM, "embedded: the path is too long");
+    memcpy(plain, dir, len);
+    plain[len] = '\0';
+    st = ilk__parents_check(resolved, sizeof resolved, plain, err);
+    if (st != ILK_OK)
+        return st;
+    *out_parent = resolved[0] != '\0';
+    return set_path(home, *out_parent ? resolved : plain, err);
 }
 
 static ilk_status check_owner(const ilk__home *home, const struct stat *info,
@@ -78,26 +104,38 @@ static ilk_status check_owner(const ilk__home *home, const struct stat *info,
     return ILK_OK;
 }
 
+/* open() of what must be no symbolic link. */
+static int open_plain(int dir, const char *path, int flags)
+{
+    int fd;
+
+    do
+        fd = openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    while (fd < 0 && errno == EINTR);
+    return ilk__descriptor_raise(fd);
+}
+
 ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
                           ilk_error *err)
 {
     char path[PATH_ROOM];
     struct stat info, standard;
     ilk_status st;
-    int n;
+    int n, parent;
 
     memset(out, 0, sizeof *out);
     out->fd = -1;
     n = default_dir(path, sizeof path);
     if (n < 0 || (size_t)n >= sizeof path)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: TMPDIR is too long");
-    if ((st = set_path(out, dir != NULL ? dir : path, err)) != ILK_OK)
+    st = find_place(out, dir != NULL ? dir : path, &parent, err);
+    if (st != ILK_OK || (!parent && !create))
         return st;
     if (create && mkdir(out->path, 0700) != 0 && errno != EEXIST)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: cannot make %s: %s",
                          out->path, strerror(errno));
 
-    out->fd = open(out->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    out->fd = open_plain(AT_FDCWD, out->path, O_RDONLY | O_DIRECTORY);
     if (out->fd < 0 && errno == ENOENT && !create)
         return ILK_OK;
     if (out->fd < 0)
@@ -122,21 +160,23 @@ ilk_status ilk__home_open(ilk__home *out, const char *dir, int create,
 void ilk__home_close(ilk__home *home)
 {
     if (home->fd >= 0)
-        close(home->fd);
+        ilk__descriptor_close(home->fd);
     home->fd = -1;
 }
 
 int ilk__home_try(const ilk__home *home, const char *file, int how)
 {
-    int fd =
-        openat(home->fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int saved;
+    int fd = open_plain(home->fd, file, O_RDWR | O_CREAT), error = 0;
 
-    if (fd < 0 || flock(fd, how | LOCK_NB) == 0)
+    if (fd < 0)
+        return -1;
+    do
+        error = flock(fd, how | LOCK_NB) == 0 ? 0 : errno;
+    while (error == EINTR);
+    if (error == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    ilk__descriptor_close(fd);
+    errno = error;
     return -1;
 }
 
@@ -149,7 +189,7 @@ ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
                           ilk_error *err)
 {
     while ((*out_fd = ilk__home_try(home, "lock", LOCK_EX)) < 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
+        if (errno != EWOULDBLOCK)
             return ilk__fail(err, ILK_ESYSTEM, "embedded: %s/lock: %s",
                              home->path, strerror(errno));
         if (ilk__poll_timeout(deadline) == 0)
@@ -168,21 +208,23 @@ int ilk__home_alive(const ilk__home *home)
 
     if (fd < 0)
         return errno == EWOULDBLOCK;
-    close(fd);
+    ilk__descriptor_close(fd);
     return 0;
 }
 
-int32_t ilk__home_pid(const ilk__home *home)
+int32_t ilk__home_pid(const ilk__home *home, const char *file)
 {
     char text[24] = "";
-    int fd = openat(home->fd, "pid", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_plain(home->fd, file, O_RDONLY);
     ssize_t n;
     long pid;
 
     if (fd < 0)
         return 0;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
+    do
+        n = read(fd, text, sizeof text - 1);
+    while (n < 0 && errno == EINTR);
+    ilk__descriptor_close(fd);
     pid = n > 0 ? strtol(text, NULL, 10) : 0;
     return pid > 0 && pid <= INT32_MAX ? (int32_t)pid : 0;
 }

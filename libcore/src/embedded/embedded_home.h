@@ -6,6 +6,7 @@
  *     users   shared by all attachments; the one that can lock it exclusively
  *             is the last
  *     alive   exclusive while the server runs: it inherited the descriptor
+ *     watch   exclusive while a watcher runs, see embedded_watcher.h
  *     socket, pid, log, dump.rdb, appendonlydir     written by the server
  *
  * All locks are flock(): the kernel releases them with the last descriptor, in
@@ -29,7 +30,8 @@ typedef struct ilk__home {
 
 /*
  * Open dir, or the user's default directory for NULL, and check that it belongs
- * to the user and that nobody else has access. A missing directory is made if
+ * to the user, that nobody else has access, and that nobody else can rename it
+ * or a directory above it. A missing directory is made if
  * `create`, else the result is ILK_OK with fd -1. ILK_EINVAL (not an absolute
  * path), ILK_ESYSTEM.
  */
@@ -48,8 +50,9 @@ ilk_status ilk__home_lock(const ilk__home *home, int64_t deadline, int *out_fd,
 /* 1 when the server is alive. */
 int ilk__home_alive(const ilk__home *home);
 
-/* The server's process id, from the pid file that it wrote; 0: unknown. */
-int32_t ilk__home_pid(const ilk__home *home);
+/* The process id in a file: the server's in `pid`, the watcher's in `watch`;
+ * 0: unknown. */
+int32_t ilk__home_pid(const ilk__home *home, const char *file);
 
 /* Sleep for half a millisecond, between two attempts. */
 void ilk__home_nap(void);

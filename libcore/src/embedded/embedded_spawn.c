@@ -2,6 +2,8 @@
 /* embedded_spawn.c -- finds a server program and starts it. */
 #include "embedded_spawn.h"
 
+#include "base/descriptor.h"
+#include "base/environment.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ static int is_program(const char *path)
 /* Look for name in PATH; a name with a slash is used as it is. */
 static int find(char out[ILK__PROGRAM_MAX], const char *name)
 {
-    const char *at = getenv("PATH");
+    const char *at = ilk__environment("PATH");
     size_t len;
     int n;
 
@@ -61,7 +62,7 @@ static int find(char out[ILK__PROGRAM_MAX], const char *name)
 
 ilk_status ilk__program_find(char out[ILK__PROGRAM_MAX], ilk_error *err)
 {
-    const char *chosen = getenv("INTERLOCK_SERVER");
+    const char *chosen = ilk__environment("INTERLOCK_SERVER");
 
     if (chosen != NULL && *chosen != '\0') {
         if (find(out, chosen))
@@ -198,7 +199,7 @@ ilk_status ilk__program_spawn(const ilk__home *home, int alive_fd,
     if (high < 0)
         return ilk__fail(err, ILK_ESYSTEM, "embedded: %s", strerror(errno));
     error = spawn(out_pid, program, argv, log, high);
-    close(high);
+    ilk__descriptor_close(high);
     if (error != 0)
         return ilk__fail(err, ILK_ECONN, "embedded: cannot start %s: %s",
                          program, strerror(error));

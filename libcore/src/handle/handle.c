@@ -62,7 +62,7 @@ static ilk_status bind_again(ilk__handle *handle, ilk_error *err)
     if (handle->bind)
         st = ilk__handle_bind(handle, &in_use, err);
     if (st == ILK_OK && in_use)
-        st = ilk__fail(err, ILK_EFORKED, "the %s is the parent process'",
+        st = ilk__fail(err, ILK_EFORKED, "the %s belongs to the parent process",
                        handle->noun);
     return st;
 }
@@ -70,8 +70,10 @@ static ilk_status bind_again(ilk__handle *handle, ilk_error *err)
 static ilk_status refuse(const ilk__handle *handle, ilk_error *err)
 {
     if (handle->era != handle->client->era)
-        return ilk__fail(err, ILK_EFORKED, "the handle is the parent process'");
-    return ilk__fail(err, ILK_EHELD, "the handle is in use by another thread");
+        return ilk__fail(err, ILK_EFORKED,
+                         "the handle belongs to the parent process");
+    return ilk__fail(err, ILK_EHELD,
+                     "the handle is in use by another thread or task");
 }
 
 ilk_status ilk__handle_enter(ilk__handle *handle, ilk_error *err)

@@ -11,11 +11,7 @@
 
 ilk_status ilk__hold_check_ttl(int64_t ttl_ms, ilk_error *err)
 {
-    if (ttl_ms > 0 && ttl_ms <= ILK__LEASE_MAX_MS)
-        return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "ttl_ms must be 1 to %lld (0: the default), got %lld",
-                     (long long)ILK__LEASE_MAX_MS, (long long)ttl_ms);
+    return ilk__lease_check_ms("ttl_ms", ttl_ms, err);
 }
 
 ilk_status ilk__hold_check_opts(ilk__hold_opts *opts, ilk_error *err)
@@ -44,6 +40,7 @@ static ilk_status set_up(ilk__hold *hold, ilk_error *err)
     st = ilk__lease_init(&hold->lease, shared, &hold->kind->lease,
                          count ? hold->extend_keys : hold->keys,
                          count ? count : hold->key_count, hold->id, err);
+    hold->lease.user = hold->opts.user;
     if (st && hold->kind->acquire)
         ilk__parker_destroy(&hold->waiter.parker);
     return st;
@@ -57,22 +54,19 @@ static void tear_down(ilk__hold *hold)
     ilk__lease_destroy(&hold->lease);
 }
 
-static int is_parked(const ilk__hold *hold)
-{
-    return hold->waiter.refresher || hold->parked;
-}
-
 static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
 {
     ilk__hold *hold = (ilk__hold *)handle;
     ilk_status st;
 
-    *out_in_use = hold->lease.state != ILK__LEASE_FREE || is_parked(hold);
+    /* No mutex: in a new child no other thread uses the handle. */
+    *out_in_use = hold->lease.state != ILK__LEASE_FREE || hold->suspended
+                  || hold->waiter.refresher;
     memset(&hold->waiter, 0, sizeof hold->waiter);
     memset(&hold->lease, 0, sizeof hold->lease);
     hold->id = ilk__shared_new_id(hold->handle.client->shared);
     hold->depth = 0;
-    hold->parked = 0;
+    hold->suspended = 0;
     hold->unconfirmed = NULL; /* belongs to the parent */
     hold->was_lost = 0;
     st = set_up(hold, err);
@@ -147,6 +141,8 @@ ilk_status ilk__hold_open(ilk__hold *hold, ilk_client *client,
     hold->kind = kind;
     hold->opts = *opts;
     st = make_keys(hold, name, name_len, err);
+    if (st == ILK_OK)
+        st = ilk__client_accept_name(client, name, name_len, err);
     if (st == ILK_OK) {
         set_wait_queue(hold);
         st = ilk__hold_bind(hold, err);
@@ -177,12 +173,12 @@ ilk_status ilk__hold_enter_request(ilk__hold *hold, ilk_error *err)
 {
     ilk_status st = ilk__hold_enter(hold, err);
 
-    if (st || !is_parked(hold))
+    if (st)
         return st;
-    if (hold->kind->unpark)
-        hold->kind->unpark(hold);
+    if (hold->suspended)
+        hold->kind->drop_kept(hold);
     else
-        ilk__waiter_cancel(&hold->waiter);
+        ilk__waiter_end_suspended(&hold->waiter);
     return ILK_OK;
 }
 

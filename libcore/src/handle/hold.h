@@ -12,7 +12,7 @@
  *
  *   acquire:  enter > wait -------> extend > keep > leave
  *                      |              +- lost before the extend: wait again
- *                      +- EINTR: parked, the entry keeps its place; the next
+ *                      +- EINTR: suspended, the entry keeps its place; the next
  *                                acquire resumes it, any other request ends it
  *   release:  enter > send -> claim > leave
  *                      |        +- repeated until the server has looked at
@@ -31,6 +31,8 @@
  *   acquire   op->subject is an ilk__waiter; ilk__hold_of() returns its hold.
  *             `ask` is done when ilk__wait_ask_to_go() returns 1; otherwise it
  *             begins with ilk__wait_ask(). `reply` ends with ilk__wait_reply().
+ *             `start`, `wake`, `failed` and `sent` are wait.h's in every
+ *             primitive; the macro ILK__HOLD_ACQUIRE below binds them all.
  *   release   op->subject is an ilk__release. `ask` begins with
  *             ilk__hold_ask_release(), `reply` ends with ilk__hold_released().
  *   extend    op->subject is an ilk__extension. It may outlive the handle, so
@@ -78,14 +80,14 @@ typedef struct ilk__hold_kind {
      *                 only, so a late grant can be given back by its token.
      * run_acquire     replaces the wait by several steps, the last of which
      *                 calls ilk__hold_acquired(). If it keeps anything after
-     *                 ILK_EINTR, it sets hold->parked; `unpark` is needed then.
-     * unpark          gives up what run_acquire kept.
+     *                 ILK_EINTR, it sets hold->suspended, and needs `drop_kept`.
+     * drop_kept       gives up what run_acquire kept.
      * cancel_acquire  ends an acquire that waits.
      * probe           replaces ilk__hold_probe().
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
     void (*run_acquire)(ilk__acquire_request *request);
-    void (*unpark)(ilk__hold *hold);
+    void (*drop_kept)(ilk__hold *hold);
     void (*cancel_acquire)(ilk__hold *hold);
     void (*probe)(ilk__request *request, ilk__probe *probe,
                   ilk__request_then *then);
@@ -96,14 +98,15 @@ typedef struct ilk__hold_opts {
     int64_t max_hold_ms; /* renewal stops after this; 0: never */
     int no_renew;
     int reentrant; /* acquires may nest */
+    void *user;    /* the program's, for notifications */
 } ilk__hold_opts;
 
 struct ilk__hold {
     ilk__handle handle; /* first */
     const ilk__hold_kind *kind;
     ilk__hold_opts opts;
-    int depth;  /* nested acquires */
-    int parked; /* the kind's `run_acquire` kept something after EINTR */
+    int depth;     /* nested acquires */
+    int suspended; /* the kind's `run_acquire` kept something after EINTR */
     ilk__bytes *keys;
     size_t key_count;
     ilk__bytes extend_keys[ILK__HOLD_EXTEND_KEYS]; /* borrowed from keys */
@@ -139,7 +142,7 @@ ilk_status ilk__hold_bind(ilk__hold *hold, ilk_error *err);
 
 /*
  * Begin and end every request; no other request runs on the handle between the
- * two. ilk__hold_enter_request() also ends a wait that a signal left parked:
+ * two. ilk__hold_enter_request() also ends a wait that a signal left suspended:
  * every request except acquire uses it.
  */
 ilk_status ilk__hold_enter(ilk__hold *hold, ilk_error *err);
@@ -164,9 +167,9 @@ struct ilk__acquire_request {
     int64_t timeout_ms, ttl_ms; /* ttl_ms 0: the options' ttl_ms */
     int started;                /* runs in the application's event loop */
     /* set when the request begins */
-    int64_t deadline, asked_at;
+    int64_t deadline, sent_at;
     int once;
-    int kept; /* a started acquire was parked by a signal and still occupies
+    int kept; /* a started acquire was suspended by a signal and still occupies
                  the handle; give_up() leaves it */
     ilk__extension extension;
 };
@@ -178,7 +181,7 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
                                    int64_t timeout_ms, int64_t ttl_ms,
                                    ilk_error *err);
 
-/* End a running or parked wait. Any thread. */
+/* End a running or suspended wait. Any thread. */
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 
 /*
@@ -218,9 +221,9 @@ ilk_status ilk__hold_adopt_start(ilk_op **out, ilk__hold *hold,
 /* ---- without an answer: hold_unconfirmed.c ------------------------------ */
 
 /* Send the release and return at once. ILK_ENOMEM: nothing was sent. */
-ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err);
 /* ILK_ELOST, once, if the reply to an unconfirmed release said so. */
-ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err);
+ilk_status ilk__hold_report_lost(ilk__hold *hold, ilk_error *err);
 void ilk__hold_forget_unconfirmed(ilk__hold *hold); /* the handle is freed */
 
 /* ---- extending any lease: hold_requests.c -------------------------------- */
@@ -230,7 +233,7 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension);
 
-/* ---- release, claim, probe: hold_ask.c ---------------------------------- */
+/* ---- release, claim, probe: hold_commands.c ---------------------------------- */
 
 /* Subject of an operation on a wait queue as a whole. */
 typedef struct ilk__wait_queue_query {
@@ -264,7 +267,7 @@ void ilk__hold_send_release(ilk__request *request, const ilk__op_type *type,
 /* Asks the server whether the hold's token still holds. */
 struct ilk__probe {
     ilk__wait_queue_query at; /* first */
-    const ilk__hold *hold;    /* the hold whose token is asked about */
+    const ilk__hold *hold;    /* the hold whose token is looked up */
     char entry[ILK__ENTRY_MAX];
     size_t entry_len;
     int64_t lease_ms; /* set on ILK_OK: what is left of the lease */
@@ -289,7 +292,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply);
         .name = #what, .script = ILK__SCRIPT_##what, .ask = ilk__wait_ask,     \
         .reply = ilk__wait_reply, .start = ilk__wait_start,                    \
         .wake = ilk__wait_wake, .failed = ilk__wait_failed,                    \
-        .told = ilk__wait_told                                                 \
+        .sent = ilk__wait_sent                                                 \
     }
 #define ILK__HOLD_REFRESH(what)                                                \
     {                                                                          \

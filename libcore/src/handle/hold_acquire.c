@@ -3,17 +3,22 @@
  * hold_acquire.c -- acquire: wait in the queue, begin the lease, hand it to the
  * keeper.
  *
- *     begin_acquire -> acquire -> await_lease -> queue_left / run_acquire
- *                                      ^                 |
- *                        ILK_ELOST     |         ilk__hold_acquired
- *                                      |            |          |
- *                                      +-- extended <          |
- *                                             |     no renewal |  renewed
- *                                             +----> keep <----+
+ *     begin_acquire       calls acquire(), await_lease()
+ *         ...             the driver (run.c, loop.c) runs the waiting operation
+ *     queue_left          the lease begins; ilk__hold_acquired() decides:
+ *                           the full lease, or the keeper renews: keep(), end
+ *                           a short lease without renewal: sends an extend
+ *         ...             the driver runs the extending operation
+ *     extended            keep(), end; after ILK_ELOST await_lease() again
+ *
+ * At each "..." the function returns to the driver, which later calls the next
+ * one as the request's `then`. A kind with a run_acquire of its own has its own
+ * steps instead of the first "..." and queue_left.
  *
  * A grant has a short lease (ILK__GRANT_MS), because nobody knows whether the
- * waiter still runs. A hold that is renewed gets its full lease by its first
- * renewal. A hold without renewal is extended once before acquire returns.
+ * waiter still runs. A hold that is renewed gets its full lease (ttl_ms) by its
+ * first renewal, after a third of the short lease: next_probe() and renew() in
+ * lease.c. A hold without renewal is extended once before acquire returns.
  */
 #include "base/clock.h"
 #include "client/run.h"
@@ -87,7 +92,7 @@ static void give_back(ilk__hold *hold)
     ilk__shared *shared = hold->handle.client->shared;
 
     ilk__shared_lock(shared);
-    ilk__give_back(shared, &hold->wait_queue, "", 0, hold->lease.token);
+    ilk__give_back_token(shared, &hold->wait_queue, hold->lease.token);
     ilk__shared_unlock(shared);
     ilk__lease_end(&hold->lease);
 }
@@ -103,19 +108,20 @@ static void give_back(ilk__hold *hold)
 static void keep(ilk__acquire_request *self)
 {
     ilk__hold *hold = self->hold;
-    ilk_notification_kind told =
+    ilk_notification_kind kind =
         (ilk_notification_kind)hold->kind->acquired_notification;
     int64_t id = hold->id;
-    ilk_status st = ilk__hold_told_lost(hold, self->request.err);
+    void *user = hold->opts.user;
+    ilk_status st = ilk__hold_report_lost(hold, self->request.err);
 
     if (st)
         give_back(hold);
     else
         ilk__hold_keep(hold, self->ttl_ms);
     ilk__hold_end(hold, &self->request, st);
-    if (st == ILK_OK && told)
+    if (st == ILK_OK && kind)
         ilk__notifications_push(&self->request.client->shared->notifications,
-                                told, id, ILK_OK);
+                                kind, id, user, ILK_OK);
 }
 
 /*
@@ -131,20 +137,23 @@ static void extended(ilk__request *request, ilk_status status)
     if (status == ILK_OK)
         ilk__lease_begin(
             lease, lease->fence,
-            ilk__lease_deadline(self->asked_at, self->extension.ttl_ms),
+            ilk__lease_deadline(self->sent_at, self->extension.ttl_ms),
             self->extension.ttl_ms);
     if (status == ILK_ECLOSED) {
         give_back(self->hold);
         ilk__hold_end(self->hold, request, status);
         return;
     }
+    ilk__error_clear(request->err); /* the acquire has an outcome of its own */
     if (status != ILK_ELOST) {
         keep(self);
         return;
     }
     ilk__lease_end(lease); /* the grant ended before the extend */
     if (self->once)
-        ilk__hold_end(self->hold, request, ILK_EBUSY);
+        ilk__hold_end(
+            self->hold, request,
+            ilk__fail(request->err, ILK_EBUSY, "%s", ilk_strerror(ILK_EBUSY)));
     else
         await_lease(self);
 }
@@ -161,7 +170,7 @@ void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
     } else if (hold->lease.span_ms >= self->ttl_ms || !hold->opts.no_renew) {
         keep(self);
     } else {
-        self->asked_at = ilk__now_ms();
+        self->sent_at = ilk__now_ms();
         ilk__lease_extension(&hold->lease, &self->extension, self->ttl_ms, 1);
         ilk__request_ask(&self->request, hold->kind->lease.extend,
                          &self->extension,
@@ -190,7 +199,7 @@ static void acquire(ilk__acquire_request *self)
     self->deadline = ilk__deadline(self->once ? opts->connect_timeout_ms
                                                     + opts->reply_timeout_ms
                                               : self->timeout_ms);
-    st = ilk__hold_told_lost(hold, self->request.err);
+    st = ilk__hold_report_lost(hold, self->request.err);
     if (st == ILK_OK && !hold->opts.no_renew)
         st = ilk__keeper_start(hold->handle.client->keeper, self->request.err);
     if (st)
@@ -225,8 +234,8 @@ static void give_up(ilk__request *request)
     const ilk__acquire_request *self = (ilk__acquire_request *)request;
     ilk__hold *hold = self->hold;
 
-    if (hold->parked)
-        hold->kind->unpark(hold);
+    if (hold->suspended)
+        hold->kind->drop_kept(hold);
     else if (hold->kind->cancel_acquire)
         hold->kind->cancel_acquire(hold);
     else
@@ -250,7 +259,10 @@ ilk_status ilk__hold_acquire(ilk__hold *hold, int64_t timeout_ms,
                              int64_t ttl_ms, ilk_error *err)
 {
     ilk__acquire_request self = acquire_request_of(hold, timeout_ms, ttl_ms);
+    ilk_status st = ilk__check_timeout(timeout_ms, err);
 
+    if (st)
+        return st;
     return ilk__request_run(&self.request, hold->handle.client, begin_acquire,
                             err);
 }
@@ -262,6 +274,8 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
     ilk__acquire_request self = acquire_request_of(hold, timeout_ms, ttl_ms);
 
     self.started = 1;
+    if (ilk__check_timeout(timeout_ms, err))
+        return ilk__started_none(out, ILK_EINVAL);
     return ilk__request_start(out, &self.request, sizeof self,
                               hold->handle.client, begin_acquire, err);
 }

@@ -95,7 +95,7 @@ static ilk_status release_unconfirmed(ilk__hold *hold, ilk_error *err)
         hold->depth--;
         return ILK_OK;
     }
-    st = ilk__hold_tell_release(hold, err);
+    st = ilk__hold_post_release(hold, err);
     if (st)
         return st;
     hold->depth = 0;
@@ -122,7 +122,7 @@ typedef struct extend_request {
     int64_t ttl_ms;    /* 0: the options' ttl_ms */
     const void *token; /* adopt: borrowed from the caller until it begins */
     size_t token_len;
-    int64_t asked_at;   /* adopt */
+    int64_t sent_at;    /* adopt */
     ilk__lease_way way; /* extend */
     ilk__lease_change change;
     ilk__extension extension;
@@ -217,7 +217,7 @@ ilk_status ilk__hold_extend_start(ilk_op **out, ilk__hold *hold, int64_t ttl_ms,
 typedef struct check_request {
     ilk__request request;
     ilk__hold *hold;
-    int64_t asked_at;
+    int64_t sent_at;
     ilk__probe probe;
 } check_request;
 
@@ -226,7 +226,7 @@ static void probed(ilk__request *request, ilk_status status)
     check_request *self = (check_request *)request;
 
     if (status == ILK_OK
-        && !ilk__lease_prolong(&self->hold->lease, self->asked_at,
+        && !ilk__lease_prolong(&self->hold->lease, self->sent_at,
                                self->probe.lease_ms))
         status = ilk__lease_check(&self->hold->lease, request->err);
     else if (status == ILK_ELOST)
@@ -249,7 +249,7 @@ static void begin_check(ilk__request *request)
         ilk__hold_end(hold, request, st);
         return;
     }
-    self->asked_at = ilk__now_ms();
+    self->sent_at = ilk__now_ms();
     self->probe.hold = hold;
     if (hold->kind->probe)
         hold->kind->probe(request, &self->probe, probed);
@@ -287,7 +287,7 @@ static int is_in_doubt_for_good(const ilk__hold *hold)
 static ilk_status fail_in_doubt(ilk_error *err)
 {
     return ilk__fail(err, ILK_EUNKNOWN,
-                     "an extend has no answer and may be executed late");
+                     "an extend has no reply and may be executed late");
 }
 
 static void detached(ilk__request *request, ilk_status status)
@@ -363,7 +363,7 @@ static void adopted(ilk__request *request, ilk_status status)
     if (status == ILK_OK) {
         ilk__lease_begin(
             &hold->lease, self->extension.fence,
-            ilk__lease_deadline(self->asked_at, self->extension.ttl_ms),
+            ilk__lease_deadline(self->sent_at, self->extension.ttl_ms),
             self->extension.ttl_ms);
         ilk__hold_keep(hold, self->ttl_ms);
     }
@@ -403,7 +403,7 @@ static void begin_adopt(ilk__request *request)
     if (st)
         ilk__hold_end(self->hold, request, st);
     else {
-        self->asked_at = ilk__now_ms();
+        self->sent_at = ilk__now_ms();
         extend(self, 1, adopted);
     }
 }

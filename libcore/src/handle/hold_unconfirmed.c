@@ -75,12 +75,13 @@ void ilk__hold_forget_unconfirmed(ilk__hold *hold)
     ilk__shared_unlock(shared);
 }
 
-ilk_status ilk__hold_told_lost(ilk__hold *hold, ilk_error *err)
+ilk_status ilk__hold_report_lost(ilk__hold *hold, ilk_error *err)
 {
     if (!atomic_exchange(&hold->was_lost, 0))
         return ILK_OK;
     return ilk__fail(err, ILK_ELOST,
-                     "the %s was lost before it was released last time",
+                     "the handle's previous hold of the %s was lost before "
+                     "its release",
                      hold->kind->lease.noun);
 }
 
@@ -98,8 +99,12 @@ static ilk__unconfirmed_release *prepare(ilk__hold *hold)
     self->shared = shared;
     self->hold = hold;
     self->script = hold->kind->release->script;
-    self->give_back = ilk__give_back_ensured(shared, &hold->wait_queue, "", 0,
-                                             hold->lease.token, NULL);
+    self->give_back = ilk__give_back_ensured(
+        &(ilk__withdrawal){.shared = shared,
+                           .wait_queue = &hold->wait_queue,
+                           .entry = "",
+                           .token = hold->lease.token},
+        NULL);
     ilk__shared_lock(shared);
     forget(hold);
     hold->unconfirmed = self;
@@ -108,7 +113,7 @@ static ilk__unconfirmed_release *prepare(ilk__hold *hold)
 }
 
 /* ILK_OK even if the lane could not send: the keeper then releases. */
-ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
+ilk_status ilk__hold_post_release(ilk__hold *hold, ilk_error *err)
 {
     ilk_client *client = hold->handle.client;
     const ilk__op_type *type = hold->kind->release;
@@ -128,7 +133,7 @@ ilk_status ilk__hold_tell_release(ilk__hold *hold, ilk_error *err)
     type->ask(&op);
     if (!client->shared->knows_script[type->script])
         ilk__script_use_source(&op.command, type->script);
-    (void)ilk__lane_tell(client->lane, &op.command, &self->ensured);
+    (void)ilk__lane_send_only(client->lane, &op.command, &self->ensured);
     ilk__op_free(&op);
     return ILK_OK;
 }

@@ -39,6 +39,9 @@ static ilk_status prepare(inspect_request *self, ilk_error *err)
         st = ilk__keys_make(self->at.keys, self->kind->key_kinds,
                             self->kind->key_count, self->name, self->name_len,
                             err);
+    if (st == ILK_OK)
+        st = ilk__client_accept_name(self->request.client, self->name,
+                                     self->name_len, err);
     if (st)
         return st;
     self->at.info = ilk__calloc(1, sizeof *self->at.info);

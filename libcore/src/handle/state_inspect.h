@@ -7,7 +7,7 @@
 #ifndef ILK__STATE_INSPECT_H
 #define ILK__STATE_INSPECT_H
 
-#include "state_wait.h"
+#include "state.h"
 
 /* Describes a primitive that can be inspected. */
 typedef struct ilk__state_inspect_kind {

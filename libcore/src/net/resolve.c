@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* resolve.c -- looks up the addresses of a host name without blocking. */
 #include "resolve.h"
+
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/pollable.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,7 @@ struct ilk__resolve {
     char host[];
 };
 
-static void let_go(ilk__resolve *resolve)
+static void unref(ilk__resolve *resolve)
 {
     if (atomic_fetch_sub(&resolve->owners, 1) > 1)
         return;
@@ -41,6 +43,7 @@ static void let_go(ilk__resolve *resolve)
 
 static void look_up(ilk__resolve *resolve, int flags)
 {
+    int cancelling = ilk__cancel_disable();
     struct addrinfo hints;
 
     memset(&hints, 0, sizeof hints);
@@ -50,6 +53,7 @@ static void look_up(ilk__resolve *resolve, int flags)
     resolve->error =
         getaddrinfo(resolve->host, resolve->port, &hints, &resolve->list);
     resolve->os_error = errno;
+    ilk__cancel_restore(cancelling);
     if (resolve->error != 0)
         resolve->list = NULL;
 }
@@ -61,17 +65,15 @@ static void *thread_main(void *arg)
     look_up(resolve, 0);
     atomic_store(&resolve->done, 1);
     ilk__pollable_raise(&resolve->wakeup);
-    let_go(resolve);
+    unref(resolve);
     return NULL;
 }
 
-/* The thread blocks all signals, so that the program's threads receive them. */
 static int start_thread(ilk__resolve *resolve)
 {
     size_t stack = STACK_BYTES;
     pthread_attr_t attr;
     pthread_t thread;
-    sigset_t all, before;
     int error = pthread_attr_init(&attr);
 
     if (error != 0)
@@ -82,10 +84,7 @@ static int start_thread(ilk__resolve *resolve)
 #endif
     pthread_attr_setstacksize(&attr, stack);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attr, thread_main, resolve);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    error = ilk__thread_start(&thread, &attr, thread_main, resolve);
     pthread_attr_destroy(&attr);
     return error;
 }
@@ -129,7 +128,7 @@ ilk_status ilk__resolve_start(ilk__resolve **out, const char *host, int port,
     if (resolve->error == EAI_NONAME) {
         status = start_beside(resolve, err);
         if (status != ILK_OK) {
-            let_go(resolve);
+            unref(resolve);
             return status;
         }
     }
@@ -169,5 +168,5 @@ void ilk__resolve_free(ilk__resolve *resolve)
         return;
     if (resolve->pid != getpid())
         atomic_store(&resolve->owners, 1);
-    let_go(resolve);
+    unref(resolve);
 }

@@ -58,26 +58,40 @@ static int set_bios(ilk__tls *tls)
     return 1;
 }
 
+static ilk_status open_alone(SSL **out, const ilk__url *url, ilk_error *err)
+{
+    SSL_CTX *context = NULL;
+    ilk_status status = ilk__tls_context(&context, url, err);
+
+    if (status != ILK_OK)
+        return status;
+    *out = SSL_new(context);
+    SSL_CTX_free(context); /* the SSL object keeps its own reference */
+    return *out != NULL ? ILK_OK
+                        : ilk__fail(err, ILK_ENOMEM, "no memory for TLS");
+}
+
 ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err)
 {
     ilk__tls *tls = ilk__calloc(1, sizeof *tls);
-    SSL_CTX *context = NULL;
     ilk_status status;
 
     *out = NULL;
     if (tls == NULL)
         return ilk__fail(err, ILK_ENOMEM, "no memory for TLS");
     pthread_mutex_init(&tls->mutex, NULL);
+    /* A process may exit with a client open. OpenSSL must not free its tables
+     * then, because a thread of the client still uses them. This first use
+     * decides, unless the program has initialised OpenSSL before. */
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
-    status = ilk__tls_context(&context, url, err);
-    if (status == ILK_OK) {
-        tls->ssl = SSL_new(context);
-        SSL_CTX_free(context); /* the SSL object keeps its own reference */
-        if (tls->ssl == NULL || !set_bios(tls)
-            || !set_host(tls->ssl, url->host))
-            status = ilk__fail(err, ILK_ENOMEM, "cannot prepare TLS for %s",
-                               url->host);
-    }
+    if (url->tls != NULL)
+        status = ilk__tls_store_open(&tls->ssl, url, err);
+    else
+        status = open_alone(&tls->ssl, url, err);
+    if (status == ILK_OK && (!set_bios(tls) || !set_host(tls->ssl, url->host)))
+        status =
+            ilk__fail(err, ILK_ENOMEM, "cannot prepare TLS for %s", url->host);
     if (status != ILK_OK) {
         ilk__tls_free(tls);
         return status;
@@ -91,6 +105,10 @@ void ilk__tls_free(ilk__tls *tls)
 {
     if (tls == NULL)
         return;
+    /* OpenSSL forgets the session of a connection without an orderly end, but
+     * ours often end otherwise. */
+    if (tls->ssl != NULL)
+        SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(tls->ssl);
     pthread_mutex_destroy(&tls->mutex);
     ilk__free(tls);
@@ -138,8 +156,20 @@ ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err)
     result = SSL_do_handshake(tls->ssl);
     if (result <= 0)
         status = outcome(tls, result, "handshake", err);
+    if (status != ILK_OK && status != ILK_EAGAIN)
+        ilk__tls_store_failed(tls->ssl);
     pthread_mutex_unlock(&tls->mutex);
     return status;
+}
+
+int ilk__tls_is_resumed(ilk__tls *tls)
+{
+    int resumed;
+
+    pthread_mutex_lock(&tls->mutex);
+    resumed = SSL_session_reused(tls->ssl);
+    pthread_mutex_unlock(&tls->mutex);
+    return resumed;
 }
 
 ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,
@@ -238,6 +268,12 @@ ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err)
 {
     (void)tls;
     return absent(err);
+}
+
+int ilk__tls_is_resumed(ilk__tls *tls)
+{
+    (void)tls;
+    return 0;
 }
 
 ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,

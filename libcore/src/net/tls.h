@@ -29,6 +29,9 @@ void ilk__tls_free(ilk__tls *tls); /* sends nothing; NULL is ignored */
  * socket receives to ilk__tls_put(), and call again; ILK_ECONN. */
 ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err);
 
+/* After the handshake: it resumed an earlier session (tls_store.h). */
+int ilk__tls_is_resumed(ilk__tls *tls);
+
 /* Pass on bytes received from the socket. ILK_ENOMEM. */
 ilk_status ilk__tls_put(ilk__tls *tls, const void *data, size_t len,
                         ilk_error *err);

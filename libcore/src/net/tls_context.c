@@ -4,7 +4,9 @@
 
 #include "tls_context.h"
 
-#include <stdlib.h>
+#include "base/cancel.h"
+#include "base/environment.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,8 +60,8 @@ static ilk_status trust_system(SSL_CTX *context, ilk_error *err)
 static ilk_status load_authorities(SSL_CTX *context, const ilk__url *url,
                                    ilk_error *err)
 {
-    const char *file = getenv("SSL_CERT_FILE");
-    const char *directory = getenv("SSL_CERT_DIR");
+    const char *file = ilk__environment("SSL_CERT_FILE");
+    const char *directory = ilk__environment("SSL_CERT_DIR");
     ilk_status status = ILK_OK;
 
     if (url->ca != NULL)
@@ -90,6 +92,40 @@ static ilk_status load_own(SSL_CTX *context, const ilk__url *url,
     return ILK_OK;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t number)
+{
+    return (hash ^ number) * 0x9e3779b97f4a7c15U + (hash >> 29);
+}
+
+static uint64_t mix_file(uint64_t hash, const char *path)
+{
+    struct stat info;
+
+    if (path == NULL || stat(path, &info) != 0)
+        return mix(hash, 1);
+    hash = mix(mix(hash, (uint64_t)info.st_dev), (uint64_t)info.st_ino);
+    hash = mix(mix(hash, (uint64_t)info.st_size), (uint64_t)info.st_mtime);
+#ifdef __linux__
+    hash = mix(hash, (uint64_t)info.st_mtim.tv_nsec);
+#endif
+    return hash;
+}
+
+uint64_t ilk__tls_context_files(const ilk__url *url)
+{
+    uint64_t hash = 1;
+
+    hash = mix_file(hash, url->cert);
+    hash = mix_file(hash, url->key);
+    if (url->ca != NULL)
+        return mix_file(hash, url->ca);
+    hash = mix_file(hash, ilk__environment("SSL_CERT_FILE"));
+    hash = mix_file(hash, ilk__environment("SSL_CERT_DIR"));
+    for (size_t i = 0; i < sizeof system_files / sizeof system_files[0]; i++)
+        hash = mix_file(hash, system_files[i]);
+    return hash;
+}
+
 /* Without this, OpenSSL would ask on the terminal for a key's pass phrase. */
 static int no_pass_phrase(char *buf, int size, int writing, void *data)
 {
@@ -98,6 +134,18 @@ static int no_pass_phrase(char *buf, int size, int writing, void *data)
     (void)writing;
     (void)data;
     return -1;
+}
+
+/* OpenSSL reads files here: cancellation points, with its locks held. */
+static ilk_status load(SSL_CTX *context, const ilk__url *url, ilk_error *err)
+{
+    int cancelling = ilk__cancel_disable();
+    ilk_status status = load_authorities(context, url, err);
+
+    if (status == ILK_OK)
+        status = load_own(context, url, err);
+    ilk__cancel_restore(cancelling);
+    return status;
 }
 
 ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err)
@@ -112,10 +160,7 @@ ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err)
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
-    status = load_authorities(context, url, err);
-    if (status == ILK_OK)
-        status = load_own(context, url, err);
-    if (status != ILK_OK) {
+    if ((status = load(context, url, err)) != ILK_OK) {
         SSL_CTX_free(context);
         return status;
     }

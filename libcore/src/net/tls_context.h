@@ -16,4 +16,13 @@
  */
 ilk_status ilk__tls_context(SSL_CTX **out, const ilk__url *url, ilk_error *err);
 
+/* A number that changes when one of the files changes that it loads for url. */
+uint64_t ilk__tls_context_files(const ilk__url *url);
+
+/* tls_store.c. Make an SSL object with the certificates and the session in
+ * url->tls, which is not NULL. */
+ilk_status ilk__tls_store_open(SSL **out, const ilk__url *url, ilk_error *err);
+/* Its handshake failed: forget the session. */
+void ilk__tls_store_failed(SSL *ssl);
+
 #endif

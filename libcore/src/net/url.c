@@ -12,10 +12,12 @@
 #include "url.h"
 
 #include "base/alloc.h"
+#include "url_sentinels.h"
 #include "url_text.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -29,32 +31,119 @@ typedef struct parts {
     int has_user, has_query;
 } parts;
 
-static ilk_status parse_scheme(ilk__url *url, ilk__span *rest, ilk_error *err)
+static const struct {
+    const char *name;
+    ilk__scheme scheme;
+    int sentinels; /* the hosts are sentinels */
+} schemes[] = {
+    {"redis", ILK__SCHEME_TCP, 0},
+    {"rediss", ILK__SCHEME_TLS, 0},
+    {"valkey", ILK__SCHEME_TCP, 0},
+    {"valkeys", ILK__SCHEME_TLS, 0},
+    {"unix", ILK__SCHEME_UNIX, 0},
+    {"embedded", ILK__SCHEME_EMBEDDED, 0},
+    {"redis+sentinel", ILK__SCHEME_TCP, 1},
+    {"rediss+sentinel", ILK__SCHEME_TLS, 1},
+    {"valkey+sentinel", ILK__SCHEME_TCP, 1},
+    {"valkeys+sentinel", ILK__SCHEME_TLS, 1},
+};
+
+/* ---- schemes of backends ------------------------------------------------ */
+
+typedef struct backend_scheme {
+    struct backend_scheme *next;
+    const char *name;
+    const struct ilk__backend *backend;
+} backend_scheme;
+
+/* Grows at its head only, so that it needs no mutex, which a fork could find
+ * locked. */
+static _Atomic(backend_scheme *) backends;
+
+static const backend_scheme *find_backend(const backend_scheme *first,
+                                          const char *name)
 {
-    static const struct {
-        const char *name;
-        ilk__scheme scheme;
-    } schemes[] = {
-        {"redis", ILK__SCHEME_TCP},  {"rediss", ILK__SCHEME_TLS},
-        {"valkey", ILK__SCHEME_TCP}, {"valkeys", ILK__SCHEME_TLS},
-        {"unix", ILK__SCHEME_UNIX},  {"embedded", ILK__SCHEME_EMBEDDED},
-    };
+    while (first && strcmp(first->name, name) != 0)
+        first = first->next;
+    return first;
+}
 
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        size_t len = strlen(schemes[i].name);
+ilk_status ilk__url_add_backend(const char *name,
+                                const struct ilk__backend *backend)
+{
+    backend_scheme *one = ilk__malloc(sizeof *one);
 
-        if (rest->len >= len + 3
-            && strncasecmp(rest->at, schemes[i].name, len) == 0
-            && memcmp(rest->at + len, "://", 3) == 0) {
-            url->scheme = schemes[i].scheme;
-            rest->at += len + 3;
-            rest->len -= len + 3;
+    if (one == NULL)
+        return ILK_ENOMEM;
+    one->next = atomic_load(&backends);
+    one->name = name;
+    one->backend = backend;
+    do
+        if (find_backend(one->next, name)) {
+            ilk__free(one);
             return ILK_OK;
         }
+    while (!atomic_compare_exchange_weak(&backends, &one->next, one));
+    return ILK_OK;
+}
+
+int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1], const char *text)
+{
+    size_t len = 0;
+
+    for (; len < ILK__URL_SCHEME_MAX; len++) {
+        char letter = (char)(text[len] | 0x20);
+
+        if (letter < 'a' || letter > 'z')
+            break;
+        out[len] = letter;
     }
+    out[len] = '\0';
+    if (len == 0 || strncmp(text + len, "://", 3) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strcmp(out, schemes[i].name) == 0)
+            return 0;
+    return find_backend(atomic_load(&backends), out) == NULL;
+}
+
+/* ---- parts -------------------------------------------------------------- */
+
+/* Remove `name://` from the front; 0 when the text begins otherwise. */
+static int cut_scheme(ilk__span *rest, const char *name)
+{
+    size_t len = strlen(name);
+
+    if (rest->len < len + 3 || strncasecmp(rest->at, name, len) != 0
+        || memcmp(rest->at + len, "://", 3) != 0)
+        return 0;
+    rest->at += len + 3;
+    rest->len -= len + 3;
+    return 1;
+}
+
+/* *out_sentinels: the hosts are sentinels. */
+static ilk_status parse_scheme(ilk__url *url, ilk__span *rest,
+                               int *out_sentinels, ilk_error *err)
+{
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (cut_scheme(rest, schemes[i].name)) {
+            url->scheme = schemes[i].scheme;
+            *out_sentinels = schemes[i].sentinels;
+            return ILK_OK;
+        }
+    for (const backend_scheme *one = atomic_load(&backends); one;
+         one = one->next)
+        if (cut_scheme(rest, one->name)) {
+            url->scheme = ILK__SCHEME_BACKEND;
+            url->backend = one->backend;
+            return ILK_OK;
+        }
     return ilk__fail(err, ILK_EINVAL,
-                     "URL: it must begin with redis://, rediss://, unix:// "
-                     "or embedded://");
+                     "URL: it must begin with redis://, rediss://, valkey://, "
+                     "valkeys://, unix://, embedded://, redis+sentinel://, "
+                     "rediss+sentinel://, redis+cluster:// or "
+                     "rediss+cluster://");
 }
 
 static ilk_status cut_parts(parts *out, ilk__span rest, ilk_error *err)
@@ -131,8 +220,14 @@ static int is_ipv6(const char *host)
            && (host[len] == '\0' || is_host(host + len + 1));
 }
 
-ilk_status ilk__url_parse_host(ilk__url *url, ilk__span rest, const char *what,
-                               ilk_error *err)
+int ilk__url_is_host(const char *text)
+{
+    return is_host(text) || is_ipv6(text);
+}
+
+ilk_status ilk__url_parse_address(char **out_host, int *out_port,
+                                  ilk__span rest, int default_port,
+                                  const char *what, ilk_error *err)
 {
     int bracket = rest.len != 0 && rest.at[0] == '[', has_port, closed = 1;
     ilk_status st;
@@ -153,20 +248,27 @@ ilk_status ilk__url_parse_host(ilk__url *url, ilk__span rest, const char *what,
             return ilk__fail(err, ILK_EINVAL,
                              "%s: an IPv6 address stands in brackets", what);
     }
-    port = has_port ? ilk__text_number(rest, 65535) : PORT_DEFAULT;
+    port = has_port ? ilk__text_number(rest, 65535) : default_port;
     if (port < 1)
         return ilk__fail(err, ILK_EINVAL,
                          "%s: the port must be a number from 1 to 65535", what);
-    url->port = (int)port;
-    if ((st = ilk__text_decode(&url->host, host, "host", err)) != ILK_OK)
+    *out_port = (int)port;
+    if ((st = ilk__text_decode(out_host, host, "host", err)) != ILK_OK)
         return st;
-    if (bracket ? is_ipv6(url->host) : is_host(url->host))
+    if (bracket ? is_ipv6(*out_host) : is_host(*out_host))
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
                      host.len == 0 ? "%s: there is no host"
                                    : "%s: the host is neither a name nor an "
                                      "address",
                      what);
+}
+
+ilk_status ilk__url_parse_host(ilk__url *url, ilk__span text, const char *what,
+                               ilk_error *err)
+{
+    return ilk__url_parse_address(&url->host, &url->port, text, PORT_DEFAULT,
+                                  what, err);
 }
 
 static ilk_status bad_db(ilk__span s, ilk_error *err)
@@ -177,16 +279,24 @@ static ilk_status bad_db(ilk__span s, ilk_error *err)
                      INT_MAX, s.len < 40 ? (int)s.len : 40, s.at);
 }
 
+ilk_status ilk__url_parse_db(ilk__url *url, ilk__span text, ilk_error *err)
+{
+    url->db = text.len != 0 ? (int)ilk__text_number(text, INT_MAX) : 0;
+    return url->db >= 0 ? ILK_OK : bad_db(text, err);
+}
+
 static ilk_status parse_path(ilk__url *url, const parts *p, ilk_error *err)
 {
     struct sockaddr_un *address = NULL;
     ilk__span path = p->path;
     ilk_status st;
 
+    if (url->scheme == ILK__SCHEME_BACKEND)
+        return path.len == 0 ? ILK_OK
+                             : ilk__text_decode(&url->path, path, "path", err);
     if (url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS) {
         ilk__text_cut(&path, '/', NULL);
-        url->db = path.len != 0 ? (int)ilk__text_number(path, INT_MAX) : 0;
-        return url->db >= 0 ? ILK_OK : bad_db(path, err);
+        return ilk__url_parse_db(url, path, err);
     }
     if (p->host.len != 0)
         return ilk__fail(err, ILK_EINVAL,
@@ -216,7 +326,14 @@ static char **text_field(ilk__url *url, ilk__span key)
 
     if (ilk__text_equals(key, "label"))
         return &url->label;
-    if (url->scheme != ILK__SCHEME_EMBEDDED && ilk__text_equals(key, "listen"))
+    if (url->sentinels != NULL && ilk__text_equals(key, "sentinel_user"))
+        return &url->sentinels->user;
+    if (url->sentinels != NULL
+        && ilk__text_equals(key, "sentinel_password_file"))
+        return &url->sentinels->password_file;
+    if (url->scheme != ILK__SCHEME_EMBEDDED
+        && url->scheme != ILK__SCHEME_BACKEND && url->sentinels == NULL
+        && ilk__text_equals(key, "listen"))
         return &url->listen;
     if (tls && ilk__text_equals(key, "ca"))
         return &url->ca;
@@ -258,6 +375,8 @@ static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
         url->db = (int)ilk__text_number(value, INT_MAX);
         return url->db >= 0 ? ILK_OK : bad_db(value, err);
     }
+    if (url->scheme == ILK__SCHEME_BACKEND) /* it reads url->options */
+        return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
                      "URL: the query key \"%.*s\" is unknown, or not for "
                      "this scheme",
@@ -305,6 +424,26 @@ static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
     return ILK_OK;
 }
 
+static ilk_status copy(char **out, ilk__span text, ilk_error *err)
+{
+    *out = ilk__malloc(text.len + 1);
+    if (*out == NULL)
+        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
+    if (text.len != 0)
+        memcpy(*out, text.at, text.len);
+    (*out)[text.len] = '\0';
+    return ILK_OK;
+}
+
+static ilk_status keep_for_backend(ilk__url *url, const parts *p,
+                                   ilk_error *err)
+{
+    ilk_status st = copy(&url->hosts, p->host, err);
+
+    return st == ILK_OK && p->has_query ? copy(&url->options, p->query, err)
+                                        : st;
+}
+
 /* Keep the text, with "***" instead of the password. */
 static ilk_status set_shown(ilk__url *url, const char *text, const parts *p,
                             ilk_error *err)
@@ -330,9 +469,25 @@ static ilk_status set_shown(ilk__url *url, const char *text, const parts *p,
     return ILK_OK;
 }
 
+/* Parse the hosts and the path. */
+static ilk_status parse_place(ilk__url *url, const parts *p, int sentinels,
+                              ilk_error *err)
+{
+    ilk_status st = ILK_OK;
+
+    if (sentinels)
+        return ilk__url_sentinels_parse(url, p->host, p->path, err);
+    if (url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS)
+        st = ilk__url_parse_host(url, p->host, "URL", err);
+    if (url->scheme == ILK__SCHEME_BACKEND)
+        st = keep_for_backend(url, p, err);
+    return st == ILK_OK ? parse_path(url, p, err) : st;
+}
+
 ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
 {
     parts p = {.has_user = 0};
+    int sentinels = 0;
     ilk_status st;
     ilk__span rest;
 
@@ -343,15 +498,14 @@ ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
     if (rest.len > URL_MAX)
         return ilk__fail(err, ILK_EINVAL, "URL: over %d bytes", URL_MAX);
 
-    if ((st = parse_scheme(out, &rest, err)) != ILK_OK
+    if ((st = parse_scheme(out, &rest, &sentinels, err)) != ILK_OK
         || (st = cut_parts(&p, rest, err)) != ILK_OK
         || (st = parse_user(out, &p, err)) != ILK_OK)
         goto out;
-    if (out->scheme == ILK__SCHEME_TCP || out->scheme == ILK__SCHEME_TLS)
-        if ((st = ilk__url_parse_host(out, p.host, "URL", err)) != ILK_OK)
-            goto out;
-    if ((st = parse_path(out, &p, err)) == ILK_OK
-        && (st = parse_query(out, &p, err)) == ILK_OK)
+    st = parse_place(out, &p, sentinels, err);
+    if (st == ILK_OK)
+        st = parse_query(out, &p, err);
+    if (st == ILK_OK)
         st = set_shown(out, text, &p, err);
 out:
     if (st != ILK_OK)
@@ -361,12 +515,14 @@ out:
 
 void ilk__url_free(ilk__url *url)
 {
-    char *texts[] = {url->host, url->path, url->user,   url->label, url->ca,
-                     url->cert, url->key,  url->listen, url->shown};
+    char *texts[] = {url->host,  url->path,  url->user,   url->label,
+                     url->ca,    url->cert,  url->key,    url->listen,
+                     url->shown, url->hosts, url->options};
 
     if (url->password != NULL)
         ilk__wipe(url->password, strlen(url->password));
     ilk__free(url->password);
+    ilk__url_sentinels_free(url->sentinels);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ilk__free(texts[i]);
     *url = (ilk__url){.port = 0};

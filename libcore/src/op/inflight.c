@@ -110,16 +110,18 @@ static ilk_status put_on_wire(ilk__pipeline *pipeline, ilk__inflight *inflight,
                               const ilk__command *command,
                               ilk__ensured *ensured)
 {
+    ilk__expected_reply expected;
     ilk_status st = make_room(pipeline);
 
     if (st == ILK_OK)
-        st = ilk__async_conn_send(&pipeline->connection, command);
+        st = ilk__async_conn_send(&pipeline->connection, command, &expected);
     if (st)
         return st;
     *ilk__pipeline_at(pipeline, pipeline->first + pipeline->count) =
         (ilk__pipeline_slot){
             .inflight = inflight,
             .ensured = ensured,
+            .expected = expected,
             .patience = ilk__deadline(pipeline->reply_timeout_ms),
         };
     if (inflight)
@@ -163,8 +165,8 @@ int ilk__inflight_send(ilk__pipeline *pipeline, ilk__inflight *inflight,
     return 1;
 }
 
-static void tell(ilk__pipeline *pipeline, ilk__inflight *inflight,
-                 ilk__input *input)
+static void send_only(ilk__pipeline *pipeline, ilk__inflight *inflight,
+                      ilk__input *input)
 {
     ilk__ensured *ensured = inflight->op.ensured;
 
@@ -202,12 +204,14 @@ void ilk__inflight_run(ilk__pipeline *pipeline, ilk__inflight *inflight,
 
         input.now = ilk__now_ms();
         act = ilk__op_step(&inflight->op, &input);
+        pipeline->distrusted |= inflight->op.bad_reply;
+        inflight->op.bad_reply = 0;
         if (act == ILK__ACT_DONE)
             break;
         if (act == ILK__ACT_SEND)
             waits = ilk__inflight_send(pipeline, inflight, &input);
-        else if (act == ILK__ACT_TELL)
-            tell(pipeline, inflight, &input);
+        else if (act == ILK__ACT_SEND_ONLY)
+            send_only(pipeline, inflight, &input);
         else
             waits = sleep_on(pipeline, inflight, &input);
     }

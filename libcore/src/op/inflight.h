@@ -5,18 +5,18 @@
  *
  *     start --> (backlog, while the wire is full) --> step the operation
  *
- *     SEND    --> (unsent, while the connection is down) --> wire --> reply
- *     TELL    --> a slot on the wire without an operation; the reply ends the
- *                 ensured command, if there is one, and is dropped
- *     SLEEP   --> a timer, or ilk__inflight_wake()
- *     DONE    --> finished()
+ *     SEND       --> (unsent, while the connection is down) --> wire --> reply
+ *     SEND_ONLY  --> a slot on the wire without an operation; the reply ends the
+ *                    ensured command, if there is one, and is dropped
+ *     SLEEP      --> a timer, or ilk__inflight_wake()
+ *     DONE       --> finished()
  *
  * The wire is a ring of slots, one for each command whose reply has not come;
  * replies come in the order of the commands:
  *
  *      first                                      first + count
  *        v                                              v
- *     [ op A ] [ op B ] [ abandoned ] [ TELL + ensured ]
+ *     [ op A ] [ op B ] [ abandoned ] [ SEND_ONLY + ensured ]
  *
  * An operation whose deadline passes goes on without the reply and leaves an
  * abandoned slot. While ILK__WIRE_FULL slots are in use no more operations
@@ -37,7 +37,7 @@
 typedef struct ilk__shared ilk__shared;
 typedef struct ilk__inflight ilk__inflight;
 
-enum { ILK__WIRE_FULL = 1024 };
+enum { ILK__WIRE_FULL = 1024, ILK__HELD_MOST = 64 };
 
 typedef enum ilk__inflight_state {
     ILK__INFLIGHT_IDLE,
@@ -54,7 +54,7 @@ struct ilk__inflight {
     ilk__shared *shared;
     uint64_t position; /* on the wire */
     ilk__inflight_state state;
-    int closed; /* it must end: only TELL is still sent */
+    int closed; /* it must end: only SEND_ONLY is still sent */
     /* Called before it sleeps: returns 1 and a cause to go on instead. May be
      * NULL. */
     int (*is_awake)(ilk__inflight *inflight, ilk__cause *cause);
@@ -68,9 +68,10 @@ typedef struct ilk__inflight_list {
 
 /* One command's slot on the wire. */
 typedef struct ilk__pipeline_slot {
-    ilk__inflight *inflight; /* NULL: abandoned, or sent by TELL */
-    ilk__ensured *ensured;   /* sent by TELL: gets the reply; or NULL */
-    int64_t patience;        /* without a reply by then, break the connection */
+    ilk__inflight *inflight; /* NULL: abandoned, or sent by SEND_ONLY */
+    ilk__ensured *ensured;   /* sent by SEND_ONLY: gets the reply; or NULL */
+    ilk__expected_reply expected;
+    int64_t patience; /* without a reply by then, break the connection */
 } ilk__pipeline_slot;
 
 typedef struct ilk__pipeline {
@@ -82,6 +83,10 @@ typedef struct ilk__pipeline {
     uint64_t first;             /* the position of the first slot */
     ilk__inflight_list backlog; /* not started, the wire is full */
     ilk__inflight_list unsent;  /* not sent, the connection is down */
+    /* Replies that matched their commands but wait for the end of the turn. */
+    ilk__reply *held[ILK__HELD_MOST];
+    size_t held_count;
+    int distrusted; /* a reply made no sense: break the connection */
 } ilk__pipeline;
 
 void ilk__inflight_init(ilk__inflight *inflight, ilk__shared *shared,
@@ -109,9 +114,18 @@ void ilk__inflight_close(ilk__pipeline *pipeline, ilk__inflight *inflight);
 /* The function of an in-flight operation's timer; context is its pipeline. */
 void ilk__inflight_fire(ilk__timer *timer, void *context);
 
-/* Handle what ilk__async_conn_next() returned. `whose`: a name for the log. */
-void ilk__pipeline_handle(ilk__pipeline *pipeline, ilk__async_conn_result event,
-                          const ilk__reply *reply, const char *whose);
+/*
+ * Handle a result of ilk__async_conn_next(), ILK__ASYNC_CONN_NOTHING as well,
+ * and free the reply. A reply that belongs to no request ends the connection.
+ * An error reply carries no number, so it may belong to another request. It is
+ * held back, with all replies behind it, until no more replies are there
+ * (NOTHING) or ILK__HELD_MOST are held. If a reply that belongs to no request
+ * comes before that, none of those held is delivered.
+ * `whose`: a name for the log.
+ */
+void ilk__pipeline_handle(ilk__pipeline *pipeline,
+                          ilk__async_conn_result result, ilk__reply *reply,
+                          const char *whose);
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose);
 

@@ -6,10 +6,19 @@
 #include "base/log.h"
 #include "inflight_internal.h"
 
+#include <string.h>
+
 static void end_ensured(ilk__ensured *ensured, ilk_status status)
 {
     if (ensured)
         ensured->ended(ensured, status);
+}
+
+static void drop_held(ilk__pipeline *pipeline)
+{
+    for (size_t i = 0; i < pipeline->held_count; i++)
+        ilk__reply_free(pipeline->held[i]);
+    pipeline->held_count = 0;
 }
 
 void ilk__pipeline_free(ilk__pipeline *pipeline)
@@ -17,6 +26,7 @@ void ilk__pipeline_free(ilk__pipeline *pipeline)
     for (uint64_t i = 0; i < pipeline->count; i++)
         end_ensured(ilk__pipeline_at(pipeline, pipeline->first + i)->ensured,
                     ILK_ECLOSED);
+    drop_held(pipeline);
     pipeline->count = 0;
     ilk__free(pipeline->wire);
     pipeline->wire = NULL;
@@ -40,7 +50,8 @@ void ilk__pipeline_connection_up(ilk__pipeline *pipeline)
     }
 }
 
-static void tell_why(const ilk__pipeline *pipeline, ilk__inflight *inflight)
+static void report_status(const ilk__pipeline *pipeline,
+                          ilk__inflight *inflight)
 {
     if (inflight->op.err)
         *inflight->op.err = pipeline->connection.error;
@@ -63,7 +74,7 @@ static void wire_lost(ilk__pipeline *pipeline)
         end_ensured(lost.ensured, ILK_ECONN);
         if (!lost.inflight)
             continue;
-        tell_why(pipeline, lost.inflight);
+        report_status(pipeline, lost.inflight);
         ilk__inflight_run(pipeline, lost.inflight, input);
     }
 }
@@ -77,7 +88,7 @@ static void unsent_lost(ilk__pipeline *pipeline, ilk__inflight *unsent)
                             .status = status ? status : ILK_ECONN};
 
         next = unsent->next;
-        tell_why(pipeline, unsent);
+        report_status(pipeline, unsent);
         ilk__inflight_run(pipeline, unsent, input);
     }
 }
@@ -129,23 +140,84 @@ static void broken(ilk__pipeline *pipeline, const char *why, const char *whose)
     lost(pipeline, whose);
 }
 
-void ilk__pipeline_handle(ilk__pipeline *pipeline, ilk__async_conn_result event,
-                          const ilk__reply *reply, const char *whose)
+/* ---- replies ------------------------------------------------------------ */
+
+static void distrust(ilk__pipeline *pipeline, const char *whose)
 {
-    if (event == ILK__ASYNC_CONN_CAME_UP)
-        ilk__pipeline_connection_up(pipeline);
-    else if (event == ILK__ASYNC_CONN_LOST)
+    drop_held(pipeline);
+    pipeline->distrusted = 0;
+    broken(pipeline, ILK__FOREIGN_REPLY, whose);
+}
+
+/* Deliver one reply that matched; 0: it made no sense to its operation. */
+static int deliver(ilk__pipeline *pipeline, ilk__reply *reply)
+{
+    (void)ilk__pipeline_reply(pipeline, reply);
+    ilk__reply_free(reply);
+    return !pipeline->distrusted;
+}
+
+static void deliver_held(ilk__pipeline *pipeline, const char *whose)
+{
+    size_t count = pipeline->held_count, i = 0;
+    ilk__reply *held[ILK__HELD_MOST];
+
+    memcpy(held, pipeline->held, count * sizeof *held);
+    pipeline->held_count = 0;
+    while (i < count && deliver(pipeline, held[i]))
+        i++;
+    if (i == count)
+        return;
+    for (i++; i < count; i++)
+        ilk__reply_free(held[i]);
+    distrust(pipeline, whose);
+}
+
+static void handle_reply(ilk__pipeline *pipeline, ilk__reply *reply,
+                         const char *whose)
+{
+    uint64_t position = pipeline->first + pipeline->held_count;
+    ilk__match match = ILK__MATCH_FOREIGN;
+
+    if (reply->type == ILK__REPLY_PUSH) {
+        ilk__reply_free(reply);
+        return;
+    }
+    if (pipeline->held_count < pipeline->count)
+        match = ilk__match_reply(
+            &ilk__pipeline_at(pipeline, position)->expected, reply);
+    if (match == ILK__MATCH_FOREIGN) {
+        ilk__reply_free(reply);
+        distrust(pipeline, whose);
+    } else if (match == ILK__MATCH_POSSIBLE || pipeline->held_count) {
+        pipeline->held[pipeline->held_count++] = reply;
+        if (pipeline->held_count == ILK__HELD_MOST)
+            deliver_held(pipeline, whose);
+    } else if (!deliver(pipeline, reply)) {
+        distrust(pipeline, whose);
+    }
+}
+
+void ilk__pipeline_handle(ilk__pipeline *pipeline,
+                          ilk__async_conn_result result, ilk__reply *reply,
+                          const char *whose)
+{
+    switch (result) {
+    case ILK__ASYNC_CONN_REPLY: handle_reply(pipeline, reply, whose); break;
+    case ILK__ASYNC_CONN_CAME_UP: ilk__pipeline_connection_up(pipeline); break;
+    case ILK__ASYNC_CONN_NOTHING: deliver_held(pipeline, whose); break;
+    case ILK__ASYNC_CONN_LOST:
+        deliver_held(pipeline, whose);
         lost(pipeline, whose);
-    else if (reply->type != ILK__REPLY_PUSH
-             && !ilk__pipeline_reply(pipeline, reply))
-        broken(pipeline, "a reply too many", whose);
+        break;
+    }
 }
 
 void ilk__pipeline_check_patience(ilk__pipeline *pipeline, int64_t now,
                                   const char *whose)
 {
     if (now >= ilk__pipeline_patience(pipeline))
-        broken(pipeline, "the server does not answer", whose);
+        broken(pipeline, "the server does not reply", whose);
 }
 
 /* ---- the end of all ----------------------------------------------------- */

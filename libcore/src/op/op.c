@@ -7,8 +7,12 @@
  *                                            after that with growing pauses
  *     NO_REPLY, it cannot have run           fail; retry with pauses if the op
  *                                            is patient or a copy may have run
- *     error NOSCRIPT                         send a copy as EVAL
+ *     error NOSCRIPT                         only_once: fail (ILK_EUNKNOWN), for
+ *                                            an error has no number and may be
+ *                                            another's; else send a copy as EVAL
  *     error BUSY, LOADING                    retry with pauses if patient
+ *     error ILKDOWN, from a gateway          as a connection that cannot be
+ *                                            opened
  *     other errors                           fail
  *
  * Retries end at the deadline, or ILK__CONTACT_LOST_MS after the last reply.
@@ -17,6 +21,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "redis/missing_right.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,7 +85,7 @@ static ilk__act compose(ilk__op *op, ilk__act act)
     op->type->ask(op);
     op->retried = 0;
     op->backoff_ms = 0;
-    op->sent_at = op->first_sent_at = op->now;
+    op->sent_at = op->now;
     if (op->command.failed)
         return ilk__op_fail(op, ILK_ENOMEM, "%s: out of memory",
                             op->type->name);
@@ -92,12 +97,13 @@ ilk__act ilk__op_ask(ilk__op *op)
     return compose(op, ILK__ACT_SEND);
 }
 
-ilk__act ilk__op_tell(ilk__op *op, ilk__ensured *ensured)
+ilk__act ilk__op_send_only(ilk__op *op, ilk__ensured *ensured)
 {
-    ilk__act act = compose(op, ILK__ACT_TELL);
+    ilk__act act;
 
     op->ensured = ensured;
-    if (act != ILK__ACT_TELL)
+    act = compose(op, ILK__ACT_SEND_ONLY);
+    if (act != ILK__ACT_SEND_ONLY)
         end_ensured(op, ILK_ENOMEM);
     return act;
 }
@@ -108,7 +114,7 @@ int ilk__op_may_have_run(const ilk__op *op)
            || op->status == ILK_ECLOSED;
 }
 
-/* What a missing reply means: for a read-only command no more than a failed
+/* The meaning of a missing reply: for a read-only command no more than a failed
  * connection; any other command may have been executed. */
 static ilk_status silence(const ilk__op *op, ilk_status status)
 {
@@ -169,9 +175,19 @@ static ilk__act send_copy(ilk__op *op)
     return ILK__ACT_SEND;
 }
 
+/* This copy was not executed. Retry only if the operation is patient or another copy
+ * may have run. */
+static ilk__act on_no_contact(ilk__op *op)
+{
+    if (op->hasty || (!op->patient && !op->retried))
+        return give_up(op, ILK_ECONN);
+    return ask_again_later(op, op->retried ? ILK_EUNKNOWN : ILK_ECONN);
+}
+
 static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
 {
     ilk_status status = input->status;
+    int is_first = input->may_have_run && !op->retried;
 
     if (input->may_have_run)
         op->retried = 1;
@@ -181,16 +197,9 @@ static ilk__act on_no_reply(ilk__op *op, const ilk__input *input)
         status = ILK_ECONN; /* the reply timeout, not our deadline */
     if (status != ILK_ECONN)
         return give_up(op, status);
-    /* When the connection broke after sending, send a copy at once over a new
-     * one. When it could not even be opened, retry only if the operation is
-     * patient or a copy may have run. */
-    if (input->may_have_run && !op->backoff_ms) {
-        op->backoff_ms = 1;
-        return send_copy(op);
-    }
-    if (op->hasty || (!op->patient && !op->retried))
-        return give_up(op, ILK_ECONN);
-    return ask_again_later(op, op->retried ? ILK_EUNKNOWN : ILK_ECONN);
+    /* When the connection broke after the first sending, send a copy at once
+     * over a new one. */
+    return is_first ? send_copy(op) : on_no_contact(op);
 }
 
 static int is_passing(ilk_status status)
@@ -203,9 +212,15 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
     ilk_status status;
 
     if (op->script != ILK__SCRIPT_NONE && ilk__reply_is_error(reply, "NOSCRIPT")
-        && ilk__script_use_source(&op->command, op->script))
-        return send_copy(op);
-    status = ilk__reply_error(reply, op->err);
+        && ilk__script_use_source(&op->command, op->script)) {
+        if (!op->type->only_once)
+            return send_copy(op);
+        (void)ilk__reply_error(reply, op->err);
+        return give_up(op, ILK_EUNKNOWN);
+    }
+    status = ilk__missing_right(reply, &op->command, op->script, op->err);
+    if (status == ILK_ECONN)
+        return on_no_contact(op);
     if (is_passing(status) && op->patient)
         return ask_again_later(op, status);
     return give_up(op, status);
@@ -213,22 +228,37 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
 
 static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
 {
-    op->contact_at = op->now;
+    ilk__act act;
+
+    if (!ilk__reply_is_error(reply, "ILKDOWN"))
+        op->contact_at = op->now;
     if (reply->type == ILK__REPLY_ERROR)
         return on_error_reply(op, reply);
     if (op->script != ILK__SCRIPT_NONE) {
         ilk_status status = ilk__script_check(op->script, reply, op->err);
-        if (status)
+
+        if (status) {
+            op->bad_reply = 1;
             return give_up(op, status);
+        }
     }
-    return op->type->reply(op, reply);
+    act = op->type->reply(op, reply);
+    if (act == ILK__ACT_DONE && op->status == ILK_EREPLY)
+        op->bad_reply = 1;
+    return act;
+}
+
+static int ends_pause(const ilk__op *op, ilk__cause cause)
+{
+    return op->type->wake
+           && (cause == ILK__CAUSE_INTERRUPT || cause == ILK__CAUSE_STOPPED);
 }
 
 static ilk__act on_wake(ilk__op *op, ilk__cause cause)
 {
     if (op->resend && cause == ILK__CAUSE_CLOSED)
         return give_up(op, ILK_ECLOSED);
-    if (op->resend && (cause != ILK__CAUSE_INTERRUPT || !op->type->wake)) {
+    if (op->resend && !ends_pause(op, cause)) {
         if (op->now < op->wake_at)
             return ILK__ACT_SLEEP;
         return send_copy(op);
@@ -250,8 +280,8 @@ ilk__act ilk__op_step(ilk__op *op, const ilk__input *input)
     case ILK__INPUT_WAKE: return on_wake(op, input->cause);
     case ILK__INPUT_SENT:
         end_ensured(op, input->status);
-        if (op->type->told)
-            return op->type->told(op, input->status);
+        if (op->type->sent)
+            return op->type->sent(op, input->status);
         break;
     }
     return ilk__op_done(op, op->status);

@@ -6,10 +6,10 @@
  *
  *     driver                                     operation
  *       |-- START ------------------------------> type->start, or type->ask
- *       |<------------- SEND, TELL, SLEEP, DONE --|
+ *       |<-------- SEND, SEND_ONLY, SLEEP, DONE --|
  *       |-- REPLY ------------------------------> type->reply
  *       |-- NO_REPLY (lost, timeout) -----------> send a copy, or type->failed
- *       |-- SENT (after TELL) ------------------> type->told
+ *       |-- SENT (after SEND_ONLY) -------------> type->sent
  *       |-- WAKE (after SLEEP) -----------------> type->wake
  *
  * There are three drivers: the caller's thread (run.c), the keeper and the
@@ -32,16 +32,17 @@
 enum { ILK__CONTACT_LOST_MS = 60 * 1000 };
 
 typedef enum ilk__act {
-    ILK__ACT_SEND,  /* send op->command, then REPLY or NO_REPLY */
-    ILK__ACT_TELL,  /* send op->command, discard the reply, then SENT */
-    ILK__ACT_SLEEP, /* until op->wake_at or news, then WAKE */
-    ILK__ACT_DONE   /* op->status is the outcome */
+    ILK__ACT_SEND,      /* send op->command, then REPLY or NO_REPLY */
+    ILK__ACT_SEND_ONLY, /* send op->command, discard the reply, then SENT */
+    ILK__ACT_SLEEP,     /* until op->wake_at or news, then WAKE */
+    ILK__ACT_DONE       /* op->status is the outcome */
 } ilk__act;
 
 typedef enum ilk__cause {
     ILK__CAUSE_TIME,      /* wake_at has come */
     ILK__CAUSE_NEWS,      /* what the operation waits for has changed */
     ILK__CAUSE_INTERRUPT, /* an OS signal, or ilk_client_interrupt() */
+    ILK__CAUSE_STOPPED,   /* ilk_client_stop() */
     ILK__CAUSE_CLOSED     /* the client was closed */
 } ilk__cause;
 
@@ -75,26 +76,27 @@ typedef struct ilk__op_type {
     ilk__act (*start)(ilk__op *op);
     ilk__act (*wake)(ilk__op *op, ilk__cause cause);
     ilk__act (*failed)(ilk__op *op, ilk_status status);
-    ilk__act (*told)(ilk__op *op, ilk_status status); /* SENT after TELL */
+    ilk__act (*sent)(ilk__op *op, ilk_status status); /* SENT after SEND_ONLY */
 } ilk__op_type;
 
 struct ilk__op {
     const ilk__op_type *type;
     void *subject;         /* what the type's functions work on */
     int script;            /* of this command: the type's, or set by ask */
-    ilk__command command;  /* SEND, TELL */
+    ilk__command command;  /* SEND, SEND_ONLY */
     int64_t deadline;      /* of the whole operation; no retries after it */
     int64_t wake_at;       /* SLEEP */
     int64_t now;           /* time of the last input */
     int64_t sent_at;       /* just before the last copy was sent */
-    int64_t first_sent_at; /* just before the first copy was sent */
     int retried;           /* the server may have run an earlier copy */
     int patient;           /* retry while the server is away or busy */
-    int hasty;             /* never retry, even if a copy may have run */
+    int hasty;             /* send one copy at once, none after a pause */
     int64_t contact_at;    /* time of the last reply or wake-up */
     int resend;            /* asleep between two copies of a command */
-    int backoff_ms;
-    ilk__ensured *ensured; /* TELL: goes with the command; or NULL */
+    int bad_reply;         /* out: the reply made no sense; the driver must end
+                              the connection before it does anything else */
+    int backoff_ms;        /* of ilk__request_pause_ms() */
+    ilk__ensured *ensured; /* SEND_ONLY: goes with the command; or NULL */
     ilk_status status;     /* DONE */
     ilk_error *err;        /* filled on failure; may be NULL */
 };
@@ -118,7 +120,7 @@ ilk__act ilk__op_ask(ilk__op *op); /* send a new command, by type->ask */
  * Send it without reading the reply. A driver that keeps the ensured command
  * until the reply clears op->ensured; else the input SENT ends it.
  */
-ilk__act ilk__op_tell(ilk__op *op, ilk__ensured *ensured);
+ilk__act ilk__op_send_only(ilk__op *op, ilk__ensured *ensured);
 ilk__act ilk__op_sleep(ilk__op *op, int64_t until);
 ilk__act ilk__op_done(ilk__op *op, ilk_status status);
 /* The same, with an error text: the status's, then the lower layer's if it

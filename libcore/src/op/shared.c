@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of a shared state without a client. */
+static _Atomic uint32_t never_stopped;
+
 /* The label is host:pid unless the user chose one. Spaces separate the words of
  * an entry, so they become '_'. */
 static void set_label(ilk__shared *shared, const char *label)
@@ -36,7 +39,12 @@ ilk_status ilk__shared_open(ilk__shared *shared, const char *label,
     ilk_status st;
 
     memset(shared, 0, sizeof *shared);
+    shared->stops = &never_stopped;
     st = ilk__token(shared->client_id, ILK__CLIENT_ID_LEN, err);
+    if (st == ILK_OK)
+        st = ilk__random(shared->waiter_key, sizeof shared->waiter_key, err);
+    if (st == ILK_OK)
+        st = ilk__random(shared->list_key, sizeof shared->list_key, err);
     if (st)
         return st;
     st = ilk__pollable_open(&shared->wakeup, err);
@@ -71,6 +79,21 @@ void ilk__shared_lock(ilk__shared *shared)
 void ilk__shared_unlock(ilk__shared *shared)
 {
     pthread_mutex_unlock(&shared->mutex);
+}
+
+int ilk__shared_is_stopped(const ilk__shared *shared)
+{
+    return atomic_load(shared->stops) % 2;
+}
+
+int ilk__shared_is_stopped_anew(const ilk__shared *shared, uint32_t *seen)
+{
+    uint32_t stops = atomic_load(shared->stops);
+
+    if (stops % 2 == 0 || stops == *seen)
+        return 0;
+    *seen = stops;
+    return 1;
 }
 
 int64_t ilk__shared_new_id(ilk__shared *shared)

@@ -10,6 +10,7 @@
 #include "base/notification.h"
 #include "base/park.h"
 #include "base/recent.h"
+#include "base/siphash.h"
 #include "base/table.h"
 #include "base/token.h"
 #include "inflight.h"
@@ -45,6 +46,8 @@ struct ilk__shared {
     int64_t plan;         /* until when the keeper sleeps */
     int closed;
     char client_id[ILK__CLIENT_ID_LEN + 1];
+    unsigned char waiter_key[ILK__SIPHASH_KEY]; /* of secrets, see secret.h */
+    unsigned char list_key[ILK__SIPHASH_KEY];
     char label[128];
     ilk__timers timers;
     ilk__table waiters;    /* by id */
@@ -66,9 +69,11 @@ struct ilk__shared {
     _Atomic int32_t notifications_wanted; /* the application polls for them */
     ilk__orphaned *orphaned[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
+    int giving_back; /* cancels in flight, see wait_queue.h */
     /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */
+    _Atomic uint32_t *stops;     /* the client's: odd while it is stopped */
     ilk__notifications notifications;
     ilk_client_stats stats;
 };
@@ -81,6 +86,12 @@ void ilk__shared_close(ilk__shared *shared);
 
 void ilk__shared_lock(ilk__shared *shared);
 void ilk__shared_unlock(ilk__shared *shared);
+
+/* Whether ilk_client_stop() was called and ilk_client_resume() was not. */
+int ilk__shared_is_stopped(const ilk__shared *shared);
+/* Whether there is a stop that a wait has not seen yet. *seen, at first 0, is
+ * the number of the last stop that it has seen, so it sees each stop once. */
+int ilk__shared_is_stopped_anew(const ilk__shared *shared, uint32_t *seen);
 
 /* These lock the mutex themselves. */
 int64_t ilk__shared_new_id(ilk__shared *shared);

@@ -27,10 +27,15 @@ ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
     return node ? ilk__channel_of_node(node) : NULL;
 }
 
+int ilk__channel_is_confirmed(const ilk__channel *channel, size_t number)
+{
+    return channel->at[number].subscribed && !channel->at[number].to_confirm;
+}
+
 int ilk__channel_is_subscribed(const ilk__channel *channel)
 {
     for (size_t i = 0; i < ILK__SUBSCRIBERS_MAX; i++)
-        if (channel->at[i].subscribed && !channel->at[i].unanswered)
+        if (ilk__channel_is_confirmed(channel, i))
             return 1;
     return 0;
 }
@@ -45,10 +50,17 @@ static void wake_all(ilk__channel *channel)
 
 static void ask(ilk__channel *channel, ilk__subscriber *subscriber)
 {
-    const ilk__subscribe_call call = {ILK__SUBSCRIBE_CHANNEL, channel};
+    const ilk__subscribe_call call = {.kind = ILK__SUBSCRIBE_CHANNEL,
+                                      .channel = channel};
+    int unanswered = ++channel->at[subscriber->number].unanswered;
 
+    if (!channel->at[subscriber->number].subscribed)
+        channel->at[subscriber->number].to_confirm = unanswered;
     channel->at[subscriber->number].subscribed = 1;
-    channel->at[subscriber->number].unanswered++;
+    if (subscriber->number == 0)
+        for (ilk__listener *l = channel->listeners; l; l = l->next)
+            if (l->to_begin < 0)
+                l->to_begin = unanswered;
     ilk__subscriber_call(subscriber,
                          channel->ident[0] == 'p' ? "PSUBSCRIBE" : "SUBSCRIBE",
                          channel->ident + 1, channel->node.key_len - 1, call);
@@ -56,12 +68,20 @@ static void ask(ilk__channel *channel, ilk__subscriber *subscriber)
 
 static void unsubscribe(ilk__channel *channel, ilk__subscriber *subscriber)
 {
-    const ilk__subscribe_call call = {ILK__UNSUBSCRIBE, NULL};
+    const ilk__subscribe_call call = {.kind = ILK__UNSUBSCRIBE};
 
     channel->at[subscriber->number].subscribed = 0;
     ilk__subscriber_call(
         subscriber, channel->ident[0] == 'p' ? "PUNSUBSCRIBE" : "UNSUBSCRIBE",
         channel->ident + 1, channel->node.key_len - 1, call);
+}
+
+static int has_new_listener(const ilk__channel *channel)
+{
+    for (const ilk__listener *l = channel->listeners; l; l = l->next)
+        if (l->to_begin < 0)
+            return 1;
+    return 0;
 }
 
 void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber)
@@ -74,11 +94,13 @@ void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber)
             ilk__channel *channel = ilk__channel_of_node(node);
             int wanted = channel->listeners && !channel->why.code
                          && (subscriber->number == 0 || channel->own_format);
+            int subscribed = channel->at[subscriber->number].subscribed;
+            int is_new = subscriber->number == 0 && has_new_listener(channel);
 
-            if (wanted && !channel->at[subscriber->number].subscribed
+            if (wanted && (!subscribed || is_new)
                 && !channel->at[subscriber->number].refused)
                 ask(channel, subscriber);
-            else if (!wanted && channel->at[subscriber->number].subscribed)
+            else if (!wanted && subscribed)
                 unsubscribe(channel, subscriber);
         }
 }
@@ -120,23 +142,39 @@ void ilk__channels_free(ilk__shared *shared)
     ilk__table_free(&shared->channels);
 }
 
+const char *ilk__channel_name(const ilk__channel *channel, size_t *out_len)
+{
+    *out_len = channel->node.key_len - 1;
+    return channel->ident + 1;
+}
+
 /* ---- replies ------------------------------------------------------------ */
 
+/* If the subscription was confirmed before, this is the reply with which a new
+ * listener begins, even if it is a refusal. */
 void ilk__channel_answered(ilk__channel *channel,
                            const ilk__subscriber *subscriber,
                            const ilk_error *why)
 {
+    int was_confirmed = ilk__channel_is_confirmed(channel, subscriber->number);
+
     channel->at[subscriber->number].unanswered--;
+    if (channel->at[subscriber->number].to_confirm)
+        channel->at[subscriber->number].to_confirm--;
+    if (subscriber->number == 0)
+        for (ilk__listener *l = channel->listeners; l; l = l->next)
+            l->to_begin -= l->to_begin > 0;
     channel->shared->channels_changed = 1; /* it may be unused by now */
-    if (why) {
+    if (why && !was_confirmed) {
         channel->at[subscriber->number].subscribed = 0;
         channel->at[subscriber->number].refused = 1;
         if (subscriber->number == 0)
             channel->why = *why;
-        ilk__log(ILK__LOG_WARN, "%s", why->msg);
-    } else {
-        channel->down_since = 0;
     }
+    if (why)
+        ilk__log(ILK__LOG_WARN, "%s", why->msg);
+    else
+        channel->down_since = 0;
     wake_all(channel);
 }
 
@@ -149,12 +187,16 @@ void ilk__channels_lost(ilk__shared *shared, ilk__subscriber *subscriber)
     while ((node = ilk__table_bucket(&shared->channels, &cursor)))
         for (; node; node = node->next) {
             ilk__channel *channel = ilk__channel_of_node(node);
-            int message = ilk__channel_is_subscribed(channel);
+            int was_subscribed = ilk__channel_is_subscribed(channel);
 
             channel->at[subscriber->number].subscribed = 0;
             channel->at[subscriber->number].unanswered = 0;
+            channel->at[subscriber->number].to_confirm = 0;
             channel->at[subscriber->number].refused = 0;
-            if (!message || ilk__channel_is_subscribed(channel))
+            if (subscriber->number == 0)
+                for (ilk__listener *l = channel->listeners; l; l = l->next)
+                    l->to_begin = l->to_begin ? -1 : 0;
+            if (!was_subscribed || ilk__channel_is_subscribed(channel))
                 continue;
             channel->down_since = ilk__now_ms();
             for (ilk__listener *l = channel->listeners; l; l = l->next)
@@ -181,6 +223,7 @@ ilk__channel_message *ilk__listener_pop(ilk__listener *listener)
     if (!listener->first)
         listener->end = &listener->first;
     listener->count--;
+    listener->bytes -= message->channel_len + message->data_len;
     return message;
 }
 
@@ -221,11 +264,15 @@ static void keep(ilk__listener *listener, const ilk__reply *channel,
         *listener->end = message;
         listener->end = &message->next;
         listener->count++;
-    }
-    if (!message || listener->count > ILK__CHANNEL_MESSAGES_MAX) {
+        listener->bytes += channel->len + payload->len;
+    } else {
         listener->lost++;
-        if (message)
-            ilk__channel_message_free(ilk__listener_pop(listener));
+    }
+    while (
+        listener->count > ILK__CHANNEL_MESSAGES_MAX
+        || (listener->bytes > ILK__CHANNEL_BYTES_MAX && listener->count > 1)) {
+        listener->lost++;
+        ilk__channel_message_free(ilk__listener_pop(listener));
     }
     ilk__unpark(&listener->parker);
 }
@@ -263,6 +310,6 @@ void ilk__channel_receive(ilk__shared *shared,
     if (!found || !is_new(found, subscriber, payload, &is_own))
         return;
     for (ilk__listener *l = found->listeners; l; l = l->next)
-        if (is_own || !l->own_format)
+        if ((is_own || !l->own_format) && (subscriber->number || !l->to_begin))
             keep(l, channel, payload);
 }

@@ -7,16 +7,21 @@
  *
  * All listeners of a client to the same channel share one subscription. The
  * client subscribes again after a reconnect, and unsubscribes after the last
- * listener has left. Once begin() has returned ILK_OK, messages are kept for
- * next(), at most ILK__CHANNEL_MESSAGES_MAX of them; beyond that the oldest is
- * dropped and counted in `lost`. Messages published while the connection is
- * down are not received at all. `gaps` counts the times this may have happened;
- * a caller that waits for a change must read the state itself when `gaps` has
- * grown.
+ * listener has left. Messages that are older than a listener may still arrive on
+ * the shared subscription. So SUBSCRIBE is sent once more for each new listener,
+ * which receives the messages that follow the reply.
+ *
+ * Once begin() has returned ILK_OK, messages are kept for next(), at most
+ * ILK__CHANNEL_MESSAGES_MAX of them and at most ILK__CHANNEL_BYTES_MAX bytes;
+ * beyond that the oldest are dropped and counted in `lost`. Messages published
+ * while the connection is down are not received at all. `gaps` counts the times
+ * this may have happened; a caller that waits for a change must read the state
+ * itself when `gaps` has grown.
  *
  * A listener for our own format (message.h) receives from all subscriber
  * connections of the client, with second copies dropped by the messages' ids.
- * Other messages have no id, so a copy could not be distinguished from another
+ * From a replica it may receive what was published just before it began. Other
+ * messages have no id, so a copy could not be distinguished from another
  * message; listeners for them receive from the primary only.
  */
 #ifndef ILK__CHANNEL_H
@@ -27,7 +32,10 @@
 #include "op/shared.h"
 #include "subscriber.h"
 
-enum { ILK__CHANNEL_MESSAGES_MAX = 1024 };
+enum {
+    ILK__CHANNEL_MESSAGES_MAX = 1024,
+    ILK__CHANNEL_BYTES_MAX = 16 * 1024 * 1024 /* or one message */
+};
 
 /* A received message; to be freed with ilk__channel_message_free(). */
 typedef struct ilk__channel_message ilk__channel_message;
@@ -53,8 +61,10 @@ struct ilk__listener {
     /* under the shared state's mutex */
     ilk__channel *channel; /* NULL: not listening */
     ilk__listener *next;
+    int to_begin; /* it begins with this reply of the primary to SUBSCRIBE, as
+                     counted from now; 0: it has begun; -1: none is sent yet */
     ilk__channel_message *first, **end;
-    size_t count;
+    size_t count, bytes;
     int64_t lost, gaps;
 };
 
@@ -100,6 +110,9 @@ void ilk__channel_message_free(ilk__channel_message *message);
  * from the others. */
 void ilk__channels_ask(ilk__shared *shared, ilk__subscriber *subscriber);
 void ilk__channels_sweep(ilk__shared *shared); /* free unused channels */
+/* Its name or pattern, which may be any bytes and has no NUL behind it. */
+const char *ilk__channel_name(const ilk__channel *channel, size_t *out_len);
+
 /* The reply to a SUBSCRIBE for this channel. why: the refusal, or NULL. */
 void ilk__channel_answered(ilk__channel *channel,
                            const ilk__subscriber *subscriber,

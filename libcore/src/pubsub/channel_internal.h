@@ -14,9 +14,10 @@ struct ilk__channel {
                        subscriber connections */
     ilk__listener *listeners;
     struct {
-        int subscribed;         /* SUBSCRIBE was sent */
-        int unanswered;         /* SUBSCRIBE commands without a reply yet */
-        int refused;            /* do not subscribe again on this connection */
+        int subscribed; /* SUBSCRIBE was sent */
+        int unanswered; /* SUBSCRIBE commands without a reply yet */
+        int to_confirm; /* which of these replies confirms it; 0: none */
+        int refused;    /* do not subscribe again on this connection */
     } at[ILK__SUBSCRIBERS_MAX]; /* by the connection's number */
     int64_t down_since;         /* local time; 0: it is subscribed */
     ilk_error why; /* why the primary refused; code 0: it did not */
@@ -26,7 +27,9 @@ struct ilk__channel {
 ilk__channel *ilk__channel_of_node(ilk__node *node);
 ilk__channel *ilk__channel_find(ilk__shared *shared, char kind,
                                 const void *name, size_t len);
+/* Whether the subscription is confirmed: on any connection, or on this one. */
 int ilk__channel_is_subscribed(const ilk__channel *channel);
+int ilk__channel_is_confirmed(const ilk__channel *channel, size_t number);
 /* The mutex is held. */
 ilk_status ilk__listener_join(ilk__listener *listener,
                               const ilk__channel_of *to);

@@ -61,6 +61,7 @@ ilk_status ilk__listener_join(ilk__listener *listener,
         forgive(channel);
     listener->own_format = to->own_format;
     listener->lost = listener->gaps = 0;
+    listener->to_begin = -1;
     listener->channel = channel;
     listener->next = channel->listeners;
     channel->listeners = listener;
@@ -112,6 +113,23 @@ typedef struct wait_view {
     ilk_error why;
 } wait_view;
 
+/*
+ * Whether the listener begins now, or has begun. Without the primary's
+ * subscription that of a replica suffices. The listener then takes all that the
+ * primary sends, because the replica's copies of that are dropped.
+ */
+static int begins(ilk__listener *listener)
+{
+    const ilk__channel *channel = listener->channel;
+    int done = ilk__channel_is_confirmed(channel, 0)
+                   ? listener->to_begin == 0
+                   : ilk__channel_is_subscribed(channel);
+
+    if (done)
+        listener->to_begin = 0;
+    return done;
+}
+
 static wait_view view_of(ilk__listener *listener)
 {
     ilk__shared *shared = listener->shared;
@@ -119,15 +137,15 @@ static wait_view view_of(ilk__listener *listener)
     wait_view out;
 
     ilk__shared_lock(shared);
-    out.done = listener->awaits_message ? listener->first != NULL
-                                        : ilk__channel_is_subscribed(channel);
+    out.done =
+        listener->awaits_message ? listener->first != NULL : begins(listener);
     out.down_since = channel->down_since;
     out.why = channel->why;
     ilk__shared_unlock(shared);
     return out;
 }
 
-static ilk__act look(ilk__op *op, int again)
+static ilk__act proceed(ilk__op *op, int again)
 {
     ilk__listener *listener = op->subject;
     wait_view seen = view_of(listener);
@@ -145,6 +163,8 @@ static ilk__act look(ilk__op *op, int again)
         return ilk__op_fail(op, (ilk_status)why.code, "%s", why.msg);
     if (op->now >= op->deadline)
         return ilk__op_end(op, ILK_ETIMEOUT);
+    if (ilk__shared_is_stopped(listener->shared))
+        return ilk__op_fail(op, ILK_ECANCELLED, "the client is stopped");
     if (seen.down_since)
         limit = seen.down_since + ILK__CONTACT_LOST_MS;
     if (op->now >= limit)
@@ -159,12 +179,12 @@ static ilk__act wake(ilk__op *op, ilk__cause cause)
         return ilk__op_end(op, ILK_ECLOSED);
     if (cause == ILK__CAUSE_INTERRUPT)
         return ilk__op_end(op, ILK_EINTR);
-    return look(op, 0);
+    return proceed(op, 0);
 }
 
 static ilk__act start(ilk__op *op)
 {
-    return look(op, 1);
+    return proceed(op, 1);
 }
 
 const ilk__op_type ilk__listen_op = {.name = "listen",
@@ -173,10 +193,10 @@ const ilk__op_type ilk__listen_op = {.name = "listen",
                                      .start = start,
                                      .wake = wake};
 
-static void await(ilk__request *request, ilk__listener *listener, int message,
-                  int64_t deadline, ilk__request_then *then)
+static void await(ilk__request *request, ilk__listener *listener,
+                  int awaits_message, int64_t deadline, ilk__request_then *then)
 {
-    listener->awaits_message = message;
+    listener->awaits_message = awaits_message;
     ilk__request_wait(request, &ilk__listen_op, listener, &listener->parker,
                       deadline, then);
 }

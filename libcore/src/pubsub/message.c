@@ -2,6 +2,8 @@
 /* message.c -- parsing a message on a client's own channel. */
 #include "message.h"
 
+#include "base/hash.h"
+
 #include <interlock/base.h>
 
 #include <string.h>
@@ -43,14 +45,26 @@ static int read_number(char **rest, int64_t *out)
     return number_of(word(rest), out);
 }
 
+/* A number, a dot and a secret, in one word. */
+static int read_proven(char *text, int64_t *out_number, const char **out_secret)
+{
+    char *dot = text ? strchr(text, '.') : NULL;
+
+    if (!dot || !dot[1])
+        return 0;
+    *dot = '\0';
+    *out_secret = dot + 1;
+    return number_of(text, out_number);
+}
+
 static int read_waiter(char **rest, ilk__message *out)
 {
-    const char *text = word(rest);
+    char *text = word(rest);
 
-    if (!text || !text[0] || !number_of(text + 1, &out->waiter))
+    if (!text || !text[0])
         return 0;
     out->kind = text[0];
-    return 1;
+    return read_proven(text + 1, &out->waiter, &out->secret);
 }
 
 static int read_grant(char **rest, ilk__message *out)
@@ -115,31 +129,22 @@ int ilk__message_read(ilk__message *out, char *text, size_t len)
     }
     if (is(type, "change")) {
         out->type = ILK__MESSAGE_CHANGE;
-        return rest && read_name(rest, end, out);
+        out->secret = word(&rest);
+        return rest && *out->secret && read_name(rest, end, out);
     }
     out->type = ILK__MESSAGE_NOTIFY;
-    return is(type, "notify") && read_number(&rest, &out->ticket)
+    return is(type, "notify")
+           && read_proven(word(&rest), &out->ticket, &out->secret)
            && read_payload(rest, end, out);
-}
-
-/* FNV-1a; its last step mixes the low bits well enough for our tables. */
-static const uint64_t fnv_start = 14695981039346656037u,
-                      fnv_prime = 1099511628211u;
-
-static uint64_t mix(uint64_t hash, const char *data, size_t len)
-{
-    while (len--)
-        hash = (hash ^ (unsigned char)*data++) * fnv_prime;
-    return hash;
 }
 
 uint64_t ilk__message_mark(const ilk__message *message)
 {
-    const int64_t whom[] = {message->type, message->waiter, message->ticket};
-    uint64_t hash = fnv_start;
+    const int64_t whom[] = {message->type, message->waiter, message->ticket,
+                            message->fence};
+    const char *id = message->signal ? message->signal : message->token;
+    uint64_t hash = ilk__hash(ILK__HASH_START, whom, sizeof whom);
 
-    for (size_t i = 0; i < sizeof whom / sizeof whom[0]; i++)
-        hash = (hash ^ (uint64_t)whom[i]) * fnv_prime;
-    hash = mix(hash, message->signal, strlen(message->signal));
-    return mix(hash, message->name, message->name_len);
+    hash = ilk__hash(hash, id, strlen(id));
+    return ilk__hash(hash, message->name, message->name_len);
 }

@@ -4,15 +4,16 @@
  *
  *     1 grant <waiter> <token> <fence> <lease ms> <server us> <name>
  *     1 wake <waiter> <name>
- *     1 change <key>
+ *     1 change <secret> <key>
  *     1 signal <waiter> <signal id> <bytes of name> <name><data>
- *     1 notify <ticket> <signal id> <bytes of name> <name><data>
+ *     1 notify <ticket>.<secret> <signal id> <bytes of name> <name><data>
  *
- * <waiter> is the letter of its kind followed by its id. A grant, a wake and a
- * signal are for one waiter of this client; a change is for all its waiters in
- * the list with that key; a notify for all its waiters in the list of that name
- * whose ticket is not above this one. Names and data may be any bytes. Text
- * that deviates from this form is refused.
+ * <waiter> is the letter of its kind, its id, a dot and a secret. A message for
+ * an inbox needs the right secret (wait/secret.h); a notify for a listener has
+ * "-". A grant, a wake and a signal are for one waiter of this client; a change
+ * is for all its waiters in the list with that key; a notify for all its waiters
+ * in the list of that name whose ticket is not above this one. Names and data
+ * may be any bytes. Text that deviates from this form is refused.
  */
 #ifndef ILK__MESSAGE_H
 #define ILK__MESSAGE_H
@@ -36,6 +37,7 @@ struct ilk__message {
     ilk__message_type type;
     char kind; /* of the waiter, as in its entry; NOTIFY: 0 */
     int64_t waiter;
+    const char *secret;
     const char *token;                  /* GRANT */
     int64_t fence, lease_ms, server_us; /* GRANT */
     int64_t ticket;                     /* NOTIFY; tickets begin at 1 */
@@ -51,9 +53,9 @@ struct ilk__message {
 int ilk__message_read(ilk__message *out, char *text, size_t len);
 
 /*
- * For a signal and a notify: a hash of receiver, signal id and name. A second
- * copy of the same message has the same hash; other messages practically never
- * have.
+ * For a grant, a signal and a notify: a hash of receiver, name, and token and
+ * fence or signal id. A second copy of the same message has the same hash; other
+ * messages practically never have.
  */
 uint64_t ilk__message_mark(const ilk__message *message);
 

@@ -19,7 +19,7 @@ enum { ILK__SUBSCRIBERS_MAX = 8 };
 
 typedef struct ilk__channel ilk__channel;
 
-/* What a subscribing command was for. Replies come in the order of the
+/* The purpose of a subscribing command. Replies come in the order of the
  * commands. */
 typedef enum ilk__subscribe_kind {
     ILK__SUBSCRIBE_OWN,     /* to the client's own channel */
@@ -31,6 +31,7 @@ typedef enum ilk__subscribe_kind {
 typedef struct ilk__subscribe_call {
     ilk__subscribe_kind kind;
     ilk__channel *channel; /* CHANNEL */
+    uint64_t mark;         /* hash of command and name, for the confirmation */
 } ilk__subscribe_call;
 
 typedef struct ilk__subscriber {
@@ -50,8 +51,15 @@ void ilk__subscriber_close(ilk__subscriber *subscriber);
 void ilk__subscriber_call(ilk__subscriber *subscriber, const char *command_name,
                           const void *name, size_t len,
                           ilk__subscribe_call call);
-/* Which call the next reply is for; returns 0 when there is none. */
-int ilk__subscriber_answered(ilk__subscriber *subscriber,
-                             ilk__subscribe_call *out);
+/*
+ * The call that a confirmation, or an error reply, belongs to. A confirmation
+ * repeats the command and the name, an error reply does not. Returns 0 when no
+ * call waits for a reply, or when the next one has another command or name.
+ */
+int ilk__subscriber_confirmed(ilk__subscriber *subscriber,
+                              const char *command_name, const void *name,
+                              size_t len, ilk__subscribe_call *out);
+int ilk__subscriber_refused(ilk__subscriber *subscriber,
+                            ilk__subscribe_call *out);
 
 #endif

@@ -3,6 +3,7 @@
  * server. */
 #include "dedicated_conn.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "client/run.h"
 
@@ -17,7 +18,7 @@ ilk_status ilk__dedicated_conn_open(ilk__dedicated_conn *dedicated,
 {
     if (dedicated->conn)
         return ILK_OK;
-    return ilk__conn_open(&dedicated->conn, &client->url, client->name, NULL,
+    return ilk__conn_open(&dedicated->conn, &client->target, NULL,
                           ilk__deadline(client->opts.connect_timeout_ms), err);
 }
 
@@ -25,6 +26,15 @@ void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated)
 {
     ilk__conn_close(dedicated->conn);
     dedicated->conn = NULL;
+}
+
+/* After a switch of the primary, end connections to another server: their next
+ * read fails. */
+static void leave_old(const ilk__dedicated_conn *connections, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (connections[i].conn && ilk__conn_is_outdated(connections[i].conn))
+            ilk__conn_shutdown(connections[i].conn);
 }
 
 /* The socket buffer of an idle connection has room for a small command. If it
@@ -38,7 +48,8 @@ static ilk_status send_all(ilk__dedicated_conn *dedicated, ilk__buf *bytes,
         ilk__conn_send(dedicated->conn, ilk__buf_data(bytes), len, &sent, err);
 
     if (st == ILK_OK && (sent < len || ilk__conn_unsent(dedicated->conn)))
-        st = ilk__fail(err, ILK_ECONN, "the server takes no command");
+        st = ilk__fail(err, ILK_ECONN,
+                       "the server does not read: the socket's buffer is full");
     return st;
 }
 
@@ -46,7 +57,7 @@ ilk_status ilk__dedicated_conn_send(ilk__dedicated_conn *dedicated,
                                     const ilk__command *command, ilk_error *err)
 {
     ilk__buf bytes = {0};
-    ilk_status st = ilk__command_format(command, &bytes, err);
+    ilk_status st = ilk__command_format(command, 0, &bytes, err);
 
     if (st == ILK_OK)
         st = send_all(dedicated, &bytes, err);
@@ -77,19 +88,24 @@ static int poll_all(const ilk__dedicated_conn *connections, size_t count,
                     int64_t until)
 {
     struct pollfd fds[CONNECTIONS_MOST];
+    int cancelling, n;
 
     for (size_t i = 0; i < count; i++) {
         fds[i].fd =
             connections[i].conn ? ilk__conn_fd(connections[i].conn) : -1;
         fds[i].events = POLLIN;
     }
-    return poll(fds, (nfds_t)count, ilk__poll_timeout(until));
+    cancelling = ilk__cancel_disable();
+    n = poll(fds, (nfds_t)count, ilk__poll_timeout(until));
+    ilk__cancel_restore(cancelling);
+    return n;
 }
 
 ilk_status ilk__dedicated_conn_sleep(ilk_client *client,
                                      const ilk__dedicated_conn *connections,
                                      size_t count, int64_t until,
-                                     uint32_t interrupts, ilk_error *err)
+                                     uint32_t interrupts, int leaving,
+                                     ilk_error *err)
 {
     for (;;) {
         int64_t tick = ilk__deadline(TICK_MS);
@@ -102,11 +118,16 @@ ilk_status ilk__dedicated_conn_sleep(ilk_client *client,
         if (ilk__now_ms() >= until)
             return ilk__fail(err, ILK_ETIMEOUT, "%s",
                              ilk_strerror(ILK_ETIMEOUT));
+        if (!leaving && ilk__shared_is_stopped(client->shared))
+            return ilk__fail(err, ILK_ECANCELLED, "the client is stopped");
+        leave_old(connections, count);
         ready = poll_all(connections, count, ilk__sooner(until, tick));
         if (ready > 0)
             return ILK_OK;
         if (ready < 0 && errno != EINTR)
             return ilk__fail(err, ILK_ESYSTEM, "poll: %s", strerror(errno));
+        if (!leaving && ilk__shared_is_stopped(client->shared))
+            continue; /* a signal handler stopped it: not ILK_EINTR */
         if (ready < 0
             || (ilk__run_ticks(client) && ilk__now_ms() >= tick
                 && ilk__now_ms() < until))

@@ -32,12 +32,14 @@ void ilk__dedicated_conn_close(ilk__dedicated_conn *dedicated);
 /*
  * Sleeps until one of the connections may have a reply (ILK_OK), or until:
  * ILK_ETIMEOUT; ILK_ECLOSED: the client is closed; ILK_EINTR: a system signal
- * came, or the shared state's number of interrupts differs from `interrupts`.
- * It notices closing and interrupting within a quarter of a second.
+ * came, or the shared state's number of interrupts differs from `interrupts`;
+ * ILK_ECANCELLED: the client is stopped, and the caller is not `leaving`.
+ * It notices all of these within a quarter of a second.
  */
 ilk_status ilk__dedicated_conn_sleep(ilk_client *client,
                                      const ilk__dedicated_conn *connections,
                                      size_t count, int64_t until,
-                                     uint32_t interrupts, ilk_error *err);
+                                     uint32_t interrupts, int leaving,
+                                     ilk_error *err);
 
 #endif

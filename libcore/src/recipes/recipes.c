@@ -75,7 +75,7 @@ void ilk__recipe_begin(ilk__recipe *self, ilk_client *client, ilk_error *err)
     memset(self, 0, sizeof *self);
     self->client = client;
     self->err = err;
-    self->st = ilk__client_enter(client, err);
+    self->st = ilk__client_enter_for(client, ILK_OFFER_RECIPES, err);
     if (!self->st)
         self->st = ilk__token(self->token, ILK__TOKEN_LEN, err);
 }

@@ -14,7 +14,7 @@ enum { ROUND_MS = 5000, LATE_MS = 20, LATE_ROUND_MS = 2000 };
 int ilk__consumer_is_blocking(const ilk_consumer *self)
 {
     for (size_t i = 0; i < self->count; i++)
-        if (self->asked[i])
+        if (self->awaiting[i])
             return 1;
     return 0;
 }
@@ -22,13 +22,13 @@ int ilk__consumer_is_blocking(const ilk_consumer *self)
 static void drop(ilk_consumer *self, size_t list)
 {
     ilk__dedicated_conn_close(&self->connections[list]);
-    self->asked[list] = 0;
+    self->awaiting[list] = 0;
 }
 
 void ilk__consumer_hush(ilk_consumer *self)
 {
     for (size_t i = 0; i < self->count; i++)
-        if (self->asked[i])
+        if (self->awaiting[i])
             drop(self, i);
 }
 
@@ -58,32 +58,35 @@ static ilk_status ask(ilk_consumer *self, size_t list, ilk_error *err)
     ilk__command_add_str(&command, seconds);
     st = ilk__dedicated_conn_send(&self->connections[list], &command, err);
     ilk__command_free(&command);
-    self->asked[list] = st == ILK_OK;
+    self->awaiting[list] = st == ILK_OK;
     return st;
 }
 
 /*
  * Reads the replies that have come. *out_over: there may be a message, or no
  * BLMOVE is left without a reply. A broken connection is not a failure here:
- * the next reserve shows whether the server can be reached.
+ * the next reserve shows whether the server can be reached. A server that becomes
+ * a replica ends the BLMOVE by the error UNBLOCKED, and then the connection.
  */
-static ilk_status hear(ilk_consumer *self, int *out_over, ilk_error *err)
+static ilk_status read_reply(ilk_consumer *self, int *out_over, ilk_error *err)
 {
     *out_over = 0;
     for (size_t i = 0; i < self->count; i++) {
         ilk__reply *reply = NULL;
         ilk_status st;
 
-        if (!self->asked[i])
+        if (!self->awaiting[i])
             continue;
         st = ilk__dedicated_conn_next(&self->connections[i], &reply, NULL);
         if (st == ILK_EAGAIN)
             continue;
-        self->asked[i] = 0;
-        if (st == ILK_OK && reply->type == ILK__REPLY_ERROR)
+        self->awaiting[i] = 0;
+        if (st == ILK_OK && ilk__reply_is_error(reply, "UNBLOCKED"))
+            ilk__dedicated_conn_close(&self->connections[i]);
+        else if (st == ILK_OK && reply->type == ILK__REPLY_ERROR)
             st = ilk__reply_error(reply, err);
         else
-            st = ILK_OK;
+            st = ILK_OK; /* or broken */
         *out_over |= !reply || reply->type != ILK__REPLY_NIL;
         ilk__reply_free(reply);
         if (st)
@@ -108,11 +111,11 @@ ilk_status ilk__consumer_block(ilk_consumer *self, int64_t deadline,
     until = self->round_ends
             + (self->round_ends == deadline ? LATE_MS : LATE_ROUND_MS);
     while (!st) {
-        st = hear(self, &over, err);
+        st = read_reply(self, &over, err);
         if (st || over)
             break;
         st = ilk__dedicated_conn_sleep(self->handle.client, self->connections,
-                                       self->count, until, interrupts, err);
+                                       self->count, until, interrupts, 0, err);
     }
     if (st == ILK_ETIMEOUT)
         st = ILK_OK; /* no reply in time: the connection is dead */

@@ -43,8 +43,8 @@ static ilk_status fill(ilk_consumer *self, const void *const *names,
     self->count = count;
     self->keys = ilk__calloc(count * ILK__CONSUMER_KEYS, sizeof self->keys[0]);
     self->connections = ilk__calloc(count, sizeof self->connections[0]);
-    self->asked = ilk__calloc(count, 1);
-    if (!self->keys || !self->connections || !self->asked)
+    self->awaiting = ilk__calloc(count, 1);
+    if (!self->keys || !self->connections || !self->awaiting)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         ilk_status st = add_list(self, i, names[i], name_lens[i], err);
@@ -65,7 +65,7 @@ ilk_status ilk_consumer_open(ilk_consumer **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_RECIPES, err);
     if (st)
         return st;
     if (!names || !name_lens || count < 1 || count > ILK_RECIPES_QUEUES_MAX)
@@ -94,7 +94,7 @@ void ilk_consumer_free(ilk_consumer *self)
     ilk__free(self->taken.data);
     ilk__free(self->keys);
     ilk__free(self->connections);
-    ilk__free(self->asked);
+    ilk__free(self->awaiting);
     ilk__handle_close(&self->handle);
     ilk__free(self);
 }
@@ -128,6 +128,9 @@ static ilk_status pop(ilk_items **out, ilk_consumer *self, int64_t timeout_ms,
         ilk__deadline(self->handle.client->opts.reply_timeout_ms);
     ilk_status st = open_inbox(self, err);
 
+    if (st == ILK_OK && timeout_ms != 0
+        && ilk__shared_is_stopped(self->handle.client->shared))
+        return ilk__fail(err, ILK_ECANCELLED, "the client is stopped");
     while (!st) {
         if (!ilk__consumer_is_blocking(self))
             st = ilk__consumer_reserve(
@@ -152,11 +155,9 @@ ilk_status ilk_consumer_pop(ilk_items **out, ilk_consumer *self,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    if (timeout_ms < -1)
-        return ilk__fail(err, ILK_EINVAL,
-                         "timeout_ms must be -1 or more, got %lld",
-                         (long long)timeout_ms);
-    st = enter(self, err);
+    st = ilk__check_timeout(timeout_ms, err);
+    if (st == ILK_OK)
+        st = enter(self, err);
     if (st)
         return st;
     if (self->holds)

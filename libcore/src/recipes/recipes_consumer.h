@@ -25,7 +25,7 @@ struct ilk_consumer {
     size_t count;
     ilk__bytes *keys; /* for each list: queue, taken, consumers */
     ilk__dedicated_conn *connections; /* one for each list */
-    char *asked; /* for each connection: a BLMOVE has no reply yet */
+    char *awaiting; /* for each connection: a BLMOVE has no reply yet */
     int64_t round_ends;
     int known;         /* it is registered in the `consumers` keys */
     ilk__bytes taken;  /* the message to settle */

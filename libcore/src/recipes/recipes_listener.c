@@ -7,7 +7,7 @@
  * channel remains there for a moment after its message has come:
  *
  *   - Senders of this library skip it. They write each waiter that they signal
- *     into the zset `told`, and recognise our waiters by a second channel
+ *     into the zset `signalled`, and recognise our waiters by a second channel
  *     ("ilk:recipes:one:..." and the first one's name).
  *   - Other senders may choose it again. So when the waiter leaves, it first
  *     unsubscribes, and then passes further messages on to another waiter.
@@ -33,7 +33,7 @@ struct ilk_listener {
     ilk__bytes marked;  /* the second channel, ending in the first */
     ilk__bytes channel; /* borrowed from it */
     size_t prefix_len;  /* of the channel without the id; 0: there is no id */
-    int ready;          /* `told` does not contain it: it can be signalled */
+    int ready; /* `signalled` does not contain it: it can be signalled */
     ilk__dedicated_conn dedicated;
     int64_t lost; /* messages to pass on that reached nobody */
 };
@@ -67,7 +67,7 @@ ilk_status ilk_listener_open(ilk_listener **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_RECIPES, err);
     if (st == ILK_OK)
         st = ilk__name_check(key, key_len, "channel", err);
     if (st)
@@ -105,8 +105,8 @@ static ilk_status enter(ilk_listener *self, ilk_error *err)
     return ilk__handle_enter(&self->handle, err);
 }
 
-static ilk_status say(ilk_listener *self, const char *command_name,
-                      ilk_error *err)
+static ilk_status send_command(ilk_listener *self, const char *command_name,
+                               ilk_error *err)
 {
     ilk__command command;
     ilk_status st;
@@ -158,13 +158,13 @@ static ilk_status read_items(ilk_items **out, const ilk__reply *reply,
     return items ? ILK_OK : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
-/* Removes the channel from `told`: our senders may choose it (again). */
+/* Removes the channel from `signalled`: our senders may choose it (again). */
 static ilk_status get_ready(ilk_listener *self, ilk_error *err)
 {
     ilk__recipe recipe;
 
     ilk__recipe_begin(&recipe, self->handle.client, err);
-    ilk__recipe_side(&recipe, "recipes:told", self->channel.data,
+    ilk__recipe_side(&recipe, "recipes:signalled", self->channel.data,
                      self->prefix_len);
     ilk__recipe_text(&recipe, self->channel.data, self->channel.len);
     return ilk__recipe_run(&recipe, &listen);
@@ -184,11 +184,12 @@ static ilk_status connect_on(ilk_listener *self, ilk_error *err)
     if (self->dedicated.conn)
         return ILK_OK;
     st = ilk__dedicated_conn_open(&self->dedicated, self->handle.client, err);
-    return st ? st : say(self, "SUBSCRIBE", err);
+    return st ? st : send_command(self, "SUBSCRIBE", err);
 }
 
 /* Reads the next message that has come: ILK_OK, or ILK_EAGAIN for none. */
-static ilk_status hear(ilk_items **out, ilk_listener *self, ilk_error *err)
+static ilk_status read_messages(ilk_items **out, ilk_listener *self,
+                                ilk_error *err)
 {
     ilk_status st = connect_on(self, err);
 
@@ -216,7 +217,7 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
 
     for (;;) {
         int64_t until = deadline;
-        ilk_status st = hear(out, self, err);
+        ilk_status st = read_messages(out, self, err);
 
         if (st == ILK_ECONN) {
             int64_t now = ilk__now_ms();
@@ -232,7 +233,7 @@ static ilk_status listen_until(ilk_items **out, ilk_listener *self,
             contact_lost = 0;
         }
         st = ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated, 1,
-                                       until, interrupts, err);
+                                       until, interrupts, 0, err);
         if (st && (st != ILK_ETIMEOUT || until == deadline))
             return st;
     }
@@ -246,14 +247,15 @@ ilk_status ilk_listener_wait(ilk_items **out, ilk_listener *self,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    if (timeout_ms < -1)
-        return ilk__fail(err, ILK_EINVAL,
-                         "timeout_ms must be -1 or more, got %lld",
-                         (long long)timeout_ms);
-    st = enter(self, err);
+    st = ilk__check_timeout(timeout_ms, err);
+    if (st == ILK_OK)
+        st = enter(self, err);
     if (st)
         return st;
-    st = listen_until(out, self, ilk__deadline(timeout_ms), err);
+    if (timeout_ms != 0 && ilk__shared_is_stopped(self->handle.client->shared))
+        st = ilk__fail(err, ILK_ECANCELLED, "the client is stopped");
+    else
+        st = listen_until(out, self, ilk__deadline(timeout_ms), err);
     if (st == ILK_ETIMEOUT && timeout_ms == 0)
         st = ilk__fail(err, ILK_EBUSY, "no message is there");
     ilk__handle_leave(&self->handle);
@@ -286,11 +288,11 @@ static int put(pile *left, ilk__reply *reply)
 }
 
 /* Unsubscribes, and collects messages until the server has confirmed. */
-static void say_goodbye(ilk_listener *self, pile *left)
+static void unsubscribe(ilk_listener *self, pile *left)
 {
     uint32_t interrupts = atomic_load(&self->handle.client->shared->interrupts);
     int64_t until = ilk__deadline(GOODBYE_MS);
-    ilk_status st = say(self, "UNSUBSCRIBE", NULL);
+    ilk_status st = send_command(self, "UNSUBSCRIBE", NULL);
 
     while (!st) {
         ilk__reply *reply = NULL;
@@ -299,7 +301,7 @@ static void say_goodbye(ilk_listener *self, pile *left)
         if (st == ILK_EAGAIN) {
             st =
                 ilk__dedicated_conn_sleep(self->handle.client, &self->dedicated,
-                                          1, until, interrupts, NULL);
+                                          1, until, interrupts, 1, NULL);
             if (st == ILK_EINTR && ilk__now_ms() < until) {
                 interrupts =
                     atomic_load(&self->handle.client->shared->interrupts);
@@ -324,13 +326,13 @@ static ilk_status pass_on(ilk_listener *self, const pile *left, size_t first,
 
     for (size_t i = first; i < left->count; i++) {
         const ilk__reply *data = left->replies[i]->items[2];
-        int64_t heard = 0;
+        int64_t receivers = 0;
         ilk_status one = ilk_recipes_signal(
-            &heard, self->handle.client, self->channel.data, self->prefix_len,
-            1, data->str, data->len, st ? NULL : err);
+            &receivers, self->handle.client, self->channel.data,
+            self->prefix_len, 1, data->str, data->len, st ? NULL : err);
 
         st = st ? st : one;
-        self->lost += heard == 0;
+        self->lost += receivers == 0;
     }
     return st;
 }
@@ -341,7 +343,7 @@ static ilk_status leave(ilk_items **out, ilk_listener *self, int taking,
     pile left = {0};
     ilk_status st = ILK_OK;
 
-    say_goodbye(self, &left);
+    unsubscribe(self, &left);
     ilk__dedicated_conn_close(&self->dedicated);
     if (taking && left.count)
         st = read_items(out, left.replies[0], err);

@@ -113,6 +113,8 @@ static ilk__act reserve_wake(ilk__op *op, ilk__cause cause)
 {
     if (cause == ILK__CAUSE_CLOSED)
         return ilk__op_fail(op, ILK_ECLOSED, "the client is closed");
+    if (cause == ILK__CAUSE_STOPPED)
+        return ilk__op_fail(op, ILK_ECANCELLED, "the client is stopped");
     return ilk__op_fail(op, ILK_EINTR, "interrupted");
 }
 

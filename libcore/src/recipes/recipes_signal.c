@@ -2,12 +2,12 @@
 /* recipes_signal.c -- signals on raw channels: to all, or to one. */
 #include "recipes.h"
 
-enum { LOOK_AT = 128 };
+enum { CANDIDATES = 128 };
 
 ILK__RECIPE_TYPE(publish, ILK__SCRIPT_RECIPES_PUBLISH, ilk__recipe_counted);
 ILK__RECIPE_TYPE(single, ILK__SCRIPT_RECIPES_SINGLE, ilk__recipe_counted);
 
-ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
+ilk_status ilk_recipes_signal(int64_t *out_receivers, ilk_client *client,
                               const void *key, size_t key_len, int to_one,
                               const void *value, size_t value_len,
                               ilk_error *err)
@@ -20,16 +20,16 @@ ilk_status ilk_recipes_signal(int64_t *out_heard, ilk_client *client,
         self.st = ilk__name_check(key, key_len, "channel", err);
     ilk__recipe_once(&self, "once", key, key_len);
     if (to_one)
-        ilk__recipe_side(&self, "recipes:told", key, key_len);
+        ilk__recipe_side(&self, "recipes:signalled", key, key_len);
     ilk__recipe_text(&self, self.token, ILK__TOKEN_LEN);
     ilk__recipe_text(&self, key, key_len);
     if (to_one) {
         ilk__recipe_number(&self, (int64_t)ilk__jitter(1u << 16));
-        ilk__recipe_number(&self, LOOK_AT);
+        ilk__recipe_number(&self, CANDIDATES);
     }
     ilk__recipe_value(&self, value, value_len);
     st = ilk__recipe_run(&self, to_one ? &single : &publish);
-    if (out_heard)
-        *out_heard = self.number;
+    if (out_receivers)
+        *out_receivers = self.number;
     return st;
 }

@@ -14,9 +14,9 @@ enum {
     UUID_LEN = 36
 };
 
-/* Lua's numbers are doubles, exact up to 2^53; times are multiplied there. */
+/* The scripts multiply times. */
 #define TIME_MOST (INT64_C(1) << 42)
-#define NUMBER_MOST ((INT64_C(1) << 53) - 1)
+#define NUMBER_MOST (ILK__SCRIPT_INT_MAX - 1)
 
 static ilk__act was_permitted(ilk__op *op, const ilk__reply *reply)
 {

@@ -4,6 +4,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@ void ilk__async_conn_init(ilk__async_conn *connection,
 {
     memset(connection, 0, sizeof *connection);
     connection->target = target;
+    connection->next_number = ilk__first_request_number();
 }
 
 static void drop(ilk__async_conn *connection)
@@ -39,7 +41,7 @@ void ilk__async_conn_close(ilk__async_conn *connection)
 void ilk__async_conn_abandon(ilk__async_conn *connection)
 {
     if (connection->conn)
-        close(ilk__conn_fd(connection->conn));
+        ilk__descriptor_close(ilk__conn_fd(connection->conn));
 }
 
 static ilk__async_conn_result lost(ilk__async_conn *connection)
@@ -56,6 +58,15 @@ void ilk__async_conn_break(ilk__async_conn *connection, const char *why)
     (void)lost(connection);
 }
 
+/* The end of a connection is found by reading, as ever. One that is being
+ * opened looks for a switch itself. */
+void ilk__async_conn_leave_old(ilk__async_conn *connection)
+{
+    connection->retry_at = 0;
+    if (connection->up && ilk__conn_is_outdated(connection->conn))
+        ilk__conn_shutdown(connection->conn);
+}
+
 int64_t ilk__async_conn_prepare(ilk__async_conn *connection, struct pollfd *pfd)
 {
     pfd->fd = -1;
@@ -68,13 +79,15 @@ int64_t ilk__async_conn_prepare(ilk__async_conn *connection, struct pollfd *pfd)
         && (ilk__buf_len(&connection->out)
             || ilk__conn_unsent(connection->conn)))
         pfd->events |= POLLOUT;
-    return connection->up ? ILK__FOREVER : ilk__conn_until(connection->conn);
+    if (!connection->up)
+        return ilk__conn_until(connection->conn);
+    return connection->readable ? 0 : ILK__FOREVER; /* 0: not read to its end */
 }
 
 void ilk__async_conn_polled(ilk__async_conn *connection,
                             const struct pollfd *pfd)
 {
-    if (pfd->revents & (POLLIN | POLLERR | POLLHUP))
+    if (pfd->revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL))
         connection->readable = 1;
 }
 
@@ -88,9 +101,8 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
         if (!connection->wanted || ilk__now_ms() < connection->retry_at)
             return ILK__ASYNC_CONN_NOTHING;
         connection->deadline = ilk__deadline(to->connect_timeout_ms);
-        st = ilk__conn_start(&connection->conn, to->url, to->name,
-                             &connection->replaced, connection->deadline,
-                             &connection->error);
+        st = ilk__conn_start(&connection->conn, to, &connection->replaced,
+                             connection->deadline, &connection->error);
     }
     if (st == ILK_OK)
         st = ilk__conn_step(connection->conn, &connection->error);
@@ -107,6 +119,7 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
     connection->retry_ms = 0;
     connection->retry_at = 0;
     connection->connects++;
+    ilk__async_conn_leave_old(connection); /* a switch just now */
     return ILK__ASYNC_CONN_CAME_UP;
 }
 
@@ -137,10 +150,15 @@ ilk__async_conn_result ilk__async_conn_next(ilk__async_conn *connection,
 }
 
 ilk_status ilk__async_conn_send(ilk__async_conn *connection,
-                                const ilk__command *command)
+                                const ilk__command *command,
+                                ilk__expected_reply *out)
 {
+    int64_t number = connection->next_number++;
+
     connection->commands++;
-    return ilk__command_format(command, &connection->out, NULL);
+    if (out)
+        *out = (ilk__expected_reply){command->replies, number};
+    return ilk__command_format(command, number, &connection->out, NULL);
 }
 
 int ilk__async_conn_unwritten(const ilk__async_conn *connection)

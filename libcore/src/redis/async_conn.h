@@ -7,7 +7,8 @@
  *
  * One turn of a loop polls for what prepare() filled in, calls next() until it
  * returns ILK__ASYNC_CONN_NOTHING, and then calls flush(). Each call of next()
- * returns one result.
+ * returns one result. A turn may stop before that; then the next one is due at
+ * once.
  *
  * Two loops drive such connections: the keeper, whose connections are used by
  * its own thread only, and the application's loop, under the loop's mutex.
@@ -18,6 +19,7 @@
 #include "base/pollset.h"
 #include "command.h"
 #include "conn.h"
+#include "expected_reply.h"
 
 #include <poll.h>
 
@@ -42,6 +44,7 @@ typedef struct ilk__async_conn {
                     * still be executed */
     int64_t retry_at; /* no connection is opened before */
     int retry_ms;
+    int64_t next_number; /* of the next request */
     ilk__buf out;
     ilk_error error; /* why it was lost */
     int64_t connects, bytes_out, bytes_in, commands, writes;
@@ -64,12 +67,18 @@ void ilk__async_conn_polled(ilk__async_conn *connection,
 ilk__async_conn_result ilk__async_conn_next(ilk__async_conn *connection,
                                             ilk__reply **out);
 
-/* Append a command, which the next flush writes. Only while it is up. */
+/* Append a command, which the next flush writes; *out (may be NULL) is the
+ * reply to expect. Only while it is up. ILK_ENOMEM. */
 ilk_status ilk__async_conn_send(ilk__async_conn *connection,
-                                const ilk__command *command);
+                                const ilk__command *command,
+                                ilk__expected_reply *out);
 void ilk__async_conn_flush(ilk__async_conn *connection);
 /* 1 while there is more to flush. */
 int ilk__async_conn_unwritten(const ilk__async_conn *connection);
+
+/* After a switch of the primary (sentinel.h): end a connection to another
+ * server, and connect without a pause. */
+void ilk__async_conn_leave_old(ilk__async_conn *connection);
 
 /* Treat it as broken: close it, and reopen it after a pause. */
 void ilk__async_conn_break(ilk__async_conn *connection, const char *why);

@@ -7,7 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { HEADER_MOST = 1 + 20 + 2 }; /* type, digits of a size_t, CR LF */
+enum {
+    HEADER_MOST = 1 + 20 + 2, /* type, digits of a size_t, CR LF */
+    NUMBER_MOST = 24          /* digits of a number, CR LF */
+};
 
 void ilk__command_init(ilk__command *command)
 {
@@ -16,7 +19,7 @@ void ilk__command_init(ilk__command *command)
 
 static int has_longer(const ilk__command *command)
 {
-    return command->words && command->argv != command->words->argv;
+    return command->store && command->argv != command->store->argv;
 }
 
 void ilk__command_free(ilk__command *command)
@@ -25,18 +28,18 @@ void ilk__command_free(ilk__command *command)
         ilk__free(command->argv);
         ilk__free(command->lens);
     }
-    ilk__free(command->words);
+    ilk__free(command->store);
     ilk__command_init(command);
 }
 
 static int begin(ilk__command *command)
 {
-    command->words = ilk__malloc(sizeof *command->words);
-    if (command->words == NULL)
+    command->store = ilk__malloc(sizeof *command->store);
+    if (command->store == NULL)
         return -1;
-    command->argv = command->words->argv;
-    command->lens = command->words->lens;
-    command->room = ILK__COMMAND_WORDS;
+    command->argv = command->store->argv;
+    command->lens = command->store->lens;
+    command->room = ILK__COMMAND_ARGS;
     return 0;
 }
 
@@ -69,7 +72,7 @@ static int make_room(ilk__command *command)
 {
     if (command->argc < command->room)
         return 1;
-    if ((command->words ? grow(command) : begin(command)) == 0)
+    if ((command->store ? grow(command) : begin(command)) == 0)
         return 1;
     command->failed = 1;
     return 0;
@@ -106,8 +109,8 @@ void ilk__command_add_int(ilk__command *command, int64_t number)
     assert(command->number_count < ILK__COMMAND_NUMBERS);
     if (!make_room(command))
         return;
-    text = command->words->numbers[command->number_count++];
-    end = text + sizeof command->words->numbers[0];
+    text = command->store->numbers[command->number_count++];
+    end = text + sizeof command->store->numbers[0];
     text = digits(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
     if (number < 0)
         *--text = '-';
@@ -127,16 +130,28 @@ static char *put_header(char *to, char type, size_t number)
     return to;
 }
 
+static char *put_argument(char *to, const char *data, size_t len)
+{
+    to = put_header(to, '$', len);
+    if (len)
+        memcpy(to, data, len);
+    to += len;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
+}
+
 /*
  * Writes straight into the buffer. hiredis' formatter calls sprintf for each
  * length, which was more than half of all instructions of an acquire and
  * release.
  */
-ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
-                               ilk_error *err)
+ilk_status ilk__command_format(const ilk__command *command, int64_t number,
+                               ilk__buf *out, ilk_error *err)
 {
-    size_t most = HEADER_MOST;
-    char *begin = NULL, *to;
+    int is_numbered = command->replies == ILK__REPLIES_NUMBERED;
+    size_t most = 2 * HEADER_MOST + NUMBER_MOST;
+    char text[NUMBER_MOST], *end = text + sizeof text, *begin = NULL, *to;
 
     for (size_t i = 0; i < command->argc; i++)
         most += command->lens[i] + HEADER_MOST + 2;
@@ -144,14 +159,13 @@ ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
         begin = ilk__buf_reserve(out, most);
     if (!begin)
         return ilk__fail(err, ILK_ENOMEM, "no memory for a command");
-    to = put_header(begin, '*', command->argc);
-    for (size_t i = 0; i < command->argc; i++) {
-        to = put_header(to, '$', command->lens[i]);
-        if (command->lens[i])
-            memcpy(to, command->argv[i], command->lens[i]);
-        to += command->lens[i];
-        *to++ = '\r';
-        *to++ = '\n';
+    to = put_header(begin, '*', command->argc + (size_t)is_numbered);
+    for (size_t i = 0; i < command->argc; i++)
+        to = put_argument(to, command->argv[i], command->lens[i]);
+    if (is_numbered) {
+        const char *first = digits(end, (uint64_t)number);
+
+        to = put_argument(to, first, (size_t)(end - first));
     }
     ilk__buf_grew(out, (size_t)(to - begin));
     return ILK_OK;

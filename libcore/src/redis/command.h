@@ -12,20 +12,30 @@
 
 #include "base/buf.h"
 
-enum { ILK__COMMAND_WORDS = 24, ILK__COMMAND_NUMBERS = 12 };
+enum { ILK__COMMAND_ARGS = 24, ILK__COMMAND_NUMBERS = 12 };
 
 /* Room for the arguments of most commands, in one allocation. */
-typedef struct ilk__words {
-    const char *argv[ILK__COMMAND_WORDS];
-    size_t lens[ILK__COMMAND_WORDS];
+typedef struct ilk__command_store {
+    const char *argv[ILK__COMMAND_ARGS];
+    size_t lens[ILK__COMMAND_ARGS];
     char numbers[ILK__COMMAND_NUMBERS][24];
-} ilk__words;
+} ilk__command_store;
+
+/* The reply of a command, if it is no error; see expected_reply.h. */
+typedef enum ilk__reply_kind {
+    ILK__REPLIES_ANY,
+    ILK__REPLIES_NUMBERED, /* a script: an array with the request's number */
+    ILK__REPLIES_INT,
+    ILK__REPLIES_STR,
+    ILK__REPLIES_ARRAY
+} ilk__reply_kind;
 
 typedef struct ilk__command {
-    ilk__words *words; /* NULL: empty */
-    const char **argv; /* inside words, or a longer array of its own */
+    ilk__command_store *store; /* NULL: empty */
+    const char **argv;         /* inside store, or a longer array of its own */
     size_t *lens;
     size_t argc, room, number_count;
+    ilk__reply_kind replies;
     int failed;
 } ilk__command;
 
@@ -36,8 +46,9 @@ void ilk__command_add_str(ilk__command *command, const char *text);
 /* At most ILK__COMMAND_NUMBERS of these in a command. */
 void ilk__command_add_int(ilk__command *command, int64_t number);
 
-/* Append the RESP form to out. ILK_ENOMEM. */
-ilk_status ilk__command_format(const ilk__command *command, ilk__buf *out,
-                               ilk_error *err);
+/* Append the RESP form to out; a script call gets the number of the request as
+ * its last argument. ILK_ENOMEM. */
+ilk_status ilk__command_format(const ilk__command *command, int64_t number,
+                               ilk__buf *out, ilk_error *err);
 
 #endif

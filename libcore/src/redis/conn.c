@@ -2,15 +2,24 @@
 /*
  * conn.c -- takes a connection from start to ready, one stage after another.
  *
- *     RESOLVE -> DIAL -> [TLS] -> LOGIN -> READY
- *                ^  |next address
- *                +--+             any of them -> FAILED
+ *     [FIND] -> RESOLVE -> DIAL -> [TLS] -> LOGIN -> [ROLE] -> READY
+ *                          ^  |next address
+ *                          +--+             any of them -> FAILED
+ *
+ * With sentinels, what fails between FIND and READY begins again with FIND.
+ * News of a switch meanwhile (sentinel.h) end the attempt, so
+ * that a frozen server does not use up the deadline. The number of switches is
+ * read before a search begins and is written after the server's hash: whoever
+ * sees a new number sees the hash of that switch or of a later one.
  *
  * Nothing here blocks, but for ilk__conn_open(), which polls between steps.
  */
 #include "base/alloc.h"
+#include "base/backoff.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "conn_internal.h"
+#include "net/url_sentinels.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,15 +31,25 @@
 
 /* Enough for a login: growing might leave a copy of the password in the old
  * memory, which nobody wipes. */
-enum { WORDS_ROOM = 1024 };
+enum { LOGIN_ROOM = 1024 };
+
+/* How often a connection that is being opened looks for a switch. */
+enum { SWITCH_TICK_MS = 50 };
 
 /* Connections that a forked child inherited. They are never freed; the list
  * keeps them reachable, so that leak checkers do not report them. */
-static _Atomic(ilk__conn *) left_alone;
+static _Atomic(ilk__conn *) inherited;
 
-static void name_peer(ilk__conn *conn, const ilk__url *url)
+void ilk__conn_name_peer(ilk__conn *conn)
 {
-    if (url->scheme == ILK__SCHEME_UNIX)
+    const ilk__url *url = conn->url;
+
+    if (conn->target->connect != NULL)
+        snprintf(conn->where, sizeof conn->where, "%s", url->shown);
+    else if (url->sentinels != NULL && url->host == NULL)
+        snprintf(conn->where, sizeof conn->where, "the primary of %s",
+                 url->sentinels->service);
+    else if (url->scheme == ILK__SCHEME_UNIX)
         snprintf(conn->where, sizeof conn->where, "%s", url->path);
     else if (url->host != NULL)
         snprintf(conn->where, sizeof conn->where,
@@ -38,29 +57,52 @@ static void name_peer(ilk__conn *conn, const ilk__url *url)
                  url->host, url->port);
 }
 
-ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
-                           const char *name, const ilk__conn_number *replaces,
-                           int64_t deadline, ilk_error *err)
+/* A connection to another server is not closed on this one (login.h). */
+ilk_status ilk__conn_begin_login(ilk__conn *conn)
+{
+    const ilk__conn_number *replaces =
+        conn->replaces.server == conn->server ? &conn->replaces : NULL;
+
+    ilk__buf_drop(&conn->login_out, ilk__buf_len(&conn->login_out));
+    return ilk__login_start(&conn->login, conn->url, conn->target->name,
+                            replaces, &conn->login_out, NULL);
+}
+
+/* Prepare what the stages need. ILK_ENOMEM. */
+static ilk_status prepare(ilk__conn *conn)
+{
+    conn->reader = ilk__reader_new();
+    if (conn->reader == NULL
+        || ilk__buf_reserve(&conn->login_out, LOGIN_ROOM) == NULL)
+        return ILK_ENOMEM;
+    if (conn->url->sentinels == NULL)
+        return ilk__conn_begin_login(conn);
+    conn->search = ilk__sentinel_search_new(conn->target);
+    return conn->search != NULL ? ILK_OK : ILK_ENOMEM;
+}
+
+ilk_status ilk__conn_start(ilk__conn **out, const ilk__target *target,
+                           const ilk__conn_number *replaces, int64_t deadline,
+                           ilk_error *err)
 {
     ilk__conn *conn = ilk__malloc(sizeof *conn);
 
     *out = NULL;
     if (conn == NULL)
         return ilk__fail(err, ILK_ENOMEM, "no memory for a connection");
-    /* The inbox is not zeroed: its pages stay unused until bytes arrive. */
-    memset(conn, 0, offsetof(ilk__conn, inbox));
+    /* `received` is not zeroed: its pages stay unused until bytes arrive. */
+    memset(conn, 0, offsetof(ilk__conn, received));
     conn->fd = -1;
     conn->pid = getpid();
-    conn->url = url;
+    conn->target = target;
     conn->deadline = deadline;
     conn->until = deadline;
-    name_peer(conn, url);
-    conn->reader = ilk__reader_new();
-    if (conn->reader == NULL
-        || ilk__buf_reserve(&conn->words, WORDS_ROOM) == NULL
-        || ilk__login_start(&conn->login, url, name, replaces, &conn->words,
-                            NULL)
-               != ILK_OK) {
+    conn->url = target->url;
+    conn->primary = target->primary;
+    if (replaces != NULL)
+        conn->replaces = *replaces;
+    ilk__conn_name_peer(conn);
+    if (prepare(conn) != ILK_OK) {
         ilk__conn_close(conn);
         return ilk__fail(err, ILK_ENOMEM, "no memory for a connection");
     }
@@ -69,16 +111,19 @@ ilk_status ilk__conn_start(ilk__conn **out, const ilk__url *url,
 }
 
 /* Free the parts that only connecting needs, and drop the borrowed URL. */
-static void settle(ilk__conn *conn)
+static void finish_stage(ilk__conn *conn)
 {
     ilk__resolve_free(conn->resolve);
     conn->resolve = NULL;
     conn->address = NULL;
-    conn->url = conn->login.url = NULL;
+    ilk__sentinel_search_free(conn->search);
+    conn->search = NULL;
+    conn->target = NULL;
+    conn->login.url = NULL;
     conn->events = POLLIN;
-    if (conn->words.data != NULL) /* may have contained a password */
-        ilk__wipe(conn->words.data, conn->words.room);
-    ilk__buf_free(&conn->words);
+    if (conn->login_out.data != NULL) /* may have contained a password */
+        ilk__wipe(conn->login_out.data, conn->login_out.room);
+    ilk__buf_free(&conn->login_out);
 }
 
 static ilk_status fail_for_good(ilk__conn *conn, ilk_status status,
@@ -87,18 +132,91 @@ static ilk_status fail_for_good(ilk__conn *conn, ilk_status status,
     conn->stage = ILK__CONN_FAILED;
     conn->failure = *why;
     ilk__conn_hang_up(conn);
-    settle(conn);
+    finish_stage(conn);
     return ilk__fail(err, status, "%s", why->msg);
 }
 
 static const char *doing(const ilk__conn *conn)
 {
     switch (conn->stage) {
+    case ILK__CONN_FIND: return "asking the sentinels";
     case ILK__CONN_RESOLVE: return "looking up its address";
     case ILK__CONN_DIAL: return "connecting";
     case ILK__CONN_TLS: return "agreeing on TLS";
+    case ILK__CONN_ROLE: return "asking for its role";
     default: return "logging in";
     }
+}
+
+/* ---- attempts, with sentinels ------------------------------------------- */
+
+int ilk__conn_is_outdated(const ilk__conn *conn)
+{
+    const ilk__primary *primary = conn->primary;
+
+    return primary != NULL && atomic_load(&primary->switches) != conn->switches
+           && atomic_load(&primary->server) != conn->server;
+}
+
+/* Forget the server of this attempt, and search again after a pause. */
+static int begin_again(ilk__conn *conn, const ilk_error *why, int64_t pause_ms)
+{
+    ilk__conn_hang_up(conn);
+    ilk__resolve_free(conn->resolve);
+    conn->resolve = NULL;
+    conn->address = NULL;
+    ilk__tls_free(conn->tls);
+    conn->tls = NULL;
+    ilk__buf_drop(&conn->sealed, ilk__buf_len(&conn->sealed));
+    atomic_store(&conn->kept, 0);
+    ilk__reader_free(conn->reader);
+    conn->reader = NULL;
+    conn->reason = *why;
+    conn->asked_role = 0;
+    conn->stage = ILK__CONN_FIND;
+    conn->pause_until = ilk__sooner(ilk__now_ms() + pause_ms, conn->deadline);
+    return 1;
+}
+
+/*
+ * With sentinels: whether another attempt follows. It does after a switch, at
+ * once, and when the server could not be reached or is no primary, after a
+ * pause, if there is time for it.
+ */
+static int tries_again(ilk__conn *conn, ilk_status status, ilk_error *why)
+{
+    int64_t left = conn->deadline - ilk__now_ms();
+
+    if (conn->search == NULL || conn->stage == ILK__CONN_FIND || left <= 0)
+        return 0;
+    if (ilk__conn_is_outdated(conn)) {
+        ilk__fail(why, ILK_ECONN, "%s is not the primary any more",
+                  conn->where);
+        return begin_again(conn, why, 0);
+    }
+    if (status != ILK_ECONN || left < INT64_C(2) * ILK__PRIMARY_PAUSE_MS)
+        return 0;
+    ilk__sentinel_search_distrust(conn->search);
+    return begin_again(conn, why, ILK__PRIMARY_PAUSE_MS);
+}
+
+/* The search failed after an attempt, whose failure says more. */
+static void recall_reason(const ilk__conn *conn, ilk_error *why)
+{
+    const ilk_error last = *why;
+
+    if (conn->reason.msg[0] != '\0')
+        ilk__fail(why, ILK_ECONN, "%.120s; then %.120s", conn->reason.msg,
+                  last.msg);
+}
+
+static ilk_status out_of_time(const ilk__conn *conn, ilk_error *why)
+{
+    if (conn->reason.msg[0] != '\0')
+        return ilk__fail(why, ILK_ECONN, "no primary of %s in time: %.180s",
+                         conn->url->sentinels->service, conn->reason.msg);
+    return ilk__fail(why, ILK_ETIMEOUT, "no answer from %s in time while %s",
+                     conn->where, doing(conn));
 }
 
 ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err)
@@ -112,19 +230,22 @@ ilk_status ilk__conn_step(ilk__conn *conn, ilk_error *err)
     while (conn->stage != ILK__CONN_READY) {
         ilk__error_clear(&why);
         status = ilk__conn_stage_step(conn, &why);
+        if (tries_again(conn, status, &why))
+            continue;
         if (status == ILK_EAGAIN && ilk__now_ms() < conn->deadline)
             return ILK_EAGAIN;
         if (status == ILK_EAGAIN)
-            status = ilk__fail(&why, ILK_ETIMEOUT,
-                               "no answer from %s in time while %s",
-                               conn->where, doing(conn));
+            status = out_of_time(conn, &why);
+        else if (conn->stage == ILK__CONN_FIND && status == ILK_ECONN)
+            recall_reason(conn, &why);
         if (status != ILK_OK)
             return fail_for_good(conn, status, &why, err);
         conn->stage++;
     }
-    if (conn->url != NULL) {
+    if (conn->target != NULL) {
         conn->login.number.since = ilk__now_ms();
-        settle(conn);
+        conn->login.number.server = conn->server;
+        finish_stage(conn);
     }
     return ILK_OK;
 }
@@ -133,18 +254,21 @@ static ilk_status wait_once(const ilk__conn *conn, ilk_error *err)
 {
     struct pollfd pfd = {.fd = ilk__conn_fd(conn), .events = conn->events};
 
-    if (poll(&pfd, 1, ilk__poll_timeout(conn->until)) >= 0 || errno == EINTR)
+    int cancelling = ilk__cancel_disable();
+    int ready = poll(&pfd, 1, ilk__poll_timeout(ilk__conn_until(conn)));
+
+    ilk__cancel_restore(cancelling);
+    if (ready >= 0 || errno == EINTR)
         return ILK_OK;
     return ilk__fail(err, ILK_ECONN, "cannot wait for %s: %s", conn->where,
                      strerror(errno));
 }
 
-ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
-                          const char *name, const ilk__conn_number *replaces,
-                          int64_t deadline, ilk_error *err)
+ilk_status ilk__conn_open(ilk__conn **out, const ilk__target *target,
+                          const ilk__conn_number *replaces, int64_t deadline,
+                          ilk_error *err)
 {
-    ilk_status status =
-        ilk__conn_start(out, url, name, replaces, deadline, err);
+    ilk_status status = ilk__conn_start(out, target, replaces, deadline, err);
 
     if (*out == NULL)
         return status;
@@ -162,6 +286,8 @@ ilk_status ilk__conn_open(ilk__conn **out, const ilk__url *url,
 
 int ilk__conn_fd(const ilk__conn *conn)
 {
+    if (conn->stage == ILK__CONN_FIND && conn->search != NULL)
+        return ilk__sentinel_search_fd(conn->search);
     if (conn->stage == ILK__CONN_RESOLVE && conn->resolve != NULL)
         return ilk__resolve_fd(conn->resolve);
     return conn->fd;
@@ -176,7 +302,9 @@ short ilk__conn_events(const ilk__conn *conn)
 
 int64_t ilk__conn_until(const ilk__conn *conn)
 {
-    return conn->until;
+    if (conn->primary == NULL || conn->search == NULL)
+        return conn->until;
+    return ilk__sooner(conn->until, ilk__now_ms() + SWITCH_TICK_MS);
 }
 
 int ilk__conn_protocol(const ilk__conn *conn)
@@ -194,6 +322,11 @@ int ilk__conn_left_open(const ilk__conn *conn)
     return conn->login.left_open;
 }
 
+void ilk__conn_shutdown(const ilk__conn *conn)
+{
+    (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
 void ilk__conn_drop_unsent(const ilk__conn *conn)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -203,11 +336,13 @@ void ilk__conn_drop_unsent(const ilk__conn *conn)
 
 /* Another thread may have been using the connection when the process forked,
  * so the child cannot trust its state: it only closes the descriptor. */
-static void leave_alone(ilk__conn *conn)
+static void disown(ilk__conn *conn)
 {
     ilk__conn_hang_up(conn);
-    conn->next = atomic_load(&left_alone);
-    while (!atomic_compare_exchange_weak(&left_alone, &conn->next, conn))
+    if (conn->search != NULL) /* closes its descriptor, too */
+        ilk__sentinel_search_disown(conn->search);
+    conn->next = atomic_load(&inherited);
+    while (!atomic_compare_exchange_weak(&inherited, &conn->next, conn))
         continue;
 }
 
@@ -216,11 +351,11 @@ void ilk__conn_close(ilk__conn *conn)
     if (conn == NULL)
         return;
     if (conn->pid != getpid()) {
-        leave_alone(conn);
+        disown(conn);
         return;
     }
     ilk__conn_hang_up(conn);
-    settle(conn);
+    finish_stage(conn);
     ilk__tls_free(conn->tls);
     ilk__reader_free(conn->reader);
     ilk__buf_free(&conn->sealed);

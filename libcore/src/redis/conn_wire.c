@@ -2,9 +2,10 @@
 /*
  * conn_wire.c -- sends and receives bytes, with one system call per function.
  *
- *     plain   send: caller -> socket            recv: socket -> inbox -> reader
+ *     plain   send: caller -> socket
+ *             recv: socket -> received -> reader
  *     TLS     send: caller -> tls -> sealed -> socket
- *             recv: socket -> inbox -> tls -> inbox -> reader
+ *             recv: socket -> received -> tls -> received -> reader
  *
  * `sealed` contains the encrypted bytes that the socket has not accepted yet;
  * only the sending thread uses it. `kept` is their number, which any thread
@@ -12,13 +13,12 @@
  */
 #include "conn_internal.h"
 
+#include "base/cancel.h"
+#include "net/dial.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 /* the socket has SO_NOSIGPIPE */
-#endif
 
 static ilk_status broken(const ilk__conn *conn, int error, ilk_error *err)
 {
@@ -38,11 +38,13 @@ static ilk_status tls_broke(const ilk__conn *conn, const ilk_error *why,
 static ilk_status send_some(ilk__conn *conn, const void *data, size_t len,
                             size_t *out_sent, ilk_error *err)
 {
+    int cancelling = ilk__cancel_disable();
     ssize_t sent;
 
     do
         sent = send(conn->fd, data, len, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
+    ilk__cancel_restore(cancelling);
     *out_sent = sent < 0 ? 0 : (size_t)sent;
     if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
         return broken(conn, errno, err);
@@ -105,11 +107,13 @@ int ilk__conn_unsent(const ilk__conn *conn)
 
 ilk_status ilk__conn_fetch(ilk__conn *conn, size_t *out_len, ilk_error *err)
 {
+    int cancelling = ilk__cancel_disable();
     ssize_t got;
 
     do
-        got = recv(conn->fd, conn->inbox, sizeof conn->inbox, 0);
+        got = recv(conn->fd, conn->received, sizeof conn->received, 0);
     while (got < 0 && errno == EINTR);
+    ilk__cancel_restore(cancelling);
     *out_len = got < 0 ? 0 : (size_t)got;
     if (got > 0)
         return ILK_OK;
@@ -131,13 +135,13 @@ static ilk_status unseal(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
     size_t len;
 
     for (;;) {
-        status = ilk__tls_read(conn->tls, conn->inbox, sizeof conn->inbox, &len,
-                               &why);
+        status = ilk__tls_read(conn->tls, conn->received, sizeof conn->received,
+                               &len, &why);
         if (status != ILK_OK && *out_bytes > 0)
             return ILK_OK;
         if (status != ILK_OK)
             return status == ILK_EAGAIN ? status : tls_broke(conn, &why, err);
-        status = ilk__reader_feed(conn->reader, conn->inbox, len, err);
+        status = ilk__reader_feed(conn->reader, conn->received, len, err);
         if (status != ILK_OK)
             return status;
         *out_bytes += len;
@@ -154,7 +158,7 @@ static ilk_status recv_sealed(ilk__conn *conn, size_t *out_bytes,
 
     fetched = ilk__conn_fetch(conn, &len, err);
     if (fetched == ILK_OK) {
-        status = ilk__tls_put(conn->tls, conn->inbox, len, err);
+        status = ilk__tls_put(conn->tls, conn->received, len, err);
         if (status != ILK_OK)
             return status;
     }
@@ -174,7 +178,7 @@ ilk_status ilk__conn_recv(ilk__conn *conn, size_t *out_bytes, ilk_error *err)
     if (status != ILK_OK)
         return status;
     *out_bytes = len;
-    return ilk__reader_feed(conn->reader, conn->inbox, len, err);
+    return ilk__reader_feed(conn->reader, conn->received, len, err);
 }
 
 ilk_status ilk__conn_reply(ilk__conn *conn, ilk__reply **out, ilk_error *err)

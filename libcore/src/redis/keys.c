@@ -144,6 +144,23 @@ int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
     return 1;
 }
 
+const char *ilk__key_name(const ilk__bytes *key, const char *kind,
+                          size_t *out_len)
+{
+    const char *name = NULL;
+    size_t len = 0;
+
+    if (key != NULL && kind == NULL) {
+        name = key->data;
+        len = key->len;
+    } else if (key != NULL) {
+        ilk__side_key_name(key->data, key->len, kind, &name, &len);
+    }
+    if (out_len != NULL)
+        *out_len = len;
+    return name;
+}
+
 int ilk__name_has_slot(const void *name, size_t len)
 {
     return form_of(name, len) != FORM_ALONE;

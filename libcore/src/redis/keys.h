@@ -46,6 +46,11 @@ void ilk__keys_free(ilk__bytes *keys, size_t count);
 int ilk__side_key_name(const char *key, size_t key_len, const char *kind,
                        const char **out_name, size_t *out_len);
 
+/* The name of an object, from the first of its keys, whose kind is this one. Both
+ * results are 0 for NULL; out_len may be NULL. */
+const char *ilk__key_name(const ilk__bytes *key, const char *kind,
+                          size_t *out_len);
+
 /* 1 when the side keys are in the name's slot, 0 for the "~" form. */
 int ilk__name_has_slot(const void *name, size_t len);
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ ilk__lane *ilk__lane_new(const ilk__target *target)
     pthread_mutex_init(&lane->mutex, NULL);
     lane->target = target;
     lane->owed_end = &lane->owed;
+    lane->next_number = ilk__first_request_number();
     return lane;
 }
 
@@ -44,21 +46,21 @@ static void abandon_slot(ilk__lane *lane, ilk__lane_slot *p)
 
 /* A call's time is up: abandon its slot. Once the server's patience has passed,
  * it is taken for dead, and the connection is closed as well. */
-static ilk_status run_out(ilk__lane *lane, ilk__lane_slot *p,
+static ilk_status give_up(ilk__lane *lane, ilk__lane_slot *p,
                           ilk__lane_call *call, ilk_error *err)
 {
     int dead = ilk__now_ms() >= call->patience;
 
-    /* A write under way may have sent it, but is not counted in `sent` yet. */
-    call->may_have_run = lane->sent > p->begins || lane->has_writer;
+    /* If it is not sent yet, it stays in `pending`, and the next call sends it. */
+    call->may_have_run = 1;
     abandon_slot(lane, p);
     if (!lane->has_leader) /* resign() may have chosen this caller to lead */
         ilk__lane_resign(lane);
     if (dead) {
         ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
-        return ilk__fail(err, ILK_ETIMEOUT, "the server does not answer");
+        return ilk__fail(err, ILK_ETIMEOUT, "the server does not reply");
     }
-    return ilk__fail(err, ILK_ETIMEOUT, "no answer in time");
+    return ilk__fail(err, ILK_ETIMEOUT, "no reply in time");
 }
 
 /* Sleep until the reply comes or this caller is to lead, limit at most. 1: the
@@ -100,7 +102,7 @@ static ilk_status await_reply(ilk__lane *lane, ilk__lane_slot *p,
 
     while (held && !p->done && st == ILK_OK) {
         if (ilk__now_ms() >= limit)
-            st = run_out(lane, p, call, err);
+            st = give_up(lane, p, call, err);
         else if (!lane->has_leader)
             lead(lane, p, limit, err);
         else if (sleep_for_reply(lane, p, limit))
@@ -115,8 +117,10 @@ static ilk_status await_reply(ilk__lane *lane, ilk__lane_slot *p,
 static ilk_status outcome(ilk__lane_slot *p, ilk__lane_call *call,
                           ilk_error *err)
 {
-    if (p->status == ILK_OK)
+    if (p->status == ILK_OK) {
+        ilk__error_clear(err); /* as the leader it may have met a fault */
         return ILK_OK;
+    }
     call->may_have_run = 1;
     if (err && err->code == 0)
         ilk__fail(err, p->status, "the connection to the server broke");
@@ -151,18 +155,30 @@ ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
     return st;
 }
 
-/* Read the replies that have already arrived, unless there is a leader. */
+static int has_unsent(const ilk__lane *lane)
+{
+    return ilk__buf_len(&lane->writing) > 0 || ilk__buf_len(&lane->pending) > 0
+           || ilk__conn_unsent(lane->conn);
+}
+
+/*
+ * Read the replies that have already arrived, and write as much as the socket
+ * accepts, unless there is a leader. No thread waits for a reply, so the next
+ * call writes the rest.
+ */
 static void drain(ilk__lane *lane)
 {
     if (lane->has_leader || lane->state != ILK__LANE_UP)
         return;
     lane->has_leader = 1;
-    ilk__lane_lead_once(lane, 0, NULL);
+    while (ilk__lane_lead_once(lane, 0, NULL) && lane->state == ILK__LANE_UP
+           && has_unsent(lane))
+        ilk__lane_flush(lane, 1, NULL);
     ilk__lane_resign(lane);
 }
 
-ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
-                          ilk__ensured *ensured)
+ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
+                               ilk__ensured *ensured)
 {
     ilk__lane_slot *slot = ilk__calloc(1, sizeof *slot);
     ilk_status st = ILK_ECONN;
@@ -202,6 +218,23 @@ ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err)
     return st;
 }
 
+void ilk__lane_distrust(ilk__lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
+    ilk__lane_unlock(lane);
+}
+
+void ilk__lane_leave_old(ilk__lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    lane->retry_at = 0;
+    if (lane->state == ILK__LANE_UP && ilk__conn_is_outdated(lane->conn))
+        ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
+    ilk__lane_wake_newcomers(lane);
+    ilk__lane_unlock(lane);
+}
+
 int ilk__lane_in_order(const ilk__lane *lane)
 {
     return !atomic_load(&lane->left_open);
@@ -220,7 +253,7 @@ void ilk__lane_shut(ilk__lane *lane)
     if (lane->state == ILK__LANE_UP)
         ilk__lane_break(lane, ILK_ECLOSED, ILK__LANE_SHUT);
     lane->state = ILK__LANE_SHUT;
-    ilk__lane_let_go(lane);
+    ilk__lane_close_if_unused(lane);
     ilk__lane_wake_newcomers(lane);
     ilk__lane_unlock(lane);
 }
@@ -241,5 +274,5 @@ void ilk__lane_free(ilk__lane *lane)
 void ilk__lane_abandon(ilk__lane *lane)
 {
     if (lane->conn)
-        close(ilk__conn_fd(lane->conn));
+        ilk__descriptor_close(ilk__conn_fd(lane->conn));
 }

@@ -11,8 +11,10 @@
  * has come, and then passes leadership on. A single caller thus needs no thread
  * switch, and many callers form a pipeline.
  *
- * Replies come in the order of the commands. A caller that gives up leaves an
- * abandoned slot, so that its late reply is not taken for another caller's.
+ * Replies come in the order of the commands, and each must match the command
+ * whose turn it is (expected_reply.h): the first one that does not match ends
+ * the connection. A caller that gives up leaves an abandoned slot, which then
+ * matches its late reply.
  * When the connection fails, all calls on it fail, and the next call opens a
  * new one.
  */
@@ -46,23 +48,31 @@ ilk__lane *ilk__lane_new(const ilk__target *target);
 /*
  * Send a command and wait for its reply. ILK_OK; ILK_ECONN (no connection, or
  * it broke); ILK_ETIMEOUT (deadline or patience has passed); ILK_EAUTH and
- * others from the login; ILK_EREPLY (the server violated the protocol, so the
- * connection was closed); ILK_ECLOSED; ILK_ENOMEM. Signals do not end it.
+ * others from the login; ILK_ECLOSED; ILK_ENOMEM. Signals do not end it.
  */
 ilk_status ilk__lane_call_run(ilk__lane *lane, ilk__lane_call *call,
                               ilk_error *err);
 
 /*
  * Send a command after all others on the connection, without waiting for its
- * reply, which the next leader drops. ILK_ECONN when the lane is down. The
- * lane takes over the ensured command (may be NULL) in any case, and may have
- * called its `ended` before this returns.
+ * reply, which the next leader drops. If the socket is full, the next call
+ * sends the rest. ILK_ECONN when the lane is down. The lane takes over the
+ * ensured command (may be NULL) in any case, and may have called its `ended`
+ * before this returns.
  */
-ilk_status ilk__lane_tell(ilk__lane *lane, const ilk__command *command,
-                          ilk__ensured *ensured);
+ilk_status ilk__lane_send_only(ilk__lane *lane, const ilk__command *command,
+                               ilk__ensured *ensured);
 
 /* Connect if the lane is down; until deadline at most. */
 ilk_status ilk__lane_connect(ilk__lane *lane, int64_t deadline, ilk_error *err);
+
+/* Close the connection after a reply that made no sense. Calls that wait for a
+ * reply on it fail with ILK_ECONN, and the next call opens a new one. */
+void ilk__lane_distrust(ilk__lane *lane);
+
+/* After a switch of the primary (sentinel.h): close a connection to another
+ * server, as if it had broken. */
+void ilk__lane_leave_old(ilk__lane *lane);
 
 /*
  * 1 while the server executes all commands in the order of their calls. 0 from

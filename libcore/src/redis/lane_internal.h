@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lane_internal.h -- the lane's state, shared by lane.c, lane_open.c and
- * lane_wire.c.
+ * lane_internal.h -- the lane's state, shared by lane.c, lane_slot.c,
+ * lane_open.c and lane_wire.c.
  *
  * One mutex guards everything here; no I/O happens under it. At any time at
  * most one thread is the leader (reads), one is the writer (writes) and one is
@@ -25,6 +25,7 @@
 #define ILK__LANE_INTERNAL_H
 
 #include "base/park.h"
+#include "expected_reply.h"
 #include "lane.h"
 
 #include <pthread.h>
@@ -41,10 +42,10 @@ typedef enum ilk__lane_state {
 typedef struct ilk__lane_slot {
     struct ilk__lane_slot *next;
     ilk__parker parker;
+    ilk__expected_reply expected;
     ilk__reply *reply;
     ilk_status status;
-    uint64_t begins; /* offset of its first byte on this connection */
-    int ends_batch;  /* the last command of a batch */
+    int ends_batch; /* the last command of a batch */
     int done;
     int parked;    /* see above */
     int abandoned; /* no caller waits: the reply and the slot are freed */
@@ -64,10 +65,10 @@ struct ilk__lane {
     ilk__conn *conn;
     int has_leader, has_writer, has_connector;
     ilk__newcomer *newcomers;
-    ilk__buf pending; /* commands that no batch contains yet */
-    ilk__buf writing; /* the batch under way, less the bytes already sent */
-    uint64_t appended, sent; /* bytes, on this connection */
-    int unanswered;          /* batches without their last reply */
+    ilk__buf pending;    /* commands that no batch contains yet */
+    ilk__buf writing;    /* the batch under way, less the bytes already sent */
+    int64_t next_number; /* of the next request */
+    int unanswered;      /* batches without their last reply */
     ilk__lane_slot *first, *last;
     ilk__lane_slot *owed, **owed_end; /* done; unlock() wakes their callers */
     ilk__ensured *ended;              /* unlock() calls their `ended` */
@@ -75,10 +76,13 @@ struct ilk__lane {
     int retry_ms;
     ilk__conn_number replaced; /* the connection that broke */
     _Atomic int left_open;     /* a broken one may be open on the server */
-    ilk_error failure;         /* why the last attempt to connect failed */
+    ilk_error failure;         /* why it broke, or could not be opened */
     ilk__lane_counts counts;
 };
 
+/* lane_slot.c: the end of a call. */
+void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status);
+void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 /*
  * Unlock the mutex, then wake the callers of the slots finished under it. If
  * they were woken earlier, they would only wait for the mutex.
@@ -89,16 +93,15 @@ void ilk__lane_end_ensured(ilk__ensured *ended);
 /* lane_open.c: the life of the connection. */
 ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err);
 void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state);
-void ilk__lane_let_go(ilk__lane *lane);
+void ilk__lane_close_if_unused(ilk__lane *lane);
 void ilk__lane_wake_newcomers(ilk__lane *lane);
-void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status);
-void ilk__lane_finish_all(ilk__lane *lane, ilk_status status);
 
 /* lane_wire.c: sends commands, receives replies. */
 ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *slot,
                             const ilk__command *command, ilk_error *err);
 void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err);
-void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err);
+/* 1: the socket accepted or contained something. */
+int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err);
 void ilk__lane_resign(ilk__lane *lane);
 
 #endif

@@ -1,86 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* lane_open.c -- opens and closes a lane's connection, and finishes slots. */
+/* lane_open.c -- opens and closes a lane's connection. */
 #include "lane_internal.h"
 
-#include "base/alloc.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 
 #include <sys/socket.h>
 
 /* ---- the end of a connection -------------------------------------------- */
-
-static void finish_abandoned(ilk__lane *lane, ilk__lane_slot *slot,
-                             ilk_status status)
-{
-    ilk__ensured *ensured = slot->ensured;
-
-    if (ensured) {
-        if (slot->reply)
-            status = ilk__ensured_judge(ensured, slot->reply);
-        ensured->status = status;
-        ensured->next = lane->ended;
-        lane->ended = ensured;
-    }
-    ilk__reply_free(slot->reply);
-    ilk__free(slot);
-}
-
-/*
- * Finish a slot. A parked caller returns without locking the mutex again, and
- * its slot is on its stack, so the slot must not be touched once the caller is
- * woken. The slot therefore moves to `owed`, and ilk__lane_unlock() unparks it
- * as its last access.
- */
-void ilk__lane_finish(ilk__lane *lane, ilk__lane_slot *slot, ilk_status status)
-{
-    if (slot->abandoned) {
-        finish_abandoned(lane, slot, status);
-        return;
-    }
-    slot->status = status;
-    slot->done = 1;
-    if (!slot->parked)
-        return; /* the caller is awake and checks `done` under the mutex */
-    slot->next = NULL;
-    *lane->owed_end = slot;
-    lane->owed_end = &slot->next;
-}
-
-void ilk__lane_unlock(ilk__lane *lane)
-{
-    ilk__lane_slot *owed = lane->owed, *next;
-    ilk__ensured *ended = lane->ended;
-
-    lane->ended = NULL;
-    lane->owed = NULL;
-    lane->owed_end = &lane->owed;
-    pthread_mutex_unlock(&lane->mutex);
-    for (; owed; owed = next) {
-        next = owed->next;
-        ilk__unpark(&owed->parker);
-    }
-    ilk__lane_end_ensured(ended);
-}
-
-void ilk__lane_end_ensured(ilk__ensured *ended)
-{
-    for (ilk__ensured *next; ended; ended = next) {
-        next = ended->next;
-        ended->ended(ended, ended->status);
-    }
-}
-
-void ilk__lane_finish_all(ilk__lane *lane, ilk_status status)
-{
-    ilk__lane_slot *next;
-
-    for (ilk__lane_slot *p = lane->first; p; p = next) {
-        next = p->next;
-        ilk__lane_finish(lane, p, status);
-    }
-    lane->first = lane->last = NULL;
-}
 
 void ilk__lane_wake_newcomers(ilk__lane *lane)
 {
@@ -89,7 +16,7 @@ void ilk__lane_wake_newcomers(ilk__lane *lane)
 }
 
 /* Close a broken connection unless the leader or the writer still uses it. */
-void ilk__lane_let_go(ilk__lane *lane)
+void ilk__lane_close_if_unused(ilk__lane *lane)
 {
     if (lane->has_leader || lane->has_writer || !lane->conn)
         return;
@@ -100,7 +27,6 @@ void ilk__lane_let_go(ilk__lane *lane)
     lane->counts.connected = 0;
     ilk__buf_drop(&lane->pending, ilk__buf_len(&lane->pending));
     ilk__buf_drop(&lane->writing, ilk__buf_len(&lane->writing));
-    lane->appended = lane->sent = 0;
     lane->unanswered = 0;
     if (lane->state == ILK__LANE_BROKEN)
         lane->state = ILK__LANE_DOWN;
@@ -118,7 +44,7 @@ void ilk__lane_break(ilk__lane *lane, ilk_status status, ilk__lane_state state)
         shutdown(ilk__conn_fd(lane->conn), SHUT_RDWR);
         ilk__lane_finish_all(lane, status);
     }
-    ilk__lane_let_go(lane);
+    ilk__lane_close_if_unused(lane);
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -127,6 +53,7 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
 {
     lane->conn = conn;
     lane->state = ILK__LANE_UP;
+    ilk__error_clear(&lane->failure);
     lane->replaced.since = 0;
     if (ilk__conn_left_open(conn))
         atomic_store(&lane->left_open, 1);
@@ -134,6 +61,8 @@ static void connected(ilk__lane *lane, ilk__conn *conn)
     lane->retry_at = 0;
     lane->counts.connects++;
     lane->counts.connected = 1;
+    if (ilk__conn_is_outdated(conn)) /* a switch just now */
+        ilk__lane_break(lane, ILK_ECONN, ILK__LANE_BROKEN);
 }
 
 static void not_connected(ilk__lane *lane)
@@ -154,9 +83,9 @@ static ilk_status open_connection(ilk__lane *lane, int64_t deadline,
 
     lane->has_connector = 1;
     ilk__lane_unlock(lane);
-    st = ilk__conn_open(&conn, to->url, to->name, &replaced, limit, err);
+    st = ilk__conn_open(&conn, to, &replaced, limit, err);
     if (st == ILK_ECONN && to->revive && to->revive(to->context))
-        st = ilk__conn_open(&conn, to->url, to->name, &replaced, limit, err);
+        st = ilk__conn_open(&conn, to, &replaced, limit, err);
     pthread_mutex_lock(&lane->mutex);
     lane->has_connector = 0;
     if (lane->state == ILK__LANE_SHUT && st == ILK_OK) {
@@ -209,8 +138,13 @@ ilk_status ilk__lane_come_up(ilk__lane *lane, int64_t deadline, ilk_error *err)
                              lane->failure.msg[0] ? ": " : "",
                              lane->failure.msg);
         if (lane->state == ILK__LANE_DOWN && !lane->has_connector
-            && now >= lane->retry_at)
-            return open_connection(lane, deadline, err);
+            && now >= lane->retry_at) {
+            ilk_status st = open_connection(lane, deadline, err);
+
+            if (st || lane->state == ILK__LANE_UP)
+                return st;
+            continue; /* a switch of the primary closed it at once */
+        }
         await_change(lane,
                      lane->has_connector || lane->state == ILK__LANE_BROKEN
                          ? deadline

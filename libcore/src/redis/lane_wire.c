@@ -12,6 +12,7 @@
  */
 #include "lane_internal.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 
 #include <poll.h>
@@ -21,13 +22,12 @@ enum { BLIND_MS = 2 };
 ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *p,
                             const ilk__command *c, ilk_error *err)
 {
-    size_t before = ilk__buf_len(&lane->pending);
-    ilk_status st = ilk__command_format(c, &lane->pending, err);
+    int64_t number = lane->next_number++;
+    ilk_status st = ilk__command_format(c, number, &lane->pending, err);
 
     if (st)
         return st;
-    p->begins = lane->appended;
-    lane->appended += ilk__buf_len(&lane->pending) - before;
+    p->expected = (ilk__expected_reply){c->replies, number};
     lane->counts.commands++;
     if (lane->last)
         lane->last->next = p;
@@ -35,6 +35,14 @@ ilk_status ilk__lane_append(ilk__lane *lane, ilk__lane_slot *p,
         lane->first = p;
     lane->last = p;
     return ILK_OK;
+}
+
+/* The connection broke; calls that find no other one in time return `why`. */
+static void lose(ilk__lane *lane, ilk_status status, const ilk_error *why)
+{
+    if (why && why->code != 0 && lane->state == ILK__LANE_UP)
+        lane->failure = *why;
+    ilk__lane_break(lane, status, ILK__LANE_BROKEN);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -78,32 +86,27 @@ void ilk__lane_flush(ilk__lane *lane, int force, ilk_error *err)
         pthread_mutex_lock(&lane->mutex);
         lane->has_writer = 0;
         ilk__buf_drop(&lane->writing, sent);
-        lane->sent += sent;
         lane->counts.bytes_out += (int64_t)sent;
         if (st) {
-            ilk__lane_break(lane, st, ILK__LANE_BROKEN);
+            lose(lane, st, err);
             return;
         }
         if (sent < len || ilk__conn_unsent(lane->conn))
-            return;
+            break; /* another thread may have broken the connection meanwhile */
     }
-    ilk__lane_let_go(lane);
+    ilk__lane_close_if_unused(lane);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
 /* Give the reply to the first slot. Pushes are dropped. */
-static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
+static void deliver(ilk__lane *lane, ilk__reply *reply)
 {
     ilk__lane_slot *p = lane->first;
 
     if (reply->type == ILK__REPLY_PUSH) {
         ilk__reply_free(reply);
-        return ILK_OK;
-    }
-    if (!p) {
-        ilk__reply_free(reply);
-        return ILK_EREPLY; /* more replies than commands */
+        return;
     }
     lane->first = p->next;
     if (!lane->first)
@@ -112,59 +115,97 @@ static ilk_status deliver(ilk__lane *lane, ilk__reply *reply)
         lane->unanswered--;
     p->reply = reply;
     ilk__lane_finish(lane, p, ILK_OK);
-    return ILK_OK;
 }
 
-enum { HANDFUL = 64 };
+enum { REPLIES_AT_ONCE = 64 };
 
-typedef struct ilk__haul {
-    ilk__reply *replies[HANDFUL];
+typedef struct ilk__lane_input {
+    ilk__reply *replies[REPLIES_AT_ONCE];
     size_t count, bytes;
     int writable;
-} ilk__haul;
+} ilk__lane_input;
 
-/* Read up to HANDFUL whole replies. ILK_OK: there may be more. */
-static ilk_status read_replies(ilk__conn *conn, ilk__haul *haul, ilk_error *err)
+/* Read up to REPLIES_AT_ONCE whole replies. ILK_OK: there may be more. */
+static ilk_status read_replies(ilk__conn *conn, ilk__lane_input *input,
+                               ilk_error *err)
 {
     ilk_status st = ILK_OK;
 
-    for (haul->count = 0; haul->count < HANDFUL && st == ILK_OK;)
-        if (!(st = ilk__conn_reply(conn, &haul->replies[haul->count], err)))
-            haul->count++;
+    for (input->count = 0; input->count < REPLIES_AT_ONCE && st == ILK_OK;)
+        if (!(st = ilk__conn_reply(conn, &input->replies[input->count], err)))
+            input->count++;
     return st;
 }
 
 /* Wait for the socket and read the replies that came. The mutex is not held. */
 static ilk_status wait_and_receive(ilk__conn *conn, int want_out,
-                                   int64_t deadline, ilk__haul *haul,
+                                   int64_t deadline, ilk__lane_input *input,
                                    ilk_error *err)
 {
     struct pollfd pfd = {.fd = ilk__conn_fd(conn), .events = POLLIN};
+    int cancelling, ready;
     ilk_status st;
 
-    haul->count = haul->bytes = 0;
-    haul->writable = 0;
+    input->count = input->bytes = 0;
+    input->writable = 0;
     if (want_out)
         pfd.events |= POLLOUT;
-    if (poll(&pfd, 1, ilk__poll_timeout(deadline)) <= 0)
+    cancelling = ilk__cancel_disable();
+    ready = poll(&pfd, 1, ilk__poll_timeout(deadline));
+    ilk__cancel_restore(cancelling);
+    if (ready <= 0)
         return ILK_EAGAIN; /* the time is up, or a signal, which is ignored */
-    haul->writable = (pfd.revents & POLLOUT) != 0;
-    if (!(pfd.revents & (POLLIN | POLLERR | POLLHUP)))
+    input->writable = (pfd.revents & POLLOUT) != 0;
+    if (!(pfd.revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)))
         return ILK_EAGAIN;
-    st = ilk__conn_recv(conn, &haul->bytes, err);
-    return st ? st : read_replies(conn, haul, err);
+    st = ilk__conn_recv(conn, &input->bytes, err);
+    return st ? st : read_replies(conn, input, err);
 }
 
-static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
+/*
+ * Compare each reply with the slot whose turn it is. Returns how many replies
+ * may be delivered. If all match, that is all of them. If one matches no slot,
+ * only the replies before the first one without a number are delivered: such a
+ * reply, for example an error, may belong to another request as well.
+ */
+static size_t match_all(const ilk__lane *lane, const ilk__lane_input *input)
 {
-    ilk_status st = ILK_OK;
+    const ilk__lane_slot *slot = lane->first;
+    size_t proven = 0;
 
-    for (size_t i = 0; i < haul->count; i++)
-        if (lane->state != ILK__LANE_UP)
-            ilk__reply_free(haul->replies[i]);
-        else if (deliver(lane, haul->replies[i]))
-            st = ilk__fail(err, ILK_EREPLY, "the server sent a reply too many");
-    return st;
+    for (size_t i = 0; i < input->count; i++) {
+        ilk__match match = ILK__MATCH_FOREIGN;
+
+        if (input->replies[i]->type == ILK__REPLY_PUSH) {
+            match = ILK__MATCH_PROVEN;
+        } else if (slot) {
+            match = ilk__match_reply(&slot->expected, input->replies[i]);
+            slot = slot->next;
+        }
+        if (match == ILK__MATCH_FOREIGN)
+            return proven;
+        if (match == ILK__MATCH_PROVEN && proven == i)
+            proven = i + 1;
+    }
+    return input->count;
+}
+
+/* ILK_ECONN: a reply belongs to no request of ours. */
+static ilk_status deliver_all(ilk__lane *lane, const ilk__lane_input *input,
+                              ilk_error *err)
+{
+    size_t count = 0;
+
+    if (lane->state == ILK__LANE_UP)
+        count = match_all(lane, input);
+    for (size_t i = 0; i < input->count; i++)
+        if (i < count)
+            deliver(lane, input->replies[i]);
+        else
+            ilk__reply_free(input->replies[i]);
+    if (lane->state != ILK__LANE_UP || count == input->count)
+        return ILK_OK;
+    return ilk__fail(err, ILK_ECONN, ILK__FOREIGN_REPLY);
 }
 
 /*
@@ -172,32 +213,33 @@ static ilk_status deliver_all(ilk__lane *lane, ilk__haul *haul, ilk_error *err)
  * know whether that write will be cut short, so that it would have to poll for
  * POLLOUT as well. It then polls for BLIND_MS at most and checks again.
  */
-void ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
+int ilk__lane_lead_once(ilk__lane *lane, int64_t deadline, ilk_error *err)
 {
     ilk__conn *conn = lane->conn;
     int want_out =
         !lane->has_writer
         && (ilk__buf_len(&lane->writing) > 0 || ilk__conn_unsent(conn));
     ilk_status st, delivered;
-    ilk__haul haul;
+    ilk__lane_input input;
 
     if (lane->has_writer)
         deadline = ilk__sooner(deadline, ilk__deadline(BLIND_MS));
     ilk__lane_unlock(lane);
-    st = wait_and_receive(conn, want_out, deadline, &haul, err);
+    st = wait_and_receive(conn, want_out, deadline, &input, err);
     for (;;) {
         pthread_mutex_lock(&lane->mutex);
-        delivered = deliver_all(lane, &haul, err);
+        delivered = deliver_all(lane, &input, err);
         if (st || delivered)
             break;
         ilk__lane_unlock(lane);
-        st = read_replies(conn, &haul, err);
+        st = read_replies(conn, &input, err);
     }
-    lane->counts.bytes_in += (int64_t)haul.bytes;
+    lane->counts.bytes_in += (int64_t)input.bytes;
     if (st != ILK_EAGAIN || delivered)
-        ilk__lane_break(lane, delivered ? delivered : st, ILK__LANE_BROKEN);
-    else if (haul.bytes || haul.writable)
+        lose(lane, ILK_ECONN, err);
+    else if (input.bytes || input.writable)
         ilk__lane_flush(lane, 0, err);
+    return input.bytes || input.writable;
 }
 
 /*
@@ -217,5 +259,5 @@ void ilk__lane_resign(ilk__lane *lane)
         next->parked = 0;
         ilk__unpark(&next->parker);
     }
-    ilk__lane_let_go(lane);
+    ilk__lane_close_if_unused(lane);
 }

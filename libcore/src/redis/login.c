@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "command.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,8 @@ static void build(const ilk__login *login, char what, ilk__command *command)
         ilk__command_add_str(command, what == LIST ? "LIST" : "KILL");
         ilk__command_add_str(command, "ID");
         ilk__command_add_int(command, login->replaces.id);
+        if (what == LIST && login->number.id != 0)
+            ilk__command_add_int(command, login->number.id);
         break;
     default:
         ilk__command_add_str(command, "SELECT");
@@ -93,17 +96,17 @@ static void build(const ilk__login *login, char what, ilk__command *command)
     }
 }
 
-static ilk_status say(ilk__login *login, char what, ilk__buf *out,
-                      ilk_error *err)
+static ilk_status add_command(ilk__login *login, char what, ilk__buf *out,
+                              ilk_error *err)
 {
     ilk__command command;
     ilk_status status;
 
     ilk__command_init(&command);
     build(login, what, &command);
-    status = ilk__command_format(&command, out, err);
+    status = ilk__command_format(&command, 0, out, err);
     ilk__command_free(&command);
-    login->asked[login->asked_count++] = what;
+    login->sent[login->sent_count++] = what;
     return status;
 }
 
@@ -112,20 +115,22 @@ static ilk_status start_round(ilk__login *login, int hello, ilk__buf *out,
 {
     ilk_status status = ILK_OK;
 
-    login->asked_count = login->answered = 0;
+    login->sent_count = login->answered = 0;
     login->fall_back = 0;
     login->protocol = hello ? 3 : 2;
     if (hello)
-        status = say(login, HELLO, out, err);
+        status = add_command(login, HELLO, out, err);
     if (!hello && has_secret(login->url))
-        status = say(login, AUTH, out, err);
+        status = add_command(login, AUTH, out, err);
     /* Sent with an empty name as well, which servers accept. */
     if (status == ILK_OK && !hello)
-        status = say(login, SETNAME, out, err);
+        status = add_command(login, SETNAME, out, err);
     if (status == ILK_OK && !hello)
-        status = say(login, NUMBER, out, err);
+        status = add_command(login, NUMBER, out, err);
     if (status == ILK_OK && login->url->db != 0)
-        status = say(login, SELECT, out, err);
+        status = add_command(login, SELECT, out, err);
+    if (status == ILK_OK)
+        status = add_command(login, NUMBER, out, err);
     return status;
 }
 
@@ -142,10 +147,21 @@ ilk_status ilk__login_start(ilk__login *login, const ilk__url *url,
     return start_round(login, url->protocol != 2, out, err);
 }
 
-static int is_text(const ilk__reply *reply, const char *text)
+static ilk_status distrust(ilk_error *err)
 {
-    return reply->type == ILK__REPLY_STR && reply->len == strlen(text)
-           && memcmp(reply->str, text, reply->len) == 0;
+    return ilk__fail(err, ILK_ECONN,
+                     "the login got a reply that belongs to no request");
+}
+
+/* The server says our client id twice or more: it must be the same. */
+static ilk_status read_number(ilk__login *login, const ilk__reply *reply,
+                              ilk_error *err)
+{
+    if (reply->type != ILK__REPLY_INT || reply->num <= 0
+        || (login->number.id != 0 && login->number.id != reply->num))
+        return distrust(err);
+    login->number.id = reply->num;
+    return ILK_OK;
 }
 
 /* Find the protocol in use and our client id among HELLO's pairs. */
@@ -160,9 +176,11 @@ static ilk_status read_hello(ilk__login *login, const ilk__reply *reply,
                          (int)reply->type);
     for (i = 0; i + 1 < reply->count; i += 2) {
         value = reply->items[i + 1];
-        if (is_text(reply->items[i], "proto") && value->type == ILK__REPLY_INT)
+        if (ilk__reply_is_text(reply->items[i], "proto")
+            && value->type == ILK__REPLY_INT)
             login->protocol = value->num == 3 ? 3 : 2;
-        if (is_text(reply->items[i], "id") && value->type == ILK__REPLY_INT)
+        if (ilk__reply_is_text(reply->items[i], "id")
+            && value->type == ILK__REPLY_INT && value->num > 0)
             login->number.id = value->num;
     }
     return ILK_OK;
@@ -180,26 +198,40 @@ static int knows_no_hello(const ilk__reply *reply)
 
 /* ---- the connection that this one replaces ------------------------------ */
 
+/* The line of CLIENT LIST that begins "id=<id> "; NULL when there is none. */
+static const char *line_of(const ilk__reply *reply, int64_t id)
+{
+    const char *line = reply->str;
+    char wanted[32];
+
+    snprintf(wanted, sizeof wanted, "id=%" PRId64, id);
+    while (line != NULL && *line != '\0') {
+        size_t len = strlen(wanted);
+
+        if (strncmp(line, wanted, len) == 0 && strchr(" \n", line[len]) != NULL)
+            return line;
+        line = strchr(line, '\n');
+        if (line != NULL)
+            line++;
+    }
+    return NULL;
+}
+
 /* The value of " <key>=" in a line of CLIENT LIST, up to a space. */
 static const char *field_of(const char *line, const char *key, size_t *out_len)
 {
+    const char *end = line + strcspn(line, "\n");
     char wanted[16];
     const char *at;
 
     snprintf(wanted, sizeof wanted, " %s=", key);
     at = strstr(line, wanted);
-    if (at == NULL)
+    if (at == NULL || at >= end)
         return NULL;
     at += strlen(wanted);
     *out_len = strcspn(at, " \n");
     return at;
 }
-
-typedef enum found_connection {
-    FOUND_NONE,  /* the server closed it, or was restarted since */
-    FOUND_OURS,  /* it is still open */
-    FOUND_UNSURE /* neither is certain */
-} found_connection;
 
 /*
  * Decide from CLIENT LIST whether the broken connection is still open. A
@@ -207,28 +239,41 @@ typedef enum found_connection {
  * restarted since. The server counts ages in whole seconds, by a clock that may
  * lag by one second.
  */
-static found_connection judge_list(const ilk__login *login,
+static ilk__broken_conn judge_list(const ilk__login *login,
                                    const ilk__reply *reply)
 {
     enum { AGE_SLACK_S = 2 };
     size_t name_len, age_len;
-    const char *name, *age;
+    const char *line, *name, *age;
 
-    if (reply->type != ILK__REPLY_STR)
-        return FOUND_UNSURE;
-    if (reply->len == 0)
-        return FOUND_NONE;
-    name = field_of(reply->str, "name", &name_len);
-    age = field_of(reply->str, "age", &age_len);
+    line = line_of(reply, login->replaces.id);
+    if (line == NULL)
+        return ILK__BROKEN_CLOSED;
+    name = field_of(line, "name", &name_len);
+    age = field_of(line, "age", &age_len);
     if (name == NULL || age == NULL)
-        return FOUND_UNSURE;
+        return ILK__BROKEN_UNSURE;
     if (strtoll(age, NULL, 10) + AGE_SLACK_S
         < (login->now - login->replaces.since) / 1000)
-        return FOUND_NONE;
+        return ILK__BROKEN_CLOSED;
     return name_len == strlen(login->name)
                    && memcmp(name, login->name, name_len) == 0
-               ? FOUND_OURS
-               : FOUND_UNSURE;
+               ? ILK__BROKEN_OPEN
+               : ILK__BROKEN_UNSURE;
+}
+
+/* In a list of other connections than the requested ones our own line is
+ * missing. */
+static ilk_status read_list(ilk__login *login, const ilk__reply *reply,
+                            ilk_error *err)
+{
+    if (reply->type != ILK__REPLY_STR
+        || (login->number.id != 0 && line_of(reply, login->number.id) == NULL))
+        return distrust(err);
+    login->broken = judge_list(login, reply);
+    if (login->broken == ILK__BROKEN_CLOSED)
+        login->left_open = 0;
+    return ILK_OK;
 }
 
 static void warn_once(const ilk__reply *reply)
@@ -243,42 +288,31 @@ static void warn_once(const ilk__reply *reply)
 }
 
 /* Begin round 3 or 4, if needed, after the last reply of a round. */
-static ilk_status say_next(ilk__login *login, char last,
-                           const ilk__reply *reply, ilk__buf *out,
-                           ilk_error *err)
+static ilk_status add_next(ilk__login *login, ilk__buf *out, ilk_error *err)
 {
-    found_connection found = FOUND_UNSURE;
-    ilk_status status;
-    char next = 0;
+    int begins = login->sent[0] != LIST && login->sent[0] != KILL;
+    ilk_status status = ILK_OK;
+    int kills = login->sent[0] == LIST && login->broken == ILK__BROKEN_OPEN;
 
-    if (last == LIST)
-        found = judge_list(login, reply);
-    else if (last == KILL && reply->type != ILK__REPLY_ERROR)
-        found = FOUND_NONE;
-    else if (last != KILL && login->replaces.id != 0 && login->name[0] != '\0')
-        next = LIST;
-    if (found == FOUND_OURS)
-        next = KILL;
-    if (found == FOUND_NONE)
-        login->left_open = 0;
-    if (next == 0)
+    if (!kills
+        && (!begins || login->replaces.id == 0 || login->name[0] == '\0'))
         return ILK_OK;
-    login->asked_count = login->answered = 0;
-    status = say(login, next, out, err);
+    login->sent_count = login->answered = 0;
+    login->broken = ILK__BROKEN_UNSURE;
+    if (kills)
+        status = add_command(login, KILL, out, err);
+    if (status == ILK_OK)
+        status = add_command(login, LIST, out, err);
+    if (status == ILK_OK)
+        status = add_command(login, NUMBER, out, err);
     return status == ILK_OK ? ILK_EAGAIN : status;
 }
 
 /* ---- replies ------------------------------------------------------------ */
 
-/* Process one command's reply. ILK_OK: it succeeded, or its failure does not
- * matter. */
-static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
-                         ilk_error *err)
+static ilk_status judge_error(ilk__login *login, char what,
+                              const ilk__reply *reply, ilk_error *err)
 {
-    if (what == NUMBER && reply->type == ILK__REPLY_INT)
-        login->number.id = reply->num;
-    if (reply->type != ILK__REPLY_ERROR)
-        return what == HELLO ? read_hello(login, reply, err) : ILK_OK;
     if (what == LIST || what == KILL)
         warn_once(reply);
     if (what == LIST || what == KILL || what == NUMBER)
@@ -295,6 +329,22 @@ static ilk_status settle(ilk__login *login, char what, const ilk__reply *reply,
     return ilk__reply_error(reply, err);
 }
 
+/* Process one command's reply. ILK_OK: it succeeded, or its failure does not
+ * matter. */
+static ilk_status judge(ilk__login *login, char what, const ilk__reply *reply,
+                        ilk_error *err)
+{
+    if (reply->type == ILK__REPLY_ERROR)
+        return judge_error(login, what, reply, err);
+    switch (what) {
+    case HELLO: return read_hello(login, reply, err);
+    case NUMBER: return read_number(login, reply, err);
+    case LIST: return read_list(login, reply, err);
+    case KILL: return reply->type == ILK__REPLY_INT ? ILK_OK : distrust(err);
+    default: return ilk__reply_is_text(reply, "OK") ? ILK_OK : distrust(err);
+    }
+}
+
 ilk_status ilk__login_reply(ilk__login *login, const ilk__reply *reply,
                             ilk__buf *out, ilk_error *err)
 {
@@ -303,12 +353,12 @@ ilk_status ilk__login_reply(ilk__login *login, const ilk__reply *reply,
 
     if (reply->type == ILK__REPLY_PUSH)
         return ILK_EAGAIN;
-    what = login->asked[login->answered++];
-    status = settle(login, what, reply, err);
-    if (status != ILK_OK || login->answered < login->asked_count)
+    what = login->sent[login->answered++];
+    status = judge(login, what, reply, err);
+    if (status != ILK_OK || login->answered < login->sent_count)
         return status != ILK_OK ? status : ILK_EAGAIN;
     if (!login->fall_back)
-        return say_next(login, what, reply, out, err);
+        return add_next(login, out, err);
     status = start_round(login, 0, out, err);
     return status == ILK_OK ? ILK_EAGAIN : status;
 }

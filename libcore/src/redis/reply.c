@@ -47,6 +47,7 @@ struct state {
     char *at, *end;    /* the free part of its last chunk */
     size_t chunk_size; /* of the next chunk */
     size_t bytes, elements;
+    size_t bytes_max, elements_max;
     const char *reason; /* why a reply was refused, static text; or NULL */
     ilk_status status;  /* of the first failure, which is final */
 };
@@ -140,7 +141,7 @@ static void *create_text(const redisReadTask *task, ilk__reply_type type,
     struct state *state = counted(task);
     ilk__reply *node;
 
-    if (len > ILK__REPLY_BYTES - state->bytes)
+    if (len > state->bytes_max - state->bytes)
         return refuse(state, "more bytes than a reply may have");
     state->bytes += len;
     node = grow(task, type, rounded(len + 1));
@@ -152,10 +153,15 @@ static void *create_text(const redisReadTask *task, ilk__reply_type type,
     return node;
 }
 
+/* The text lies in hiredis' buffer with the two bytes that end it, which hiredis
+ * skips. Where they are missing the length is wrong, and bytes of the next reply
+ * were taken for text. */
 static void *create_string(const redisReadTask *task, char *data, size_t len)
 {
     enum { VERBATIM_KIND = 4 }; /* "txt:" */
 
+    if (memcmp(data + len, "\r\n", 2) != 0)
+        return refuse(task->privdata, "a string without an end");
     if (task->type == REDIS_REPLY_VERB && len >= VERBATIM_KIND)
         return create_text(task, ILK__REPLY_STR, data + VERBATIM_KIND,
                            len - VERBATIM_KIND);
@@ -201,7 +207,7 @@ static const char *array_fault(const redisReadTask *task,
         depth++;
     if (depth > ILK__REPLY_DEPTH)
         return "nested too deeply";
-    if (count > ILK__REPLY_ELEMENTS - state->elements)
+    if (count > state->elements_max - state->elements)
         return "more elements than a reply may have";
     /* hiredis counts these two as elements; the protocol does not. */
     if (depth > 1 && task->type == REDIS_REPLY_ATTR)
@@ -256,6 +262,12 @@ void ilk__reply_free(ilk__reply *reply)
     ilk__free(tree);
 }
 
+int ilk__reply_is_text(const ilk__reply *reply, const char *text)
+{
+    return reply->type == ILK__REPLY_STR && reply->len == strlen(text)
+           && memcmp(reply->str, text, reply->len) == 0;
+}
+
 static void free_object(void *root)
 {
     ilk__reply_free(root);
@@ -269,7 +281,7 @@ static redisReplyObjectFunctions functions = {.createString = create_string,
                                               .createBool = create_bool,
                                               .freeObject = free_object};
 
-struct redisReader *ilk__reader_new(void)
+static redisReader *make(size_t bytes_max, size_t elements_max)
 {
     struct state *state = ilk__calloc(1, sizeof *state);
     redisReader *reader;
@@ -283,8 +295,20 @@ struct redisReader *ilk__reader_new(void)
     }
     reader->privdata = state;
     reader->maxbuf = BUFFER_KEPT;
-    reader->maxelements = ILK__REPLY_ELEMENTS;
+    reader->maxelements = (long long)elements_max;
+    state->bytes_max = bytes_max;
+    state->elements_max = elements_max;
     return reader;
+}
+
+struct redisReader *ilk__reader_new(void)
+{
+    return make(ILK__REPLY_BYTES, ILK__REPLY_ELEMENTS);
+}
+
+struct redisReader *ilk__reader_new_for_commands(void)
+{
+    return make(ILK__COMMAND_BYTES, ILK__COMMAND_ELEMENTS);
 }
 
 void ilk__reader_free(struct redisReader *reader)
@@ -326,7 +350,7 @@ ilk_status ilk__reader_feed(struct redisReader *reader, const void *data,
 
     if (state->status != ILK_OK)
         return fail_for_good(reader, err);
-    if (len > ILK__REPLY_BYTES + BUFFER_SLACK - kept) {
+    if (len > state->bytes_max + BUFFER_SLACK - kept) {
         refuse(state, "more bytes than a reply may have");
         return fail_for_good(reader, err);
     }
@@ -365,7 +389,7 @@ static const char *unfinished_fault(const redisReader *reader)
     spent = task->parent == NULL ? 0 : state->bytes;
     if (task->type == REDIS_REPLY_STRING || task->type == REDIS_REPLY_VERB)
         return bulk_fault(reader->buf + reader->pos, len,
-                          ILK__REPLY_BYTES - spent);
+                          state->bytes_max - spent);
     return len > LINE_MAX_BYTES ? "a line without an end" : NULL;
 }
 

@@ -15,7 +15,10 @@
 enum {
     ILK__REPLY_DEPTH = 8,
     ILK__REPLY_ELEMENTS = 65536,
-    ILK__REPLY_BYTES = 8 * 1024 * 1024
+    ILK__REPLY_BYTES = 8 * 1024 * 1024,
+    /* of a command, as a server accepts it */
+    ILK__COMMAND_ELEMENTS = 1024 * 1024,
+    ILK__COMMAND_BYTES = 512 * 1024 * 1024
 };
 
 typedef enum ilk__reply_type {
@@ -39,9 +42,14 @@ struct ilk__reply {
 
 void ilk__reply_free(ilk__reply *reply); /* the root only; NULL is ignored */
 
-/* The reader: a hiredis redisReader with our object functions and limits. */
+/* Whether it is a string of exactly these bytes. */
+int ilk__reply_is_text(const ilk__reply *reply, const char *text);
+
+/* The reader: a hiredis redisReader with our object functions and limits; one for
+ * commands has a server's limits. NULL: no memory. */
 struct redisReader;
-struct redisReader *ilk__reader_new(void); /* NULL: no memory */
+struct redisReader *ilk__reader_new(void);
+struct redisReader *ilk__reader_new_for_commands(void);
 void ilk__reader_free(struct redisReader *reader);
 ilk_status ilk__reader_feed(struct redisReader *reader, const void *data,
                             size_t len, ilk_error *err);
@@ -60,6 +68,9 @@ ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
  *     READONLY, MASTERDOWN, NOREPLICAS, MISCONF    ILK_ESERVERREADONLY
  *     OOM                                          ILK_ESERVERMEMORY
  *     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, CROSSSLOT ILK_ECLUSTER
+ *     NOQUORUM (from a gateway)                    ILK_ENOQUORUM
+ *     ILKNONE (from a gateway)                     ILK_EUNSUPPORTED
+ *     ILKDOWN (from a gateway)                     ILK_ECONN
  *     "max number of clients"                      ILK_ECONN
  *     anything else                                ILK_ESERVER
  *

@@ -38,7 +38,10 @@ static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"ASK", ILK_ECLUSTER},
                                        {"TRYAGAIN", ILK_ECLUSTER},
                                        {"CLUSTERDOWN", ILK_ECLUSTER},
-                                       {"CROSSSLOT", ILK_ECLUSTER}};
+                                       {"CROSSSLOT", ILK_ECLUSTER},
+                                       {"NOQUORUM", ILK_ENOQUORUM},
+                                       {"ILKDOWN", ILK_ECONN},
+                                       {"ILKNONE", ILK_EUNSUPPORTED}};
 
 /* Texts of errors that have no code of their own, only ERR. */
 static const struct meaning phrases[] = {
@@ -119,10 +122,16 @@ static int shown_length(const ilk__reply *reply)
 
 ilk_status ilk__reply_error(const ilk__reply *reply, ilk_error *err)
 {
+    ilk_status status;
+
     if (reply->type != ILK__REPLY_ERROR)
         return ilk__fail(err, ILK_EREPLY, "the reply is of type %d, no error",
                          (int)reply->type);
-    return ilk__fail(err, line_status(reply->str), "the server says: %.*s",
+    status = line_status(reply->str);
+    return ilk__fail(err, status, "%sthe server says: %.*s",
+                     status == ILK_ECLUSTER
+                         ? "a cluster needs a redis+cluster:// URL; "
+                         : "",
                      shown_length(reply), reply->str);
 }
 

@@ -7,6 +7,7 @@
 void ilk__script_begin(ilk__command *command, int script,
                        const ilk__bytes *keys, size_t key_count)
 {
+    command->replies = ILK__REPLIES_NUMBERED;
     ilk__command_add_str(command, "EVALSHA");
     ilk__command_add_str(command, ilk__scripts[script].sha1);
     ilk__command_add_int(command, (int64_t)key_count);
@@ -52,17 +53,19 @@ ilk_status ilk__script_check(int script, const ilk__reply *reply,
 
     if (reply->type != ILK__REPLY_ARRAY || reply->count == 0
         || reply->items[0]->type != ILK__REPLY_INT)
-        return ilk__fail(err, ILK_EREPLY, "%s: the answer is no result",
-                         declared->name);
+        return ilk__fail(
+            err, ILK_EREPLY,
+            "%s: the reply is not an array that begins with a code",
+            declared->name);
     for (size_t i = 0; i < declared->shape_count; i++) {
         if (declared->shapes[i].code != reply->items[0]->num)
             continue;
         if (shape_fits(reply, declared->shapes[i].types))
             return ILK_OK;
-        return ilk__fail(err, ILK_EREPLY, "%s: answer %d has a wrong shape",
+        return ilk__fail(err, ILK_EREPLY, "%s: reply %d has a wrong shape",
                          declared->name, declared->shapes[i].code);
     }
-    return ilk__fail(err, ILK_EREPLY, "%s: unknown answer %lld", declared->name,
+    return ilk__fail(err, ILK_EREPLY, "%s: unknown reply %lld", declared->name,
                      (long long)reply->items[0]->num);
 }
 
@@ -78,5 +81,9 @@ const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index)
 
 int64_t ilk__script_int(const ilk__reply *reply, size_t index)
 {
-    return ilk__script_item(reply, index)->num;
+    int64_t number = ilk__script_item(reply, index)->num;
+
+    if (number > ILK__SCRIPT_INT_MAX)
+        return ILK__SCRIPT_INT_MAX;
+    return number < -ILK__SCRIPT_INT_MAX ? -ILK__SCRIPT_INT_MAX : number;
 }

@@ -13,7 +13,8 @@
 
 enum { ILK__SCRIPT_NONE = -1 };
 
-/* Begin `EVALSHA sha1 key_count key ...`; the caller adds the arguments. */
+/* Begin `EVALSHA sha1 key_count key ...`; the caller adds the arguments, and
+ * ilk__command_format() the number of the request. */
 void ilk__script_begin(ilk__command *command, int script,
                        const ilk__bytes *keys, size_t key_count);
 
@@ -26,7 +27,13 @@ int ilk__script_use_source(ilk__command *command, int script);
 ilk_status ilk__script_check(int script, const ilk__reply *reply,
                              ilk_error *err);
 
-/* The code of a checked reply, and its elements; index 0 follows the code. */
+/* The numbers of scripts are doubles, which are exact to here: fences and
+ * generations stay below. */
+#define ILK__SCRIPT_INT_MAX (INT64_C(1) << 53)
+
+/* The code of a checked reply, and its elements; index 0 follows the code. A
+ * number is limited to ILK__SCRIPT_INT_MAX on both sides, so that callers add
+ * and subtract what a server may invent. */
 int ilk__script_code(const ilk__reply *reply);
 int64_t ilk__script_int(const ilk__reply *reply, size_t index);
 const ilk__reply *ilk__script_item(const ilk__reply *reply, size_t index);

@@ -107,7 +107,7 @@ static void wake_if_complete(ilk__waiter *waiter)
     size_t all = waiter->wants_all ? waiter->wait_queue->name_count : 1;
 
     if (waiter->delivered_count >= all)
-        ilk__wait_tell_news(waiter, ILK__NEWS_SIGNAL);
+        ilk__waiter_report(waiter, ILK__REPORT_SIGNAL);
 }
 
 static void append(ilk__waiter *waiter, ilk__delivered_signal *delivered)
@@ -156,10 +156,12 @@ int ilk__delivered_signal_accept(ilk__waiter *waiter,
 {
     ilk__payload *payload = NULL;
     size_t index;
-    int accepted =
-        waiter->refresher && index_of(waiter->wait_queue, message, &index)
-        && keep(waiter, message, &payload, index, message->second_hand);
+    int accepted;
 
+    if (!waiter->refresher || !index_of(waiter->wait_queue, message, &index)
+        || !wants(waiter, index))
+        return 1;
+    accepted = keep(waiter, message, &payload, index, message->second_hand);
     payload_unref(payload);
     if (accepted && message->second_hand)
         ilk__refresher_refresh_now(waiter->refresher);
@@ -198,12 +200,12 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
     if (message->second_hand) /* the replica's signals came before this */
         ilk__delivered_signal_confirm(waiter, message->name, message->name_len);
     if (message->name_len == 0) {
-        waiter->told_last = 1;
+        waiter->last_received = 1;
         ilk__unpark(&waiter->parker);
-    } else if (waiter->news == ILK__NEWS_NONE
+    } else if (waiter->report == ILK__REPORT_NONE
                && index_of(waiter->wait_queue, message, &index)
                && wants(waiter, index)) {
-        ilk__wait_tell_news(waiter, ILK__NEWS_WOKEN);
+        ilk__waiter_report(waiter, ILK__REPORT_WOKEN);
     }
 }
 
@@ -227,14 +229,13 @@ void ilk__delivered_signal_notify(ilk__shared *shared,
     ilk__payload *payload = NULL;
 
     for (; node; node = node->next) { /* the bucket may hold other names */
-        const ilk__refresher_list *entry_of =
+        const ilk__refresher_list *list =
             (ilk__refresher_list *)((char *)node
                                     - offsetof(ilk__refresher_list, node));
 
         if (node->key_len == message->name_len
             && memcmp(node->key, message->name, node->key_len) == 0)
-            notify_refresher(entry_of->refresher, entry_of->index, message,
-                             &payload);
+            notify_refresher(list->refresher, list->index, message, &payload);
     }
     payload_unref(payload);
 }
@@ -274,12 +275,18 @@ void ilk__delivered_signal_drop(ilk__waiter *waiter)
         remove_at(waiter, &waiter->delivered);
 }
 
-void ilk__delivered_signal_pass_on(ilk__waiter *waiter)
+int ilk__delivered_signal_take(ilk__waiter *waiter)
 {
-    ilk__shared *shared = waiter->shared;
+    int acknowledges = 0;
 
+    ilk__shared_lock(waiter->shared);
     for (const ilk__delivered_signal *p = waiter->delivered; p; p = p->next)
-        if (p->message->type == ILK__MESSAGE_SIGNAL && !p->aside)
-            ilk__wait_orphaned(shared, p->message);
-    ilk__delivered_signal_drop(waiter);
+        if (waiter->accepted && p->message->type == ILK__MESSAGE_SIGNAL
+            && !p->aside) {
+            waiter->accepted[p->index] = '1';
+            acknowledges = 1;
+        }
+    ilk__refresher_succeed(waiter);
+    ilk__shared_unlock(waiter->shared);
+    return acknowledges;
 }

@@ -4,9 +4,10 @@
  * wait's caller fetches them. Waiters that get the same message share one copy
  * of its payload.
  *
- * A wait accepts one signal, or one of every name (waiter->wants_all). A
- * signal for this waiter alone that it does not accept must go to another
- * waiter: the caller passes it to ilk__wait_orphaned().
+ * A wait accepts one signal, or one of every name (waiter->wants_all). The server
+ * keeps a signal for this waiter alone until the wait is over, and then hands it
+ * on, unless the wait has accepted it. One that comes for a waiter that is gone
+ * is passed to ilk__wait_orphaned() by the caller.
  *
  * Two kinds of signal are put aside, because it is not yet known whether they
  * are for this waiter:
@@ -37,9 +38,10 @@ struct ilk__delivered_signal {
     const ilk__message *message;
 };
 
-/* All but the last with the mutex held. */
+/* All with the mutex held, but for take() and free(). */
 
-/* 1: accepted or put aside; 0: not wanted, or out of memory. */
+/* 0: out of memory. 1: accepted, put aside, or not wanted: then the command that
+ * ends the wait has the server hand it on. */
 int ilk__delivered_signal_accept(ilk__waiter *waiter,
                                  const ilk__message *message);
 /* Deliver a NOTIFY to all waiters of this client in the list of that name. */
@@ -58,10 +60,14 @@ void ilk__delivered_signal_confirm(ilk__waiter *waiter, const char *name,
  */
 void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
                                       const ilk__message *message);
-/* Free all; those for this waiter alone go to ilk__wait_orphaned() first. */
-void ilk__delivered_signal_pass_on(ilk__waiter *waiter);
 /* Free all. */
 void ilk__delivered_signal_drop(ilk__waiter *waiter);
+/*
+ * The wait is over, and its caller gets the signals: leave the refresher, and
+ * note in waiter->accepted which names' are accepted. 1: at least one of them must
+ * be acknowledged. Takes the mutex.
+ */
+int ilk__delivered_signal_take(ilk__waiter *waiter);
 /* Free one that its waiter no longer has. Any thread; NULL is fine. */
 void ilk__delivered_signal_free(ilk__delivered_signal *delivered);
 

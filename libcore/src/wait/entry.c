@@ -8,11 +8,12 @@
 
 size_t ilk__entry_write(char out[ILK__ENTRY_MAX], const ilk__entry *entry)
 {
-    int len =
-        snprintf(out, ILK__ENTRY_MAX,
-                 "1 %c %s %c%" PRId64 " %s %" PRId64 " %" PRId64 " %s",
-                 entry->kind, entry->client, entry->kind, entry->waiter,
-                 entry->token, entry->lease_ms, entry->permits, entry->who);
+    int version = entry->kind == 's' ? 2 : 1;
+    int len = snprintf(
+        out, ILK__ENTRY_MAX,
+        "%d %c %s %c%" PRId64 ".%s %s %" PRId64 " %" PRId64 " %s", version,
+        entry->kind, entry->client, entry->kind, entry->waiter, entry->secret,
+        entry->token, entry->lease_ms, entry->permits, entry->who);
 
     return len < ILK__ENTRY_MAX ? (size_t)len : ILK__ENTRY_MAX - 1;
 }
@@ -49,20 +50,20 @@ static int read_number(const char *word, size_t len, int64_t *out)
 
 int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len)
 {
-    enum { VERSION, KIND, CLIENT, WAITER, TOKEN, LEASE, PERMITS, WORDS };
-    const char *words[WORDS], *at = text, *end = text + len;
-    size_t lens[WORDS];
+    enum { VERSION, KIND, CLIENT, WAITER, TOKEN, LEASE, PERMITS, FIELDS };
+    const char *fields[FIELDS], *at = text, *end = text + len;
+    size_t lens[FIELDS];
 
-    for (int i = 0; i < WORDS; i++) {
-        words[i] = next_word(&at, end, &lens[i]);
-        if (words[i] == NULL)
+    for (int i = 0; i < FIELDS; i++) {
+        fields[i] = next_word(&at, end, &lens[i]);
+        if (fields[i] == NULL)
             return 0;
     }
-    if (lens[VERSION] != 1 || words[VERSION][0] != '1' || lens[KIND] != 1)
+    if (lens[VERSION] != 1 || fields[VERSION][0] != '1' || lens[KIND] != 1)
         return 0;
-    out->token = words[TOKEN];
+    out->token = fields[TOKEN];
     out->token_len = lens[TOKEN];
     out->who = at;
     out->who_len = (size_t)(end - at);
-    return read_number(words[PERMITS], lens[PERMITS], &out->permits);
+    return read_number(fields[PERMITS], lens[PERMITS], &out->permits);
 }

@@ -2,11 +2,11 @@
 /*
  * entry.h -- the text that stands for one waiter in a wait queue on the server.
  *
- *     1 <kind> <client> <kind><waiter> <token> <lease ms> <permits> <who>
+ *     1 <kind> <client> <kind><waiter>.<secret> <token> <lease ms> <permits> <who>
  *
- * The first word is the version. `who` is the rest of the text and may hold
- * spaces, the other words may not. Scripts read the same text in
- * scripts/include/entry.lua.
+ * The first word is the version; a signal's waiter has 2. `who` is the rest of
+ * the text and may hold spaces, the other words may not. Scripts read the same
+ * text in scripts/include/entry.lua and signal_entry.lua.
  */
 #ifndef ILK__ENTRY_H
 #define ILK__ENTRY_H
@@ -18,7 +18,8 @@ enum { ILK__ENTRY_MAX = 512 };
 typedef struct ilk__entry {
     char kind; /* see scripts/README.md */
     const char *client;
-    int64_t waiter; /* its id within the client */
+    int64_t waiter;     /* its id within the client */
+    const char *secret; /* of the waiter, see secret.h */
     const char *token;
     int64_t lease_ms, permits;
     const char *who;
@@ -34,7 +35,7 @@ typedef struct ilk__entry_text {
     int64_t permits;
 } ilk__entry_text;
 
-/* Returns 0 when the text is not an entry of this version. */
+/* Returns 0 when the text is not an entry of this version, or a signal's. */
 int ilk__entry_read(ilk__entry_text *out, const char *text, size_t len);
 
 #endif

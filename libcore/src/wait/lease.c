@@ -30,6 +30,17 @@ static int64_t bounded(int64_t lease_ms)
     return ilk__sooner(lease_ms, ILK__LEASE_MAX_MS);
 }
 
+ilk_status ilk__lease_check_ms(const char *field, int64_t lease_ms,
+                               ilk_error *err)
+{
+    if (lease_ms >= ILK_LEASE_MIN_MS && lease_ms <= ILK__LEASE_MAX_MS)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "%s must be %d to %lld (0: the default), got %lld", field,
+                     ILK_LEASE_MIN_MS, (long long)ILK__LEASE_MAX_MS,
+                     (long long)lease_ms);
+}
+
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms)
 {
     lease_ms = bounded(lease_ms);
@@ -191,7 +202,8 @@ static void lose(ilk__lease *lease, ilk_status why)
     lease->shared->stats.losses++;
     if (lease->kind->lost_notification != ILK_NOTIFICATION_NONE)
         ilk__notifications_push(&lease->shared->notifications,
-                                lease->kind->lost_notification, lease->id, why);
+                                lease->kind->lost_notification, lease->id,
+                                lease->user, why);
     ilk__log(ILK__LOG_WARN, "%s %lld is lost: %s", lease->kind->noun,
              (long long)lease->id, ilk_strerror(why));
 }
@@ -248,8 +260,13 @@ void ilk__lease_ask(ilk__op *op)
     ilk__command_add(&op->command, extension->token, extension->token_len);
     ilk__command_add_int(&op->command, extension->ttl_ms);
     ilk__command_add_int(&op->command, extension->renews);
-    if (extension->kind->tells_fence)
+    if (extension->kind->sends_fence)
         ilk__command_add_int(&op->command, extension->fence);
+}
+
+int ilk__fence_is_valid(int64_t fence)
+{
+    return fence > 0 && fence < ILK__SCRIPT_INT_MAX;
 }
 
 ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
@@ -261,6 +278,9 @@ ilk__act ilk__lease_extended(ilk__op *op, const ilk__reply *reply)
                             extension->kind->noun);
     extension->ttl_ms = ilk__script_int(reply, 0);
     extension->fence = ilk__script_int(reply, 1);
+    if (extension->fence && !ilk__fence_is_valid(extension->fence))
+        return ilk__op_fail(op, ILK_EREPLY, "%s: fence %lld", op->type->name,
+                            (long long)extension->fence);
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -297,17 +317,18 @@ static void set_deadline(ilk__lease *lease, int64_t deadline, int64_t span_ms)
 
 /*
  * A reply says that `lease_ms` were left; `least_ms` is the shortest extend
- * that was in flight at the same time, or 0. The reply may be older than what
- * is known already, so it normally only makes the deadline later. It makes it
- * earlier when less is left than our own commands can explain: then somebody
- * else has set the lease.
+ * that was in flight at the same time, or 0. Replies come over several
+ * connections, so this one may be older than the one that set the deadline. It
+ * therefore moves the deadline to a later time only, with one exception: no
+ * extend was in flight, and the lease in the reply, even if it began now, ends
+ * before our deadline. Then another process has shortened the lease.
  */
-static int prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms,
+static int prolong(ilk__lease *lease, int64_t sent_at, int64_t lease_ms,
                    int64_t least_ms)
 {
     int64_t left = lease_ms > 0 ? lease_ms : 1;
     int64_t span = shorter(left, shorter(least_ms, doubt_of(lease)));
-    int64_t deadline = ilk__lease_deadline(asked_at, span);
+    int64_t deadline = ilk__lease_deadline(sent_at, span);
     int64_t before = atomic_load(&lease->deadline);
 
     if (atomic_load(&lease->state) != ILK__LEASE_HELD)
@@ -320,12 +341,12 @@ static int prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms,
     return 1;
 }
 
-int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms)
+int ilk__lease_prolong(ilk__lease *lease, int64_t sent_at, int64_t lease_ms)
 {
     int is_held;
 
     ilk__shared_lock(lease->shared);
-    is_held = prolong(lease, asked_at, lease_ms, 0);
+    is_held = prolong(lease, sent_at, lease_ms, 0);
     ilk__shared_unlock(lease->shared);
     return is_held;
 }
@@ -337,7 +358,7 @@ void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
 
     ilk__shared_lock(lease->shared);
     *change = (ilk__lease_change){.way = way,
-                                  .asked_at = ilk__now_ms(),
+                                  .sent_at = ilk__now_ms(),
                                   .ttl_ms = ttl_ms,
                                   .deadline = atomic_load(&lease->deadline),
                                   .span_ms = lease->span_ms};
@@ -346,7 +367,7 @@ void ilk__lease_change_begin(ilk__lease *lease, ilk__lease_change *change,
     lease->changing_ms = shorter(lease->changing_ms, ttl_ms);
     if (lease->renewal)
         lease->renewal->least_ms = shorter(lease->renewal->least_ms, ttl_ms);
-    deadline = ilk__lease_deadline(change->asked_at, ttl_ms);
+    deadline = ilk__lease_deadline(change->sent_at, ttl_ms);
     if (deadline < change->deadline)
         set_deadline(lease, deadline, ttl_ms);
     ilk__shared_unlock(lease->shared);
@@ -378,7 +399,7 @@ static int change_end(ilk__lease *lease, const ilk__lease_change *change,
     int was_alone = !lease->overlapped;
     int64_t before = atomic_load(&lease->deadline);
     int64_t span = settle(lease, change, outcome);
-    int64_t deadline = ilk__lease_deadline(change->asked_at, span);
+    int64_t deadline = ilk__lease_deadline(change->sent_at, span);
 
     if (atomic_load(&lease->state) != ILK__LEASE_HELD)
         return 0;
@@ -408,7 +429,7 @@ ilk_status ilk__lease_change_end(ilk__lease *lease,
     is_held = change_end(lease, change, outcome);
     ilk__shared_unlock(lease->shared);
     if (outcome->status == ILK_OK && !is_held)
-        return ilk__fail(err, ILK_ELOST, "the %s ended before the answer came",
+        return ilk__fail(err, ILK_ELOST, "the %s ended before the reply came",
                          lease->kind->noun);
     return outcome->status;
 }

@@ -25,8 +25,8 @@
  *                    command moves the deadline further than the extend's own
  *                    lease would. This doubt ends with a later reply on the
  *                    same connection, or on one that replaced it, because the
- *                    server executes these in order (login.h tells how a
- *                    connection is replaced).
+ *                    server executes these in order (login.h describes how
+ *                    a connection is replaced).
  */
 #ifndef ILK__LEASE_H
 #define ILK__LEASE_H
@@ -48,12 +48,12 @@ typedef enum ilk__lease_state {
 
 typedef struct ilk__lease ilk__lease;
 
-/* What the leases of one primitive have in common. Constant. */
+/* The common part of the leases of one primitive. Constant. */
 typedef struct ilk__lease_kind {
     const char *noun;                        /* for error texts: "lock" */
     ilk_notification_kind lost_notification; /* sent when a lease is lost */
     const ilk__op_type *extend;              /* see ilk__lease_ask() */
-    int tells_fence; /* its script has the fence as last argument */
+    int sends_fence; /* its script has the fence as last argument */
 } ilk__lease_kind;
 
 /* The arguments and results of an extending operation, which is its subject. */
@@ -63,7 +63,7 @@ typedef struct ilk__extension {
     size_t key_count;
     const char *token;
     size_t token_len;
-    int64_t ttl_ms; /* in: the lease asked for; out: the lease granted */
+    int64_t ttl_ms; /* in: the requested lease; out: the granted lease */
     int renews;     /* a renewal: the script must not shorten the lease */
     int64_t fence;  /* in: raise the record to this; out: the recorded fence */
 } ilk__extension;
@@ -81,7 +81,7 @@ typedef enum ilk__lease_way {
 /* An extend in flight, and what to restore if it turns out not to be sent. */
 typedef struct ilk__lease_change {
     ilk__lease_way way;
-    int64_t asked_at, ttl_ms;
+    int64_t sent_at, ttl_ms;
     int64_t deadline, span_ms; /* the lease's, before the extend */
 } ilk__lease_change;
 
@@ -97,10 +97,11 @@ struct ilk__lease {
     const ilk__bytes *keys; /* for the extending script */
     size_t key_count;
     int64_t id; /* the handle's, for notifications */
+    void *user; /* the program's, for notifications; set by the handle */
 
     int64_t ttl_ms;  /* what renewals ask for */
     int64_t span_ms; /* what the server granted last */
-    /* The shortest lease that an extend asked for: among those given up
+    /* The shortest lease that an extend requested: among those given up
        without a reply, and among those in flight. 0: there are none. */
     int64_t doubt_ms[ILK__LEASE_WAYS], changing_ms;
     int changes;           /* extends in flight */
@@ -111,6 +112,11 @@ struct ilk__lease {
     ilk__timer timer;      /* the next renewal, or the deadline */
     ilk__renewal *renewal; /* in flight; or NULL */
 };
+
+/* ILK_EINVAL unless the lease that a caller asks for by `field` can be held at
+ * all: for a lease up to ILK__DRIFT_MS the deadline below is not after `began`. */
+ilk_status ilk__lease_check_ms(const char *field, int64_t lease_ms,
+                               ilk_error *err);
 
 /* The local time until which a lease that began at `began` certainly lasts. */
 int64_t ilk__lease_deadline(int64_t began, int64_t lease_ms);
@@ -128,10 +134,10 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms);
 
 /*
- * A reply says that lease_ms were left, to a command sent at asked_at: move
+ * A reply says that lease_ms were left, to a command sent at sent_at: move
  * the deadline. Returns 0 if the lease has been lost or released meanwhile.
  */
-int ilk__lease_prolong(ilk__lease *lease, int64_t asked_at, int64_t lease_ms);
+int ilk__lease_prolong(ilk__lease *lease, int64_t sent_at, int64_t lease_ms);
 
 /* The outcome of an extend. */
 typedef struct ilk__lease_outcome {
@@ -182,6 +188,9 @@ int64_t ilk__lease_remaining(const ilk__lease *lease);
  */
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
                           int64_t ttl_ms, int renews);
+
+/* Fences are positive whole numbers that a double represents exactly. */
+int ilk__fence_is_valid(int64_t fence);
 
 /* For the primitives' extending op types; op->subject is an ilk__extension. */
 void ilk__lease_ask(ilk__op *op);

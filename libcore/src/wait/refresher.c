@@ -71,6 +71,7 @@ static ilk__refresher *refresher_new(ilk__shared *shared,
     if (!refresher)
         return NULL;
     refresher->shared = shared;
+    ilk__wait_queue_address(refresher->address, shared, wait_queue);
     refresher->wait_queue = *wait_queue;
     refresher->wait_queue.names = NULL;
     refresher->lists = (ilk__refresher_list *)(refresher + 1);
@@ -281,17 +282,18 @@ void ilk__refresher_forget(ilk__waiter *waiter)
  * a new waiter's ENQUEUE may arrive before that to an older refresh. So until
  * the claim is sent, a reply can only make it earlier, never later.
  */
-void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t asked_at,
+void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
                                 int64_t holder_ms, int ours)
 {
     int64_t now = ilk__now_ms(), claim_at = refresher->claim_at;
 
     holder_ms = ilk__sooner(holder_ms, ILK__LEASE_MAX_MS);
     if (holder_ms >= 0) /* counted from the request: early rather than late */
-        claim_at = ilk__sooner(claim_at, asked_at + holder_ms + 1);
-    /* There may be another holder by then, whose lease we do not know. It is
-     * probably as short as those that our waiters ask for, so claim as often
-     * as that. */
+        claim_at = ilk__sooner(claim_at, sent_at + holder_ms + 1);
+    /* The name may change hands before that, and the new holder's lease is not
+     * known until the next refresh. The leases that our own waiters request are
+     * the best guess, so if one is shorter than the time between two refreshes,
+     * claim that often. */
     if (refresher->shortest_ms < ILK__REFRESH_MS)
         claim_at = ilk__sooner(claim_at, now + refresher->shortest_ms);
     if (!ours)
@@ -310,8 +312,8 @@ void ilk__refresher_changed(ilk__refresher *refresher, const char *key,
         || memcmp(list->data, key, key_len) != 0)
         return;
     for (ilk__waiter *w = refresher->first; w; w = w->next)
-        if (w->news == ILK__NEWS_NONE)
-            ilk__wait_tell_news(w, ILK__NEWS_WOKEN);
+        if (w->report == ILK__REPORT_NONE)
+            ilk__waiter_report(w, ILK__REPORT_WOKEN);
 }
 
 void ilk__refresher_claim_now(ilk__refresher *refresher)
@@ -323,7 +325,7 @@ void ilk__refresher_claim_now(ilk__refresher *refresher)
 void ilk__refresher_refresh_now(ilk__refresher *refresher)
 {
     refresher->refresh_at = ilk__now_ms();
-    refresher->asked_up_to = 0;
+    refresher->refreshed_up_to = 0;
     ilk__refresher_schedule(refresher);
 }
 
@@ -333,6 +335,23 @@ void ilk__refresher_refresh_all(ilk__shared *shared)
     ilk__node *node;
 
     while ((node = ilk__table_bucket(&shared->refreshers, &cursor)))
-        for (; node; node = node->next)
+        for (; node; node = node->next) {
+            refresher_of(node)->openings++;
             ilk__refresher_refresh_now(refresher_of(node));
+        }
+}
+
+void ilk__refresher_withdraw_all(ilk__shared *shared)
+{
+    size_t cursor = 0;
+    ilk__node *node;
+
+    while ((node = ilk__table_bucket(&shared->refreshers, &cursor)))
+        for (; node; node = node->next)
+            for (const ilk__waiter *one = refresher_of(node)->first; one;
+                 one = one->next) {
+                const ilk__withdrawal withdrawal = ilk__waiter_withdrawal(one);
+
+                ilk__give_back(&withdrawal);
+            }
 }

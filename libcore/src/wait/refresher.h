@@ -36,6 +36,7 @@ struct ilk__refresher {
     ilk__node node;         /* in shared->refreshers */
     ilk__bytes ident;       /* its key there */
     ilk__shared *shared;
+    char address[ILK__ADDRESS_LEN + 1]; /* see ilk__wait_queue_address() */
     ilk__wait_queue wait_queue; /* a copy, with its own keys and channel */
     ilk__bytes *keys;
     ilk__refresher_list *lists; /* as many as the wait queue has names */
@@ -43,15 +44,18 @@ struct ilk__refresher {
     size_t count;
     ilk__timer timer;
     int in_flight;
-    int64_t shortest_ms;   /* the shortest lease that a waiter asked for */
+    int64_t shortest_ms;   /* the shortest lease that a waiter requested */
     int64_t refresh_at;    /* when the next batch is due */
     int64_t claim_at;      /* when the name may be free */
     int64_t failing_since; /* first failure in a row; 0: the last call worked */
-    int64_t asked_up_to;   /* ids up to this were refreshed in this round */
-    int64_t asked[ILK__REFRESHER_BATCH]; /* the waiters in this call ... */
+    int64_t refreshed_up_to; /* ids up to this were refreshed in this round */
+    /* How often a connection was opened anew, up to now, when the last batch of
+     * this round was sent, and in the last round that was answered. */
+    uint32_t openings, asked_openings, answered_openings;
+    int64_t batch[ILK__REFRESHER_BATCH]; /* the waiters in this call ... */
     size_t ends[ILK__REFRESHER_BATCH];   /* ... where their entries end in */
     ilk__buf entries; /* copies, as waiters may leave during the call */
-    size_t asked_count;
+    size_t batch_count;
 };
 
 /* With the mutex held. */
@@ -63,7 +67,7 @@ void ilk__refresher_forget(ilk__waiter *waiter);
 
 /* Plan the next claim by a reply: the rest of the holder's lease (-1: it has
  * no end), and whether the holder uses this library. */
-void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t asked_at,
+void ilk__refresher_note_holder(ilk__refresher *refresher, int64_t sent_at,
                                 int64_t holder_ms, int ours);
 /* Something changed that the list with this key waits for: if it is this
  * refresher's list, wake all its waiters. */
@@ -71,8 +75,11 @@ void ilk__refresher_changed(ilk__refresher *refresher, const char *key,
                             size_t key_len);
 void ilk__refresher_claim_now(ilk__refresher *refresher);
 void ilk__refresher_refresh_now(ilk__refresher *refresher);
-/* After a reconnect, as news may have been lost. */
+/* After a reconnect, because messages may have been lost. */
 void ilk__refresher_refresh_all(ilk__shared *shared);
+/* Before the client closes: have the keeper remove the entries of all waiters,
+ * whose waits end afterwards. */
+void ilk__refresher_withdraw_all(ilk__shared *shared);
 
 /* Set the timer to the next refresh or claim. */
 void ilk__refresher_schedule(ilk__refresher *refresher);

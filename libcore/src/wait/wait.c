@@ -5,12 +5,13 @@
  *
  * Every way out of the wait leaves the server without traces of it. An entry,
  * or a grant that may have been made meanwhile, is withdrawn (withdraw());
- * signals that have arrived and are not wanted go to other waiters (finish()).
- * There are two exceptions: after EINTR park() leaves the entry for the next
+ * the same command has the server hand on signals that were given to the wait.
+ * There are two exceptions: after EINTR suspend() leaves the entry for the next
  * call, and after the close of the client the entry's liveness runs out.
  */
 #include "wait.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "delivered_signal.h"
 #include "lease.h"
@@ -22,16 +23,16 @@ enum {
      * deadline: only then can the wait LEAVE in order. */
     PLACE_MS = 500,
     LEAVE_MS = 1000, /* how long to wait for the reply to LEAVE */
-    LINGER_MS = 1000 /* then for the signal; it counts as lost after that */
+    LINGER_MS = 1000 /* then for the signal; after that it is handed on */
 };
 
 /* ---- the machine -------------------------------------------------------- */
 
-/* A wait that failed gives the signals it has to other waiters. */
-static void pass_on(ilk__waiter *waiter)
+/* The server hands on signals that a wait has not acknowledged. */
+static void drop_delivered(ilk__waiter *waiter)
 {
     ilk__shared_lock(waiter->shared);
-    ilk__delivered_signal_pass_on(waiter);
+    ilk__delivered_signal_drop(waiter);
     ilk__shared_unlock(waiter->shared);
 }
 
@@ -43,7 +44,11 @@ static ilk__act finish(ilk__op *op, ilk_status status)
     if (!status)
         return ilk__op_done(op, ILK_OK);
     if (waiter->delivered)
-        pass_on(waiter);
+        drop_delivered(waiter);
+    if (status == ILK_ECANCELLED && ilk__shared_is_stopped(waiter->shared))
+        ilk__fail(op->err, status, "the client is stopped");
+    if (status == ILK_EBUSY && waiter->wait_queue->busy_text)
+        ilk__fail(op->err, status, "%s", waiter->wait_queue->busy_text);
     return ilk__op_end(op, status);
 }
 
@@ -56,7 +61,7 @@ static ilk__act enqueue(ilk__op *op)
     if (st)
         return finish(op, st);
     waiter->stage = ILK__STAGE_ENQUEUE;
-    waiter->asked++;
+    waiter->enqueues++;
     op->patient = 1;
     op->hasty = 0;
     if (waiter->wait_queue->asks_to_leave) {
@@ -81,12 +86,14 @@ static void was_placed(ilk__op *op)
  * Remove our entry and a possible grant from the server. The cancel follows our
  * other commands on the same connection, so it undoes them, and its reply is
  * not read. If that connection breaks, the keeper sends the cancel over its
- * own. It must not when we rejoin under a fixed token: its copy could arrive
- * after our new request and withdraw what that one has got.
+ * own, with one exception: a waiter with a fixed token that enqueues again uses
+ * the same token. The keeper's copy might arrive after that new request, and
+ * the server would withdraw what the request has got.
  */
 static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
 {
     ilk__waiter *waiter = op->subject;
+    const ilk__withdrawal withdrawal = ilk__waiter_withdrawal(waiter);
     ilk__ensured *ensured = NULL;
 
     ilk__waiter_leave(waiter);
@@ -94,10 +101,10 @@ static ilk__act withdraw(ilk__op *op, ilk_status end_status, int rejoin)
     waiter->end_status = end_status;
     waiter->rejoin = rejoin;
     if (!rejoin || !waiter->fixed_token)
-        ensured = ilk__give_back_ensured(waiter->shared, waiter->wait_queue,
-                                         waiter->entry, waiter->entry_len,
-                                         ilk__waiter_token(waiter), NULL);
-    return ilk__op_tell(op, ensured);
+        ensured = ilk__give_back_ensured(&withdrawal, NULL);
+    if (ensured)
+        ensured->judge = ilk__give_back_judge;
+    return ilk__op_send_only(op, ensured);
 }
 
 /* The lease may be over when the grant is read late, for example after the
@@ -116,6 +123,35 @@ ilk__act ilk__wait_held(ilk__op *op, int64_t fence, int64_t began,
     return ilk__wait_got(op);
 }
 
+/*
+ * Whether a grant's fence may be believed. A new exclusive grant rises above the
+ * highest fence that the handle has seen, which its request carried. Readers
+ * share a fence, and a handle with an identity of its own may find its earlier
+ * hold.
+ */
+static int fence_fits(const ilk__waiter *waiter, int64_t fence)
+{
+    int may_equal = waiter->wait_queue->kind == 'r' || waiter->fixed_token
+                    || waiter->prefix;
+
+    return ilk__fence_is_valid(fence)
+           && (may_equal ? fence >= waiter->floor : fence > waiter->floor);
+}
+
+/* A lock, permit or leadership was granted. */
+static ilk__act granted(ilk__op *op, int64_t fence, int64_t began,
+                        int64_t lease_ms)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    if (fence_fits(waiter, fence))
+        return ilk__wait_held(op, fence, began, lease_ms);
+    op->bad_reply = 1;
+    ilk__fail(op->err, ILK_EREPLY, "a grant with fence %lld, after %lld",
+              (long long)fence, (long long)waiter->floor);
+    return withdraw(op, ILK_EREPLY, 0);
+}
+
 ilk__act ilk__wait_got(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -127,14 +163,18 @@ ilk__act ilk__wait_got(ilk__op *op)
 }
 
 /* The delivering list removed our entry. Entries in other lists, or a second
- * one from a repeated ENQUEUE, must be withdrawn. */
+ * one from a repeated ENQUEUE, must be withdrawn. The same command acknowledges
+ * the signals that are accepted, and the server hands on all others that were
+ * given to us. Our id stays known, so that second copies are ignored. */
 static ilk__act signalled(ilk__op *op)
 {
-    const ilk__waiter *waiter = op->subject;
+    ilk__waiter *waiter = op->subject;
+    int acknowledges = ilk__delivered_signal_take(waiter);
 
-    if (waiter->stage != ILK__STAGE_LINGER
-        && (waiter->asked > 1 || waiter->wait_queue->name_count > 1
-            || waiter->delivered->message->second_hand))
+    if (acknowledges
+        || (waiter->stage != ILK__STAGE_LINGER
+            && (waiter->enqueues > 1 || waiter->wait_queue->name_count > 1
+                || waiter->delivered->message->second_hand)))
         return withdraw(op, ILK_OK, 0);
     return ilk__wait_got(op);
 }
@@ -143,9 +183,11 @@ static ilk_status ended(const ilk__op *op, ilk__waiter *waiter)
 {
     if (atomic_exchange(&waiter->cancelled, 0))
         return ILK_ECANCELLED;
-    if (waiter->once) /* a parked wait was resumed by a try: do not sleep */
+    if (waiter->once) /* a suspended wait was resumed by a try: do not sleep */
         return ILK_EBUSY;
-    return op->now >= op->deadline ? ILK_ETIMEOUT : ILK_OK;
+    if (op->now >= op->deadline)
+        return ILK_ETIMEOUT;
+    return ilk__shared_is_stopped(waiter->shared) ? ILK_ECANCELLED : ILK_OK;
 }
 
 /* The wait fails with end_status. */
@@ -164,60 +206,63 @@ static ilk__act leave(ilk__op *op, ilk_status end_status)
 }
 
 /* The server has removed the entry. A signal sent before that may still arrive;
- * told_last is set by the message that the server sends after all others. */
+ * last_received is set by the message that the server sends after all others. */
 static ilk__act linger(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
-    ilk__wait_news news;
+    ilk__wait_report report;
     int last;
 
     ilk__shared_lock(waiter->shared);
-    news = waiter->news;
-    last = waiter->told_last;
+    report = waiter->report;
+    last = waiter->last_received;
     ilk__shared_unlock(waiter->shared);
-    if (news == ILK__NEWS_SIGNAL)
+    if (report == ILK__REPORT_SIGNAL)
         return signalled(op);
     if (op->now < waiter->linger_until && !last)
         return ilk__op_sleep(op, waiter->linger_until);
+    if (waiter->may_be_given)
+        return withdraw(op, waiter->end_status, 0);
     ilk__waiter_leave(waiter);
     return finish(op, waiter->end_status);
 }
 
-ilk__act ilk__wait_left(ilk__op *op, int under_way)
+ilk__act ilk__wait_left(ilk__op *op, int under_way, int given)
 {
     ilk__waiter *waiter = op->subject;
 
     waiter->stage = ILK__STAGE_LINGER;
+    waiter->may_be_given = given;
     waiter->linger_until = op->now + (under_way ? LINGER_MS : 0);
     return linger(op);
 }
 
-/* In the wait queue: act on news, end the wait, or sleep on. */
-static ilk__act look(ilk__op *op)
+/* In the wait queue: act on the report, end the wait, or sleep on. */
+static ilk__act act_on_report(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
     int64_t fence, began, lease;
-    ilk__wait_news news;
+    ilk__wait_report report;
     ilk_status over;
 
     ilk__shared_lock(waiter->shared);
-    news = waiter->news;
-    fence = waiter->news_fence;
+    report = waiter->report;
+    fence = waiter->report_fence;
     began = ilk__waiter_began(waiter);
-    lease = waiter->news_lease_ms;
-    waiter->news = ILK__NEWS_NONE;
-    waiter->parked_since = 0;
+    lease = waiter->report_lease_ms;
+    waiter->report = ILK__REPORT_NONE;
+    waiter->suspended_since = 0;
     ilk__shared_unlock(waiter->shared);
-    if (news == ILK__NEWS_GRANTED)
-        return ilk__wait_held(op, fence, began, lease);
-    if (news == ILK__NEWS_SIGNAL)
+    if (report == ILK__REPORT_GRANTED)
+        return granted(op, fence, began, lease);
+    if (report == ILK__REPORT_SIGNAL)
         return signalled(op);
-    if (news == ILK__NEWS_NO_CONTACT)
+    if (report == ILK__REPORT_NO_CONTACT)
         return withdraw(op, ILK_ECONN, 0);
     over = ended(op, waiter);
     if (over)
         return leave(op, over);
-    if (news != ILK__NEWS_NONE || !waiter->refresher)
+    if (report != ILK__REPORT_NONE || !waiter->refresher)
         return enqueue(op);
     waiter->stage = ILK__STAGE_QUEUED;
     return ilk__op_sleep(op, op->deadline);
@@ -233,7 +278,8 @@ static ilk__act await_inbox(ilk__op *op)
         waiter->shared, waiter->stage != ILK__STAGE_INBOX, &why);
     int64_t limit;
 
-    if (inbox == ILK__INBOX_READY) /* look() checks deadline and cancel */
+    if (inbox
+        == ILK__INBOX_READY) /* act_on_report() checks deadline and cancel */
         return enqueue(op);
     over = ended(op, waiter);
     if (waiter->stage != ILK__STAGE_INBOX)
@@ -251,7 +297,38 @@ static ilk__act await_inbox(ilk__op *op)
     return ilk__op_sleep(op, ilk__sooner(op->deadline, limit));
 }
 
-ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
+/* Nothing of this wait is on the server now. */
+static ilk__act pause_on(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+    ilk_status over = ended(op, waiter);
+
+    if (over)
+        return finish(op, over);
+    if (op->now >= waiter->pause_until)
+        return await_inbox(op);
+    waiter->stage = ILK__STAGE_PAUSE;
+    return ilk__op_sleep(op, ilk__sooner(waiter->pause_until, op->deadline));
+}
+
+/*
+ * A late grant was returned. One of them means that this process was stopped
+ * for a while, and it waits again at once. With a lease that is shorter than
+ * the way to the server every grant is late, and the pauses keep the wait from
+ * occupying a processor and the server.
+ */
+static ilk__act rejoin(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+
+    if (waiter->late_grants++ == 0)
+        return await_inbox(op);
+    waiter->pause_until =
+        op->now + ilk__request_pause_ms(&waiter->late_pause_ms);
+    return pause_on(op);
+}
+
+ilk__act ilk__wait_sent(ilk__op *op, ilk_status status)
 {
     ilk__waiter *waiter = op->subject;
     ilk_status st;
@@ -260,11 +337,11 @@ ilk__act ilk__wait_told(ilk__op *op, ilk_status status)
     if (!waiter->rejoin)
         return finish(op, waiter->end_status);
     st = ilk__waiter_renew_token(waiter, op->err);
-    return st ? finish(op, st) : await_inbox(op);
+    return st ? finish(op, st) : rejoin(op);
 }
 
 /* EINTR: leave the entry in the wait queue, for the next acquire to resume. */
-static ilk__act park(ilk__op *op)
+static ilk__act suspend(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
 
@@ -273,18 +350,40 @@ static ilk__act park(ilk__op *op)
     if (!waiter->refresher)
         return finish(op, ILK_EINTR);
     ilk__shared_lock(waiter->shared);
-    waiter->parked_since = op->now;
+    waiter->suspended_since = op->now;
     ilk__shared_unlock(waiter->shared);
     return ilk__op_fail(op, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
 }
 
-/* 0 when the parked wait has left the wait queue meanwhile. */
+/*
+ * The client is stopped: end the wait. It may be asleep in any stage. A signal
+ * that the server has sent before our entry was removed is still awaited.
+ */
+static ilk__act stop(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+
+    if (waiter->stage == ILK__STAGE_LINGER)
+        return linger(op);
+    if (waiter->refresher || op->retried)
+        return leave(op, ILK_ECANCELLED);
+    return finish(op, ILK_ECANCELLED);
+}
+
+/* Whether this start must end at once. A try is no wait. */
+static int is_stopped(const ilk__op *op, const ilk__waiter *waiter)
+{
+    return !waiter->once && !waiter->does_more && op->now < op->deadline
+           && ilk__shared_is_stopped(waiter->shared);
+}
+
+/* 0 when the suspended wait has left the wait queue meanwhile. */
 static int resume(ilk__waiter *waiter)
 {
     int queued;
 
     ilk__shared_lock(waiter->shared);
-    waiter->parked_since = 0;
+    waiter->suspended_since = 0;
     queued = waiter->refresher != NULL;
     ilk__shared_unlock(waiter->shared);
     return queued;
@@ -296,15 +395,21 @@ ilk__act ilk__wait_start(ilk__op *op)
     ilk_status st;
 
     atomic_store(&waiter->cancelled, 0);
+    if (is_stopped(op, waiter))
+        return resume(waiter) ? stop(op) : finish(op, ILK_ECANCELLED);
     if (waiter->stage == ILK__STAGE_LINGER && resume(waiter))
         return linger(op);
     if (waiter->stage == ILK__STAGE_QUEUED && resume(waiter))
-        return look(op);
+        return act_on_report(op);
+    /* The server may have the entry already: send it with the same token. */
+    if (waiter->stage == ILK__STAGE_ENQUEUE && resume(waiter))
+        return enqueue(op);
     st = ilk__waiter_renew_token(waiter, op->err);
     if (st)
         return finish(op, st);
     /* No mutex: the keeper adds signals only to waiters in a wait queue. */
     ilk__delivered_signal_drop(waiter);
+    waiter->late_grants = waiter->late_pause_ms = 0;
     op->hasty = 1;
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)
@@ -312,11 +417,34 @@ ilk__act ilk__wait_start(ilk__op *op)
     return ilk__op_ask(op);
 }
 
+/*
+ * QUEUED is the reply to a request with the entry, BUSY to one without. After
+ * the other one nothing is known of the entry, so the wait is withdrawn: it must
+ * not go on as if it were, or were not, in the wait queue.
+ */
+static int had_entry(const ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    return waiter->stage == ILK__STAGE_ENQUEUE;
+}
+
+static ilk__act misfit(ilk__op *op)
+{
+    op->bad_reply = 1;
+    return ilk__wait_failed(op, ilk__fail(op->err, ILK_EREPLY, "%s",
+                                          had_entry(op)
+                                              ? "busy, in reply to an entry"
+                                              : "queued, without an entry"));
+}
+
 ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
                           int ours)
 {
     ilk__waiter *waiter = op->subject;
 
+    if (!had_entry(op))
+        return misfit(op);
     was_placed(op);
     waiter->sample_at = op->sent_at;
     waiter->sample_us = now_us > 0 ? now_us : 0; /* G - S cannot overflow */
@@ -326,13 +454,15 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
         ilk__refresher_note_holder(waiter->refresher, op->sent_at, holder_ms,
                                    ours);
     ilk__shared_unlock(waiter->shared);
-    return look(op);
+    return act_on_report(op);
 }
 
 ilk__act ilk__wait_busy(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
 
+    if (had_entry(op))
+        return misfit(op);
     return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
 }
 
@@ -340,8 +470,8 @@ ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply)
 {
     switch (ilk__script_code(reply)) {
     case ILK__CODE_HELD:
-        return ilk__wait_held(op, ilk__script_int(reply, 1), op->sent_at,
-                              ilk__script_int(reply, 0));
+        return granted(op, ilk__script_int(reply, 1), op->sent_at,
+                       ilk__script_int(reply, 0));
     case ILK__CODE_QUEUED:
         return ilk__wait_queued(op, ilk__script_int(reply, 0),
                                 ilk__script_int(reply, 1),
@@ -359,10 +489,15 @@ ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause)
         return finish(op, ILK_ECLOSED);
     }
     if (cause == ILK__CAUSE_INTERRUPT)
-        return park(op);
+        return suspend(op);
+    if (cause == ILK__CAUSE_STOPPED)
+        return stop(op);
     if (waiter->stage == ILK__STAGE_LINGER)
         return linger(op);
-    return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op) : look(op);
+    if (waiter->stage == ILK__STAGE_PAUSE)
+        return pause_on(op);
+    return waiter->stage == ILK__STAGE_INBOX ? await_inbox(op)
+                                             : act_on_report(op);
 }
 
 /* Whether the server may have executed the request in spite of the failure. */

@@ -9,18 +9,22 @@
  * inbox is open already. QUEUED sleeps until one of these:
  *
  *     granted            held; but when so much of the lease has passed that
- *                        it may be over: CANCEL, then ENQUEUE with a new token
+ *                        it may be over: CANCEL, then ENQUEUE with a new token,
+ *                        from the second time on after a PAUSE
  *     woken, gone        ENQUEUE again, with the same entry
  *     signals complete   done
- *     timeout, cancel    CANCEL: a command whose reply is not read; or, if the
- *                        wait queue asks_to_leave, LEAVE: a command whose reply
+ *     timeout, cancel,   CANCEL: a command whose reply is not read; or, if the
+ *     stop               wait queue asks_to_leave, LEAVE: a command whose reply
  *                        says whether a signal was already sent to us, and
  *                        LINGER until that signal arrives
  *
- * The acquiring operation runs in its caller's driver. The keeper writes the
- * news for it (ilk__wait_news) under the shared state's mutex; they come from
- * the inbox and from refreshes (refresher.h). When EINTR ends a wait, its entry
+ * The acquiring operation runs in its caller's driver. The keeper writes a
+ * report for it (ilk__wait_report) under the shared state's mutex, after an inbox
+ * message or a refresh (refresher.h). When EINTR ends a wait, its entry
  * stays in the wait queue for a while and the next acquire resumes the wait.
+ *
+ * On a stopped client (ilk_client_stop()) a wait that starts ends at once, with
+ * ILK_ECANCELLED, unless it tries only once.
  *
  * A primitive describes what it waits for in an ilk__wait_queue. If its
  * arguments or replies differ from the lock's, it has its own ask and reply,
@@ -36,16 +40,16 @@
 #ifndef ILK__WAIT_H
 #define ILK__WAIT_H
 
-#include "wait_queue.h"
+#include "give_back.h"
 
-typedef enum ilk__wait_news {
-    ILK__NEWS_NONE,
-    ILK__NEWS_GRANTED,
-    ILK__NEWS_WOKEN,      /* try again: the name may be free */
-    ILK__NEWS_GONE,       /* the server has dropped our entry: enqueue again */
-    ILK__NEWS_NO_CONTACT, /* no reply for ILK__CONTACT_LOST_MS: give up */
-    ILK__NEWS_SIGNAL      /* the delivered signals are complete */
-} ilk__wait_news;
+typedef enum ilk__wait_report {
+    ILK__REPORT_NONE,
+    ILK__REPORT_GRANTED,
+    ILK__REPORT_WOKEN, /* try again: the name may be free */
+    ILK__REPORT_GONE,  /* the server has dropped our entry: enqueue again */
+    ILK__REPORT_NO_CONTACT, /* no reply for ILK__CONTACT_LOST_MS: give up */
+    ILK__REPORT_SIGNAL      /* the delivered signals are complete */
+} ilk__wait_report;
 
 typedef enum ilk__wait_stage {
     ILK__STAGE_IDLE,
@@ -53,9 +57,10 @@ typedef enum ilk__wait_stage {
     ILK__STAGE_INBOX,
     ILK__STAGE_ENQUEUE,
     ILK__STAGE_QUEUED,
-    ILK__STAGE_LEAVE,  /* asked the server to remove the entry */
+    ILK__STAGE_LEAVE,  /* the server is to remove the entry */
     ILK__STAGE_LINGER, /* entry removed; a signal may still arrive */
-    ILK__STAGE_CANCEL  /* sends the cancel, reads no reply */
+    ILK__STAGE_CANCEL, /* sends the cancel, reads no reply */
+    ILK__STAGE_PAUSE   /* after several late grants, before the next ENQUEUE */
 } ilk__wait_stage;
 
 typedef struct ilk__refresher ilk__refresher;
@@ -68,22 +73,29 @@ typedef struct ilk__waiter {
     int64_t floor;    /* the greatest fence seen for this name */
     int64_t permits;  /* to acquire, as in the entry; 0 counts as 1 */
     int once;         /* try only, never enter the wait queue */
+    int does_more;    /* its command does more than wait, so it is sent by a
+                         stopped client as well */
     int wants_all;    /* wait for a signal of every name, not of any one */
     int64_t *tickets; /* one per name's list; the primitive's memory */
+    char *accepted;   /* the same for ilk__withdrawal's digits; or NULL */
 
     /* the acquiring operation's */
     ilk__wait_stage stage;
     char token[128];
+    char address[ILK__ADDRESS_LEN + 1]; /* see ilk__wait_queue_address() */
     const char *fixed_token; /* used instead of fresh ones; may be NULL */
     const char *prefix;      /* of fresh ones that are numbered; or NULL */
     char *entry;             /* the latest; NULL before the first join */
     size_t entry_len, entry_room;
     ilk_status end_status; /* the outcome once CANCEL or LEAVE is over */
     int rejoin;            /* instead, enqueue again after CANCEL */
-    int64_t inbox_since;   /* when it began to wait for the inbox */
+    int late_grants;       /* how many this wait has returned */
+    int late_pause_ms;     /* the last pause between two of them */
+    int64_t pause_until;
+    int64_t inbox_since; /* when it began to wait for the inbox */
     int64_t linger_until;
     int64_t until;     /* the caller's deadline, which ENQUEUE may exceed */
-    int asked;         /* how many times this wait has sent ENQUEUE */
+    int enqueues;      /* how many times this wait has sent ENQUEUE */
     int64_t sample_at; /* our time before a request was sent ... */
     int64_t sample_us; /* ... and the server's time in its reply */
     ilk__parker parker;
@@ -96,16 +108,18 @@ typedef struct ilk__waiter {
     ilk__node node; /* in shared->waiters while it waits or `succeeded` */
     int64_t id;
     ilk__refresher *refresher; /* NULL: not in the wait queue */
-    int succeeded; /* not waiting, but still found by its id: otherwise a
-                      second report of its grant would look orphaned */
+    int succeeded; /* it no longer waits, but its id stays in shared->waiters:
+                      a second report of its grant must find it, or the grant
+                      would be given back as orphaned */
     struct ilk__waiter *next, *previous; /* in the refresher */
-    ilk__wait_news news;
-    int64_t news_fence, news_lease_ms, news_us; /* GRANTED by the inbox */
-    int64_t news_at; /* local: the grant was received, or the refresh sent */
-    int64_t parked_since; /* since EINTR ended the wait; 0: not parked */
+    ilk__wait_report report;
+    int64_t report_fence, report_lease_ms, report_us; /* GRANTED by the inbox */
+    int64_t report_at; /* local: the grant was received, or the refresh sent */
+    int64_t suspended_since; /* since EINTR ended the wait; 0: not suspended */
     struct ilk__delivered_signal *delivered; /* see delivered_signal.h */
     size_t delivered_count; /* without those that are put aside */
-    int told_last; /* the server has sent its last message for our entry */
+    int last_received; /* the server has sent its last message for our entry */
+    int may_be_given;  /* LINGER: a signal was given that may never arrive */
 } ilk__waiter;
 
 ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
@@ -135,11 +149,21 @@ int64_t ilk__waiter_began(const ilk__waiter *waiter);
 /* The token of this wait, and of the lease once it has succeeded. */
 const char *ilk__waiter_token(const ilk__waiter *waiter);
 
+/* The withdrawal by which this wait ends. */
+ilk__withdrawal ilk__waiter_withdrawal(const ilk__waiter *waiter);
+
 /*
  * End a wait from another thread: a running wait returns ILK_ECANCELLED, a
- * parked one leaves the wait queue. Any thread.
+ * suspended one leaves the wait queue. Any thread.
  */
 void ilk__waiter_cancel(ilk__waiter *waiter);
+
+/*
+ * End a suspended wait, if there is one. For the thread that has entered the
+ * handle. It must not read `refresher` for that without the mutex, because the
+ * keeper or a cancel may end the same wait.
+ */
+void ilk__waiter_end_suspended(ilk__waiter *waiter);
 
 /* With the mutex held: leave the wait queue. The keeper withdraws the entry
  * and a possible grant on the server; delivered signals are passed on. */
@@ -151,7 +175,7 @@ ilk__act ilk__wait_start(ilk__op *op);
 ilk__act ilk__wait_reply(ilk__op *op, const ilk__reply *reply);
 ilk__act ilk__wait_wake(ilk__op *op, ilk__cause cause);
 ilk__act ilk__wait_failed(ilk__op *op, ilk_status status);
-ilk__act ilk__wait_told(ilk__op *op, ilk_status status);
+ilk__act ilk__wait_sent(ilk__op *op, ilk_status status);
 
 /* ---- parts of a primitive's own ask and reply --------------------------- */
 
@@ -180,13 +204,14 @@ void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
 /* Busy, and nothing was enqueued. `once`: the operation ends; else it waits
  * for the inbox and enqueues then. */
 ilk__act ilk__wait_busy(ilk__op *op);
-/* The reply in stage LEAVE. under_way: a signal has been sent to us. */
-ilk__act ilk__wait_left(ilk__op *op, int under_way);
+/* The reply in stage LEAVE. under_way: a signal is on its way to us. given: the
+ * server may keep one for us until we accept it or withdraw. */
+ilk__act ilk__wait_left(ilk__op *op, int under_way, int given);
 
 /* With the mutex held. The waiter with this id, if it waits or has succeeded;
- * and set its news and wake it. */
+ * and set its report and wake it. */
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id);
-void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news);
+void ilk__waiter_report(ilk__waiter *waiter, ilk__wait_report report);
 
 /*
  * With the mutex held: no waiter of this client accepts the message, so the

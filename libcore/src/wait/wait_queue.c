@@ -1,197 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* wait_queue.c -- withdrawing entries and orphaned grants. */
+/* wait_queue.c -- how a client is named in a wait queue, and what is granted. */
 #include "wait_queue.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-
-#include <stddef.h>
 #include <string.h>
 
-enum {
-    TRY_FOR_MS = 30 * 1000, /* by then most grants have expired anyway */
-    STRAGGLER_MS = 100      /* for the server to read out a broken connection */
-};
-
-typedef struct give_back {
-    ilk__inflight inflight;
-    ilk__ensured ensured;
-    ilk__ensured *also;
-    ilk__wait_queue wait_queue;
-    ilk__bytes *keys;
-    const char *entry, *token;
-    size_t entry_len;
-    int again;         /* send a second copy, see ilk__give_back_ensured() */
-    ilk__bytes room[]; /* the keys, then all bytes */
-} give_back;
-
-void ilk__wait_queue_cancel(ilk__command *command,
-                            const ilk__withdrawal *withdrawal)
+void ilk__wait_queue_address(char out[ILK__ADDRESS_LEN + 1],
+                             const ilk__shared *shared,
+                             const ilk__wait_queue *wait_queue)
 {
-    const ilk__wait_queue *wait_queue = withdrawal->wait_queue;
-    int script = wait_queue->cancel->script;
+    const ilk__bytes *list = &wait_queue->keys[ILK__LIST_KEY];
 
-    ilk__script_begin(command, script, wait_queue->keys, wait_queue->key_count);
-    if (wait_queue->withdraw_args) {
-        wait_queue->withdraw_args(command, withdrawal);
-        return;
-    }
-    ilk__command_add(command, withdrawal->entry, withdrawal->entry_len);
-    ilk__command_add_str(command, withdrawal->token);
-    if (wait_queue->channel.len)
-        ilk__command_add(command, wait_queue->channel.data,
-                         wait_queue->channel.len);
-    ilk__command_add_int(command, ILK__GRANT_MS);
-    ilk__command_add_int(command, ILK__GRANT_LIMIT);
-    if (script == ILK__SCRIPT_LOCK_CANCEL)
-        ilk__command_add_int(command, wait_queue->barge);
-    ilk__command_add_int(command, ILK__LIVENESS_MS);
+    if (wait_queue->gets_changes)
+        ilk__secret_address(out, shared, list->data, list->len);
+    else
+        memcpy(out, shared->client_id, sizeof shared->client_id);
 }
 
-ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply)
+int ilk__wait_queue_grants(const ilk__wait_queue *wait_queue)
 {
-    give_back *self = op->subject;
-
-    (void)reply;
-    if (!self->again)
-        return ilk__op_done(op, ILK_OK);
-    self->again = 0;
-    return ilk__op_sleep(op, op->now + STRAGGLER_MS);
-}
-
-ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause)
-{
-    (void)cause;
-    return ilk__op_ask(op);
-}
-
-void ilk__give_back_ask(ilk__op *op)
-{
-    const give_back *self = op->subject;
-    const ilk__withdrawal withdrawal = {.shared = self->inflight.shared,
-                                        .wait_queue = &self->wait_queue,
-                                        .entry = self->entry,
-                                        .entry_len = self->entry_len,
-                                        .token = self->token};
-
-    ilk__wait_queue_cancel(&op->command, &withdrawal);
-}
-
-static void finished(ilk__inflight *inflight)
-{
-    ilk__timers_unreserve(&inflight->shared->timers);
-    ilk__op_free(&inflight->op);
-    ilk__free(inflight);
-}
-
-static char *put(char **to, const void *data, size_t len)
-{
-    char *here = *to;
-
-    if (len)
-        memcpy(here, data, len);
-    here[len] = '\0';
-    *to += len + 1;
-    return here;
-}
-
-static give_back *copy_of(const ilk__wait_queue *wait_queue, const char *entry,
-                          size_t entry_len, const char *token)
-{
-    size_t room = entry_len + strlen(token) + wait_queue->channel.len + 3;
-    give_back *self;
-    char *to;
-
-    for (size_t i = 0; i < wait_queue->key_count; i++)
-        room += sizeof *wait_queue->keys + wait_queue->keys[i].len + 1;
-    self = ilk__calloc(1, sizeof *self + room);
-    if (!self)
-        return NULL;
-    self->keys = self->room;
-    to = (char *)(self->room + wait_queue->key_count);
-    self->wait_queue = *wait_queue;
-    self->wait_queue.keys = self->keys;
-    self->wait_queue.names = NULL;
-    self->wait_queue.name_count = 0;
-    for (size_t i = 0; i < wait_queue->key_count; i++) {
-        self->keys[i].len = wait_queue->keys[i].len;
-        self->keys[i].data =
-            put(&to, wait_queue->keys[i].data, wait_queue->keys[i].len);
-    }
-    self->wait_queue.channel.data =
-        put(&to, wait_queue->channel.data, wait_queue->channel.len);
-    self->entry = put(&to, entry, entry_len);
-    self->entry_len = entry_len;
-    self->token = put(&to, token, strlen(token));
-    return self;
-}
-
-/* The mutex is held. */
-static void post(give_back *self)
-{
-    ilk__shared *shared = self->inflight.shared;
-
-    if (ilk__timers_reserve(&shared->timers, NULL)) {
-        ilk__free(self);
-        return;
-    }
-    self->inflight.op.deadline = ilk__deadline(TRY_FOR_MS);
-    shared->stats.passed_on++;
-    ilk__shared_post(shared, &self->inflight);
-}
-
-static give_back *prepare(ilk__shared *shared,
-                          const ilk__wait_queue *wait_queue, const char *entry,
-                          size_t entry_len, const char *token)
-{
-    give_back *self = copy_of(wait_queue, entry, entry_len, token);
-
-    if (!self)
-        return NULL;
-    ilk__inflight_init(&self->inflight, shared, wait_queue->cancel, self);
-    self->inflight.op.patient = 1;
-    self->inflight.finished = finished;
-    return self;
-}
-
-void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
-                    const char *entry, size_t entry_len, const char *token)
-{
-    give_back *self = prepare(shared, wait_queue, entry, entry_len, token);
-
-    if (self)
-        post(self);
-}
-
-static void ensured_ended(ilk__ensured *ensured, ilk_status status)
-{
-    give_back *self =
-        (give_back *)((char *)ensured - offsetof(give_back, ensured));
-    ilk__ensured *also = self->also;
-    ilk__shared *shared = self->inflight.shared;
-
-    if (status == ILK_OK || status == ILK_ECLOSED) {
-        ilk__free(self);
-    } else {
-        self->again = 1;
-        ilk__shared_lock(shared);
-        post(self);
-        ilk__shared_unlock(shared);
-    }
-    if (also)
-        also->ended(also, status);
-}
-
-ilk__ensured *ilk__give_back_ensured(ilk__shared *shared,
-                                     const ilk__wait_queue *wait_queue,
-                                     const char *entry, size_t entry_len,
-                                     const char *token, ilk__ensured *also)
-{
-    give_back *self = prepare(shared, wait_queue, entry, entry_len, token);
-
-    if (!self)
-        return also;
-    self->ensured.ended = ensured_ended;
-    self->also = also;
-    return &self->ensured;
+    return strchr("xrpew", wait_queue->kind) != NULL;
 }

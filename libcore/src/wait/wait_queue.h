@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* wait_queue.h -- a primitive's wait queue: its keys, operations and entries on
- * the server; and how to withdraw from it. */
+ * the server. give_back.h has how to withdraw from it. */
 #ifndef ILK__WAIT_QUEUE_H
 #define ILK__WAIT_QUEUE_H
 
 #include "entry.h"
 #include "op/shared.h"
+#include "secret.h"
 
 enum {
     ILK__LIVENESS_MS = 6000, /* how long an entry lives without refresh */
@@ -13,20 +14,12 @@ enum {
     ILK__GRANT_MS = 5000,    /* the lease of a grant not yet confirmed */
     ILK__GRANT_LIMIT = 64,   /* entries that one script call may visit */
     ILK__FOREIGN_POLL_MS = 100,
+    ILK__GIVING_BACK_MAX = 512, /* cancels of the keeper in flight */
     ILK__LIST_KEY = 2 /* the index of the list of entries among the keys */
 };
 
 typedef struct ilk__wait_queue ilk__wait_queue;
-
-/* What to remove from the server: this entry, and what the token holds or was
- * granted. */
-typedef struct ilk__withdrawal {
-    const ilk__shared *shared;
-    const ilk__wait_queue *wait_queue; /* the keeper's copy has no names */
-    const char *entry;
-    size_t entry_len;
-    const char *token;
-} ilk__withdrawal;
+typedef struct ilk__withdrawal ilk__withdrawal;
 
 /* A primitive's description of what its waiters wait for. */
 struct ilk__wait_queue {
@@ -41,7 +34,8 @@ struct ilk__wait_queue {
     /* Passes on a message whose waiter is gone; NULL: the message can be
      * dropped. One function for each kind. */
     ilk__orphaned *orphaned;
-    int barge;          /* acquire before those who wait already */
+    int barge;        /* acquire before those who wait already */
+    int gets_changes; /* a change wakes all waiters of a client by one message */
     ilk__bytes channel; /* on which others publish releases; may be empty */
     int64_t foreign_poll_ms; /* how often to claim from a foreign holder */
     /* The names whose lists hold the entry, for waits for signals. */
@@ -54,35 +48,21 @@ struct ilk__wait_queue {
      * one, grant_ms, limit, for the lock `barge`, liveness. */
     void (*withdraw_args)(ilk__command *command,
                           const ilk__withdrawal *withdrawal);
+    /* The text of ILK_EBUSY; NULL: "held elsewhere", for what can be held. */
+    const char *busy_text;
 };
 
-/* Compose the command that removes it. */
-void ilk__wait_queue_cancel(ilk__command *command,
-                            const ilk__withdrawal *withdrawal);
-
 /*
- * Have the keeper cancel, for a waiter that is gone or an orphaned grant.
- * Copies all it needs; the mutex is held. If memory runs out nothing is sent:
- * then the entry's liveness and the grant's lease end on the server.
+ * The client as it is named on the server, in entries and among the clients of
+ * the wait queue: by its id, and, if it gets changes of this wait queue, by the
+ * secret that they must repeat.
  */
-void ilk__give_back(ilk__shared *shared, const ilk__wait_queue *wait_queue,
-                    const char *entry, size_t entry_len, const char *token);
+void ilk__wait_queue_address(char out[ILK__ADDRESS_LEN + 1],
+                             const ilk__shared *shared,
+                             const ilk__wait_queue *wait_queue);
 
-/*
- * An ensured command for a caller that sends the cancel itself: if its
- * connection breaks before the reply, the keeper sends the cancel over its own
- * connection. It does so twice, because the server may read what is left on
- * the broken connection after the first copy. `also`, which may be NULL, ends
- * together with the result; if memory runs out, `also` is the result.
- */
-ilk__ensured *ilk__give_back_ensured(ilk__shared *shared,
-                                     const ilk__wait_queue *wait_queue,
-                                     const char *entry, size_t entry_len,
-                                     const char *token, ilk__ensured *also);
-
-/* For the primitives' cancelling op types. */
-void ilk__give_back_ask(ilk__op *op);
-ilk__act ilk__give_back_done(ilk__op *op, const ilk__reply *reply);
-ilk__act ilk__give_back_wake(ilk__op *op, ilk__cause cause);
+/* Whether its waiters wait for a hold: a lock, permits, a leadership. The others
+ * must not take a grant for what they wait for. */
+int ilk__wait_queue_grants(const ilk__wait_queue *wait_queue);
 
 #endif

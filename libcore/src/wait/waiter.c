@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waiter.c -- a waiter: joining and leaving the wait queue, and its news. */
+/* waiter.c -- a waiter: joining and leaving the wait queue, and its reports. */
 #include "wait.h"
 
 #include "base/alloc.h"
@@ -16,12 +16,23 @@ ilk_status ilk__waiter_init(ilk__waiter *waiter, ilk__shared *shared,
 {
     waiter->shared = shared;
     waiter->wait_queue = wait_queue;
+    ilk__wait_queue_address(waiter->address, shared, wait_queue);
     return ilk__parker_init(&waiter->parker, err);
 }
 
 const char *ilk__waiter_token(const ilk__waiter *waiter)
 {
     return waiter->fixed_token ? waiter->fixed_token : waiter->token;
+}
+
+ilk__withdrawal ilk__waiter_withdrawal(const ilk__waiter *waiter)
+{
+    return (ilk__withdrawal){.shared = waiter->shared,
+                             .wait_queue = waiter->wait_queue,
+                             .entry = waiter->entry,
+                             .entry_len = waiter->entry_len,
+                             .token = ilk__waiter_token(waiter),
+                             .accepted = waiter->accepted};
 }
 
 /* ---- in and out of the wait queue --------------------------------------- */
@@ -69,15 +80,20 @@ static ilk_status keep_entry(ilk__waiter *waiter, const char *entry, size_t len)
 static ilk_status compose_entry(ilk__waiter *waiter)
 {
     const ilk__shared *shared = waiter->shared;
+    char secret[ILK__SECRET_LEN + 1];
     const ilk__entry entry = {.kind = waiter->wait_queue->kind,
-                              .client = shared->client_id,
+                              .client = waiter->address,
                               .waiter = waiter->id,
+                              .secret = secret,
                               .token = ilk__waiter_token(waiter),
                               .lease_ms = waiter->lease_ms,
                               .permits = waiter->permits ? waiter->permits : 1,
                               .who = shared->label};
     char text[ILK__ENTRY_MAX];
 
+    ilk__secret_of_waiter(secret, shared, waiter->wait_queue->kind, waiter->id,
+                          waiter->wait_queue->keys[0].data,
+                          waiter->wait_queue->keys[0].len);
     return keep_entry(waiter, text, ilk__entry_write(text, &entry));
 }
 
@@ -98,13 +114,15 @@ ilk_status ilk__waiter_join(ilk__waiter *waiter, ilk_error *err)
     ilk_status st;
 
     ilk__shared_lock(shared);
-    waiter->news = ILK__NEWS_NONE;
-    waiter->parked_since = 0;
-    waiter->asked = 0;
-    waiter->told_last = 0;
+    waiter->report = ILK__REPORT_NONE;
+    waiter->suspended_since = 0;
+    waiter->enqueues = 0;
+    waiter->last_received = waiter->may_be_given = 0;
     if (waiter->tickets)
         memset(waiter->tickets, 0,
                wait_queue->name_count * sizeof *waiter->tickets);
+    if (waiter->accepted)
+        memset(waiter->accepted, '0', wait_queue->name_count);
     place = place_for(shared, wait_queue->kind);
     if (place && wait_queue->orphaned)
         *place = wait_queue->orphaned;
@@ -143,10 +161,11 @@ void ilk__waiter_leave(ilk__waiter *waiter)
 
 void ilk__wait_give_up(ilk__waiter *waiter)
 {
-    ilk__give_back(waiter->shared, waiter->wait_queue, waiter->entry,
-                   waiter->entry_len, ilk__waiter_token(waiter));
+    const ilk__withdrawal withdrawal = ilk__waiter_withdrawal(waiter);
+
+    ilk__give_back(&withdrawal);
     ilk__refresher_leave(waiter);
-    ilk__delivered_signal_pass_on(waiter);
+    ilk__delivered_signal_drop(waiter);
 }
 
 void ilk__waiter_destroy(ilk__waiter *waiter)
@@ -169,7 +188,7 @@ void ilk__waiter_cancel(ilk__waiter *waiter)
     ilk__shared *shared = waiter->shared;
 
     ilk__shared_lock(shared);
-    if (waiter->refresher && waiter->parked_since) {
+    if (waiter->refresher && waiter->suspended_since) {
         ilk__wait_give_up(waiter);
     } else {
         atomic_store(&waiter->cancelled, 1);
@@ -178,7 +197,18 @@ void ilk__waiter_cancel(ilk__waiter *waiter)
     ilk__shared_unlock(shared);
 }
 
-/* ---- news --------------------------------------------------------------- */
+void ilk__waiter_end_suspended(ilk__waiter *waiter)
+{
+    if (waiter->stage == ILK__STAGE_IDLE) /* set by the handle's own requests */
+        return;
+    ilk__shared_lock(waiter->shared);
+    if (waiter->refresher)
+        ilk__wait_give_up(waiter);
+    ilk__shared_unlock(waiter->shared);
+    waiter->stage = ILK__STAGE_IDLE;
+}
+
+/* ---- reports ------------------------------------------------------------ */
 
 ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id)
 {
@@ -189,9 +219,9 @@ ilk__waiter *ilk__wait_find(ilk__shared *shared, int64_t id)
     return (ilk__waiter *)((char *)node - offsetof(ilk__waiter, node));
 }
 
-void ilk__wait_tell_news(ilk__waiter *waiter, ilk__wait_news news)
+void ilk__waiter_report(ilk__waiter *waiter, ilk__wait_report report)
 {
-    waiter->news = news;
+    waiter->report = report;
     ilk__unpark(&waiter->parker);
 }
 
@@ -205,10 +235,10 @@ void ilk__wait_orphaned(ilk__shared *shared, const ilk__message *message)
 
 int64_t ilk__waiter_began(const ilk__waiter *waiter)
 {
-    int64_t since = (waiter->news_us - waiter->sample_us) / 1000;
+    int64_t since = (waiter->report_us - waiter->sample_us) / 1000;
     int64_t began = waiter->sample_at + since - (since > 0 ? since / 100 : 0);
 
-    if (!waiter->news_us) /* from a refresh: counted from its sending */
-        return waiter->news_at;
-    return ilk__sooner(began, waiter->news_at);
+    if (!waiter->report_us) /* from a refresh: counted from its sending */
+        return waiter->report_at;
+    return ilk__sooner(began, waiter->report_at);
 }

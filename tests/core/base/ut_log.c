@@ -4,15 +4,26 @@
  *
  * The level is read once per process, so every case runs in a child.
  */
+/* link: -Wl,--wrap=ilk__now_ms */
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
+
+static int64_t now_ms = 1;
+
+int64_t __wrap_ilk__now_ms(void);
+
+int64_t __wrap_ilk__now_ms(void)
+{
+    return now_ms;
+}
 
 /* What a child with INTERLOCK_LOG=level writes to standard error. */
 static const char *child_says(const char *level, void (*act)(void))
@@ -120,6 +131,141 @@ static void a_line_is_cut_and_stays_a_line(void **state)
     assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
 
+static void say_the_same_again_and_again(void)
+{
+    for (int i = 0; i < 1000; i++)
+        ilk__log(ILK__LOG_WARN, "the same %d", 1);
+    ilk__log(ILK__LOG_WARN, "the same %d", 2);
+    now_ms += 999;
+    ilk__log(ILK__LOG_WARN, "the same %d", 1);
+    now_ms += 1;
+    ilk__log(ILK__LOG_WARN, "the same %d", 1);
+    now_ms += 1000;
+    ilk__log(ILK__LOG_WARN, "the same %d", 1);
+}
+
+static void a_repeated_line_is_written_once_per_second(void **state)
+{
+    (void)state;
+    assert_string_equal(child_says("warn", say_the_same_again_and_again),
+                        "interlock: warn: the same 1\n"
+                        "interlock: warn: the same 2\n"
+                        "interlock: warn: the same 1 (repeated 1000 times)\n"
+                        "interlock: warn: the same 1\n");
+}
+
+static void say_a_long_line_again(void)
+{
+    char text[3000];
+
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 3; i++) {
+        now_ms += 500;
+        ilk__log(ILK__LOG_WARN, "%s", text);
+    }
+}
+
+static void the_count_fits_into_a_long_line(void **state)
+{
+    const char *said = child_says("warn", say_a_long_line_again);
+
+    (void)state;
+    assert_non_null(strstr(said, "x (repeated 1 times)\n"));
+}
+
+/* ---- the program's callback --------------------------------------------- */
+
+typedef struct received {
+    int count;
+    int32_t level;
+    char text[2048];
+} received;
+
+static void receive(void *user, int32_t level, const char *text)
+{
+    received *into = user;
+
+    into->count++;
+    into->level = level;
+    snprintf(into->text, sizeof into->text, "%s", text);
+    errno = EBADF;
+}
+
+static void a_callback_receives_what_is_as_grave_as_its_level(void **state)
+{
+    received got = {0};
+    ilk_error err = {0};
+
+    (void)state;
+    assert_int_equal(ILK_OK,
+                     ilk_log_set_callback(receive, &got, ILK_LOG_WARN, &err));
+    ilk__log(ILK__LOG_INFO, "not this");
+    assert_int_equal(0, got.count);
+    errno = ERANGE;
+    ilk__log(ILK__LOG_WARN, "a\nb %d", 2);
+
+    assert_int_equal(ERANGE, errno);
+    assert_int_equal(1, got.count);
+    assert_int_equal(ILK_LOG_WARN, got.level);
+    assert_string_equal("a\\x0ab 2", got.text);
+    ilk__log(ILK__LOG_ERROR, "graver");
+    assert_int_equal(ILK_LOG_ERROR, got.level);
+    assert_int_equal(ILK_OK,
+                     ilk_log_set_callback(NULL, NULL, ILK_LOG_WARN, &err));
+}
+
+static void the_last_callback_is_the_one(void **state)
+{
+    received first = {0}, second = {0};
+
+    (void)state;
+    assert_int_equal(ILK_OK,
+                     ilk_log_set_callback(receive, &first, ILK_LOG_WARN, NULL));
+    assert_int_equal(
+        ILK_OK, ilk_log_set_callback(receive, &second, ILK_LOG_DEBUG, NULL));
+    ilk__log(ILK__LOG_DEBUG, "one");
+    assert_int_equal(ILK_OK,
+                     ilk_log_set_callback(NULL, NULL, ILK_LOG_DEBUG, NULL));
+    ilk__log(ILK__LOG_ERROR, "two");
+
+    assert_int_equal(0, first.count);
+    assert_int_equal(1, second.count);
+    assert_string_equal("one", second.text);
+}
+
+static void a_level_that_no_line_has_is_refused(void **state)
+{
+    received got = {0};
+    ilk_error err = {0};
+
+    (void)state;
+    assert_int_equal(ILK_EINVAL,
+                     ilk_log_set_callback(receive, &got, ILK_LOG_OFF, &err));
+    assert_non_null(strstr(err.msg, "got 0"));
+    assert_int_equal(ILK_EINVAL, ilk_log_set_callback(receive, &got, 5, NULL));
+    ilk__log(ILK__LOG_ERROR, "nobody");
+    assert_int_equal(0, got.count);
+}
+
+static void both_receive_the_line(void)
+{
+    static received got;
+
+    ilk_log_set_callback(receive, &got, ILK_LOG_INFO, NULL);
+    ilk__log(ILK__LOG_INFO, "for both");
+    if (strcmp(got.text, "for both") != 0)
+        _exit(1);
+}
+
+static void standard_error_has_its_own_level(void **state)
+{
+    (void)state;
+    assert_string_equal(child_says("info", both_receive_the_line),
+                        "interlock: info: for both\n");
+    assert_string_equal(child_says(NULL, both_receive_the_line), "");
+}
+
 static void errno_is_kept(void **state)
 {
     (void)state;
@@ -134,7 +280,14 @@ int main(void)
         cmocka_unit_test(a_level_that_is_none_is_told_and_taken_as_warn),
         cmocka_unit_test(control_bytes_are_escaped),
         cmocka_unit_test(a_line_is_cut_and_stays_a_line),
+        cmocka_unit_test(a_repeated_line_is_written_once_per_second),
+        cmocka_unit_test(the_count_fits_into_a_long_line),
         cmocka_unit_test(errno_is_kept),
+        cmocka_unit_test(standard_error_has_its_own_level),
+        /* Those above run in children; these log in this process. */
+        cmocka_unit_test(a_callback_receives_what_is_as_grave_as_its_level),
+        cmocka_unit_test(the_last_callback_is_the_one),
+        cmocka_unit_test(a_level_that_no_line_has_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,8 @@ static int is_raised(void)
 
 static void push(int64_t id)
 {
-    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, id, ILK_ELOST);
+    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, id, NULL,
+                            ILK_ELOST);
 }
 
 /* The next notification's id; 0 when there is none. */
@@ -116,7 +117,7 @@ static void the_same_news_twice_is_one_notification_with_the_last_status(
     ilk_notification notification = {.size = sizeof notification};
 
     (void)state;
-    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, 1,
+    ilk__notifications_push(&queue, ILK_NOTIFICATION_LOCK_LOST, 1, NULL,
                             ILK_EUNKNOWN);
     push(2);
     push(1);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +123,34 @@ static void a_signal_ends_the_sleep(void **state)
     assert_int_equal(park_under_signal(on_signal), ILK_EINTR);
 }
 
+/* Signals, until the sleep has ended; in the end a wake-up, for a sleep that
+ * signals do not end. */
+static atomic_int slept;
+
+static void *signal_and_wake(void *arg)
+{
+    for (int i = 0; i < 100 && !atomic_load(&slept); i++) {
+        nap(10);
+        pthread_kill(*(pthread_t *)arg, SIGUSR1);
+    }
+    ilk__unpark(&parker);
+    return NULL;
+}
+
+static void a_signal_ends_the_sleep_without_a_deadline(void **state)
+{
+    pthread_t self = pthread_self(), thread;
+
+    (void)state;
+    handle(on_signal);
+    atomic_store(&slept, 0);
+    pthread_create(&thread, NULL, signal_and_wake, &self);
+    assert_int_equal(ilk__park(&parker, ILK__FOREVER), ILK_EINTR);
+    atomic_store(&slept, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(ilk__park(&parker, ILK__FOREVER), ILK_OK);
+}
+
 static void a_signal_handler_may_wake(void **state)
 {
     (void)state;
@@ -171,6 +200,7 @@ int main(void)
         cmocka_unit_test(sleep_ends_at_the_deadline),
         cmocka_unit_test(another_thread_wakes),
         cmocka_unit_test(a_signal_ends_the_sleep),
+        cmocka_unit_test(a_signal_ends_the_sleep_without_a_deadline),
         cmocka_unit_test(a_signal_handler_may_wake),
         cmocka_unit_test(no_wake_up_is_lost),
     };

@@ -76,6 +76,31 @@ static void close_closes_all_and_may_be_repeated(void **state)
     assert_int_equal(ilk__pollable_fd(&pollable), -1);
 }
 
+static void a_descriptor_that_the_program_closed_is_replaced(void **state)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    ilk__pollable pollable;
+    int fds[2], others;
+
+    (void)state;
+    assert_int_equal(ilk__pollable_open(&pollable, NULL), ILK_OK);
+    ilk__pollable_raise(&pollable);
+    assert_true(ilk__pollable_polled(&pollable, POLLIN, &mutex));
+    assert_false(is_raised(&pollable));
+    memcpy(fds, pollable.fds, sizeof fds);
+    for (int i = 0; i < 2; i++)
+        close(fds[i]);
+    others = open("/dev/null", O_RDONLY | O_CLOEXEC); /* the same number */
+    assert_int_equal(others, fds[0]);
+    assert_false(ilk__pollable_polled(&pollable, POLLIN, &mutex));
+    assert_int_not_equal(ilk__pollable_fd(&pollable), others);
+    assert_int_equal(fcntl(others, F_GETFD), FD_CLOEXEC);
+    ilk__pollable_raise(&pollable);
+    assert_true(is_raised(&pollable));
+    ilk__pollable_close(&pollable);
+    close(others);
+}
+
 static void exhausted_descriptors_are_a_status(void **state)
 {
     struct rlimit old, none;
@@ -104,6 +129,7 @@ int main(void)
             raising_more_often_than_a_pipe_holds_neither_blocks_nor_stays),
         cmocka_unit_test(descriptors_do_not_survive_exec),
         cmocka_unit_test(close_closes_all_and_may_be_repeated),
+        cmocka_unit_test(a_descriptor_that_the_program_closed_is_replaced),
         cmocka_unit_test(exhausted_descriptors_are_a_status),
     };
 

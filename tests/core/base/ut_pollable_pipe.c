@@ -6,6 +6,7 @@
 #define ilk__pollable_fd pipe_pollable_fd
 #define ilk__pollable_raise pipe_pollable_raise
 #define ilk__pollable_clear pipe_pollable_clear
+#define ilk__pollable_polled pipe_pollable_polled
 
 #include "base/pollable.c"
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmocka_all.h"
+#include "dice.h"
 
 enum { COUNT = 500, STEPS = 200000 };
 
@@ -21,17 +21,6 @@ static ilk__node nodes[COUNT];
 static char keys[COUNT][12];
 static size_t lens[COUNT];
 static int inside[COUNT];
-
-static uint64_t seed;
-
-/* xorshift64*: any seed but 0 */
-static uint32_t dice(uint32_t sides)
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-    return (uint32_t)((seed * 2685821657736338717u) >> 33) % sides;
-}
 
 /* Keys that differ in their length, in a NUL, in their last byte. */
 static int setup(void **state)
@@ -165,9 +154,7 @@ int main(void)
         TEST(without_memory_to_grow_it_goes_on),
         TEST(random_use_agrees_with_a_list),
     };
-    const char *wish = getenv("ILK_TEST_SEED");
 
-    seed = wish ? strtoull(wish, NULL, 10) : (uint64_t)getpid() * 7919 + 1;
-    print_message("seed %llu\n", (unsigned long long)seed);
+    dice_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,28 +8,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmocka_all.h"
+#include "dice.h"
 
 enum { COUNT = 60, STEPS = 200000 };
 
 static ilk__timers timers;
 static ilk__timer all[COUNT];
-static uint64_t seed;
-
-/* xorshift64*: any seed but 0 */
-static uint32_t dice(uint32_t sides)
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-    return (uint32_t)((seed * 2685821657736338717u) >> 33) % sides;
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -182,9 +170,7 @@ int main(void)
         TEST(a_reservation_given_back_serves_the_next),
         TEST(random_use_agrees_with_a_list),
     };
-    const char *wish = getenv("ILK_TEST_SEED");
 
-    seed = wish ? strtoull(wish, NULL, 10) : (uint64_t)getpid() * 7919 + 1;
-    print_message("seed %llu\n", (unsigned long long)seed);
+    dice_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

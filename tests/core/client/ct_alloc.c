@@ -67,15 +67,7 @@ static ilk_status listen(ilk_error *err)
 
 static ilk_status take_and_give(ilk_error *err)
 {
-    ilk_status st = ilk_lock_acquire(lock, 0, err), given;
-
-    if (st)
-        return st;
-    st = ilk_lock_extend(lock, 20000, err);
-    if (st == ILK_OK)
-        st = ilk_lock_check(lock, err);
-    given = ilk_lock_release(lock, st ? NULL : err);
-    return st ? st : given;
+    return take_and_give_lock(lock, err);
 }
 
 static ilk_status hand_over(ilk_error *err)
@@ -304,7 +296,7 @@ static void assert_works(void)
     ilk_error err = {0};
 
     if (ilk_client_ping(client, 1000, NULL) != ILK_ECLOSED) {
-        assert_status(ILK_OK, ilk_lock_acquire(other, 3000, &err));
+        assert_status(ILK_OK, ilk_lock_acquire(other, patience(3000), &err));
         assert_status(ILK_OK, ilk_lock_release(other, &err));
     }
     ilk_lock_free(other);

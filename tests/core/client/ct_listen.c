@@ -75,7 +75,7 @@ static void publish_message(int number)
 {
     char text[64];
 
-    snprintf(text, sizeof text, "1 notify 0 id%d 3 red%d", number, number);
+    snprintf(text, sizeof text, "1 notify 0.- id%d 3 red%d", number, number);
     (void)fixture_call(&fx, "PUBLISH", "jobs.red", text, (char *)NULL);
 }
 
@@ -196,7 +196,7 @@ static void hand_over(ilk_lock *from, ilk_lock *to)
     ilk_error err = {0};
     int64_t began;
 
-    assert_status(ILK_OK, ilk_lock_acquire(from, 5000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(from, patience(5000), &err));
     start_taker(&waiting, to, 10000);
     await_waiters("pier", 1);
     began = fixture_now_ms();

@@ -264,7 +264,7 @@ static void who_starts_nothing_is_woken_for_notifications_alone(void **state)
     assert_int_equal(poll(&news, 1, 100), 0);
 
     assert_status(ILK_OK, ilk_lock_release(held, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(1000), &err));
     assert_status(ILK_OK, ilk_lock_break(client, "plain", 5, NULL, 0, &err));
     assert_status(ILK_ELOST, ilk_lock_extend(lock, 0, &err));
     assert_int_equal(poll(&news, 1, 0), 1);

@@ -4,6 +4,7 @@
 #include "shared_case.h"
 
 #include "base/clock.h"
+#include "primitives/signal/signal_wait.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,12 +75,35 @@ static void it_subscribes_when_the_connection_comes_up(void **state)
     ilk__inbox_came_up(&shared, &inbox_subscriber);
     assert_connection_sends(subscription());
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    confirm("ilk:inbox:somebody-else");
-    assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
     confirm(own_channel());
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_int_equal(shared.wakes, 1); /* who waits for it may go on */
+}
+
+/* Surplus or swapped: believed, it would leave waiters without messages. */
+static void a_confirmation_of_no_call_ends_the_connection(void **state)
+{
+    static const char *const foreign[] = {
+        ">3\r\n$9\r\nsubscribe\r\n$3\r\nx:y\r\n:1\r\n",
+        ">3\r\n$11\r\nunsubscribe\r\n$3\r\nx:y\r\n:1\r\n",
+        "-ERR nobody asked\r\n", "+OK\r\n", ":1\r\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        shared.inbox = ILK__INBOX_WANTED;
+        inbox_subscriber.connection.up = 1;
+        inbox_receives_raw(foreign[i]);
+
+        assert_int_equal(inbox_subscriber.connection.up, 0);
+        assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
+
+        inbox_subscriber.connection.up = 1;
+        ilk__inbox_came_up(&shared, &inbox_subscriber);
+        inbox_receives_raw(">3\r\n$9\r\nsubscribe\r\n$3\r\nx:y\r\n:1\r\n");
+        assert_int_equal(inbox_subscriber.connection.up, 0);
+        assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
+    }
 }
 
 static void two_protocols_confirm_alike(void **state)
@@ -92,6 +116,8 @@ static void two_protocols_confirm_alike(void **state)
              "*3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
              strlen(own_channel()), own_channel());
 
+    inbox_subscriber.connection.up = 1;
+    ilk__inbox_came_up(&shared, &inbox_subscriber);
     inbox_receives_raw(words);
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
@@ -106,7 +132,7 @@ static void once_confirmed_all_waits_are_refreshed(void **state)
     shared_tick(10);
     assert_null(next_inflight());
 
-    confirm(own_channel());
+    inbox_confirms(&inbox_subscriber);
     shared_tick(0);
 
     inflight = next_inflight();
@@ -178,7 +204,7 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
         ">3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$9\r\n1 wake x1\r\n");
     shared_tick(0);
 
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     assert_null(next_inflight());
 }
 
@@ -187,7 +213,7 @@ static void a_message_of_an_unknown_channel_is_nothing(void **state)
 static void assert_no_sense(const char *payload, size_t len)
 {
     inbox_receives_bytes(payload, len);
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     assert_null(next_inflight());
 }
 
@@ -269,11 +295,141 @@ static void every_cut_of_a_grant_is_none(void **state)
         assert_no_sense(text, cut);
     inbox_receives("%s", text);
 
-    assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
-    assert_int_equal(me.waiter.news_fence, 18);
-    assert_int_equal(me.waiter.news_lease_ms, 5000);
-    assert_int_equal(me.waiter.news_us, 1000000);
-    assert_int_equal(me.waiter.news_at, local_ms);
+    assert_int_equal(me.waiter.report, ILK__REPORT_GRANTED);
+    assert_int_equal(me.waiter.report_fence, 18);
+    assert_int_equal(me.waiter.report_lease_ms, 5000);
+    assert_int_equal(me.waiter.report_us, 1000000);
+    assert_int_equal(me.waiter.report_at, local_ms);
+}
+
+/* Others may have the right to publish to our inbox. */
+static void a_message_without_the_secret_is_dropped_and_counted(void **state)
+{
+    static const char *const forged[] = {
+        "1 grant x1.0 tok 18 5000 1000000 orders",
+        "1 grant x99.0123456789abcdef tok 18 5000 1000000 orders",
+        "1 wake x1.0123456789abcdef orders",
+        "1 wake x99.0123456789abcdef orders",
+        "1 signal s1.0123456789abcdef id1 3 red",
+        "1 notify 99.0123456789abcdef id1 3 red",
+        "1 notify 99.- id1 3 red",
+        "1 grant x1 tok 18 5000 1000000 orders",
+        "nonsense",
+        "1 change 0123456789abcdef ilk:event:wait:{e}"};
+
+    (void)state;
+    shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
+    taker_queue(&me, -1);
+    for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
+        inbox_receives_forged(forged[i], strlen(forged[i]));
+        assert_int_equal(shared.stats.messages_refused, i + 1);
+    }
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
+    assert_null(next_inflight()); /* no command was caused */
+}
+
+/* The secret of another waiter is none, even beside the right token. */
+static void a_secret_proves_one_kind_one_waiter_one_name(void **state)
+{
+    static const struct {
+        char kind;
+        int64_t waiter;
+        const char *name;
+    } others[] = {{'x', 2, "orders"}, {'r', 1, "orders"}, {'x', 1, "order"}};
+    char text[256], secret[ILK__SECRET_LEN + 1];
+
+    (void)state;
+    shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
+    taker_queue(&me, -1);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        ilk__secret_of_waiter(secret, &shared, others[i].kind, others[i].waiter,
+                              others[i].name, strlen(others[i].name));
+        snprintf(text, sizeof text, "1 grant x1.%s %s 18 5000 1000000 orders",
+                 secret, me.waiter.token);
+        inbox_receives_forged(text, strlen(text));
+        assert_int_equal(shared.stats.messages_refused, i + 1);
+    }
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
+    assert_null(next_inflight());
+}
+
+/* The rest of the text may mean something else in another version. */
+static void a_message_of_another_version_is_dropped_and_counted(void **state)
+{
+    static const char *const versions[] = {"0", "2", "11", "", "1.0"};
+    char text[256], secret[ILK__SECRET_LEN + 1];
+
+    (void)state;
+    taker_queue(&me, -1);
+    ilk__secret_of_waiter(secret, &shared, 'x', 1, "orders", 6);
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        snprintf(text, sizeof text, "%s grant x1.%s %s 18 5000 1000000 orders",
+                 versions[i], secret, me.waiter.token);
+        inbox_receives_forged(text, strlen(text));
+        assert_int_equal(shared.stats.messages_refused, i + 1);
+    }
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
+    assert_null(next_inflight());
+
+    snprintf(text, sizeof text, "1 grant x1.%s %s 18 5000 1000000 orders",
+             secret, me.waiter.token);
+    inbox_receives_forged(text, strlen(text));
+    assert_int_equal(me.waiter.report, ILK__REPORT_GRANTED);
+}
+
+/* Only the keys of a name contain the secret by which its signals are sent. */
+static void a_signal_is_proven_by_the_secret_of_its_list(void **state)
+{
+    char text[256], secret[ILK__SECRET_LEN + 1];
+
+    (void)state;
+    shared.orphaned['s' - 'a'] = ilk__signal_orphaned;
+    ilk__secret_of_waiter(secret, &shared, 's', 1, "", 0);
+    snprintf(text, sizeof text, "1 signal s1.%s id1 3 redstop", secret);
+    inbox_receives_forged(text, strlen(text));
+    ilk__secret_of_list(secret, &shared, "green", 5);
+    snprintf(text, sizeof text, "1 signal s1.%s id1 3 redstop", secret);
+    inbox_receives_forged(text, strlen(text));
+
+    assert_int_equal(shared.stats.messages_refused, 2);
+    assert_null(next_inflight());
+    inbox_receives("1 signal s1 id1 3 redstop");
+    inflight_end(next_inflight(), ILK_OK); /* it is passed on */
+}
+
+/* A waiter that is gone is recognised by its secret; a flood is bounded. */
+static void giving_back_is_bounded(void **state)
+{
+    ilk__inflight *inflight;
+    int count = 0;
+
+    (void)state;
+    shared.orphaned['r' - 'a'] = ilk__lock_reader.orphaned;
+    for (int i = 0; i < ILK__GIVING_BACK_MAX + 9; i++)
+        inbox_receives("1 grant r%d tok 18 5000 1000000 orders", i);
+
+    while ((inflight = next_inflight())) {
+        inflight_end(inflight, ILK_OK);
+        count++;
+    }
+    assert_int_equal(count, ILK__GIVING_BACK_MAX);
+    inbox_receives("1 grant r7 tok 19 5000 1000000 orders");
+    inflight = next_inflight();
+    assert_non_null(inflight);
+    inflight_end(inflight, ILK_OK);
+}
+
+/* Its hold may be somebody's by now, and whoever saw the message can repeat it. */
+static void a_repeated_grant_is_not_given_back_again(void **state)
+{
+    (void)state;
+    shared.orphaned['x' - 'a'] = ilk__lock_plain.orphaned;
+    inbox_receives("1 grant x99 tok 18 5000 1000000 orders");
+    inflight_end(next_inflight(), ILK_OK);
+
+    inbox_receives("1 grant x99 tok 18 5000 1000000 orders");
+
+    assert_null(next_inflight());
 }
 
 static void absurd_numbers_in_a_grant_are_no_hold(void **state)
@@ -281,7 +437,7 @@ static void absurd_numbers_in_a_grant_are_no_hold(void **state)
     (void)state;
     taker_queue(&me, 8000);
 
-    inbox_receives("1 grant x1 %s 9223372036854775807 9223372036854775807 "
+    inbox_receives("1 grant x1 %s 9007199254740991 9223372036854775807 "
                    "9223372036854775807 orders",
                    me.waiter.token);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -342,7 +498,7 @@ static void a_wake_up_does_not_hide_a_grant(void **state)
 
     inbox_receives("1 wake x1 orders");
 
-    assert_int_equal(me.waiter.news, ILK__NEWS_GRANTED);
+    assert_int_equal(me.waiter.report, ILK__REPORT_GRANTED);
     inbox_receives("1 wake x2 orders"); /* nobody */
     assert_null(next_inflight());
 }
@@ -371,7 +527,7 @@ static void replies_that_are_no_messages_are_skipped(void **state)
         inbox_receives_raw(others[i]);
 
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     assert_null(next_inflight());
 }
 
@@ -381,6 +537,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(it_subscribes_when_the_connection_comes_up),
+        TEST(a_confirmation_of_no_call_ends_the_connection),
         TEST(two_protocols_confirm_alike),
         TEST(once_confirmed_all_waits_are_refreshed),
         TEST(a_lost_connection_is_wanted_again),
@@ -390,6 +547,12 @@ int main(void)
         TEST(what_makes_no_sense_changes_nothing),
         TEST(numbers_must_be_numbers),
         TEST(every_cut_of_a_grant_is_none),
+        TEST(a_message_without_the_secret_is_dropped_and_counted),
+        TEST(a_message_of_another_version_is_dropped_and_counted),
+        TEST(a_secret_proves_one_kind_one_waiter_one_name),
+        TEST(a_signal_is_proven_by_the_secret_of_its_list),
+        TEST(giving_back_is_bounded),
+        TEST(a_repeated_grant_is_not_given_back_again),
         TEST(absurd_numbers_in_a_grant_are_no_hold),
         TEST(a_grant_for_nobody_is_given_back_whatever_the_name),
         TEST(a_grant_for_nobody_at_a_name_that_cannot_be_is_dropped),

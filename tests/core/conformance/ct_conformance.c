@@ -9,6 +9,7 @@
 #include "conf_signal.h"
 #include "conf_state.h"
 #include "conformance_run.h"
+#include "conformance_server.h"
 #include "server_case.h"
 
 #include <stdio.h>
@@ -68,6 +69,21 @@ static void run_inspect(conf_run *r)
     ilk_info_free(info);
 }
 
+/* break [election] <name> -> <status> */
+static void run_break(conf_run *r)
+{
+    int of_election = conf_is(r, 1, "election");
+    const conf_word *name = &r->words[1 + of_election];
+    ilk_status st;
+
+    if (of_election)
+        st =
+            ilk_election_break(client, name->text, name->len, NULL, 0, &r->err);
+    else
+        st = ilk_lock_break(client, name->text, name->len, NULL, 0, &r->err);
+    conf_expect(r, 2 + of_election, st);
+}
+
 /* redis <COMMAND>... [-> <answer as text>] */
 static void run_redis(conf_run *r)
 {
@@ -101,9 +117,7 @@ static void run_line(conf_run *r)
     } else if (conf_is(r, 0, "inspect")) {
         run_inspect(r);
     } else if (conf_is(r, 0, "break")) {
-        conf_expect(r, 2,
-                    ilk_lock_break(client, r->words[1].text, r->words[1].len,
-                                   NULL, 0, &r->err));
+        run_break(r);
     } else if (conf_is(r, 0, "redis")) {
         run_redis(r);
     } else if (conf_is(r, 0, "sleep")) {
@@ -144,7 +158,7 @@ static int setup(void **state)
     ilk_error err = {0, ""};
 
     (void)state;
-    if (fixture_start(&fx, NULL) != 0)
+    if (conformance_server_start(&fx) != 0)
         return -1;
     if (ilk_client_open(&client, fx.unix_url, NULL, &err) != ILK_OK) {
         print_error("%s\n", err.msg);
@@ -157,7 +171,7 @@ static int teardown(void **state)
 {
     (void)state;
     ilk_client_free(client);
-    return fixture_stop(&fx);
+    return conformance_server_stop(&fx);
 }
 
 static const char *directory(char *buf, size_t size)

@@ -170,6 +170,10 @@ static void operators_are_told_of_wrong_arguments(void **state)
                      ILK_EINVAL);
     assert_null(strstr(err.msg, "secret"));
     assert_int_equal(ilk_server_stop("nonsense", 0, &err), ILK_EINVAL);
+    assert_int_equal(ilk_server_stop(NULL, -2, &err), ILK_EINVAL);
+    assert_string_equal("timeout_ms must be -1 (for ever) or more, got -2",
+                        err.msg);
+    assert_int_equal(ilk_server_stop(NULL, -1, &err), ILK_OK);
     assert_int_equal(ilk_server_status(NULL, NULL, &err), ILK_EINVAL);
     info.size = 0;
     assert_int_equal(ilk_server_status(NULL, &info, &err), ILK_EINVAL);

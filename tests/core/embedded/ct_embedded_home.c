@@ -4,12 +4,17 @@
 #include "fixture.h"
 
 #include "base/clock.h"
+#include "embedded/embedded_home.h"
+#include "net/dial.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +50,116 @@ static void directories_of_others_are_refused(void **state)
         assert_int_equal(chown(in_tmp("foreign"), 4242, 4242), 0);
         assert_fails(in_tmp("foreign"), 1000, ILK_ESYSTEM, "user 4242");
     }
+}
+
+/* A directory for this user in a parent of this mode and owner. */
+static const char *below(mode_t mode, uid_t owner, gid_t group)
+{
+    static int count;
+    static char dir[128];
+
+    snprintf(dir, sizeof dir, "%s/parent%d", tmp, count++);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_int_equal(chown(dir, owner, group), 0);
+    assert_int_equal(chmod(dir, mode), 0);
+    assert_int_equal(mkdir(strcat(dir, "/own"), 0700), 0);
+    return dir;
+}
+
+static void a_parent_where_others_rename_is_refused(void **state)
+{
+    const char *dir = below(0707, geteuid(), getegid());
+    ilk_server_info info = {.size = sizeof info};
+    char url[160];
+    ilk_error err;
+
+    (void)state;
+    assert_fails(dir, 1000, ILK_ESYSTEM, "may write to");
+    snprintf(url, sizeof url, "embedded://%s", dir);
+    assert_int_equal(ilk_server_status(url, &info, &err), ILK_ESYSTEM);
+    assert_non_null(strstr(err.msg, "chmod go-w"));
+    ilk__embedded_detach(attach(below(01777, geteuid(), getegid())));
+    if (geteuid() != 0)
+        return;
+    assert_fails(below(0770, 0, 4242), 1000, ILK_ESYSTEM, "mode 770");
+    ilk__embedded_detach(attach(below(0770, 0, 0)));
+    assert_fails(below(0700, 4242, 0), 1000, ILK_ESYSTEM,
+                 "user 4242 could replace");
+    assert_fails(below(01777, 4242, 0), 1000, ILK_ESYSTEM,
+                 "user 4242 could replace");
+}
+
+static void a_parent_behind_a_link_is_judged_where_it_is(void **state)
+{
+    ilk__embedded *embedded;
+
+    (void)state;
+    assert_int_equal(mkdir(in_tmp("loose"), 0700), 0);
+    assert_int_equal(chmod(in_tmp("loose"), 0777), 0);
+    assert_int_equal(mkdir(in_tmp("loose/inner"), 0700), 0);
+    assert_int_equal(symlink("loose/inner", in_tmp("in")), 0);
+    assert_fails(in_tmp("in/own"), 1000, ILK_ESYSTEM, "may write to");
+    assert_int_equal(mkdir(in_tmp("tight"), 0700), 0);
+    assert_int_equal(symlink("tight", in_tmp("to")), 0);
+    embedded = attach(in_tmp("to/own"));
+    assert_string_equal(ilk__embedded_socket(embedded),
+                        in_tmp("tight/own/socket"));
+    ilk__embedded_detach(embedded);
+}
+
+/* Act as a server of another user, whose socket stands in our directory: the
+ * kernel records who calls listen(). */
+static void a_server_of_another_user_gets_no_command(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ilk__home home;
+    char byte;
+    int fd, served, alive;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip_because("only root can listen as another user");
+    assert_int_equal(ilk__home_open(&home, NULL, 1, NULL), ILK_OK);
+    alive = ilk__home_try(&home, "alive", LOCK_EX);
+    assert_true(alive >= 0);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    strcpy(address.sun_path, home.socket);
+    assert_int_equal(
+        bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(seteuid(4242), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    assert_int_equal(seteuid(0), 0);
+    assert_fails(NULL, 5000, ILK_ECONN, "runs as another user");
+    served = accept(fd, NULL, NULL);
+    assert_true(served >= 0);
+    assert_int_equal(read(served, &byte, 1), 0); /* closed, nothing sent */
+    close(served);
+    assert_int_equal(ilk__dial_path(&served, home.socket, 1, NULL), ILK_ECONN);
+    assert_int_equal(served, -1);
+    assert_int_equal(ilk__dial_path(&served, home.socket, 0, NULL), ILK_OK);
+    close(served);
+    close(fd);
+    close(alive);
+    ilk__home_close(&home);
+}
+
+static void the_server_follows_no_link_for_its_pid_file(void **state)
+{
+    struct stat info;
+    ilk__embedded *embedded;
+    char dir[sizeof((ilk_server_info *)0)->dir];
+
+    (void)state;
+    ilk__embedded_detach(attach(NULL));
+    snprintf(dir, sizeof dir, "%.200s/pid", look().dir);
+    unlink(dir);
+    assert_int_equal(symlink(in_tmp("victim"), dir), 0);
+    embedded = attach(NULL);
+    assert_true(look().pid > 1);
+    assert_int_equal(lstat(dir, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    assert_int_equal(access(in_tmp("victim"), F_OK), -1);
+    ilk__embedded_detach(embedded);
 }
 
 /* Root may write everywhere, so the test is done by somebody else. */
@@ -154,6 +269,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_directory_and_the_socket_are_the_users_alone),
         TEST(directories_of_others_are_refused),
+        TEST(a_parent_where_others_rename_is_refused),
+        TEST(a_parent_behind_a_link_is_judged_where_it_is),
+        TEST(a_server_of_another_user_gets_no_command),
+        TEST(the_server_follows_no_link_for_its_pid_file),
         TEST(an_unwritable_directory_is_told),
         TEST(a_path_too_long_for_a_socket_is_told),
         TEST(a_missing_program_is_named),

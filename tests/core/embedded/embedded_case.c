@@ -3,7 +3,7 @@
 #include "embedded_case.h"
 
 #include "base/clock.h"
-#include "embedded/embedded_talk.h"
+#include "embedded/embedded_command.h"
 #include "fixture.h"
 
 #include <dirent.h>
@@ -116,8 +116,9 @@ const char *ask(ilk__embedded *embedded, const char *command)
 {
     static char line[256];
 
-    assert_int_equal(ilk__talk(ilk__embedded_socket(embedded), command, line,
-                               sizeof line, ilk__deadline(PATIENCE)),
+    assert_int_equal(ilk__embedded_command(ilk__embedded_socket(embedded),
+                                           command, line, sizeof line,
+                                           ilk__deadline(PATIENCE)),
                      0);
     return line;
 }

@@ -59,6 +59,7 @@ void bring_connection_up(void);
     } while (0)
 
 ilk_status __wrap_ilk__async_conn_send(ilk__async_conn *connection,
-                                       const ilk__command *command);
+                                       const ilk__command *command,
+                                       ilk__expected_reply *out);
 
 #endif

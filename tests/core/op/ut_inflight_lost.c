@@ -54,7 +54,7 @@ static void the_backlog_moves_up_when_the_wire_is_lost(void **state)
 
 static ilk__act tell(ilk__op *op)
 {
-    return ilk__op_tell(op, &ensured_one.ensured);
+    return ilk__op_send_only(op, &ensured_one.ensured);
 }
 
 static ilk__act told(ilk__op *op, ilk_status status)
@@ -71,7 +71,7 @@ static const ilk__op_type telling = {.name = "telling",
                                      .script = ILK__SCRIPT_NONE,
                                      .ask = ask_ping,
                                      .start = tell,
-                                     .told = told};
+                                     .sent = told};
 
 static void assert_kept(ilk_status status)
 {

@@ -1,74 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_op_lost.c -- operations whose reply does not come, and their pauses. */
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
-#include "op_case.h"
+#include "sent_op_case.h"
+
+#include "base/backoff.h"
 
 #include <string.h>
 
 #include "cmocka_all.h"
-
-static ilk_error err;
-static ilk__op op;
-
-static int setup(void **state)
-{
-    memset(&err, 0, sizeof err);
-    return op_case_setup(state);
-}
-
-static int teardown(void **state)
-{
-    ilk__op_free(&op);
-    return op_case_teardown(state);
-}
-
-/* An operation that has asked its question once. */
-static void begin(const ilk__op_type *type, int64_t timeout_ms)
-{
-    ilk__op_init(&op, type, NULL, __wrap_ilk__deadline(timeout_ms), &err);
-    assert_int_equal(op_start(&op), ILK__ACT_SEND);
-}
 
 /* ---- replies that do not come ------------------------------------------- */
 
 static void a_lost_reply_is_asked_for_again_at_once(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
     local_ms += 40;
-    assert_int_equal(op_no_answer(&op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
 
-    assert_string_equal(op_says(&op), "lock_extend" OP_CASE_WORDS);
+    assert_string_equal(op_says(&sent_op), "lock_extend" OP_CASE_WORDS);
     assert_int_equal(op_case_seen.asked, 1); /* the very same question */
-    assert_int_equal(op.retried, 1);
-    assert_int_equal(op.sent_at, local_ms);
-    assert_int_equal(op.first_sent_at, OP_CASE_BEGIN_MS);
-    assert_int_equal(op_answer(&op, "1 30000 17 5"), ILK__ACT_DONE);
-    assert_int_equal(op.status, ILK_OK);
-    assert_int_equal(err.code, 0);
+    assert_int_equal(sent_op.retried, 1);
+    assert_int_equal(ilk__op_may_have_run(&sent_op), 1);
+    assert_int_equal(sent_op.sent_at, local_ms);
+    assert_int_equal(op_answer(&sent_op, "1 30000 17 5"), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_OK);
+    assert_int_equal(sent_err.code, 0);
+}
+
+/* A reply that cannot be read leaves open what it said. */
+static void an_end_without_a_meaning_may_have_changed_something(void **state)
+{
+    static const ilk_status open[] = {ILK_EREPLY, ILK_ENOMEM, ILK_ECLOSED};
+
+    (void)state;
+    send_op(&op_case_change, 5000);
+    sent_op.status = ILK_ELOST;
+    assert_int_equal(ilk__op_may_have_run(&sent_op), 0);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        sent_op.status = open[i];
+        assert_int_equal(ilk__op_may_have_run(&sent_op), 1);
+    }
+}
+
+static void the_second_lost_reply_is_followed_by_the_first_pause(void **state)
+{
+    (void)state;
+    send_op(&op_case_change, 5000);
+
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SLEEP);
+
+    assert_in_range(sent_op.wake_at - local_ms, ILK__REQUEST_PAUSE_FIRST_MS / 2,
+                    ILK__REQUEST_PAUSE_FIRST_MS);
+    assert_int_equal(sent_op.backoff_ms, ILK__REQUEST_PAUSE_FIRST_MS);
+}
+
+static void a_reply_lost_after_pauses_is_asked_for_again_at_once(void **state)
+{
+    (void)state;
+    send_op(&op_case_change, 5000);
+    sent_op.patient = 1;
+
+    assert_int_equal(op_answer(&sent_op, "-BUSY a script runs\r\n"),
+                     ILK__ACT_SLEEP);
+    local_ms = sent_op.wake_at;
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
 }
 
 /* Lose every reply; how often it was asked until it gave up. */
 static int lose_replies_until_done(int may_have_run)
 {
-    ilk__act act = op_no_answer(&op, ILK_ECONN, may_have_run);
+    ilk__act act = op_no_answer(&sent_op, ILK_ECONN, may_have_run);
     int64_t longest = 0;
     int copies = 1;
 
     while (act != ILK__ACT_DONE) {
         if (act == ILK__ACT_SLEEP) {
-            int64_t pause = op.wake_at - local_ms;
+            int64_t pause = sent_op.wake_at - local_ms;
 
             assert_in_range(pause, 0, 250);
             longest = pause > longest ? pause : longest;
-            local_ms = op.wake_at;
-            act = op_wake(&op, ILK__CAUSE_TIME);
+            local_ms = sent_op.wake_at;
+            act = op_wake(&sent_op, ILK__CAUSE_TIME);
             continue;
         }
         copies++;
-        assert_string_equal(op_says(&op), "lock_extend" OP_CASE_WORDS);
-        act = op_no_answer(&op, ILK_ECONN, may_have_run);
+        assert_string_equal(op_says(&sent_op), "lock_extend" OP_CASE_WORDS);
+        act = op_no_answer(&sent_op, ILK_ECONN, may_have_run);
     }
     assert_in_range(longest, 120, 250); /* it did grow */
     return copies;
@@ -79,125 +101,125 @@ static void lost_replies_to_the_end_leave_it_unknown(void **state)
     int copies;
 
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
     copies = lose_replies_until_done(1);
 
-    assert_int_equal(op.status, ILK_EUNKNOWN);
-    assert_int_equal(err.code, ILK_EUNKNOWN);
-    assert_int_equal(local_ms, op.deadline);
+    assert_int_equal(sent_op.status, ILK_EUNKNOWN);
+    assert_int_equal(sent_err.code, ILK_EUNKNOWN);
+    assert_int_equal(local_ms, sent_op.deadline);
     assert_in_range(copies, 5000 / 250, 5000 / 125 + 10);
 }
 
 static void an_unsent_question_is_not_for_the_impatient(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
-    assert_int_equal(op_no_answer(&op, ILK_ECONN, 0), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ECONN);
+    assert_int_equal(sent_op.status, ILK_ECONN);
     assert_int_equal(local_ms, OP_CASE_BEGIN_MS);
 }
 
 static void the_patient_wait_for_a_server_until_their_deadline(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
-    op.patient = 1;
+    send_op(&op_case_change, 5000);
+    sent_op.patient = 1;
 
     (void)lose_replies_until_done(0);
 
-    assert_int_equal(op.status, ILK_ECONN);
-    assert_int_equal(local_ms, op.deadline);
-    assert_int_equal(op.retried, 0);
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    assert_int_equal(local_ms, sent_op.deadline);
+    assert_int_equal(sent_op.retried, 0);
 }
 
 static void without_a_deadline_60_seconds_without_contact_end_it(void **state)
 {
     (void)state;
-    begin(&op_case_change, -1);
-    op.patient = 1;
+    send_op(&op_case_change, -1);
+    sent_op.patient = 1;
     local_ms += 500;
-    assert_int_equal(op_answer(&op, "-LOADING the data set\r\n"),
+    assert_int_equal(op_answer(&sent_op, "-LOADING the data set\r\n"),
                      ILK__ACT_SLEEP);
 
     (void)lose_replies_until_done(0);
 
-    assert_int_equal(op.status, ILK_ECONN);
+    assert_int_equal(sent_op.status, ILK_ECONN);
     assert_int_equal(local_ms, OP_CASE_BEGIN_MS + 500 + ILK__CONTACT_LOST_MS);
 }
 
 static void the_hasty_do_not_wait_even_when_a_copy_may_have_run(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
-    op.hasty = 1;
-    op.patient = 1;
+    send_op(&op_case_change, 5000);
+    sent_op.hasty = 1;
+    sent_op.patient = 1;
 
-    assert_int_equal(op_no_answer(&op, ILK_ECONN, 1), ILK__ACT_SEND);
-    assert_int_equal(op_no_answer(&op, ILK_ECONN, 0), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ECONN);
-    assert_int_equal(op.retried, 1);
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    assert_int_equal(sent_op.retried, 1);
 }
 
 static void silence_before_the_deadline_is_a_broken_connection(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
     local_ms += 1000;
-    assert_int_equal(op_no_answer(&op, ILK_ETIMEOUT, 1), ILK__ACT_SEND);
-    assert_int_equal(op.retried, 1);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_SEND);
+    assert_int_equal(sent_op.retried, 1);
 }
 
 static void silence_until_the_deadline_leaves_it_unknown(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
     local_ms += 5000;
-    assert_int_equal(op_no_answer(&op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_EUNKNOWN);
-    assert_int_equal(err.code, ILK_EUNKNOWN);
+    assert_int_equal(sent_op.status, ILK_EUNKNOWN);
+    assert_int_equal(sent_err.code, ILK_EUNKNOWN);
 }
 
 static void unsent_until_the_deadline_is_a_timeout(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
+    send_op(&op_case_change, 5000);
 
     local_ms += 5000;
-    assert_int_equal(op_no_answer(&op, ILK_ETIMEOUT, 0), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 0), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ETIMEOUT);
+    assert_int_equal(sent_op.status, ILK_ETIMEOUT);
 }
 
 static void what_only_reads_is_never_unknown(void **state)
 {
     (void)state;
-    begin(&op_case_look, 5000);
+    send_op(&op_case_look, 5000);
     (void)lose_replies_until_done(1);
-    assert_int_equal(op.status, ILK_ECONN);
-    ilk__op_free(&op);
+    assert_int_equal(sent_op.status, ILK_ECONN);
+    ilk__op_free(&sent_op);
 
-    begin(&op_case_ping, 5000);
+    send_op(&op_case_ping, 5000);
     local_ms += 5000;
-    assert_int_equal(op_no_answer(&op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
-    assert_int_equal(op.status, ILK_ETIMEOUT);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ETIMEOUT, 1), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_ETIMEOUT);
 }
 
 static void a_closed_client_ends_it_at_once(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
-    op.patient = 1;
+    send_op(&op_case_change, 5000);
+    sent_op.patient = 1;
 
-    assert_int_equal(op_no_answer(&op, ILK_ECLOSED, 1), ILK__ACT_DONE);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECLOSED, 1), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ECLOSED);
+    assert_int_equal(sent_op.status, ILK_ECLOSED);
 }
 
 /* ---- asleep between two copies ------------------------------------------ */
@@ -205,10 +227,10 @@ static void a_closed_client_ends_it_at_once(void **state)
 /* Asleep, because a copy could not be sent. */
 static void fall_asleep(const ilk__op_type *type)
 {
-    begin(type, 5000);
-    op.patient = 1;
-    assert_int_equal(op_no_answer(&op, ILK_ECONN, 0), ILK__ACT_SLEEP);
-    assert_true(op.wake_at > local_ms);
+    send_op(type, 5000);
+    sent_op.patient = 1;
+    assert_int_equal(op_no_answer(&sent_op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    assert_true(sent_op.wake_at > local_ms);
 }
 
 static void news_do_not_shorten_the_pause(void **state)
@@ -216,9 +238,9 @@ static void news_do_not_shorten_the_pause(void **state)
     (void)state;
     fall_asleep(&op_case_careful);
 
-    assert_int_equal(op_wake(&op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
-    local_ms = op.wake_at;
-    assert_int_equal(op_wake(&op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    local_ms = sent_op.wake_at;
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_int_equal(op_case_seen.woken, 0);
     assert_int_equal(op_case_seen.asked, 1);
@@ -228,13 +250,13 @@ static void a_signal_in_the_pause_ends_those_who_want_it(void **state)
 {
     (void)state;
     fall_asleep(&op_case_careful);
-    assert_int_equal(op_wake(&op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
-    assert_int_equal(op.status, ILK_EINTR);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_EINTR);
     assert_int_equal(op_case_seen.cause, ILK__CAUSE_INTERRUPT);
-    ilk__op_free(&op);
+    ilk__op_free(&sent_op);
 
     fall_asleep(&op_case_change);
-    assert_int_equal(op_wake(&op, ILK__CAUSE_INTERRUPT), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_INTERRUPT), ILK__ACT_SLEEP);
 }
 
 static void closing_in_the_pause_ends_it(void **state)
@@ -242,9 +264,9 @@ static void closing_in_the_pause_ends_it(void **state)
     (void)state;
     fall_asleep(&op_case_change);
 
-    assert_int_equal(op_wake(&op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_CLOSED), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ECLOSED);
+    assert_int_equal(sent_op.status, ILK_ECLOSED);
 }
 
 static void a_type_may_end_in_its_own_way(void **state)
@@ -252,29 +274,33 @@ static void a_type_may_end_in_its_own_way(void **state)
     (void)state;
     fall_asleep(&op_case_careful);
 
-    assert_int_equal(op_wake(&op, ILK__CAUSE_CLOSED), ILK__ACT_TELL);
-    assert_string_equal(op_says(&op), "lock_extend" OP_CASE_WORDS);
+    assert_int_equal(op_wake(&sent_op, ILK__CAUSE_CLOSED), ILK__ACT_SEND_ONLY);
+    assert_string_equal(op_says(&sent_op), "lock_extend" OP_CASE_WORDS);
     assert_int_equal(op_case_seen.failure, ILK_ECLOSED);
-    assert_int_equal(op_sent(&op, ILK_OK), ILK__ACT_DONE);
+    assert_int_equal(op_sent(&sent_op, ILK_OK), ILK__ACT_DONE);
 
-    assert_int_equal(op.status, ILK_ECANCELLED);
+    assert_int_equal(sent_op.status, ILK_ECANCELLED);
 }
 
 static void no_memory_for_a_question_ends_it(void **state)
 {
     (void)state;
-    begin(&op_case_change, 5000);
-    assert_int_equal(op_no_answer(&op, ILK_ENOMEM, 0), ILK__ACT_DONE);
-    assert_int_equal(op.status, ILK_ENOMEM);
-    assert_int_equal(err.code, ILK_ENOMEM);
+    send_op(&op_case_change, 5000);
+    assert_int_equal(op_no_answer(&sent_op, ILK_ENOMEM, 0), ILK__ACT_DONE);
+    assert_int_equal(sent_op.status, ILK_ENOMEM);
+    assert_int_equal(sent_err.code, ILK_ENOMEM);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, sent_op_setup, sent_op_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_lost_reply_is_asked_for_again_at_once),
+        TEST(an_end_without_a_meaning_may_have_changed_something),
+        TEST(the_second_lost_reply_is_followed_by_the_first_pause),
+        TEST(a_reply_lost_after_pauses_is_asked_for_again_at_once),
         TEST(lost_replies_to_the_end_leave_it_unknown),
         TEST(an_unsent_question_is_not_for_the_impatient),
         TEST(the_patient_wait_for_a_server_until_their_deadline),

@@ -242,7 +242,7 @@ static void a_channel_without_a_right_is_told_and_waits_go_on(void **state)
     assert_status(ILK_OK, ilk_lock_acquire(held, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err));
     assert_status(ILK_OK, ilk_lock_release(held, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 2000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(2000), &err));
     ilk_lock_free(lock);
     ilk_lock_free(held);
     listener_close(&e);

@@ -48,6 +48,57 @@ static void the_last_one_takes_it_back(void **state)
     assert_int_equal(shared.channels.count, 0);
 }
 
+/* It begins with a reply of its own, whatever that says: others go on. */
+static void a_newcomer_begins_with_a_reply_of_its_own(void **state)
+{
+    (void)state;
+    listener_join(&listener_two, "news", 0, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+
+    for (int refused = 0; refused < 2; refused++) {
+        listener_join(&listener_one, "news", 0, 0);
+        assert_int_equal(listener_wait(0, 8000), ILK__ACT_SLEEP);
+        assert_string_equal(subscriber_sends(&inbox_subscriber),
+                            SUBSCRIBE_NEWS);
+        assert_string_equal(subscriber_sends(&inbox_subscriber), "");
+        assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+        if (refused)
+            inbox_receives_raw("-BUSY a script runs\r\n");
+        else
+            subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+
+        assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+        assert_int_equal(listening.status, ILK_OK);
+        assert_true(ilk__channel_is_subscribed(listener_two.channel));
+        ilk__listen_end(&listener_one);
+        assert_string_equal(subscriber_sends(&inbox_subscriber), "");
+    }
+}
+
+/* The connection breaks before the newcomer's reply. */
+static void a_newcomer_begins_after_a_reconnect(void **state)
+{
+    (void)state;
+    listener_join(&listener_two, "news", 0, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+    listener_join(&listener_one, "news", 0, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    assert_int_equal(listener_wait(0, 8000), ILK__ACT_SLEEP);
+
+    inbox_subscriber.connection.up = 0;
+    ilk__inbox_lost(&shared, &inbox_subscriber);
+    assert_int_equal(listener_two.gaps, 1);
+    inbox_subscriber.connection.up = 1;
+    assert_string_equal(subscriber_sends(&inbox_subscriber), SUBSCRIBE_NEWS);
+    assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+
+    assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(listening.status, ILK_OK);
+}
+
 /* The first answer is that of a subscription which was taken back since. */
 static void asked_for_twice_it_begins_with_the_second_answer(void **state)
 {
@@ -204,6 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_asked_for_once_and_begins_when_confirmed),
         TEST(the_last_one_takes_it_back),
+        TEST(a_newcomer_begins_with_a_reply_of_its_own),
+        TEST(a_newcomer_begins_after_a_reconnect),
         TEST(asked_for_twice_it_begins_with_the_second_answer),
         TEST(a_reconnect_asks_again_and_is_a_gap),
         TEST(away_for_a_minute_is_told),

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "channel_case.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -16,6 +17,7 @@ static void each_listener_receives_each_message_in_order(void **state)
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
     assert_int_equal(listener_wait(1, -1), ILK__ACT_SLEEP);
 
     subscriber_receives(&inbox_subscriber, NULL, "news", "one");
@@ -25,6 +27,68 @@ static void each_listener_receives_each_message_in_order(void **state)
     assert_int_equal(op_wake(&listening, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_string_equal(listener_received(&listener_one), "news=one;news=;");
     assert_string_equal(listener_received(&listener_two), "news=one;news=;");
+}
+
+static void what_was_published_before_it_began_is_not_received(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "jobs.*", 1, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
+    listener_join(&listener_two, "jobs.*", 1, 0);
+
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "1");
+    assert_string_equal(subscriber_sends(&inbox_subscriber),
+                        "*2\r\n$10\r\nPSUBSCRIBE\r\n$6\r\njobs.*\r\n");
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "2");
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "3");
+
+    assert_string_equal(listener_received(&listener_one),
+                        "jobs.red=1;jobs.red=2;jobs.red=3;");
+    assert_string_equal(listener_received(&listener_two), "jobs.red=3;");
+}
+
+/* The unsubscription is under way when it joins, and so may be a message. */
+static void nor_when_the_last_one_has_just_left(void **state)
+{
+    (void)state;
+    listener_join(&listener_one, "jobs.*", 1, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
+    ilk__listen_end(&listener_one);
+    (void)subscriber_sends(&inbox_subscriber);
+    listener_join(&listener_one, "jobs.*", 1, 0);
+
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "1");
+    subscriber_confirms(&inbox_subscriber, "punsubscribe", "jobs.*");
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", "2");
+
+    assert_string_equal(listener_received(&listener_one), "jobs.red=2;");
+}
+
+/* The replica confirms and sends first; the primary's copy would be lost if the
+ * listener began with the primary's confirmation. */
+static void what_a_replica_sent_is_not_lost(void **state)
+{
+    static const char first[] = "1 notify 0.- id1 3 redgo";
+    static const char second[] = "1 notify 0.- id2 3 redgo";
+
+    (void)state;
+    listener_join(&listener_one, "jobs.*", 1, 1);
+    (void)subscriber_sends(&inbox_subscriber);
+    (void)subscriber_sends(&replica_subscriber);
+    subscriber_confirms(&replica_subscriber, "psubscribe", "jobs.*");
+    assert_int_equal(listener_wait(0, -1), ILK__ACT_DONE);
+
+    subscriber_receives(&replica_subscriber, "jobs.*", "jobs.red", first);
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", first);
+    subscriber_receives(&inbox_subscriber, "jobs.*", "jobs.red", second);
+    subscriber_receives(&replica_subscriber, "jobs.*", "jobs.red", second);
+
+    assert_int_equal(listener_one.count, 2);
 }
 
 static void a_pattern_receives_all_that_match(void **state)
@@ -49,12 +113,15 @@ static void a_pattern_receives_all_that_match(void **state)
 
 static void a_message_is_received_once_of_all_subscribers(void **state)
 {
-    static const char message[] = "1 notify 0 id1 3 redgo";
+    static const char message[] = "1 notify 0.- id1 3 redgo";
 
     (void)state;
     listener_join(&listener_one, "jobs.*", 1, 1);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "jobs.*");
     listener_join(&listener_two, "*", 1, 1);
     (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "psubscribe", "*");
     assert_non_null(strstr(subscriber_sends(&replica_subscriber), "jobs.*"));
 
     subscriber_receives(&replica_subscriber, "jobs.*", "jobs.red", message);
@@ -67,7 +134,7 @@ static void a_message_is_received_once_of_all_subscribers(void **state)
     assert_string_equal(listener_one.first->parsed.signal, "id1");
     assert_memory_equal(listener_one.first->parsed.data, "go", 2);
     assert_string_equal(listener_received(&listener_one),
-                        "jobs.red=1 notify 0 id1 3 redgo;");
+                        "jobs.red=1 notify 0.- id1 3 redgo;");
     assert_int_equal(listener_two.count, 1);
 }
 
@@ -77,6 +144,7 @@ static void what_is_no_message_of_ours_is_the_servers_own_to_tell(void **state)
     listener_join(&listener_one, "news", 0, 0);
     listener_join(&listener_two, "news", 0, 1);
     (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
     (void)subscriber_sends(&replica_subscriber);
 
     subscriber_receives(&replica_subscriber, NULL, "news", "one");
@@ -91,6 +159,7 @@ static void the_oldest_goes_when_nobody_takes_them(void **state)
     (void)state;
     listener_join(&listener_one, "news", 0, 0);
     (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
     subscriber_receives(&inbox_subscriber, NULL, "news", "first");
     for (int i = 0; i < ILK__CHANNEL_MESSAGES_MAX; i++)
         subscriber_receives(&inbox_subscriber, NULL, "news", "x");
@@ -100,14 +169,50 @@ static void the_oldest_goes_when_nobody_takes_them(void **state)
     assert_memory_equal(listener_one.first->data, "x", 2);
 }
 
+static void receive_bytes(size_t len)
+{
+    char name[] = "news";
+    ilk__reply channel = {.type = ILK__REPLY_STR, .str = name, .len = 4};
+    ilk__reply payload = {.type = ILK__REPLY_STR, .len = len};
+
+    payload.str = calloc(1, len + 1);
+    assert_non_null(payload.str);
+    ilk__shared_lock(&shared);
+    ilk__channel_receive(&shared, &inbox_subscriber, NULL, &channel, &payload);
+    ilk__shared_unlock(&shared);
+    free(payload.str);
+}
+
+/* Messages of 1 MB: few of them are many bytes. */
+static void nor_do_they_become_too_many_bytes(void **state)
+{
+    enum { SIZE = 1024 * 1024, SENT = 3 * ILK__CHANNEL_BYTES_MAX / SIZE };
+
+    (void)state;
+    listener_join(&listener_one, "news", 0, 0);
+    (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
+    for (int i = 0; i < SENT; i++)
+        receive_bytes(SIZE);
+    assert_true(listener_one.bytes <= ILK__CHANNEL_BYTES_MAX);
+    assert_true(listener_one.count > 8);
+    assert_int_equal(listener_one.count + (size_t)listener_one.lost, SENT);
+
+    receive_bytes(2 * ILK__CHANNEL_BYTES_MAX);
+    assert_int_equal(listener_one.count, 1); /* the last one stays */
+    assert_int_equal(listener_one.lost, SENT);
+    ilk__channel_message_free(ilk__listener_pop(&listener_one));
+    assert_int_equal(listener_one.bytes, 0);
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* A message, of which the nth allocation fails. */
 static void receive_message_failing(long nth)
 {
     const ilk__reply *reply =
-        op_case_reply(">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$20\r\n"
-                      "1 notify 0 id1 3 red\r\n");
+        op_case_reply(">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$22\r\n"
+                      "1 notify 0.- id1 3 red\r\n");
 
     ilk__alloc_fail_at(nth);
     ilk__inbox_reply(&shared, &inbox_subscriber, reply);
@@ -129,6 +234,7 @@ static void without_memory_nothing_is_half_done(void **state)
         assert_true(st ? !listener_one.channel : listener_one.channel != NULL);
     }
     (void)subscriber_sends(&inbox_subscriber);
+    subscriber_confirms(&inbox_subscriber, "subscribe", "news");
     for (long nth = 1; listener_one.count == 0; nth++) {
         assert_true(nth < 20);
         receive_message_failing(nth);
@@ -145,10 +251,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_listener_receives_each_message_in_order),
+        TEST(what_was_published_before_it_began_is_not_received),
+        TEST(nor_when_the_last_one_has_just_left),
+        TEST(what_a_replica_sent_is_not_lost),
         TEST(a_pattern_receives_all_that_match),
         TEST(a_message_is_received_once_of_all_subscribers),
         TEST(what_is_no_message_of_ours_is_the_servers_own_to_tell),
         TEST(the_oldest_goes_when_nobody_takes_them),
+        TEST(nor_do_they_become_too_many_bytes),
         TEST(without_memory_nothing_is_half_done),
     };
 

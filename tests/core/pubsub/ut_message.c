@@ -38,7 +38,7 @@ static int teardown(void **state)
 static void a_grant_has_its_numbers_and_the_name(void **state)
 {
     (void)state;
-    assert_true(READS("1 grant x12 tok 18 5000 1000000 or ders\0x"));
+    assert_true(READS("1 grant x12.ab tok 18 5000 1000000 or ders\0x"));
 
     assert_int_equal(message.type, ILK__MESSAGE_GRANT);
     assert_int_equal(message.kind, 'x');
@@ -55,20 +55,20 @@ static void a_grant_has_its_numbers_and_the_name(void **state)
 static void a_wake_up_has_a_waiter_and_maybe_a_name(void **state)
 {
     (void)state;
-    assert_true(READS("1 wake q7 jobs"));
+    assert_true(READS("1 wake q7.ab jobs"));
     assert_int_equal(message.type, ILK__MESSAGE_WAKE);
     assert_int_equal(message.kind, 'q');
     assert_int_equal(message.waiter, 7);
     assert_memory_equal(message.name, "jobs", 4);
 
-    assert_true(READS("1 wake s7"));
+    assert_true(READS("1 wake s7.ab"));
     assert_int_equal(message.name_len, 0);
 }
 
 static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
 {
     (void)state;
-    assert_true(READS("1 signal s5 c.9 4 a\0 b1 \0\n"));
+    assert_true(READS("1 signal s5.ab c.9 4 a\0 b1 \0\n"));
 
     assert_int_equal(message.type, ILK__MESSAGE_SIGNAL);
     assert_int_equal(message.kind, 's');
@@ -83,14 +83,14 @@ static void a_signal_has_a_name_and_data_of_any_bytes(void **state)
 static void a_signal_may_be_without_data(void **state)
 {
     (void)state;
-    assert_true(READS("1 signal s5 c.9 3 red"));
+    assert_true(READS("1 signal s5.ab c.9 3 red"));
     assert_int_equal(message.data_len, 0);
 }
 
 static void a_change_has_the_key_of_a_list(void **state)
 {
     (void)state;
-    assert_true(READS("1 change ilk:event:wait:{a b}"));
+    assert_true(READS("1 change ab ilk:event:wait:{a b}"));
     assert_int_equal(message.type, ILK__MESSAGE_CHANGE);
     assert_int_equal(message.name_len, 20);
     assert_memory_equal(message.name, "ilk:event:wait:{a b}", 20);
@@ -102,7 +102,7 @@ static void a_change_has_the_key_of_a_list(void **state)
 static void a_notify_goes_by_ticket(void **state)
 {
     (void)state;
-    assert_true(READS("1 notify 1700000000000000 c.9 3 redgo"));
+    assert_true(READS("1 notify 1700000000000000.ab c.9 3 redgo"));
 
     assert_int_equal(message.type, ILK__MESSAGE_NOTIFY);
     assert_int_equal(message.ticket, 1700000000000000);
@@ -124,23 +124,23 @@ static void what_is_not_exactly_so_is_no_message(void **state)
         "1 wake s-1 x",
         "1 wake s+1 x",
         "1 wake s1x y",
-        "1 wake s9223372036854775808 x",
-        "1 wake s99999999999999999999 x",
-        "1 grant x1 tok 1 2",
-        "1 grant x1 tok 1 -2 3 name",
-        "1 signal s1",
-        "1 signal s1 id",
-        "1 signal s1 id 3",
-        "1 signal s1 id 0 ",
-        "1 signal s1 id 4 red",
-        "1 signal s1 id -1 red",
-        "1 signal s1 id 9223372036854775807 red",
-        "1 signal s1 id 18446744073709551619 red",
-        "1 signal s1 id  3 red",
-        "1 signal s1  3 red",
+        "1 wake s9223372036854775808.ab x",
+        "1 wake s99999999999999999999.ab x",
+        "1 grant x1.ab tok 1 2",
+        "1 grant x1.ab tok 1 -2 3 name",
+        "1 signal s1.ab",
+        "1 signal s1.ab id",
+        "1 signal s1.ab id 3",
+        "1 signal s1.ab id 0 ",
+        "1 signal s1.ab id 4 red",
+        "1 signal s1.ab id -1 red",
+        "1 signal s1.ab id 9223372036854775807 red",
+        "1 signal s1.ab id 18446744073709551619 red",
+        "1 signal s1.ab id  3 red",
+        "1 signal s1.ab  3 red",
         "1 notify s1 id 3 red",
-        "1 notify -1 id 3 red",
-        "1 notify 9223372036854775808 id 3 red",
+        "1 notify -1.ab id 3 red",
+        "1 notify 9223372036854775808.ab id 3 red",
     };
 
     (void)state;
@@ -148,27 +148,27 @@ static void what_is_not_exactly_so_is_no_message(void **state)
         if (reads(bad[i], strlen(bad[i])))
             fail_msg("a message: \"%s\"", bad[i]);
     assert_false(READS("1 sig\0nal s1 id 3 red"));
-    assert_false(READS("1 signal s1 i\0d 3 red"));
-    assert_false(READS("1 signal s1 id 3\0 red"));
+    assert_false(READS("1 signal s1.ab i\0d 3 red"));
+    assert_false(READS("1 signal s1.ab id 3\0 red"));
 }
 
 static void every_cut_of_a_signal_is_shorter_or_none(void **state)
 {
-    static const char whole[] = "1 signal s5 id 3 redlight";
+    static const char whole[] = "1 signal s5.ab id 3 redlight";
 
     (void)state;
     for (size_t len = 0; len < sizeof whole; len++)
         if (reads(whole, len))
-            assert_int_equal(message.name_len + message.data_len, len - 17);
+            assert_int_equal(message.name_len + message.data_len, len - 20);
         else
-            assert_true(len < 20);
+            assert_true(len < 23);
 }
 
 static void the_lengths_have_limits(void **state)
 {
     size_t size = ILK__DATA_MAX + 2 * ILK_NAME_MAX;
     char *text = malloc(size);
-    int head = snprintf(text, size, "1 signal s1 id %d ", ILK_NAME_MAX);
+    int head = snprintf(text, size, "1 signal s1.ab id %d ", ILK_NAME_MAX);
 
     (void)state;
     memset(text + head, 'n', size - (size_t)head);
@@ -176,7 +176,7 @@ static void the_lengths_have_limits(void **state)
     assert_int_equal(message.data_len, ILK__DATA_MAX);
     assert_false(reads(text, (size_t)head + ILK_NAME_MAX + ILK__DATA_MAX + 1));
 
-    snprintf(text, size, "1 signal s1 id %d n", ILK_NAME_MAX + 1);
+    snprintf(text, size, "1 signal s1.ab id %d n", ILK_NAME_MAX + 1);
     assert_false(reads(text, (size_t)head + ILK_NAME_MAX + 1));
     free(text);
 }
@@ -184,9 +184,9 @@ static void the_lengths_have_limits(void **state)
 static void a_copy_has_the_same_mark_and_others_do_not(void **state)
 {
     static const char *const all[] = {
-        "1 signal s5 id 3 red",  "1 signal s6 id 3 red",
-        "1 signal s5 id2 3 red", "1 signal s5 id 4 reds",
-        "1 notify 5 id 3 red",   "1 notify 6 id 3 red"};
+        "1 signal s5.ab id 3 red",  "1 signal s6.ab id 3 red",
+        "1 signal s5.ab id2 3 red", "1 signal s5.ab id 4 reds",
+        "1 notify 5.ab id 3 red",   "1 notify 6.ab id 3 red"};
     uint64_t marks[6];
 
     (void)state;

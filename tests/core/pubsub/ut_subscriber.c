@@ -3,21 +3,9 @@
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "gate_case.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cmocka_all.h"
-
-static void confirm(ilk__subscriber *subscriber)
-{
-    char words[256];
-
-    snprintf(words, sizeof words,
-             ">3\r\n$9\r\nsubscribe\r\n$%zu\r\nilk:inbox:%s\r\n:1\r\n",
-             strlen("ilk:inbox:") + strlen(shared.client_id), shared.client_id);
-    inbox_receiver = subscriber;
-    inbox_receives_raw(words);
-}
 
 static void lose(ilk__subscriber *subscriber)
 {
@@ -31,8 +19,8 @@ static int setup(void **state)
 {
     int failed = gate_setup(state);
 
-    confirm(&inbox_subscriber);
-    confirm(&replica_subscriber);
+    inbox_confirms(&inbox_subscriber);
+    inbox_confirms(&replica_subscriber);
     inbox_receiver = &inbox_subscriber;
     shared_tick(0);
     return failed;
@@ -51,10 +39,10 @@ static int setup_deaf(void **state)
 static void a_replica_alone_is_not_enough_while_the_server_is_coming(void **s)
 {
     (void)s;
-    confirm(&replica_subscriber);
+    inbox_confirms(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
 
-    confirm(&inbox_subscriber);
+    inbox_confirms(&inbox_subscriber);
 
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     assert_int_equal(shared.subscribed_count, 2);
@@ -65,7 +53,7 @@ static void a_replica_is_enough_when_the_server_is_lost(void **state)
     uint32_t wakes;
 
     (void)state;
-    confirm(&replica_subscriber);
+    inbox_confirms(&replica_subscriber);
     wakes = shared.wakes;
     lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
@@ -73,7 +61,7 @@ static void a_replica_is_enough_when_the_server_is_lost(void **state)
 
     lose(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_WANTED);
-    confirm(&replica_subscriber);
+    inbox_confirms(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
 }
 
@@ -82,7 +70,7 @@ static void either_may_be_lost(void **state)
     (void)state;
     lose(&inbox_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
-    confirm(&inbox_subscriber);
+    inbox_confirms(&inbox_subscriber);
     lose(&replica_subscriber);
     assert_int_equal(shared.inbox, ILK__INBOX_READY);
     lose(&inbox_subscriber);
@@ -166,7 +154,7 @@ static void what_is_for_nobody_is_passed_on_once(void **state)
 
 static void assert_got(const char *signals)
 {
-    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(my_gate.op.status, ILK_OK);
     assert_string_equal(gate_signals(&my_gate), signals);
@@ -267,7 +255,7 @@ static void a_place_that_the_server_may_have_kept_is_given_up(void **state)
     inbox_receiver = &replica_subscriber;
     inbox_receives("1 notify 99 id1 3 redall");
 
-    assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&red.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
 
     assert_non_null(strstr(op_says(&red.op), "lock_cancel! 2 w:red"));
     assert_int_equal(op_sent(&red.op, ILK_OK), ILK__ACT_DONE);

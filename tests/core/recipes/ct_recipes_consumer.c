@@ -188,6 +188,27 @@ static void a_broken_connection_loses_nothing(void **state)
     assert_int_equal(0, fixture_int(&fx, "EXISTS low"));
 }
 
+/* A server that becomes a replica ends what blocks on it by an error. */
+static void demote_and_push(void)
+{
+    fixture_command(&fx, "MULTI"); /* nobody writes to it meanwhile */
+    fixture_command(&fx, "REPLICAOF 127.0.0.1 1");
+    fixture_command(&fx, "REPLICAOF NO ONE");
+    fixture_command(&fx, "EXEC");
+    push_low();
+}
+
+static void a_server_that_was_a_replica_meanwhile_goes_on(void **state)
+{
+    later other;
+
+    (void)state;
+    start_later(&other, demote_and_push);
+    assert_takes(consumer, "low", "late", 10000);
+    pthread_join(other.thread, NULL);
+    settle(consumer, ILK_RECIPES_DONE, ILK_OK);
+}
+
 /* The server moved it, and the answer went nowhere. */
 static void what_was_moved_unheard_is_taken_next(void **state)
 {
@@ -333,6 +354,7 @@ int main(void)
         CONSUMER(nothing_in_time_is_told),
         CONSUMER(a_push_of_others_wakes_it),
         CONSUMER(a_broken_connection_loses_nothing),
+        CONSUMER(a_server_that_was_a_replica_meanwhile_goes_on),
         CONSUMER(what_was_moved_unheard_is_taken_next),
         CONSUMER(signals_interrupts_and_close_end_it),
         CONSUMER(a_killed_ones_message_goes_to_others),

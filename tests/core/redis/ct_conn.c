@@ -19,8 +19,9 @@ static ilk_status open_url(const char *text)
 
     assert_null(conn); /* or it would be forgotten */
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
-    status = ilk__conn_open(&conn, &url, "ilk:test", NULL, ilk__deadline(2000),
-                            &err);
+    status =
+        ilk__conn_open(&conn, &(ilk__target){.url = &url, .name = "ilk:test"},
+                       NULL, ilk__deadline(2000), &err);
     ilk__url_free(&url);
     return status;
 }
@@ -238,9 +239,10 @@ static void a_frozen_server_costs_no_more_than_the_deadline(void **state)
     assert_int_equal(ilk__url_parse(&url, fx.tcp_url, &err), ILK_OK);
     fixture_pause(&fx);
     before = fixture_now_ms();
-    assert_int_equal(
-        ilk__conn_open(&conn, &url, "n", NULL, ilk__deadline(100), &err),
-        ILK_ETIMEOUT);
+    assert_int_equal(ilk__conn_open(&conn,
+                                    &(ilk__target){.url = &url, .name = "n"},
+                                    NULL, ilk__deadline(100), &err),
+                     ILK_ETIMEOUT);
     spent = fixture_now_ms() - before;
     fixture_resume(&fx);
     ilk__url_free(&url);

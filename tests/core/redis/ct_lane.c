@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ct_lane.c -- one connection to a real server that many threads share. */
+/* link: -Wl,--wrap=ilk__conn_send */
 #include "lane_case.h"
 
 #include "base/clock.h"
@@ -297,6 +298,38 @@ static void threads_survive_a_connection_that_keeps_breaking(void **state)
     assert_string_equal(lane_ask("PING"), "PONG");
 }
 
+ilk_status __real_ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
+                                 size_t *out_sent, ilk_error *err);
+ilk_status __wrap_ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
+                                 size_t *out_sent, ilk_error *err);
+
+static int breaks_in_a_write;
+
+/* The socket accepts no byte, and the connection breaks before the writer has
+ * the lane's mutex again. */
+ilk_status __wrap_ilk__conn_send(ilk__conn *conn, const void *data, size_t len,
+                                 size_t *out_sent, ilk_error *err)
+{
+    if (!breaks_in_a_write)
+        return __real_ilk__conn_send(conn, data, len, out_sent, err);
+    breaks_in_a_write = 0;
+    ilk__lane_distrust(lane);
+    *out_sent = 0;
+    return ILK_OK;
+}
+
+static void a_connection_that_breaks_during_a_write_is_replaced(void **state)
+{
+    (void)state;
+    assert_string_equal(lane_ask("PING"), "PONG");
+
+    breaks_in_a_write = 1;
+    assert_string_equal(lane_ask("PING"), "ILK_ECONN");
+
+    assert_string_equal(lane_ask("PING"), "PONG");
+    assert_int_equal(lane_case_counts().connects, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_lane, close_lane)
 
 int main(void)
@@ -313,6 +346,7 @@ int main(void)
         TEST(tries_to_connect_are_spaced),
         TEST(shutting_ends_calls_for_ever),
         TEST(threads_survive_a_connection_that_keeps_breaking),
+        TEST(a_connection_that_breaks_during_a_write_is_replaced),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

@@ -31,8 +31,9 @@ static ilk_status open_tls(const char *host, const char *ca, const char *own)
              c.dir, ca, more);
     assert_null(conn);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
-    status = ilk__conn_open(&conn, &url, "ilk:test", NULL, ilk__deadline(2000),
-                            &err);
+    status =
+        ilk__conn_open(&conn, &(ilk__target){.url = &url, .name = "ilk:test"},
+                       NULL, ilk__deadline(2000), &err);
     ilk__url_free(&url);
     return status;
 }

@@ -130,7 +130,7 @@ ilk_status lane_tell(const char *words)
     ilk_status st;
 
     add_words(&command, words);
-    st = ilk__lane_tell(lane, &command, NULL);
+    st = ilk__lane_send_only(lane, &command, NULL);
     ilk__command_free(&command);
     return st;
 }

@@ -30,7 +30,7 @@ static int teardown(void **state)
 
 static void assert_formats_as(const char *expected, size_t len)
 {
-    assert_int_equal(ilk__command_format(&command, &out, NULL), ILK_OK);
+    assert_int_equal(ilk__command_format(&command, 0, &out, NULL), ILK_OK);
     assert_int_equal(ilk__buf_len(&out), len);
     assert_memory_equal(ilk__buf_data(&out), expected, len);
 }
@@ -76,7 +76,7 @@ static void commands_are_appended_one_after_the_other(void **state)
 
     (void)state;
     ilk__command_add_str(&command, "PING");
-    assert_int_equal(ilk__command_format(&command, &out, NULL), ILK_OK);
+    assert_int_equal(ilk__command_format(&command, 0, &out, NULL), ILK_OK);
 
     assert_formats_as(expected, sizeof expected - 1);
 }
@@ -123,13 +123,13 @@ static void an_allocation_that_failed_is_told_by_format(void **state)
     ilk_error err;
 
     (void)state;
-    add_many(ILK__COMMAND_WORDS);
+    add_many(ILK__COMMAND_ARGS);
     ilk__alloc_fail_at(1);
     ilk__command_add_str(&command, "one more");
     ilk__alloc_fail_at(0);
     ilk__command_add_str(&command, "and another");
 
-    assert_int_equal(ilk__command_format(&command, &out, &err), ILK_ENOMEM);
+    assert_int_equal(ilk__command_format(&command, 0, &out, &err), ILK_ENOMEM);
     assert_int_equal(err.code, ILK_ENOMEM);
     assert_int_equal(ilk__buf_len(&out), 0);
 }
@@ -140,7 +140,7 @@ static void no_room_for_the_bytes_is_told(void **state)
     ilk__command_add_str(&command, "PING");
     ilk__alloc_fail_at(1);
 
-    assert_int_equal(ilk__command_format(&command, &out, NULL), ILK_ENOMEM);
+    assert_int_equal(ilk__command_format(&command, 0, &out, NULL), ILK_ENOMEM);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -54,9 +54,10 @@ static void no_such_path(void **state)
     conn_case_says("/nowhere/redis.sock");
     conn_case_says("No such file");
     memset(path, 'x', sizeof path - 1);
-    assert_int_equal(
-        ilk__conn_open(&conn, &url, "n", NULL, ilk__deadline(9), &err),
-        ILK_EINVAL);
+    assert_int_equal(ilk__conn_open(&conn,
+                                    &(ilk__target){.url = &url, .name = "n"},
+                                    NULL, ilk__deadline(9), &err),
+                     ILK_EINVAL);
     conn_case_says("at most");
 }
 
@@ -145,7 +146,8 @@ static void the_words_are_one_write_and_secret(void **state)
     assert_string_equal(far_end.heard,
                         "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n"
                         "$7\r\ndefault\r\n$6\r\nsesame\r\n"
-                        "$7\r\nSETNAME\r\n$1\r\nn\r\n");
+                        "$7\r\nSETNAME\r\n$1\r\nn\r\n"
+                        "*2\r\n$6\r\nCLIENT\r\n$2\r\nID\r\n");
 }
 
 /* Poll and step by hand, as the keeper does. */
@@ -162,9 +164,10 @@ static void a_login_goes_on_step_by_step(void **state)
     assert_int_equal(peer_serve(&far_end, says), 0);
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
-    assert_int_equal(
-        ilk__conn_start(&conn, &url, "n", NULL, ilk__deadline(5000), &err),
-        ILK_OK);
+    assert_int_equal(ilk__conn_start(&conn,
+                                     &(ilk__target){.url = &url, .name = "n"},
+                                     NULL, ilk__deadline(5000), &err),
+                     ILK_OK);
     while ((status = ilk__conn_step(conn, &err)) == ILK_EAGAIN) {
         struct pollfd pfd = {.fd = ilk__conn_fd(conn),
                              .events = ilk__conn_events(conn)};
@@ -191,9 +194,10 @@ static void a_failure_is_final(void **state)
     (void)state;
     snprintf(text, sizeof text, "redis://127.0.0.1:%d", far_end.port);
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
-    assert_int_equal(
-        ilk__conn_start(&conn, &url, "n", NULL, ilk__now_ms() - 1, &err),
-        ILK_OK);
+    assert_int_equal(ilk__conn_start(&conn,
+                                     &(ilk__target){.url = &url, .name = "n"},
+                                     NULL, ilk__now_ms() - 1, &err),
+                     ILK_OK);
     assert_int_equal(ilk__conn_step(conn, &err), ILK_ETIMEOUT);
     ilk__url_free(&url);
     memset(&err, 0, sizeof err);

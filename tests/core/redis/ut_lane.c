@@ -14,7 +14,7 @@
 
 #include "cmocka_all.h"
 
-#define HELLO "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n"
+#define HELLO "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n:7\r\n"
 
 static peer far_end;
 
@@ -60,22 +60,38 @@ static void an_answer_nobody_asked_for_ends_the_connection(void **state)
     (void)state;
     serve(says);
 
-    /* The answer itself is good; what follows it was for nobody. */
-    assert_string_equal(lane_ask("INCR key"), "1");
+    /* One of the two is a surplus, and no number says which. */
+    assert_string_equal(lane_ask("INCR key"), "ILK_ECONN");
 
     assert_int_equal(lane_case_counts().connected, 0);
     assert_int_equal(lane_tell("PING"), ILK_ECONN);
 }
 
-static void garbage_is_told_as_such(void **state)
+static void garbage_ends_the_connection(void **state)
 {
     static const char *const says[] = {HELLO, "what?\r\n", NULL};
 
     (void)state;
     serve(says);
 
-    assert_string_equal(lane_ask("PING"), "ILK_EREPLY");
+    assert_string_equal(lane_ask("PING"), "ILK_ECONN");
     assert_int_equal(lane_case_counts().connected, 0);
+}
+
+/* The caller reads its own reply, and behind it what ends the connection. */
+static void a_call_that_succeeded_has_no_error(void **state)
+{
+    static const char *const says[] = {HELLO, ":1\r\nwhat?\r\n", NULL};
+    asker one = {.words = "INCR key", .timeout_ms = 5000};
+
+    (void)state;
+    serve(says);
+
+    asker_run(&one);
+    assert_int_equal(one.status, ILK_OK);
+    assert_string_equal(one.answer, "1");
+    assert_int_equal(one.err.code, 0);
+    assert_string_equal(one.err.msg, "");
 }
 
 static void half_an_answer_is_none(void **state)
@@ -196,7 +212,7 @@ static ilk_status tell(const char *name)
     ensured_ends = 0;
     ilk__command_init(&command);
     ilk__command_add_str(&command, name);
-    st = ilk__lane_tell(lane, &command, ensured);
+    st = ilk__lane_send_only(lane, &command, ensured);
     ilk__command_free(&command);
     return st;
 }
@@ -280,6 +296,25 @@ static void an_ensured_command_ends_with_its_lane(void **state)
     assert_int_equal(ensured_status, ILK_ECLOSED);
 }
 
+/* A command that is given up before it is sent stays in its place, and the next
+ * call sends it. */
+static void a_command_that_is_not_sent_yet_may_be_executed(void **state)
+{
+    static const char *const says[] = {HELLO, NULL};
+    asker one = {.words = "INCR key", .timeout_ms = 100};
+
+    (void)state;
+    serve(says);
+    assert_int_equal(ilk__lane_connect(lane, ilk__deadline(5000), NULL),
+                     ILK_OK);
+    for (int i = 0; i < ILK__LANE_BATCHES; i++)
+        assert_int_equal(tell("PING"), ILK_OK);
+
+    asker_run(&one);
+    assert_int_equal(one.status, ILK_ETIMEOUT);
+    assert_int_equal(one.may_have_run, 1);
+}
+
 /* ---- connecting --------------------------------------------------------- */
 
 static void nobody_answering_at_all_is_no_connection(void **state)
@@ -330,8 +365,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(news_between_answers_are_skipped),
         TEST(an_answer_nobody_asked_for_ends_the_connection),
-        TEST(garbage_is_told_as_such),
+        TEST(garbage_ends_the_connection),
+        TEST(a_call_that_succeeded_has_no_error),
         TEST(half_an_answer_is_none),
+        TEST(a_command_that_is_not_sent_yet_may_be_executed),
         TEST(the_end_of_the_connection_fails_all_that_wait),
         TEST(a_full_socket_keeps_nobody_beyond_the_deadline),
         TEST(nothing_arrives_after_a_connection_was_given_up),

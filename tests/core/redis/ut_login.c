@@ -87,25 +87,28 @@ static void one_round_says_everything(void **state)
 
     begin(t, "redis://ada:se%20sam@h/7", "ilk:host:1");
     assert_string_equal(said(t),
-                        "HELLO 3 AUTH ada se sam SETNAME ilk:host:1;SELECT 7;");
+                        "HELLO 3 AUTH ada se sam SETNAME ilk:host:1;SELECT 7;"
+                        "CLIENT ID;");
     assert_int_equal(
         answer(t, "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n", NULL),
         ILK_EAGAIN);
-    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+    assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.protocol, 3);
+    assert_int_equal(t->login.number.id, 7);
     assert_string_equal(said(t), "");
 }
 
 static void a_password_alone_is_the_default_users(void **state)
 {
     begin(*state, "redis://:sesame@h", NULL);
-    assert_string_equal(said(*state), "HELLO 3 AUTH default sesame;");
+    assert_string_equal(said(*state), "HELLO 3 AUTH default sesame;CLIENT ID;");
 }
 
 static void names_are_made_acceptable(void **state)
 {
     begin(*state, "redis://h", "my host\n\xc3\xa9!");
-    assert_string_equal(said(*state), "HELLO 3 SETNAME my-host---!;");
+    assert_string_equal(said(*state), "HELLO 3 SETNAME my-host---!;CLIENT ID;");
 }
 
 static void the_protocol_is_learnt(void **state)
@@ -117,7 +120,8 @@ static void the_protocol_is_learnt(void **state)
                             "*4\r\n+proto\r\n:2\r\n$4\r\nmode\r\n"
                             "$7\r\ncluster\r\n",
                             NULL),
-                     ILK_OK);
+                     ILK_EAGAIN);
+    assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.protocol, 2);
 }
 
@@ -139,12 +143,17 @@ static void old_servers_are_asked_in_old_words(void **state)
         assert_int_equal(
             answer(t, "-NOAUTH Authentication required.\r\n", NULL),
             ILK_EAGAIN);
+        assert_int_equal(
+            answer(t, "-NOAUTH Authentication required.\r\n", NULL),
+            ILK_EAGAIN);
         assert_string_equal(said(t),
-                            "AUTH sesame;CLIENT SETNAME n;CLIENT ID;SELECT 2;");
+                            "AUTH sesame;CLIENT SETNAME n;CLIENT ID;SELECT 2;"
+                            "CLIENT ID;");
         assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, "-ERR no such thing\r\n", NULL), ILK_EAGAIN);
         assert_int_equal(answer(t, ":7\r\n", NULL), ILK_EAGAIN);
-        assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_OK);
+        assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+        assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
         assert_int_equal(t->login.number.id, 7);
         assert_int_equal(t->login.protocol, 2);
         ilk__url_free(&t->url);
@@ -156,9 +165,11 @@ static void resp2_is_spoken_when_asked_for(void **state)
     talk *t = *state;
 
     begin(t, "redis://ada:x@h?protocol=2", "n");
-    assert_string_equal(said(t), "AUTH ada x;CLIENT SETNAME n;CLIENT ID;");
+    assert_string_equal(said(t),
+                        "AUTH ada x;CLIENT SETNAME n;CLIENT ID;CLIENT ID;");
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
     assert_int_equal(answer(t, "+OK\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-NOPERM client|id\r\n", NULL), ILK_EAGAIN);
     assert_int_equal(answer(t, "-NOPERM client|id\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.number.id, 0);
     assert_int_equal(t->login.protocol, 2);
@@ -184,35 +195,62 @@ static void begin_again(talk *t, const char *name)
 
 static ilk_status answer_list(talk *t, const char *line)
 {
-    char bytes[256];
+    char bytes[320];
 
     snprintf(bytes, sizeof bytes, "$%zu\r\n%s\r\n", strlen(line), line);
     return answer(t, bytes, NULL);
+}
+
+#define OWN_LINE "id=15 addr=h:2 name=n age=0 idle=0 db=0 cmd=client|list\n"
+#define OLD_LINE "id=12 addr=h:1 name=n age=39 idle=0 db=0\n"
+
+/* Up to the list of connections. */
+static void ask_for_list(talk *t)
+{
+    begin_again(t, "n");
+    assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:15\r\n", NULL),
+                     ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(t->login.number.id, 15);
+    assert_string_equal(said(t), "CLIENT LIST ID 12 15;CLIENT ID;");
 }
 
 static void the_one_that_broke_is_closed_first(void **state)
 {
     talk *t = *state;
 
-    begin_again(t, "n");
-    assert_int_equal(answer(t, "%2\r\n+proto\r\n:3\r\n+id\r\n:15\r\n", NULL),
-                     ILK_EAGAIN);
-    assert_int_equal(t->login.number.id, 15);
-    assert_string_equal(said(t), "CLIENT LIST ID 12;");
-    assert_int_equal(
-        answer_list(t, "id=12 addr=h:1 name=n age=39 idle=0 db=0\n"),
-        ILK_EAGAIN);
-    assert_string_equal(said(t), "CLIENT KILL ID 12;");
-    assert_int_equal(answer(t, ":1\r\n", NULL), ILK_OK);
+    ask_for_list(t);
+    assert_int_equal(answer_list(t, OLD_LINE OWN_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_EAGAIN);
+    assert_string_equal(said(t),
+                        "CLIENT KILL ID 12;CLIENT LIST ID 12 15;CLIENT ID;");
+    assert_int_equal(answer(t, ":1\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer_list(t, OWN_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
     assert_false(t->login.left_open);
+}
+
+static void one_that_is_still_there_is_left_open(void **state)
+{
+    talk *t = *state;
+
+    ask_for_list(t);
+    assert_int_equal(answer_list(t, OWN_LINE OLD_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":0\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer_list(t, OWN_LINE OLD_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
+    assert_true(t->login.left_open);
 }
 
 static void expect_no_kill(talk *t, const char *line, int left_open)
 {
-    begin_again(t, "n");
-    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
-    assert_string_equal(said(t), "CLIENT LIST ID 12;");
-    assert_int_equal(answer_list(t, line), ILK_OK);
+    char lines[256];
+
+    ask_for_list(t);
+    snprintf(lines, sizeof lines, "%s%s", line, OWN_LINE);
+    assert_int_equal(answer_list(t, lines), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
     assert_int_equal(t->login.left_open, left_open);
     assert_string_equal(said(t), "");
     ilk__url_free(&t->url);
@@ -243,15 +281,17 @@ static void a_missing_right_to_close_it_is_no_failure(void **state)
 {
     talk *t = *state;
 
-    begin_again(t, "n");
-    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
-    assert_int_equal(answer(t, "-NOPERM client|list\r\n", NULL), ILK_OK);
+    ask_for_list(t);
+    assert_int_equal(answer(t, "-NOPERM client|list\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
     assert_true(t->login.left_open);
     ilk__url_free(&t->url);
-    begin_again(t, "n");
-    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
-    assert_int_equal(answer_list(t, "id=12 name=n age=40\n"), ILK_EAGAIN);
-    assert_int_equal(answer(t, "-NOPERM client|kill\r\n", NULL), ILK_OK);
+    ask_for_list(t);
+    assert_int_equal(answer_list(t, OLD_LINE OWN_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, "-NOPERM client|kill\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer_list(t, OLD_LINE OWN_LINE), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
     assert_true(t->login.left_open);
 }
 
@@ -260,8 +300,77 @@ static void one_without_a_name_is_not_looked_for(void **state)
     talk *t = *state;
 
     begin_again(t, "");
-    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_OK);
+    assert_int_equal(answer(t, "%0\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":15\r\n", NULL), ILK_OK);
     assert_true(t->login.left_open);
+}
+
+/* ---- replies that are added, dropped, swapped or another's -------------- */
+
+#define MAP "%2\r\n+proto\r\n:3\r\n+id\r\n:15\r\n"
+#define LISTED "$97\r\n" OLD_LINE OWN_LINE "\r\n"
+
+/* The last reply of each ends the login. */
+static const struct disorder {
+    const char *url, *replies;
+} disorders[] = {
+    {"redis://h", MAP MAP},
+    {"redis://h", MAP "+OK\r\n"},
+    {"redis://h", MAP ":16\r\n"}, /* a HELLO or an id of another connection */
+    {"redis://h", MAP ":0\r\n"},
+    {"redis://h/2", MAP MAP},
+    {"redis://h/2", MAP ":15\r\n"},
+    {"redis://h/2", MAP "+OK\r\n+OK\r\n"},
+    {"redis://h/2", MAP "+QUEUED\r\n"},
+    {"redis://h/2?protocol=2", "+OK\r\n+OK\r\n"},
+    {"redis://h/2?protocol=2", ":15\r\n"},
+    {"redis://h/2?protocol=2", "+OK\r\n:15\r\n:15\r\n"},
+    {"redis://h/2?protocol=2", "+OK\r\n:15\r\n+OK\r\n+OK\r\n"},
+    {"redis://h/2?protocol=2", "+OK\r\n:1\r\n+OK\r\n:15\r\n"},
+    {"redis://h", MAP ":15\r\n" MAP},
+    {"redis://h", MAP ":15\r\n:15\r\n"},
+    {"redis://h", MAP ":15\r\n+OK\r\n"},
+    {"redis://h", MAP ":15\r\n$0\r\n\r\n"},
+    {"redis://h", MAP ":15\r\n$41\r\n" OLD_LINE "\r\n"},
+    {"redis://h", MAP ":15\r\n" LISTED LISTED},
+    {"redis://h", MAP ":15\r\n-ERR no\r\n" LISTED},
+    {"redis://h", MAP ":15\r\n" LISTED ":15\r\n+OK\r\n"},
+    {"redis://h", MAP ":15\r\n" LISTED ":15\r\n" LISTED},
+    {"redis://h", MAP ":15\r\n" LISTED ":15\r\n:1\r\n:1\r\n"},
+};
+
+static void a_reply_out_of_its_place_ends_the_login(void **state)
+{
+    const ilk__conn_number first = {.id = 12, .since = LOGGED_IN_MS};
+
+    for (size_t i = 0; i < sizeof disorders / sizeof disorders[0]; i++) {
+        const struct disorder *disorder = &disorders[i];
+        talk *t = *state;
+        ilk_status status = ILK_EAGAIN;
+        ilk_error err = {0};
+        ilk__reply *reply;
+
+        ilk__reader_free(t->client);
+        t->client = ilk__reader_new();
+        assert_int_equal(ilk__url_parse(&t->url, disorder->url, NULL), ILK_OK);
+        assert_int_equal(
+            ilk__login_start(&t->login, &t->url, "n", &first, &t->out, NULL),
+            ILK_OK);
+        t->login.now = LOGGED_IN_MS + AGE_S * 1000;
+        ilk__reader_feed(t->client, disorder->replies,
+                         strlen(disorder->replies), NULL);
+        while (ilk__reader_next(t->client, &reply, NULL) == ILK_OK) {
+            if (status != ILK_EAGAIN)
+                fail_msg("ended early: %s", disorder->replies);
+            status = ilk__login_reply(&t->login, reply, &t->out, &err);
+            ilk__reply_free(reply);
+        }
+        if (status != ILK_ECONN)
+            fail_msg("status %d: %s", status, disorder->replies);
+        assert_non_null(strstr(err.msg, "belongs to no request"));
+        said(t);
+        ilk__url_free(&t->url);
+    }
 }
 
 static void pushes_are_passed_over(void **state)
@@ -270,7 +379,9 @@ static void pushes_are_passed_over(void **state)
 
     begin(t, "redis://h", "n");
     assert_int_equal(answer(t, ">1\r\n+hi\r\n", NULL), ILK_EAGAIN);
-    assert_int_equal(answer(t, "%1\r\n+proto\r\n:3\r\n", NULL), ILK_OK);
+    assert_int_equal(answer(t, "%1\r\n+proto\r\n:3\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ">1\r\n+hi\r\n", NULL), ILK_EAGAIN);
+    assert_int_equal(answer(t, ":7\r\n", NULL), ILK_OK);
 }
 
 static const struct refusal {
@@ -343,11 +454,13 @@ int main(void)
         TEST(old_servers_are_asked_in_old_words),
         TEST(resp2_is_spoken_when_asked_for),
         TEST(the_one_that_broke_is_closed_first),
+        TEST(one_that_is_still_there_is_left_open),
         TEST(one_that_is_gone_needs_no_kill),
         TEST(a_younger_one_of_that_number_is_left_alone),
         TEST(one_of_another_name_is_left_open),
         TEST(a_missing_right_to_close_it_is_no_failure),
         TEST(one_without_a_name_is_not_looked_for),
+        TEST(a_reply_out_of_its_place_ends_the_login),
         TEST(pushes_are_passed_over),
         TEST(refusals_end_it),
         TEST(a_database_out_of_range_is_refused),

@@ -183,6 +183,10 @@ static const char *const hostile[] = {
     "*1\r\n$0000000000000000000000",
     "=8388609\r\n",
     "=3\r\nabc\r\n",
+    "$4\r\nhello\r\n",
+    "$6\r\nhello\r\n:1\r\n",
+    "*2\r\n$9\r\nqueue*6\r\n:1\r\n",
+    "=8\r\ntxt:hello\r\n",
     "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
     "%1\r\n+a\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n~0\r\n",
     "*2\r\n|1\r\n+a\r\n+b\r\n:1\r\n",
@@ -211,6 +215,27 @@ static void hostile_streams_are_refused_at_once(void **state)
                          ILK_EREPLY);
         assert_int_equal(ilk__reader_next(reader, &reply, &err), ILK_EREPLY);
         assert_null(reply);
+        ilk__reader_free(reader);
+    }
+}
+
+/* Its length is wrong, or bytes were lost: nothing may be delivered. */
+static void a_string_without_an_end_is_refused(void **state)
+{
+    static const char *const streams[] = {
+        "$4\r\nhello\r\n",         "$6\r\nhello\r\n:1\r\n",
+        "$9\r\nmessage\r\n:1\r\n", "*2\r\n:1\r\n$9\r\nmess*6\r\n:1\r\n",
+        "=8\r\ntxt:hello\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        struct redisReader *reader = ilk__reader_new();
+        char text[TEXT_ROOM];
+
+        ilk__reader_feed(reader, streams[i], strlen(streams[i]), NULL);
+        drain(reader, text);
+        assert_string_equal(text, "refused");
         ilk__reader_free(reader);
     }
 }
@@ -381,6 +406,7 @@ int main(void)
         cmocka_unit_test(byte_by_byte_a_reply_is_whole_with_its_last_byte),
         cmocka_unit_test(nul_bytes_are_bytes),
         cmocka_unit_test(hostile_streams_are_refused_at_once),
+        cmocka_unit_test(a_string_without_an_end_is_refused),
         cmocka_unit_test(a_million_levels_are_no_danger),
         cmocka_unit_test(endless_lines_and_buffers_are_refused),
         cmocka_unit_test(the_largest_replies_are_read),

@@ -8,25 +8,13 @@
  */
 #include "redis/reply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmocka_all.h"
+#include "dice.h"
 
 enum { ROUNDS = 30000, STREAM = 2048, MAX_DAMAGE = 4 };
-
-static uint64_t seed;
-
-/* xorshift64*: any seed but 0 */
-static uint32_t dice(uint32_t sides)
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-    return (uint32_t)((seed * 2685821657736338717u) >> 33) % sides;
-}
 
 static const char *const samples[] = {
     "*4\r\n:1\r\n:30000\r\n:1700000000000000\r\n:17\r\n",
@@ -145,15 +133,10 @@ static void spoilt_streams_are_read_or_refused(void **state)
 
 int main(void)
 {
-    const char *given = getenv("ILK_TEST_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spoilt_streams_are_read_or_refused),
     };
 
-    seed = (uint64_t)getpid();
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    seed = seed != 0 ? seed : 1;
-    printf("ILK_TEST_SEED=%llu\n", (unsigned long long)seed);
+    dice_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,31 @@ static void a_call_names_the_script_and_in_full_shows_it(void **state)
     ilk__command_free(&command);
 }
 
+/* A server may send any number, and callers calculate with it. */
+static void numbers_are_limited_to_those_of_scripts(void **state)
+{
+    const struct {
+        int64_t sent, got;
+    } cases[] = {
+        {0, 0},
+        {-1, -1},
+        {ILK__SCRIPT_INT_MAX - 1, ILK__SCRIPT_INT_MAX - 1},
+        {INT64_MAX, ILK__SCRIPT_INT_MAX},
+        {INT64_MIN, -ILK__SCRIPT_INT_MAX},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ilk__reply code = {.type = ILK__REPLY_INT};
+        ilk__reply number = {.type = ILK__REPLY_INT, .num = cases[i].sent};
+        ilk__reply *items[] = {&code, &number};
+        ilk__reply reply = {
+            .type = ILK__REPLY_ARRAY, .items = items, .count = 2};
+
+        assert_int_equal(ilk__script_int(&reply, 0), cases[i].got);
+    }
+}
+
 static void every_script_has_a_digest_of_its_own(void **state)
 {
     (void)state;
@@ -196,6 +221,7 @@ int main(void)
         TEST(other_codes_and_other_things_are_refused),
         TEST(elements_are_counted_behind_the_code),
         TEST(a_call_names_the_script_and_in_full_shows_it),
+        TEST(numbers_are_limited_to_those_of_scripts),
         TEST(every_script_has_a_digest_of_its_own),
     };
 

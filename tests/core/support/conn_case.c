@@ -49,8 +49,8 @@ ilk_status conn_case_open_url(const char *text, int64_t timeout_ms)
     assert_int_equal(ilk__url_parse(&url, text, &err), ILK_OK);
     if (conn_case_fail_at != 0)
         ilk__alloc_fail_at(conn_case_fail_at);
-    status =
-        ilk__conn_open(&conn, &url, "n", NULL, ilk__deadline(timeout_ms), &err);
+    status = ilk__conn_open(&conn, &(ilk__target){.url = &url, .name = "n"},
+                            NULL, ilk__deadline(timeout_ms), &err);
     ilk__alloc_fail_at(0);
     ilk__url_free(&url);
     if (status != ILK_OK) {

@@ -9,7 +9,8 @@
 #include "peer.h"
 #include "redis/conn.h"
 
-#define HELLO_ANSWER "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n"
+/* To HELLO and CLIENT ID. */
+#define HELLO_ANSWER "%2\r\n+proto\r\n:3\r\n+mode\r\n+standalone\r\n:7\r\n"
 
 enum { SLACK_MS = 60 }; /* by which a deadline may be missed */
 

@@ -199,3 +199,13 @@ int fixture_stop(fixture *fx)
     fx->dir[0] = '\0';
     return 0;
 }
+
+const char *fixture_first_waiter(fixture *fx, const char *key, char *out)
+{
+    snprintf(out, 64, "%s",
+             fixture_call(fx, "EVAL",
+                          "return string.match(redis.call('ZRANGE', KEYS[1], "
+                          "0, 0)[1], '^%S+ %S+ %S+ (%S+)')",
+                          "1", key, (char *)NULL));
+    return out;
+}

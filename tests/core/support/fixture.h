@@ -47,6 +47,9 @@ int fixture_restart(fixture *fx); /* same directory, port and arguments */
 int fixture_pause(fixture *fx);   /* SIGSTOP, and wait until it stands */
 int fixture_resume(fixture *fx);  /* SIGCONT */
 
+/* How the first entry of a wait queue names its waiter: id and secret, as a
+ * message for it must. Copied to out, of 64 bytes. */
+const char *fixture_first_waiter(fixture *fx, const char *key, char *out);
 /*
  * Send one command, built as by printf and cut at spaces, and answer what
  * came back as text: strings and numbers as they are, "(nil)",

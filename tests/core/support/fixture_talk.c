@@ -276,7 +276,7 @@ int64_t fixture_int(fixture *fx, const char *format, ...)
 int fixture_await(fixture *fx, const char *expected, int timeout_ms,
                   const char *format, ...)
 {
-    int64_t deadline = fixture_now_ms() + timeout_ms;
+    int64_t deadline = fixture_now_ms() + patience(timeout_ms);
     char line[4096], words[4096];
     va_list args;
 

@@ -31,7 +31,8 @@ static ilk__act hear_gate(ilk__op *op, const ilk__reply *reply)
     int code = ilk__script_code(reply);
 
     if (waiter->stage == ILK__STAGE_LEAVE)
-        return ilk__wait_left(op, code == ILK__CODE_GONE);
+        return ilk__wait_left(op, code == ILK__CODE_GONE,
+                              code == ILK__CODE_GONE && waiter->accepted);
     if (code == ILK__CODE_HELD)
         return ilk__wait_got(op);
     if (code == ILK__CODE_BUSY)
@@ -64,7 +65,7 @@ static const ilk__op_type acquire = {.name = "gate",
                                      .start = ilk__wait_start,
                                      .wake = ilk__wait_wake,
                                      .failed = ilk__wait_failed,
-                                     .told = ilk__wait_told},
+                                     .sent = ilk__wait_sent},
                           refresh = {.name = "gate_refresh",
                                      .script = ILK__SCRIPT_LOCK_REFRESH,
                                      .reads = 1,

@@ -12,13 +12,27 @@
 #include <time.h>
 #include <unistd.h>
 
+ilk_status take_and_give_lock(ilk_lock *lock, ilk_error *err)
+{
+    ilk_status st = ilk_lock_acquire(lock, 0, err), released;
+
+    if (st)
+        return st;
+    st = ilk_lock_extend(lock, 20000, err);
+    if (st == ILK_OK)
+        st = ilk_lock_check(lock, err);
+    released = ilk_lock_release(lock, st ? NULL : err);
+    return st ? st : released;
+}
+
 void assert_status_at(ilk_status expected, ilk_status got, const ilk_error *err,
                       const char *what, const char *file, int line)
 {
     if (got == expected)
         return;
-    print_error("%s: expected %s, got %s: %s\n", what,
-                ilk_status_name(expected), ilk_status_name(got), err->msg);
+    print_error("%s%s%s: expected %s, got %s: %s\n", row_name ? row_name : "",
+                row_name ? ": " : "", what, ilk_status_name(expected),
+                ilk_status_name(got), err->msg);
     _fail(file, line);
 }
 

@@ -19,6 +19,9 @@ ilk_lock *open_lock(ilk_client *client, const char *name);
 ilk_lock *open_lock_with(ilk_client *client, const char *name, int64_t ttl_ms,
                          uint32_t flags);
 
+/* Acquire, extend, check, release: the first failure, with its error. */
+ilk_status take_and_give_lock(ilk_lock *lock, ilk_error *err);
+
 /* The status must be this; the failure shows both names and the text. */
 #define assert_status(expected, call)                                          \
     assert_status_at(expected, call, &err, #call, __FILE__, __LINE__)

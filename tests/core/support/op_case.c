@@ -209,7 +209,7 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
 static ilk__act on_failure(ilk__op *op, ilk_status status)
 {
     op_case_seen.failure = status;
-    return ilk__op_tell(op, NULL);
+    return ilk__op_send_only(op, NULL);
 }
 
 static ilk__act on_told(ilk__op *op, ilk_status status)
@@ -237,4 +237,4 @@ const ilk__op_type op_case_careful = {.name = "lock_extend",
                                       .reply = on_reply,
                                       .wake = on_wake,
                                       .failed = on_failure,
-                                      .told = on_told};
+                                      .sent = on_told};

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -65,6 +66,16 @@ static void accept_one(proxy *p)
         close(client);
 }
 
+/* The number that the last argument is: "... $4 4711 ". */
+static long long last_number(const char *data, size_t len)
+{
+    size_t at = len < 2 ? 0 : len - 2;
+
+    while (at > 0 && data[at - 1] >= '0' && data[at - 1] <= '9')
+        at--;
+    return strtoll(data + at, NULL, 10);
+}
+
 /* Whether this command is the one that a fault waits for. */
 static proxy_fault strike(proxy *p, const char *data, size_t len)
 {
@@ -73,6 +84,7 @@ static proxy_fault strike(proxy *p, const char *data, size_t len)
     pthread_mutex_lock(&p->mutex);
     if (p->fault && memmem(data, len, p->word, strlen(p->word))) {
         fault = p->fault;
+        p->number = last_number(data, len);
         p->struck++;
         if (fault == PROXY_LOSE)
             p->fault = PROXY_NONE;
@@ -100,6 +112,24 @@ static void from_client(proxy *p, proxy_pair *pair)
     send_all(pair->server, data, (size_t)n);
 }
 
+/* A code is below 64; see scripts/include/reply.lua. */
+static void send_text(const proxy *p, int fd)
+{
+    const char *code = memmem(p->text, p->text_len, "\r\n:", 3);
+    char head[64], *end;
+    long long number;
+
+    if (p->text[0] != '*' || !code) {
+        send_all(fd, p->text, p->text_len);
+        return;
+    }
+    number = strtoll(code + 3, &end, 10) + 64 * p->number;
+    snprintf(head, sizeof head, "%.*s\r\n:%lld", (int)(code - p->text), p->text,
+             number);
+    send_all(fd, head, strlen(head));
+    send_all(fd, end, p->text_len - (size_t)(end - p->text));
+}
+
 /* The server's answer to the struck command. */
 static void spoil(proxy *p, proxy_pair *pair, const char *data, size_t len)
 {
@@ -118,7 +148,7 @@ static void spoil(proxy *p, proxy_pair *pair, const char *data, size_t len)
     if (fault == PROXY_DELAY)
         fixture_sleep_ms(delay_ms);
     if (fault == PROXY_REPLACE)
-        send_all(pair->client, p->text, p->text_len);
+        send_text(p, pair->client);
     else
         send_all(pair->client, data, fault == PROXY_CUT ? pass : len);
     if (fault == PROXY_CUT)

@@ -23,7 +23,8 @@ typedef enum proxy_fault {
     PROXY_CUT,    /* pass `bytes` of the reply, then close both ends */
     PROXY_LOSE,   /* close before the command gets to the server */
     PROXY_DELAY,  /* pass the reply after delay_ms */
-    PROXY_REPLACE /* pass `text` instead of the reply */
+    PROXY_REPLACE /* pass `text` instead of the reply; if it is an array that
+                   * begins with a code, with the number of the request */
 } proxy_fault;
 
 typedef struct proxy_pair {
@@ -45,6 +46,7 @@ typedef struct proxy {
     int delay_ms;
     const char *text;
     size_t text_len;
+    long long number; /* of the struck request: its last argument */
     int struck;       /* how many faults came true */
     size_t reply_len; /* of the last reply that was spoiled */
 } proxy;

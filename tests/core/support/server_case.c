@@ -5,6 +5,7 @@
 #include <string.h>
 
 fixture fx;
+const char *row_name;
 
 int server_setup(void **state)
 {

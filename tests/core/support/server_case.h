@@ -13,6 +13,10 @@
 
 extern fixture fx; /* the test program's server */
 
+/* Named by assertions that fail, in a test that plays one scenario with each
+ * row of a table; NULL: there is no table. */
+extern const char *row_name;
+
 int server_setup(void **state);
 int server_teardown(void **state);
 int server_flush(void **state); /* before a test: no keys */

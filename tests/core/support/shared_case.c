@@ -250,8 +250,82 @@ void inbox_receives_raw(const char *resp)
     ilk__shared_unlock(&shared);
 }
 
+static const char *own_channel(void)
+{
+    static char channel[64];
+
+    snprintf(channel, sizeof channel, "ilk:inbox:%s", shared.client_id);
+    return channel;
+}
+
+void inbox_subscribes(ilk__subscriber *subscriber)
+{
+    ilk__subscriber_call(subscriber, "SUBSCRIBE", own_channel(),
+                         strlen(own_channel()),
+                         (ilk__subscribe_call){.kind = ILK__SUBSCRIBE_OWN});
+}
+
+void inbox_confirms(ilk__subscriber *subscriber)
+{
+    char resp[256];
+
+    snprintf(resp, sizeof resp, ">3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
+             strlen(own_channel()), own_channel());
+    inbox_subscribes(subscriber);
+    inbox_receiver = subscriber;
+    inbox_receives_raw(resp);
+}
+
+/* The name of a grant or wake follows `words` words. */
+static void secret_of(char *secret, char kind, long long id, const char *text,
+                      size_t len, const char *at, int words)
+{
+    while (words-- > 0 && (at = strchr(at, ' ')))
+        at++;
+    ilk__secret_of_waiter(secret, &shared, kind, id, at ? at : "",
+                          at ? len - (size_t)(at - text) : 0);
+}
+
+/* Put the right secret into a message without one; any other text is copied. */
+static size_t prove(char *out, size_t room, const char *payload, size_t len)
+{
+    char text[TEXT], secret[ILK__SECRET_LEN + 1], type[8] = "", kind;
+    long long number, bytes;
+    int at = 0, end = 0;
+    size_t used;
+
+    assert_true(len < sizeof text);
+    memcpy(text, payload, len);
+    text[len] = '\0';
+    sscanf(text, "1 %7s", type);
+    if ((strcmp(type, "grant") == 0 || strcmp(type, "wake") == 0)
+        && sscanf(text, "1 %*s %c%lld%n", &kind, &number, &at) == 2 && at
+        && text[at] == ' ') {
+        secret_of(secret, kind, number, text, len, text + at,
+                  type[0] == 'g' ? 5 : 1);
+        used = (size_t)snprintf(out, room, "%.*s.%s", at, text, secret);
+    } else if ((sscanf(text, "1 notify %lld%n %*s %lld %n", &number, &at,
+                       &bytes, &end)
+                    == 2
+                || sscanf(text, "1 signal s%lld%n %*s %lld %n", &number, &at,
+                          &bytes, &end)
+                       == 2)
+               && end && (size_t)end + (size_t)bytes <= len) {
+        ilk__secret_of_list(secret, &shared, text + end, (size_t)bytes);
+        used = (size_t)snprintf(out, room, "%.*s.%s", at, text, secret);
+    } else if (strcmp(type, "change") == 0 && len > 9) {
+        at = 9;
+        ilk__secret_of_list(secret, &shared, text + at, len - 9);
+        used = (size_t)snprintf(out, room, "1 change %s ", secret);
+    } else {
+        used = 0;
+    }
+    memcpy(out + used, text + at, len - (size_t)at);
+    return used + len - (size_t)at;
+}
+
 /* NUL does not travel through op_case_reply(): put it in afterwards. */
-void inbox_receives_bytes(const char *payload, size_t len)
+void inbox_receives_forged(const char *payload, size_t len)
 {
     char text[2 * TEXT];
     const ilk__reply *reply;
@@ -266,6 +340,13 @@ void inbox_receives_bytes(const char *payload, size_t len)
     ilk__shared_lock(&shared);
     ilk__inbox_reply(&shared, inbox_receiver, reply);
     ilk__shared_unlock(&shared);
+}
+
+void inbox_receives_bytes(const char *payload, size_t len)
+{
+    char text[2 * TEXT];
+
+    inbox_receives_forged(text, prove(text, sizeof text, payload, len));
 }
 
 void inbox_receives(const char *format, ...)

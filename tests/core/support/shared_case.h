@@ -60,10 +60,15 @@ void inflight_end(ilk__inflight *inflight, ilk_status status);
 void assert_gives_back(const char *words);
 void assert_gives_back_twice(const char *words);
 
-/* A message on the client's own channel, or the server's words as they are. */
+/* A message on the client's own channel, to which the right secret is added;
+ * the message as it is; or the server's words as they are. */
 void inbox_receives(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 void inbox_receives_bytes(const char *payload, size_t len);
+void inbox_receives_forged(const char *payload, size_t len);
+/* The inbox subscribes on this connection; the second is confirmed as well. */
+void inbox_subscribes(ilk__subscriber *subscriber);
+void inbox_confirms(ilk__subscriber *subscriber);
 void inbox_receives_raw(const char *resp);
 /* The grant of a lease, as the server's clock shows server_us. */
 void inbox_grants(const taker *t, int64_t fence, int64_t lease_ms,

@@ -8,8 +8,10 @@
 
 enum { TOLD = 32768, LIMIT_MS = 10000, A_WHILE_MS = 100 };
 
+/* The client is known by its identity: the address of a freed one is used
+ * again. */
 typedef struct told {
-    const ilk_client *client;
+    char client[24];
     int64_t id;
     int32_t status;
 } told;
@@ -18,10 +20,23 @@ typedef struct told {
 static told ends[TOLD];
 static size_t end_count;
 
+/* What a message about a row begins with. */
+static const char *of_row(void)
+{
+    static char text[80];
+
+    snprintf(text, sizeof text, "%s%s", row_name ? row_name : "",
+             row_name ? ": " : "");
+    return text;
+}
+
 static void keep(const ilk_client *client, const ilk_notification *notification)
 {
     assert_in_range(end_count, 0, TOLD - 1);
-    ends[end_count++] = (told){client, notification->id, notification->status};
+    snprintf(ends[end_count].client, sizeof ends->client, "%s",
+             ilk_client_id(client));
+    ends[end_count].id = notification->id;
+    ends[end_count++].status = notification->status;
 }
 
 /* How often it was told, which is forgotten then. */
@@ -31,7 +46,8 @@ static int take(const ilk_client *client, int64_t id, int32_t *out_status)
     int taken = 0;
 
     for (size_t i = 0; i < end_count; i++)
-        if (ends[i].client == client && ends[i].id == id) {
+        if (ends[i].id == id
+            && strcmp(ends[i].client, ilk_client_id(client)) == 0) {
             *out_status = ends[i].status;
             taken++;
         } else {
@@ -84,7 +100,8 @@ void turn_until(ilk_client *client, const char *expected, const char *format,
     va_end(args);
     while (strcmp(fixture_command(&fx, "%s", command), expected) != 0) {
         if (fixture_now_ms() > limit)
-            fail_msg("%s: expected %s, got %s", command, expected, fx.reply);
+            fail_msg("%s%s: expected %s, got %s", of_row(), command, expected,
+                     fx.reply);
         (void)turn(client, 5);
     }
 }
@@ -104,7 +121,7 @@ void assert_ended_at(ilk_status expected, ilk_client *client, ilk_op *op,
     st = ilk_op_status(op, &err);
     if (times == 1 && st == expected && how == (int32_t)expected)
         return;
-    print_error("expected %s, got %s: %s; told %d times: %s\n",
+    print_error("%sexpected %s, got %s: %s; notified %d times: %s\n", of_row(),
                 ilk_status_name(expected), ilk_status_name(st), err.msg, times,
                 ilk_status_name((ilk_status)how));
     _fail(file, line);
@@ -119,7 +136,7 @@ void assert_under_way_at(ilk_client *client, ilk_op *op, const char *file,
     if (ilk_op_status(op, NULL) == ILK_EAGAIN
         && take(client, ilk_op_id(op), &how) == 0)
         return;
-    print_error("not under way any more: %s\n",
+    print_error("%snot under way any more: %s\n", of_row(),
                 ilk_status_name(ilk_op_status(op, NULL)));
     _fail(file, line);
 }

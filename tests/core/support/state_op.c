@@ -2,6 +2,8 @@
 /* state_op.c -- waits of events, latches and barriers as machines. */
 #include "state_op.h"
 
+#include "base/forked.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ int state_op_setup(void **state)
     memset(&state_client, 0, sizeof state_client);
     state_client.refs = 1;
     state_client.shared = &shared;
+    state_client.generation = ilk__fork_generation();
     state_client.loop = ilk__loop_new(&state_client, NULL, 0);
     ilk__op_init(&state_op, NULL, NULL, 0, NULL);
     return state_client.loop == NULL;
@@ -55,6 +58,6 @@ void assert_state_asks(void *handle, int queued, const char *script,
     char wanted[2048];
 
     snprintf(wanted, sizeof wanted, "%s %s %s %s 6000 64 %s", script, keys,
-             queued ? waiter->entry : "''", shared.client_id, rest);
+             queued ? waiter->entry : "''", waiter->address, rest);
     assert_string_equal(op_says(&state_op), wanted);
 }

@@ -6,7 +6,7 @@
 #ifndef ILK__STATE_OP_H
 #define ILK__STATE_OP_H
 
-#include "handle/state_wait.h"
+#include "handle/state.h"
 #include "shared_case.h"
 
 extern ilk_client state_client;

@@ -13,7 +13,7 @@ static void assert_got(gate *g, const char *signals)
 {
     ilk__act act = op_wake(&g->op, ILK__CAUSE_NEWS);
 
-    if (act == ILK__ACT_TELL) /* its places in other lists */
+    if (act == ILK__ACT_SEND_ONLY) /* its places in other lists */
         act = op_sent(&g->op, ILK_OK);
     assert_int_equal(act, ILK__ACT_DONE);
     assert_int_equal(g->op.status, ILK_OK);
@@ -26,13 +26,15 @@ static void assert_waits(gate *g)
     assert_int_equal(op_wake(&g->op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
 }
 
+static char accepted[] = "00"; /* of the two names */
+
 static void a_signal_ends_the_wait_and_its_other_places(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
 
     inbox_receives("1 signal s1 id1 4 blueone");
-    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
 
     assert_non_null(strstr(op_says(&my_gate.op), "lock_cancel! 4 w:red"));
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
@@ -52,6 +54,24 @@ static void with_one_list_nothing_is_left_to_cancel(void **state)
 
     assert_string_equal(gate_signals(&red), "0 id1 red=;");
     gate_close(&red);
+}
+
+static void an_accepted_signal_is_acknowledged(void **state)
+{
+    (void)state;
+    my_gate.waiter.accepted = accepted;
+    gate_queue(&my_gate, -1);
+
+    inbox_receives("1 signal s1 id1 4 blueone");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+    assert_string_equal(accepted, "01");
+
+    /* a second copy, and the other list's signal, which is handed on */
+    inbox_receives("1 signal s1 id1 4 blueone");
+    inbox_receives("1 signal s1 id2 3 redtwo");
+    assert_string_equal(gate_orphaned, "");
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
+    assert_string_equal(gate_signals(&my_gate), "1 id1 blue=one;");
 }
 
 static void data_are_any_bytes(void **state)
@@ -76,13 +96,14 @@ static void a_wait_for_all_takes_one_of_each(void **state)
     inbox_receives("1 signal s1 id1 4 blueone");
     assert_waits(&my_gate);
     inbox_receives("1 signal s1 id2 4 bluetwo");
-    assert_string_equal(gate_orphaned, "s1 id2 blue=two;");
+    assert_string_equal(gate_orphaned, "");
     inbox_receives("1 notify 99 id3 3 redall");
 
     assert_got(&my_gate, "1 id1 blue=one;0 id3 red=all;");
 }
 
-static void what_a_wait_for_any_does_not_want_is_orphaned(void **state)
+static void what_a_wait_for_any_does_not_want_is_left_to_the_server(
+    void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
@@ -93,7 +114,7 @@ static void what_a_wait_for_any_does_not_want_is_orphaned(void **state)
 
     assert_got(&my_gate, "0 id1 red=one;");
     inbox_receives("1 signal s1 id4 3 redlate");
-    assert_string_equal(gate_orphaned, "s1 id2 blue=two;s1 id4 red=late;");
+    assert_string_equal(gate_orphaned, "");
 }
 
 static void a_signal_for_nobody_is_orphaned_with_its_data(void **state)
@@ -103,7 +124,7 @@ static void a_signal_for_nobody_is_orphaned_with_its_data(void **state)
     gate_queue(&my_gate, -1);
     inbox_receives("1 signal s1 id2 5 greendata"); /* not what it waits for */
 
-    assert_string_equal(gate_orphaned, "s77 id1 red=data;s1 id2 green=data;");
+    assert_string_equal(gate_orphaned, "s77 id1 red=data;");
     assert_waits(&my_gate);
 }
 
@@ -115,25 +136,32 @@ static void a_wake_up_of_nobody_is_orphaned(void **state)
     assert_string_equal(gate_orphaned, "q77 - jobs=;");
 }
 
-static void a_wait_for_all_that_ends_passes_on_what_it_had(void **state)
+static void a_wait_for_all_that_ends_leaves_what_it_had_to_the_server(
+    void **state)
 {
     (void)state;
     my_gate.waiter.wants_all = 1;
+    my_gate.waiter.accepted = accepted;
     gate_queue(&my_gate, 8000);
     inbox_receives("1 signal s1 id1 3 redone");
     inbox_receives("1 notify 99 id2 3 redall");
 
     local_ms = my_gate.op.deadline;
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
-    assert_int_equal(op_answer(&my_gate.op, "%d 0 0", ILK__CODE_RELEASED),
-                     ILK__ACT_DONE);
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+    inbox_receives("1 wake s1 ");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+    assert_string_equal(accepted, "00");
+    assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
-    assert_string_equal(gate_orphaned, "s1 id1 red=one;");
+    assert_string_equal(gate_orphaned, "");
     assert_null(my_gate.waiter.delivered);
 }
 
-static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
+static void a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server(
+    void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
@@ -142,18 +170,18 @@ static void a_parked_wait_that_is_dropped_passes_on_what_it_had(void **state)
 
     ilk__waiter_cancel(&my_gate.waiter);
 
-    assert_string_equal(gate_orphaned, "s1 id1 red=one;");
+    assert_string_equal(gate_orphaned, "");
     assert_null(my_gate.waiter.delivered);
 }
 
-static void a_parked_wait_is_taken_up_with_its_signal(void **state)
+static void a_suspended_wait_is_taken_up_with_its_signal(void **state)
 {
     (void)state;
     gate_queue(&my_gate, -1);
     assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     inbox_receives("1 signal s1 id1 3 redone");
 
-    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_TELL);
+    assert_int_equal(gate_wait(&my_gate, -1), ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_OK);
@@ -252,10 +280,10 @@ static void what_overtakes_the_ticket_is_put_aside(void **state)
     inbox_receives("1 notify 9 id1 3 redbefore");
     inbox_receives("1 notify 10 id2 3 redours");
     inbox_receives("1 notify 11 id3 3 redmore");
-    assert_int_equal(my_gate.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(my_gate.waiter.report, ILK__REPORT_NONE);
 
     assert_int_equal(op_answer(&my_gate.op, "%d 10 20 0", ILK__CODE_QUEUED),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
@@ -284,7 +312,7 @@ static void a_place_taken_anew_counts_from_the_first_ticket(void **state)
     inbox_receives("1 notify 9 id1 3 redbefore");
     inbox_receives("1 notify 15 id2 3 redours");
     assert_int_equal(op_answer(&my_gate.op, "%d 30 40 0", ILK__CODE_QUEUED),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_string_equal(gate_signals(&my_gate), "0 id2 red=ours;");
@@ -298,7 +326,7 @@ static void what_is_put_aside_is_bounded_and_the_newest_stays(void **state)
         inbox_receives("1 notify %d id%d 3 red", i, i);
 
     assert_int_equal(op_answer(&my_gate.op, "%d 40 50 0", ILK__CODE_QUEUED),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_string_equal(gate_signals(&my_gate), "0 id40 red=;");
@@ -355,6 +383,36 @@ static void a_wait_without_memory_stands_in_no_list(void **state)
     assert_int_equal(shared.lists.count, 2);
 }
 
+/* The caller would find no signal behind the success. */
+static void a_grant_is_not_taken_for_a_signal(void **state)
+{
+    (void)state;
+    gate_queue(&my_gate, -1);
+
+    inbox_receives("1 grant s1 %s 18 5000 1000000 red",
+                   ilk__waiter_token(&my_gate.waiter));
+
+    assert_waits(&my_gate);
+    assert_int_equal(shared.stats.messages_refused, 1);
+}
+
+static void a_refresh_that_reports_a_hold_makes_no_sense(void **state)
+{
+    ilk__inflight *inflight;
+
+    (void)state;
+    gate_queue(&my_gate, -1);
+    shared_tick(ILK__REFRESH_MS);
+    inflight = next_inflight();
+
+    assert_int_equal(inflight_answer(inflight, "%d -1 1000000 1 %d 5000 18",
+                                     ILK__CODE_FREE, ILK__CODE_HELD),
+                     ILK__ACT_DONE);
+
+    assert_int_equal(inflight->op.status, ILK_EREPLY);
+    assert_waits(&my_gate);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
 
@@ -363,14 +421,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_signal_ends_the_wait_and_its_other_places),
         TEST(with_one_list_nothing_is_left_to_cancel),
+        TEST(an_accepted_signal_is_acknowledged),
         TEST(data_are_any_bytes),
         TEST(a_wait_for_all_takes_one_of_each),
-        TEST(what_a_wait_for_any_does_not_want_is_orphaned),
+        TEST(what_a_wait_for_any_does_not_want_is_left_to_the_server),
         TEST(a_signal_for_nobody_is_orphaned_with_its_data),
         TEST(a_wake_up_of_nobody_is_orphaned),
-        TEST(a_wait_for_all_that_ends_passes_on_what_it_had),
-        TEST(a_parked_wait_that_is_dropped_passes_on_what_it_had),
-        TEST(a_parked_wait_is_taken_up_with_its_signal),
+        TEST(a_wait_for_all_that_ends_leaves_what_it_had_to_the_server),
+        TEST(a_suspended_wait_that_is_dropped_leaves_what_it_had_to_the_server),
+        TEST(a_suspended_wait_is_taken_up_with_its_signal),
         TEST(the_next_wait_begins_without_the_last_ones_signals),
         TEST(a_second_copy_is_dropped_also_when_nobody_waits_now),
         TEST(a_word_of_a_name_that_has_come_is_not_heeded),
@@ -382,6 +441,8 @@ int main(void)
         TEST(what_is_put_aside_is_bounded_and_the_newest_stays),
         TEST(what_there_is_no_memory_for_is_orphaned),
         TEST(a_wait_without_memory_stands_in_no_list),
+        TEST(a_grant_is_not_taken_for_a_signal),
+        TEST(a_refresh_that_reports_a_hold_makes_no_sense),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

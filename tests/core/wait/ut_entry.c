@@ -9,6 +9,7 @@
 static const ilk__entry entry = {.kind = 'x',
                                  .client = "c0ffee",
                                  .waiter = 17,
+                                 .secret = "5ec",
                                  .token = "t0k3n",
                                  .lease_ms = 30000,
                                  .permits = 2,
@@ -26,7 +27,8 @@ static void what_is_written_is_read(void **state)
     size_t len = ilk__entry_write(text, &entry);
 
     (void)state;
-    assert_string_equal(text, "1 x c0ffee x17 t0k3n 30000 2 host:12 two words");
+    assert_string_equal(text,
+                        "1 x c0ffee x17.5ec t0k3n 30000 2 host:12 two words");
     assert_int_equal(len, strlen(text));
     assert_true(ilk__entry_read(&found, text, len));
     assert_memory_equal(found.token, "t0k3n", found.token_len);
@@ -34,6 +36,18 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(found.permits, 2);
     assert_int_equal(found.who_len, strlen(entry.who));
     assert_memory_equal(found.who, entry.who, found.who_len);
+}
+
+static void a_signal_has_a_version_of_its_own(void **state)
+{
+    char text[ILK__ENTRY_MAX];
+    ilk__entry of = entry;
+
+    (void)state;
+    of.kind = 's';
+    ilk__entry_write(text, &of);
+    assert_string_equal(text,
+                        "2 s c0ffee s17.5ec t0k3n 30000 2 host:12 two words");
 }
 
 static void a_label_that_is_too_long_is_cut(void **state)
@@ -58,6 +72,7 @@ static void other_texts_are_no_entries(void **state)
         "1",
         "1 x c x1 t 1 1",
         "2 x c x1 t 1 1 h",
+        "11 x c x1 t 1 1 h",
         "1 xx c x1 t 1 1 h",
         "1 x c x1 t 1 -1 h",
         "1 x c x1 t 1  h",
@@ -77,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(a_signal_has_a_version_of_its_own),
         cmocka_unit_test(a_label_that_is_too_long_is_cut),
         cmocka_unit_test(other_texts_are_no_entries),
     };

@@ -3,6 +3,10 @@
 /* link: -Wl,--wrap=ilk__now_ms -Wl,--wrap=ilk__deadline */
 #include "lease_case.h"
 
+#include "base/alloc.h"
+#include "fixture.h"
+
+#include <pthread.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -239,6 +243,109 @@ static void a_frozen_process_finds_its_hold_lost(void **state)
     assert_lost(ILK_EUNKNOWN);
 }
 
+/* Its number would be beyond what the server's scripts can count. */
+static void a_renewal_with_a_fence_that_cannot_be_is_no_answer(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    shared_tick(3000);
+
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 9007199254740992 1",
+                          ILK__CODE_HELD);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS - 3000);
+    shared_tick(TTL_MS / 10 + 1);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+static void an_old_answer_moves_nothing(void **state)
+{
+    (void)state;
+    hold(1, 0);
+
+    assert_int_equal(ilk__lease_prolong(&lease, local_ms - 10, TTL_MS), 1);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+static void a_renewal_without_memory_is_tried_again(void **state)
+{
+    size_t before;
+
+    (void)state;
+    hold(1, 0);
+    before = shared.timers.reserved;
+    while (shared.timers.reserved < shared.timers.room)
+        assert_int_equal(ilk__timers_reserve(&shared.timers, NULL), ILK_OK);
+
+    for (long n = 1; n <= 2; n++) { /* for itself, for its timer */
+        ilk__alloc_fail_at(n);
+        shared_tick(n == 1 ? 3000 : TTL_MS / 10 + 1);
+        ilk__alloc_fail_at(0);
+        assert_null(next_inflight());
+    }
+
+    while (shared.timers.reserved > before)
+        ilk__timers_unreserve(&shared.timers);
+    shared_tick(TTL_MS / 10 + 1);
+    (void)inflight_answer(renewal_of(TTL_MS), "%d 9000 17 1", ILK__CODE_HELD);
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+/* ---- detaching ---------------------------------------------------------- */
+
+static void *detach(void *out)
+{
+    *(ilk_status *)out = ilk__lease_detach(&lease, NULL);
+    return NULL;
+}
+
+static void await_detaching(const ilk__inflight *renewal)
+{
+    int64_t last = fixture_now_ms() + patience(10000), cut;
+
+    do {
+        ilk__shared_lock(&shared);
+        cut = renewal->op.deadline;
+        ilk__shared_unlock(&shared);
+        assert_true(fixture_now_ms() < last);
+    } while (cut != 0);
+}
+
+/* Otherwise the renewal would prolong a hold that is somebody else's by then. */
+static void a_detach_waits_for_the_renewal_in_flight(void **state)
+{
+    ilk_status st = ILK_EAGAIN;
+    ilk__inflight *renewal;
+    pthread_t thread;
+
+    (void)state;
+    hold(1, 0);
+    shared_tick(3000);
+    renewal = renewal_of(TTL_MS);
+
+    assert_int_equal(pthread_create(&thread, NULL, detach, &st), 0);
+    await_detaching(renewal);
+    (void)inflight_answer(renewal, "%d 9000 17 1", ILK__CODE_HELD);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+
+    assert_int_equal(st, ILK_OK);
+    assert_int_equal(ilk__lease_check(&lease, NULL), ILK_ENOTOWNER);
+    assert_no_notification();
+}
+
+static void a_detach_finds_out_that_the_hold_was_lost(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    ilk__lease_lose(&lease);
+
+    assert_int_equal(ilk__lease_detach(&lease, NULL), ILK_ELOST);
+
+    assert_lost(ILK_ELOST);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, lease_case_setup, lease_case_teardown)
 
@@ -260,6 +367,11 @@ int main(void)
         TEST(an_error_that_may_pass_is_no_loss),
         TEST(a_renewal_without_an_answer_is_a_loss_at_the_deadline),
         TEST(a_frozen_process_finds_its_hold_lost),
+        TEST(a_renewal_with_a_fence_that_cannot_be_is_no_answer),
+        TEST(an_old_answer_moves_nothing),
+        TEST(a_renewal_without_memory_is_tried_again),
+        TEST(a_detach_waits_for_the_renewal_in_flight),
+        TEST(a_detach_finds_out_that_the_hold_was_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

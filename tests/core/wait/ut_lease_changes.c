@@ -62,6 +62,59 @@ static void an_extend_is_believed_when_answered_when_it_lengthens(void **state)
     assert_int_equal(ilk__lease_remaining(&lease), sure(60000) - 50);
 }
 
+static void an_answer_as_expected_changes_nothing(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 3000);
+    local_ms += 100;
+
+    assert_int_equal(end(&change, ILK_OK), ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(3000) - 100);
+}
+
+/* The server grants less than was requested. */
+static void a_shorter_answer_counts(void **state)
+{
+    ilk__lease_outcome outcome = {
+        .status = ILK_OK, .lease_ms = 1000, .in_order = 1};
+
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 3000);
+
+    assert_int_equal(ilk__lease_change_end(&lease, &change, &outcome, NULL),
+                     ILK_OK);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(1000));
+}
+
+static void a_longer_extend_that_was_not_sent_changes_nothing(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 2 * TTL_MS);
+
+    assert_int_equal(end(&change, ILK_ECONN), ILK_ECONN);
+
+    assert_int_equal(ilk__lease_remaining(&lease), SURE_MS);
+}
+
+/* The outcome of the first one is unknown, so the longer deadline stays lost. */
+static void an_unsent_extend_beside_a_doubt_takes_nothing_back(void **state)
+{
+    (void)state;
+    hold(1, 0);
+    begin(&change, ILK__LEASE_BY_CALLER, 5000);
+    assert_int_equal(end(&change, ILK_EUNKNOWN), ILK_EUNKNOWN);
+    begin(&other, ILK__LEASE_BY_CALLER, 3000);
+
+    assert_int_equal(end(&other, ILK_ECONN), ILK_ECONN);
+
+    assert_int_equal(ilk__lease_remaining(&lease), sure(3000));
+}
+
 static void an_extend_that_was_not_sent_changes_nothing(void **state)
 {
     (void)state;
@@ -297,6 +350,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_extend_is_believed_at_once_when_it_shortens),
         TEST(an_extend_is_believed_when_answered_when_it_lengthens),
+        TEST(an_answer_as_expected_changes_nothing),
+        TEST(a_shorter_answer_counts),
+        TEST(a_longer_extend_that_was_not_sent_changes_nothing),
+        TEST(an_unsent_extend_beside_a_doubt_takes_nothing_back),
         TEST(an_extend_that_was_not_sent_changes_nothing),
         TEST(a_lease_that_ends_before_the_answer_is_lost),
         TEST(a_refused_extend_is_a_loss),

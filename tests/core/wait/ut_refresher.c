@@ -277,7 +277,7 @@ static void a_minute_without_an_answer_is_told_to_all(void **state)
     shared_tick(2000);
     inflight_end(refresh_of(1), ILK_ECONN);
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_ECONN);
 }
@@ -293,23 +293,34 @@ static void an_answer_in_between_begins_the_minute_anew(void **state)
     shared_tick(40000);
     inflight_end(refresh_of(1), ILK_ECONN);
 
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
 }
 
 static void what_no_patience_mends_is_heard_by_the_waiters(void **state)
 {
+    static const struct {
+        const char *reply;
+        ilk_status status;
+    } rows[] = {
+        {"-WRONGTYPE against a key\r\n", ILK_ETYPE},
+        {"-NOPERM no right to a key\r\n", ILK_EAUTH},
+        {"-READONLY You can't write\r\n", ILK_ESERVERREADONLY},
+        {"-MOVED 1 127.0.0.1:6379\r\n", ILK_ECLUSTER},
+    };
+
     (void)state;
-    queue_behind(90000, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        queue_behind(90000, 1);
+        (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1), "%s",
+                              rows[i].reply);
+        assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
+        assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+        assert_int_equal(op_answer(&me.op, "%s", rows[i].reply),
+                         ILK__ACT_SEND_ONLY);
+        assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
 
-    (void)inflight_answer(refresh_after(ILK__REFRESH_MS, 1),
-                          "-WRONGTYPE against a key\r\n");
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
-    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
-    assert_int_equal(op_answer(&me.op, "-WRONGTYPE against a key\r\n"),
-                     ILK__ACT_TELL);
-    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
-
-    assert_int_equal(me.op.status, ILK_ETYPE);
+        assert_int_equal(me.op.status, rows[i].status);
+    }
 }
 
 static void an_answer_for_another_number_of_waiters_is_refused(void **state)
@@ -321,7 +332,7 @@ static void an_answer_for_another_number_of_waiters_is_refused(void **state)
                           "%d 90000 1000000 1 %d 5000 17 3 0 0", ILK__CODE_BUSY,
                           ILK__CODE_HELD);
 
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     inflight_end(refresh_after(50, 1), ILK_ECLOSED);
 }
 
@@ -339,11 +350,32 @@ static void absurd_numbers_do_no_harm(void **state)
                               ILK__CODE_QUEUED);
     }
     shared_tick(3000);
-    (void)inflight_answer(refresh_of(1), "%d 1 1 1 %d %s %s", ILK__CODE_BUSY,
-                          ILK__CODE_HELD, absurd[1], absurd[0]);
+    (void)inflight_answer(refresh_of(1), "%d 1 1 1 %d %s 18", ILK__CODE_BUSY,
+                          ILK__CODE_HELD, absurd[1]);
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
+}
+
+/* It is given back, and the caller gets an error. */
+static void a_grant_with_a_fence_that_cannot_be_is_no_hold(void **state)
+{
+    static const char *const fences[] = {"9223372036854775807",
+                                         "9007199254740992", "0", "-1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
+        queue_behind(500, 1);
+        shared_tick(3000);
+        (void)inflight_answer(refresh_of(1), "%d 1 1 1 %d 5000 %s",
+                              ILK__CODE_BUSY, ILK__CODE_HELD, fences[i]);
+
+        assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+        assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+        assert_int_equal(me.op.status, ILK_EREPLY);
+        assert_int_equal(me.op.bad_reply, 1);
+        me.op.bad_reply = 0;
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -369,6 +401,7 @@ int main(void)
         TEST(what_no_patience_mends_is_heard_by_the_waiters),
         TEST(an_answer_for_another_number_of_waiters_is_refused),
         TEST(absurd_numbers_do_no_harm),
+        TEST(a_grant_with_a_fence_that_cannot_be_is_no_hold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

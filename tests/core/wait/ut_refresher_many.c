@@ -102,7 +102,7 @@ static void each_is_told_how_it_stands(void **state)
 
     (void)state;
     queue_all(4);
-    ilk__wait_tell_news(&takers[3].waiter, ILK__NEWS_WOKEN);
+    ilk__waiter_report(&takers[3].waiter, ILK__REPORT_WOKEN);
     shared_tick(ILK__REFRESH_MS);
     inflight = next_inflight();
 
@@ -112,9 +112,9 @@ static void each_is_told_how_it_stands(void **state)
                           ILK__CODE_BUSY, ILK__CODE_QUEUED, ILK__CODE_HELD,
                           ILK__CODE_GONE, ILK__CODE_GONE);
 
-    assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
-    assert_int_equal(takers[2].waiter.news, ILK__NEWS_GONE);
-    assert_int_equal(takers[3].waiter.news, ILK__NEWS_WOKEN);
+    assert_int_equal(takers[0].waiter.report, ILK__REPORT_NONE);
+    assert_int_equal(takers[2].waiter.report, ILK__REPORT_GONE);
+    assert_int_equal(takers[3].waiter.report, ILK__REPORT_WOKEN);
     assert_int_equal(op_wake(&takers[1].op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(takers[1].op.status, ILK_OK);
     assert_int_equal(takers[1].waiter.fence, 17);
@@ -135,8 +135,8 @@ static void what_the_inbox_told_of_a_grant_counts_more(void **state)
     (void)inflight_answer(inflight, "%d 4999 1000000 1 %d 4999 18",
                           ILK__CODE_BUSY, ILK__CODE_HELD);
 
-    assert_int_equal(takers[0].waiter.news_us, 1000000);
-    assert_int_equal(takers[0].waiter.news_lease_ms, 5000);
+    assert_int_equal(takers[0].waiter.report_us, 1000000);
+    assert_int_equal(takers[0].waiter.report_lease_ms, 5000);
 }
 
 static void a_grant_told_by_refresh_and_inbox_is_not_given_back(void **state)
@@ -168,8 +168,8 @@ static void who_left_meanwhile_is_not_told(void **state)
     (void)inflight_answer(inflight, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
                           ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_GONE);
 
-    assert_int_equal(takers[0].waiter.news, ILK__NEWS_NONE);
-    assert_int_equal(takers[1].waiter.news, ILK__NEWS_GONE);
+    assert_int_equal(takers[0].waiter.report, ILK__REPORT_NONE);
+    assert_int_equal(takers[1].waiter.report, ILK__REPORT_GONE);
 }
 
 /* A stranger under the number of one who was asked about. */
@@ -190,7 +190,7 @@ static void who_waits_for_another_name_by_now_is_not_told(void **state)
     (void)inflight_answer(inflight, "%d 4000 1000000 1 %d 4000 17 %d 0 0",
                           ILK__CODE_BUSY, ILK__CODE_HELD, ILK__CODE_QUEUED);
 
-    assert_int_equal(other.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(other.waiter.report, ILK__REPORT_NONE);
     taker_close(&other);
     shared.last_id = 2;
 }
@@ -226,7 +226,7 @@ static void with_its_question_under_way_it_is_forgotten_later(void **state)
     assert_int_equal(shared.refreshers.count, 0);
 }
 
-static void a_wait_parked_for_too_long_leaves(void **state)
+static void a_wait_suspended_for_too_long_leaves(void **state)
 {
     char words[1024];
 
@@ -249,7 +249,7 @@ static void a_wait_parked_for_too_long_leaves(void **state)
     assert_int_equal(shared.stats.waiting, 1);
 }
 
-static void the_last_parked_wait_takes_its_name_along(void **state)
+static void the_last_suspended_wait_takes_its_name_along(void **state)
 {
     char words[1024];
 
@@ -307,8 +307,8 @@ int main(void)
         TEST(who_waits_for_another_name_by_now_is_not_told),
         TEST(a_name_nobody_waits_for_is_forgotten),
         TEST(with_its_question_under_way_it_is_forgotten_later),
-        TEST(a_wait_parked_for_too_long_leaves),
-        TEST(the_last_parked_wait_takes_its_name_along),
+        TEST(a_wait_suspended_for_too_long_leaves),
+        TEST(the_last_suspended_wait_takes_its_name_along),
         TEST(names_are_asked_for_one_by_one),
     };
 

@@ -93,14 +93,15 @@ static void the_first_wait_of_a_client_opens_its_inbox(void **state)
 
 static void with_an_inbox_the_first_question_enqueues(void **state)
 {
-    char entry[256];
+    char entry[256], secret[ILK__SECRET_LEN + 1];
 
     (void)state;
     assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
-    snprintf(entry, sizeof entry, "1 x %s x1 %s 30000 1 me", shared.client_id,
-             me.waiter.token);
+    ilk__secret_of_waiter(secret, &shared, 'x', 1, "orders", 6);
+    snprintf(entry, sizeof entry, "1 x %s x1.%s %s 30000 1 me",
+             shared.client_id, secret, me.waiter.token);
     assert_string_equal(me.waiter.entry, entry);
     assert_int_equal(me.op.patient, 1);
 }
@@ -167,6 +168,7 @@ static void a_refused_inbox_tells_why(void **state)
     assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
                      ILK__ACT_SLEEP);
 
+    inbox_subscribes(&inbox_subscriber);
     inbox_receives_raw("-NOPERM no right to channels ilk:inbox:1\r\n");
     assert_int_equal(shared.inbox, ILK__INBOX_REFUSED);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
@@ -250,7 +252,7 @@ static void whom_the_server_forgot_enqueues_again_as_before(void **state)
     taker_queue(&me, 8000);
     snprintf(words, sizeof words, "%s", taker_asks(&me, 1));
 
-    ilk__wait_tell_news(&me.waiter, ILK__NEWS_GONE);
+    ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), words);

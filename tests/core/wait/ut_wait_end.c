@@ -28,7 +28,7 @@ static int teardown(void **state)
 /* It tells the server that it leaves, and ends so. */
 static void assert_leaves(ilk__act act, ilk_status status)
 {
-    assert_int_equal(act, ILK__ACT_TELL);
+    assert_int_equal(act, ILK__ACT_SEND_ONLY);
     assert_string_equal(op_says(&me.op), words);
     assert_null(me.waiter.refresher);
     assert_int_equal(shared.stats.waiting, 0);
@@ -139,7 +139,7 @@ static void a_grant_that_meets_a_cancel_is_given_back(void **state)
     (void)state;
     wait_queued(8000);
     ilk__waiter_cancel(&me.waiter);
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
 
     inbox_grants(&me, 18, 5000, 1000000);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
@@ -149,12 +149,47 @@ static void a_grant_that_meets_a_cancel_is_given_back(void **state)
     assert_gives_back(words);
 }
 
+static void a_stopped_client_s_wait_leaves(void **state)
+{
+    (void)state;
+    wait_queued(8000);
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_STOPPED), ILK_ECANCELLED);
+}
+
+static void a_stop_before_the_inbox_opens_leaves_nothing(void **state)
+{
+    (void)state;
+    shared.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_STOPPED), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_ECANCELLED);
+}
+
+/* The copy had a reply, but the first one may yet have run. */
+static void a_stop_after_a_repeated_try_withdraws_it(void **state)
+{
+    (void)state;
+    shared.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 1), ILK__ACT_SEND);
+    assert_int_equal(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                     ILK__ACT_SLEEP);
+
+    assert_leaves(op_wake(&me.op, ILK__CAUSE_STOPPED), ILK_ECANCELLED);
+}
+
 static void a_server_away_for_a_minute_ends_it(void **state)
 {
     (void)state;
     wait_queued(-1);
 
-    ilk__wait_tell_news(&me.waiter, ILK__NEWS_NO_CONTACT);
+    ilk__waiter_report(&me.waiter, ILK__REPORT_NO_CONTACT);
 
     assert_leaves(op_wake(&me.op, ILK__CAUSE_NEWS), ILK_ECONN);
 }
@@ -170,7 +205,8 @@ static void closing_ends_it_without_a_word(void **state)
     assert_null(me.waiter.refresher);
 }
 
-static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
+static void a_handle_that_goes_while_suspended_gives_its_place_back(
+    void **state)
 {
     (void)state;
     wait_queued(8000);
@@ -186,27 +222,28 @@ static void a_handle_that_goes_while_parked_gives_its_place_back(void **state)
 
 /* ---- signals ------------------------------------------------------------ */
 
-static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
+static void a_signal_suspends_the_wait_and_acquire_takes_it_up(void **state)
 {
     (void)state;
     wait_queued(8000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_EINTR);
     assert_int_equal(me.err.code, ILK_EINTR);
-    assert_int_equal(me.waiter.parked_since, local_ms);
+    assert_int_equal(me.waiter.suspended_since, local_ms);
     assert_int_equal(shared.stats.waiting, 1);
 
     local_ms += 100;
     assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_SLEEP);
 
     assert_int_equal(me.op.wake_at, local_ms + 5000);
-    assert_int_equal(me.waiter.parked_since, 0);
+    assert_int_equal(me.waiter.suspended_since, 0);
     inbox_grants(&me, 18, 5000, 1000000);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     assert_int_equal(me.op.status, ILK_OK);
 }
 
-static void a_grant_for_a_parked_wait_is_found_by_the_next_acquire(void **state)
+static void a_grant_for_a_suspended_wait_is_found_by_the_next_acquire(
+    void **state)
 {
     (void)state;
     wait_queued(8000);
@@ -220,7 +257,7 @@ static void a_grant_for_a_parked_wait_is_found_by_the_next_acquire(void **state)
     assert_int_equal(me.waiter.fence, 18);
 }
 
-static void a_parked_grant_that_ran_out_is_passed_on(void **state)
+static void a_suspended_grant_that_ran_out_is_passed_on(void **state)
 {
     (void)state;
     wait_queued(8000);
@@ -228,14 +265,14 @@ static void a_parked_grant_that_ran_out_is_passed_on(void **state)
 
     inbox_grants(&me, 18, 5000, 1000000);
     local_ms += 5000;
-    assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_TELL);
+    assert_int_equal(taker_acquire(&me, 5000), ILK__ACT_SEND_ONLY);
     assert_string_equal(op_says(&me.op), words);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
 
     assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
 }
 
-static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
+static void a_suspended_wait_that_is_cancelled_leaves_at_once(void **state)
 {
     (void)state;
     wait_queued(8000);
@@ -246,6 +283,21 @@ static void a_parked_wait_that_is_cancelled_leaves_at_once(void **state)
 
     assert_null(me.waiter.refresher);
     assert_gives_back(words);
+}
+
+static void a_suspended_wait_that_has_left_is_not_ended_again(void **state)
+{
+    (void)state;
+    wait_queued(8000);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    snprintf(words, sizeof words, "%s", taker_gives_back(&me));
+    ilk__waiter_cancel(&me.waiter);
+    assert_gives_back(words);
+
+    ilk__waiter_end_suspended(&me.waiter);
+
+    assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
+    assert_null(next_inflight());
 }
 
 static void a_signal_before_the_queue_leaves_nothing(void **state)
@@ -260,20 +312,41 @@ static void a_signal_before_the_queue_leaves_nothing(void **state)
 
     assert_int_equal(me.op.status, ILK_EINTR);
     assert_int_equal(me.waiter.stage, ILK__STAGE_IDLE);
-    assert_int_equal(me.waiter.parked_since, 0);
+    assert_int_equal(me.waiter.suspended_since, 0);
 }
 
 static void a_signal_while_the_server_is_away_keeps_the_place(void **state)
 {
     (void)state;
     wait_queued(8000);
-    ilk__wait_tell_news(&me.waiter, ILK__NEWS_GONE);
+    ilk__waiter_report(&me.waiter, ILK__REPORT_GONE);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND);
     assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
 
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_EINTR);
+    assert_int_equal(shared.stats.waiting, 1);
+}
+
+/* The interrupt came before the entry was confirmed, so the next acquire sends
+ * it again, with the token that the entry names. */
+static void a_wait_suspended_without_a_confirmed_entry_sends_it_again(
+    void **state)
+{
+    char sent[1024];
+
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(sent, sizeof sent, "%s", op_says(&me.op));
+    assert_int_equal(op_no_answer(&me.op, ILK_ECONN, 0), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_EINTR);
+
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+
+    assert_string_equal(op_says(&me.op), sent);
+    assert_int_equal(me.waiter.suspended_since, 0);
     assert_int_equal(shared.stats.waiting, 1);
 }
 
@@ -349,6 +422,42 @@ static void a_wrong_type_is_told_and_leaves_no_waiter(void **state)
     assert_leaves(op_answer(&me.op, "-WRONGTYPE against a key\r\n"), ILK_ETYPE);
 }
 
+/* Nobody knows how far a script came that failed in this way. */
+static void an_unknown_error_is_told_and_leaves_no_waiter(void **state)
+{
+    (void)state;
+    shared.inbox = ILK__INBOX_NONE;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_leaves(op_answer(&me.op, "-ERR whatever\r\n"), ILK_ESERVER);
+}
+
+/* A server that lies: with the entry known to the refresher under an old token,
+ * its next reply would be believed for the next acquire's. */
+static void busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 8000), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_leaves(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_BUSY),
+                  ILK_EREPLY);
+    assert_true(me.op.bad_reply);
+}
+
+static void queued_without_an_entry_ends_the_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(taker_acquire(&me, 0), ILK__ACT_SEND);
+    snprintf(words, sizeof words, "%s", taker_tells(&me));
+
+    assert_leaves(op_answer(&me.op, "%d 9000 1000000 1", ILK__CODE_QUEUED),
+                  ILK_EREPLY);
+    assert_int_equal(shared.last_id, 0);
+}
+
 static void a_busy_server_is_waited_for_in_the_queue(void **state)
 {
     (void)state;
@@ -372,21 +481,29 @@ int main(void)
         TEST(a_cancel_before_the_acquire_does_not_count),
         TEST(a_grant_wins_over_a_cancel),
         TEST(a_grant_that_meets_a_cancel_is_given_back),
+        TEST(a_stopped_client_s_wait_leaves),
+        TEST(a_stop_before_the_inbox_opens_leaves_nothing),
+        TEST(a_stop_after_a_repeated_try_withdraws_it),
         TEST(a_server_away_for_a_minute_ends_it),
         TEST(closing_ends_it_without_a_word),
-        TEST(a_handle_that_goes_while_parked_gives_its_place_back),
-        TEST(a_signal_parks_the_wait_and_acquire_takes_it_up),
-        TEST(a_grant_for_a_parked_wait_is_found_by_the_next_acquire),
-        TEST(a_parked_grant_that_ran_out_is_passed_on),
-        TEST(a_parked_wait_that_is_cancelled_leaves_at_once),
+        TEST(a_handle_that_goes_while_suspended_gives_its_place_back),
+        TEST(a_signal_suspends_the_wait_and_acquire_takes_it_up),
+        TEST(a_grant_for_a_suspended_wait_is_found_by_the_next_acquire),
+        TEST(a_suspended_grant_that_ran_out_is_passed_on),
+        TEST(a_suspended_wait_that_is_cancelled_leaves_at_once),
+        TEST(a_suspended_wait_that_has_left_is_not_ended_again),
         TEST(a_signal_before_the_queue_leaves_nothing),
         TEST(a_signal_while_the_server_is_away_keeps_the_place),
+        TEST(a_wait_suspended_without_a_confirmed_entry_sends_it_again),
         TEST(a_dead_server_is_told_at_once),
         TEST(a_try_that_may_have_run_is_taken_back),
         TEST(silence_until_the_deadline_is_a_timeout_never_unknown),
         TEST(who_is_queued_waits_for_a_server_that_is_away),
         TEST(replies_lost_to_the_end_leave_nothing_unknown),
         TEST(a_wrong_type_is_told_and_leaves_no_waiter),
+        TEST(an_unknown_error_is_told_and_leaves_no_waiter),
+        TEST(busy_in_reply_to_an_entry_ends_the_wait_outside_the_queue),
+        TEST(queued_without_an_entry_ends_the_wait),
         TEST(a_busy_server_is_waited_for_in_the_queue),
     };
 

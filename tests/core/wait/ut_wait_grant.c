@@ -75,12 +75,12 @@ static void a_lease_told_by_a_refresh_began_at_that_question(void **state)
     (void)state;
     queue_at(2000000);
     local_ms += 3000;
-    me.waiter.news_fence = 18;
-    me.waiter.news_lease_ms = 4000;
-    me.waiter.news_us = 0;
-    me.waiter.news_at = local_ms - 7;
+    me.waiter.report_fence = 18;
+    me.waiter.report_lease_ms = 4000;
+    me.waiter.report_us = 0;
+    me.waiter.report_at = local_ms - 7;
 
-    ilk__wait_tell_news(&me.waiter, ILK__NEWS_GRANTED);
+    ilk__waiter_report(&me.waiter, ILK__REPORT_GRANTED);
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
 
     assert_int_equal(me.op.status, ILK_OK);
@@ -116,7 +116,7 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
     snprintf(words, sizeof words, "%s", taker_tells(&me));
     memcpy(token, me.waiter.token, sizeof token);
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_string_equal(op_says(&me.op), words);
     assert_null(me.waiter.refresher);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
@@ -132,6 +132,81 @@ static void a_grant_seen_late_is_passed_on_and_waited_for_anew(void **state)
     assert_int_equal(me.waiter.fence, 19);
 }
 
+/* A server that lost its memory counts from the beginning. */
+static void a_grant_below_the_last_fence_is_no_hold(void **state)
+{
+    (void)state;
+    taker_queue(&me, 60000);
+    me.waiter.floor = 18;
+    inbox_grants(&me, 18, 5000, 1000000);
+
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
+
+    assert_int_equal(me.op.status, ILK_EREPLY);
+    assert_int_equal(me.op.bad_reply, 1);
+}
+
+/* The wait has returned one late grant and gets the next, late as well. */
+static void freeze_twice(int64_t timeout_ms)
+{
+    taker_queue(&me, timeout_ms);
+    inbox_grants(&me, 18, 5000, 1000000);
+    local_ms += 5000;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SEND);
+    local_ms += 5000;
+    assert_int_equal(op_answer(&me.op, "%d 5000 19 1000000", ILK__CODE_HELD),
+                     ILK__ACT_SEND_ONLY);
+}
+
+static void a_second_late_grant_is_followed_by_a_pause(void **state)
+{
+    (void)state;
+    freeze_twice(60000);
+
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
+    assert_in_range(me.op.wake_at, local_ms + 1, local_ms + 250);
+    assert_null(me.waiter.refresher);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_SEND);
+    assert_string_equal(op_says(&me.op), taker_asks(&me, 1));
+}
+
+static void the_pause_ends_by_an_interrupt(void **state)
+{
+    (void)state;
+    freeze_twice(60000);
+
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_INTERRUPT), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_EINTR);
+}
+
+static void the_pause_ends_by_a_cancel(void **state)
+{
+    (void)state;
+    freeze_twice(60000);
+
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
+    ilk__waiter_cancel(&me.waiter);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ECANCELLED);
+}
+
+static void the_pause_ends_at_the_own_deadline(void **state)
+{
+    (void)state;
+    freeze_twice(10001);
+
+    assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_SLEEP);
+    assert_int_equal(me.op.wake_at, me.op.deadline);
+    local_ms = me.op.wake_at;
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_TIME), ILK__ACT_DONE);
+    assert_int_equal(me.op.status, ILK_ETIMEOUT);
+}
+
 static void what_cannot_be_told_is_given_to_the_keeper(void **state)
 {
     char words[1024];
@@ -140,7 +215,7 @@ static void what_cannot_be_told_is_given_to_the_keeper(void **state)
     freeze_until(6000);
     snprintf(words, sizeof words, "%s", taker_gives_back(&me));
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&me.op, ILK_ECONN), ILK__ACT_SEND);
 
     assert_gives_back_twice(words);
@@ -155,7 +230,7 @@ static void a_grant_seen_past_the_own_deadline_too_is_a_timeout(void **state)
     freeze_until(60000);
     snprintf(words, sizeof words, "%s", taker_tells(&me));
 
-    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_SEND_ONLY);
     assert_string_equal(op_says(&me.op), words);
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
 
@@ -182,7 +257,7 @@ static void an_answer_that_took_longer_than_its_lease_is_no_hold(void **state)
 
     local_ms += 5000;
     assert_int_equal(op_answer(&me.op, "%d 4000 17 1000000", ILK__CODE_HELD),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_string_equal(op_says(&me.op), taker_tells(&me));
     assert_int_equal(op_sent(&me.op, ILK_OK), ILK__ACT_DONE);
 
@@ -201,7 +276,7 @@ static void a_grant_told_twice_is_not_given_back(void **state)
     inbox_grants(&me, 18, 5000, 1000000);
 
     assert_null(next_inflight());
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
     assert_int_equal(shared.stats.passed_on, 0);
 }
 
@@ -230,12 +305,12 @@ static void a_grant_for_the_place_before_is_given_back(void **state)
     assert_int_equal(op_wake(&me.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
     taker_queue(&me, 8000);
 
-    inbox_grants(&before, 18, 5000, 1000000);
+    inbox_grants(&before, 19, 5000, 1000000);
 
     before.waiter.entry_len = 0; /* a place of which nothing is known */
     snprintf(words, sizeof words, "%s", taker_gives_back(&before));
     assert_gives_back(words);
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
 }
 
 static void a_grant_under_another_token_is_given_back(void **state)
@@ -249,7 +324,7 @@ static void a_grant_under_another_token_is_given_back(void **state)
     assert_gives_back("lock_cancel 5 orders ilk:lock:fence:{orders} "
                       "ilk:lock:wait:{orders} ilk:lock:live:{orders} "
                       "ilk:lock:readers:{orders} '' another 5000 64 0 6000");
-    assert_int_equal(me.waiter.news, ILK__NEWS_NONE);
+    assert_int_equal(me.waiter.report, ILK__REPORT_NONE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -262,7 +337,12 @@ int main(void)
         TEST(a_server_clock_set_back_makes_a_lease_older),
         TEST(a_lease_told_by_a_refresh_began_at_that_question),
         TEST(a_grant_counts_until_its_local_deadline),
+        TEST(a_grant_below_the_last_fence_is_no_hold),
         TEST(a_grant_seen_late_is_passed_on_and_waited_for_anew),
+        TEST(a_second_late_grant_is_followed_by_a_pause),
+        TEST(the_pause_ends_by_an_interrupt),
+        TEST(the_pause_ends_by_a_cancel),
+        TEST(the_pause_ends_at_the_own_deadline),
         TEST(what_cannot_be_told_is_given_to_the_keeper),
         TEST(a_grant_seen_past_the_own_deadline_too_is_a_timeout),
         TEST(a_grant_still_good_past_the_own_deadline_is_taken),

@@ -12,13 +12,14 @@
 
 static void it_asks_in_its_own_words_with_all_its_keys(void **state)
 {
-    char entry[256];
+    char entry[256], secret[ILK__SECRET_LEN + 1];
 
     (void)state;
     assert_int_equal(gate_wait(&my_gate, 8000), ILK__ACT_SEND);
 
-    snprintf(entry, sizeof entry, "1 s %s s1 %s 0 1 me", shared.client_id,
-             my_gate.waiter.token);
+    ilk__secret_of_waiter(secret, &shared, 's', 1, "", 0);
+    snprintf(entry, sizeof entry, "2 s %s s1.%s %s 0 1 me", shared.client_id,
+             secret, my_gate.waiter.token);
     assert_gate_asks(&my_gate, entry);
     assert_int_equal(op_answer(&my_gate.op, "%d 0 0 0", ILK__CODE_HELD),
                      ILK__ACT_DONE);
@@ -87,7 +88,7 @@ static void what_its_answer_refuses_ends_the_wait_out_of_the_queue(void **state)
     ilk__fail(&my_gate.err, ILK_EDIFFERS, "another gate");
     my_gate.op.now = local_ms;
     assert_int_equal(ilk__wait_failed(&my_gate.op, ILK_EDIFFERS),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_EDIFFERS);
@@ -252,7 +253,8 @@ static void one_who_is_not_let_go_goes(void **state)
     gate_queue(&my_gate, 8000);
     time_out();
 
-    assert_int_equal(op_no_answer(&my_gate.op, ILK_ECONN, 0), ILK__ACT_TELL);
+    assert_int_equal(op_no_answer(&my_gate.op, ILK_ECONN, 0),
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&my_gate.op, ILK_OK), ILK__ACT_DONE);
 
     assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
@@ -274,6 +276,21 @@ static void a_lingering_wait_that_is_interrupted_goes_on(void **state)
 
     assert_int_equal(my_gate.op.status, ILK_OK);
     assert_string_equal(gate_signals(&my_gate), "1 id1 blue=go;");
+}
+
+static void a_stop_does_not_end_the_lingering(void **state)
+{
+    (void)state;
+    gate_queue(&my_gate, 8000);
+    time_out();
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_STOPPED), ILK__ACT_SLEEP);
+    inbox_receives("1 signal s1 id1 3 redgo");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(my_gate.op.status, ILK_OK);
 }
 
 static void a_close_ends_the_lingering(void **state)
@@ -312,6 +329,7 @@ int main(void)
         TEST(what_never_comes_is_not_waited_for_long),
         TEST(one_who_is_not_let_go_goes),
         TEST(a_lingering_wait_that_is_interrupted_goes_on),
+        TEST(a_stop_does_not_end_the_lingering),
         TEST(a_close_ends_the_lingering),
     };
 

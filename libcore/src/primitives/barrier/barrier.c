@@ -3,7 +3,7 @@
  * barrier.c -- a barrier: rounds of a fixed number of parties.
  *
  * barrier_wait arrives under the wait's token and joins the wait queue of the
- * open round. When the round is full or broken, its waiters are told, and each
+ * open round. When the round is full or broken, its waiters are woken, and each
  * sends barrier_wait again: the reply says how the round of its token ended.
  * include/barrier.lua describes the state in the server.
  */
@@ -75,7 +75,7 @@ ilk_status ilk_barrier_open(ilk_barrier **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_BARRIER, err);
     if (st == ILK_OK)
         st = check_opts(&checked, parties, opts, err);
     if (st)
@@ -107,7 +107,7 @@ static const char *mode_of(const ilk__waiter *waiter)
     return waiter->stage == ILK__STAGE_ENQUEUE ? "wait" : "try";
 }
 
-/* A waiter that was told of a change sends the same script again; the reply is
+/* A waiter that was woken by a change sends the same script again; the reply is
  * the outcome of its round. */
 static void ask_wait(ilk__op *op)
 {
@@ -167,7 +167,7 @@ static ilk__act answered(ilk__op *op, const ilk__reply *reply)
         return ilk__wait_got(op);
     case ILK__CODE_QUEUED: return queued(op, reply);
     case ILK__CODE_LOST: return broken(op, ilk__script_item(reply, 0));
-    case ILK__CODE_GONE: return ilk__wait_left(op, 0);
+    case ILK__CODE_GONE: return ilk__wait_left(op, 0, 0);
     case ILK__CODE_DIFFERS:
         (void)ilk__wait_got(op); /* the wait ends, without a result */
         return differs(op, self, reply);
@@ -201,7 +201,7 @@ static const ilk__op_type barrier_wait = {.name = "BARRIER_WAIT",
                                           .start = ilk__wait_start,
                                           .wake = ilk__wait_wake,
                                           .failed = failed,
-                                          .told = ilk__wait_told},
+                                          .sent = ilk__wait_sent},
                           barrier_refresh = ILK__STATE_REFRESH(BARRIER_REFRESH),
                           barrier_cancel = ILK__STATE_CANCEL(BARRIER_CANCEL);
 
@@ -256,6 +256,12 @@ ilk_status ilk_barrier_wait_start(ilk_op **out, ilk_barrier *barrier,
 
     return ilk__state_start(out, &self, sizeof self, "barrier", begin_wait,
                             err);
+}
+
+const char *ilk_barrier_name(const ilk_barrier *barrier, size_t *out_len)
+{
+    return ilk__key_name(barrier ? &barrier->state.keys[0] : NULL, key_kinds[0],
+                         out_len);
 }
 
 ilk_status ilk_barrier_cancel(ilk_barrier *barrier, ilk_error *err)

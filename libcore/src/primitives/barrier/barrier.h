@@ -3,7 +3,7 @@
 #ifndef ILK__BARRIER_H
 #define ILK__BARRIER_H
 
-#include "handle/state_wait.h"
+#include "handle/state.h"
 
 #include <interlock/barrier.h>
 
@@ -12,7 +12,7 @@ struct ilk_barrier {
     ilk_barrier_opts opts;
     int64_t parties;
     /* The number that the server gave the last arrival, and the arrival's
-     * token. The wait sends it again, so that the script can tell a new
+     * token. The wait sends it again, so that the script can distinguish a new
      * arrival from one that the server has forgotten. */
     int64_t number;
     char arrived_as[ILK__STATE_TOKEN];

@@ -51,7 +51,7 @@ static const ilk__op_type election_campaign = {
     .start = ilk__wait_start,
     .wake = ilk__wait_wake,
     .failed = ilk__wait_failed,
-    .told = ilk__wait_told};
+    .sent = ilk__wait_sent};
 static const ilk__op_type election_refresh =
                               ILK__HOLD_REFRESH(ELECTION_REFRESH),
                           election_cancel = ILK__HOLD_CANCEL(ELECTION_CANCEL),
@@ -75,7 +75,7 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     if (ilk__keys_make(keys, ilk__election_key_kinds, ILK__ELECTION_KEYS, name,
                        len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &wait_queue, "", 0, message->token);
+        ilk__give_back_token(shared, &wait_queue, message->token);
     ilk__keys_free(keys, ILK__ELECTION_KEYS);
 }
 
@@ -153,7 +153,7 @@ static ilk_status write_identity(ilk_election *election, const void *identity,
     return ILK_OK;
 }
 
-static ilk_status take_opts(ilk_election *election, ilk__hold_opts *hold,
+static ilk_status copy_opts(ilk_election *election, ilk__hold_opts *hold,
                             const ilk_election_opts *in, ilk_error *err)
 {
     ilk_election_opts opts;
@@ -168,6 +168,7 @@ static ilk_status take_opts(ilk_election *election, ilk__hold_opts *hold,
     hold->ttl_ms = opts.ttl_ms ? opts.ttl_ms : ILK__ELECTION_DEFAULT_MS;
     hold->max_hold_ms = opts.max_hold_ms;
     hold->no_renew = (opts.flags & ILK_ELECTION_NO_RENEW) != 0;
+    hold->user = opts.user;
     st = ilk__hold_check_opts(hold, err);
     if (st == ILK_OK)
         st = ilk__election_check_value(opts.value, opts.value_len, err);
@@ -195,13 +196,13 @@ ilk_status ilk_election_open(ilk_election **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_ELECTION, err);
     if (st)
         return st;
     election = ilk__calloc(1, sizeof *election);
     if (!election)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    st = take_opts(election, &hold, opts, err);
+    st = copy_opts(election, &hold, opts, err);
     if (st == ILK_OK)
         st = ilk__hold_open(&election->hold, client, &candidate, &hold, name,
                             name_len, err);
@@ -221,15 +222,6 @@ void ilk_election_free(ilk_election *election)
     ilk__hold_close(&election->hold);
     ilk__free(election->value);
     ilk__free(election);
-}
-
-void ilk__election_name(const ilk_election *election, const char **out,
-                        size_t *out_len)
-{
-    const ilk__bytes *key = &election->hold.keys[0];
-
-    ilk__side_key_name(key->data, key->len, ilk__election_key_kinds[0], out,
-                       out_len);
 }
 
 /* ---- campaigning -------------------------------------------------------- */
@@ -333,7 +325,7 @@ static const ilk__op_type election_proclaim = {
     .ask = ask_proclaim,
     .reply = proclaimed};
 
-static void heard(ilk__request *request, ilk_status status)
+static void on_proclaimed(ilk__request *request, ilk_status status)
 {
     proclaim_request *self = (proclaim_request *)request;
     ilk_election *election = self->election;
@@ -373,7 +365,7 @@ static void begin_proclaim(ilk__request *request)
         ilk__hold_end(hold, request, st);
     else
         ilk__request_ask(request, &election_proclaim, self,
-                         ilk__request_patience(request), heard);
+                         ilk__request_patience(request), on_proclaimed);
 }
 
 ilk_status ilk_election_proclaim(ilk_election *election, const void *value,
@@ -424,6 +416,12 @@ int64_t ilk_election_term(const ilk_election *election)
 const char *ilk_election_token(const ilk_election *election)
 {
     return election ? election->hold.lease.token : "";
+}
+
+const char *ilk_election_name(const ilk_election *election, size_t *out_len)
+{
+    return ilk__key_name(election ? &election->hold.keys[0] : NULL,
+                         ilk__election_key_kinds[0], out_len);
 }
 
 int64_t ilk_election_id(const ilk_election *election)

@@ -46,10 +46,6 @@ struct ilk_leader {
 ilk_status ilk__election_check_value(const void *value, size_t len,
                                      ilk_error *err);
 
-/* The election's name, borrowed from the handle's keys. */
-void ilk__election_name(const ilk_election *election, const char **out,
-                        size_t *out_len);
-
 /* Make an ilk_leader from the reply of election_inspect, or of
    election_observe, which lacks the candidates. On ILK_ENOMEM *out is NULL. */
 ilk_status ilk__leader_read(ilk_leader **out, const ilk__reply *reply,

@@ -101,7 +101,7 @@ static ilk__act found(ilk__op *op, const ilk__reply *reply)
 {
     inspect_request *self = op->subject;
 
-    return ilk__op_end(op, ilk__leader_read(&self->found, reply, op->err));
+    return ilk__op_done(op, ilk__leader_read(&self->found, reply, op->err));
 }
 
 static const ilk__op_type election_inspect = {.name = "election_inspect",
@@ -134,7 +134,7 @@ static void begin(ilk__request *request)
     ilk_status st = ilk__client_enter(request->client, request->err);
 
     if (st == ILK_OK) {
-        ilk__election_name(self->election, &name, &name_len);
+        name = ilk_election_name(self->election, &name_len);
         st = ilk__keys_make(self->keys, ilk__election_key_kinds,
                             ILK__ELECTION_KEYS, name, name_len, request->err);
     }

@@ -69,7 +69,7 @@ static const ilk__op_type election_observe = {.name = "election_observe",
                                               .start = ilk__wait_start,
                                               .wake = ilk__wait_wake,
                                               .failed = ilk__wait_failed,
-                                              .told = ilk__wait_told};
+                                              .sent = ilk__wait_sent};
 static const ilk__op_type election_observer_refresh =
                               ILK__HOLD_REFRESH(ELECTION_OBSERVER_REFRESH),
                           election_observer_cancel =
@@ -111,7 +111,7 @@ ilk_status ilk_election_observe(ilk_observer **out, ilk_election *election,
     if (!observer)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     observer->vacant = (flags & ILK_OBSERVE_VACANT) != 0;
-    ilk__election_name(election, &name, &name_len);
+    name = ilk_election_name(election, &name_len);
     st = ilk__hold_open(&observer->hold, election->hold.handle.client,
                         &observer_kind, &opts, name, name_len, err);
     if (st) {
@@ -161,7 +161,7 @@ typedef struct observe_request {
     int started, kept; /* as in ilk__acquire_request */
 } observe_request;
 
-static void told(ilk__request *request, ilk_status status)
+static void refreshed(ilk__request *request, ilk_status status)
 {
     observe_request *self = (observe_request *)request;
     ilk_observer *observer = self->observer;
@@ -189,14 +189,16 @@ static void begin_next(ilk__request *request)
     const ilk_client_opts *opts = &request->client->opts;
     int once = self->timeout_ms == 0;
     int64_t limit = opts->connect_timeout_ms + opts->reply_timeout_ms;
-    ilk_status st = ilk__hold_enter(hold, request->err);
+    ilk_status st = ilk__check_timeout(self->timeout_ms, request->err);
 
+    if (st == ILK_OK)
+        st = ilk__hold_enter(hold, request->err);
     if (st)
         ilk__request_end(request, st);
     else
         ilk__hold_await(request, hold,
                         ilk__deadline(once ? limit : self->timeout_ms), once,
-                        ILK__REFRESH_MS, told);
+                        ILK__REFRESH_MS, refreshed);
 }
 
 static void give_up(ilk__request *request)

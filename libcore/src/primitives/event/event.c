@@ -4,7 +4,7 @@
  *
  * Each change has a generation, greater than the last, so that a waiter can
  * wait for the next change without missing one. The handle keeps the state of
- * its last reply; waiting and telling waiters is done by handle/state_wait.h.
+ * its last reply; handle/state.h waits, and wakes waiters.
  */
 #include "event.h"
 
@@ -13,8 +13,6 @@
 #include "wait/lease.h"
 
 #include <string.h>
-
-#define GENERATION_MAX (INT64_C(1) << 53)
 
 enum { WAITS_FOR_SET = -1 };
 
@@ -52,7 +50,7 @@ ilk_status ilk_event_open(ilk_event **out, ilk_client *client, const void *name,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_EVENT, err);
     if (st == ILK_OK)
         st = check_opts(&checked, opts, err);
     if (st)
@@ -171,14 +169,14 @@ typedef struct wait_request {
 
 static ilk_status check_generation(int64_t generation, ilk_error *err)
 {
-    if (generation >= 0 && generation < GENERATION_MAX)
+    if (generation >= 0 && generation < ILK__SCRIPT_INT_MAX)
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL,
                      "generation must be 0 to 2^53 - 1, got %lld",
                      (long long)generation);
 }
 
-/* A parked wait goes on if it waits for the same change. */
+/* A suspended wait goes on if it waits for the same change. */
 static void begin_wait(ilk__request *request)
 {
     wait_request *self = (wait_request *)request;
@@ -239,6 +237,12 @@ ilk_status ilk_event_wait_change_start(ilk_op **out, ilk_event *event,
                             err);
 }
 
+const char *ilk_event_name(const ilk_event *event, size_t *out_len)
+{
+    return ilk__key_name(event ? &event->state.keys[0] : NULL, key_kinds[0],
+                         out_len);
+}
+
 ilk_status ilk_event_cancel(ilk_event *event, ilk_error *err)
 {
     if (!event)
@@ -268,7 +272,7 @@ static void ask_change(ilk__op *op)
                          self->data_len);
         ilk__command_add_int(&op->command, event->opts.ttl_ms);
     }
-    ilk__command_add_int(&op->command, ILK__STATE_TELL);
+    ilk__command_add_int(&op->command, ILK__STATE_NOTIFY);
 }
 
 static ilk__act changed(ilk__op *op, const ilk__reply *reply)
@@ -301,7 +305,7 @@ static ilk_status check_data(const change_request *self, ilk_error *err)
 }
 
 /* The handle's state becomes the one that was written, also when waiters could
- * not be told (denied). */
+ * not be woken (denied). */
 static void was_changed(ilk__request *request, ilk_status status)
 {
     change_request *self = (change_request *)request;

@@ -3,7 +3,7 @@
 #ifndef ILK__EVENT_H
 #define ILK__EVENT_H
 
-#include "handle/state_wait.h"
+#include "handle/state.h"
 
 #include <interlock/event.h>
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum { VALUE_MAX = 1024 * 1024, GUARD_KEYS = 2 };
-#define FENCE_MAX (INT64_C(1) << 53)
 
 struct ilk_value {
     char *data; /* NULL: there is none */
@@ -127,7 +126,7 @@ static void answered(ilk__request *request, ilk_status status)
 
 static ilk_status check_fence(int64_t fence, ilk_error *err)
 {
-    if (fence >= 0 && fence < FENCE_MAX)
+    if (fence >= 0 && fence < ILK__SCRIPT_INT_MAX)
         return ILK_OK;
     return ilk__fail(err, ILK_EINVAL, "fence must be 0 to 2^53 - 1, got %lld",
                      (long long)fence);
@@ -144,8 +143,12 @@ static ilk_status check(const guard_request *self, ilk_error *err)
     if (st == ILK_OK && !self->value && self->value_len)
         st = ilk__fail(err, ILK_EINVAL, "value must not be NULL");
     if (st == ILK_OK)
-        st = ilk__client_enter(self->request.client, err);
-    return st ? st : ilk__name_check(self->key, self->key_len, "key", err);
+        st = ilk__client_enter_for(self->request.client, ILK_OFFER_GUARD, err);
+    if (st == ILK_OK)
+        st = ilk__name_check(self->key, self->key_len, "key", err);
+    return st ? st
+              : ilk__client_accept_name(self->request.client, self->key,
+                                        self->key_len, err);
 }
 
 static int make_room(guard_request *self)

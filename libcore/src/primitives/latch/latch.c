@@ -59,7 +59,7 @@ ilk_status ilk_latch_open(ilk_latch **out, ilk_client *client, const void *name,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_LATCH, err);
     if (st == ILK_OK)
         st = check_opts(&checked, count, opts, err);
     if (st)
@@ -151,6 +151,12 @@ ilk_status ilk_latch_wait_start(ilk_op **out, ilk_latch *latch,
     return ilk__state_start(out, &self, sizeof self, "latch", begin_wait, err);
 }
 
+const char *ilk_latch_name(const ilk_latch *latch, size_t *out_len)
+{
+    return ilk__key_name(latch ? &latch->state.keys[0] : NULL, key_kinds[0],
+                         out_len);
+}
+
 ilk_status ilk_latch_cancel(ilk_latch *latch, ilk_error *err)
 {
     if (!latch)
@@ -177,7 +183,7 @@ static void ask_change(ilk__op *op)
         ilk__command_add_int(&op->command, self->by);
     ilk__command_add_int(&op->command, latch->count);
     ilk__command_add_int(&op->command, latch->opts.keep_ms);
-    ilk__command_add_int(&op->command, ILK__STATE_TELL);
+    ilk__command_add_int(&op->command, ILK__STATE_NOTIFY);
 }
 
 static ilk__act changed(ilk__op *op, const ilk__reply *reply)
@@ -206,7 +212,8 @@ static void was_changed(ilk__request *request, ilk_status status)
 {
     const count_request *self = (count_request *)request;
 
-    if (status == ILK_OK || self->change.denied)
+    if (self->type == &latch_count_down
+        && (status == ILK_OK || self->change.denied))
         request->result.number = self->left;
     ilk__state_end(request, status);
 }

@@ -3,7 +3,7 @@
 #ifndef ILK__LATCH_H
 #define ILK__LATCH_H
 
-#include "handle/state_wait.h"
+#include "handle/state.h"
 
 #include <interlock/latch.h>
 

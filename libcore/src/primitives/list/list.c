@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* list.c -- listing names in use: SCAN for the side key that each kind of
- * primitive has while a name is in use. */
+/*
+ * list.c -- listing names in use: SCAN for the side key that each kind of
+ * primitive has while a name is in use.
+ *
+ * One walk through the key space finds all kinds. The server keeps back what
+ * cannot be a key of a wanted name, but its glob cannot say where in the key
+ * the name begins, so names are matched here again.
+ */
 #include "base/alloc.h"
+#include "base/table.h"
 #include "client/client.h"
 #include "client/loop.h"
 #include "client/run.h"
+#include "glob.h"
 
 #include <interlock/list.h>
 
@@ -27,93 +35,119 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
 
+/* A name of one kind. SCAN may return a key more than once, so the names are
+ * in a table, too; its keys are the kind's index followed by the name. */
 typedef struct found {
-    ilk__bytes name;
+    ilk__node node;
     int32_t kind;
+    size_t name_len;
+    char key[]; /* then a NUL */
 } found;
 
 struct ilk_list {
-    found *names;
+    found **names;
     size_t count, room;
-};
+    size_t from; /* the first one that the getters show */
+    ilk__table seen;
 
-/* The forms a side key can have; see keys.h. */
-static const struct form {
-    const char *open, *close;
-} forms[] = {{":{", "}"}, {"=", ""}, {"~", ""}};
-
-enum { FORMS = sizeof forms / sizeof forms[0] };
-
-/* One SCAN for each kind and form, in several commands. */
-typedef struct list_request {
-    ilk__request request;
-    const void *from; /* the caller's: valid until it has begun */
+    ilk_client *client; /* of a walk in steps: a counted reference; or NULL */
+    uint32_t kinds;
     char pattern[ILK_NAME_MAX];
     size_t pattern_len;
-    uint32_t kinds;
-    ilk_list *list;
-    size_t kind, form; /* of the current SCAN */
-    char glob[ILK_NAME_MAX + 32];
+    char glob[ILK_NAME_MAX + 32]; /* for the server */
     size_t glob_len;
     char cursor[24];
-} list_request;
+    int over;
+};
 
-static ilk_status add(ilk_list *list, int32_t kind, const char *name,
-                      size_t len)
+/* ---- what SCAN returns -------------------------------------------------- */
+
+static ilk_status make_room(ilk_list *list)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 64;
-        void *names = ilk__realloc(list->names, room * sizeof *list->names);
+    size_t room = list->room ? list->room * 2 : 64;
+    void *names;
 
-        if (!names)
-            return ILK_ENOMEM;
-        list->names = names;
-        list->room = room;
-    }
-    list->names[list->count].kind = kind;
-    list->names[list->count].name.data = ilk__memdup(name, len);
-    list->names[list->count].name.len = len;
-    if (!list->names[list->count].name.data)
+    if (list->count < list->room)
+        return ILK_OK;
+    names = ilk__realloc(list->names, room * sizeof *list->names);
+    if (!names)
         return ILK_ENOMEM;
-    list->count++;
+    list->names = names;
+    list->room = room;
+    return ILK_OK;
+}
+
+static ilk_status add(ilk_list *list, size_t kind, const char *name, size_t len)
+{
+    found *one = ilk__malloc(sizeof *one + len + 2);
+
+    if (!one)
+        return ILK_ENOMEM;
+    one->kind = kinds_known[kind].bit;
+    one->name_len = len;
+    one->key[0] = (char)kind;
+    memcpy(one->key + 1, name, len);
+    one->key[1 + len] = '\0';
+    if (ilk__table_find(&list->seen, one->key, len + 1)) {
+        ilk__free(one);
+        return ILK_OK;
+    }
+    if (make_room(list)
+        || ilk__table_add(&list->seen, &one->node, one->key, len + 1)) {
+        ilk__free(one);
+        return ILK_ENOMEM;
+    }
+    list->names[list->count++] = one;
+    return ILK_OK;
+}
+
+static ilk_status add_key(ilk_list *list, const ilk__reply *key)
+{
+    const char *name;
+    size_t len;
+
+    for (size_t i = 0; key->type == ILK__REPLY_STR && i < KINDS; i++) {
+        const struct kind *kind = &kinds_known[i];
+
+        if (list->kinds & (uint32_t)kind->bit
+            && ilk__side_key_name(key->str, key->len, kind->key, &name, &len))
+            return ilk__glob_matches(list->pattern, list->pattern_len, name,
+                                     len)
+                       ? add(list, i, name, len)
+                       : ILK_OK;
+    }
     return ILK_OK;
 }
 
 static void ask(ilk__op *op)
 {
-    const list_request *self = op->subject;
+    const ilk_list *list = op->subject;
 
+    op->command.replies = ILK__REPLIES_ARRAY;
     ilk__command_add_str(&op->command, "SCAN");
-    ilk__command_add_str(&op->command, self->cursor);
+    ilk__command_add_str(&op->command, list->cursor);
     ilk__command_add_str(&op->command, "MATCH");
-    ilk__command_add(&op->command, self->glob, self->glob_len);
+    ilk__command_add(&op->command, list->glob, list->glob_len);
     ilk__command_add_str(&op->command, "COUNT");
     ilk__command_add_int(&op->command, 1000);
 }
 
 static ilk__act scanned(ilk__op *op, const ilk__reply *reply)
 {
-    list_request *self = op->subject;
-    const struct kind *kind = &kinds_known[self->kind];
+    ilk_list *list = op->subject;
     const ilk__reply *keys;
 
     if (reply->type != ILK__REPLY_ARRAY || reply->count != 2
         || reply->items[0]->type != ILK__REPLY_STR
-        || reply->items[0]->len >= sizeof self->cursor
+        || reply->items[0]->len >= sizeof list->cursor
         || reply->items[1]->type != ILK__REPLY_ARRAY)
         return ilk__op_fail(op, ILK_EREPLY, "scan: a reply of a wrong shape");
-    memcpy(self->cursor, reply->items[0]->str, reply->items[0]->len + 1);
     keys = reply->items[1];
-    for (size_t i = 0; i < keys->count; i++) {
-        const ilk__reply *key = keys->items[i];
-        const char *name;
-        size_t len;
-
-        if (key->type == ILK__REPLY_STR
-            && ilk__side_key_name(key->str, key->len, kind->key, &name, &len)
-            && add(self->list, kind->bit, name, len))
+    for (size_t i = 0; i < keys->count; i++)
+        if (add_key(list, keys->items[i]))
             return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
-    }
+    memcpy(list->cursor, reply->items[0]->str, reply->items[0]->len + 1);
+    list->over = strcmp(list->cursor, "0") == 0;
     return ilk__op_done(op, ILK_OK);
 }
 
@@ -125,31 +159,88 @@ static const ilk__op_type scan = {.name = "scan",
 
 static int in_byte_order(const void *a, const void *b)
 {
-    const found *f = a, *g = b;
-    const ilk__bytes *x = &f->name, *y = &g->name;
-    int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+    const found *f = *(found *const *)a, *g = *(found *const *)b;
+    size_t least = f->name_len < g->name_len ? f->name_len : g->name_len;
+    int order = memcmp(f->key + 1, g->key + 1, least);
 
     if (order == 0)
-        order = (x->len > y->len) - (x->len < y->len);
+        order = (f->name_len > g->name_len) - (f->name_len < g->name_len);
     return order ? order : (f->kind > g->kind) - (f->kind < g->kind);
 }
 
-/* SCAN may return a key more than once. */
-static void sort_and_unite(ilk_list *list)
+/* Sort what the getters show. */
+static void sort(ilk_list *list)
 {
-    size_t kept = 0;
+    if (list->count > list->from)
+        qsort(list->names + list->from, list->count - list->from,
+              sizeof *list->names, in_byte_order);
+}
 
-    if (list->count)
-        qsort(list->names, list->count, sizeof *list->names, in_byte_order);
-    for (size_t i = 0; i < list->count; i++)
-        if (kept && in_byte_order(&list->names[kept - 1], &list->names[i]) == 0)
-            ilk__free(list->names[i].name.data);
-        else
-            list->names[kept++] = list->names[i];
-    list->count = kept;
+/* ---- a new list --------------------------------------------------------- */
+
+static void put(ilk_list *list, const char *text, size_t len)
+{
+    memcpy(list->glob + list->glob_len, text, len);
+    list->glob_len += len;
+}
+
+/*
+ * The glob for the server selects too much rather than too little: "ilk:*" and,
+ * for a single kind, its key; then the pattern somewhere behind. A pattern with '[' or a backslash is
+ * left out, because such a part could run on into the '*' that follows it.
+ */
+static void make_glob(ilk_list *list)
+{
+    uint32_t kinds = list->kinds;
+
+    put(list, "ilk:", 4);
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds == (uint32_t)kinds_known[i].bit)
+            put(list, kinds_known[i].key, strlen(kinds_known[i].key));
+    put(list, "*", 1);
+    if (memchr(list->pattern, '[', list->pattern_len)
+        || memchr(list->pattern, '\\', list->pattern_len))
+        return;
+    put(list, list->pattern, list->pattern_len);
+    put(list, "*", 1);
+}
+
+static ilk_status list_new(ilk_list **out, uint32_t kinds, const void *pattern,
+                           size_t pattern_len, ilk_error *err)
+{
+    const uint32_t all = (1u << KINDS) - 1;
+    ilk_list *list;
+
+    if (kinds & ~all)
+        return ilk__fail(err, ILK_EINVAL, "unknown kinds 0x%x",
+                         (unsigned)(kinds & ~all));
+    if (pattern_len > ILK_NAME_MAX)
+        return ilk__fail(err, ILK_EINVAL,
+                         "pattern must have at most %d bytes, got %zu",
+                         ILK_NAME_MAX, pattern_len);
+    list = ilk__calloc(1, sizeof *list);
+    if (!list)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    list->kinds = kinds ? kinds : all;
+    list->pattern_len = pattern_len;
+    memcpy(list->pattern, pattern, pattern_len);
+    memcpy(list->cursor, "0", 2);
+    make_glob(list);
+    *out = list;
+    return ILK_OK;
 }
 
 /* ---- the request -------------------------------------------------------- */
+
+/* SCAN after SCAN to the end, or a single one. */
+typedef struct list_request {
+    ilk__request request;
+    const void *pattern; /* the caller's: valid until it has begun */
+    size_t pattern_len;
+    uint32_t kinds;
+    ilk_list *list;
+    int once;
+} list_request;
 
 static void dispose(void *list)
 {
@@ -161,111 +252,55 @@ static void end(list_request *self, ilk_status status)
     if (status) {
         ilk_list_free(self->list);
     } else {
-        sort_and_unite(self->list);
+        sort(self->list);
         ilk__request_answer(&self->request, self->list, dispose);
     }
     ilk__request_end(&self->request, status);
 }
 
-static void put(list_request *self, const char *text, size_t len)
-{
-    memcpy(self->glob + self->glob_len, text, len);
-    self->glob_len += len;
-}
+static void walked(ilk__request *request, ilk_status status);
 
-static void begin_walk(list_request *self)
+/* A walk that has begun outlives a restart of the server. */
+static void go_on(ilk__request *request)
 {
-    const char *key = kinds_known[self->kind].key;
-    const struct form *form = &forms[self->form];
-
-    self->glob_len = 0;
-    put(self, "ilk:", 4);
-    put(self, key, strlen(key));
-    put(self, form->open, strlen(form->open));
-    put(self, self->pattern, self->pattern_len);
-    put(self, form->close, strlen(form->close));
-    memcpy(self->cursor, "0", 2);
-}
-
-/* The first requested kind from `kind` on; KINDS: none. */
-static size_t wanted_kind(const list_request *self, size_t kind)
-{
-    while (kind < KINDS && !(self->kinds & (uint32_t)kinds_known[kind].bit))
-        kind++;
-    return kind;
-}
-
-/* Begins with the next form, or the next kind. Returns 0 after the last. */
-static int go_on(list_request *self)
-{
-    if (++self->form == FORMS) {
-        self->form = 0;
-        self->kind = wanted_kind(self, self->kind + 1);
-    }
-    if (self->kind == KINDS)
-        return 0;
-    begin_walk(self);
-    return 1;
+    ilk__request_ask(request, &scan, ((list_request *)request)->list,
+                     ilk__request_patience(request), walked);
+    request->op->patient = 1;
 }
 
 static void walked(ilk__request *request, ilk_status status)
 {
     list_request *self = (list_request *)request;
-    int over = status != ILK_OK;
 
-    if (status == ILK_OK && strcmp(self->cursor, "0") == 0)
-        over = !go_on(self);
-    if (over)
+    if (self->once)
+        ilk__request_end(request, status);
+    else if (status || self->list->over)
         end(self, status);
     else
-        ilk__request_ask(request, &scan, self, ilk__request_patience(request),
-                         walked);
-}
-
-static ilk_status prepare(list_request *self, ilk_error *err)
-{
-    const uint32_t all = (1u << KINDS) - 1;
-    ilk_status st;
-
-    if (self->kinds & ~all)
-        return ilk__fail(err, ILK_EINVAL, "unknown kinds 0x%x",
-                         (unsigned)(self->kinds & ~all));
-    if (self->pattern_len > ILK_NAME_MAX)
-        return ilk__fail(err, ILK_EINVAL,
-                         "pattern must have at most %d bytes, got %zu",
-                         ILK_NAME_MAX, self->pattern_len);
-    st = ilk__client_enter(self->request.client, err);
-    if (st)
-        return st;
-    self->list = ilk__calloc(1, sizeof *self->list);
-    if (!self->list)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    memcpy(self->pattern, self->from, self->pattern_len);
-    if (!self->kinds)
-        self->kinds = all;
-    return ILK_OK;
+        go_on(request);
 }
 
 static void begin(ilk__request *request)
 {
     list_request *self = (list_request *)request;
-    ilk_status st = prepare(self, request->err);
+    ilk_status st =
+        ilk__client_enter_for(request->client, ILK_OFFER_LIST, request->err);
 
-    if (st) {
+    if (st == ILK_OK && !self->list)
+        st = list_new(&self->list, self->kinds, self->pattern,
+                      self->pattern_len, request->err);
+    if (st)
         ilk__request_end(request, st);
-        return;
-    }
-    self->kind = wanted_kind(self, 0);
-    begin_walk(self);
-    ilk__request_ask(request, &scan, self, ilk__request_patience(request),
-                     walked);
+    else
+        ilk__request_ask(request, &scan, self->list,
+                         ilk__request_patience(request), walked);
 }
 
 static list_request listing_of(uint32_t kinds, const void *pattern,
                                size_t pattern_len)
 {
     return (list_request){.kinds = kinds,
-                          .from = pattern ? pattern : "*",
+                          .pattern = pattern ? pattern : "*",
                           .pattern_len = pattern ? pattern_len : 1};
 }
 
@@ -306,33 +341,82 @@ const ilk_list *ilk_op_list(ilk_op *op)
     return ilk__started_object(op, dispose);
 }
 
+/* ---- in steps ----------------------------------------------------------- */
+
+ilk_status ilk_list_walk(ilk_list **out, ilk_client *client, uint32_t kinds,
+                         const void *pattern, size_t pattern_len,
+                         ilk_error *err)
+{
+    ilk_list *list = NULL;
+    ilk_status st;
+
+    if (!out)
+        return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
+    *out = NULL;
+    st = ilk__client_enter_for(client, ILK_OFFER_LIST, err);
+    if (st == ILK_OK)
+        st = list_new(&list, kinds, pattern ? pattern : "*",
+                      pattern ? pattern_len : 1, err);
+    if (!list)
+        return st;
+    list->client = ilk__client_ref(client);
+    *out = list;
+    return ILK_OK;
+}
+
+ilk_status ilk_list_next(ilk_list *list, ilk_error *err)
+{
+    list_request self = {.list = list, .once = 1};
+    ilk_status st;
+
+    if (!list || !list->client)
+        return ilk__fail(err, ILK_EINVAL, "list must be one of a walk");
+    list->from = list->count;
+    if (list->over)
+        return ilk__fail(err, ILK_EAGAIN, "the walk is over");
+    st = ilk__request_run(&self.request, list->client, begin, err);
+    sort(list);
+    return st;
+}
+
 /* ---- getters ------------------------------------------------------------ */
+
+static const found *at(const ilk_list *list, size_t index)
+{
+    return index < ilk_list_count(list) ? list->names[list->from + index]
+                                        : NULL;
+}
 
 int32_t ilk_list_kind(const ilk_list *list, size_t index)
 {
-    return list && index < list->count ? list->names[index].kind : 0;
+    const found *one = at(list, index);
+
+    return one ? one->kind : 0;
 }
 
 size_t ilk_list_count(const ilk_list *list)
 {
-    return list ? list->count : 0;
+    return list ? list->count - list->from : 0;
 }
 
 const char *ilk_list_name(const ilk_list *list, size_t index, size_t *out_len)
 {
-    int there = list && index < list->count;
+    const found *one = at(list, index);
 
     if (out_len)
-        *out_len = there ? list->names[index].name.len : 0;
-    return there ? list->names[index].name.data : NULL;
+        *out_len = one ? one->name_len : 0;
+    return one ? one->key + 1 : NULL;
 }
 
 void ilk_list_free(ilk_list *list)
 {
     if (!list)
         return;
+    ilk__table_free(&list->seen);
     for (size_t i = 0; i < list->count; i++)
-        ilk__free(list->names[i].name.data);
+        ilk__free(list->names[i]);
     ilk__free(list->names);
+    if (list->client)
+        ilk__client_unref(list->client);
     ilk__free(list);
 }

@@ -24,6 +24,7 @@ ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts)
         .max_hold_ms = opts->max_hold_ms,
         .no_renew = (opts->flags & ILK_LOCK_NO_RENEW) != 0,
         .reentrant = (opts->flags & ILK_LOCK_REENTRANT) != 0,
+        .user = opts->user,
     };
 }
 
@@ -92,7 +93,7 @@ ilk_status ilk__lock_new(ilk_lock **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_LOCK, err);
     if (st)
         return st;
     lock = ilk__calloc(1, sizeof *lock);
@@ -242,6 +243,12 @@ int64_t ilk_lock_fence(const ilk_lock *lock)
 const char *ilk_lock_token(const ilk_lock *lock)
 {
     return lock ? lock->hold.lease.token : "";
+}
+
+const char *ilk_lock_name(const ilk_lock *lock, size_t *out_len)
+{
+    return ilk__key_name(lock ? &lock->hold.keys[0] : NULL,
+                         ilk__lock_key_kinds[0], out_len);
 }
 
 int64_t ilk_lock_id(const ilk_lock *lock)

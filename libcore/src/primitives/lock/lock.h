@@ -46,7 +46,7 @@ ilk__hold_opts ilk__lock_hold_opts(const ilk_lock_opts *opts);
 ilk_status ilk__lock_set_channel(ilk_lock *lock, ilk_error *err);
 
 /* For a step inside a request: inspect a lock's name. */
-void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *inspecting,
+void ilk__lock_inspect_ask(ilk__request *request, ilk__inspection *inspection,
                            ilk__request_then *then);
 
 #endif

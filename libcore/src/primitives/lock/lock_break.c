@@ -82,7 +82,7 @@ static void found(ilk__request *request, ilk_status status)
                                broken);
 }
 
-static void look(break_request *self)
+static void inspect(break_request *self)
 {
     self->found.info = ilk__calloc(1, sizeof *self->found.info);
     if (!self->found.info)
@@ -96,7 +96,7 @@ static void look(break_request *self)
 static void plain_broken(ilk__request *request, ilk_status status)
 {
     if (status == ILK_ETYPE)
-        look((break_request *)request);
+        inspect((break_request *)request);
     else
         end((break_request *)request, status);
 }

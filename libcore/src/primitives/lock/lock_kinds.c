@@ -139,7 +139,7 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     if (message->type != ILK__MESSAGE_GRANT
         || ilk__lock_keys(keys, message->name, message->name_len, NULL))
         return;
-    ilk__give_back(shared, &wait_queue, "", 0, message->token);
+    ilk__give_back_token(shared, &wait_queue, message->token);
     ilk__lock_keys_free(keys);
 }
 

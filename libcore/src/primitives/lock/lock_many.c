@@ -39,8 +39,8 @@ static void probe_next(ilk__request *request, ilk_status status)
     }
 }
 
-static void look(ilk__request *request, ilk__probe *probe,
-                 ilk__request_then *then)
+static void inspect(ilk__request *request, ilk__probe *probe,
+                    ilk__request_then *then)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)probe->hold;
 
@@ -66,13 +66,13 @@ static const ilk__hold_kind lock_many = {
     .lease = {.noun = "lock",
               .lost_notification = ILK_NOTIFICATION_LOCK_LOST,
               .extend = &many_extend,
-              .tells_fence = 1},
+              .sends_fence = 1},
     .release = &many_release,
     .bind = bind,
     .run_acquire = ilk__lock_many_acquire,
-    .unpark = ilk__lock_many_give_back,
+    .drop_kept = ilk__lock_many_give_back,
     .cancel_acquire = end_waits,
-    .probe = look,
+    .probe = inspect,
 };
 
 /* ---- handles ------------------------------------------------------------ */
@@ -150,7 +150,7 @@ ilk_status ilk_lock_many_open(ilk_lock_many **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_MANY, err);
     if (st)
         return st;
     if (!names || !name_lens || count < 1 || count > ILK_MANY_MAX)

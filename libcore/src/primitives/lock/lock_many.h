@@ -20,7 +20,7 @@ struct ilk_lock_many {
     ilk_status end_status;
 };
 
-/* lock_many_acquire.c: acquire all names or none. A signal parks the wait. */
+/* lock_many_acquire.c: acquire all names or none. A signal suspends the wait. */
 void ilk__lock_many_acquire(ilk__acquire_request *request);
 
 /* Give back every name that is held or waited for under the token. */

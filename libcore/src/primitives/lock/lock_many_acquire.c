@@ -41,6 +41,10 @@ static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
     if (ilk__script_code(reply) == ILK__CODE_HELD) {
         many->lease_ms = ilk__script_int(reply, 0);
         many->fence = ilk__script_int(reply, 1);
+        if (!ilk__fence_is_valid(many->fence)
+            || many->fence <= many->hold.lease.fence)
+            return ilk__op_fail(op, ILK_EREPLY, "many_acquire: fence %lld",
+                                (long long)many->fence);
         return ilk__op_done(op, ILK_OK);
     }
     busy = (size_t)ilk__script_int(reply, 0);
@@ -50,28 +54,35 @@ static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
                         many->locks[busy]->hold.keys[0].data);
 }
 
+/* A possible grant is given back, so the outcome is never unknown. */
+static ilk__act not_acquired(ilk__op *op, ilk_status status)
+{
+    return ilk__op_end(op, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+}
+
 static const ilk__op_type many_acquire = {
     .name = "many_acquire",
     .script = ILK__SCRIPT_MANY_ACQUIRE,
     .ask = ask_all,
     .reply = all_acquired,
+    .failed = not_acquired,
 };
 
-static void begin(ilk_lock_many *many, int64_t asked_at, int64_t lease_ms,
+static void begin(ilk_lock_many *many, int64_t sent_at, int64_t lease_ms,
                   int64_t fence)
 {
     ilk__lease *lease = &many->hold.lease;
 
     memcpy(lease->token, many->token, sizeof many->token);
     lease->token_len = ILK__TOKEN_LEN;
-    ilk__lease_begin(lease, fence, ilk__lease_deadline(asked_at, lease_ms),
+    ilk__lease_begin(lease, fence, ilk__lease_deadline(sent_at, lease_ms),
                      lease_ms);
 }
 
 /* ---- giving back -------------------------------------------------------- */
 
 /* One command for all names. If it gets lost, the keeper sends one for each. */
-static ilk__act tell_give_back(ilk__op *op)
+static ilk__act send_give_back(ilk__op *op)
 {
     const ilk__release *release = op->subject;
     const ilk_lock_many *many = (const ilk_lock_many *)release->hold;
@@ -79,10 +90,13 @@ static ilk__act tell_give_back(ilk__op *op)
     ilk__ensured *ensured = NULL;
 
     for (size_t i = 0; i < many->count; i++)
-        ensured =
-            ilk__give_back_ensured(shared, &many->locks[i]->hold.wait_queue, "",
-                                   0, many->token, ensured);
-    return ilk__op_tell(op, ensured);
+        ensured = ilk__give_back_ensured(
+            &(ilk__withdrawal){.shared = shared,
+                               .wait_queue = &many->locks[i]->hold.wait_queue,
+                               .entry = "",
+                               .token = many->token},
+            ensured);
+    return ilk__op_send_only(op, ensured);
 }
 
 /* Sent with the script's source: the reply is not read, so a NOSCRIPT would go
@@ -102,8 +116,8 @@ static const ilk__op_type many_give_back = {
     .name = "many_give_back",
     .script = ILK__SCRIPT_MANY_RELEASE,
     .ask = ask_give_back,
-    .start = tell_give_back,
-    .told = gave_back,
+    .start = send_give_back,
+    .sent = gave_back,
 };
 
 /*
@@ -117,7 +131,7 @@ static ilk__release prepare_give_back(ilk_lock_many *many)
         ilk__waiter_cancel(&many->locks[i]->hold.waiter);
         ilk__lease_end(&many->locks[i]->hold.lease);
     }
-    many->hold.parked = 0;
+    many->hold.suspended = 0;
     return (ilk__release){.at = {.wait_queue = &many->hold.wait_queue},
                           .kind = many->hold.kind,
                           .hold = &many->hold,
@@ -145,7 +159,8 @@ static int begins_anew(const ilk__acquire_request *self)
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
     return many->end_status == ILK_ELOST && !self->once
-           && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline;
+           && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline
+           && !ilk__shared_is_stopped(self->request.client->shared);
 }
 
 static void ended(ilk__request *request, ilk_status status)
@@ -195,7 +210,7 @@ static void end_each(ilk__request *request, ilk_status status)
         return;
     }
     if (status) {
-        many->hold.parked = 1;
+        many->hold.suspended = 1;
         keep_acquired(many, ilk__deadline(ILK__LIVENESS_MS));
     }
     ilk__hold_acquired((ilk__acquire_request *)request, status);
@@ -209,7 +224,7 @@ static void united(ilk__request *request, ilk_status status)
     if (status == ILK_OK) {
         for (size_t i = 0; i < many->count; i++)
             ilk__lease_end(&many->locks[i]->hold.lease);
-        begin(many, self->asked_at, self->extension.ttl_ms,
+        begin(many, self->sent_at, self->extension.ttl_ms,
               self->extension.fence);
     }
     end_each(request, status);
@@ -223,7 +238,7 @@ static void unite(ilk__acquire_request *self)
     ilk__hold *hold = &many->hold;
     ilk__extension *extension = &self->extension;
 
-    self->asked_at = ilk__now_ms();
+    self->sent_at = ilk__now_ms();
     memcpy(hold->lease.token, many->token, sizeof many->token);
     hold->lease.token_len = ILK__TOKEN_LEN;
     ilk__lease_extension(&hold->lease, extension, hold->opts.ttl_ms, 1);
@@ -274,9 +289,9 @@ static void acquire_each(ilk__acquire_request *self)
     ilk_status st =
         ilk__keeper_start(many->hold.handle.client->keeper, self->request.err);
 
-    if (many->hold.parked)
+    if (many->hold.suspended)
         keep_acquired(many, ILK__FOREVER);
-    many->hold.parked = 0;
+    many->hold.suspended = 0;
     if (st)
         end_each(&self->request, st);
     else if (many->acquired < many->count)
@@ -293,7 +308,7 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
     ilk_lock_many *many = many_of(request);
 
     if (status == ILK_OK) {
-        begin(many, self->asked_at, many->lease_ms, many->fence);
+        begin(many, self->sent_at, many->lease_ms, many->fence);
         if (!ilk__hold_held(&many->hold))
             status = ilk__fail(request->err, ILK_ETIMEOUT,
                                "the reply came after the lease");
@@ -303,7 +318,7 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
         return;
     }
     if (status && status != ILK_EBUSY)
-        end_without(request, status == ILK_EUNKNOWN ? ILK_ECONN : status);
+        end_without(request, status);
     else
         ilk__hold_acquired(self, status);
 }
@@ -329,7 +344,7 @@ static void acquire_at_once(ilk__acquire_request *self)
         return;
     }
     many->acquired = 0;
-    self->asked_at = ilk__now_ms();
+    self->sent_at = ilk__now_ms();
     ilk__request_ask(&self->request, &many_acquire, many, patience(self),
                      at_once_acquired);
 }
@@ -340,7 +355,10 @@ void ilk__lock_many_acquire(ilk__acquire_request *self)
 
     self->ttl_ms = many->hold.opts.ttl_ms; /* no per-acquire lease */
     atomic_store(&many->cancelled, 0);
-    if (!many->hold.parked) {
+    if (!self->once && ilk__shared_is_stopped(self->request.client->shared)) {
+        end_without(&self->request, ilk__fail(self->request.err, ILK_ECANCELLED,
+                                              "the client is stopped"));
+    } else if (!many->hold.suspended) {
         acquire_at_once(self);
     } else if (!self->once) {
         acquire_each(self);

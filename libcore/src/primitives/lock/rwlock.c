@@ -11,8 +11,12 @@ static ilk_status open_side(ilk_lock **out, ilk_client *client,
                             size_t name_len, const ilk_lock_opts *opts,
                             ilk_error *err)
 {
-    ilk_status st = ilk__lock_new(out, client, kind, name, name_len, opts, err);
+    ilk_status st = ilk__client_enter_for(client, ILK_OFFER_RWLOCK, err);
 
+    if (st == ILK_OK)
+        st = ilk__lock_new(out, client, kind, name, name_len, opts, err);
+    else if (out)
+        *out = NULL;
     if (st)
         return st;
     if ((*out)->opts.layout != ILK_LAYOUT_PLAIN)

@@ -218,6 +218,7 @@ ilk_status ilk_batch_job(ilk_job **out, ilk_batch *batch, size_t index,
     if (index >= batch->count)
         return ilk__fail(err, ILK_EINVAL, "index must be below %zu, got %zu",
                          batch->count, index);
+    ilk__error_clear(err);
     ilk__batch_ref(batch);
     *out = &batch->jobs[index];
     return ILK_OK;
@@ -230,7 +231,8 @@ ilk_status ilk__batch_enter(const ilk_batch *batch, ilk_error *err)
     ilk_status st = ilk__client_enter(batch->client, err);
 
     if (st == ILK_OK && batch->era != batch->client->era)
-        st = ilk__fail(err, ILK_EFORKED, "the message is the parent process'");
+        st = ilk__fail(err, ILK_EFORKED,
+                       "the message belongs to the parent process");
     return st;
 }
 
@@ -246,7 +248,7 @@ static void give_back(const ilk_batch *batch)
                                         .cancel = &ilk__queue_cancel_op};
 
     ilk__shared_lock(shared);
-    ilk__give_back(shared, &wait_queue, "", 0, batch->lease.token);
+    ilk__give_back_token(shared, &wait_queue, batch->lease.token);
     ilk__shared_unlock(shared);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* job.c -- the accessors of one message. */
-#include "job.h"
+#include "batch.h"
 
 static const char *bytes(const char *data, size_t len, size_t *out_len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job_adopt.c -- settling a message that another handle has reserved, by its
  * token. */
-#include "job.h"
+#include "batch.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -31,11 +31,7 @@ ilk_status ilk__check_delay(int64_t delay_ms, ilk_error *err)
 
 ilk_status ilk__check_lease(int64_t lease_ms, ilk_error *err)
 {
-    if (lease_ms > 0 && lease_ms <= ILK__LEASE_MAX_MS)
-        return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "lease_ms must be 1 to %lld (0: the default), got %lld",
-                     (long long)ILK__LEASE_MAX_MS, (long long)lease_ms);
+    return ilk__lease_check_ms("lease_ms", lease_ms, err);
 }
 
 ilk_status ilk__queue_check_opts(ilk_queue_opts *out, const ilk_queue_opts *in,
@@ -98,6 +94,8 @@ static ilk_status add_queue(ilk_queue *queue, size_t index, const void *name,
         ilk__queue_keys_new(&queue->queue_keys[index], name, len, err);
     ilk__queue_keys *queue_keys = queue->queue_keys[index];
 
+    if (st == ILK_OK)
+        st = ilk__client_accept_name(queue->client, name, len, err);
     if (st)
         return st;
     queue_keys->order = queue->opts.order == ILK_QUEUE_FILO ? "filo" : "fifo";
@@ -128,7 +126,8 @@ static ilk_status set_up(ilk_queue *queue, const void *const *names,
                                           .refresh = &ilk__queue_refresh_op,
                                           .cancel = &ilk__queue_cancel_op,
                                           .kind = 'q',
-                                          .orphaned = ilk__queue_orphaned};
+                                          .orphaned = ilk__queue_orphaned,
+                                          .busy_text = "the queue is empty"};
     queue->era = queue->client->era;
     return st;
 }
@@ -144,7 +143,7 @@ ilk_status ilk_queue_open_many(ilk_queue **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_QUEUE, err);
     if (st)
         return st;
     if (!names || !name_lens)
@@ -179,6 +178,15 @@ static int is_mine(const ilk_queue *queue)
 {
     return !ilk__client_is_forked(queue->client)
            && queue->era == queue->client->era;
+}
+
+const char *ilk_queue_name(const ilk_queue *queue, size_t index,
+                           size_t *out_len)
+{
+    int known = queue && index < queue->count;
+
+    return ilk__key_name(known ? &queue->queue_keys[index]->name : NULL, NULL,
+                         out_len);
 }
 
 void ilk_queue_free(ilk_queue *queue)

@@ -6,12 +6,12 @@
  *     queue_keys   one set for each queue, in order of priority
  *     keys         the keys of all queues in a row, for scripts that use all
  *     waits -----> ilk__queue_wait: one for each request that waits
- *     parked       those whose thread was interrupted and may come back
+ *     suspended    those whose thread was interrupted and may come back
  *     idle         those that the next request can use
  *
  * A wait is an ilk__waiter with the arguments of one reserve or pop. The
  * request that checked it out owns it. After ILK_EINTR the entry stays in the
- * wait queue, and the wait is parked: the next call of the same thread
+ * wait queue, and the wait is suspended: the next call of the same thread
  * continues it. A started request keeps its own wait after ILK_EINTR, until
  * the application gives the request up.
  */
@@ -27,7 +27,7 @@
 
 typedef struct ilk__queue_wait ilk__queue_wait;
 
-/* What a request reserves. */
+/* The arguments of a reservation. */
 typedef struct ilk__reserve_args {
     int32_t max;
     int64_t lease_ms; /* 0: pop, without a lease */
@@ -40,13 +40,13 @@ struct ilk__queue_wait {
     ilk__waiter waiter; /* first: a pointer to it is one to the wait */
     ilk_queue *queue;
     ilk__queue_wait *next;      /* in queue->waits */
-    ilk__queue_wait *next_free; /* in queue->parked or queue->idle */
+    ilk__queue_wait *next_free; /* in queue->suspended or queue->idle */
     int busy;                   /* a request owns it */
-    int parked;                 /* its entry keeps the place of `thread` */
+    int suspended;              /* its entry keeps the place of `thread` */
     pthread_t thread;
     ilk__reserve_args args;
-    int told;    /* the server has replied to the settlements */
-    int stood;   /* the server's wait queue has our entry */
+    int settled; /* the server has replied to the settlements */
+    int queued;  /* the server's wait queue has our entry */
     int unknown; /* a pop got no reply: a message may be lost */
     uint32_t cancels;
     ilk_batch *got;
@@ -60,7 +60,8 @@ struct ilk_queue {
     ilk__queue_keys **queue_keys;
     ilk__bytes *keys; /* borrowed from queue_keys */
     ilk__wait_queue wait_queue;
-    ilk__queue_wait *waits, *parked, *idle; /* under the shared state's mutex */
+    ilk__queue_wait *waits, *suspended,
+        *idle; /* under the shared state's mutex */
     _Atomic uint32_t cancels;
     _Atomic int32_t requests; /* that have begun and not ended */
 };
@@ -93,6 +94,7 @@ typedef struct ilk__reserve_request {
     int started, kept;
     ilk_batch *done; /* to acknowledge in the same command; or NULL */
     ilk__settlements settlements;
+    ilk__settlement_query query; /* sends them alone, from a stopped client */
     ilk__queue_wait *wait;
 } ilk__reserve_request;
 

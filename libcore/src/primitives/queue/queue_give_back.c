@@ -24,6 +24,6 @@ void ilk__queue_orphaned(ilk__shared *shared, const ilk__message *message)
         || ilk__queue_keys_new(&queue_keys, name, len, NULL))
         return;
     wait_queue.keys = queue_keys->keys;
-    ilk__give_back(shared, &wait_queue, "", 0, "-");
+    ilk__give_back_token(shared, &wait_queue, "-");
     ilk__queue_keys_unref(queue_keys);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_reserve.c -- reserving and popping: public functions, their checks, and
  * ending waits. */
+#include "base/clock.h"
 #include "queue.h"
 
 static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
@@ -21,9 +22,9 @@ static ilk_status check_done(const ilk_queue *queue, const ilk_batch *done,
 static ilk_status check(const ilk__reserve_request *self, ilk_error *err)
 {
     const ilk__reserve_args *args = &self->args;
-    ilk_status st = ILK_OK;
+    ilk_status st = ilk__check_timeout(args->timeout_ms, err);
 
-    if (args->lease_ms) /* 0: a pop */
+    if (st == ILK_OK && args->lease_ms) /* 0: a pop */
         st = ilk__check_lease(args->lease_ms, err);
     if (st == ILK_OK && (args->max < 1 || args->max > ILK_QUEUE_BATCH_MAX))
         st = ilk__fail(err, ILK_EINVAL, "max must be 1 to %d, got %d",
@@ -41,6 +42,40 @@ static ilk_status add_done(ilk__reserve_request *self)
                                      ILK__SETTLE_DONE, self->request.err);
 }
 
+/* After a reply there are no settlements left, and the batch knows which of its
+ * messages were lost. */
+static void was_settled(ilk__request *request, ilk_status status)
+{
+    ilk__reserve_request *self = (ilk__reserve_request *)request;
+
+    if (self->settlements.count) {
+        ilk__queue_end_reserve(self, status);
+        return;
+    }
+    ilk__error_clear(request->err);
+    ilk__queue_await(self);
+}
+
+/* The client is stopped, so the reservation will send nothing, and the
+ * acknowledgements go first. */
+static void settle_first(ilk__reserve_request *self)
+{
+    ilk_queue *queue = ilk__queue_of(&self->request);
+
+    self->query =
+        (ilk__settlement_query){.settlements = &self->settlements,
+                                .queue_keys = queue->queue_keys[0],
+                                .keys = queue->keys,
+                                .key_count = queue->wait_queue.key_count};
+    ilk__settlements_send(&self->request, &self->query, 0, was_settled);
+}
+
+static int must_settle_first(const ilk__reserve_request *self)
+{
+    return self->settlements.count && self->args.timeout_ms != 0
+           && ilk__shared_is_stopped(self->request.client->shared);
+}
+
 void ilk__queue_begin_reserve(ilk__request *request)
 {
     ilk__reserve_request *self = (ilk__reserve_request *)request;
@@ -55,6 +90,8 @@ void ilk__queue_begin_reserve(ilk__request *request)
         st = add_done(self);
     if (st)
         ilk__queue_end_reserve(self, st);
+    else if (must_settle_first(self))
+        settle_first(self);
     else
         ilk__queue_await(self);
 }
@@ -186,7 +223,7 @@ ilk_status ilk_queue_cancel(ilk_queue *queue, ilk_error *err)
     atomic_fetch_add(&queue->cancels, 1);
     ilk__shared_lock(shared);
     for (ilk__queue_wait *wait = queue->waits; wait; wait = wait->next) {
-        if (wait->parked && !wait->busy && wait->waiter.refresher) {
+        if (wait->suspended && !wait->busy && wait->waiter.refresher) {
             ilk__wait_give_up(&wait->waiter);
         } else if (wait->busy) {
             atomic_store(&wait->waiter.cancelled, 1);
@@ -207,7 +244,7 @@ ilk_status ilk_queue_leave(ilk_queue *queue, ilk_error *err)
     shared = queue->client->shared;
     ilk__shared_lock(shared);
     for (ilk__queue_wait *wait = queue->waits; wait; wait = wait->next)
-        if (wait->parked && !wait->busy && wait->waiter.refresher
+        if (wait->suspended && !wait->busy && wait->waiter.refresher
             && pthread_equal(wait->thread, pthread_self()))
             ilk__wait_give_up(&wait->waiter);
     ilk__shared_unlock(shared);

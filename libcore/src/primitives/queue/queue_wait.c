@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_wait.c -- the request that reserves messages and waits for them: it
- * checks a wait out (queue.h), runs the operation of queue_ask.c on it and
- * checks it in again, as idle or, after ILK_EINTR, as parked. */
+ * checks a wait out (queue.h), runs the operation of queue_commands.c on it and
+ * checks it in again, as idle or, after ILK_EINTR, as suspended. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "queue.h"
@@ -22,11 +22,11 @@ static void add_free(ilk__queue_wait **list, ilk__queue_wait *wait)
     *list = wait;
 }
 
-/* Removes and returns the parked wait of this thread, or NULL. Parked waits
+/* Removes and returns the suspended wait of this thread, or NULL. Those
  * whose entry was withdrawn meanwhile become idle. */
-static ilk__queue_wait *find_parked(ilk_queue *queue)
+static ilk__queue_wait *find_suspended(ilk_queue *queue)
 {
-    ilk__queue_wait **link = &queue->parked, *wait;
+    ilk__queue_wait **link = &queue->suspended, *wait;
 
     while ((wait = *link)) {
         int mine = pthread_equal(wait->thread, pthread_self());
@@ -38,7 +38,7 @@ static ilk__queue_wait *find_parked(ilk_queue *queue)
         *link = wait->next_free;
         if (mine)
             return wait;
-        wait->parked = 0;
+        wait->suspended = 0;
         add_free(&queue->idle, wait);
     }
     return NULL;
@@ -46,7 +46,7 @@ static ilk__queue_wait *find_parked(ilk_queue *queue)
 
 static ilk__queue_wait *find(ilk_queue *queue, int started)
 {
-    ilk__queue_wait *wait = started ? NULL : find_parked(queue);
+    ilk__queue_wait *wait = started ? NULL : find_suspended(queue);
 
     if (wait)
         return wait;
@@ -79,7 +79,7 @@ static ilk_status add(ilk__queue_wait **out, ilk_queue *queue, ilk_error *err)
     return ILK_OK;
 }
 
-/* A parked wait goes on only with the same arguments. It is given up if those
+/* A suspended wait goes on only with the same arguments. It is given up if those
  * differ, if this call must not wait, or if it has settlements to send. */
 static ilk_status check_out(ilk__reserve_request *self)
 {
@@ -93,10 +93,10 @@ static ilk_status check_out(ilk__reserve_request *self)
     wait = find(queue, self->started);
     if (wait) {
         wait->busy = 1;
-        wait->stood = wait->parked && wait->waiter.refresher;
+        wait->queued = wait->suspended && wait->waiter.refresher;
     }
     ilk__shared_unlock(shared);
-    if (wait && wait->parked
+    if (wait && wait->suspended
         && (has_settlements || args->timeout_ms == 0
             || !same_args(&wait->args, args)))
         ilk__waiter_cancel(&wait->waiter);
@@ -111,9 +111,9 @@ static void check_in(ilk__queue_wait *wait, ilk_status st)
 
     ilk__shared_lock(shared);
     wait->busy = 0;
-    wait->parked = st == ILK_EINTR && wait->waiter.refresher;
+    wait->suspended = st == ILK_EINTR && wait->waiter.refresher;
     wait->thread = pthread_self();
-    add_free(wait->parked ? &queue->parked : &queue->idle, wait);
+    add_free(wait->suspended ? &queue->suspended : &queue->idle, wait);
     ilk__shared_unlock(shared);
 }
 
@@ -164,7 +164,7 @@ static void reserved(ilk__request *request, ilk_status status)
 
     if (status && wait->unknown)
         status = ilk__fail(request->err, ILK_EUNKNOWN,
-                           "no answer: a message may be gone with it");
+                           "no reply: a message may be gone with it");
     if (status == ILK_OK)
         status = keep(self);
     ilk_batch_free(wait->got);
@@ -212,10 +212,11 @@ void ilk__queue_await(ilk__reserve_request *self)
     }
     wait = self->wait;
     wait->args = *args;
-    wait->told = wait->unknown = 0;
+    wait->settled = wait->unknown = 0;
     wait->cancels = cancels;
     wait->waiter.lease_ms = for_good ? GOOD_MS : args->lease_ms;
     wait->waiter.once = once;
+    wait->waiter.does_more = args->settlements && args->settlements->count;
     ilk__request_wait(&self->request,
                       for_good ? &ilk__queue_pop_op : &ilk__queue_reserve_op,
                       wait, &wait->waiter.parker, deadline, reserved);

@@ -11,7 +11,7 @@
 #include "settlement.h"
 
 #include "base/alloc.h"
-#include "wait/wait_queue.h"
+#include "wait/give_back.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,8 +157,9 @@ void ilk__settlements_ask(const ilk__settlements *settlements,
 
 /*
  * Counts the messages that the server did not find. If the command was sent
- * more than once, its first copy may have settled them. That is sure if the
- * lease was still ours when the first copy was sent: then nothing is lost.
+ * more than once, an earlier copy may have settled them. That is sure if the
+ * lease was still ours when the reply came: nobody else can have got them. It is
+ * not enough that the earlier copy was sent in time, for it may not have arrived.
  */
 static void count_reply(ilk__settlements *settlements,
                         const ilk__settlement *settlement, const ilk__op *op,
@@ -176,8 +177,7 @@ static void count_reply(ilk__settlements *settlements,
     set_states(settlement, ILK__JOB_SETTLED);
     if (atomic_load(&batch->open) == 0)
         ilk__lease_end(&batch->lease);
-    if (missing <= 0
-        || (repeated && op->first_sent_at < settlement->sure_until))
+    if (missing <= 0 || (repeated && op->now < settlement->sure_until))
         return;
     if (repeated) {
         settlements->unknown += missing;

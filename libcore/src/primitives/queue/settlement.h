@@ -8,7 +8,7 @@
 #define ILK__SETTLEMENT_H
 
 #include "base/buf.h"
-#include "job.h"
+#include "batch.h"
 #include "op/request.h"
 
 /* How a delivery ended: the kinds of settlement.lua. */

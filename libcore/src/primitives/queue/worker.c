@@ -182,7 +182,7 @@ ilk_status ilk_worker_bury(ilk_worker *worker, const void *reason,
 /* After a command with settlements. If a reply came, the batch is done. If not,
  * the settlements stay and are sent again. Messages whose return the server
  * refused for lack of memory are delivered again when their lease ends. */
-static void hear(ilk_worker *worker)
+static void receive(ilk_worker *worker)
 {
     ilk__settlements *settlements = &worker->settlements;
 
@@ -209,7 +209,7 @@ static ilk_status fetch(ilk_worker *worker, int64_t timeout_ms, ilk_error *err)
     ilk_status st =
         ilk__queue_run(&reserve.request, ilk__queue_begin_reserve, err);
 
-    hear(worker);
+    receive(worker);
     if (st)
         return st;
     worker->batch = reserve.request.result.object;
@@ -232,7 +232,9 @@ ilk_status ilk_worker_next(ilk_job **out, ilk_worker *worker,
     if (st)
         return st;
     if (atomic_load(&worker->stopped))
-        return ilk__fail(err, ILK_ECANCELLED, "the worker was told to stop");
+        return ilk__fail(err, ILK_ECANCELLED, "the worker was stopped");
+    if (timeout_ms != 0 && ilk_client_stopped(worker->queue->client))
+        return ilk__fail(err, ILK_ECANCELLED, "the client is stopped");
     if (!worker->batch || worker->next == worker->batch->count)
         st = fetch(worker, timeout_ms, err);
     if (st)
@@ -295,7 +297,7 @@ ilk_status ilk_worker_finish(ilk_worker *worker, ilk_error *err)
         return st;
     if (worker->settlements.count)
         st = settle_all(worker, err);
-    hear(worker);
+    receive(worker);
     return st;
 }
 

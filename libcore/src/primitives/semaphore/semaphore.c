@@ -45,6 +45,7 @@ static ilk_status check_opts(ilk_semaphore_opts *out, ilk__hold_opts *hold,
         .ttl_ms = out->ttl_ms,
         .max_hold_ms = out->max_hold_ms,
         .no_renew = (out->flags & ILK_SEMAPHORE_NO_RENEW) != 0,
+        .user = out->user,
     };
     return ilk__hold_check_opts(hold, err);
 }
@@ -60,7 +61,7 @@ ilk_status ilk_semaphore_open(ilk_semaphore **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_SEMAPHORE, err);
     if (st)
         return st;
     semaphore = ilk__calloc(1, sizeof *semaphore);
@@ -211,7 +212,7 @@ typedef struct limit_request {
     ilk__release release; /* serves waiters, as a release does */
 } limit_request;
 
-static limit_request *limiting_of(const ilk__op *op)
+static limit_request *limit_request_of(const ilk__op *op)
 {
     return (limit_request *)((char *)op->subject
                              - offsetof(limit_request, release));
@@ -219,7 +220,7 @@ static limit_request *limiting_of(const ilk__op *op)
 
 static void ask_limit(ilk__op *op)
 {
-    const limit_request *self = limiting_of(op);
+    const limit_request *self = limit_request_of(op);
     const ilk__wait_queue *wait_queue = self->release.at.wait_queue;
     ilk__command *command = &op->command;
 
@@ -234,7 +235,7 @@ static void ask_limit(ilk__op *op)
 
 static ilk__act limited(ilk__op *op, const ilk__reply *reply)
 {
-    limit_request *self = limiting_of(op);
+    limit_request *self = limit_request_of(op);
 
     self->release.more = (int)ilk__script_int(reply, 1);
     self->release.denied = (int)ilk__script_int(reply, 2);
@@ -253,7 +254,7 @@ static void limit_set(ilk__request *request, ilk_status status)
     if (status == ILK_EAUTH && self->release.denied)
         ilk__fail(request->err, ILK_EAUTH,
                   "the limit is %d now, but this user may not PUBLISH to "
-                  "ilk:inbox:* and those who wait were not told",
+                  "ilk:inbox:* and the waiters were not notified",
                   (int)self->limit);
     ilk__hold_end(&self->semaphore->hold, request, status);
 }
@@ -330,6 +331,12 @@ int64_t ilk_semaphore_fence(const ilk_semaphore *semaphore)
 const char *ilk_semaphore_token(const ilk_semaphore *semaphore)
 {
     return semaphore ? semaphore->hold.lease.token : "";
+}
+
+const char *ilk_semaphore_name(const ilk_semaphore *semaphore, size_t *out_len)
+{
+    return ilk__key_name(semaphore ? &semaphore->hold.keys[0] : NULL,
+                         ilk__semaphore_key_kinds[0], out_len);
 }
 
 int64_t ilk_semaphore_id(const ilk_semaphore *semaphore)

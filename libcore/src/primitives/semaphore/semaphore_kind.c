@@ -77,7 +77,7 @@ static const ilk__op_type acquire = {.name = "SEMAPHORE_ACQUIRE",
                                      .start = ilk__wait_start,
                                      .wake = ilk__wait_wake,
                                      .failed = ilk__wait_failed,
-                                     .told = ilk__wait_told},
+                                     .sent = ilk__wait_sent},
                           release = {.name = "SEMAPHORE_RELEASE",
                                      .script = ILK__SCRIPT_SEMAPHORE_RELEASE,
                                      .ask = ask_release,
@@ -103,7 +103,7 @@ static void pass_on(ilk__shared *shared, const ilk__message *message)
     if (ilk__keys_make(keys, ilk__semaphore_key_kinds, ILK__SEMAPHORE_KEYS,
                        name, len, NULL)
         == ILK_OK)
-        ilk__give_back(shared, &wait_queue, "", 0, message->token);
+        ilk__give_back_token(shared, &wait_queue, message->token);
     ilk__keys_free(keys, ILK__SEMAPHORE_KEYS);
 }
 

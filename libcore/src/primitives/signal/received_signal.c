@@ -71,7 +71,7 @@ static void pass_on(const ilk_arrival *received)
         const ilk__delivered_signal *delivered = received->delivered[i];
 
         if (delivered && delivered->message->type == ILK__MESSAGE_SIGNAL)
-            ilk__wait_orphaned(shared, delivered->message);
+            ilk__signal_pass_on(shared, delivered->message);
     }
     ilk__shared_unlock(shared);
 }

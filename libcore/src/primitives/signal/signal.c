@@ -4,6 +4,7 @@
 #include "signal_wait.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/opts.h"
 
 #include <string.h>
@@ -73,7 +74,7 @@ ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
     if (!out)
         return ilk__fail(err, ILK_EINVAL, "out must not be NULL");
     *out = NULL;
-    st = ilk__client_enter(client, err);
+    st = ilk__client_enter_for(client, ILK_OFFER_SIGNAL, err);
     if (st)
         return st;
     signal = ilk__calloc(1, sizeof *signal);
@@ -83,6 +84,8 @@ ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
     st = check_opts(signal, opts, err);
     if (st == ILK_OK)
         st = set_name(signal, name, name_len, err);
+    if (st == ILK_OK && !(signal->flags & ILK_SIGNAL_PATTERN))
+        st = ilk__client_accept_name(client, name, name_len, err);
     if (st == ILK_OK)
         st = ilk__handle_bind(&signal->handle, NULL, err);
     if (st) {
@@ -91,6 +94,11 @@ ilk_status ilk_signal_open(ilk_signal **out, ilk_client *client,
     }
     *out = signal;
     return ILK_OK;
+}
+
+const char *ilk_signal_name(const ilk_signal *signal, size_t *out_len)
+{
+    return ilk__key_name(signal ? &signal->name : NULL, NULL, out_len);
 }
 
 void ilk_signal_free(ilk_signal *signal)
@@ -163,7 +171,7 @@ static ilk_status get_wait(ilk_signal *const *signals, size_t count,
     return ILK_OK;
 }
 
-/* No request is running: only a listener or a parked wait can be left. */
+/* No request is running: only a listener or a suspended wait can be left. */
 static void give_up_idle(ilk_signal *signal)
 {
     ilk__listen_end(&signal->listener);
@@ -215,8 +223,10 @@ static ilk_status prepare_wait(ilk__signal_request *self)
 static void begin_wait(ilk__request *request)
 {
     ilk__signal_request *self = (ilk__signal_request *)request;
-    ilk_status st = ilk__signal_enter(self->own, request->err);
+    ilk_status st = ilk__check_timeout(self->timeout_ms, request->err);
 
+    if (st == ILK_OK)
+        st = ilk__signal_enter(self->own, request->err);
     if (st) {
         ilk__request_end(request, st);
         return;

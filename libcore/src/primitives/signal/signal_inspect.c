@@ -15,6 +15,7 @@ static void ask(ilk__op *op)
 {
     const inspect_request *self = op->subject;
 
+    op->command.replies = ILK__REPLIES_INT;
     ilk__command_add_str(&op->command, "ZCARD");
     ilk__command_add(&op->command, self->keys[0].data, self->keys[0].len);
 }

@@ -17,8 +17,9 @@
 enum { SENT = ILK__SIGNAL_LISTS, KEYS = SENT + 1, ID_MAX = 64 };
 
 typedef struct notice {
-    ilk__bytes keys[KEYS]; /* wait, live, crowd, sent */
+    ilk__bytes keys[KEYS]; /* wait, live, crowd, given, sent */
     char id[ID_MAX];
+    char from[ID_MAX]; /* the field of `given` that it moves from, or "" */
     const char *name;
     size_t name_len;
     ilk__bytes channel; /* of broadcasts; borrowed */
@@ -48,6 +49,7 @@ static void ask_one(ilk__op *op)
     ilk__command_add(command, self->data, self->data_len);
     ilk__command_add_int(command, ILK__GRANT_LIMIT);
     ilk__command_add_int(command, ILK__SIGNAL_KEEP_MS);
+    ilk__command_add_str(command, self->from);
 }
 
 /* If nobody was reached and `more` is set, the script removed entries of dead
@@ -308,21 +310,36 @@ static forward *forward_new(ilk__shared *shared, const ilk__message *message)
     return self;
 }
 
-/* Without memory the signal is lost, as if its waiter's process had died after
- * it arrived. */
-void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
+static void post(ilk__shared *shared, forward *self)
 {
-    forward *self;
-
-    if (message->type != ILK__MESSAGE_SIGNAL)
-        return;
-    self = forward_new(shared, message);
-    if (!self)
-        return;
     ilk__inflight_init(&self->inflight, shared, &notify_one, &self->notice);
     self->inflight.op.deadline = ilk__deadline(ILK__LIVENESS_MS);
     self->inflight.op.patient = 1;
     self->inflight.finished = finished;
     shared->stats.passed_on++;
     ilk__shared_post(shared, &self->inflight);
+}
+
+/* Without memory it stays with its waiter on the server, until its client is
+ * dead or a minute is over. */
+void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message)
+{
+    forward *self = message->type == ILK__MESSAGE_SIGNAL
+                        ? forward_new(shared, message)
+                        : NULL;
+
+    if (!self)
+        return;
+    snprintf(self->notice.from, sizeof self->notice.from, "%s s%" PRId64,
+             shared->client_id, message->waiter);
+    post(shared, self);
+}
+
+/* Without memory the signal is lost, as if its waiter's process had died. */
+void ilk__signal_pass_on(ilk__shared *shared, const ilk__message *message)
+{
+    forward *self = forward_new(shared, message);
+
+    if (self)
+        post(shared, self);
 }

@@ -45,7 +45,7 @@ static void received(ilk__request *request, ilk_status status)
     ilk__signal_finish(self, status);
 }
 
-static void hear_next(ilk__request *request, ilk_status status)
+static void receive_next(ilk__request *request, ilk_status status)
 {
     ilk__signal_request *self = (ilk__signal_request *)request;
 
@@ -64,5 +64,5 @@ void ilk__signal_receive(ilk__signal_request *self)
         return;
     }
     self->deadline = ilk__deadline(self->timeout_ms);
-    begin(self, hear_next);
+    begin(self, receive_next);
 }

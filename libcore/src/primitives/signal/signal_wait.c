@@ -40,12 +40,12 @@ static void choose(ilk__signal_wait *wait)
 {
     ilk__bytes *to = wait->chosen;
 
-    wait->asked_count = 0;
+    wait->tried_count = 0;
     ilk__shared_lock(wait->waiter.shared);
     for (size_t i = 0; i < wait->count; i++) {
         if (has_got(&wait->waiter, i))
             continue;
-        wait->asked[wait->asked_count++] = i;
+        wait->tried[wait->tried_count++] = i;
         memcpy(to, &wait->keys[ILK__SIGNAL_LISTS * i],
                ILK__SIGNAL_LISTS * sizeof *to);
         to += ILK__SIGNAL_LISTS;
@@ -61,19 +61,21 @@ static void ask_wait(ilk__op *op)
         return;
     choose(wait);
     ilk__script_begin(&op->command, op->type->script, wait->chosen,
-                      ILK__SIGNAL_LISTS * wait->asked_count);
+                      ILK__SIGNAL_LISTS * wait->tried_count);
     ilk__wait_add_place(op);
+    for (size_t i = 0; i < wait->tried_count; i++)
+        ilk__command_add_str(&op->command, wait->secrets[wait->tried[i]]);
 }
 
 static ilk__act was_queued(ilk__op *op, const ilk__reply *reply)
 {
     ilk__signal_wait *wait = wait_of(op->subject);
 
-    if (reply->count != 2 + wait->asked_count)
+    if (reply->count != 2 + wait->tried_count)
         return ilk__wait_failed(
             op, ilk__fail(op->err, ILK_EREPLY, "tickets of a wrong number"));
-    for (size_t i = 0; i < wait->asked_count; i++)
-        ilk__waiter_placed(&wait->waiter, wait->asked[i],
+    for (size_t i = 0; i < wait->tried_count; i++)
+        ilk__waiter_placed(&wait->waiter, wait->tried[i],
                            ilk__script_int(reply, 1 + i));
     return ilk__wait_queued(op, -1, ilk__script_int(reply, 0), 1);
 }
@@ -85,8 +87,9 @@ static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
     ilk__act act;
 
     if (wait->waiter.stage == ILK__STAGE_LEAVE)
-        return ilk__wait_left(op, code == ILK__CODE_GONE
-                                      && ilk__script_int(reply, 0) > 0);
+        return ilk__wait_left(
+            op, code == ILK__CODE_GONE && ilk__script_int(reply, 0) > 0,
+            code == ILK__CODE_GONE);
     if (code != ILK__CODE_QUEUED)
         return ilk__wait_busy(op);
     act = was_queued(op, reply);
@@ -103,6 +106,9 @@ static void ask_refresh(ilk__op *op)
                       refresher->wait_queue.key_count);
     ilk__command_add_str(command, refresher->shared->client_id);
     ilk__command_add_int(command, ILK__LIVENESS_MS);
+    ilk__command_add_int(command,
+                         refresher->openings != refresher->answered_openings);
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
     for (size_t i = 0; i < refresher->wait_queue.name_count; i++)
         ilk__command_add(command, refresher->lists[i].node.key,
                          refresher->lists[i].node.key_len);
@@ -116,7 +122,7 @@ static const ilk__op_type wait_op = {.name = "signal_wait",
                                      .start = ilk__wait_start,
                                      .wake = ilk__wait_wake,
                                      .failed = ilk__wait_failed,
-                                     .told = ilk__wait_told};
+                                     .sent = ilk__wait_sent};
 static const ilk__op_type refresh_op = {.name = "signal_refresh",
                                         .script = ILK__SCRIPT_SIGNAL_REFRESH,
                                         .reads = 1,
@@ -134,6 +140,9 @@ static void withdraw_args(ilk__command *command,
                           const ilk__withdrawal *withdrawal)
 {
     ilk__command_add(command, withdrawal->entry, withdrawal->entry_len);
+    ilk__command_add_str(command,
+                         withdrawal->accepted ? withdrawal->accepted : "ask");
+    ilk__command_add_int(command, ILK__GRANT_LIMIT);
 }
 
 static void *cut(char **from, size_t size)
@@ -152,13 +161,13 @@ static void copy_bytes(ilk__bytes *to, const ilk__bytes *from, char **room)
 }
 
 /* One block with copies of names and keys, because handles may be freed before
- * a parked wait is. */
+ * a suspended wait is. */
 static ilk__signal_wait *allocate(ilk_signal *const *signals, size_t count)
 {
     const size_t lists = ILK__SIGNAL_LISTS * count;
-    size_t fixed = sizeof(ilk__signal_wait)
-                   + (count + 2 * lists) * sizeof(ilk__bytes)
-                   + count * (sizeof(int64_t) + sizeof(size_t));
+    size_t fixed =
+        sizeof(ilk__signal_wait) + (count + 2 * lists) * sizeof(ilk__bytes)
+        + count * (sizeof(int64_t) + sizeof(size_t) + ILK__SECRET_LEN + 2) + 1;
     size_t room = fixed;
     ilk__signal_wait *wait;
     char *to;
@@ -174,12 +183,16 @@ static ilk__signal_wait *allocate(ilk_signal *const *signals, size_t count)
     to = (char *)(wait + 1);
     wait->count = count;
     wait->tickets = cut(&to, count * sizeof *wait->tickets);
-    wait->asked = cut(&to, count * sizeof *wait->asked);
+    wait->tried = cut(&to, count * sizeof *wait->tried);
     wait->names = cut(&to, count * sizeof *wait->names);
     wait->keys = cut(&to, lists * sizeof *wait->keys);
     wait->chosen = cut(&to, lists * sizeof *wait->chosen);
+    wait->secrets = cut(&to, count * sizeof *wait->secrets);
+    wait->accepted = cut(&to, count + 1);
     for (size_t i = 0; i < count; i++) {
         copy_bytes(&wait->names[i], &signals[i]->name, &to);
+        ilk__secret_of_list(wait->secrets[i], signals[i]->handle.client->shared,
+                            signals[i]->name.data, signals[i]->name.len);
         for (int k = 0; k < ILK__SIGNAL_LISTS; k++)
             copy_bytes(&wait->keys[ILK__SIGNAL_LISTS * i + (size_t)k],
                        &signals[i]->keys[k], &to);
@@ -206,6 +219,7 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
                                          .names = wait->names,
                                          .name_count = count,
                                          .asks_to_leave = 1,
+                                         .busy_text = "no signal is there",
                                          .withdraw_args = withdraw_args};
     st = ilk__waiter_init(&wait->waiter, signals[0]->handle.client->shared,
                           &wait->wait_queue, err);
@@ -217,6 +231,7 @@ ilk_status ilk__signal_wait_new(ilk__signal_wait **out,
     wait->waiter.lease_ms = ILK__REFRESH_MS; /* there is nothing to claim */
     wait->waiter.wants_all = wants_all;
     wait->waiter.tickets = wait->tickets;
+    wait->waiter.accepted = wait->accepted;
     *out = wait;
     return ILK_OK;
 }
@@ -235,13 +250,22 @@ int ilk__signal_wait_is(const ilk__signal_wait *wait,
     return 1;
 }
 
+/* Signals that were acknowledged, but not fetched, go to other waiters. */
+static void pass_on(ilk__waiter *waiter)
+{
+    for (const ilk__delivered_signal *p = waiter->delivered; p; p = p->next)
+        if (p->message->type == ILK__MESSAGE_SIGNAL && !p->aside)
+            ilk__signal_pass_on(waiter->shared, p->message);
+    ilk__delivered_signal_drop(waiter);
+}
+
 void ilk__signal_wait_give_up(ilk__signal_wait *wait)
 {
     ilk__waiter *waiter = &wait->waiter;
 
     ilk__shared_lock(waiter->shared);
     if (wait->complete)
-        ilk__delivered_signal_pass_on(waiter);
+        pass_on(waiter);
     else if (waiter->refresher && wait->listens)
         ilk__wait_give_up(waiter);
     wait->complete = wait->listens = 0;

@@ -22,7 +22,7 @@
 #include <interlock/signal.h>
 
 enum {
-    ILK__SIGNAL_LISTS = 3,          /* wait, live, crowd */
+    ILK__SIGNAL_LISTS = 4,          /* wait, live, crowd, given */
     ILK__SIGNAL_KEEP_MS = 60 * 1000 /* no retry comes later than that */
 };
 
@@ -40,10 +40,12 @@ typedef struct ilk__signal_wait {
     ilk__wait_queue wait_queue;
     ilk__waiter waiter;
     size_t count;
-    ilk__bytes *names, *keys, *chosen; /* keys: three for each name */
+    ilk__bytes *names, *keys, *chosen; /* keys: four for each name */
     int64_t *tickets;
-    size_t *asked; /* indexes of the names in the last command */
-    size_t asked_count;
+    char *accepted;
+    char (*secrets)[ILK__SECRET_LEN + 1]; /* of the names' lists */
+    size_t *tried; /* indexes of the names in the last command */
+    size_t tried_count;
     int listens;  /* begun by ilk_signal_listen(), for a later wait */
     int complete; /* and everything that wait will return has come already */
 } ilk__signal_wait;
@@ -71,7 +73,7 @@ typedef struct ilk__signal_request {
     ilk_arrival *received; /* allocated before the wait begins */
 } ilk__signal_request;
 
-/* ---- handles (signal_handle.c) */
+/* ---- requests of a handle (signal_enter.c) */
 
 /* Sets up the members that depend on the client's shared state; called again
  * when the client was reopened. */
@@ -93,7 +95,7 @@ void ilk__signal_finish(ilk__signal_request *self, ilk_status status);
 /* Frees a wait that belongs to the parent process, without withdrawing it. */
 void ilk__signal_wait_forget(ilk__signal_wait *wait);
 
-/* The lists of a name; freed by ilk__signal_keys_free(). */
+/* The keys of a name (signal_keys.c); freed by ilk__signal_keys_free(). */
 ilk_status ilk__signal_keys(ilk__bytes keys[ILK__SIGNAL_LISTS],
                             const void *name, size_t len, ilk_error *err);
 void ilk__signal_keys_free(ilk__bytes keys[ILK__SIGNAL_LISTS]);
@@ -127,7 +129,10 @@ void ilk__received_signal_dispose(void *received);
 
 /* ---- notifying (signal_notify.c) */
 
-/* Passes a signal whose waiter is gone on to the next waiter. Mutex held. */
+/* With the mutex held. A signal has come for a waiter that is gone: has the
+ * server hand it on, if nobody has acknowledged it. */
 void ilk__signal_orphaned(ilk__shared *shared, const ilk__message *message);
+/* With the mutex held. Sends a signal that was acknowledged to the next waiter. */
+void ilk__signal_pass_on(ilk__shared *shared, const ilk__message *message);
 
 #endif

@@ -282,6 +282,7 @@ static void leader_renews_while_it_lives_or_by_hand(void **state)
     }
     assert_int_equal(1, ilk_election_is_leader(b));
     assert_status(ILK_EINVAL, ilk_election_renew(b, -1, &err));
+    assert_status(ILK_EINVAL, ilk_election_renew(b, 2, &err));
     fixture_command(&fx, "DEL ilk:election:{renews}");
     assert_status(ILK_ELOST, ilk_election_renew(b, 0, &err));
     ilk_election_free(a);

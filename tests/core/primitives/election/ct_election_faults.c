@@ -234,6 +234,7 @@ static void keys_of_another_type_are_told(void **state)
 static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
 {
     ilk_election *b = open_candidate(client, "gone", 0, "b");
+    char waiter[64], message[160];
     campaign c;
 
     (void)state;
@@ -241,10 +242,13 @@ static void leadership_for_one_who_is_gone_goes_to_the_next(void **state)
     fixture_command(&fx, "HSET ilk:election:fence:{gone} fence 5 token ghost");
     start_campaign(&c, b, 10000);
     await_candidates("gone", 1);
+    snprintf(message, sizeof message,
+             "1 grant %s ghost 5 60000 1 ilk:election:{gone}",
+             fixture_first_waiter(&fx, "ilk:election:wait:{gone}", waiter));
     fixture_call(
         &fx, "PUBLISH",
         strcat(strcpy((char[64]){0}, "ilk:inbox:"), ilk_client_id(client)),
-        "1 grant e999999 ghost 5 60000 1 ilk:election:{gone}", (char *)NULL);
+        message, (char *)NULL);
 
     end_campaign(&c, ILK_OK);
 

@@ -97,6 +97,7 @@ static void what_is_known_is_not_told_again(void **state)
     int64_t began;
 
     (void)state;
+    assert_status(ILK_EINVAL, ilk_observer_next(&found, o, -2, &err));
     assert_status(ILK_EBUSY, ilk_observer_next(&found, o, 0, &err));
     assert_null(found);
     assert_status(ILK_OK, ilk_election_campaign(a, 0, &err));
@@ -240,7 +241,7 @@ static void observer_outlives_its_election_and_ends_as_told(void **state)
     assert_int_equal(ILK_ECANCELLED, l.status);
     await_observers("ends", 0);
 
-    start_listening(&l, o); /* a signal parks it, the next one takes it up */
+    start_listening(&l, o); /* a signal suspends it, the next one takes it up */
     await_observers("ends", 1);
     ilk_client_interrupt(own);
     pthread_join(l.thread, NULL);

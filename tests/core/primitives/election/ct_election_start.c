@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_election_start.c -- elections by operations that are started. */
+/*
+ * ct_election_start.c -- what is special about started operations of
+ * elections; ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "client_case.h"
 #include "election_case.h"
 #include "started.h"
@@ -44,9 +47,7 @@ static void assert_nothing_left(const char *name)
     ilk_election_free(leads);
 }
 
-/* ---- each verb ---------------------------------------------------------- */
-
-static void each_request_tells_its_end(void **state)
+static void the_handle_shows_what_the_operation_did(void **state)
 {
     ilk_election *election = open_candidate(client, "chair", 0, "a");
     char value[] = "longer";
@@ -143,27 +144,6 @@ static void a_refused_value_leaves_the_old_one(void **state)
     ilk_election_free(election);
 }
 
-static void wrong_arguments_start_nothing(void **state)
-{
-    ilk_election *election = open_candidate(client, "args", 0, "a");
-
-    (void)state;
-    op = (ilk_op *)election;
-    assert_status(ILK_EINVAL, ilk_election_campaign_start(&op, NULL, 0, &err));
-    assert_null(op);
-    assert_status(ILK_EINVAL,
-                  ilk_election_campaign_start(NULL, election, 0, &err));
-    assert_status(ILK_EINVAL, ilk_election_leader_start(&op, NULL, &err));
-    assert_status(ILK_EINVAL,
-                  ilk_election_proclaim_start(&op, NULL, "n", 1, &err));
-    assert_status(ILK_ENOTOWNER,
-                  ilk_election_resign_start(&op, election, &err));
-    assert_null(op);
-    ilk_election_free(election);
-}
-
-/* ---- waiting ------------------------------------------------------------ */
-
 static void the_first_in_the_queue_leads_and_is_told_twice(void **state)
 {
     ilk_notification notification = {.size = sizeof notification};
@@ -193,23 +173,6 @@ static void the_first_in_the_queue_leads_and_is_told_twice(void **state)
     ilk_election_free(waits);
 }
 
-static void a_campaign_ends_on_time(void **state)
-{
-    int64_t began;
-
-    (void)state;
-    start_wait("slow");
-    ilk_op_free(op);
-    op = campaign_for(waits, 0);
-    assert_ends(ILK_EBUSY, client, op);
-    began = fixture_now_ms();
-    op = campaign_for(waits, 300);
-    assert_ends(ILK_ETIMEOUT, client, op);
-    assert_on_time(fixture_now_ms() - began, 300);
-    assert_nothing_left("slow");
-    ilk_election_free(waits);
-}
-
 static void one_thing_at_a_time(void **state)
 {
     ilk_op *second;
@@ -228,108 +191,15 @@ static void one_thing_at_a_time(void **state)
     ilk_election_free(waits);
 }
 
-/* ---- ending early ------------------------------------------------------- */
-
-static void cancel_leaves_the_wait_queue(void **state)
-{
-    (void)state;
-    start_wait("cancelled");
-    assert_status(ILK_OK, ilk_op_cancel(op, &err));
-    assert_ends(ILK_ECANCELLED, client, op);
-    ilk_election_free(waits);
-    assert_nothing_left("cancelled");
-
-    start_wait("by_handle");
-    assert_status(ILK_OK, ilk_election_cancel(waits, &err));
-    assert_ends(ILK_ECANCELLED, client, op);
-    ilk_election_free(waits);
-    assert_nothing_left("by_handle");
-}
-
-static void freeing_the_handle_ends_the_campaign(void **state)
-{
-    (void)state;
-    start_wait("freed");
-    ilk_election_free(waits);
-    assert_ends(ILK_ECANCELLED, client, op);
-    assert_nothing_left("freed");
-}
-
-static void freeing_the_handle_ends_a_proclamation(void **state)
-{
-    ilk_election *election = open_candidate(client, "last_words", 0, "a");
-
-    (void)state;
-    assert_status(ILK_OK, ilk_election_campaign(election, 0, &err));
-    assert_status(ILK_OK,
-                  ilk_election_proclaim_start(&op, election, "b", 1, &err));
-    ilk_election_free(election);
-    assert_ends(ILK_ECANCELLED, client, op);
-}
-
-static void a_leadership_that_nobody_takes_is_passed_on(void **state)
-{
-    (void)state;
-    start_wait("unwanted");
-    assert_status(ILK_OK, ilk_election_resign(leads, &err));
-    fixture_sleep_ms(50);
-    ilk_op_free(op);
-    assert_false(ilk_election_is_leader(waits));
-    assert_status(ILK_OK, ilk_election_campaign(leads, 2000, &err));
-    ilk_election_free(waits);
-    ilk_election_free(leads);
-}
-
-static void closing_the_client_ends_it(void **state)
-{
-    ilk_client *own = open_client();
-    ilk_election *theirs = open_candidate(own, "closed", 0, "b");
-    ilk_op *look;
-
-    (void)state;
-    leads = open_candidate(client, "closed", 0, "a");
-    assert_status(ILK_OK, ilk_election_campaign(leads, 0, &err));
-    op = campaign_for(theirs, -1);
-    turn_until(own, "1", "ZCARD ilk:election:wait:{closed}");
-    assert_status(ILK_OK, ilk_election_leader_start(&look, theirs, &err));
-    assert_status(ILK_OK, ilk_client_close(own, &err));
-    assert_ends(ILK_ECLOSED, own, op);
-    assert_ends(ILK_ECLOSED, own, look);
-    ilk_election_free(theirs);
-    ilk_election_free(leads);
-    ilk_client_free(own);
-}
-
-static void a_campaign_survives_the_server(void **state)
-{
-    (void)state;
-    start_wait("revived");
-    assert_int_equal(0, fixture_kill(&fx));
-    turn_for(client, 100);
-    assert_int_equal(0, fixture_restart(&fx));
-    assert_ends(ILK_OK, client, op);
-    assert_true(ilk_election_is_leader(waits));
-    ilk_election_free(waits);
-    ilk_election_free(leads);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_request_tells_its_end),
+        cmocka_unit_test(the_handle_shows_what_the_operation_did),
         cmocka_unit_test(who_leads_is_told_so_at_once),
         cmocka_unit_test(leader_leaves_a_finding_in_the_operation),
         cmocka_unit_test(a_refused_value_leaves_the_old_one),
-        cmocka_unit_test(wrong_arguments_start_nothing),
         cmocka_unit_test(the_first_in_the_queue_leads_and_is_told_twice),
-        cmocka_unit_test(a_campaign_ends_on_time),
         cmocka_unit_test(one_thing_at_a_time),
-        cmocka_unit_test(cancel_leaves_the_wait_queue),
-        cmocka_unit_test(freeing_the_handle_ends_the_campaign),
-        cmocka_unit_test(freeing_the_handle_ends_a_proclamation),
-        cmocka_unit_test(a_leadership_that_nobody_takes_is_passed_on),
-        cmocka_unit_test(closing_the_client_ends_it),
-        cmocka_unit_test(a_campaign_survives_the_server),
     };
 
     return cmocka_run_group_tests(tests, client_setup, client_teardown);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_election_start_observe.c -- the next change, waited for by an operation. */
+/*
+ * ct_election_start_observe.c -- what is special about an observer's started
+ * wait; ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "client_case.h"
 #include "election_case.h"
 #include "started.h"
@@ -76,43 +79,6 @@ static void each_change_is_told(void **state)
     end();
 }
 
-static void nothing_new_ends_on_time(void **state)
-{
-    int64_t began;
-
-    (void)state;
-    observe("quiet");
-    op = start_next(0);
-    assert_ended(ILK_EBUSY, client, op);
-    assert_null(ilk_op_leader(op));
-    ilk_op_free(op);
-    began = fixture_now_ms();
-    op = start_next(300);
-    assert_ends(ILK_ETIMEOUT, client, op);
-    assert_on_time(fixture_now_ms() - began, 300);
-    await_observers_of("quiet", "0");
-    end();
-}
-
-static void one_thing_at_a_time(void **state)
-{
-    ilk_leader *leader;
-    ilk_op *second = (ilk_op *)client;
-
-    (void)state;
-    observe("single");
-    op = start_next(-1);
-    assert_status(ILK_EHELD,
-                  ilk_observer_next_start(&second, observer, -1, &err));
-    assert_null(second);
-    assert_status(ILK_EHELD, ilk_observer_next(&leader, observer, 0, &err));
-    assert_status(ILK_EINVAL, ilk_observer_next_start(&second, NULL, 0, &err));
-    assert_status(ILK_EINVAL, ilk_observer_next_start(NULL, observer, 0, &err));
-    assert_under_way(client, op);
-    ilk_op_free(op);
-    end();
-}
-
 static void a_cancelled_wait_leaves_and_misses_nothing(void **state)
 {
     (void)state;
@@ -149,50 +115,6 @@ static void a_freed_wait_misses_nothing(void **state)
     end();
 }
 
-static void freeing_the_observer_ends_the_wait(void **state)
-{
-    (void)state;
-    observe("gone");
-    op = start_next(-1);
-    await_observers_of("gone", "1");
-    ilk_observer_free(observer);
-    observer = NULL;
-    assert_ends(ILK_ECANCELLED, client, op);
-    await_observers_of("gone", "0");
-    end();
-}
-
-static void closing_the_client_ends_the_wait(void **state)
-{
-    ilk_client *own = open_client();
-    ilk_election *theirs = open_candidate(own, "closed", 0, "");
-
-    (void)state;
-    assert_status(ILK_OK, ilk_election_observe(&observer, theirs, 0, &err));
-    op = start_next(-1);
-    turn_until(own, "1", "ZCARD ilk:election:seen:{closed}");
-    assert_status(ILK_OK, ilk_client_close(own, &err));
-    assert_ended(ILK_ECLOSED, own, op);
-    assert_null(ilk_op_leader(op));
-    ilk_op_free(op);
-    ilk_observer_free(observer);
-    ilk_election_free(theirs);
-    ilk_client_free(own);
-}
-
-static void a_wait_survives_the_server(void **state)
-{
-    (void)state;
-    observe("revived");
-    op = start_next(-1);
-    await_observers_of("revived", "1");
-    assert_int_equal(0, fixture_kill(&fx));
-    turn_for(client, 100);
-    assert_int_equal(0, fixture_restart(&fx));
-    assert_told("-"); /* its memory was empty */
-    end();
-}
-
 static void hundreds_are_told_together(void **state)
 {
     enum { MANY = 300 };
@@ -226,13 +148,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_told),
-        cmocka_unit_test(nothing_new_ends_on_time),
-        cmocka_unit_test(one_thing_at_a_time),
         cmocka_unit_test(a_cancelled_wait_leaves_and_misses_nothing),
         cmocka_unit_test(a_freed_wait_misses_nothing),
-        cmocka_unit_test(freeing_the_observer_ends_the_wait),
-        cmocka_unit_test(closing_the_client_ends_the_wait),
-        cmocka_unit_test(a_wait_survives_the_server),
         cmocka_unit_test(hundreds_are_told_together),
     };
 

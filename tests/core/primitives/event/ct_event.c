@@ -69,7 +69,9 @@ static void an_event_that_nobody_set_is_clear(void **state)
     assert_status(ILK_OK, ilk_event_read(a, &err));
     assert_seen(a, 0, "", 0);
     assert_int_equal(0, ilk_event_generation(a));
+    assert_status(ILK_EINVAL, ilk_event_wait(a, -2, &err));
     assert_status(ILK_EBUSY, ilk_event_wait(a, 0, &err));
+    assert_string_equal("the condition does not hold yet", err.msg);
     ilk_event_free(a);
 }
 

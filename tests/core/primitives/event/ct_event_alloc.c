@@ -90,7 +90,7 @@ static void check(const scene *s)
     (void)s;
     assert_status(ILK_OK, ilk_barrier_wait(one, 3000, NULL, &err));
     assert_status(ILK_OK, ilk_event_set(event, "x", 1, &err));
-    assert_status(ILK_OK, ilk_event_wait(event, 3000, &err));
+    assert_status(ILK_OK, ilk_event_wait(event, patience(3000), &err));
     ilk_barrier_free(one);
     ilk_event_free(event);
 }

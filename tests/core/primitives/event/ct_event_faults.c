@@ -66,7 +66,7 @@ static void a_wait_whose_answer_was_lost_is_queued_once(void **state)
     fixture_call(&fx, "EVAL", ilk__scripts[ILK__SCRIPT_EVENT_SET].text, "4",
                  "ilk:event:{line}", "ilk:event:once:{line}",
                  "ilk:event:wait:{line}", "ilk:event:live:{line}", "token",
-                 "data", "0", "64", (char *)NULL);
+                 "data", "0", "64", "1", (char *)NULL);
     assert_waited(ILK_OK, &w);
     ilk_event_free(a);
 }
@@ -253,14 +253,14 @@ static void a_child_is_refused_until_it_reopens(void **state)
 static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
 {
     ilk_client *own = open_client();
-    ilk_event *a = open_event(own, "parked");
+    ilk_event *a = open_event(own, "suspended");
     waiting w = {.event = a, .timeout_ms = -1};
     ilk_error err = {0};
     pid_t pid;
 
     (void)state;
     start_waiting(&w);
-    await_queue_length("event", "parked", 1);
+    await_queue_length("event", "suspended", 1);
     interrupt_waiting(&w);
     assert_waited(ILK_EINTR, &w);
     fflush(NULL);
@@ -268,7 +268,7 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
     if (pid == 0) {
         demand(ilk_client_reopen(own, &err) == ILK_OK);
         demand(ilk_event_wait(a, 0, &err) == ILK_EFORKED);
-        demand(strcmp(err.msg, "the event is the parent process'") == 0);
+        demand(strcmp(err.msg, "the event belongs to the parent process") == 0);
         demand(ilk_event_wait(a, 0, &err) == ILK_EBUSY); /* its own now */
         ilk_event_free(a);
         ilk_client_free(own);
@@ -276,7 +276,7 @@ static void a_wait_of_the_parent_is_not_taken_up_in_the_child(void **state)
     }
     assert_ends_well(pid);
 
-    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:event:wait:{parked}"));
+    assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:event:wait:{suspended}"));
     ilk_event_free(a);
     ilk_client_free(own);
 }

@@ -139,7 +139,7 @@ static void time_that_runs_out_takes_the_entry_back(void **state)
     (void)state;
     enqueue();
     local_ms += 5000;
-    assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_TELL);
+    assert_int_equal(op_wake(&state_op, ILK__CAUSE_TIME), ILK__ACT_SEND_ONLY);
     assert_non_null(strstr(op_says(&state_op), "state_cancel! 4 "));
     assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_ETIMEOUT);
@@ -168,7 +168,7 @@ static void an_answer_of_another_shape_is_refused(void **state)
     (void)state;
     assert_int_equal(state_begin(event, 0), ILK__ACT_SEND);
     assert_int_equal(op_answer(&state_op, "%d 5", ILK__CODE_STATE),
-                     ILK__ACT_TELL);
+                     ILK__ACT_SEND_ONLY);
     assert_int_equal(op_sent(&state_op, ILK_OK), ILK__ACT_DONE);
     assert_int_equal(state_op.status, ILK_EREPLY);
 }

@@ -108,6 +108,66 @@ static void many_names_take_many_steps(void **state)
     ilk_client_free(client);
 }
 
+static void a_walk_finds_the_names_step_by_step(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_list *list = NULL;
+    ilk_status st;
+    ilk_error err = {0};
+    size_t steps = 0, found = 0;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        fixture_command(&fx, "HSET ilk:lock:fence:{n%04d} fence 1", i);
+    assert_status(ILK_OK,
+                  ilk_list_walk(&list, client, ILK_KIND_LOCK, "n*", 2, &err));
+    assert_int_equal(0, ilk_list_count(list));
+    while ((st = ilk_list_next(list, &err)) == ILK_OK) {
+        size_t count = ilk_list_count(list);
+
+        for (size_t i = 1; i < count; i++)
+            assert_true(strcmp(ilk_list_name(list, i - 1, NULL),
+                               ilk_list_name(list, i, NULL))
+                        < 0);
+        assert_null(ilk_list_name(list, count, NULL));
+        found += count;
+        steps++;
+    }
+    assert_status(ILK_EAGAIN, st);
+    assert_int_equal(3000, found);
+    assert_in_range(steps, 2, 10);
+    assert_int_equal(0, ilk_list_count(list));
+    assert_status(ILK_EAGAIN, ilk_list_next(list, &err));
+    ilk_list_free(list);
+    ilk_client_free(client);
+}
+
+static void a_walk_checks_its_arguments(void **state)
+{
+    char longest[ILK_NAME_MAX + 1] = "";
+    ilk_client *client = open_client();
+    ilk_list *list = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_EINVAL, ilk_list_walk(NULL, client, 0, NULL, 0, &err));
+    assert_status(ILK_EINVAL, ilk_list_walk(&list, NULL, 0, NULL, 0, &err));
+    assert_status(ILK_EINVAL,
+                  ilk_list_walk(&list, client, 1 << 30, NULL, 0, &err));
+    assert_status(ILK_EINVAL, ilk_list_walk(&list, client, 0, longest,
+                                            sizeof longest, &err));
+    assert_status(ILK_EINVAL, ilk_list_next(NULL, &err));
+    list = find(client, NULL); /* no walk */
+    assert_status(ILK_EINVAL, ilk_list_next(list, &err));
+    ilk_list_free(list);
+
+    /* The list keeps its client. */
+    assert_status(ILK_OK, ilk_list_walk(&list, client, 0, NULL, 0, &err));
+    ilk_client_free(client);
+    assert_status(ILK_OK, ilk_list_next(list, &err));
+    ilk_list_free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +175,9 @@ int main(void)
                                server_flush),
         cmocka_unit_test_setup(pattern_is_a_glob_over_the_name, server_flush),
         cmocka_unit_test_setup(many_names_take_many_steps, server_flush),
+        cmocka_unit_test_setup(a_walk_finds_the_names_step_by_step,
+                               server_flush),
+        cmocka_unit_test_setup(a_walk_checks_its_arguments, server_flush),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

@@ -209,9 +209,51 @@ static void extend_sets_the_lease_left(void **state)
     assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
     assert_in_range(fixture_int(&fx, "PTTL ext"), 1500, 2000);
     assert_status(ILK_EINVAL, ilk_lock_extend(lock, -5, &err));
-    assert_string_equal("ttl_ms must be 1 to 31622400000 (0: the default), "
+    assert_string_equal("ttl_ms must be 3 to 31622400000 (0: the default), "
                         "got -5",
                         err.msg);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void a_negative_timeout_is_refused(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "negative");
+    ilk_error err = {0};
+    ilk_op *op = NULL;
+
+    (void)state;
+    assert_status(ILK_EINVAL, ilk_lock_acquire(lock, -5, &err));
+    assert_string_equal("timeout_ms must be -1 (for ever) or more, got -5",
+                        err.msg);
+    assert_status(ILK_EINVAL,
+                  ilk_lock_acquire_start(&op, lock, INT64_MIN, 0, &err));
+    assert_null(op);
+    assert_int_equal(0, fixture_int(&fx, "EXISTS negative"));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, -1, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+static void a_lease_that_cannot_be_held_is_refused(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock_opts opts = {.size = sizeof opts, .ttl_ms = 2};
+    ilk_lock *lock = NULL;
+    ilk_error err = {0};
+
+    (void)state;
+    assert_status(ILK_EINVAL,
+                  ilk_lock_open(&lock, client, "short", 5, &opts, &err));
+    assert_string_equal("ttl_ms must be 3 to 31622400000 (0: the default), "
+                        "got 2",
+                        err.msg);
+    assert_status(ILK_EINVAL,
+                  ilk_rwlock_read_open(&lock, client, "short", 5, &opts, &err));
+    opts.ttl_ms = ILK_LEASE_MIN_MS;
+    assert_status(ILK_OK,
+                  ilk_lock_open(&lock, client, "short", 5, &opts, &err));
     ilk_lock_free(lock);
     ilk_client_free(client);
 }
@@ -223,6 +265,8 @@ static void lease_for_one_acquire(void **state)
     ilk_error err = {0};
 
     (void)state;
+    assert_status(ILK_EINVAL, ilk_lock_acquire_ttl(lock, 0, 2, &err));
+    assert_int_equal(0, fixture_int(&fx, "EXISTS once"));
     assert_status(ILK_OK, ilk_lock_acquire_ttl(lock, 0, 1000, &err));
     assert_in_range(fixture_int(&fx, "PTTL once"), 500, 1000);
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
@@ -300,7 +344,7 @@ static int64_t next_fence(ilk_lock *lock, int64_t last)
 {
     ilk_error err = {0};
 
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
     assert_true(ilk_lock_fence(lock) > last);
     assert_true(ilk_lock_fence(lock) < INT64_C(1) << 53);
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
@@ -356,6 +400,8 @@ int main(void)
         cmocka_unit_test(second_release_owns_nothing),
         cmocka_unit_test(renewal_keeps_a_short_lease_for_long),
         cmocka_unit_test(extend_sets_the_lease_left),
+        cmocka_unit_test(a_negative_timeout_is_refused),
+        cmocka_unit_test(a_lease_that_cannot_be_held_is_refused),
         cmocka_unit_test(lease_for_one_acquire),
         cmocka_unit_test(check_within_the_lease_sends_nothing),
         cmocka_unit_test(remaining_is_never_more_than_the_server_knows),

@@ -71,7 +71,7 @@ static void scripts_flushed_all_the_time_are_sent_again(void **state)
     (void)state;
     start_meddler(&m, "SCRIPT FLUSH", NULL, 0);
     for (int i = 0; i < 200; i++) {
-        assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+        assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
         assert_status(ILK_OK, ilk_lock_extend(lock, 0, &err));
         assert_status(ILK_OK, ilk_lock_release(lock, &err));
     }
@@ -183,7 +183,7 @@ static void server_busy_with_a_script(void **state)
     assert_took(ILK_ESERVERBUSY, &t);
     assert_string_equal("OK", fixture_command(&fx, "SCRIPT KILL"));
     pthread_join(spinner, NULL);
-    assert_status(ILK_OK, ilk_lock_acquire(b, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, patience(1000), &err));
     assert_status(ILK_OK, ilk_lock_release(b, &err));
     assert_status(ILK_OK, ilk_lock_release(a, &err));
     ilk_lock_free(a);
@@ -371,7 +371,7 @@ static void server_that_takes_no_more_connections(void **state)
     assert_on_time(fixture_now_ms() - began, 300);
     fixture_command(&fx, "CONFIG SET maxclients 1000");
     assert_status(ILK_OK, ilk_lock_release(a, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(b, 5000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, patience(5000), &err));
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);

@@ -3,9 +3,12 @@
 #include "fork_case.h"
 #include "lock_thread.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct family {
@@ -114,6 +117,53 @@ static void child_is_refused_and_the_parent_still_holds(void **state)
     assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));
     ilk_client_get_stats(f.client, &after, NULL);
     assert_int_equal(before.connects, after.connects);
+    free_family(&f);
+}
+
+/* Forks that run no atfork handlers. */
+static pid_t fork_by_clone(void)
+{
+#ifdef SYS_clone
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#else
+    return -1;
+#endif
+}
+
+static pid_t fork_without_handlers(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    return _Fork();
+#else
+    return -1;
+#endif
+}
+
+static void child_without_atfork_handlers_is_refused(void **state)
+{
+    pid_t (*const forks[])(void) = {fork_by_clone, fork_without_handlers};
+    ilk_error err = {0};
+    family f;
+
+    (void)state;
+    open_family(&f);
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = forks[i]();
+
+        if (pid == 0) {
+            demand_forked(&f);
+            if ((pid = forks[i]()) == 0) /* and its own child */
+                _exit(ilk_client_ping(f.client, 0, NULL) != ILK_EFORKED);
+            demand(waitpid(pid, &i, 0) == pid && i == 0);
+            _exit(0);
+        }
+        if (pid > 0)
+            assert_ends_well(pid);
+        assert_int_equal(1, ilk_lock_held(f.held));
+    }
+    assert_status(ILK_OK, ilk_lock_check(f.held, &err));
+    assert_status(ILK_OK, ilk_lock_release(f.held, &err));
+    assert_status(ILK_OK, ilk_lock_many_release(f.many, &err));
     free_family(&f);
 }
 
@@ -274,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(child_is_refused_and_the_parent_still_holds),
+        cmocka_unit_test(child_without_atfork_handlers_is_refused),
         cmocka_unit_test(child_sends_nothing),
         cmocka_unit_test(fork_while_another_thread_waits),
         cmocka_unit_test(fork_while_other_threads_call),

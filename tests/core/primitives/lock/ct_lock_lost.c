@@ -205,6 +205,35 @@ static void freed_handle_takes_its_notification_along(void **state)
     ilk_client_free(client);
 }
 
+static void kept_hold_is_one_notification(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock *lock = open_lock(client, "kept");
+    ilk_notification notification = {.size = sizeof notification};
+    ilk_error err = {0};
+    int fd = notification_fd(client);
+
+    (void)state;
+    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err));
+    for (int i = 0; i < 2; i++)
+        assert_status(ILK_OK,
+                      ilk_client_notify_kept(client, ilk_lock_id(lock), &err));
+    assert_int_equal(1, is_readable(fd, 0));
+    assert_status(ILK_OK,
+                  ilk_client_next_notification(client, &notification, &err));
+    assert_int_equal(ILK_NOTIFICATION_KEPT, notification.kind);
+    assert_int_equal(ilk_lock_id(lock), notification.id);
+    assert_int_equal(ILK_OK, notification.status);
+    assert_no_notification(client, fd);
+    assert_int_equal(1, ilk_lock_held(lock));
+
+    assert_status(ILK_OK, ilk_client_close(client, &err));
+    assert_status(ILK_ECLOSED, ilk_client_notify_kept(client, 1, &err));
+    assert_status(ILK_EINVAL, ilk_client_notify_kept(NULL, 1, &err));
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
 /* ---- given away, taken away --------------------------------------------- */
 
 static void hold_moves_to_another_client_by_its_token(void **state)
@@ -356,6 +385,7 @@ int main(void)
         cmocka_unit_test(release_of_an_overwritten_lock_touches_nothing),
         cmocka_unit_test(losses_of_one_handle_are_one_notification),
         cmocka_unit_test(freed_handle_takes_its_notification_along),
+        cmocka_unit_test(kept_hold_is_one_notification),
         cmocka_unit_test(hold_moves_to_another_client_by_its_token),
         cmocka_unit_test(operator_breaks_a_lock_and_the_first_waiter_holds_it),
         cmocka_unit_test(barging_newcomer_passes_those_who_wait),

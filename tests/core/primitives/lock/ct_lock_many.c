@@ -47,6 +47,23 @@ static void free_names_are_taken_and_given_up_together(void **state)
     ilk_client_free(client);
 }
 
+static void deadline_before_the_first_reply_is_a_timeout(void **state)
+{
+    ilk_client *client = open_client();
+    ilk_lock_many *many = open_many(client, "789", 0);
+    ilk_error err = {0};
+
+    (void)state;
+    assert_int_equal(0, fixture_pause(&fx));
+    assert_status(ILK_ETIMEOUT, ilk_lock_many_acquire(many, 60, &err));
+    assert_int_equal(0, fixture_resume(&fx));
+    assert_false(ilk_lock_many_held(many));
+    for (const char *n = "789"; *n; n++)
+        assert_int_equal(0, fixture_await(&fx, "(nil)", 5000, "GET %c", *n));
+    ilk_lock_many_free(many);
+    ilk_client_free(client);
+}
+
 static void one_busy_name_leaves_the_others_alone(void **state)
 {
     ilk_client *client = open_client();
@@ -134,7 +151,7 @@ static void one_fence_is_above_every_name_s_last(void **state)
     fence = ilk_lock_fence(l);
     fixture_command(&fx, "SET k somebody PX 100");
     assert_status(ILK_OK, ilk_lock_release(l, &err));
-    assert_status(ILK_OK, ilk_lock_many_acquire(many, 5000, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, patience(5000), &err));
     assert_true(ilk_lock_many_fence(many) > fence);
     fence = ilk_lock_many_fence(many);
     assert_fences("klm", fence);
@@ -154,7 +171,7 @@ static void name_given_twice_counts_once(void **state)
     assert_all("no", ilk_lock_many_token(many));
     assert_status(ILK_OK, ilk_lock_many_release(many, &err));
     fixture_command(&fx, "SET n somebody PX 100");
-    assert_status(ILK_OK, ilk_lock_many_acquire(many, 2000, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, patience(2000), &err));
     assert_status(ILK_OK, ilk_lock_many_release(many, &err));
     ilk_lock_many_free(many);
     ilk_client_free(client);
@@ -337,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(free_names_are_taken_and_given_up_together),
+        cmocka_unit_test(deadline_before_the_first_reply_is_a_timeout),
         cmocka_unit_test(one_busy_name_leaves_the_others_alone),
         cmocka_unit_test(wait_ends_when_the_last_name_is_free),
         cmocka_unit_test(one_fence_is_above_every_name_s_last),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_lock_many_start.c -- many names, by operations that are started. */
+/*
+ * ct_lock_many_start.c -- what is special about started operations on many
+ * names; ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "many_case.h"
 #include "started_case.h"
 
@@ -49,9 +52,7 @@ static void end_wait(void)
     ilk_lock_many_free(many);
 }
 
-/* ---- each verb ---------------------------------------------------------- */
-
-static void each_request_tells_its_end(void **state)
+static void the_handle_shows_what_the_operation_did(void **state)
 {
     (void)state;
     many = open_many(client, "cab", 0);
@@ -95,22 +96,6 @@ static void check_asks_for_each_name(void **state)
     ilk_client_free(quiet);
 }
 
-static void wrong_arguments_start_nothing(void **state)
-{
-    (void)state;
-    many = open_many(client, "ab", 0);
-    op = (ilk_op *)many;
-    assert_status(ILK_EINVAL, ilk_lock_many_acquire_start(&op, NULL, 0, &err));
-    assert_null(op);
-    assert_status(ILK_EINVAL, ilk_lock_many_acquire_start(NULL, many, 0, &err));
-    assert_status(ILK_ENOTOWNER, ilk_lock_many_release_start(&op, many, &err));
-    assert_status(ILK_ENOTOWNER, ilk_lock_many_check_start(&op, many, &err));
-    assert_null(op);
-    ilk_lock_many_free(many);
-}
-
-/* ---- waiting ------------------------------------------------------------ */
-
 static void a_wait_gets_all_names(void **state)
 {
     (void)state;
@@ -134,35 +119,6 @@ static void a_busy_name_is_told_by_name(void **state)
     assert_ended(ILK_EBUSY, client, op);
     assert_status(ILK_EBUSY, ilk_op_status(op, &err));
     assert_non_null(strstr(err.msg, "\"c\""));
-    ilk_op_free(op);
-    end_wait();
-}
-
-static void a_wait_in_vain_gives_back_what_it_took(void **state)
-{
-    int64_t began;
-
-    (void)state;
-    held = hold_elsewhere("c");
-    many = open_many(client, "abc", 0);
-    began = fixture_now_ms();
-    op = start(many, 300);
-    assert_ends(ILK_ETIMEOUT, client, op);
-    assert_on_time(fixture_now_ms() - began, 300);
-    end_wait();
-}
-
-static void one_thing_at_a_time(void **state)
-{
-    ilk_op *second;
-
-    (void)state;
-    start_wait();
-    assert_status(ILK_EHELD,
-                  ilk_lock_many_acquire_start(&second, many, -1, &err));
-    assert_null(second);
-    assert_status(ILK_EHELD, ilk_lock_many_release(many, &err));
-    assert_under_way(client, op);
     ilk_op_free(op);
     end_wait();
 }
@@ -199,119 +155,14 @@ static void those_of_one_loop_take_turns(void **state)
     assert_all_free("abc");
 }
 
-/* ---- ending early ------------------------------------------------------- */
-
-static void cancel_gives_back_what_it_took(void **state)
-{
-    (void)state;
-    start_wait();
-    assert_status(ILK_OK, ilk_op_cancel(op, &err));
-    assert_ends(ILK_ECANCELLED, client, op);
-    end_wait();
-
-    start_wait();
-    assert_status(ILK_OK, ilk_lock_many_cancel(many, &err));
-    assert_ends(ILK_ECANCELLED, client, op);
-    end_wait();
-}
-
-static void freeing_the_operation_gives_back_what_it_took(void **state)
-{
-    (void)state;
-    start_wait();
-    ilk_op_free(op);
-    end_wait();
-}
-
-static void freeing_the_handle_gives_back_what_it_took(void **state)
-{
-    (void)state;
-    start_wait();
-    ilk_lock_many_free(many);
-    many = NULL;
-    assert_ends(ILK_ECANCELLED, client, op);
-    end_wait();
-}
-
-/* The names were granted or asked for, and the answer was not looked at. */
-static void freed_before_the_answer_it_gives_all_back(void **state)
-{
-    (void)state;
-    many = open_many(client, "abc", 0);
-    for (int i = 0; i < 20; i++) {
-        ilk_op_free(start(many, i % 2 ? -1 : 0));
-        assert_all_free("abc");
-    }
-    assert_status(ILK_OK, ilk_lock_many_acquire(many, 0, &err));
-    assert_status(ILK_OK, ilk_lock_many_release(many, &err));
-    ilk_lock_many_free(many);
-}
-
-static void the_last_name_granted_and_not_seen_goes_back_too(void **state)
-{
-    (void)state;
-    start_wait();
-    assert_status(ILK_OK, ilk_lock_release(held, &err));
-    assert_string_equal("1", fixture_command(&fx, "EXISTS c"));
-    fixture_sleep_ms(50);
-    ilk_op_free(op);
-    assert_all_free("abc");
-    assert_false(ilk_lock_many_held(many));
-    free_elsewhere(held);
-    ilk_lock_many_free(many);
-}
-
-static void closing_the_client_ends_it(void **state)
-{
-    ilk_client *own = open_client();
-
-    (void)state;
-    held = hold_elsewhere("z");
-    many = open_many(own, "xyz", 0);
-    op = start(many, -1);
-    turn_until(own, "1", "ZCARD ilk:lock:wait:{z}");
-    assert_status(ILK_OK, ilk_client_close(own, &err));
-    assert_ends(ILK_ECLOSED, own, op);
-    ilk_lock_many_free(many);
-    ilk_client_free(own);
-    free_elsewhere(held);
-}
-
-/* It gets the last name, but the others went with the server's memory: they
- * are taken anew. */
-static void a_wait_takes_anew_what_the_server_forgot(void **state)
-{
-    (void)state;
-    start_wait();
-    assert_int_equal(0, fixture_kill(&fx));
-    turn_for(client, 100);
-    assert_int_equal(ILK_EAGAIN, ilk_op_status(op, NULL));
-    assert_int_equal(0, fixture_restart(&fx));
-    assert_ends(ILK_OK, client, op);
-    assert_true(ilk_lock_many_held(many));
-    assert_int_equal(3, fixture_int(&fx, "EXISTS a b c"));
-    ilk_lock_many_free(many);
-    free_elsewhere(held);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_request_tells_its_end),
+        cmocka_unit_test(the_handle_shows_what_the_operation_did),
         cmocka_unit_test(check_asks_for_each_name),
-        cmocka_unit_test(wrong_arguments_start_nothing),
         cmocka_unit_test(a_wait_gets_all_names),
         cmocka_unit_test(a_busy_name_is_told_by_name),
-        cmocka_unit_test(a_wait_in_vain_gives_back_what_it_took),
-        cmocka_unit_test(one_thing_at_a_time),
         cmocka_unit_test(those_of_one_loop_take_turns),
-        cmocka_unit_test(cancel_gives_back_what_it_took),
-        cmocka_unit_test(freeing_the_operation_gives_back_what_it_took),
-        cmocka_unit_test(freeing_the_handle_gives_back_what_it_took),
-        cmocka_unit_test(freed_before_the_answer_it_gives_all_back),
-        cmocka_unit_test(the_last_name_granted_and_not_seen_goes_back_too),
-        cmocka_unit_test(closing_the_client_ends_it),
-        cmocka_unit_test(a_wait_takes_anew_what_the_server_forgot),
     };
 
     return cmocka_run_group_tests(tests, client_setup, client_teardown);

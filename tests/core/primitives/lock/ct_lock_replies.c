@@ -174,6 +174,10 @@ static void waiter_keeps_its_place_when_the_reply_is_cut(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(lock, 50, &err)); /* inbox */
+    /* The acquire has not awaited its cancel, which may still be in the proxy.
+     * Until that is executed its entry looks like that of the taker below, and
+     * the later one could pass. */
+    await_waiters("place", 0);
     for (size_t at = 0; at < 30; at += 7) {
         proxy_cut(&between, acquiring, at);
         start_taker(&t, lock, -1);
@@ -205,7 +209,7 @@ static void commands_that_never_arrive_are_sent_again(void **state)
 
     (void)state;
     proxy_arm(&between, PROXY_LOSE, acquiring);
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(1000), &err));
     assert_struck();
     assert_holds(lock, "lose");
     proxy_arm(&between, PROXY_LOSE, extending);
@@ -232,7 +236,7 @@ static void grant_that_comes_too_late_is_taken_back(void **state)
     assert_struck();
     assert_int_equal(0, ilk_lock_held(lock));
     assert_int_equal(0, fixture_await(&fx, "0", 1000, "EXISTS slow"));
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(1000), &err));
     assert_holds(lock, "slow"); /* no answer is taken for another's */
     ilk_lock_free(lock);
 }
@@ -248,7 +252,8 @@ static void reply_that_comes_after_its_lease_is_no_hold(void **state)
     assert_struck();
     assert_int_equal(0, ilk_lock_held(lock));
     proxy_delay(&between, acquiring, 200);
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 2000, &err)); /* once more */
+    assert_status(ILK_OK,
+                  ilk_lock_acquire(lock, patience(2000), &err)); /* once more */
     assert_struck();
     assert_holds(lock, "old");
     ilk_lock_free(lock);
@@ -314,11 +319,14 @@ static void nonsense_is_no_grant(void **state)
         proxy_replace(&between, acquiring, nonsense[i], strlen(nonsense[i]));
         st = ilk_lock_acquire(lock, 200, &err);
         assert_struck();
-        /* or not all of it has come */
-        assert_true(st == ILK_EREPLY || st == ILK_ETIMEOUT);
-        assert_int_equal(0, ilk_lock_held(lock));
-        assert_int_equal(0, fixture_await(&fx, "0", 1500, "EXISTS sense"));
-        acquire_at_last(lock);
+        if (st == ILK_OK) { /* it belonged to no request: asked again */
+            assert_holds(lock, "sense");
+        } else {
+            assert_true(st == ILK_EREPLY || st == ILK_ETIMEOUT);
+            assert_int_equal(0, ilk_lock_held(lock));
+            assert_int_equal(0, fixture_await(&fx, "0", 1500, "EXISTS sense"));
+            acquire_at_last(lock);
+        }
         assert_holds(lock, "sense");
         assert_status(ILK_OK, ilk_lock_release(lock, &err));
     }
@@ -378,8 +386,9 @@ static void nonsense_about_a_release_frees_the_handle(void **state)
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i += 4) {
         acquire_at_last(lock);
         proxy_replace(&between, releasing, nonsense[i], strlen(nonsense[i]));
-        assert_true(ilk_lock_release(lock, &err) < 0);
+        (void)ilk_lock_release(lock, &err); /* a copy may have succeeded */
         assert_struck();
+        assert_int_equal(0, ilk_lock_held(lock));
         assert_status(ILK_ENOTOWNER, ilk_lock_release(lock, &err));
     }
     ilk_lock_free(lock);

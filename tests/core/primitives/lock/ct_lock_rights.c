@@ -312,7 +312,7 @@ static void use_the_rest(ilk_client *client)
 
     assert_status(
         ILK_OK, ilk_lock_many_open(&many, client, names, lens, 2, NULL, &err));
-    assert_status(ILK_OK, ilk_lock_many_acquire(many, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_many_acquire(many, patience(1000), &err));
     assert_status(ILK_OK, ilk_lock_many_extend(many, 0, &err));
     assert_status(ILK_OK, ilk_inspect(&info, client, "job:x", 5, &err));
     assert_int_equal(ILK_INFO_HELD, ilk_info_get_state(info));

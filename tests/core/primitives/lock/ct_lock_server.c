@@ -141,7 +141,7 @@ static void frozen_server_costs_no_deadline_and_leaves_nothing(void **state)
         fixture_sleep_ms(50); /* what was sent is granted, and taken back */
         assert_int_equal(0, fixture_await(&fx, "0", 2000, "EXISTS ghost"));
         assert_int_equal(0, fixture_int(&fx, "EXISTS ilk:lock:wait:{ghost}"));
-        assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+        assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
         assert_status(ILK_OK, ilk_lock_release(lock, &err));
     }
     ilk_lock_free(lock);

@@ -193,14 +193,14 @@ static void deadline_holds_in_the_rain(void **state)
 /* ---- one signal --------------------------------------------------------- */
 
 /* A holder, and a wait that a signal has just ended. */
-static void park_one(const char *name, ilk_lock *holder, ilk_lock *parked)
+static void suspend_one(const char *name, ilk_lock *holder, ilk_lock *suspended)
 {
     ilk_error err = {0};
     int64_t at;
     taker t;
 
     assert_status(ILK_OK, ilk_lock_acquire(holder, 0, &err));
-    start_taker(&t, parked, -1);
+    start_taker(&t, suspended, -1);
     await_waiters(name, 1);
     at = fixture_now_ms();
     interrupt_taker(&t);
@@ -209,23 +209,23 @@ static void park_one(const char *name, ilk_lock *holder, ilk_lock *parked)
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:lock:wait:{%s}", name));
 }
 
-static void parked_wait_that_nobody_resumes_leaves_the_queue(void **state)
+static void suspended_wait_that_nobody_resumes_leaves_the_queue(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "left"), *b = open_lock(client, "left");
-    int64_t parked_at;
+    int64_t suspended_at;
 
     (void)state;
-    park_one("left", a, b);
-    parked_at = fixture_now_ms();
+    suspend_one("left", a, b);
+    suspended_at = fixture_now_ms();
     await_waiters("left", 0);
-    assert_in_range(fixture_now_ms() - parked_at, 4000, 9000);
+    assert_in_range(fixture_now_ms() - suspended_at, 4000, 9000);
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);
 }
 
-static void grant_to_a_parked_wait_ages_out(void **state)
+static void grant_to_a_suspended_wait_ages_out(void **state)
 {
     ilk_client *client = open_client(), *other = open_client();
     ilk_lock *a = open_lock(client, "aged"), *next = open_lock(other, "aged");
@@ -235,7 +235,7 @@ static void grant_to_a_parked_wait_ages_out(void **state)
     taker t;
 
     (void)state;
-    park_one("aged", a, b);
+    suspend_one("aged", a, b);
     start_taker(&t, next, -1);
     await_waiters("aged", 2);
     assert_status(ILK_OK, ilk_lock_release(a, &err)); /* for 500 ms */
@@ -244,7 +244,7 @@ static void grant_to_a_parked_wait_ages_out(void **state)
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(b, 300, &err));
     assert_string_equal(ilk_lock_token(next), fixture_command(&fx, "GET aged"));
     assert_status(ILK_OK, ilk_lock_release(next, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(b, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, patience(1000), &err));
     assert_true(ilk_lock_fence(b) > fence);
     ilk_lock_free(a);
     ilk_lock_free(b);
@@ -253,7 +253,7 @@ static void grant_to_a_parked_wait_ages_out(void **state)
     ilk_client_free(other);
 }
 
-static void another_request_ends_a_parked_wait(void **state)
+static void another_request_ends_a_suspended_wait(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "verb"), *b = open_lock(client, "verb");
@@ -261,13 +261,13 @@ static void another_request_ends_a_parked_wait(void **state)
     int64_t at;
 
     (void)state;
-    park_one("verb", a, b);
+    suspend_one("verb", a, b);
     at = fixture_now_ms();
     assert_status(ILK_ENOTOWNER, ilk_lock_release(b, &err));
     await_waiters("verb", 0);
     assert_true(fixture_now_ms() - at < patience(500));
     assert_status(ILK_OK, ilk_lock_release(a, &err));
-    park_one("verb", a, b);
+    suspend_one("verb", a, b);
     at = fixture_now_ms();
     ilk_lock_free(b); /* so does freeing the handle */
     await_waiters("verb", 0);
@@ -276,7 +276,7 @@ static void another_request_ends_a_parked_wait(void **state)
     ilk_client_free(client);
 }
 
-static void parked_wait_taken_up_for_one_look_is_busy(void **state)
+static void suspended_wait_taken_up_for_one_look_is_busy(void **state)
 {
     ilk_client *client = open_client();
     ilk_lock *a = open_lock(client, "look"), *b = open_lock(client, "look");
@@ -284,16 +284,41 @@ static void parked_wait_taken_up_for_one_look_is_busy(void **state)
     int64_t began;
 
     (void)state;
-    park_one("look", a, b);
+    suspend_one("look", a, b);
     began = fixture_now_ms();
     assert_status(ILK_EBUSY, ilk_lock_acquire(b, 0, &err));
     assert_on_time(fixture_now_ms() - began, 0);
     await_waiters("look", 0);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
-    park_one("look", a, b);
+    suspend_one("look", a, b);
     assert_status(ILK_OK, ilk_lock_release(a, &err)); /* granted meanwhile */
     fixture_sleep_ms(20);
     assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
+    ilk_lock_free(a);
+    ilk_lock_free(b);
+    ilk_client_free(client);
+}
+
+/* signal() of the C library installs handlers so. */
+static void a_handler_with_restart_ends_a_wait_without_a_deadline(void **state)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    ilk_client *client = open_client();
+    ilk_lock *a = open_lock(client, "restart"),
+             *b = open_lock(client, "restart");
+    ilk_error err = {0};
+    taker t;
+
+    (void)state;
+    sigaction(SIGUSR1, &action, &before);
+    assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
+    start_taker(&t, b, -1);
+    await_waiters("restart", 1);
+    interrupt_taker(&t);
+    ilk_lock_release(a, &err); /* ends a wait that signals did not end */
+    assert_took(ILK_EINTR, &t);
+    sigaction(SIGUSR1, &before, NULL);
     ilk_lock_free(a);
     ilk_lock_free(b);
     ilk_client_free(client);
@@ -333,7 +358,7 @@ static void no_descriptors_left(void **state)
     assert_true(ilk_lock_acquire(b, 300, &err) < 0); /* cannot have an inbox */
     assert_true(fixture_now_ms() - began < patience(360));
     assert_status(ILK_OK, ilk_lock_release(a, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(b, 300, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(b, patience(300), &err));
     limit_descriptors(before);
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(a, 300, &err));
     assert_status(ILK_OK, ilk_lock_release(b, &err));
@@ -348,10 +373,11 @@ int main(void)
         cmocka_unit_test(rain_of_signals_stops_nobody),
         cmocka_unit_test(order_holds_in_the_rain),
         cmocka_unit_test(deadline_holds_in_the_rain),
-        cmocka_unit_test(parked_wait_that_nobody_resumes_leaves_the_queue),
-        cmocka_unit_test(grant_to_a_parked_wait_ages_out),
-        cmocka_unit_test(another_request_ends_a_parked_wait),
-        cmocka_unit_test(parked_wait_taken_up_for_one_look_is_busy),
+        cmocka_unit_test(suspended_wait_that_nobody_resumes_leaves_the_queue),
+        cmocka_unit_test(grant_to_a_suspended_wait_ages_out),
+        cmocka_unit_test(another_request_ends_a_suspended_wait),
+        cmocka_unit_test(suspended_wait_taken_up_for_one_look_is_busy),
+        cmocka_unit_test(a_handler_with_restart_ends_a_wait_without_a_deadline),
         cmocka_unit_test(no_descriptors_left),
     };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_lock_start.c -- locks by operations that are started. */
+/*
+ * ct_lock_start.c -- what is special about started operations of locks;
+ * ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "started_case.h"
 
 #include <string.h>
 
-/* ---- each verb ---------------------------------------------------------- */
-
-static void acquire_and_release_tell_their_ends(void **state)
+static void the_handle_shows_what_the_operation_did(void **state)
 {
     ilk_lock *lock = open_lock(client, "orders");
     ilk_error err = {0};
@@ -41,7 +42,7 @@ static void the_ttl_is_this_acquires_only(void **state)
     ilk_lock_free(lock);
 }
 
-static void extend_and_check_run_to_their_ends(void **state)
+static void an_extend_finds_the_lock_lost(void **state)
 {
     ilk_lock *lock = open_lock(client, "orders");
     ilk_error err = {0};
@@ -113,67 +114,18 @@ static void adopt_copies_the_token(void **state)
     ilk_lock_free(heir);
 }
 
-static void readers_and_redissons_are_started_alike(void **state)
-{
-    ilk_lock_opts opts;
-    ilk_lock *reader = NULL, *writer = NULL, *bucket = NULL;
-    ilk_error err = {0};
-    ilk_op *reads, *writes;
-
-    (void)state;
-    ilk_lock_opts_init(&opts, sizeof opts);
-    opts.layout = ILK_LAYOUT_REDISSON;
-    assert_status(ILK_OK,
-                  ilk_rwlock_read_open(&reader, client, "rw", 2, NULL, &err));
-    assert_status(ILK_OK,
-                  ilk_rwlock_write_open(&writer, client, "rw", 2, NULL, &err));
-    assert_status(ILK_OK, ilk_lock_open(&bucket, client, "rj", 2, &opts, &err));
-    reads = start_acquire(reader, -1);
-    assert_ends(ILK_OK, client, reads);
-    writes = start_acquire(writer, -1);
-    await_lock_queue("rw", "1");
-    assert_under_way(client, writes);
-    assert_status(ILK_OK, ilk_lock_release_start(&reads, reader, &err));
-    assert_ends(ILK_OK, client, reads);
-    assert_ends(ILK_OK, client, writes);
-    reads = start_acquire(bucket, -1);
-    assert_ends(ILK_OK, client, reads);
-    assert_string_equal("hash", fixture_command(&fx, "TYPE rj"));
-    ilk_lock_free(reader);
-    ilk_lock_free(writer);
-    ilk_lock_free(bucket);
-}
-
-/* ---- by name ------------------------------------------------------------ */
-
-static void ping_has_an_end(void **state)
-{
-    ilk_error err = {0};
-    ilk_op *op;
-
-    (void)state;
-    assert_status(ILK_OK, ilk_client_ping_start(&op, client, -1, &err));
-    assert_ends(ILK_OK, client, op);
-}
-
-static void break_copies_name_and_token(void **state)
+static void break_under_another_token_is_refused(void **state)
 {
     ilk_lock *held = hold_elsewhere("broken");
-    char name[] = "broken", token[64];
     ilk_error err = {0};
     ilk_op *op;
 
     (void)state;
-    assert_status(ILK_OK,
-                  ilk_lock_break_start(&op, client, name, 6, "else", 4, &err));
+    assert_status(ILK_OK, ilk_lock_break_start(&op, client, "broken", 6, "else",
+                                               4, &err));
     assert_ends(ILK_ENOTOWNER, client, op);
-    strcpy(token, ilk_lock_token(held));
-    assert_status(ILK_OK, ilk_lock_break_start(&op, client, name, 6, token,
-                                               strlen(token), &err));
-    memset(name, 'x', 6);
-    memset(token, 'x', sizeof token);
-    assert_ends(ILK_OK, client, op);
-    assert_string_equal("(nil)", fixture_command(&fx, "GET broken"));
+    assert_string_equal(ilk_lock_token(held),
+                        fixture_command(&fx, "GET broken"));
     free_elsewhere(held);
 }
 
@@ -229,71 +181,6 @@ static void inspect_leaves_a_finding_in_the_operation(void **state)
     free_elsewhere(held);
 }
 
-/* ---- waiting ------------------------------------------------------------ */
-
-static void a_wait_gets_the_lock_when_it_is_released(void **state)
-{
-    ilk_lock *held = hold_elsewhere("wanted"), *lock;
-    ilk_error err = {0};
-    ilk_op *op;
-
-    (void)state;
-    lock = open_lock(client, "wanted");
-    op = start_acquire(lock, -1);
-    await_lock_queue("wanted", "1");
-    assert_under_way(client, op);
-    assert_status(ILK_OK, ilk_lock_release(held, &err));
-    assert_ends(ILK_OK, client, op);
-    assert_true(ilk_lock_held(lock));
-    assert_true(ilk_lock_fence(lock) > ilk_lock_fence(held));
-    assert_string_equal(ilk_lock_token(lock),
-                        fixture_command(&fx, "GET wanted"));
-    ilk_lock_free(lock);
-    free_elsewhere(held);
-}
-
-static void a_wait_ends_on_time(void **state)
-{
-    ilk_lock *held = hold_elsewhere("busy"), *lock;
-    int64_t began;
-    ilk_op *op;
-
-    (void)state;
-    lock = open_lock(client, "busy");
-    op = start_acquire(lock, 0);
-    assert_ends(ILK_EBUSY, client, op);
-    began = fixture_now_ms();
-    op = start_acquire(lock, 300);
-    assert_ends(ILK_ETIMEOUT, client, op);
-    assert_on_time(fixture_now_ms() - began, 300);
-    await_lock_queue("busy", "0");
-    ilk_lock_free(lock);
-    free_elsewhere(held);
-}
-
-static void locks_of_one_loop_hand_over_to_each_other(void **state)
-{
-    enum { QUEUED = 50 };
-    ilk_lock *locks[QUEUED];
-    ilk_op *ops[QUEUED], *release;
-    ilk_error err = {0};
-
-    (void)state;
-    for (int i = 0; i < QUEUED; i++) {
-        locks[i] = open_lock(client, "line");
-        ops[i] = start_acquire(locks[i], -1);
-    }
-    for (int i = 0; i < QUEUED; i++) {
-        assert_ends(ILK_OK, client, ops[i]);
-        assert_status(ILK_OK, ilk_lock_release_start(&release, locks[i], &err));
-        assert_ends(ILK_OK, client, release);
-        ilk_lock_free(locks[i]);
-    }
-    assert_string_equal("0", fixture_command(&fx, "EXISTS line"));
-}
-
-/* ---- one thing at a time ------------------------------------------------ */
-
 static void two_operations_on_one_handle_are_refused(void **state)
 {
     ilk_lock *held = hold_elsewhere("single"), *lock;
@@ -321,47 +208,18 @@ static void two_operations_on_one_handle_are_refused(void **state)
     free_elsewhere(held);
 }
 
-static void wrong_arguments_start_nothing(void **state)
-{
-    ilk_lock *lock = open_lock(client, "args");
-    ilk_op *op = (ilk_op *)lock;
-    ilk_error err = {0};
-
-    (void)state;
-    assert_status(ILK_EINVAL, ilk_lock_acquire_start(NULL, lock, 0, 0, &err));
-    assert_status(ILK_EINVAL, ilk_lock_acquire_start(&op, NULL, 0, 0, &err));
-    assert_null(op);
-    assert_status(ILK_EINVAL, ilk_lock_acquire_start(&op, lock, 0, -5, &err));
-    assert_null(op);
-    assert_non_null(strstr(err.msg, "-5"));
-    assert_status(ILK_ENOTOWNER, ilk_lock_release_start(&op, lock, &err));
-    assert_null(op);
-    assert_status(ILK_EINVAL,
-                  ilk_lock_break_start(&op, client, "", 0, NULL, 0, &err));
-    assert_status(ILK_EINVAL, ilk_inspect_start(&op, NULL, "a", 1, &err));
-    assert_null(op);
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 0, &err)); /* it is free */
-    ilk_lock_free(lock);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(acquire_and_release_tell_their_ends),
+        cmocka_unit_test(the_handle_shows_what_the_operation_did),
         cmocka_unit_test(the_ttl_is_this_acquires_only),
-        cmocka_unit_test(extend_and_check_run_to_their_ends),
+        cmocka_unit_test(an_extend_finds_the_lock_lost),
         cmocka_unit_test(check_asks_when_the_lease_may_be_over),
         cmocka_unit_test(adopt_copies_the_token),
-        cmocka_unit_test(readers_and_redissons_are_started_alike),
-        cmocka_unit_test(ping_has_an_end),
-        cmocka_unit_test(break_copies_name_and_token),
+        cmocka_unit_test(break_under_another_token_is_refused),
         cmocka_unit_test(break_finds_redissons_owner),
         cmocka_unit_test(inspect_leaves_a_finding_in_the_operation),
-        cmocka_unit_test(a_wait_gets_the_lock_when_it_is_released),
-        cmocka_unit_test(a_wait_ends_on_time),
-        cmocka_unit_test(locks_of_one_loop_hand_over_to_each_other),
         cmocka_unit_test(two_operations_on_one_handle_are_refused),
-        cmocka_unit_test(wrong_arguments_start_nothing),
     };
 
     return cmocka_run_group_tests(tests, client_setup, client_teardown);

@@ -56,7 +56,8 @@ static void second_thread_on_a_handle_is_told(void **state)
     (void)state;
     set_scene(&s, "shared");
     assert_status(ILK_EHELD, ilk_lock_acquire(s.lock, -1, &err));
-    assert_string_equal("the handle is in use by another thread", err.msg);
+    assert_string_equal("the handle is in use by another thread or task",
+                        err.msg);
     assert_status(ILK_EHELD, ilk_lock_release(s.lock, &err));
     assert_status(ILK_EHELD, ilk_lock_check(s.lock, &err));
     assert_status(ILK_EHELD, ilk_lock_adopt(s.lock, "token", 5, &err));
@@ -78,6 +79,8 @@ static void closing_the_client_ends_its_waits_at_once(void **state)
     assert_status(ILK_OK, ilk_client_close(s.client, &err));
     assert_took(ILK_ECLOSED, &s.t);
     assert_on_time(s.t.ended_at - closed_at, 0);
+    assert_int_equal(
+        0, fixture_await(&fx, "0", 3000, "ZCARD ilk:lock:wait:{closed}"));
     assert_status(ILK_ECLOSED, ilk_lock_acquire(s.lock, 0, &err));
     assert_status(ILK_ECLOSED, ilk_lock_release(s.lock, &err));
     assert_status(ILK_ECLOSED, ilk_client_ping(s.client, 0, &err));
@@ -147,7 +150,8 @@ static void interrupted_wait_keeps_its_place(void **state)
     interrupt_client(s.client, &s.t);
     assert_took(ILK_EINTR, &s.t);
     assert_status(ILK_OK, ilk_lock_release(s.holder, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(s.lock, 5000, &err)); /* first */
+    assert_status(ILK_OK,
+                  ilk_lock_acquire(s.lock, patience(5000), &err)); /* first */
     assert_false(atomic_load(&later.done));
     assert_status(ILK_OK, ilk_lock_release(s.lock, &err));
     assert_took(ILK_OK, &later);
@@ -164,7 +168,7 @@ static void interrupt_of_a_client_that_does_not_wait_is_no_trap(void **state)
     (void)state;
     ilk_client_interrupt(NULL);
     ilk_client_interrupt(client);
-    assert_status(ILK_OK, ilk_lock_acquire(a, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(a, patience(1000), &err));
     assert_status(ILK_ETIMEOUT, ilk_lock_acquire(b, 50, &err));
     ilk_lock_free(a);
     ilk_lock_free(b);
@@ -186,9 +190,40 @@ static void cancelled_wait_leaves_the_queue(void **state)
     await_waiters("cancel", 0);
     assert_status(ILK_OK, ilk_lock_cancel(s.lock, &err)); /* nothing waits */
     assert_status(ILK_OK, ilk_lock_release(s.holder, &err));
-    assert_status(ILK_OK, ilk_lock_acquire(s.lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(s.lock, patience(1000), &err));
     assert_status(ILK_OK, ilk_lock_cancel(s.lock, &err)); /* it holds */
     assert_status(ILK_OK, ilk_lock_check(s.lock, &err));
+    clear_scene(&s);
+}
+
+static void *cancel_wait(void *arg)
+{
+    ilk_lock_cancel(arg, NULL);
+    return NULL;
+}
+
+/* The keeper also ends suspended waits, but not before 6 s. */
+static void cancel_and_request_may_both_end_a_suspended_wait(void **state)
+{
+    ilk_error err = {0};
+    pthread_t canceller;
+    scene s;
+
+    (void)state;
+    set_scene(&s, "both");
+    for (int i = 0; i < 20; i++) {
+        interrupt_client(s.client, &s.t);
+        assert_took(ILK_EINTR, &s.t);
+        pthread_create(&canceller, NULL, cancel_wait, s.lock);
+        assert_status(ILK_ENOTOWNER, ilk_lock_release(s.lock, &err));
+        pthread_join(canceller, NULL);
+        assert_int_equal(0, stats_of(s.client).waiting);
+        await_waiters("both", 0);
+        start_taker(&s.t, s.lock, -1);
+        await_waiters("both", 1);
+    }
+    assert_status(ILK_OK, ilk_lock_release(s.holder, &err));
+    assert_took(ILK_OK, &s.t);
     clear_scene(&s);
 }
 
@@ -202,7 +237,7 @@ static void cancelled_grant_goes_to_the_next(void **state)
 
     (void)state;
     set_scene(&s, "passed");
-    ilk_client_interrupt(s.client); /* parked: nobody takes the grant */
+    ilk_client_interrupt(s.client); /* suspended: nobody takes the grant */
     assert_took(ILK_EINTR, &s.t);
     lock = open_lock(s.other, "passed");
     start_taker(&next, lock, -1);
@@ -386,6 +421,7 @@ int main(void)
         cmocka_unit_test(interrupted_wait_keeps_its_place),
         cmocka_unit_test(interrupt_of_a_client_that_does_not_wait_is_no_trap),
         cmocka_unit_test(cancelled_wait_leaves_the_queue),
+        cmocka_unit_test(cancel_and_request_may_both_end_a_suspended_wait),
         cmocka_unit_test(cancelled_grant_goes_to_the_next),
         cmocka_unit_test(client_may_be_freed_before_its_handles),
         cmocka_unit_test(threads_of_one_client_exclude_each_other),

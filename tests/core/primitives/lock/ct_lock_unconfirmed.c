@@ -64,10 +64,10 @@ static void a_loss_is_told_by_the_next_acquire_once(void **state)
     fixture_command(&fx, "DEL told");
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
     assert_status(ILK_ELOST, ilk_lock_acquire(lock, 0, &err));
-    assert_non_null(strstr(err.msg, "lost before it was released"));
+    assert_non_null(strstr(err.msg, "was lost before its release"));
     assert_int_equal(0, ilk_lock_held(lock));
     await_free("told"); /* what that acquire may have got is given back */
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 1000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(1000), &err));
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
     ilk_lock_free(lock);
     ilk_client_free(client);
@@ -118,7 +118,7 @@ static void the_handle_may_go_before_the_answer(void **state)
     for (int i = 0; i < 50; i++) {
         ilk_lock *lock = open_lock(client, "gone");
 
-        assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+        assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
         assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
         ilk_lock_free(lock);
     }
@@ -137,7 +137,7 @@ static void a_server_that_died_meanwhile_does_no_harm(void **state)
     assert_int_equal(0, fixture_kill(&fx));
     assert_status(ILK_OK, ilk_lock_release_unconfirmed(lock, &err));
     assert_int_equal(0, fixture_restart(&fx));
-    assert_status(ILK_OK, ilk_lock_acquire(lock, 5000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(lock, patience(5000), &err));
     assert_status(ILK_OK, ilk_lock_release(lock, &err));
     ilk_lock_free(lock);
     ilk_client_free(client);
@@ -170,7 +170,8 @@ static void permits_too(void **state)
     assert_status(ILK_OK, ilk_semaphore_open(&semaphore, client, "permits", 7,
                                              1, NULL, &err));
     for (int i = 0; i < 20; i++) {
-        assert_status(ILK_OK, ilk_semaphore_acquire(semaphore, 1000, &err));
+        assert_status(ILK_OK,
+                      ilk_semaphore_acquire(semaphore, patience(1000), &err));
         assert_status(ILK_OK,
                       ilk_semaphore_release_unconfirmed(semaphore, &err));
     }

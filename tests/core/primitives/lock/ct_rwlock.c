@@ -77,7 +77,7 @@ static void readers_exclude_every_other_locker(void **state)
     assert_status(ILK_EBUSY, ilk_lock_acquire(reader, 0, &err));
     assert_status(ILK_OK, ilk_lock_release(plain, &err));
     fixture_command(&fx, "SET plain somebody PX 200");
-    assert_status(ILK_OK, ilk_lock_acquire(reader, 2000, &err));
+    assert_status(ILK_OK, ilk_lock_acquire(reader, patience(2000), &err));
     ilk_lock_free(reader);
     ilk_lock_free(plain);
     ilk_client_free(client);

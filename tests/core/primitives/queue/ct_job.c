@@ -5,6 +5,7 @@
 
 #include "proxy_case.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -346,6 +347,47 @@ static void lost_reply_to_an_ack_is_no_loss(void **state)
     finish(&l);
 }
 
+enum { LEASE_MS = 300 };
+
+static void *resume_after_the_lease(void *none)
+{
+    fixture_sleep_ms(LEASE_MS + 1);
+    fixture_resume(&fx);
+    return none;
+}
+
+static void lost_ack_of_a_message_that_another_has_done_is_unknown(void **state)
+{
+    static lossy l;
+    ilk_error err = {0};
+    ilk_queue *other = open_queue_at(client, "mail", 0, 0, 0);
+    pthread_t thread;
+    ilk_job *late;
+    const char *token;
+
+    (void)state;
+    begin(&l);
+    push(l.queue, "a");
+    late = reserve(l.queue, 0, LEASE_MS);
+    token = ilk_job_token(late);
+    /* The lease ends on the server as after LEASE_MS; another consumer follows. */
+    fixture_command(&fx, "ZADD ilk:queue:leases:{mail} 1 %.*s",
+                    (int)strcspn(token, ":"), token);
+    ack(reserve(other, 0, 0));
+
+    /* The first copy is lost, the second one comes when the lease is over. */
+    proxy_arm(&l.p, PROXY_LOSE, "queue:flight");
+    fixture_pause(&fx);
+    assert_int_equal(
+        0, pthread_create(&thread, NULL, resume_after_the_lease, NULL));
+    assert_status(ILK_EUNKNOWN, ilk_job_ack(late, &err));
+
+    pthread_join(thread, NULL);
+    ilk_job_free(late);
+    ilk_queue_free(other);
+    finish(&l);
+}
+
 static void lost_reply_to_a_pop_is_told(void **state)
 {
     static lossy l;
@@ -359,9 +401,47 @@ static void lost_reply_to_a_pop_is_told(void **state)
     proxy_cut(&l.p, "queue:ready", 0);
 
     assert_status(ILK_EUNKNOWN, ilk_queue_pop(&job, l.queue, 0, &err));
-    assert_string_equal("no answer: a message may be gone with it", err.msg);
+    assert_string_equal("no reply: a message may be gone with it", err.msg);
     assert_next(l.queue, "b");
     finish(&l);
+}
+
+/* The error may be another command's. A second copy would take a second message. */
+static void pop_is_not_repeated_after_an_error_about_its_script(void **state)
+{
+    static const char error[] = "-NOSCRIPT No matching script.\r\n";
+    static lossy l;
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    (void)state;
+    begin(&l);
+    push(l.queue, "a");
+    push(l.queue, "b");
+    proxy_replace(&l.p, "queue:ready", error, sizeof error - 1);
+
+    assert_status(ILK_EUNKNOWN, ilk_queue_pop(&job, l.queue, 0, &err));
+    assert_int_equal(1, count_of(l.queue, ILK_QUEUE_N_READY));
+    fixture_command(&fx, "SCRIPT FLUSH"); /* the next one carries its source */
+    assert_status(ILK_OK, ilk_queue_pop(&job, l.queue, 0, &err));
+    assert_data(job, "b");
+    ilk_job_free(job);
+    finish(&l);
+}
+
+static void first_pop_of_a_client_needs_no_loaded_script(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+
+    (void)state;
+    push(queue, "a");
+    fixture_command(&fx, "SCRIPT FLUSH");
+    assert_status(ILK_OK, ilk_queue_pop(&job, queue, 0, &err));
+    assert_data(job, "a");
+    ilk_job_free(job);
+    ilk_queue_free(queue);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
@@ -384,7 +464,10 @@ int main(void)
         TEST(lost_reply_never_doubles_a_message),
         TEST(lost_reply_takes_no_message_twice),
         TEST(lost_reply_to_an_ack_is_no_loss),
+        TEST(lost_ack_of_a_message_that_another_has_done_is_unknown),
         TEST(lost_reply_to_a_pop_is_told),
+        TEST(pop_is_not_repeated_after_an_error_about_its_script),
+        TEST(first_pop_of_a_client_needs_no_loaded_script),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

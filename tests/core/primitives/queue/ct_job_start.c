@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_job_start.c -- finishing, counting and clearing up that is started. */
+/*
+ * ct_job_start.c -- what is special about a message's started operations;
+ * ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "queue_case.h"
 #include "started.h"
 
 #include <string.h>
 
 /* ---- finishing ---------------------------------------------------------- */
-
-/* It goes on without its handles. */
-static void ack_finishes_a_message_that_is_freed(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_error err = {0};
-    ilk_op *op = NULL;
-    ilk_job *job;
-
-    (void)state;
-    push(queue, "a");
-    job = reserve(queue, 0, 0);
-    assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
-    assert_int_equal(0, ilk_job_remaining_ms(job));
-    assert_status(ILK_ENOTOWNER, ilk_job_ack(job, &err)); /* one at a time */
-    ilk_job_free(job);
-    ilk_queue_free(queue);
-    assert_ends(ILK_OK, client, op);
-    queue = open_queue("mail");
-    assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
-    ilk_queue_free(queue);
-}
 
 static void lost_message_is_told(void **state)
 {
@@ -41,31 +22,12 @@ static void lost_message_is_told(void **state)
     job = reserve(queue, 0, 50);
     again = reserve(queue, 5000, 0);
     assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
+    assert_int_equal(0, ilk_job_remaining_ms(job));
     assert_ends(ILK_ELOST, client, op);
     assert_status(ILK_ENOTOWNER, ilk_job_ack_start(&op, job, &err));
     assert_null(op);
     ack(again);
     ilk_job_free(job);
-    ilk_queue_free(queue);
-}
-
-static void nack_gives_back(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_error err = {0};
-    ilk_op *op = NULL;
-    ilk_job *job;
-
-    (void)state;
-    push(queue, "a");
-    job = reserve(queue, 0, 0);
-    assert_status(ILK_EINVAL, ilk_job_nack_start(&op, job, -1, &err));
-    assert_status(ILK_OK, ilk_job_nack_start(&op, job, 0, &err));
-    assert_ends(ILK_OK, client, op);
-    ilk_job_free(job);
-    job = reserve(queue, 0, 0);
-    assert_int_equal(2, ilk_job_attempts(job));
-    ack(job);
     ilk_queue_free(queue);
 }
 
@@ -145,25 +107,6 @@ static void batch_is_acknowledged_together(void **state)
     ilk_queue_free(queue);
 }
 
-static void ack_waits_for_a_server_that_is_away(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_error err = {0};
-    ilk_op *op = NULL;
-    ilk_job *job;
-
-    (void)state;
-    push(queue, "a");
-    job = reserve(queue, 0, 0);
-    assert_int_equal(0, fixture_kill(&fx));
-    assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
-    assert_under_way(client, op);
-    assert_int_equal(0, fixture_restart(&fx)); /* it remembers nothing */
-    assert_ends(ILK_ELOST, client, op);
-    ilk_job_free(job);
-    ilk_queue_free(queue);
-}
-
 /* What was not heard can be said again, and is not taken for lost. */
 static void freed_ack_can_be_repeated(void **state)
 {
@@ -183,40 +126,6 @@ static void freed_ack_can_be_repeated(void **state)
     ack(job);
     assert_int_equal(1, count_of(queue, ILK_QUEUE_N_FINISHED));
     ilk_queue_free(queue);
-}
-
-static void close_ends_an_ack(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_error err = {0};
-    ilk_op *op = NULL;
-    ilk_job *job;
-
-    (void)state;
-    push(queue, "a");
-    job = reserve(queue, 0, 0);
-    assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
-    ilk_client_close(client, NULL);
-    assert_ends(ILK_ECLOSED, client, op);
-    ilk_job_free(job);
-    ilk_queue_free(queue);
-}
-
-static void without_a_handle_nothing_starts(void **state)
-{
-    ilk_error err = {0};
-    ilk_op *op = (ilk_op *)&err;
-
-    (void)state;
-    assert_status(ILK_EINVAL, ilk_job_ack_start(&op, NULL, &err));
-    assert_string_equal("job must not be NULL", err.msg);
-    assert_null(op);
-    assert_status(ILK_EINVAL, ilk_job_extend_start(&op, NULL, 0, &err));
-    assert_status(ILK_EINVAL, ilk_batch_ack_start(&op, NULL, &err));
-    assert_string_equal("batch must not be NULL", err.msg);
-    assert_null(ilk_op_job(NULL));
-    assert_null(ilk_op_batch(NULL));
-    assert_null(ilk_op_queue_info(NULL));
 }
 
 /* ---- looking, clearing up ----------------------------------------------- */
@@ -303,17 +212,9 @@ static void all_dead_are_put_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ack_finishes_a_message_that_is_freed),
-        TEST(lost_message_is_told),
-        TEST(nack_gives_back),
-        TEST(bury_copies_its_reason),
-        TEST(extend_sets_the_lease),
-        TEST(batch_is_acknowledged_together),
-        TEST(ack_waits_for_a_server_that_is_away),
-        TEST(freed_ack_can_be_repeated),
-        TEST(close_ends_an_ack),
-        TEST(without_a_handle_nothing_starts),
-        TEST(all_that_is_looked_at),
+        TEST(lost_message_is_told),      TEST(bury_copies_its_reason),
+        TEST(extend_sets_the_lease),     TEST(batch_is_acknowledged_together),
+        TEST(freed_ack_can_be_repeated), TEST(all_that_is_looked_at),
         TEST(all_dead_are_put_back),
     };
 

@@ -342,6 +342,12 @@ static void bad_arguments_are_refused(void **state)
     assert_status(ILK_EINVAL, ilk_queue_push(NULL, queue, NULL, 1, NULL, &err));
     assert_status(ILK_EINVAL, ilk_queue_push(NULL, NULL, "a", 1, NULL, &err));
     assert_status(ILK_EINVAL, ilk_queue_reserve(&job, queue, 0, -1, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve(&job, queue, -2, 0, &err));
+    assert_status(ILK_EINVAL, ilk_queue_pop(&job, queue, -5, &err));
+    assert_status(ILK_EINVAL, ilk_queue_reserve(&job, queue, 0, 2, &err));
+    assert_string_equal("lease_ms must be 3 to 31622400000 (0: the default), "
+                        "got 2",
+                        err.msg);
     assert_status(ILK_EINVAL, ilk_queue_reserve(NULL, queue, 0, 0, &err));
     assert_status(ILK_EINVAL,
                   ilk_queue_reserve_many(&batch, queue, 257, 0, 0, NULL, &err));

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_queue_start.c -- taking and putting that is started. */
+/*
+ * ct_queue_start.c -- what is special about started operations of queues;
+ * ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "queue_case.h"
 #include "started.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,32 +67,6 @@ static void several_are_pushed_in_order(void **state)
     ilk_queue_free(queue);
 }
 
-static void what_is_wrong_is_said_at_once(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_error err = {0};
-    ilk_op *op = (ilk_op *)&err;
-
-    (void)state;
-    assert_status(ILK_EINVAL,
-                  ilk_queue_push_start(NULL, queue, "a", 1, NULL, &err));
-    assert_status(ILK_EINVAL,
-                  ilk_queue_push_start(&op, NULL, "a", 1, NULL, &err));
-    assert_string_equal("queue must not be NULL", err.msg);
-    assert_null(op);
-    assert_status(ILK_EINVAL,
-                  ilk_queue_push_start(&op, queue, NULL, 1, NULL, &err));
-    assert_status(ILK_EINVAL, ilk_queue_reserve_start(&op, queue, 0, -5, &err));
-    assert_non_null(strstr(err.msg, "got -5"));
-    assert_status(ILK_EINVAL, ilk_queue_reserve_many_start(&op, queue, 0, 0, 0,
-                                                           NULL, &err));
-    assert_status(ILK_EINVAL, ilk_queue_peek_start(&op, queue, 3, 0, 1, &err));
-    assert_status(ILK_EINVAL, ilk_queue_purge_start(&op, queue, 8, &err));
-    assert_status(ILK_EINVAL, ilk_queue_requeue_start(&op, queue, -1, 0, &err));
-    assert_null(op);
-    ilk_queue_free(queue);
-}
-
 /* ---- taking ------------------------------------------------------------- */
 
 static void wait_gets_what_is_pushed(void **state)
@@ -111,18 +89,6 @@ static void wait_gets_what_is_pushed(void **state)
     assert_data(job, "a");
     ack(job);
     assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));
-    ilk_queue_free(queue);
-}
-
-static void try_and_wait_end_without_messages(void **state)
-{
-    ilk_queue *queue = open_queue("mail");
-    ilk_op *once = start_reserve(queue, 0), *brief = start_reserve(queue, 200);
-
-    (void)state;
-    assert_ends(ILK_EBUSY, client, once);
-    assert_ends(ILK_ETIMEOUT, client, brief);
-    await_consumers("mail", 0);
     ilk_queue_free(queue);
 }
 
@@ -224,6 +190,149 @@ static void place_of_a_thread_stays_that_of_its_calls(void **state)
     ilk_client_free(ticking);
 }
 
+/* ---- what ends it ------------------------------------------------------- */
+
+/* The server has taken the message, or will: nobody waits for it any more. */
+static void freed_while_it_is_asked_gives_back(void **state)
+{
+    ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
+    ilk_job *job;
+
+    (void)state;
+    ilk_op_free(start_reserve(queue, 0)); /* the link is up from here on */
+    turn_for(client, 50);
+    for (int i = 0; i < 20; i++) {
+        ilk_op *op;
+
+        push(queue, "a");
+        op = start_reserve(queue, -1);
+        ilk_op_free(op);
+        turn_for(client, 20);
+        job = reserve(other, 1000, 0);
+        assert_int_equal(1, ilk_job_attempts(job));
+        ack(job);
+    }
+    turn_for(client, 50);
+    await_consumers("mail", 0);
+    assert_int_equal(0, count_of(queue, ILK_QUEUE_N_TAKEN));
+    assert_int_equal(20, count_of(queue, ILK_QUEUE_N_FINISHED));
+    ilk_queue_free(other);
+    ilk_queue_free(queue);
+}
+
+static void message_that_nobody_asked_for_is_back_at_once(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_op *op;
+    ilk_job *job;
+
+    (void)state;
+    push(queue, "a");
+    op = start_reserve(queue, -1);
+    assert_ends(ILK_OK, client, op);
+    job = reserve(queue, 2000, 0);
+    assert_int_equal(1, ilk_job_attempts(job));
+    ack(job);
+    ilk_queue_free(queue);
+}
+
+static void cancel_of_the_handle_ends_all(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_op *ops[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        ops[i] = start_reserve(queue, -1);
+    turn_until_waiting(3);
+    assert_int_equal(ILK_OK, ilk_queue_cancel(queue, NULL));
+    for (int i = 0; i < 3; i++)
+        assert_ends(ILK_ECANCELLED, client, ops[i]);
+    await_consumers("mail", 0);
+    ilk_queue_free(queue);
+}
+
+static void freed_handle_ends_what_is_under_way(void **state)
+{
+    ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
+    ilk_op *ops[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        ops[i] = start_reserve(queue, -1);
+    turn_until_waiting(2);
+    ilk_queue_free(queue);
+    for (int i = 0; i < 2; i++)
+        assert_ends(ILK_ECANCELLED, client, ops[i]);
+    await_consumers("mail", 0);
+    push(other, "a");
+    assert_next(other, "a");
+    ilk_queue_free(other);
+}
+
+/* ---- threads beside it -------------------------------------------------- */
+
+typedef struct taker_thread {
+    pthread_t thread;
+    ilk_queue *queue;
+    _Atomic int *stop;
+    int taken;
+} taker_thread;
+
+static void *take_all(void *arg)
+{
+    taker_thread *self = arg;
+    ilk_job *job;
+
+    while (!atomic_load(self->stop)) {
+        if (ilk_queue_reserve(&job, self->queue, 100, 0, NULL) != ILK_OK)
+            continue;
+        if (ilk_job_ack(job, NULL) == ILK_OK)
+            self->taken++;
+        ilk_job_free(job);
+    }
+    return NULL;
+}
+
+/* The takes of a handle go from threads to operations and back. */
+static void threads_and_operations_share_a_handle(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    _Atomic int stop = 0;
+    taker_thread t[2] = {{.queue = queue, .stop = &stop},
+                         {.queue = queue, .stop = &stop}};
+    int64_t until = fixture_now_ms() + 60000;
+    int taken = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i].thread, NULL, take_all, &t[i]);
+    for (int i = 0; i < 200; i++) {
+        ilk_op *op = start_reserve(queue, i % 3 ? 20 : 0);
+        ilk_status st;
+
+        if (i % 2)
+            push(queue, "x");
+        while ((st = ilk_op_status(op, NULL)) == ILK_EAGAIN)
+            (void)turn(client, 20);
+        if (st == ILK_OK)
+            taken += ilk_job_ack(ilk_op_job(op), NULL) == ILK_OK;
+        ilk_op_free(op);
+    }
+    while (count_of(queue, ILK_QUEUE_N_FINISHED) < 100
+           && fixture_now_ms() < until)
+        fixture_sleep_ms(5);
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(t[i].thread, NULL);
+        taken += t[i].taken;
+    }
+    assert_int_equal(100, taken);
+    assert_int_equal(100, count_of(queue, ILK_QUEUE_N_FINISHED));
+    await_consumers("mail", 0);
+    ilk_queue_free(queue);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, queue_begin, queue_end)
 
 int main(void)
@@ -231,13 +340,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(push_copies_what_it_is_given),
         TEST(several_are_pushed_in_order),
-        TEST(what_is_wrong_is_said_at_once),
         TEST(wait_gets_what_is_pushed),
-        TEST(try_and_wait_end_without_messages),
         TEST(pop_takes_for_good),
         TEST(batch_is_acknowledged_with_the_next),
         TEST(many_wait_on_one_handle),
         TEST(place_of_a_thread_stays_that_of_its_calls),
+        TEST(freed_while_it_is_asked_gives_back),
+        TEST(message_that_nobody_asked_for_is_back_at_once),
+        TEST(cancel_of_the_handle_ends_all),
+        TEST(freed_handle_ends_what_is_under_way),
+        TEST(threads_and_operations_share_a_handle),
     };
 
     return cmocka_run_group_tests(tests, server_setup, server_teardown);

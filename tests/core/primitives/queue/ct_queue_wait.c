@@ -213,17 +213,17 @@ static void signal_ends_a_wait_that_keeps_its_place(void **state)
 static void wake_for_one_who_left_goes_to_the_next(void **state)
 {
     ilk_queue *queue = open_queue("mail"), *other = open_queue("mail");
-    consumer parked, c;
+    consumer suspended, c;
 
     (void)state;
     fixture_wake_on(SIGUSR1);
-    start(&parked, other, 5000);
+    start(&suspended, other, 5000);
     await_consumers("mail", 1);
-    while (!parked.interrupted) {
-        pthread_kill(parked.thread, SIGUSR1);
+    while (!suspended.interrupted) {
+        pthread_kill(suspended.thread, SIGUSR1);
         fixture_sleep_ms(5);
     }
-    join(&parked);
+    join(&suspended);
     start(&c, queue, 5000);
     await_consumers("mail", 2);
     push(queue, "a");
@@ -231,7 +231,7 @@ static void wake_for_one_who_left_goes_to_the_next(void **state)
     ilk_queue_free(other); /* it was woken, and never asks */
     join(&c);
 
-    assert_int_equal(ILK_EINTR, parked.status);
+    assert_int_equal(ILK_EINTR, suspended.status);
     assert_int_equal(ILK_OK, c.status);
     assert_in_range(c.took_ms, 0, patience(1500));
     ack(c.job);

@@ -75,6 +75,7 @@ static void options_are_checked(void **state)
 {
     const ilk_semaphore_opts bad[] = {
         {.size = sizeof *bad, .ttl_ms = -1},
+        {.size = sizeof *bad, .ttl_ms = 2},
         {.size = sizeof *bad, .ttl_ms = INT64_MAX},
         {.size = sizeof *bad, .max_hold_ms = -1},
         {.size = sizeof *bad, .flags = 4},
@@ -224,7 +225,7 @@ static void a_hold_is_renewed_as_long_as_its_owner_lives(void **state)
     }
     ilk_semaphore_free(s); /* silent: its lease ends by itself */
     assert_int_equal(2, permits_taken("renew"));
-    assert_status(ILK_OK, ilk_semaphore_acquire(other, 5000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(other, patience(5000), &err));
     ilk_semaphore_free(other);
     ilk_client_free(client);
 }

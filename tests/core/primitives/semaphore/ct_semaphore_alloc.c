@@ -92,7 +92,7 @@ static void check(const scene *s)
     ilk_error err = {0};
 
     (void)s;
-    assert_status(ILK_OK, ilk_semaphore_acquire(other, 3000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(other, patience(3000), &err));
     assert_status(ILK_OK, ilk_semaphore_release(other, &err));
     ilk_semaphore_free(other);
     /* nothing that was taken stays taken for ever */

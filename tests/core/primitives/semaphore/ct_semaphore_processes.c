@@ -216,7 +216,7 @@ static void permits_never_exceed_the_limit_in_a_crowd_that_is_killed(
     client = open_client();
     whole = open_semaphore_with(client, "crowd", LIMIT, LIMIT, 0, 0);
     at = fixture_now_ms();
-    assert_status(ILK_OK, ilk_semaphore_acquire(whole, 10000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(whole, patience(10000), &err));
     assert_true(fixture_now_ms() - at <= TTL + patience(200));
     assert_int_equal(LIMIT, permits_taken("crowd"));
     ilk_semaphore_free(whole);
@@ -264,7 +264,7 @@ static void killed_holders_permits_come_back_within_their_lease(void **state)
     kill(pid, SIGKILL);
     reap(pid);
 
-    assert_status(ILK_OK, ilk_semaphore_acquire(s, 10000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(10000), &err));
 
     assert_in_range(fixture_now_ms() - at, 300, 1000 + patience(150));
     assert_int_equal(4, permits_taken("killed"));
@@ -281,7 +281,7 @@ static void frozen_holder_is_replaced_and_takes_nothing_back(void **state)
 
     (void)state;
     kill(pid, SIGSTOP);
-    assert_status(ILK_OK, ilk_semaphore_acquire(s, 10000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(10000), &err));
     kill(pid, SIGCONT);
     fixture_sleep_ms(500); /* it would renew several times */
 

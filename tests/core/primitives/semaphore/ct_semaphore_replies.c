@@ -14,7 +14,7 @@ static void a_cut_answer_takes_no_permit_twice(void **state)
     (void)state;
     for (size_t bytes = 0; bytes < 20; bytes += 5) {
         proxy_cut(&between, "{cut}", bytes);
-        assert_status(ILK_OK, ilk_semaphore_acquire(s, 5000, &err));
+        assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(5000), &err));
         assert_int_equal(1, proxy_struck(&between));
         assert_int_equal(2, permits_taken("cut"));
 
@@ -39,7 +39,7 @@ static void a_lost_question_is_asked_again(void **state)
 
     (void)state;
     proxy_arm(&between, PROXY_LOSE, "{lose}");
-    assert_status(ILK_OK, ilk_semaphore_acquire(s, 5000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(5000), &err));
     proxy_arm(&between, PROXY_LOSE, "{lose}");
     assert_status(ILK_OK, ilk_semaphore_set_limit(s, 3, &err));
     assert_string_equal(
@@ -86,7 +86,7 @@ static void a_late_grant_of_one_that_timed_out_is_passed_on(void **state)
     assert_int_not_equal(ILK_OK, ilk_semaphore_acquire(s, 100, &err));
     assert_int_equal(0, ilk_semaphore_held(s));
 
-    assert_status(ILK_OK, ilk_semaphore_acquire(next, 3000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(next, patience(3000), &err));
     ilk_semaphore_free(s);
     ilk_semaphore_free(next);
     ilk_client_free(client);

@@ -222,7 +222,7 @@ static void a_signal_parks_the_wait_and_acquire_takes_it_up(void **state)
     assert_sem_took(ILK_EINTR, &t);
     await_queued("park", 1);
     assert_status(ILK_OK, ilk_semaphore_release(holder, &err));
-    assert_status(ILK_OK, ilk_semaphore_acquire(s, 2000, &err));
+    assert_status(ILK_OK, ilk_semaphore_acquire(s, patience(2000), &err));
     ilk_semaphore_free(holder);
     ilk_semaphore_free(s);
     ilk_client_free(client);
@@ -248,7 +248,7 @@ static void close_ends_a_wait(void **state)
     ilk_client_free(other);
 }
 
-static void a_handle_freed_while_parked_gives_its_place_up(void **state)
+static void a_handle_freed_while_suspended_gives_its_place_up(void **state)
 {
     ilk_client *client = open_client();
     ilk_semaphore *holder = open_semaphore(client, "free", 1);
@@ -276,7 +276,7 @@ static void an_orphaned_grant_is_passed_on(void **state)
     ilk_semaphore *s = open_semaphore(other, "pass", 1);
     ilk_error err = {0};
     sem_taker t;
-    char entry[256];
+    char entry[256], waiter[64];
     int64_t at;
 
     (void)state;
@@ -284,8 +284,9 @@ static void an_orphaned_grant_is_passed_on(void **state)
     start_sem_taker(&t, s, -1);
     await_queued("pass", 1);
     /* a waiter of the same client that has gone without a word */
-    snprintf(entry, sizeof entry, "1 p %s p999 ghost 10000 1 x",
-             ilk_client_id(other));
+    snprintf(entry, sizeof entry, "1 p %s %s ghost 10000 1 x",
+             ilk_client_id(other),
+             fixture_first_waiter(&fx, "ilk:semaphore:wait:{pass}", waiter));
     assert_string_equal("1",
                         fixture_call(&fx, "ZADD", "ilk:semaphore:wait:{pass}",
                                      "0", entry, (char *)NULL));
@@ -305,7 +306,7 @@ static void demand_passed_on(ilk_client *client, ilk_semaphore *s,
                              ilk_semaphore *holder)
 {
     int64_t until = fixture_now_ms() + 4000; /* less than a ghost's lease */
-    char entry[256];
+    char entry[256], waiter[64];
     ilk_op *op = NULL;
 
     demand(ilk_client_reopen(client, NULL) == ILK_OK);
@@ -316,8 +317,9 @@ static void demand_passed_on(ilk_client *client, ilk_semaphore *s,
         && *fixture_call(&fx, "ZCARD", "ilk:semaphore:wait:{kid}", (char *)NULL)
                == '0')
         (void)turn(client, 10);
-    snprintf(entry, sizeof entry, "1 p %s p999 ghost 10000 1 x",
-             ilk_client_id(client));
+    snprintf(entry, sizeof entry, "1 p %s %s ghost 10000 1 x",
+             ilk_client_id(client),
+             fixture_first_waiter(&fx, "ilk:semaphore:wait:{kid}", waiter));
     (void)fixture_call(&fx, "ZADD", "ilk:semaphore:wait:{kid}", "0", entry,
                        (char *)NULL);
     demand(ilk_semaphore_release(holder, NULL) == ILK_OK);
@@ -389,8 +391,8 @@ int main(void)
         cmocka_unit_test_setup(a_signal_parks_the_wait_and_acquire_takes_it_up,
                                server_flush),
         cmocka_unit_test_setup(close_ends_a_wait, server_flush),
-        cmocka_unit_test_setup(a_handle_freed_while_parked_gives_its_place_up,
-                               server_flush),
+        cmocka_unit_test_setup(
+            a_handle_freed_while_suspended_gives_its_place_up, server_flush),
         cmocka_unit_test_setup(an_orphaned_grant_is_passed_on, server_flush),
         cmocka_unit_test_setup(
             an_orphaned_grant_is_passed_on_by_a_reopened_client, server_flush),

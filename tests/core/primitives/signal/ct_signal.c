@@ -45,7 +45,7 @@ static void where_nobody_waits_a_signal_is_lost_and_says_so(void **state)
 
     (void)state;
     assert_int_equal(0, tell_one(signal, "x"));
-    assert_int_equal(0, tell_all(signal, "x"));
+    assert_int_equal(0, report_all(signal, "x"));
 
     assert_status(ILK_ETIMEOUT, ilk_signal_wait(&arrival, signal, 50, &err));
     assert_null(arrival);
@@ -81,7 +81,7 @@ static void a_broadcast_is_one_message_for_a_thousand_waits(void **state)
     before = published();
     began = fixture_now_ms();
 
-    assert_int_equal(CROWD, tell_all(give, "all of you"));
+    assert_int_equal(CROWD, report_all(give, "all of you"));
 
     /* to the client's inbox, and to the name's channel */
     assert_int_equal(before + 2, published());
@@ -114,7 +114,7 @@ static void a_broadcast_counts_the_waits_of_all_clients(void **state)
     give = open_signal(clients[0], "sum"); /* one of theirs */
     await_waits("sum", 6);
 
-    assert_int_equal(6, tell_all(give, "n"));
+    assert_int_equal(6, report_all(give, "n"));
     for (int i = 0; i < 6; i++) {
         assert_heard(ILK_OK, &l[i]);
         free_hearing(&l[i]);
@@ -136,7 +136,7 @@ static void a_client_that_waits_may_signal_itself(void **state)
     start_hearing(&l, LISTEN_ANY, &signal, 1, 20000);
     await_waits("self", 1);
 
-    assert_int_equal(1, tell_all(other, ""));
+    assert_int_equal(1, report_all(other, ""));
 
     assert_heard(ILK_OK, &l);
     assert_string_equal("0 self=;", heard(l.arrival));
@@ -210,7 +210,7 @@ static void a_wait_ends_on_time_and_leaves_nothing(void **state)
         assert_on_time(fixture_now_ms() - began, 300);
     }
     await_waits("time", 0);
-    assert_int_equal(0, tell_all(signal, "x"));
+    assert_int_equal(0, report_all(signal, "x"));
 
     began = fixture_now_ms();
     assert_status(ILK_ETIMEOUT, ilk_signal_wait(&arrival, signal, 0, &err));
@@ -255,7 +255,7 @@ static void a_signal_that_meets_the_end_of_a_wait_is_returned(void **state)
     (void)state;
     pthread_create(&thread, NULL, wait_in_bits, &self);
     while (reached < MEETINGS && fixture_now_ms() < until) {
-        reached += (int)(reached % 2 ? tell_all : tell_one)(give, "x");
+        reached += (int)(reached % 2 ? report_all : tell_one)(give, "x");
         if (reached % 10 == 0)
             usleep((useconds_t)(reached % 7) * 300);
     }

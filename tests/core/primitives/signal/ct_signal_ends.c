@@ -129,14 +129,15 @@ static void give_up_passes_on(void (*give_up)(ilk_signal *signal), int frees)
     assert_heard(ILK_EINTR, &l);
     start_hearing(&other, LISTEN_ANY, &next, 1, 20000);
     fixture_sleep_ms(100);
-    assert_int_equal(1, tell_one(give, "to the parked one"));
+    assert_int_equal(1, tell_one(give, "to the suspended one"));
     fixture_sleep_ms(50);
     assert_false(other.done);
 
     give_up(signal);
 
     assert_heard(ILK_OK, &other);
-    assert_string_equal("0 give up=to the parked one;", heard(other.arrival));
+    assert_string_equal("0 give up=to the suspended one;",
+                        heard(other.arrival));
     free_hearing(&other);
     if (!frees)
         ilk_signal_free(signal);
@@ -272,7 +273,7 @@ static void a_fork_leaves_the_wait_to_the_parent(void **state)
     start_hearing(&l, LISTEN_ANY, &signal, 1, -1);
     await_waits("fork", 1);
     interrupt_hearing(&l);
-    assert_heard(ILK_EINTR, &l); /* parked */
+    assert_heard(ILK_EINTR, &l); /* suspended */
     pid = fork_now();
     if (pid == 0)
         child_of(client, signal);

@@ -11,7 +11,7 @@ static ilk_client *open_giver(void)
     ilk_client *giver = open_client_at(between.url);
     ilk_signal *warm = open_signal(giver, "warm");
 
-    assert_int_equal(0, tell_one(warm, "x") + tell_all(warm, "x"));
+    assert_int_equal(0, tell_one(warm, "x") + report_all(warm, "x"));
     ilk_signal_free(warm);
     return giver;
 }
@@ -38,7 +38,7 @@ static void a_lost_reply_gives_the_signal_once(void **state)
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:signal:wait:{once}"));
 
     proxy_cut(&between, "word-b", 3);
-    assert_int_equal(1, tell_all(give, "word-b"));
+    assert_int_equal(1, report_all(give, "word-b"));
     assert_int_equal(1, proxy_struck(&between));
     assert_heard(ILK_OK, &l[1]);
     assert_string_equal("0 once=word-b;", heard(l[1].arrival));
@@ -117,7 +117,7 @@ static void a_wait_whose_reply_is_lost_is_queued_once(void **state)
 
     assert_int_equal(1, proxy_struck(&between));
     assert_int_equal(1, fixture_int(&fx, "ZCARD ilk:signal:wait:{inline}"));
-    assert_int_equal(1, tell_all(give, "x"));
+    assert_int_equal(1, report_all(give, "x"));
 
     assert_heard(ILK_OK, &l);
     free_hearing(&l);
@@ -211,7 +211,7 @@ static void a_broadcast_to_the_deaf_is_not_counted(void **state)
         await_waits("noise", 1);
         if (i % 2)
             fixture_command(&fx, "CLIENT KILL TYPE pubsub");
-        reached = tell_all(give, "x");
+        reached = report_all(give, "x");
         counted += reached;
         while (!l.done)
             fixture_sleep_ms(1);

@@ -34,14 +34,6 @@ static int close_all(void **state)
     return 0;
 }
 
-static int64_t passed_on(void)
-{
-    ilk_client_stats stats = {.size = sizeof stats};
-
-    assert_int_equal(ILK_OK, ilk_client_get_stats(client, &stats, NULL));
-    return stats.passed_on;
-}
-
 static void await_empty(const char *name)
 {
     await_waits(name, 0);
@@ -59,13 +51,13 @@ static void any_of_several_ends_the_wait_and_all_its_places(void **state)
         start_hearing(&l, LISTEN_ANY, set, 3, 20000);
         await_waits("c", 1);
 
-        assert_int_equal(1, (all ? tell_all : tell_one)(give_b, "hello"));
+        assert_int_equal(1, (all ? report_all : tell_one)(give_b, "hello"));
 
         assert_heard(ILK_OK, &l);
         assert_string_equal("1 b=hello;", heard(l.arrival));
         await_empty("a");
         await_empty("c");
-        assert_int_equal(0, tell_all(give_a, "late"));
+        assert_int_equal(0, report_all(give_a, "late"));
         free_hearing(&l);
     }
 }
@@ -97,7 +89,6 @@ static void the_signal_that_lost_is_passed_on(void **state)
         free_hearing(&l);
         free_hearing(&other);
     }
-    assert_true(passed_on() > 0); /* it was not always quick enough to go */
     await_empty("a");
     await_empty("b");
     ilk_signal_free(next);
@@ -156,7 +147,7 @@ static void all_have_come_when_each_has(void **state)
     start_hearing(&l, LISTEN_ALL, set, 3, 20000);
     await_waits("c", 1);
 
-    assert_int_equal(1, tell_all(give_c, "three"));
+    assert_int_equal(1, report_all(give_c, "three"));
     assert_int_equal(1, tell_one(give_a, "one"));
     fixture_sleep_ms(50);
     assert_false(l.done);
@@ -183,7 +174,7 @@ static void who_has_its_signal_of_a_name_takes_no_second(void **state)
     assert_int_equal(0, tell_one(give_a, "second"));
     fixture_sleep_ms(5000);
     assert_int_equal(0, tell_one(give_a, "third"));
-    assert_int_equal(0, tell_all(give_a, "fourth"));
+    assert_int_equal(0, report_all(give_a, "fourth"));
     assert_int_equal(1, tell_one(give_b, "done"));
 
     assert_heard(ILK_OK, &l);
@@ -245,8 +236,8 @@ static void a_broadcast_counts_a_wait_for_all_in_each_list(void **state)
     start_hearing(&l[1], LISTEN_ALL, one, 2, 20000);
     await_waits("b", 2);
 
-    assert_int_equal(2, tell_all(give_a, "x"));
-    assert_int_equal(2, tell_all(give_b, "y"));
+    assert_int_equal(2, report_all(give_a, "x"));
+    assert_int_equal(2, report_all(give_b, "y"));
 
     for (int i = 0; i < 2; i++)
         assert_heard(ILK_OK, &l[i]);

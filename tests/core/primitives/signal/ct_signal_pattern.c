@@ -65,16 +65,16 @@ static void a_pattern_hears_the_broadcasts_of_its_names(void **state)
     start_hearing(&l, LISTEN_ANY, &jobs, 1, 20000);
     await_patterns(1);
 
-    assert_int_equal(0, tell_all(other, "not a name of the pattern"));
+    assert_int_equal(0, report_all(other, "not a name of the pattern"));
     assert_int_equal(0, tell_one(mail, "to one who waits for that name"));
-    assert_int_equal(1, tell_all(print, "to all"));
+    assert_int_equal(1, report_all(print, "to all"));
 
     assert_heard(ILK_OK, &l);
     assert_string_equal("0 jobs.print=to all;", heard(l.arrival));
     assert_int_equal(1, ilk_arrival_count(l.arrival));
     free_hearing(&l);
     await_patterns(0);
-    assert_int_equal(0, tell_all(print, "late"));
+    assert_int_equal(0, report_all(print, "late"));
 }
 
 static void a_client_that_listens_counts_once_beside_those_who_wait(
@@ -94,7 +94,7 @@ static void a_client_that_listens_counts_once_beside_those_who_wait(
     await_waits("jobs.mail", 2);
     fixture_sleep_ms(50); /* both listeners */
 
-    assert_int_equal(3, tell_all(mail, "x"));
+    assert_int_equal(3, report_all(mail, "x"));
 
     for (int i = 0; i < 4; i++) {
         assert_heard(ILK_OK, &l[i]);
@@ -135,7 +135,7 @@ static void listening_that_was_interrupted_goes_on(void **state)
     interrupt_hearing(&l);
     assert_heard(ILK_EINTR, &l);
 
-    assert_int_equal(1, tell_all(mail, "meanwhile"));
+    assert_int_equal(1, report_all(mail, "meanwhile"));
     fixture_sleep_ms(50);
     assert_status(ILK_OK, ilk_signal_wait(&arrival, jobs, 0, &err));
     assert_string_equal("0 jobs.mail=meanwhile;", heard(arrival));

@@ -76,6 +76,7 @@ static void arguments_that_make_no_sense_are_refused(void **state)
 
     assert_status(ILK_EINVAL, ilk_signal_wait(&arrival, NULL, 0, &err));
     assert_null(arrival);
+    assert_status(ILK_EINVAL, ilk_signal_wait(&arrival, a, -2, &err));
     assert_status(ILK_EINVAL, ilk_signal_wait(NULL, a, 0, &err));
     assert_status(ILK_EINVAL, ilk_signal_wait_any(&arrival, NULL, 1, 0, &err));
     assert_status(ILK_EINVAL, ilk_signal_wait_any(&arrival, &a, 0, 0, &err));

@@ -185,7 +185,7 @@ static void a_broadcast_is_heard_while_one_connection_lives(void **state)
         if (may_settle(i))
             settle(client, numbers, counted);
         disturb(i);
-        counted += tell_all(give, text);
+        counted += report_all(give, text);
         fixture_sleep_ms(2);
     }
     settle(client, numbers, counted);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ct_signal_start.c -- waits for signals that are started in an event loop. */
+/*
+ * ct_signal_start.c -- what is special about started operations of signals;
+ * ct_started_waits.c and ct_started_requests.c have the rest.
+ */
 #include "signal_case.h"
 #include "started.h"
 #include "state_case.h"
@@ -44,8 +47,6 @@ static ilk_signal *open_pattern(ilk_client *of, const char *name)
     return signal;
 }
 
-/* ---- to the end --------------------------------------------------------- */
-
 static void a_wait_brings_its_signal(void **state)
 {
     ilk_signal *a = open_signal(client, "go"), *b = open_signal(other, "go");
@@ -78,7 +79,7 @@ static void a_wait_for_any_keeps_only_its_first_handle(void **state)
     memset(set, 0, sizeof set);
     turn_until(client, "1", "ZCARD ilk:signal:wait:{c}");
 
-    assert_int_equal(1, tell_all(b, "x"));
+    assert_int_equal(1, report_all(b, "x"));
 
     assert_brought("1 b=x;", client, op);
     turn_until(client, "0", "ZCARD ilk:signal:wait:{a}");
@@ -141,13 +142,13 @@ static void a_pattern_is_awaited(void **state)
     (void)state;
     assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
     turn_until(client, "1", "PUBSUB NUMPAT");
-    assert_int_equal(1, tell_all(red, "r"));
+    assert_int_equal(1, report_all(red, "r"));
     assert_brought("0 jobs.red=r;", client, op);
     turn_until(client, "0", "PUBSUB NUMPAT");
 
     assert_status(ILK_OK, ilk_signal_listen_start(&op, jobs, &err));
     assert_ends(ILK_OK, client, op);
-    assert_int_equal(1, tell_all(red, "s"));
+    assert_int_equal(1, report_all(red, "s"));
     assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
     assert_brought("0 jobs.red=s;", client, op);
     assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, 100, &err));
@@ -189,116 +190,6 @@ static void signals_are_given_and_counted(void **state)
     ilk_client_free(own);
 }
 
-static void a_wait_outlives_the_server(void **state)
-{
-    ilk_signal *a = open_signal(client, "again"),
-               *b = open_signal(other, "again"),
-               *jobs = open_pattern(client, "again*");
-    ilk_op *op = start_wait(a, "again", "1", client), *all = NULL;
-    ilk_error err = {0};
-
-    (void)state;
-    assert_status(ILK_OK, ilk_signal_wait_start(&all, jobs, -1, &err));
-    turn_until(client, "1", "PUBSUB NUMPAT");
-    assert_int_equal(0, fixture_kill(&fx));
-    assert_under_way(client, op);
-    assert_int_equal(0, fixture_restart(&fx));
-    turn_until(client, "1", "ZCARD ilk:signal:wait:{again}");
-    turn_until(client, "1", "PUBSUB NUMPAT");
-
-    assert_int_equal(2, tell_all(b, "back"));
-
-    assert_brought("0 again=back;", client, op);
-    assert_brought("0 again=back;", client, all);
-    ilk_signal_free(a);
-    ilk_signal_free(b);
-    ilk_signal_free(jobs);
-}
-
-/* ---- ended early -------------------------------------------------------- */
-
-/* In all ways; 0 when that was the last, by which the handle is gone. */
-static int end_early(int way, ilk_op *op, ilk_signal *signal,
-                     ilk_status expected)
-{
-    ilk_error err = {0};
-
-    switch (way) {
-    case 0: assert_status(ILK_OK, ilk_op_cancel(op, &err)); break;
-    case 1: assert_status(ILK_OK, ilk_signal_cancel(signal, &err)); break;
-    case 2:
-        ilk_op_free(op);
-        op = NULL;
-        break;
-    default: ilk_signal_free(signal); expected = ILK_ECANCELLED;
-    }
-    if (op)
-        assert_ends(expected, client, op);
-    return way < 3;
-}
-
-static void a_wait_that_ends_early_leaves_nothing_behind(void **state)
-{
-    int more = 1;
-
-    (void)state;
-    for (int way = 0; more; way++) {
-        ilk_signal *a = open_signal(client, "early");
-        ilk_op *op = start_wait(a, "early", "1", client);
-
-        more = end_early(way, op, a, ILK_ECANCELLED);
-
-        turn_until(client, "0", "ZCARD ilk:signal:wait:{early}");
-        if (more)
-            ilk_signal_free(a);
-    }
-}
-
-static void a_pattern_that_ends_early_is_not_listened_to(void **state)
-{
-    ilk_error err = {0};
-    int more = 1;
-
-    (void)state;
-    for (int way = 0; more; way++) {
-        ilk_signal *jobs = open_pattern(client, "early.*");
-        ilk_op *op = NULL;
-
-        assert_status(ILK_OK, ilk_signal_wait_start(&op, jobs, -1, &err));
-        turn_until(client, "1", "PUBSUB NUMPAT");
-        more = end_early(way, op, jobs, ILK_ECANCELLED);
-
-        turn_until(client, "0", "PUBSUB NUMPAT");
-        if (more)
-            ilk_signal_free(jobs);
-    }
-}
-
-/* It was reached, and ends before anybody has looked. Who asks to leave hears
- * that it was on its way. */
-static void a_signal_on_its_way_goes_to_the_next(void **state)
-{
-    ilk_signal *b = open_signal(other, "next"),
-               *giver = open_signal(other, "next");
-    int more = 1;
-
-    (void)state;
-    for (int way = 0; more; way++) {
-        ilk_signal *a = open_signal(client, "next");
-        ilk_op *op = start_wait(a, "next", "1", client),
-               *second = start_wait(b, "next", "2", other);
-
-        assert_int_equal(1, tell_one(giver, "for one"));
-        more = end_early(way, op, a, ILK_OK);
-
-        assert_brought("0 next=for one;", other, second);
-        if (more)
-            ilk_signal_free(a);
-    }
-    ilk_signal_free(b);
-    ilk_signal_free(giver);
-}
-
 static void what_nobody_has_seen_goes_to_the_next(void **state)
 {
     ilk_signal *a = open_signal(client, "seen"),
@@ -323,42 +214,13 @@ static void what_nobody_has_seen_goes_to_the_next(void **state)
     ilk_signal_free(giver);
 }
 
-static void a_closed_client_ends_its_waits(void **state)
-{
-    ilk_client *own = open_client();
-    ilk_signal *a = open_signal(own, "closed"),
-               *jobs = open_pattern(own, "closed.*");
-    ilk_op *op = start_wait(a, "closed", "1", own), *all = NULL;
-    ilk_error err = {0};
-
-    (void)state;
-    assert_status(ILK_OK, ilk_signal_wait_start(&all, jobs, -1, &err));
-    turn_until(own, "1", "PUBSUB NUMPAT");
-    assert_status(ILK_OK, ilk_client_close(own, &err));
-
-    assert_ends(ILK_ECLOSED, own, op);
-    assert_ends(ILK_ECLOSED, own, all);
-    ilk_signal_free(a);
-    ilk_signal_free(jobs);
-    ilk_client_free(own);
-}
-
-static void what_cannot_be_is_refused_at_once(void **state)
+static void a_pattern_is_not_signalled(void **state)
 {
     ilk_signal *jobs = open_pattern(client, "no.*");
     ilk_error err = {0};
     ilk_op *op = (ilk_op *)&err;
 
     (void)state;
-    assert_status(ILK_EINVAL, ilk_signal_wait_start(&op, NULL, -1, &err));
-    assert_null(op);
-    assert_status(ILK_EINVAL,
-                  ilk_signal_wait_any_start(&op, NULL, 1, -1, &err));
-    assert_string_equal("signals must not be NULL", err.msg);
-    assert_status(ILK_EINVAL, ilk_signal_listen_start(&op, NULL, &err));
-    assert_status(ILK_EINVAL,
-                  ilk_signal_notify_one_start(&op, NULL, "", 0, &err));
-    assert_string_equal("signal must not be NULL", err.msg);
     assert_status(ILK_EINVAL,
                   ilk_signal_notify_all_start(&op, jobs, "", 0, &err));
     assert_string_equal("a pattern can be listened to, not signalled", err.msg);
@@ -375,13 +237,8 @@ int main(void)
         cmocka_unit_test(what_comes_after_listen_is_kept),
         cmocka_unit_test(a_pattern_is_awaited),
         cmocka_unit_test(signals_are_given_and_counted),
-        cmocka_unit_test(a_wait_that_ends_early_leaves_nothing_behind),
-        cmocka_unit_test(a_pattern_that_ends_early_is_not_listened_to),
-        cmocka_unit_test(a_signal_on_its_way_goes_to_the_next),
         cmocka_unit_test(what_nobody_has_seen_goes_to_the_next),
-        cmocka_unit_test(a_closed_client_ends_its_waits),
-        cmocka_unit_test(what_cannot_be_is_refused_at_once),
-        cmocka_unit_test(a_wait_outlives_the_server),
+        cmocka_unit_test(a_pattern_is_not_signalled),
     };
 
     return cmocka_run_group_tests(tests, state_setup, state_teardown);

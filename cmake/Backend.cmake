@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# ilk_add_backend(SCHEME VARIABLE SOURCE...): libinterlock-SCHEME.so, whose
+# ilk__backend is VARIABLE. It shows one name. Of the core it has copies of what it
+# uses, but for what libcore/backends/object.c passes to the core that loads it.
+include(Exports)
+function(ilk_add_backend scheme variable)
+    set(target interlock_${scheme})
+    add_library(${target} MODULE ${ARGN}
+        ${PROJECT_SOURCE_DIR}/libcore/backends/object.c)
+    set_target_properties(${target} PROPERTIES
+        PREFIX lib OUTPUT_NAME interlock-${scheme} SUFFIX .so)
+    target_compile_definitions(${target} PRIVATE ILK_BACKEND=${variable})
+    target_compile_definitions(${target} PRIVATE
+        ILK_BACKEND_VERSION="$<TARGET_PROPERTY:${target},ILK_BACKEND_VERSION>")
+    set_target_properties(${target} PROPERTIES
+        ILK_BACKEND_VERSION ${PROJECT_VERSION})
+    target_include_directories(${target} PRIVATE
+        ${PROJECT_SOURCE_DIR}/libcore/src ${ILK_SCRIPTS_DIR})
+    target_link_libraries(${target} PRIVATE
+        ilk_warnings ilk_platform ilk_hiredis interlock_static)
+    ilk_export_only(${target} interlock_backend)
+endfunction()

@@ -1,8 +1,0 @@
--- SPDX-License-Identifier: MIT
--- The state of an event as a reply.
---@include event
-
-local function tell_event(key, generation, set, left)
-  return { STATE, generation, set and 1 or 0, set and left or 0,
-    set and redis.call("HGET", key, "data") or "" }
-end

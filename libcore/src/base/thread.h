@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.h -- starts the library's own threads. */
+#ifndef ILK__THREAD_H
+#define ILK__THREAD_H
+
+#include <pthread.h>
+
+/* As pthread_create(), but all OS signals are blocked in the thread, so that the
+ * program's threads get them. */
+int ilk__thread_start(pthread_t *out, const pthread_attr_t *attr,
+                      void *(*run)(void *context), void *context);
+
+#endif

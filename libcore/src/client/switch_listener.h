@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * switch_listener.h -- the keeper's subscriber connection to one of the
+ * sentinels, on which news of another primary arrive:
+ *
+ *     +switch-master    service old-host old-port new-host new-port
+ *     +promoted-slave   slave name host port @ service old-host old-port
+ *
+ * The sentinel that carries out a failover publishes the first one at its end,
+ * the others as soon as they learn of it. The second comes from the former
+ * when the replica has become a primary, up to some seconds earlier.
+ *
+ * A sentinel that is silent is sent a PING, and left for the next one if it
+ * does not answer: its host may have failed together with the primary's. News
+ * may be published meanwhile. Therefore the listener first asks each sentinel
+ * for the state of the service, which counts as news unless its epoch is below
+ * the greatest that the client has read. Such a sentinel has been cut off from
+ * the others, perhaps with the former primary, and is left for the next one.
+ *
+ * Only the keeper's thread uses it.
+ */
+#ifndef ILK__SWITCH_LISTENER_H
+#define ILK__SWITCH_LISTENER_H
+
+#include "redis/async_conn.h"
+
+typedef struct ilk__switch_listener ilk__switch_listener;
+
+/* The target is borrowed for the listener's life. NULL: no memory. */
+ilk__switch_listener *ilk__switch_listener_new(const ilk__target *target);
+void ilk__switch_listener_close(ilk__switch_listener *listener);
+void ilk__switch_listener_free(ilk__switch_listener *listener); /* or NULL */
+/* In a forked child: close the descriptor and leave the rest alone. */
+void ilk__switch_listener_abandon(ilk__switch_listener *listener);
+
+/* As ilk__async_conn_prepare() and the rest; run returns 1 when there was news
+ * of a switch, which is in target->primary by then. */
+int64_t ilk__switch_listener_prepare(ilk__switch_listener *listener,
+                                     struct pollfd *pfd);
+void ilk__switch_listener_polled(ilk__switch_listener *listener,
+                                 const struct pollfd *pfd);
+int ilk__switch_listener_run(ilk__switch_listener *listener);
+void ilk__switch_listener_flush(ilk__switch_listener *listener);
+
+const ilk__async_conn *ilk__switch_listener_connection(
+    const ilk__switch_listener *listener);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* cluster.c -- the backend: its URL, opening and closing, and its turn in the
+ * gateway's loop. */
+#include "cluster_internal.h"
+
+#include "base/alloc.h"
+#include "base/token.h"
+#include "redis/keys.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { URL_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
+
+/* ---- the URL ------------------------------------------------------------- */
+
+/* The options mean what they mean for one server. */
+static ilk_status parse_options(ilk__cluster *cluster, const ilk__url *url,
+                                ilk_error *err)
+{
+    const char *tls = url->backend->scheme[5] == 's' ? "s" : "";
+    char text[URL_TEXT + 32];
+    ilk_status st;
+
+    snprintf(text, sizeof text, "redis%s://nobody%s%s", tls,
+             url->options ? "?" : "", url->options ? url->options : "");
+    st = ilk__url_parse(&cluster->url, text, err);
+    if (st)
+        return st;
+    if (url->listen || cluster->url.listen)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: listen is not for a cluster, which is listened "
+                         "to at each of its primaries");
+    if (url->path && strcmp(url->path, "/") != 0
+        && strcmp(url->path, "/0") != 0)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: a cluster has database 0 only, got \"%.40s\"",
+                         url->path);
+    return ILK_OK;
+}
+
+static ilk_status copy_login(ilk__cluster *cluster, const ilk__url *url,
+                             ilk_error *err)
+{
+    cluster->url.user = ilk__strdup(url->user);
+    cluster->url.password = ilk__strdup(url->password);
+    cluster->url.protocol = url->protocol;
+    if ((url->user && !cluster->url.user)
+        || (url->password && !cluster->url.password))
+        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
+    return ILK_OK;
+}
+
+static ilk_status add_seed(ilk__cluster *cluster, ilk__span text,
+                           ilk_error *err)
+{
+    ilk__url seed = {.port = 0};
+    ilk__cluster_node *node = NULL;
+    ilk_status st = ilk__url_parse_host(&seed, text, "URL", err);
+
+    if (st == ILK_OK && strlen(seed.host) < ILK__NODE_HOST)
+        node = ilk__cluster_node_at(cluster, seed.host, seed.port);
+    ilk__url_free(&seed);
+    if (st == ILK_OK && !node)
+        return ilk__fail(err, ILK_ENOMEM, "no memory for a node");
+    if (node)
+        node->is_seed = 1;
+    return st;
+}
+
+static ilk_status add_seeds(ilk__cluster *cluster, const ilk__url *url,
+                            ilk_error *err)
+{
+    ilk__span rest = {url->hosts, strlen(url->hosts)};
+    ilk_status st = ILK_OK;
+    int more = 1;
+
+    while (more && st == ILK_OK) {
+        ilk__span item = ilk__text_cut(&rest, ',', &more);
+
+        if (cluster->node_count == ILK__CLUSTER_NODES / 2)
+            return ilk__fail(err, ILK_EINVAL, "URL: over %d hosts",
+                             ILK__CLUSTER_NODES / 2);
+        st = add_seed(cluster, item, err);
+    }
+    return st;
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+/* Both timeouts are the client's, which takes them from its options as well. */
+static ilk_status set_up(ilk__cluster *cluster, const ilk__url *url,
+                         ilk_error *err)
+{
+    char token[ILK__CLIENT_ID_LEN + 1];
+    ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
+
+    if (st)
+        return st;
+    snprintf(cluster->name, sizeof cluster->name, "interlock-cluster-%s",
+             token);
+    cluster->connect_ms =
+        url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
+    cluster->reply_ms =
+        url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS;
+    cluster->patience_ms = cluster->reply_ms * 3 / 4;
+    for (size_t i = 0; i < ILK__SLOTS; i++)
+        cluster->owner[i] = -1;
+    st = parse_options(cluster, url, err);
+    if (st == ILK_OK)
+        st = copy_login(cluster, url, err);
+    if (st)
+        return st;
+    if (cluster->url.scheme == ILK__SCHEME_TLS)
+        cluster->tls = ilk__tls_store_new();
+    cluster->url.tls = cluster->tls;
+    return add_seeds(cluster, url, err);
+}
+
+static void dispose(ilk__cluster *cluster)
+{
+    ilk__cluster_nodes_free(cluster);
+    ilk__cluster_channels_free(cluster);
+    ilk__copies_free(&cluster->copies);
+    ilk__tls_store_free(cluster->tls);
+    ilk__url_free(&cluster->url);
+    ilk__free(cluster);
+}
+
+static ilk_status open_cluster(void **out, ilk__gateway *gateway,
+                               const ilk__url *url, ilk_error *err)
+{
+    ilk__cluster *cluster = ilk__calloc(1, sizeof *cluster);
+    ilk_status st;
+
+    *out = NULL;
+    if (!cluster)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    cluster->gateway = gateway;
+    st = set_up(cluster, url, err);
+    if (st)
+        dispose(cluster);
+    else
+        *out = cluster;
+    return st;
+}
+
+static void close_cluster(void *self)
+{
+    ilk__cluster *cluster = self;
+
+    ilk__cluster_end_all(cluster);
+    dispose(cluster);
+}
+
+static void abandon(void *self)
+{
+    ilk__cluster *cluster = self;
+
+    for (size_t i = 0; i < cluster->node_count; i++) {
+        ilk__async_conn_abandon(&cluster->nodes[i]->requests);
+        ilk__async_conn_abandon(&cluster->nodes[i]->messages);
+    }
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+/* Only a connection that has a descriptor gets a place; 0 stands for none. */
+static size_t add_conn(ilk__async_conn *connection, size_t *at,
+                       struct pollfd *fds, size_t room, size_t count,
+                       int64_t *until)
+{
+    struct pollfd fd;
+
+    *until = ilk__sooner(*until, ilk__async_conn_prepare(connection, &fd));
+    *at = 0;
+    if (fd.fd < 0)
+        return count;
+    if (count < room)
+        fds[count] = fd;
+    *at = count + 1;
+    return count + 1;
+}
+
+/* Requests that came since the last turn are written here, all at once. */
+static size_t prepare(void *self, struct pollfd *fds, size_t room,
+                      int64_t *until)
+{
+    ilk__cluster *cluster = self;
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster->node_count; i++) {
+        ilk__cluster_node *node = cluster->nodes[i];
+
+        ilk__async_conn_flush(&node->requests);
+        ilk__async_conn_flush(&node->messages);
+        count = add_conn(&node->requests, &node->requests_at, fds, room, count,
+                         until);
+        count = add_conn(&node->messages, &node->messages_at, fds, room, count,
+                         until);
+    }
+    *until = ilk__sooner(*until, ilk__cluster_next_due(cluster));
+    return count;
+}
+
+static void polled(void *self, const struct pollfd *fds, size_t count)
+{
+    ilk__cluster *cluster = self;
+
+    (void)count;
+    for (size_t i = 0; i < cluster->node_count; i++) {
+        ilk__cluster_node *node = cluster->nodes[i];
+
+        if (node->requests_at)
+            ilk__async_conn_polled(&node->requests,
+                                   &fds[node->requests_at - 1]);
+        if (node->messages_at)
+            ilk__async_conn_polled(&node->messages,
+                                   &fds[node->messages_at - 1]);
+        ilk__cluster_read_messages(node);
+        ilk__cluster_read_replies(node);
+    }
+    ilk__cluster_fire(cluster, ilk__now_ms());
+}
+
+/* ---- the backend --------------------------------------------------------- */
+
+static ilk_status accepts_name(const void *name, size_t len, ilk_error *err)
+{
+    if (ilk__name_has_slot(name, len))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EUNSUPPORTED,
+                     "a cluster cannot keep the keys of \"%.*s\" in one slot: "
+                     "a name with '}' needs a hash tag, as in {orders}:1",
+                     len < 40 ? (int)len : 40, (const char *)name);
+}
+
+#define CLUSTER(url_scheme)                                                    \
+    {                                                                          \
+        .scheme = (url_scheme), .store = "the cluster", .offers = UINT32_MAX,  \
+        .open = open_cluster, .close = close_cluster, .abandon = abandon,      \
+        .call = ilk__cluster_call, .command = ilk__cluster_command,            \
+        .contact = ilk__cluster_contact, .accepts_name = accepts_name,         \
+        .subscribe = ilk__cluster_subscribe, .prepare = prepare,               \
+        .polled = polled                                                       \
+    }
+
+static const ilk__backend plain = CLUSTER("redis+cluster"),
+                          with_tls = CLUSTER("rediss+cluster");
+
+ilk_status ilk__cluster_register(ilk_error *err)
+{
+    static atomic_int registered;
+
+    if (atomic_load(&registered))
+        return ILK_OK;
+    if (ilk__backend_register(&plain) || ilk__backend_register(&with_tls))
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    atomic_store(&registered, 1);
+    return ILK_OK;
+}

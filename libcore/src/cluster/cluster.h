@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cluster.h -- a backend of the gateway: the nodes of a Redis Cluster.
+ *
+ *     redis+cluster://[user:password@]host[:port],host[:port]...[?query]
+ *     rediss+cluster://...                                        with TLS
+ *
+ * A request goes to the node that serves the slot of its keys, over one connection
+ * for each node, and its reply goes back as it is.
+ *
+ *     session --request--> route --> [waiting, paused] --> wire of a node --> reply
+ *                            ^                               |
+ *                            +--- MOVED, ASK, TRYAGAIN ------+
+ *
+ * These rules keep a lock to one holder; tests/model/cluster.pml has a control for
+ * each of the first three:
+ *
+ *     ASK is followed by ASKING and the request on the same connection, one behind
+ *     the other, and changes nothing for later requests
+ *     a request without a reply is repeated only when the connection that carried
+ *     it is closed at its node, or the node is no primary any more
+ *     a grant is never undone because its message had no receiver: the script's node
+ *     counts its own, and the others deliver it (scripts/include/reached.lua)
+ *     a node gets a request only when the client's channels are subscribed there
+ *     a message comes from each node, and is delivered once
+ *
+ * Failures: a request that no node executes in time gets the error ILKDOWN, which
+ * is a failed connection for the core. One that may have been executed has its
+ * session closed; the core repeats it under its token.
+ */
+#ifndef ILK__CLUSTER_H
+#define ILK__CLUSTER_H
+
+#include "base/error.h"
+
+/* Make the schemes known. Any thread, any number of times. ILK_ENOMEM. */
+ilk_status ilk__cluster_register(ilk_error *err);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* cluster_internal.h -- the parts of a cluster's client; for cluster*.c only. */
+#ifndef ILK__CLUSTER_INTERNAL_H
+#define ILK__CLUSTER_INTERNAL_H
+
+#include "cluster.h"
+
+#include "base/clock.h"
+#include "copies.h"
+#include "gateway/gateway.h"
+#include "net/tls_store.h"
+#include "redirect.h"
+#include "redis/async_conn.h"
+#include "redis/script.h"
+#include "slot.h"
+
+enum {
+    ILK__CLUSTER_NODES = 1024,
+    ILK__CLUSTER_HELD = 64,         /* replies that are looked at together */
+    ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
+    ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
+    ILK__CLUSTER_PING_MS = 5000     /* a subscriber connection without bytes */
+};
+
+typedef struct ilk__cluster ilk__cluster;
+typedef struct ilk__cluster_node ilk__cluster_node;
+typedef struct ilk__cluster_work ilk__cluster_work;
+
+/* A command for a node: a request, or CLUSTER SLOTS. */
+struct ilk__cluster_work {
+    ilk__cluster_work *next;
+    ilk__gateway_request *request; /* NULL: CLUSTER SLOTS */
+    int slot;                      /* -1: `scans` */
+    int scans;                     /* the number of the node to walk over */
+    char cursor[24];               /* of the walk, at that node */
+    int asks;                      /* ASKING stands in front, see `asked` */
+    int asked;                     /* its reply has not come yet */
+    int with_source;               /* EVAL: the node lacks the script */
+    int refusals;                  /* since the last pause */
+    int pause_ms;
+    int64_t due; /* paused: when to try again */
+    int64_t sent_at;
+    int64_t deadline; /* for the first node that executes it */
+};
+
+typedef struct ilk__cluster_list {
+    ilk__cluster_work *first, *last;
+} ilk__cluster_list;
+
+struct ilk__cluster_node {
+    ilk__cluster *cluster;
+    int number;   /* its place in cluster->nodes */
+    ilk__url url; /* the host is its own, the rest the cluster's */
+    ilk__target target;
+    int is_seed;    /* named in the URL */
+    int is_primary; /* serves slots, by the newest map or a redirection */
+    int is_retired; /* it was a primary: its requests go to others */
+    int has_failed; /* since the last time it was up */
+    int must_break; /* a command was written in part */
+    ilk__async_conn requests, messages;
+    size_t requests_at, messages_at; /* places among the descriptors */
+    ilk__cluster_list wire;          /* without a reply */
+    ilk__cluster_list waiting;       /* until it is ready */
+    ilk__reply *held[ILK__CLUSTER_HELD];
+    size_t held_count;
+    /* The slots of requests that a broken connection had carried without a reply.
+     * They may yet be executed here until the next connection is up. */
+    int has_doubt;
+    uint8_t doubt[ILK__SLOTS / 8];
+    size_t unconfirmed;  /* subscriptions */
+    int64_t received_at; /* the last bytes of `messages` */
+    int pinged;
+};
+
+typedef struct ilk__cluster_channel {
+    struct ilk__cluster_channel *next;
+    int is_pattern;
+    size_t len;
+    char name[];
+} ilk__cluster_channel;
+
+struct ilk__cluster {
+    ilk__gateway *gateway;
+    ilk__url url; /* of all nodes: login, TLS, timeouts */
+    ilk__tls_store *tls;
+    char name[64]; /* of the connections */
+    int64_t connect_ms, reply_ms;
+    int64_t patience_ms; /* less than the core's own for a reply */
+
+    ilk__cluster_node *nodes[ILK__CLUSTER_NODES];
+    size_t node_count;
+    int16_t owner[ILK__SLOTS]; /* the number of a node, -1: none is known */
+    int has_map;
+    int map_wanted, map_pause_ms, map_turn;
+    int64_t map_due;
+    ilk_error why; /* the last failure of a node */
+
+    ilk__cluster_list paused;   /* to be routed again when they are due */
+    ilk__cluster_list contacts; /* logins of the core, until there is a map */
+
+    ilk__cluster_channel *channels;
+    ilk__copies copies; /* messages that came from some nodes so far */
+};
+
+/* ---- cluster_nodes.c ----------------------------------------------------- */
+
+/* The node at this address, new if it is not known. NULL: too many, or no
+ * memory. */
+ilk__cluster_node *ilk__cluster_node_at(ilk__cluster *cluster, const char *host,
+                                        int port);
+void ilk__cluster_nodes_free(ilk__cluster *cluster);
+/* Ask a node for CLUSTER SLOTS soon. */
+void ilk__cluster_want_map(ilk__cluster *cluster);
+/* Do so if it is due. */
+void ilk__cluster_ask_for_map(ilk__cluster *cluster);
+/* Use the reply to CLUSTER SLOTS, which `from` sent. */
+void ilk__cluster_read_map(ilk__cluster *cluster, const ilk__cluster_node *from,
+                           const ilk__reply *reply);
+/* A redirection names the node of a slot. */
+void ilk__cluster_moved(ilk__cluster *cluster, int slot,
+                        ilk__cluster_node *node);
+/* The first primary with this number or a greater one; NULL: none. */
+ilk__cluster_node *ilk__cluster_primary_from(const ilk__cluster *cluster,
+                                             int number);
+/* 1 when another node than `node` may yet execute a request for the slot. */
+int ilk__cluster_is_in_doubt(const ilk__cluster *cluster,
+                             const ilk__cluster_node *node, int slot);
+
+/* ---- cluster_requests.c -------------------------------------------------- */
+
+void ilk__cluster_append(ilk__cluster_list *list, ilk__cluster_work *work);
+ilk__cluster_work *ilk__cluster_take(ilk__cluster_list *list);
+void ilk__cluster_call(void *self, ilk__gateway_request *request);
+void ilk__cluster_command(void *self, ilk__gateway_request *request);
+void ilk__cluster_contact(void *self, ilk__gateway_request *request);
+/* Send it to the node of its slot, now or when that node is ready. */
+void ilk__cluster_route(ilk__cluster *cluster, ilk__cluster_work *work);
+/* Route all again that wait for this node. */
+void ilk__cluster_route_waiting(ilk__cluster_node *node);
+void ilk__cluster_send_map_request(ilk__cluster_node *node);
+/* Its connection for requests: handle all that has happened. */
+void ilk__cluster_read_replies(ilk__cluster_node *node);
+void ilk__cluster_break(ilk__cluster_node *node, const char *why);
+/* End pauses and deadlines, and break silent nodes. */
+void ilk__cluster_fire(ilk__cluster *cluster, int64_t now);
+int64_t ilk__cluster_next_due(const ilk__cluster *cluster);
+void ilk__cluster_end_all(ilk__cluster *cluster);
+void ilk__cluster_answer_contacts(ilk__cluster *cluster);
+
+/* ---- cluster_messages.c -------------------------------------------------- */
+
+void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
+                            int begins);
+/* 1 when all channels of the client are subscribed at this node. */
+int ilk__cluster_is_subscribed(const ilk__cluster_node *node);
+/* The node has become, or is no more, a primary. */
+void ilk__cluster_listen(ilk__cluster_node *node);
+void ilk__cluster_read_messages(ilk__cluster_node *node);
+void ilk__cluster_check_messages(ilk__cluster_node *node, int64_t now);
+int64_t ilk__cluster_messages_due(const ilk__cluster_node *node);
+void ilk__cluster_channels_free(ilk__cluster *cluster);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend.c -- the known backends, and those in shared objects.
+ *
+ * No mutex is held while an object is loaded, because a child could find it locked.
+ * Two threads may load one at a time: dlopen() counts, the entry returns the same
+ * backend to both, and the list of the schemes takes it once.
+ */
+#include "backend_services.h"
+
+#include "base/alloc.h"
+#include "base/environment.h"
+#include "base/log.h"
+
+#include <interlock/base.h>
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+ilk_status ilk__backend_register(const ilk__backend *backend)
+{
+    return ilk__url_add_backend(backend->scheme, backend);
+}
+
+const ilk__backend *ilk__backend_find(const ilk__url *url)
+{
+    return url->scheme == ILK__SCHEME_BACKEND ? url->backend : NULL;
+}
+
+/* ---- where objects are -------------------------------------------------- */
+
+/* Of the library, or of the program or the module that it is part of. A relative
+ * name, as the program's own often is, may lead elsewhere by now. */
+static int own_directory(char out[PATH_MAX])
+{
+    static const char here;
+    Dl_info info;
+    char *end;
+    ssize_t len = -1;
+
+    if (dladdr(&here, &info) && info.dli_fname && info.dli_fname[0] == '/') {
+        len = snprintf(out, PATH_MAX, "%s", info.dli_fname);
+    } else {
+#ifdef __linux__
+        len = readlink("/proc/self/exe", out, PATH_MAX);
+#endif
+    }
+    if (len <= 0 || len >= PATH_MAX)
+        return 0;
+    out[len] = '\0';
+    end = strrchr(out, '/');
+    if (!end)
+        return 0;
+    *end = '\0';
+    return 1;
+}
+
+static int is_at(char path[PATH_MAX], const char *directory, const char *below,
+                 const char *scheme)
+{
+    int len = snprintf(path, PATH_MAX, "%s%s/libinterlock-%s.so", directory,
+                       below, scheme);
+
+    return len > 0 && len < PATH_MAX && access(path, F_OK) == 0;
+}
+
+static int find_object(char path[PATH_MAX], const char *scheme)
+{
+    const char *named = ilk__environment("INTERLOCK_BACKENDS");
+    char own[PATH_MAX];
+
+    if (named && *named && is_at(path, named, "", scheme))
+        return 1;
+    return own_directory(own)
+           && (is_at(path, own, "/interlock", scheme)
+               || is_at(path, own, "", scheme));
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static void log_line(int level, const char *line)
+{
+    ilk__log((ilk__log_level)level, "%s", line);
+}
+
+static const ilk__backend_services services = {
+    .malloc = ilk__malloc,
+    .calloc = ilk__calloc,
+    .realloc = ilk__realloc,
+    .free = ilk__free,
+    .log = log_line,
+    .reply_args = ilk__gateway_reply_args,
+    .reply_text = ilk__gateway_reply_text,
+    .reply_error = ilk__gateway_reply_error,
+    .break_connection = ilk__gateway_break,
+    .publish = ilk__gateway_publish,
+    .wake = ilk__gateway_wake,
+};
+
+static ilk_status load(const char *path, const char *scheme, ilk_error *err)
+{
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    ilk__backend_entry *entry = NULL;
+    const ilk__backend *backend;
+    const char *own = "unknown", *fault;
+
+    if (!object) {
+        fault = dlerror();
+        return ilk__fail(err, ILK_EUNSUPPORTED, "cannot load the backend: %s",
+                         fault ? fault : path);
+    }
+    *(void **)&entry = dlsym(object, ILK__BACKEND_ENTRY);
+    if (!entry)
+        return ilk__fail(err, ILK_EUNSUPPORTED, "%s is no backend", path);
+    backend = entry(ilk_version(), &services, &own);
+    if (strcmp(own, ilk_version()) != 0)
+        return ilk__fail(err, ILK_EUNSUPPORTED,
+                         "%s has version %s, and the library %s: install both "
+                         "from one release",
+                         path, own, ilk_version());
+    if (!backend || strcmp(backend->scheme, scheme) != 0)
+        return ilk__fail(err, ILK_EUNSUPPORTED, "%s has no backend for %s://",
+                         path, scheme);
+    if (ilk__backend_register(backend))
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    return ILK_OK;
+}
+
+/* Of which the documents say that there are backends. */
+static int is_documented(const char *scheme)
+{
+    static const char *const names[] = {"etcd", "mysql", "zookeeper"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], scheme) == 0)
+            return 1;
+    return 0;
+}
+
+ilk_status ilk__backend_load(const char *url, ilk_error *err)
+{
+    char scheme[ILK__URL_SCHEME_MAX + 1], path[PATH_MAX];
+
+    if (!ilk__url_unknown_scheme(scheme, url))
+        return ILK_OK;
+    if (find_object(path, scheme))
+        return load(path, scheme, err);
+    if (!is_documented(scheme))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EUNSUPPORTED,
+                     "built without %s: install libinterlock-%s.so beside the "
+                     "library, or set INTERLOCK_BACKENDS to its directory",
+                     scheme, scheme);
+}

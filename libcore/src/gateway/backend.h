@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend.h -- what a store behind the gateway implements.
+ *
+ * A backend executes the library's scripts at another store. It gets a request
+ * with the script's index, keys and arguments, does the work, and replies at any
+ * later time with one of the replies that the script declares. It does not see
+ * connections, logins or request numbers, and it need not keep the requests of a
+ * connection in order: the gateway does.
+ *
+ * The gateway's thread calls these functions, except open(), which is called before
+ * it starts, and close() after it has ended; the thread that ends it may also call
+ * the others then. None may block.
+ *
+ * A backend can rely on this:
+ *
+ *     the requests that have one token (a wait for signals: one entry) come one after another: the next one is
+ *     called when the one before has its reply
+ *     the requests of one connection that have a key in common are called in
+ *     their order; unless it keeps_order, each when the one before has its reply
+ *     a request stays valid until it has its reply, also when nobody waits for
+ *     the reply any more
+ *
+ * It must keep these rules (tests/model/gateway.pml shows what fails without them):
+ *
+ *     every request gets a reply. When the store is silent, that is an error
+ *     a retry under the same token finds what the first copy did; queue_reserve
+ *     with a lease of 0 is a pop, which the core does not retry either
+ *     an acquire that comes after the release or the cancel of its token is
+ *     refused: its connection may have broken before it was read
+ *     before a request is repeated over a new connection to the store, the store
+ *     has closed the old one, or finds its copies void
+ *     LOST is replied only when the store has said so
+ *     the rest of a lease is what is left when the reply is made, counted from
+ *     the sending of what acquired or renewed it
+ */
+#ifndef ILK__BACKEND_H
+#define ILK__BACKEND_H
+
+#include "net/url.h"
+#include "redis/reply.h"
+
+#include <interlock/client.h>
+
+#include <poll.h>
+#include <stdarg.h>
+
+typedef struct ilk__gateway ilk__gateway;
+
+/* A call of a script, or a plain command: then `script` is ILK__SCRIPT_NONE, and
+ * all words of the command are `args`. Keys and arguments are strings; the number of the request,
+ * which the core sends as the last argument, is not among them. */
+typedef struct ilk__gateway_request {
+    int script; /* index into ilk__scripts[] */
+    ilk__reply *const *keys;
+    size_t key_count;
+    ilk__reply *const *args;
+    size_t arg_count;
+    int64_t number; /* of the request; ilk__gateway_reply() sends it back */
+    void *work;     /* the backend's own */
+} ilk__gateway_request;
+
+typedef struct ilk__backend {
+    const char *scheme; /* of its URLs, in lower case: "memory" */
+    const char *store;  /* in messages: "the memory store" */
+    uint32_t offers;    /* ILK_OFFER_... bits */
+    int keeps_order;    /* the store executes requests with a common key in the
+                           order of their calls */
+    ilk_status (*open)(void **out, ilk__gateway *gateway, const ilk__url *url,
+                       ilk_error *err);
+    /* Must reply to the requests that have no reply yet. */
+    void (*close)(void *self);
+    /* In a forked child, instead of close(): closes the copies of the descriptors and
+     * locks no mutex. NULL: there are none. */
+    void (*abandon)(void *self);
+    /* Begin to execute it. ilk__gateway_reply() may be called before this
+     * returns. */
+    void (*call)(void *self, ilk__gateway_request *request);
+    /* A plain command; NULL: the gateway refuses them. */
+    void (*command)(void *self, ilk__gateway_request *request);
+    /* The client's first subscription to a channel or a pattern, or the end of the
+     * last one. NULL: it is of no interest. */
+    void (*subscribe)(void *self, ilk__span channel, int is_pattern,
+                      int begins);
+    /* A connection of the core logs in: ilk__gateway_contact_made(), now or later,
+     * when the store can be reached, or an error. NULL: it always can. */
+    void (*contact)(void *self, ilk__gateway_request *request);
+    /* ILK_EUNSUPPORTED for a name that the store cannot keep, when a handle is
+     * opened; any thread. NULL: it keeps all names. */
+    ilk_status (*accepts_name)(const void *name, size_t len, ilk_error *err);
+    /* Fill in what to poll for, at most `room` descriptors, and the time by which
+     * polled() must be called without an event. Returns how many it has; when
+     * there are more than `room`, it is called again with more. */
+    size_t (*prepare)(void *self, struct pollfd *fds, size_t room,
+                      int64_t *until);
+    void (*polled)(void *self, const struct pollfd *fds, size_t count);
+} ilk__backend;
+
+/* Make a backend known; it must exist as long as the process. Before any client
+ * with its scheme is opened. Any thread. ILK_ENOMEM. */
+ilk_status ilk__backend_register(const ilk__backend *backend);
+
+/*
+ * Make the backend of a URL's scheme known, if its shared object is found and was
+ * not loaded before: libinterlock-<scheme>.so in $INTERLOCK_BACKENDS, in the
+ * directory `interlock` beside the library, or beside the library. It stays loaded.
+ * Any thread. ILK_EUNSUPPORTED: the documents know the scheme but there is no such
+ * file, or it does not fit. ILK_OK for a scheme that nobody knows: the parser
+ * refuses it.
+ */
+ilk_status ilk__backend_load(const char *url, ilk_error *err);
+
+/* The backend of a parsed URL, or NULL. */
+const ilk__backend *ilk__backend_find(const ilk__url *url);
+
+/* ---- for backends: to be called where the gateway calls them ------------- */
+
+/*
+ * Reply with a code and the elements of its declared shape: 'i' takes an
+ * int64_t, 's' a const char * with a NUL. The request is gone afterwards.
+ */
+void ilk__gateway_reply(ilk__gateway_request *request, int code,
+                        const char *types, ...);
+void ilk__gateway_reply_args(ilk__gateway_request *request, int code,
+                             const char *types, va_list args);
+/* A whole reply as RESP, whose first element has the request's number. */
+void ilk__gateway_reply_text(ilk__gateway_request *request, const void *text,
+                             size_t len);
+/* An error, such as "NOQUORUM two of three nodes do not answer": its first word
+ * decides the status, see reply.h. */
+void ilk__gateway_reply_error(ilk__gateway_request *request, const char *text);
+/* No reply: close the connection that the request came on. Its effect at the
+ * store stays, and the core may repeat it. */
+void ilk__gateway_break(ilk__gateway_request *request);
+
+/* The store can be reached: the reply to contact(). */
+void ilk__gateway_contact_made(ilk__gateway_request *request);
+/* Messages may have been missed: close the connections that have subscriptions,
+ * which the core opens again. */
+void ilk__gateway_break_subscribers(ilk__gateway *gateway);
+
+/* Send a message of a channel to this client's subscribers of the channel, or of
+ * a pattern that matches it (else `pattern.at` is NULL). Returns how many. */
+size_t ilk__gateway_publish(ilk__gateway *gateway, ilk__span pattern,
+                            ilk__span channel, ilk__span message);
+
+/* Let the gateway's thread call polled() soon. The only one of these functions for
+ * any thread. */
+void ilk__gateway_wake(ilk__gateway *gateway);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* quorum_members.c -- taking the nodes of a quorum in. */
+#include "quorum_members.h"
+
+#include "base/clock.h"
+#include "redis/script.h"
+#include "wait/lease.h"
+
+#include <string.h>
+
+void ilk__members_begin(ilk__members *members, size_t count)
+{
+    memset(members, 0, sizeof *members);
+    members->count = count;
+}
+
+void ilk__members_connected(ilk__members *members, size_t node)
+{
+    members->nodes[node] = (ilk__member){.connected = 1};
+}
+
+void ilk__members_lost(ilk__members *members, size_t node)
+{
+    members->nodes[node] = (ilk__member){.connected = 0};
+}
+
+/* The reply to a call that is under way is as good as a new one. */
+void ilk__members_refused(ilk__members *members, size_t node)
+{
+    members->nodes[node].known = 0;
+    members->nodes[node].is_member = 0;
+}
+
+int ilk__members_may_vote(const ilk__members *members, size_t node)
+{
+    const ilk__member *one = &members->nodes[node];
+
+    return one->connected && one->known && one->is_member;
+}
+
+static int waits(const ilk__member *one)
+{
+    return one->connected && one->known && !one->is_member;
+}
+
+/* ---- the floor ----------------------------------------------------------- */
+
+/* The greatest fence of a majority among the others, read since the node's wait was
+ * over; 0 when there are too few of them. */
+static int has_floor(const ilk__members *members, size_t node, int64_t *out)
+{
+    size_t number = 0;
+
+    *out = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        const ilk__member *other = &members->nodes[i];
+
+        if (i == node || !ilk__members_may_vote(members, i)
+            || other->read_at < members->nodes[node].from)
+            continue;
+        number++;
+        if (other->most > *out)
+            *out = other->most;
+    }
+    return number >= members->count / 2 + 1;
+}
+
+/* Whether some node waits for a floor, and this member's was read before that. */
+static int is_needed(const ilk__members *members, size_t node, int64_t now)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        const ilk__member *one = &members->nodes[i];
+
+        if (i != node && waits(one) && one->from <= now
+            && members->nodes[node].read_at < one->from)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- the first ----------------------------------------------------------- */
+
+/* All nodes have replied that they are none. A node stays one of the first under its
+ * nonce, also when others are members already. They are taken in when all have run
+ * for long enough, so that no vote that any of them forgot is counted. */
+static void find_the_first(ilk__members *members)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (!waits(&members->nodes[i]))
+            return;
+    members->first_at = members->first_floor = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        ilk__member *one = &members->nodes[i];
+
+        one->is_first = 1;
+        if (one->early > members->first_at)
+            members->first_at = one->early;
+        if (one->most > members->first_floor)
+            members->first_floor = one->most;
+    }
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static int take_in(const ilk__members *members, size_t node, int64_t now,
+                   ilk__join *out)
+{
+    const ilk__member *one = &members->nodes[node];
+    int64_t floor;
+
+    if (one->is_first && members->first_at <= now) {
+        out->floor = members->first_floor;
+        out->first = 1;
+    } else if (has_floor(members, node, &floor)) {
+        out->floor = floor;
+    } else {
+        return 0;
+    }
+    out->nonce = one->nonce;
+    return 1;
+}
+
+static int call_to(const ilk__members *members, size_t node, int64_t now,
+                   ilk__join *out)
+{
+    const ilk__member *one = &members->nodes[node];
+
+    *out = (ilk__join){
+        .node = node, .script = ILK__SCRIPT_QUORUM_JOIN, .nonce = ""};
+    if (!one->connected || one->sent)
+        return 0;
+    if (!one->known)
+        return 1;
+    return one->is_member ? is_needed(members, node, now)
+                          : take_in(members, node, now, out);
+}
+
+int ilk__members_next(ilk__members *members, int64_t now, ilk__join *out)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        if (!call_to(members, i, now, out))
+            continue;
+        members->nodes[i].sent = 1;
+        members->nodes[i].sent_at = now;
+        return 1;
+    }
+    return 0;
+}
+
+/* The node's clock may be slower than ours by the drift. */
+static int64_t end_of_wait(int64_t now, int64_t wait_ms)
+{
+    if (wait_ms <= 0)
+        return now;
+    if (wait_ms > ILK__LEASE_MAX_MS)
+        wait_ms = ILK__LEASE_MAX_MS;
+    return now + wait_ms + wait_ms / 100 + ILK__DRIFT_MS;
+}
+
+/* Another nonce is another loss of memory. The end of a wait that is known stays:
+ * reads since then are good, whatever a later reply adds in drift. */
+static void take_wait(ilk__member *one, const ilk__join_reply *reply,
+                      int64_t now)
+{
+    if (one->known && strcmp(one->nonce, reply->nonce) == 0)
+        return;
+    one->is_first = 0;
+    one->from = end_of_wait(now, reply->wait_ms);
+    one->early = end_of_wait(now, reply->early_ms);
+    memcpy(one->nonce, reply->nonce, strlen(reply->nonce) + 1);
+}
+
+int ilk__members_reply(ilk__members *members, size_t node,
+                       const ilk__join_reply *reply, int64_t now)
+{
+    ilk__member *one = &members->nodes[node];
+
+    if (!one->sent)
+        return 0;
+    one->sent = 0;
+    if (reply->nonce[0] == '\0' || strlen(reply->nonce) > ILK__NONCE_MAX
+        || reply->most < 0)
+        return 0;
+    take_wait(one, reply, now);
+    one->known = 1;
+    one->is_member = reply->is_member;
+    one->most = reply->most;
+    one->read_at = one->sent_at;
+    find_the_first(members);
+    return 1;
+}
+
+int64_t ilk__members_wake_at(const ilk__members *members, int64_t now)
+{
+    int64_t at = ILK__FOREVER;
+
+    for (size_t i = 0; i < members->count; i++) {
+        const ilk__member *one = &members->nodes[i];
+
+        if (!waits(one))
+            continue;
+        if (one->is_first && members->first_at > now)
+            at = ilk__sooner(at, members->first_at);
+        if (one->from > now)
+            at = ilk__sooner(at, one->from);
+    }
+    return at;
+}

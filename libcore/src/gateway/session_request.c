@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session_request.c -- a script's call, from its arrival to the backend's reply.
+ *
+ * Requests wait for others in two cases, and are given to the backend in the
+ * order of their arrival otherwise:
+ *
+ *     for the reply to an earlier one with the same token, on any connection: the
+ *     core sends a cancel behind an acquire without a reply, over the same or
+ *     another connection, and relies on their order
+ *     for an earlier one of the same connection with a key in common, until it
+ *     has begun, or if the backend does not keep_order until it has its reply: the
+ *     core sends an acquire behind a release whose reply it does not wait for
+ *
+ * A request that has begun stays in this order also when its connection is closed.
+ * One that has not is dropped then, and can no more run late.
+ */
+#include "gateway_internal.h"
+
+#include "base/alloc.h"
+#include "redis/script.h"
+#include "resp.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CODES = 64, /* see scripts/include/reply.lua */
+    ERROR_MAX = 200
+};
+
+void ilk__session_request_free(ilk__session_request *request)
+{
+    ilk__reply_free(request->command);
+    ilk__buf_free(&request->reply);
+    ilk__free(request);
+}
+
+/* ---- whose turn it is --------------------------------------------------- */
+
+static int have_common_key(const ilk__gateway_request *a,
+                           const ilk__gateway_request *b)
+{
+    for (size_t i = 0; i < a->key_count; i++)
+        for (size_t j = 0; j < b->key_count; j++)
+            if (a->keys[i]->len == b->keys[j]->len
+                && memcmp(a->keys[i]->str, b->keys[j]->str, a->keys[i]->len)
+                       == 0)
+                return 1;
+    return 0;
+}
+
+/* Whether it must wait for an earlier request of its connection. */
+static int is_behind(const ilk__session_request *request)
+{
+    int keeps_order = request->gateway->backend->keeps_order;
+    ilk__request_state passed =
+        keeps_order ? ILK__REQUEST_BEGUN : ILK__REQUEST_REPLIED;
+    const ilk__session_request *one = request->session->first;
+
+    if (keeps_order && request->session->waiting_count == 1) /* only itself */
+        return 0;
+    for (; one != request; one = one->next)
+        if (one->state < passed && have_common_key(&one->call, &request->call))
+            return 1;
+    return 0;
+}
+
+static void make_ready(ilk__session_request *request)
+{
+    ilk__gateway *gateway = request->gateway;
+
+    request->state = ILK__REQUEST_BEGUN;
+    request->session->waiting_count--;
+    request->next_ready = NULL;
+    if (gateway->last_ready)
+        gateway->last_ready->next_ready = request;
+    else
+        gateway->ready = request;
+    gateway->last_ready = request;
+}
+
+static void try_to_begin(ilk__session_request *request)
+{
+    if (request->state == ILK__REQUEST_WAITS && !request->session->broken
+        && (!request->queue || request->queue->first == request)
+        && !is_behind(request))
+        make_ready(request);
+}
+
+/* One of them has begun or has its reply, so others may begin. */
+static void try_others(const ilk__session *session)
+{
+    for (ilk__session_request *one = session->first;
+         one && session->waiting_count; one = one->next)
+        try_to_begin(one);
+}
+
+static const ilk__reply *token_of(const ilk__gateway_request *request)
+{
+    int index = request->script == ILK__SCRIPT_NONE
+                    ? 0
+                    : ilk__scripts[request->script].token;
+
+    if (index == 0 || (size_t)index > request->arg_count
+        || request->args[index - 1]->len == 0)
+        return NULL;
+    return request->args[index - 1];
+}
+
+static ilk__request_queue *queue_of(ilk__gateway *gateway,
+                                    const ilk__reply *token)
+{
+    ilk__node *node = ilk__table_find(&gateway->tokens, token->str, token->len);
+    ilk__request_queue *queue;
+
+    if (node)
+        return (ilk__request_queue *)((char *)node
+                                      - offsetof(ilk__request_queue, node));
+    queue = ilk__calloc(1, sizeof *queue + token->len);
+    if (!queue)
+        return NULL;
+    memcpy(queue->token, token->str, token->len);
+    if (ilk__table_add(&gateway->tokens, &queue->node, queue->token,
+                       token->len)) {
+        ilk__free(queue);
+        return NULL;
+    }
+    return queue;
+}
+
+/* Behind those with the same token. */
+static void append(ilk__request_queue *queue, ilk__session_request *request)
+{
+    request->queue = queue;
+    if (queue->last)
+        queue->last->behind = request;
+    else
+        queue->first = request;
+    queue->last = request;
+}
+
+static void remove_from_queue(ilk__session_request *request)
+{
+    ilk__request_queue *queue = request->queue;
+    ilk__session_request **link = &queue->first, *before = NULL;
+
+    while (*link != request) {
+        before = *link;
+        link = &before->behind;
+    }
+    *link = request->behind;
+    if (queue->last == request)
+        queue->last = before;
+    request->queue = NULL;
+    if (queue->first) {
+        ilk__session *session = queue->first->session;
+
+        try_to_begin(queue->first);
+        if (session)
+            try_others(session);
+        return;
+    }
+    ilk__table_remove(&request->gateway->tokens, &queue->node);
+    ilk__free(queue);
+}
+
+void ilk__session_request_begin(ilk__session_request *request)
+{
+    const ilk__reply *token = token_of(&request->call);
+    ilk__request_queue *queue =
+        token ? queue_of(request->gateway, token) : NULL;
+
+    if (token && !queue) {
+        request->session->broken = 1;
+        return;
+    }
+    if (queue)
+        append(queue, request);
+    request->state = ILK__REQUEST_WAITS;
+    request->session->waiting_count++;
+    try_to_begin(request);
+}
+
+void ilk__gateway_run_ready(ilk__gateway *gateway)
+{
+    ilk__session_request *request;
+
+    while ((request = gateway->ready)) {
+        gateway->ready = request->next_ready;
+        if (!gateway->ready)
+            gateway->last_ready = NULL;
+        if (request->call.script == ILK__SCRIPT_NONE)
+            gateway->backend->command(gateway->store, &request->call);
+        else
+            gateway->backend->call(gateway->store, &request->call);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void ilk__session_request_done(ilk__session_request *request)
+{
+    request->state = ILK__REQUEST_REPLIED;
+    if (request->queue)
+        remove_from_queue(request);
+    if (request->session)
+        try_others(request->session);
+    else
+        ilk__session_request_free(request);
+}
+
+/* First none of them may begin any more, then each leaves the others. */
+void ilk__session_request_orphan_all(ilk__session_request *first)
+{
+    for (ilk__session_request *one = first; one; one = one->next) {
+        one->session = NULL;
+        if (one->state == ILK__REQUEST_WAITS)
+            one->state = ILK__REQUEST_DROPPED;
+    }
+    for (ilk__session_request *next, *one = first; one; one = next) {
+        next = one->next;
+        if (one->state == ILK__REQUEST_BEGUN)
+            continue; /* ilk__session_request_done() frees it */
+        if (one->queue)
+            remove_from_queue(one);
+        ilk__session_request_free(one);
+    }
+}
+
+/* ---- replies ------------------------------------------------------------- */
+
+/* Nobody waits for the reply of a closed connection. */
+static void check_room(ilk__session_request *request, ilk_status st)
+{
+    if (st && request->session)
+        request->session->broken = 1;
+}
+
+void ilk__session_request_put(ilk__session_request *request, const char *format,
+                              ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    check_room(request, ilk__resp_add_args(&request->reply, format, args));
+    va_end(args);
+}
+
+void ilk__session_request_put_bytes(ilk__session_request *request,
+                                    ilk__span bytes)
+{
+    check_room(request, ilk__resp_add_bytes(&request->reply, bytes));
+}
+
+/* ---- for backends ------------------------------------------------------- */
+
+static ilk__session_request *whole(ilk__gateway_request *request)
+{
+    return (ilk__session_request *)request;
+}
+
+#ifndef NDEBUG
+static int is_declared(int script, int code, const char *types)
+{
+    const ilk__script *declared;
+
+    if (script == ILK__SCRIPT_NONE)
+        return 1;
+    declared = &ilk__scripts[script];
+    for (size_t i = 0; i < declared->shape_count; i++) {
+        const char *shape = declared->shapes[i].types;
+        size_t fixed = strcspn(shape, "*");
+
+        if (declared->shapes[i].code == code
+            && strncmp(shape, types, fixed) == 0
+            && (shape[fixed] == '*' || types[fixed] == '\0'))
+            return 1;
+    }
+    return 0;
+}
+#endif
+
+void ilk__gateway_reply_args(ilk__gateway_request *request, int code,
+                             const char *types, va_list args)
+{
+    ilk__session_request *own = whole(request);
+
+    assert(is_declared(request->script, code, types));
+    ilk__session_request_put(own, "*%zu\r\n:%" PRId64 "\r\n", strlen(types) + 1,
+                             request->number * CODES + code);
+    for (; *types; types++) {
+        if (*types == 'i') {
+            ilk__session_request_put(own, ":%" PRId64 "\r\n",
+                                     va_arg(args, int64_t));
+        } else {
+            const char *text = va_arg(args, const char *);
+
+            ilk__session_request_put_bytes(own,
+                                           (ilk__span){text, strlen(text)});
+        }
+    }
+    ilk__session_request_done(own);
+}
+
+void ilk__gateway_reply(ilk__gateway_request *request, int code,
+                        const char *types, ...)
+{
+    va_list args;
+
+    va_start(args, types);
+    ilk__gateway_reply_args(request, code, types, args);
+    va_end(args);
+}
+
+void ilk__gateway_reply_text(ilk__gateway_request *request, const void *text,
+                             size_t len)
+{
+    ilk__session_request *own = whole(request);
+
+    check_room(own, ilk__buf_add(&own->reply, text, len));
+    ilk__session_request_done(own);
+}
+
+void ilk__gateway_reply_error(ilk__gateway_request *request, const char *text)
+{
+    ilk__session_request *own = whole(request);
+
+    size_t len = strcspn(text, "\r\n");
+
+    ilk__session_request_put(own, "-%.*s\r\n",
+                             len < ERROR_MAX ? (int)len : ERROR_MAX, text);
+    ilk__session_request_done(own);
+}
+
+void ilk__gateway_break(ilk__gateway_request *request)
+{
+    ilk__session_request *own = whole(request);
+
+    if (own->session)
+        own->session->broken = 1;
+    ilk__session_request_done(own);
+}

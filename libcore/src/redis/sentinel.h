@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sentinel.h -- asks sentinels for the address of a service's primary, as a
+ * machine that a connection drives (conn.c). It never blocks.
+ *
+ *     next sentinel -> connect, log in -> SENTINEL GET-MASTER-ADDR-BY-NAME
+ *          ^                                    |             |
+ *          +--- refused, silent, no address ----+             +--> address
+ *
+ * The search begins with the sentinel that answered last. Each one has a share
+ * of the time that is left, so that one that hangs does not use it up.
+ */
+#ifndef ILK__SENTINEL_H
+#define ILK__SENTINEL_H
+
+#include "net/url.h"
+
+#include <stdatomic.h>
+
+typedef struct ilk__target ilk__target;
+typedef struct ilk__sentinel_search ilk__sentinel_search;
+
+/*
+ * The knowledge about the primary that all connections of a client share; all
+ * zero at first. Any thread.
+ */
+typedef struct ilk__primary {
+    _Atomic unsigned sentinel; /* the one that answered last */
+    _Atomic uint64_t server;   /* of the last switch, by ilk__server_hash() */
+    _Atomic uint32_t switches; /* counts those that were announced */
+    _Atomic int64_t epoch;     /* the greatest of the service's that was read */
+} ilk__primary;
+
+/* A sentinel has announced that this server is the primary. */
+void ilk__primary_switched(ilk__primary *primary, unsigned sentinel,
+                           const char *host, int port);
+
+/* Identifies a server by its address; never 0. */
+uint64_t ilk__server_hash(const char *host, int port);
+
+/* Whether the texts are a host and a port as a server may have them. */
+int ilk__is_address(const char *host, const char *port, int *out_port);
+
+/* The settings for connections to one sentinel: those of the URL, but for
+ * address, login and database. `out` borrows all texts. */
+void ilk__sentinel_url(ilk__url *out, const ilk__url *url, size_t sentinel);
+
+/* The target is borrowed as long as the search lives. NULL: no memory. */
+ilk__sentinel_search *ilk__sentinel_search_new(const ilk__target *target);
+void ilk__sentinel_search_free(ilk__sentinel_search *search); /* or NULL */
+/* In a forked child: close the descriptor and leave the rest alone. */
+void ilk__sentinel_search_disown(ilk__sentinel_search *search);
+
+/*
+ * Go on without blocking. ILK_OK: host and port are known, and the next step
+ * begins another search. ILK_EAGAIN: call again when fd reports events, or at
+ * `until`. ILK_ECONN: no sentinel knows the address, with the reasons;
+ * ILK_EAUTH: each one refused the login; ILK_ENOMEM. After a failure the next
+ * step begins anew.
+ */
+ilk_status ilk__sentinel_search_step(ilk__sentinel_search *search,
+                                     int64_t deadline, ilk_error *err);
+int ilk__sentinel_search_fd(const ilk__sentinel_search *search);
+short ilk__sentinel_search_events(const ilk__sentinel_search *search);
+int64_t ilk__sentinel_search_until(const ilk__sentinel_search *search);
+
+/* Valid until the next step. */
+const char *ilk__sentinel_search_host(const ilk__sentinel_search *search);
+int ilk__sentinel_search_port(const ilk__sentinel_search *search);
+
+/* There is no primary at the address found: ask another sentinel next. */
+void ilk__sentinel_search_distrust(ilk__sentinel_search *search);
+
+#endif

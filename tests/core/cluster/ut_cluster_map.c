@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_cluster_map.c -- CLUSTER SLOTS, also from a faulty server; URLs. */
+#include "cluster/cluster_internal.h"
+
+#include "base/alloc.h"
+
+#include <interlock/lock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+
+#define NODE(host, port) "*3\r\n$9\r\n" host "\r\n:" port "\r\n$1\r\nx\r\n"
+#define RANGE(first, last, node) "*3\r\n:" first "\r\n:" last "\r\n" node
+
+static ilk__cluster *cluster;
+
+static int set_up(void **state)
+{
+    (void)state;
+    cluster = calloc(1, sizeof *cluster);
+    assert_non_null(cluster);
+    for (size_t i = 0; i < ILK__SLOTS; i++)
+        cluster->owner[i] = -1;
+    return ilk__cluster_node_at(cluster, "seed", 6379) == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ilk__cluster_nodes_free(cluster);
+    free(cluster);
+    return 0;
+}
+
+static void read_map(const char *text)
+{
+    struct redisReader *reader = ilk__reader_new();
+    ilk__reply *reply;
+
+    assert_int_equal(ilk__reader_feed(reader, text, strlen(text), NULL),
+                     ILK_OK);
+    assert_int_equal(ilk__reader_next(reader, &reply, NULL), ILK_OK);
+    ilk__cluster_read_map(cluster, cluster->nodes[0], reply);
+    ilk__reply_free(reply);
+    ilk__reader_free(reader);
+}
+
+static const char *host_of(int slot)
+{
+    return cluster->owner[slot] < 0
+               ? "nobody"
+               : cluster->nodes[cluster->owner[slot]]->url.host;
+}
+
+static void slots_have_their_nodes(void **state)
+{
+    (void)state;
+    read_map("*2\r\n" RANGE("0", "100", NODE("127.0.0.1", "7000"))
+                 RANGE("200", "16383", NODE("127.0.0.2", "7001")));
+    assert_true(cluster->has_map);
+    assert_string_equal(host_of(0), "127.0.0.1");
+    assert_string_equal(host_of(100), "127.0.0.1");
+    assert_string_equal(host_of(101), "nobody");
+    assert_string_equal(host_of(16383), "127.0.0.2");
+}
+
+static void an_unknown_host_is_the_one_that_replied(void **state)
+{
+    (void)state;
+    read_map("*1\r\n*3\r\n:0\r\n:5\r\n*3\r\n$-1\r\n:7000\r\n$1\r\nx\r\n");
+    assert_string_equal(host_of(3), "seed");
+    read_map("*1\r\n*3\r\n:0\r\n:5\r\n*3\r\n$0\r\n\r\n:7000\r\n$1\r\nx\r\n");
+    assert_string_equal(host_of(3), "seed");
+    read_map("*1\r\n*3\r\n:0\r\n:5\r\n*3\r\n$1\r\n?\r\n:7000\r\n$1\r\nx\r\n");
+    assert_string_equal(host_of(3), "nobody");
+}
+
+static void a_reply_that_is_no_map_changes_nothing(void **state)
+{
+    static const char *const texts[] = {
+        "*0\r\n",
+        "+OK\r\n",
+        ":1\r\n",
+        "-ERR This instance has cluster support disabled\r\n",
+        "*1\r\n:1\r\n",
+        "*1\r\n*2\r\n:0\r\n:1\r\n",
+        "*1\r\n" RANGE("0", "16384", NODE("127.0.0.9", "7000")),
+        "*1\r\n" RANGE("-1", "3", NODE("127.0.0.9", "7000")),
+        "*1\r\n" RANGE("9", "3", NODE("127.0.0.9", "7000")),
+        "*1\r\n" RANGE("0", "3", NODE("127.0.0.9", "0")),
+        "*1\r\n" RANGE("0", "3", NODE("127.0.0.9", "65536")),
+        "*1\r\n" RANGE("0", "3", "*1\r\n$1\r\nx\r\n"),
+        "*1\r\n" RANGE("0", "3", "*2\r\n:1\r\n:1\r\n"),
+        "*1\r\n" RANGE("0", "3", "$1\r\nx\r\n"),
+        "*2\r\n" RANGE("0", "3", NODE("127.0.0.9", "7000")) "$1\r\nx\r\n"};
+
+    (void)state;
+    read_map("*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "7000")));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        read_map(texts[i]);
+        assert_string_equal(host_of(2), "127.0.0.1");
+    }
+}
+
+/* A server that names other nodes each time cannot make us keep them all. */
+static void places_of_nodes_are_used_again(void **state)
+{
+    char text[] = "*1\r\n" RANGE("0", "16383", NODE("127.0.0.1", "70000"));
+    char *port = strstr(text, "70000");
+
+    (void)state;
+    for (int i = 0; i < 3 * ILK__CLUSTER_NODES; i++) {
+        char digits[8];
+
+        snprintf(digits, sizeof digits, "%05d", 10000 + i);
+        memcpy(port, digits, 5);
+        read_map(text);
+        assert_int_equal(cluster->nodes[cluster->owner[7]]->url.port,
+                         10000 + i);
+    }
+    assert_true(cluster->node_count <= 4);
+}
+
+/* ---- URLs ---------------------------------------------------------------- */
+
+static void assert_refused(const char *url, const char *why)
+{
+    const ilk_client_opts opts = {.size = sizeof opts,
+                                  .flags = ILK_CLIENT_LAZY};
+    ilk_client *client;
+    ilk_error err;
+
+    assert_int_equal(ilk_client_open(&client, url, &opts, &err), ILK_EINVAL);
+    if (!strstr(err.msg, why))
+        fail_msg("%s: %s", url, err.msg);
+    assert_null(strstr(err.msg, "secret"));
+}
+
+static void urls(void **state)
+{
+    static const char *const good[] = {
+        "redis+cluster://a", "redis+cluster://a,b:7000,[::1]:7001/0",
+        "redis+cluster://u:secret@a/?label=x&connect_timeout_ms=5",
+        "rediss+cluster://a,b?ca=/tmp/ca.pem"};
+    const ilk_client_opts opts = {.size = sizeof opts,
+                                  .flags = ILK_CLIENT_LAZY};
+    ilk_client *client;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(ilk_client_open(&client, good[i], &opts, NULL),
+                         ILK_OK);
+        assert_true(ilk_client_offers(client, ILK_OFFER_LOCK));
+        ilk_client_free(client);
+    }
+    assert_refused("redis+cluster://", "there is no host");
+    assert_refused("redis+cluster://a,,b", "there is no host");
+    assert_refused("redis+cluster://a:0", "port");
+    assert_refused("redis+cluster://u:secret@a b", "URL");
+    assert_refused("redis+cluster://u:secret@a/1", "database 0 only");
+    assert_refused("redis+cluster://a?listen=b", "listen is not for a cluster");
+    assert_refused("redis+cluster://a?quorum=1", "unknown");
+    assert_refused("redis+cluster://a?ca=x", "unknown, or not for this scheme");
+}
+
+static void names_without_a_slot_are_refused(void **state)
+{
+    const ilk_client_opts opts = {.size = sizeof opts,
+                                  .flags = ILK_CLIENT_LAZY};
+    ilk_client *client;
+    ilk_lock *lock;
+    ilk_error err;
+
+    (void)state;
+    assert_int_equal(ilk_client_open(&client, "redis+cluster://a", &opts, NULL),
+                     ILK_OK);
+    assert_int_equal(ilk_lock_open(&lock, client, "x}y", 3, NULL, &err),
+                     ILK_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "\"x}y\" in one slot"));
+    assert_int_equal(ilk_lock_open(&lock, client, "{a}y", 4, NULL, &err),
+                     ILK_OK);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(slots_have_their_nodes, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_unknown_host_is_the_one_that_replied,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_reply_that_is_no_map_changes_nothing,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(places_of_nodes_are_used_again, set_up,
+                                        tear_down),
+        cmocka_unit_test(urls),
+        cmocka_unit_test(names_without_a_slot_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

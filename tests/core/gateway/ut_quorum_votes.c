@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: MIT */
+/* ut_quorum_votes.c -- the decisions of an attempt and a hold over several nodes. */
+#include "gateway/quorum_votes.h"
+
+#include "base/clock.h"
+#include "redis/script.h"
+
+#include <string.h>
+
+#include "cmocka_all.h"
+
+enum { LEASE_MS = 10000, LEFT_MS = LEASE_MS - 100 - 2 };
+
+static ilk__votes votes;
+static int64_t now;
+
+/* ---- by hand ------------------------------------------------------------- */
+
+static void begin(size_t count, int waits)
+{
+    now = 1000;
+    ilk__votes_begin(&votes, count, waits);
+}
+
+/* Send all that is due; returns how many, of this script only. */
+static size_t send_all(int script)
+{
+    ilk__vote_command command;
+    size_t number = 0;
+
+    while (ilk__votes_next(&votes, now, &command)) {
+        assert_int_equal(command.script, script);
+        number++;
+    }
+    return number;
+}
+
+static void reply(size_t node, int code, int64_t fence)
+{
+    ilk__vote_reply one = {.code = code, .lease_ms = LEASE_MS, .fence = fence};
+
+    ilk__votes_reply(&votes, node, &one);
+}
+
+static ilk__decision decide(void)
+{
+    return ilk__votes_decide(&votes, now);
+}
+
+static void hold(size_t count)
+{
+    begin(count, 1);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), count);
+    for (size_t i = 0; i < count; i++)
+        reply(i, ILK__CODE_HELD, 100 + (int64_t)i);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), count);
+    for (size_t i = 0; i < count; i++)
+        reply(i, ILK__CODE_HELD, 0);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+static void a_majority_holds_with_the_greatest_fence(void **state)
+{
+    ilk__vote_command command;
+
+    (void)state;
+    begin(3, 1);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 3);
+    reply(0, ILK__CODE_HELD, 7);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(2, ILK__CODE_HELD, 9);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+
+    assert_true(ilk__votes_next(&votes, now, &command));
+    assert_int_equal(command.script, ILK__SCRIPT_QUORUM_CONFIRM);
+    assert_int_equal(command.node, 0);
+    assert_int_equal(command.given, 7);
+    assert_int_equal(command.fence, 9);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 1);
+    reply(2, ILK__CODE_HELD, 9);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(0, ILK__CODE_HELD, 9);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+static void a_late_vote_takes_no_part_in_the_confirmation(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    decide();
+    reply(2, ILK__CODE_HELD, 50);
+
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+    assert_int_equal(votes.fence, 8);
+}
+
+static void another_grant_takes_no_part_in_it_either(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    ilk__votes_granted(&votes, 1, 8, LEASE_MS, now);
+    decide();
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 1);
+    reply(1, ILK__CODE_HELD, 50); /* to the acquire */
+
+    assert_int_equal(decide(), ILK__DECISION_AGAIN);
+}
+
+static void too_few_confirmations_give_all_back(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    decide();
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_HELD, 8);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(1, ILK__CODE_LOST, 0);
+
+    assert_int_equal(decide(), ILK__DECISION_AGAIN);
+}
+
+static void an_end_of_the_lease_while_confirming_gives_all_back(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    decide();
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_HELD, 8);
+    now += LEFT_MS;
+
+    assert_int_equal(decide(), ILK__DECISION_AGAIN);
+}
+
+static void trying_once_ends_as_soon_as_a_majority_is_impossible(void **state)
+{
+    (void)state;
+    begin(4, 0);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 4);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_BUSY, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(2, ILK__CODE_BUSY, 0);
+
+    assert_int_equal(decide(), ILK__DECISION_BUSY);
+}
+
+static void half_of_an_even_number_is_no_majority(void **state)
+{
+    (void)state;
+    begin(4, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    decide();
+
+    assert_int_equal(votes.phase, ILK__VOTES_COLLECTS);
+}
+
+static void too_few_nodes_are_no_quorum_until_one_returns(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    ilk__votes_silent(&votes, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(1, ILK__CODE_REFUSED, 0);
+    assert_int_equal(decide(), ILK__DECISION_NOQUORUM);
+    assert_int_equal(send_all(ILK__SCRIPT_NONE), 0);
+
+    ilk__votes_reachable(&votes, 1);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
+}
+
+static void a_grant_by_message_counts_from_when_it_began(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    for (size_t i = 0; i < 3; i++)
+        reply(i, ILK__CODE_QUEUED, 0);
+    now += 500;
+    ilk__votes_granted(&votes, 0, 11, LEASE_MS, now - 100);
+    ilk__votes_granted(&votes, 1, 12, LEASE_MS, now - 200);
+    ilk__votes_granted(&votes, 1, 10, LEASE_MS, now + 200); /* an older one */
+
+    assert_int_equal(votes.nodes[1].until, now - 200 + LEFT_MS);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+    assert_int_equal(votes.fence, 12);
+}
+
+/* ---- yields ------------------------------------------------------------- */
+
+static void have_one_of_three(void)
+{
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_QUEUED, 0);
+    reply(2, ILK__CODE_QUEUED, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+}
+
+static void too_few_votes_are_yielded_after_a_while(void **state)
+{
+    (void)state;
+    have_one_of_three();
+    now += ILK__YIELD_FIRST_MS - 1;
+    assert_int_equal(send_all(ILK__SCRIPT_NONE), 0);
+    now += 1;
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_YIELD), 1);
+
+    /* It does not count while the reply is missing. */
+    ilk__votes_granted(&votes, 1, 9, LEASE_MS, now);
+    decide();
+    assert_int_equal(votes.phase, ILK__VOTES_COLLECTS);
+    reply(0, ILK__CODE_QUEUED, 0);
+    assert_int_equal(votes.nodes[0].state, ILK__VOTE_WAITS);
+}
+
+static void a_vote_that_is_kept_is_yielded_more_and_more_rarely(void **state)
+{
+    int64_t last = 0, pause = 0;
+
+    (void)state;
+    have_one_of_three();
+    for (int i = 0; i < 10; i++) {
+        int64_t at = ilk__votes_wake_at(&votes, now);
+
+        assert_true(i < 2 || at - now >= pause);
+        pause = at - now;
+        now = last = at;
+        assert_int_equal(send_all(ILK__SCRIPT_QUORUM_YIELD), 1);
+        reply(0, ILK__CODE_HELD, 7);
+        decide();
+    }
+    assert_int_equal(last - now, 0);
+    assert_int_equal(pause, ILK__YIELD_MOST_MS);
+}
+
+static void a_yield_without_a_reply_takes_the_vote(void **state)
+{
+    (void)state;
+    have_one_of_three();
+    now += ILK__YIELD_FIRST_MS;
+    send_all(ILK__SCRIPT_QUORUM_YIELD);
+    ilk__votes_silent(&votes, 0);
+    ilk__votes_granted(&votes, 1, 9, LEASE_MS, now);
+    decide();
+    assert_int_equal(votes.phase, ILK__VOTES_COLLECTS);
+
+    ilk__votes_reachable(&votes, 0);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
+}
+
+static void who_tries_once_yields_nothing(void **state)
+{
+    (void)state;
+    begin(3, 0);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    decide();
+    now += 2000;
+    assert_int_equal(send_all(ILK__SCRIPT_NONE), 0);
+}
+
+/* ---- a hold --------------------------------------------------------------- */
+
+static void a_hold_lasts_as_long_as_the_shortest_of_its_majority(void **state)
+{
+    (void)state;
+    hold(5);
+    votes.nodes[0].until = 5000;
+    votes.nodes[1].until = 4000;
+    votes.nodes[2].until = 3000;
+    votes.nodes[3].until = 2000;
+    votes.nodes[4].until = 6000;
+
+    assert_int_equal(ilk__votes_until(&votes), 4000);
+    now = 3999;
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    now = 4000;
+    assert_int_equal(decide(), ILK__DECISION_LOST);
+}
+
+static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
+{
+    ilk__vote_command command;
+
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    reply(0, ILK__CODE_HELD, 0);
+    reply(1, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+
+    assert_true(ilk__votes_next(&votes, now, &command));
+    assert_int_equal(command.script, ILK__SCRIPT_QUORUM_ACQUIRE);
+    assert_int_equal(command.node, 1);
+    assert_true(command.marks);
+    reply(1, ILK__CODE_HELD, 500);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+
+    /* From then on it is confirmed as that grant, with the fence of the hold. */
+    ilk__votes_extend(&votes);
+    reply(2, ILK__CODE_HELD, 0);
+    while (ilk__votes_next(&votes, now, &command))
+        if (command.node == 1)
+            break;
+    assert_int_equal(command.given, 500);
+    assert_int_equal(command.fence, 102);
+}
+
+static void lost_is_said_when_a_majority_is_impossible(void **state)
+{
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_LOST, 0);
+    reply(1, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 2);
+    reply(0, ILK__CODE_BUSY, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(1, ILK__CODE_BUSY, 0);
+
+    assert_int_equal(decide(), ILK__DECISION_LOST);
+}
+
+static void silence_is_no_loss(void **state)
+{
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_HELD, 0);
+    ilk__votes_silent(&votes, 1);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    ilk__votes_silent(&votes, 2);
+    assert_int_equal(decide(), ILK__DECISION_NOQUORUM);
+    assert_true(ilk__votes_until(&votes) > now);
+
+    ilk__votes_reachable(&votes, 2);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 1);
+    reply(2, ILK__CODE_HELD, 0);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+static void nodes_that_may_not_vote_are_no_loss(void **state)
+{
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_REFUSED, 0);
+    reply(1, ILK__CODE_REFUSED, 0);
+    assert_int_equal(decide(), ILK__DECISION_NOQUORUM);
+}
+
+static void a_reply_that_nobody_waits_for_is_ignored(void **state)
+{
+    (void)state;
+    hold(3);
+    reply(0, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+static void a_lease_counts_from_before_the_asking(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    now += 700;
+    reply(0, ILK__CODE_HELD, 1);
+    assert_int_equal(votes.nodes[0].until, 1000 + LEFT_MS);
+}
+
+static void a_lease_out_of_range_is_cut(void **state)
+{
+    ilk__vote_reply one = {
+        .code = ILK__CODE_HELD, .lease_ms = INT64_MAX, .fence = 1};
+
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    ilk__votes_reply(&votes, 0, &one);
+    assert_true(votes.nodes[0].until > now);
+    one.lease_ms = -1;
+    ilk__votes_reply(&votes, 1, &one);
+    assert_true(votes.nodes[1].until <= now);
+}
+
+/* ---- hostile orders ------------------------------------------------------- */
+
+/*
+ * Nodes as the scripts make them, and clients whose commands run late, whose
+ * replies are late or lost, and whose yields run twice. Client c has the stamp c.
+ * A lease ends when it is over at the node and, by its margin, earlier at the
+ * client.
+ */
+enum { CLIENTS = 3, ATTEMPTS = 64, NOBODY = -1, CARRIED = 32, STEPS = 20000 };
+
+typedef struct fake_node {
+    int owner; /* a token: client + CLIENTS * attempt */
+    int64_t until, given, fence, held;
+    char queue[CLIENTS * ATTEMPTS];
+} fake_node;
+
+typedef struct carried {
+    int used, client, attempt, drop_reply;
+    int is_copy; /* its reply is nobody's */
+    ilk__vote_command command;
+    int64_t at;
+    int ran;
+    ilk__vote_reply reply;
+} carried;
+
+typedef struct client {
+    ilk__votes votes;
+    int attempt, holds, served;
+    int64_t hold_until;
+} client;
+
+static fake_node nodes[ILK__QUORUM_MOST];
+static client clients[CLIENTS];
+static carried wire[CARRIED];
+static size_t node_count;
+static uint64_t seed;
+static int64_t last_fence;
+
+static uint64_t dice(uint64_t sides)
+{
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return (seed >> 33) % sides;
+}
+
+static int token_of(const carried *one)
+{
+    return one->client + CLIENTS * one->attempt;
+}
+
+static int first_of(const fake_node *node)
+{
+    for (int c = 0; c < CLIENTS; c++)
+        for (int a = 0; a < ATTEMPTS; a++)
+            if (node->queue[c + CLIENTS * a])
+                return c + CLIENTS * a;
+    return NOBODY;
+}
+
+static void tell(int token, size_t node)
+{
+    client *one = &clients[token % CLIENTS];
+
+    if (one->attempt == token / CLIENTS && !one->served && dice(4) > 0)
+        ilk__votes_granted(&one->votes, node, nodes[node].given, LEASE_MS, now);
+}
+
+static void give(size_t at, int token)
+{
+    fake_node *node = &nodes[at];
+
+    node->owner = token;
+    node->queue[token] = 0;
+    node->given = ++node->fence;
+    node->until = now + LEASE_MS;
+}
+
+static void hand_over(size_t at)
+{
+    int next = first_of(&nodes[at]);
+
+    nodes[at].owner = NOBODY;
+    if (next == NOBODY)
+        return;
+    give(at, next);
+    tell(next, at);
+}
+
+static void expire(size_t at)
+{
+    if (nodes[at].owner != NOBODY && nodes[at].until <= now)
+        hand_over(at);
+}
+
+static ilk__vote_reply held(const fake_node *node)
+{
+    return (ilk__vote_reply){.code = ILK__CODE_HELD,
+                             .lease_ms = node->until - now,
+                             .fence = node->given};
+}
+
+static ilk__vote_reply run_acquire(size_t at, int token, int marks)
+{
+    fake_node *node = &nodes[at];
+
+    if (node->owner == NOBODY) {
+        if (!marks)
+            node->queue[token] = 1;
+        give(at, marks || first_of(node) == NOBODY ? token : first_of(node));
+        if (node->owner != token)
+            tell(node->owner, at);
+    }
+    if (node->owner == token) {
+        if (marks)
+            node->held = node->given;
+        return held(node);
+    }
+    if (!marks)
+        node->queue[token] = 1;
+    return (ilk__vote_reply){.code = marks ? ILK__CODE_BUSY : ILK__CODE_QUEUED};
+}
+
+static ilk__vote_reply run_script(const carried *one)
+{
+    const ilk__vote_command *command = &one->command;
+    fake_node *node = &nodes[command->node];
+    int token = token_of(one), next;
+
+    expire(command->node);
+    if (command->script == ILK__SCRIPT_QUORUM_ACQUIRE)
+        return run_acquire(command->node, token, command->marks);
+    if (node->owner != token)
+        return (ilk__vote_reply){.code = ILK__CODE_LOST};
+    if (command->script == ILK__SCRIPT_QUORUM_CONFIRM) {
+        if (node->given != command->given)
+            return (ilk__vote_reply){.code = ILK__CODE_LOST};
+        node->held = node->given;
+        node->until = now + LEASE_MS;
+        if (node->fence < command->fence)
+            node->fence = command->fence;
+        return held(node);
+    }
+    next = first_of(node);
+    if (node->held == node->given || next == NOBODY
+        || next % CLIENTS >= token % CLIENTS)
+        return held(node);
+    node->queue[token] = 1;
+    hand_over(command->node);
+    return (ilk__vote_reply){.code = ILK__CODE_QUEUED};
+}
+
+static void cancel_everywhere(int token)
+{
+    for (size_t i = 0; i < node_count; i++) {
+        nodes[i].queue[token] = 0;
+        if (nodes[i].owner == token)
+            hand_over(i);
+    }
+}
+
+/* A cancelled token is void: its late commands find a grave, as the nodes' leases
+ * do away with it. The model has those. */
+static int is_void(const carried *one)
+{
+    return clients[one->client].served
+           || clients[one->client].attempt != one->attempt;
+}
+
+static void start(int c)
+{
+    ilk__votes_begin(&clients[c].votes, node_count, 1);
+}
+
+static void give_up(int c)
+{
+    cancel_everywhere(c + CLIENTS * clients[c].attempt);
+    clients[c].attempt++;
+    assert_true(clients[c].attempt < ATTEMPTS);
+    start(c);
+}
+
+static void check_holders(int c)
+{
+    for (int other = 0; other < CLIENTS; other++)
+        assert_true(other == c || !clients[other].holds
+                    || clients[other].hold_until <= now);
+}
+
+static void act_on_decision(int c)
+{
+    client *one = &clients[c];
+    ilk__decision decision = ilk__votes_decide(&one->votes, now);
+
+    if (one->holds) {
+        one->hold_until = ilk__votes_until(&one->votes);
+        if (one->hold_until > now)
+            check_holders(c);
+        return;
+    }
+    if (decision == ILK__DECISION_AGAIN) {
+        give_up(c);
+    } else if (decision == ILK__DECISION_HELD) {
+        one->holds = 1;
+        one->hold_until = ilk__votes_until(&one->votes);
+        check_holders(c);
+        assert_true(one->votes.fence > last_fence);
+        last_fence = one->votes.fence;
+    }
+}
+
+static void send_from(int c)
+{
+    for (size_t i = 0; i < CARRIED; i++) {
+        carried *one = &wire[i];
+
+        if (one->used)
+            continue;
+        if (!ilk__votes_next(&clients[c].votes, now, &one->command))
+            return;
+        one->used = 1;
+        one->client = c;
+        one->attempt = clients[c].attempt;
+        one->ran = 0;
+        one->is_copy = 0;
+        one->drop_reply = dice(20) == 0;
+    }
+}
+
+static void move(carried *one)
+{
+    client *its = &clients[one->client];
+
+    if (is_void(one)) {
+        one->used = 0;
+        return;
+    }
+    if (!one->ran) {
+        one->reply = run_script(one);
+        one->ran = 1;
+        return;
+    }
+    if (one->is_copy) {
+        one->used = 0;
+        return;
+    }
+    if (one->drop_reply) {
+        ilk__votes_silent(&its->votes, one->command.node);
+        ilk__votes_reachable(&its->votes, one->command.node);
+    } else {
+        ilk__votes_reply(&its->votes, one->command.node, &one->reply);
+    }
+    /* a second copy of a yield runs at any later time */
+    one->is_copy = one->command.script == ILK__SCRIPT_QUORUM_YIELD;
+    one->used = one->is_copy && dice(3) == 0;
+    one->ran = 0;
+}
+
+static void step_client(int c)
+{
+    client *one = &clients[c];
+
+    if (one->served)
+        return;
+    act_on_decision(c);
+    if (one->holds && dice(8) == 0) {
+        one->holds = 0;
+        one->served = 1;
+        cancel_everywhere(c + CLIENTS * one->attempt);
+        return;
+    }
+    if (one->holds && dice(4) == 0)
+        ilk__votes_extend(&one->votes);
+    /* a refresh finds that a message was lost */
+    for (size_t i = 0; i < node_count; i++)
+        if (!nodes[i].queue[c + CLIENTS * one->attempt] && dice(16) == 0)
+            ilk__votes_gone(&one->votes, i);
+    send_from(c);
+}
+
+static int all_served(void)
+{
+    return clients[0].served && clients[1].served && clients[2].served;
+}
+
+static void play(size_t count, uint64_t which, int lapses)
+{
+    seed = which * 7919 + 17;
+    node_count = count;
+    last_fence = 0;
+    now = 1000;
+    memset(nodes, 0, sizeof nodes);
+    memset(clients, 0, sizeof clients);
+    memset(wire, 0, sizeof wire);
+    for (size_t i = 0; i < count; i++)
+        nodes[i].owner = NOBODY;
+    for (int c = 0; c < CLIENTS; c++)
+        start(c);
+    for (int i = 0; i < STEPS && !all_served(); i++) {
+        carried *one = &wire[dice(CARRIED)];
+
+        now += (int64_t)dice(5);
+        if (lapses && dice(300) == 0)
+            now += LEASE_MS / 2;
+        if (one->used)
+            move(one);
+        else
+            step_client((int)dice(CLIENTS));
+        for (size_t n = 0; n < count; n++)
+            expire(n);
+    }
+    assert_true(all_served());
+}
+
+static void hostile_orders_serve_everybody_one_at_a_time(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 300; i++)
+        for (size_t count = 3; count <= 5; count++)
+            play(count, i * 3 + count, 0);
+}
+
+static void hostile_orders_with_ends_of_leases(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 300; i++)
+        for (size_t count = 3; count <= 5; count++)
+            play(count, i * 3 + count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_majority_holds_with_the_greatest_fence),
+        cmocka_unit_test(a_late_vote_takes_no_part_in_the_confirmation),
+        cmocka_unit_test(another_grant_takes_no_part_in_it_either),
+        cmocka_unit_test(too_few_confirmations_give_all_back),
+        cmocka_unit_test(an_end_of_the_lease_while_confirming_gives_all_back),
+        cmocka_unit_test(trying_once_ends_as_soon_as_a_majority_is_impossible),
+        cmocka_unit_test(half_of_an_even_number_is_no_majority),
+        cmocka_unit_test(too_few_nodes_are_no_quorum_until_one_returns),
+        cmocka_unit_test(a_grant_by_message_counts_from_when_it_began),
+        cmocka_unit_test(too_few_votes_are_yielded_after_a_while),
+        cmocka_unit_test(a_vote_that_is_kept_is_yielded_more_and_more_rarely),
+        cmocka_unit_test(a_yield_without_a_reply_takes_the_vote),
+        cmocka_unit_test(who_tries_once_yields_nothing),
+        cmocka_unit_test(a_hold_lasts_as_long_as_the_shortest_of_its_majority),
+        cmocka_unit_test(an_extension_takes_a_lost_node_again_with_the_mark),
+        cmocka_unit_test(lost_is_said_when_a_majority_is_impossible),
+        cmocka_unit_test(silence_is_no_loss),
+        cmocka_unit_test(nodes_that_may_not_vote_are_no_loss),
+        cmocka_unit_test(a_reply_that_nobody_waits_for_is_ignored),
+        cmocka_unit_test(a_lease_counts_from_before_the_asking),
+        cmocka_unit_test(a_lease_out_of_range_is_cut),
+        cmocka_unit_test(hostile_orders_serve_everybody_one_at_a_time),
+        cmocka_unit_test(hostile_orders_with_ends_of_leases),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
