@@ -14,7 +14,7 @@ import logging
 from . import errors, guard, recipes, server
 from ._core import ffi as _ffi_module
 from ._core import lib as _lib
-from .barrier import Barrier
+from .barrier import Barrier, BarrierInfo
 from .client import Client, connect
 from .election import Election, Leader, Leadership, Observer
 from .errors import (
@@ -33,6 +33,7 @@ from .errors import (
     InvalidError,
     LostError,
     NoQuorumError,
+    NothingError,
     NotOwnedError,
     OutOfMemoryError,
     ReplyError,
@@ -45,12 +46,13 @@ from .errors import (
     SystemCallError,
     TimeoutError,
     UnknownOutcomeError,
+    UnsupportedError,
     WrongTypeError,
 )
 from .event import Event, EventState
 from .inspect import Info, Waiter
 from .job import Batch, Job
-from .latch import Latch
+from .latch import Latch, LatchInfo
 from .lock import Lock
 from .lock_many import LockMany
 from .notifications import Notification, Notifications
@@ -68,6 +70,7 @@ __version__: str = _ffi_module.string(_lib.ilk_version()).decode("ascii")
 __all__ = [
     "AuthError",
     "Barrier",
+    "BarrierInfo",
     "Batch",
     "BrokenError",
     "BusyError",
@@ -88,6 +91,7 @@ __all__ = [
     "InvalidError",
     "Job",
     "Latch",
+    "LatchInfo",
     "Leader",
     "Leadership",
     "Lock",
@@ -95,6 +99,7 @@ __all__ = [
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "NothingError",
     "Notification",
     "Notifications",
     "Observer",
@@ -118,6 +123,7 @@ __all__ = [
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",
+    "UnsupportedError",
     "Waiter",
     "Worker",
     "WrongTypeError",

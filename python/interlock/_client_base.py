@@ -1,21 +1,61 @@
 # SPDX-License-Identifier: MIT
-"""What a client is on either face: a C client, opened and looked at."""
+"""The part of a client that the blocking and the asyncio package share."""
 
 from __future__ import annotations
 
+import os
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from . import _ffi, _fork, errors
+from . import _core_log, _ffi, _fork, errors
 from ._core import ffi, lib
+from ._ffi import Seconds
+from ._kept_holds import KeptHolds
+from ._process_bound import ProcessBound
 from .stats import Stats
 
 if TYPE_CHECKING:
     from ._lease_base import LeaseBase
 
 
-class ClientBase:
-    """The parts of a client that need no server."""
+_OFFERS = {
+    "lock": lib.ILK_OFFER_LOCK,
+    "rwlock": lib.ILK_OFFER_RWLOCK,
+    "lock_many": lib.ILK_OFFER_MANY,
+    "semaphore": lib.ILK_OFFER_SEMAPHORE,
+    "election": lib.ILK_OFFER_ELECTION,
+    "queue": lib.ILK_OFFER_QUEUE,
+    "signal": lib.ILK_OFFER_SIGNAL,
+    "event": lib.ILK_OFFER_EVENT,
+    "barrier": lib.ILK_OFFER_BARRIER,
+    "latch": lib.ILK_OFFER_LATCH,
+    "guard": lib.ILK_OFFER_GUARD,
+    "list": lib.ILK_OFFER_LIST,
+    "recipes": lib.ILK_OFFER_RECIPES,
+}
+
+_warned = False
+
+
+def _warn_of_embedded(stacklevel: int) -> None:
+    """Warn once in a process that no URL was given, neither here nor outside."""
+    global _warned
+    if os.environ.get("INTERLOCK_URL") or _warned:
+        return
+    _warned = True
+    warnings.warn(
+        "no URL was given and INTERLOCK_URL is not set: an embedded server is used,"
+        " which only processes of this user on this host share; the URL"
+        " 'embedded://' says that this is meant",
+        stacklevel=stacklevel + 1,
+    )
+
+
+class ClientBase(ProcessBound):
+    """The methods of a client that send nothing to the server."""
+
+    _instead = "give its URL to the other process, and connect there"
 
     def __init__(
         self,
@@ -23,8 +63,8 @@ class ClientBase:
         *,
         label: str | None,
         listen: str | None,
-        connect_timeout: float | None,
-        reply_timeout: float | None,
+        connect_timeout: Seconds | None,
+        reply_timeout: Seconds | None,
         protocol: int | None,
         embedded: bool,
         lazy: bool,
@@ -41,25 +81,78 @@ class ClientBase:
             raise errors.InvalidError(f"protocol must be 2 or 3, got {protocol!r}")
         opts.protocol = protocol or 0
         opts.flags = (
-            lib.ILK_CLIENT_TICK  # a signal may have come to another thread
+            lib.ILK_CLIENT_TICK  # the system may deliver a signal to another thread
             | (lib.ILK_CLIENT_LAZY if lazy else 0)
             | (0 if embedded else lib.ILK_CLIENT_NO_EMBEDDED)
         )
-        if url == "":  # an unset variable, not a wish for a private server
+        if url == "":  # most likely an unset variable; None means embedded
             raise errors.InvalidError("url is empty")
+        _core_log.start()
         out = ffi.new("ilk_client **")
         _ffi.call(lib.ilk_client_open, out, _ffi.c_string(url, "url"), opts)
+        if url is None:
+            _warn_of_embedded(stacklevel=4)  # the caller of connect()
         self._handle = ffi.gc(out[0], lib.ilk_client_free)
         self._generation = _fork.generation
         self._closed = False
         self._handles: weakref.WeakValueDictionary[int, LeaseBase] = (
             weakref.WeakValueDictionary()
         )
+        self._kept = KeptHolds()
 
     @property
     def closed(self) -> bool:
         """Whether ``close()`` was called."""
         return self._closed
+
+    def stop(self) -> None:
+        """End all waits of this client with CancelledError, until :meth:`resume`.
+
+        A call that begins later and might wait ends at once, so it does not matter
+        how early a signal handler stops the client. Calls that do not wait still
+        work: ``release()``, ``ack()``, a timeout of 0 and others. Holds stay held. A
+        forked child starts without the stop of its parent.
+
+        >>> client.stop()
+        >>> client.stopped
+        True
+        >>> client.resume()
+
+        Blocks: no. Thread: any thread, and a signal handler.
+        """
+        lib.ilk_client_stop(self._handle)
+
+    def resume(self) -> None:
+        """End the effect of :meth:`stop`: calls wait again.
+
+        Blocks: no. Thread: any thread, and a signal handler.
+        """
+        lib.ilk_client_resume(self._handle)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether :meth:`stop` was called, and :meth:`resume` was not."""
+        return bool(lib.ilk_client_stopped(self._handle))
+
+    def offers(self, what: str) -> bool:
+        """Whether the store behind the URL can keep something.
+
+        One Redis or Valkey server keeps everything. A handle that the store does not
+        offer is refused with UnsupportedError.
+
+        >>> client.offers("queue")
+        True
+
+        :param what: ``"lock"``, ``"rwlock"``, ``"lock_many"``, ``"semaphore"``,
+            ``"election"``, ``"queue"``, ``"signal"``, ``"event"``, ``"barrier"``,
+            ``"latch"``, ``"guard"``, ``"list"`` or ``"recipes"``
+        :raises ValueError: for another text
+
+        Blocks: no. Thread: any thread.
+        """
+        if what not in _OFFERS:
+            raise ValueError(f"what must be one of {', '.join(_OFFERS)}, got {what!r}")
+        return bool(lib.ilk_client_offers(self._live(), _OFFERS[what]))
 
     def stats(self) -> Stats:
         """The client's counters. Blocks: no. Thread: any thread."""
@@ -83,5 +176,5 @@ class ClientBase:
         return f"<interlock.Client {self.url}{state}>"
 
     def _live(self) -> Any:
-        """The C handle, after a fork was noticed."""
+        """The C handle, after the client has handled a fork."""
         raise NotImplementedError

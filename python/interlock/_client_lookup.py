@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""From what a program has at hand (a Client, a URL, a redis.Redis) to a Client.
+"""Find or open the Client for what a program has: a Client, a URL, a redis.Redis.
 
-redis-py is looked at, never imported.
+The module reads attributes of redis-py's objects and never imports redis-py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _by_pool: weakref.WeakKeyDictionary[Any, Client] = weakref.WeakKeyDictionary()
 
 
 def client_for(conn: Any) -> Client:
-    """The client itself, or one that is kept for this URL or this pool."""
+    """Return the client itself, or the one that is cached for this URL or pool."""
     if isinstance(conn, Client):
         return conn
     if isinstance(conn, str):
@@ -37,13 +37,24 @@ def client_for(conn: Any) -> Client:
     with _guard:
         client = _by_pool.get(pool)
         if client is None or client.closed:
-            client = _by_pool[pool] = connect(url_of(pool))
+            connecting, reply = timeouts_of(pool)
+            client = _by_pool[pool] = connect(
+                url_of(pool), connect_timeout=connecting, reply_timeout=reply
+            )
         return client
 
 
 def url_of(pool: Any) -> str:
-    """The URL that says what a redis-py connection pool connects to."""
+    """Return the URL of the server that a redis-py connection pool connects to."""
     kind = pool.connection_class.__name__
+    if any(
+        base.__module__.startswith("fakeredis")
+        for base in pool.connection_class.__mro__
+    ):
+        raise TypeError(
+            f"a {kind} of fakeredis has no server that a lock could be on:"
+            " use a Redis server in the tests, such as interlock's embedded:// one"
+        )
     known: Mapping[str, Any] = pool.connection_kwargs
     login = _login(known)
     db = int(known.get("db") or 0)
@@ -62,6 +73,19 @@ def url_of(pool: Any) -> str:
         query = {ours: known[name] for ours, name in names.items() if known.get(name)}
     tail = f"?{urlencode(query)}" if query else ""
     return f"{scheme}://{login}{host}:{port}/{db}{tail}"
+
+
+def timeouts_of(pool: Any) -> tuple[float | None, float | None]:
+    """Return a redis-py connection pool's timeouts, for connecting and for replies.
+
+    Here connecting includes logging in, for which redis-py has ``socket_timeout``,
+    so the shorter of both is its limit.
+    """
+    known: Mapping[str, Any] = pool.connection_kwargs
+    reply = known.get("socket_timeout") or None
+    both = [known.get("socket_connect_timeout") or reply, reply]
+    connecting = min((float(limit) for limit in both if limit), default=None)
+    return connecting, None if reply is None else float(reply)
 
 
 def _login(known: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One who takes messages from raw lists, and the loop of a worker."""
+"""A consumer of raw lists, and the loop of a worker."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
-from . import _raw
+from . import _recipe_calls
 from ._core import lib
-from ._raw import Value
+from ._recipe_calls import Value
 
-# Seconds after which a worker without jobs looks whether it is to end.
+# Seconds between two checks of a worker without jobs whether it should stop.
 CHECK_SECONDS = 2.0
 
 _log = logging.getLogger("interlock")
 
 
 class Consumer:
-    """Takes messages from the head of raw lists; others push them there.
+    """Takes messages from the head of raw lists, to which other programs push.
 
-    What is taken stays on the server until it is settled, in a list of the
-    consumer's own. When its process dies the other consumers of the queue put
-    it back, so a message is handled at least once. The first queue that has a
-    message gives it: name the urgent ones first. Blocking costs a connection
-    per queue, beside the client's own.
+    A message stays on the server, in a list of the consumer's own, until it is
+    settled. When the process dies the other consumers of the queue put the
+    message back, so each message is handled at least once. The first queue that
+    has a message is served: name the urgent ones first. Blocking costs a
+    connection per queue, beside the client's own.
 
     >>> from interlock import recipes
     >>> recipes.fifo_queue_push(client, "queue:low", "sweep")
@@ -42,36 +42,36 @@ class Consumer:
     """
 
     def __init__(self, conn: Any, queues: Iterable[Value]) -> None:
-        self._taker = _raw.Taker(conn, list(queues))
-        self._decode = _raw.decoder(conn)
+        self._calls = _recipe_calls.ConsumerHandle(conn, list(queues))
+        self._decode = _recipe_calls.decoder(conn)
 
     def pop(self, timeout: float | None = None) -> tuple[Any, Any] | None:
-        """The queue and its next message; None when none came in time.
+        """Return the queue and its next message; None when none came in time.
 
-        Raises: HeldError when the last one is not settled, WrongTypeError,
-        ConnectionError. Blocks: yes; ended by a signal handler that raises and
-        by ``client.close()``.
+        Raises: HeldError when the last message is not settled, WrongTypeError,
+        ConnectionError. Blocks: at most ``timeout`` seconds, None for ever; ended
+        by a signal handler that raises, ``client.stop()`` and ``client.close()``.
         """
-        found = self._taker.pop(timeout)
+        found = self._calls.pop(timeout)
         if found is None:
             return None
         return self._decode(found[0]), self._decode(found[1])
 
     def done(self) -> bool:
-        """The message was handled; False when others have put it back."""
-        return self._taker.settle(lib.ILK_RECIPES_DONE)
+        """Settle the message as handled; False when others have put it back."""
+        return self._calls.settle(lib.ILK_RECIPES_DONE)
 
     def put_back(self) -> bool:
-        """The message goes back to the head of its queue."""
-        return self._taker.settle(lib.ILK_RECIPES_BACK)
+        """Put the message back at the head of its queue."""
+        return self._calls.settle(lib.ILK_RECIPES_BACK)
 
     def bury(self) -> bool:
-        """Nobody can handle it: to ``ilk:recipes:dead:{queue}``, the last 1000."""
-        return self._taker.settle(lib.ILK_RECIPES_DEAD)
+        """Move the message to ``ilk:recipes:dead:{queue}``, which keeps 1000."""
+        return self._calls.settle(lib.ILK_RECIPES_DEAD)
 
     def leave(self) -> None:
-        """Give back what is not settled, and be no consumer any more."""
-        self._taker.leave()
+        """Give back an unsettled message, and stop being a consumer."""
+        self._calls.leave()
 
     def __enter__(self) -> Consumer:
         return self
@@ -84,11 +84,11 @@ def work(
     conn: Any,
     queue: str,
     callbacks: Mapping[str, Callable[..., object]],
-    over: Callable[[], bool],
+    stopped: Callable[[], bool],
 ) -> None:
     """See :func:`interlock.recipes.worker_watch_queue`."""
     with Consumer(conn, [queue]) as consumer:
-        while not over():
+        while not stopped():
             packed = consumer.pop(CHECK_SECONDS)
             if packed is not None:
                 _do(consumer, packed[1], callbacks)
@@ -101,7 +101,7 @@ def _do(
         name, args = json.loads(packed)
         callback = callbacks.get(name)
     except (ValueError, TypeError):
-        _log.error("No job: %.200r", packed)
+        _log.error("A message is not [name, args] in JSON: %.200r", packed)
         consumer.bury()
         return
     if callback is None:
@@ -111,8 +111,10 @@ def _do(
     try:
         callback(*args)
     except Exception:
-        with contextlib.suppress(Exception):  # the callback's is the one to see
+        with contextlib.suppress(Exception):  # the callback's error matters more
             consumer.bury()
         raise
     if not consumer.done():
-        _log.warning("a job of %s will be done again by others", name)
+        _log.warning(
+            "a job of %s was put back meanwhile: another consumer repeats it", name
+        )

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Between Python and the C core: names, times, statuses, and waits.
+"""Conversions between Python and the C core: names, times, statuses, waits.
 
-Outside, times are float seconds and names are str or bytes; below, they are
-int64 milliseconds and a pointer with a length. This module is where the one
-becomes the other.
+Callers pass times as seconds, or as a timedelta, and names as str or bytes. C functions take
+int64 milliseconds, and a pointer with a length.
 """
 
 from __future__ import annotations
 
+import datetime
 import enum
 import math
 import numbers
+import threading
 import time
 from typing import Any, Callable, Union
 
 from . import errors
 from ._core import ffi, lib
 
+#: A span of time: a number of seconds, or a timedelta.
+Seconds = Union[float, datetime.timedelta]
 Name = Union[str, bytes, bytearray, memoryview]
 
-# A wait longer than this is a mistake; None is the way to say "for ever".
+# A longer timeout is certainly a mistake; None means "for ever".
 MAX_SECONDS = 1e10
 
 OK: int = lib.ILK_OK
@@ -27,6 +30,12 @@ EINTR: int = lib.ILK_EINTR
 ELOST: int = lib.ILK_ELOST
 
 _ERROR = ffi.typeof("ilk_error *")
+
+# How a call ends whose client is closed meanwhile.
+_CLOSING = (lib.ILK_ECLOSED, lib.ILK_EUNKNOWN, lib.ILK_ECONN)
+
+#: True from the moment in which the interpreter's end closes all clients.
+exiting = False
 
 
 class Unset(enum.Enum):
@@ -42,22 +51,28 @@ UNSET = Unset.UNSET
 
 
 def new_error() -> Any:
-    """Room for the code and the text of one failing call."""
+    """Make the struct that receives the code and the text of a failing call."""
     return ffi.new(_ERROR)
 
 
 def text(pointer: Any) -> str:
-    """A C string of ours."""
+    """Decode a C string of the core; undecodable bytes survive."""
     return str(ffi.string(pointer).decode("utf-8", "surrogateescape"))
 
 
 def failure(status: int, err: Any) -> errors.Error:
-    """The exception for a failing call."""
+    """Make the exception for a failing call.
+
+    A daemon thread whose client the interpreter's end has closed gets SystemExit
+    instead, which ends it in silence, as it would end inside ``threading.Lock``.
+    """
+    if exiting and status in _CLOSING and threading.current_thread().daemon:
+        raise SystemExit
     return errors.from_status(status, ffi.string(err.msg).decode("utf-8", "replace"))
 
 
 def check(status: int, err: Any) -> None:
-    """Raise what the status stands for, unless it is ILK_OK."""
+    """Raise the exception of the status, unless it is ILK_OK."""
     if status != OK:
         raise failure(status, err)
 
@@ -71,21 +86,23 @@ def call(function: Callable[..., int], *args: Any) -> None:
 
 
 def name_bytes(name: Name, what: str = "name") -> bytes:
-    """The bytes of a name; a str is UTF-8, and undecodable bytes survive."""
+    """Return the bytes of a name: a str as UTF-8, undecodable bytes survive."""
     if isinstance(name, bytes):
         return name
     if isinstance(name, str):
         try:
             return name.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise errors.InvalidError(f"{what} is no text: {error.reason}") from None
+            raise errors.InvalidError(
+                f"{what} is not valid text: {error.reason}"
+            ) from None
     if isinstance(name, (bytearray, memoryview)):
         return bytes(name)
     raise TypeError(f"{what} must be str or bytes, got {type(name).__name__}")
 
 
 def c_string(value: str | None, what: str) -> Any:
-    """A NUL-terminated copy for the length of a call; NULL for None."""
+    """Copy a str to a NUL-terminated buffer for one call; NULL for None."""
     if value is None:
         return ffi.NULL
     if not isinstance(value, str):
@@ -96,12 +113,21 @@ def c_string(value: str | None, what: str) -> Any:
     return ffi.new("char[]", encoded)
 
 
-def milliseconds(seconds: float, what: str) -> int:
-    """Seconds as whole milliseconds, rounded up: 0 comes from 0 alone."""
+def as_float(seconds: Seconds) -> float:
+    """Return the seconds of a timedelta, or the number itself."""
+    if isinstance(seconds, datetime.timedelta):
+        return seconds.total_seconds()
+    return seconds
+
+
+def milliseconds(seconds: Seconds, what: str) -> int:
+    """Convert seconds to whole milliseconds, rounded up: only 0 becomes 0."""
+    if isinstance(seconds, datetime.timedelta):
+        seconds = seconds.total_seconds()
     kind = type(seconds)
     if kind is bool or (kind is not float and not isinstance(seconds, numbers.Real)):
         raise TypeError(
-            f"{what} must be a number of seconds, got {type(seconds).__name__}"
+            f"{what} must be a number of seconds or a timedelta, got {type(seconds).__name__}"
         )
     if not 0 <= seconds <= MAX_SECONDS:
         raise errors.InvalidError(
@@ -112,13 +138,13 @@ def milliseconds(seconds: float, what: str) -> int:
     return whole or int(seconds > 0)
 
 
-def timeout_ms(seconds: float | None, what: str = "timeout") -> int:
-    """A timeout for C: None is -1, for ever; 0 tries once."""
+def timeout_ms(seconds: Seconds | None, what: str = "timeout") -> int:
+    """Convert a timeout to milliseconds; None, for ever, becomes -1."""
     return -1 if seconds is None else milliseconds(seconds, what)
 
 
-def lease_ms(seconds: float | None, what: str = "ttl") -> int:
-    """A lease for C: None is 0, the default; a lease of 0 s is refused."""
+def lease_ms(seconds: Seconds | None, what: str = "ttl") -> int:
+    """Convert a lease to milliseconds; None becomes 0, the default of the core."""
     if seconds is None:
         return 0
     lease = milliseconds(seconds, what)
@@ -128,7 +154,7 @@ def lease_ms(seconds: float | None, what: str = "ttl") -> int:
 
 
 def count(value: int, what: str) -> int:
-    """A whole number from 1 on; C knows how far."""
+    """Check for a whole number of 1 or more; C checks the upper limit."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{what} must be a whole number, got {type(value).__name__}")
     if not 1 <= value < 1 << 31:
@@ -144,12 +170,12 @@ def call_blocking(
     err: Any,
     in_thread: Callable[..., int] | None = None,
 ) -> int:
-    """Wait in C until it is settled; Python's signal handlers run meanwhile.
+    """Wait in C until the call ends; Python's signal handlers run meanwhile.
 
-    C returns ILK_EINTR when a signal arrives and keeps the place in the wait queue.
-    The interpreter runs the handlers between two turns of this loop, so
-    Ctrl-C takes effect there. The answer is ILK_EINTR when signals came until
-    the time was up. The caller ends the wait then, and when a handler raises.
+    C returns ILK_EINTR when a signal arrives and keeps the place in the wait
+    queue. The interpreter runs the handlers between two calls of this loop, so
+    Ctrl-C takes effect there. The result is ILK_EINTR when the time was up after
+    a signal: then, and when a handler raises, the caller cancels the wait.
     """
     end = time.monotonic() + timeout / 1000 if timeout > 0 else 0.0
     left = timeout

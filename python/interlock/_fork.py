@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""After fork(): a number that tells the child's clients that they are copies."""
+"""Fork detection: a number that differs in a forked child."""
 
 from __future__ import annotations
 
 import os
 import threading
 
-#: Grows by one in every forked child.
+#: Incremented in every forked child.
 generation = 0
 
 
 class Guard:
-    """A lock for a few statements that a forked child always finds open.
+    """A lock for a few statements that is always free in a forked child.
 
-    A plain one stays shut in the child when another thread, which the child
-    does not have, held it at the fork.
+    A threading.Lock stays locked in the child when another thread, which the
+    child does not have, held it at the fork.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Guard:
         self._lock.release()
 
     def renew(self) -> None:
-        """Open it, whoever held it."""
+        """Make it free, whichever thread held it."""
         self._lock = threading.Lock()
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Waits under gevent and eventlet: in a thread of their own, told through a pipe.
+"""Waits under gevent and eventlet: a thread for each, and a pipe for its end.
 
 A blocking C call stops every greenlet of its thread. Where the process is
 monkey-patched, a wait runs in a real thread instead and the greenlet sleeps
-on a pipe, so the others go on. A thread for each wait, and no pool of them: in
-a pool that is full of waiters, the one who could wake them finds no place.
+on a pipe, so the other greenlets continue. The threads are not pooled: in a
+pool that is full of waiters, the call that would wake them finds no thread.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Runner = Callable[..., int]
 
 
 def runner(abandon: Abandon) -> Runner | None:
-    """What runs a C function in a thread; None where a direct call will do.
+    """Return a function that runs a C function in a thread; None if not needed.
 
-    ``abandon`` ends the wait; it is called when the greenlet is killed or
-    timed out, also twice.
+    ``abandon`` cancels the wait; it is called, possibly twice, when the greenlet
+    is killed or timed out.
     """
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("socket"):
@@ -66,7 +66,7 @@ def _run(
     def work() -> None:
         try:
             outcome.append(function(*args))
-            if gone:  # granted after the greenlet had left: give it back
+            if gone:  # granted after the greenlet had gone: give it back
                 abandon()
         finally:
             os.close(writer)  # the end of the file wakes the greenlet
@@ -83,7 +83,7 @@ def _run(
         except BaseException:
             gone = True
             abandon()
-            readable(reader)  # the handle is free again when the thread is back
+            readable(reader)  # the handle is usable again when the thread returns
             raise
     finally:
         os.close(reader)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Handles for many at once, on either face: events, latches and barriers.
+"""Pools of C handles, for objects that several callers may use at once.
 
-A C handle is one waiter. The Python object keeps as many of them as calls are
-under way at once, so that it may be shared between threads as those of
-``threading`` are, or between tasks.
+A C handle waits for one caller at a time. The Python object keeps as many of
+them as there are calls under way, so that threads may share it like the objects
+of ``threading``, and tasks too.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar
 
 from . import _ffi, errors
 from ._core import ffi
-from ._ffi import Name
+from ._ffi import Name, Seconds
+from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
     from ._client_base import ClientBase
 
 
-def keep_opts(kind: str, init: Callable[..., None], keep: float) -> Any:
-    """Options with how long a record is kept. Blocks: no. Thread: any thread."""
+def keep_opts(kind: str, init: Callable[..., None], keep: Seconds) -> Any:
+    """Make options with ``keep``, in seconds. Blocks: no. Thread: any thread."""
     opts = ffi.new(f"{kind}_opts *")
     init(opts, ffi.sizeof(opts[0]))
     opts.keep_ms = _ffi.lease_ms(keep, "keep")
     return opts
 
 
-class HandlePool:
-    """C handles for one name, and which of them are not in use."""
+class HandlePool(ProcessBound):
+    """C handles for one name, with a list of those that are not in use."""
 
     _client: ClientBase
     _free_handles: list[Any]
@@ -39,10 +40,10 @@ class HandlePool:
 
     @contextlib.contextmanager
     def _handle(self) -> Iterator[Any]:
-        """One for this call alone.
+        """Lend a handle to one call.
 
-        It is not used again after an exception that is none of ours: who can
-        say where that came between.
+        After an exception that is not interlock's the handle is not used again,
+        because the exception may have interrupted its call at any point.
         """
         self._client._live()
         try:
@@ -58,7 +59,7 @@ class HandlePool:
 
 
 class PooledHandle(HandlePool):
-    """An event, a latch or a barrier: its name, and how it is opened."""
+    """A handle pool for one name: the base of event, latch and barrier."""
 
     _type: ClassVar[str]
     _free: ClassVar[Callable[..., None]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a message that was taken from a queue tells, on either face."""
+"""The part of a job that the blocking and the asyncio package share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from . import _ffi
 from ._core import ffi, lib
+from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
     from ._client_base import ClientBase
@@ -20,8 +21,10 @@ def _bytes(getter: Callable[..., Any], handle: Any) -> bytes:
     return bytes(ffi.buffer(getter(handle, length), length[0]))
 
 
-class JobBase:
-    """One message; its handle is freed by whoever made it."""
+class JobBase(ProcessBound):
+    """One message of a queue; the creator of the C handle frees it."""
+
+    _instead = "queue.adopt(job.token) makes a job of the same message"
 
     __slots__ = ("_client", "_handle", "data")
 
@@ -37,20 +40,20 @@ class JobBase:
 
     @property
     def id(self) -> int:
-        """The message's number, that its push answered; rising in its queue."""
+        """The message's number, as its push returned it; it rises in a queue."""
         return int(lib.ilk_job_id(self._handle))
 
     @property
     def token(self) -> str:
-        """Of this delivery; another process may finish it by ``queue.adopt()``.
+        """The token of this delivery, for ``queue.adopt()`` in another process.
 
-        "" for one that was not reserved.
+        "" for a message that was not reserved.
         """
         return _ffi.text(lib.ilk_job_token(self._handle))
 
     @property
     def attempts(self) -> int:
-        """Which delivery this is: 1 for the first."""
+        """The number of this delivery: 1 for the first."""
         return int(lib.ilk_job_attempts(self._handle))
 
     @property
@@ -66,11 +69,14 @@ class JobBase:
 
     @property
     def reason(self) -> str:
-        """Why it is dead, for one that was looked at among the dead; else ''."""
+        """Why the message is dead, if it was read from the dead ones; else ''."""
         return _bytes(lib.ilk_job_reason, self._handle).decode("utf-8", "replace")
 
     def remaining(self) -> float:
-        """Seconds that it is ours for sure; 0.0 when it is finished."""
+        """Seconds for which the lease lasts for sure; 0.0 when it is finished.
+
+        Blocks: no.
+        """
         return float(lib.ilk_job_remaining_ms(self._handle)) / 1000
 
     def __repr__(self) -> str:
@@ -83,15 +89,15 @@ class JobBase:
 J = TypeVar("J", bound=JobBase)
 
 
-class BatchBase(Sequence[J]):
-    """Messages that were taken, or looked at, together: a sequence of jobs."""
+class BatchBase(ProcessBound, Sequence[J]):
+    """Messages that were reserved, or peeked at, together: a sequence of jobs."""
 
     def __init__(self, client: ClientBase, handle: Any, kind: type[J]) -> None:
         self._client = client
         self._handle = handle
-        self._jobs = tuple(self._made(kind))
+        self._jobs = tuple(self._open_jobs(kind))
 
-    def _made(self, kind: type[J]) -> Iterator[J]:
+    def _open_jobs(self, kind: type[J]) -> Iterator[J]:
         out = ffi.new("ilk_job **")
         for i in range(lib.ilk_batch_count(self._handle)):
             _ffi.call(lib.ilk_batch_job, out, self._handle, i)
@@ -103,7 +109,7 @@ class BatchBase(Sequence[J]):
 
     @property
     def lost(self) -> int:
-        """How many had gone to somebody else when they were to be finished."""
+        """How many messages had lost their lease when they were to be finished."""
         return int(lib.ilk_batch_lost(self._handle))
 
     @overload

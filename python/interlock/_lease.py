@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The calls of every handle that holds a lease: acquire, release, ``with``."""
+"""The blocking calls of every handle with a lease: acquire, release, ``with``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, cast
 
-from . import _ffi, _greenlets, errors
+from . import _decorator, _ffi, _greenlets, errors
 from ._core import ffi, lib
-from ._ffi import EINTR, OK, UNSET, Unset
+from ._decorator import F
+from ._ffi import EINTR, OK, UNSET, Seconds, Unset
 from ._lease_base import LeaseBase
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlock")
 
-NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, lib.ILK_EINTR)
+TIMEOUT_STATUSES = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 
 
 class Lease(LeaseBase):
@@ -30,35 +31,40 @@ class Lease(LeaseBase):
     with ``reentrant=True``. ``cancel()`` may be called from any thread.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._err = _ffi.new_error()  # for the two verbs that must be quick
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._err = _ffi.new_error()  # reused by acquire and release for speed
 
-    def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
-        """Take it, waiting for those who asked before.
+    def acquire(
+        self, timeout: Seconds | Unset | None = UNSET, *, blocking: bool = True
+    ) -> bool:
+        """Acquire, waiting behind all earlier waiters.
 
-        ``timeout`` is in seconds; None waits for ever, 0 tries once, and the
-        default is the handle's ``wait``. Answers False when the time ran out.
+        ``timeout`` is in seconds; None waits for ever, 0 and ``blocking=False`` try
+        once, and the default is the handle's ``wait``. Returns False when the time
+        ran out.
 
         Raises: HeldError, CancelledError, ClosedError, ForkedError,
-        ConnectionError and the server's conditions.
-        Blocks: yes; ended by a signal handler that raises, ``cancel()`` and
-        ``client.close()``. Thread: one thread at a time.
+        ConnectionError and the server's errors.
+        Blocks: yes; ended by a signal handler that raises, ``cancel()``,
+        ``client.stop()`` and ``client.close()``. Thread: one thread at a time.
         """
-        return self._take(timeout, self._functions.acquire)
+        limit = self._at_most(timeout, blocking)
+        return self._acquire_with(limit, self._functions.acquire)
 
     def release(self) -> bool:
-        """Give it up; the first who waits holds it next.
+        """Release; the first waiter in the wait queue holds next.
 
-        Answers False when it was no longer ours; nobody else's is touched.
+        Returns False when the hold had been lost; the hold of another owner is
+        never touched.
 
         Raises: NotOwnedError when the handle holds nothing, UnknownOutcomeError
-        when there was no answer. Blocks: one round trip.
+        when no reply came. Blocks: one round trip.
         Thread: one thread at a time.
         """
         handle = self._live()
         if self._reentrant:
-            self._refuse_stranger(errors.NotOwnedError)
+            self._refuse_other_owner(errors.NotOwnedError)
         err = self._err
         try:
             status = self._functions.release(handle, err)
@@ -66,10 +72,10 @@ class Lease(LeaseBase):
             self._forget_one()
         return status == OK or self._unless_lost(status, err)
 
-    def extend(self, ttl: float | None = None) -> bool:
-        """Set the lease left to ``ttl`` seconds, or to the handle's.
+    def extend(self, ttl: Seconds | None = None) -> bool:
+        """Set the remaining lease to ``ttl`` seconds; None means the handle's ``ttl``.
 
-        Answers False when it is no longer ours.
+        Returns False when the hold has been lost.
 
         Raises: NotOwnedError, InvalidError, UnknownOutcomeError.
         Blocks: one round trip. Thread: one thread at a time.
@@ -80,7 +86,7 @@ class Lease(LeaseBase):
         return self._unless_lost(self._functions.extend(handle, lease, err), err)
 
     def check(self) -> None:
-        """Make sure that it is still ours; the server is asked only in doubt.
+        """Verify that this handle still holds; asks the server only when in doubt.
 
         Raises: LostError, NotOwnedError, UnknownOutcomeError.
         Blocks: at most one round trip. Thread: one thread at a time.
@@ -91,6 +97,23 @@ class Lease(LeaseBase):
     def client(self) -> Client:
         """The client that it was made from."""
         return cast("Client", self._client)
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function: each call of it holds while it runs.
+
+        Each call has a handle of its own, with the options of this one, so that
+        several threads may call the function.
+
+        >>> @client.lock("report")
+        ... def report():
+        ...     return client.lock("report").locked()
+        >>> report()
+        True
+
+        Raises: TypeError for generators and async functions; a call raises what
+        ``with`` raises. Blocks: no. Thread: any thread.
+        """
+        return _decorator.blocking(function, self._holds())
 
     def __enter__(self) -> Self:
         depth = self._depth
@@ -111,30 +134,33 @@ class Lease(LeaseBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._depth:  # released or handed over inside
+        if not self._depth:  # released or detached inside the block
             return
         lost: errors.Error
         try:
             if self.release():
                 return
-            lost = errors.LostError(f"{self._noun} {self._shown} was lost inside")
+            lost = errors.LostError(
+                f"{self._noun} {self._shown} was lost inside its block"
+            )
         except errors.Error as failure:
             lost = failure
         if error is None:
             raise lost
-        log.warning("while %s left its block: %s", kind and kind.__name__, lost)
+        log.warning("not released after %s: %s", kind and kind.__name__, lost)
 
-    def _take(
+    def _acquire_with(
         self,
-        timeout: float | Unset | None,
+        timeout: Seconds | Unset | None,
         acquire: Callable[..., int],
         *more: Any,
     ) -> bool:
-        """Acquire by one of the C functions; ``more`` stands behind its timeout."""
+        """Acquire with one of the C functions; ``more`` follows its timeout."""
         limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
         handle = self._live()
+        self._refuse_kept()
         if self._reentrant:
-            self._claim()
+            self._claim_owner()
         held = self._depth > 0 and bool(self._functions.held(handle))
         in_thread = None
         if limit != 0 and ("gevent" in sys.modules or "eventlet" in sys.modules):
@@ -153,17 +179,17 @@ class Lease(LeaseBase):
         finally:
             if not self._depth:
                 self._owner = None
-        if status in NOT_IN_TIME:
+        if status in TIMEOUT_STATUSES:
             return False
         raise _ffi.failure(status, err)
 
     def _abandon(self, handle: Any, held: bool) -> None:
-        """End a wait, and give back what was granted since."""
+        """Cancel a wait, and release what was granted meanwhile."""
         self._functions.cancel(handle, ffi.NULL)
         if not held and self._functions.held(handle):
             self._functions.release(handle, ffi.NULL)
 
     def _drop(self, handle: Any) -> None:
-        """Release without a word."""
+        """Release, and ignore a failure."""
         self._forget_one()
         self._functions.release(handle, ffi.NULL)

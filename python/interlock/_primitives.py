@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a client makes beside locks: a method for each primitive."""
+"""The methods of a client that open the primitives other than locks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 from . import barrier as _barrier
 from . import latch as _latch
 from . import signal as _signal
-from ._candidate import ElectionOptions
-from ._ffi import Name
-from ._queue_base import several
+from ._election_base import ElectionOptions
+from ._ffi import Name, Seconds
+from ._queue_base import checked_names
 from .barrier import Barrier
 from .election import Election
 from .event import Event
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Primitives:
-    """A part of :class:`Client`."""
+    """The part of :class:`Client` that opens the primitives other than locks."""
 
     def _client(self) -> Client:
         return cast("Client", self)
@@ -34,11 +34,11 @@ class Primitives:
         self,
         name: Name,
         *,
-        ttl: float = 20.0,
+        ttl: Seconds = 20.0,
         value: bytes = b"",
         identity: Name | None = None,
         renew: bool = True,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
     ) -> Election:
         """Make a candidate in the election of this name; nothing is sent.
 
@@ -46,9 +46,9 @@ class Primitives:
           process lives unless ``renew=False``, and no longer than ``max_hold``
           in all.
         - ``value``: what it publishes while it leads, up to 64 KiB.
-        - ``identity``: a process that comes back under the identity of the
-          leader within its lease leads on, in the same term. It belongs to
-          one process at a time.
+        - ``identity``: when the leader's process restarts within its lease and
+          uses the same identity, it leads on in the same term. One process at a
+          time may use an identity.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
@@ -61,19 +61,19 @@ class Primitives:
         limit: int,
         *,
         permits: int = 1,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
     ) -> Semaphore:
         """Make a handle for some permits of a semaphore; nothing is sent.
 
-        ``limit`` permits, 1 to 1024, are held at a time by all handles of the
-        name together, ``permits`` of them by this handle. While the semaphore
-        is in use everybody must name the same limit; ``set_limit()`` changes
-        it. The other options are those of :meth:`lock`; ``fair=False`` takes
-        free permits past those who wait.
+        All handles of the name together hold at most ``limit`` permits, 1 to
+        1024; this handle holds ``permits`` of them. While the semaphore is in
+        use all handles must give the same limit; ``set_limit()`` changes it. The
+        other options are those of :meth:`lock`; with ``fair=False`` the handle
+        takes free permits ahead of the wait queue.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
@@ -85,15 +85,15 @@ class Primitives:
     ) -> Signal:
         """Make a handle for the signals of this name; nothing is sent.
 
-        ``pattern="jobs.*"``, a glob as Redis' PSUBSCRIBE takes it, listens to
-        what is given to all who wait for a name that matches.
+        ``pattern="jobs.*"``, a glob as in Redis' PSUBSCRIBE, receives the signals
+        that ``notify_all()`` sends to a name that matches.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Signal(self._client(), name, pattern)
 
     def inspect_signal(self, name: Name) -> int:
-        """How many waits a signal of this name would reach; no patterns.
+        """Return how many waits a signal of this name would reach, without patterns.
 
         >>> client.inspect_signal("nobody-waits")
         0
@@ -103,27 +103,27 @@ class Primitives:
         """
         return _signal.inspect(self._client(), name)
 
-    def event(self, name: Name, *, ttl: float | None = None) -> Event:
+    def event(self, name: Name, *, ttl: Seconds | None = None) -> Event:
         """Make an event that stays set until it is cleared; nothing is sent.
 
-        ``ttl``: a set lasts so many seconds; None, until it is cleared.
+        ``ttl``: seconds until a set event clears itself; None for never.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Event(self._client(), name, ttl)
 
-    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
-        """Make a barrier for so many parties, at most 1024; nothing is sent.
+    def barrier(self, name: Name, parties: int, *, keep: Seconds = 3600.0) -> Barrier:
+        """Make a barrier for ``parties``, at most 1024; nothing is sent.
 
-        The server forgets it after ``keep`` seconds in which nobody arrived or
-        waited; until then another number of parties is refused.
+        The server deletes it after ``keep`` seconds in which nobody arrived or
+        waited; until then it refuses another number of parties.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Barrier(self._client(), name, parties, keep)
 
     def inspect_barrier(self, name: Name) -> _barrier.BarrierInfo:
-        """Look at one barrier, whatever its parties, without touching it.
+        """Inspect one barrier, whatever its number of parties, without changing it.
 
         >>> client.inspect_barrier("nobody's")
         BarrierInfo(parties=0, waiting=0)
@@ -133,18 +133,18 @@ class Primitives:
         """
         return _barrier.inspect(self._client(), name)
 
-    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
+    def latch(self, name: Name, count: int, *, keep: Seconds = 86400.0) -> Latch:
         """Make a latch that is counted down from ``count``; nothing is sent.
 
-        The server forgets it after ``keep`` seconds in which nobody counted
-        down and nobody waited; until then another count is refused.
+        The server deletes it after ``keep`` seconds in which nobody counted down
+        or waited; until then it refuses another count.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         return Latch(self._client(), name, count, keep)
 
     def inspect_latch(self, name: Name) -> _latch.LatchInfo:
-        """Look at one latch, whatever its count, without touching it.
+        """Inspect one latch, whatever its count, without changing it.
 
         >>> client.latch("deliveries", 3).count_down()
         2
@@ -162,18 +162,18 @@ class Primitives:
         *,
         order: str = "fifo",
         max_attempts: int | None = 25,
-        once: float = 600.0,
+        once: Seconds = 600.0,
         renew: bool = False,
     ) -> Queue:
         """Make a handle for the queue of this name; nothing is sent.
 
-        - ``order``: ``"fifo"`` gives the oldest message first, ``"filo"`` the
-          newest; all who use a queue say the same.
-        - ``max_attempts``: so often a message is delivered before it lies
-          among the dead; None for no end.
-        - ``once``: how many seconds the request id of a push is remembered.
-        - ``renew=True``: the lease of what is reserved is renewed until it is
-          finished or its handle is gone.
+        - ``order``: ``"fifo"`` delivers the oldest message first, ``"filo"`` the
+          newest; all users of a queue must give the same order.
+        - ``max_attempts``: after so many deliveries a message becomes dead; None
+          for no limit.
+        - ``once``: seconds for which the request id of a push is remembered.
+        - ``renew=True``: the lease of a reserved message is renewed until the job
+          is finished or its object is collected.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
@@ -191,8 +191,8 @@ class Primitives:
     ) -> Queue:
         """Make a handle that takes from up to 64 queues in order of priority.
 
-        The first that has a message is served; pushing and looking is done to
-        a queue of its own. The options are those of :meth:`queue`.
+        The first queue that has a message is served. Pushing and inspecting need
+        the handle of a single queue. The options are those of :meth:`queue`.
 
         >>> both = client.queues(["high-example", "low-example"])
         >>> client.queue("low-example").push(b"less urgent")
@@ -203,4 +203,4 @@ class Primitives:
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         options = QueueOptions(order, max_attempts, renew=renew)
-        return Queue(self._client(), several(names), options)
+        return Queue(self._client(), checked_names(names), options)

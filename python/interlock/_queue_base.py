@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a queue is on either face: its names, its C handle, arguments for C."""
+"""The part of a queue that the blocking and the asyncio package share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _ffi, errors
 from ._core import ffi, lib
-from ._ffi import Name
+from ._ffi import Name, Seconds
+from ._process_bound import ProcessBound
 from ._queue_wait import c_names
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ PLACES = {
 }
 
 
-class QueueBase:
-    """A queue, or several in order of priority."""
+class QueueBase(ProcessBound):
+    """A queue, or several queues in order of priority."""
 
     def __init__(
         self, client: ClientBase, names: Sequence[Name], options: QueueOptions
@@ -59,6 +60,11 @@ class QueueBase:
         names = ", ".join(repr(name) for name in self._names)
         return f"<interlock.Queue {names}>"
 
+    def _empty(self, timeout: Seconds | None) -> errors.TimeoutError:
+        names = ", ".join(repr(name) for name in self._names)
+        limit = None if timeout is None else _ffi.as_float(timeout)
+        return errors.TimeoutError(f"no message in queue {names} within {limit} s")
+
     def _adopted(self, token: str | bytes) -> Any:
         raw = _ffi.name_bytes(token, "token")
         out = ffi.new("ilk_job **")
@@ -66,8 +72,8 @@ class QueueBase:
         return ffi.gc(out[0], lib.ilk_job_free)
 
 
-def push_options(delay: float, once: Name | None) -> tuple[Any, Any]:
-    """The options, and what must outlive them."""
+def push_options(delay: Seconds, once: Name | None) -> tuple[Any, Any]:
+    """Return the options for C, and the buffer that must live as long."""
     later = _ffi.milliseconds(delay, "delay")
     if once is None and later == 0:
         return ffi.NULL, None
@@ -82,18 +88,20 @@ def push_options(delay: float, once: Name | None) -> tuple[Any, Any]:
     return opts, kept
 
 
-def place(names: Iterable[str]) -> int:
-    """The sum of these places."""
+def place_flags(names: Iterable[str]) -> int:
+    """Combine the places into flags for C."""
     total = 0
     for name in names:
         if name not in PLACES:
-            raise errors.InvalidError(f"no place of a queue: {name!r}")
+            raise errors.InvalidError(
+                f"where must be ready, delayed or dead, got {name!r}"
+            )
         total |= PLACES[name]
     return total
 
 
-def several(names: Iterable[Name]) -> tuple[Name, ...]:
-    """The names of a handle for several queues."""
+def checked_names(names: Iterable[Name]) -> tuple[Name, ...]:
+    """Check and copy the names of a handle for several queues."""
     if isinstance(names, (str, bytes, bytearray, memoryview)):
         raise TypeError("names must be several names, got one")
     return tuple(names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What queues and workers share: several names for C, and the wait for one."""
+"""The common part of queues and workers: names for C, and the wait for a message."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Callable
 
 from . import _ffi, _greenlets
 from ._core import ffi, lib
-from ._ffi import EINTR, OK, Name
+from ._ffi import EINTR, OK, Name, Seconds
 
-NOT_IN_TIME = frozenset((lib.ILK_EBUSY, lib.ILK_ETIMEOUT, EINTR))
+TIMEOUT_STATUSES = frozenset((lib.ILK_EBUSY, lib.ILK_ETIMEOUT, EINTR))
 
 
 def c_names(names: Iterable[Name], what: str = "name") -> tuple[Any, Any, int, Any]:
-    """Names as C takes them: pointers, lengths, count; and what to keep."""
+    """Convert names for C: pointers, lengths, count, and the buffers to keep."""
     raw = [_ffi.name_bytes(name, what) for name in names]
     kept = [ffi.from_buffer(name) for name in raw]
     return (
@@ -29,14 +29,14 @@ def c_names(names: Iterable[Name], what: str = "name") -> tuple[Any, Any, int, A
 def wait_in_c(
     function: Callable[..., int],
     handle: Any,
-    timeout: float | None,
+    timeout: Seconds | None,
     leave: Callable[..., int],
     cancel: Callable[..., int],
 ) -> bool:
-    """Wait for a message; False when there was none in time.
+    """Wait for a message; returns False when there was none in time.
 
-    ``leave`` gives up the place that a signal left; ``cancel`` ends the waits
-    of a thread that stands in for a greenlet.
+    ``leave`` gives up the place in the wait queue after a signal; ``cancel``
+    ends the wait of a thread that runs on behalf of a greenlet.
     """
     limit = _ffi.timeout_ms(timeout)
     in_thread = None
@@ -56,6 +56,6 @@ def wait_in_c(
         leave(handle, ffi.NULL)
     if status == OK:
         return True
-    if status in NOT_IN_TIME:
+    if status in TIMEOUT_STATUSES:
         return False
     raise _ffi.failure(status, err)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a signal is on either face: its name, its C handles, what has come."""
+"""The part of a signal that the blocking and the asyncio package share."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
+from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
     from ._client_base import ClientBase
 
-#: Which of those that were waited for, under which name, and with which data.
+#: The index among the signals that were waited for, the name, and the data.
 ReceivedSignal = tuple[int, bytes, bytes]
 
 
-class SignalBase:
+class SignalBase(ProcessBound):
     """The signals of one name, or of a pattern."""
 
     def __init__(
@@ -48,7 +49,7 @@ class SignalBase:
         return f"<interlock.Signal {self._name!r}>"
 
     def _new(self) -> Any:
-        """A C handle: one waiter."""
+        """Open a C handle, with which one caller at a time waits."""
         opts = ffi.new("ilk_signal_opts *")
         lib.ilk_signal_opts_init(opts, ffi.sizeof(opts[0]))
         if self._pattern is not None:
@@ -60,7 +61,7 @@ class SignalBase:
 
 
 def payload(data: bytes) -> bytes:
-    """What a signal is to carry. Blocks: no. Thread: any thread."""
+    """Check the data of a signal. Blocks: no. Thread: any thread."""
     raw = bytes(data) if isinstance(data, (bytearray, memoryview)) else data
     if not isinstance(raw, bytes):
         raise TypeError(f"data must be bytes, got {type(data).__name__}")
@@ -68,7 +69,7 @@ def payload(data: bytes) -> bytes:
 
 
 def received(arrival: Any) -> list[ReceivedSignal]:
-    """What an ilk_arrival tells. Blocks: no. Thread: any thread."""
+    """Convert an ilk_arrival. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
 
     def text(getter: Callable[..., Any], index: int) -> bytes:

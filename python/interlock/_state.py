@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What events, latches and barriers have in common: how their threads wait."""
+"""The base of events, latches and barriers: how threads wait for a change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 
 from . import _ffi, _greenlets
 from ._core import ffi
-from ._ffi import EINTR, OK, Name
+from ._ffi import EINTR, OK, Name, Seconds
 from ._handle_pool import PooledHandle
-from ._lease import NOT_IN_TIME
+from ._lease import TIMEOUT_STATUSES
 
 if TYPE_CHECKING:
     from .client import Client
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def two_numbers(
     function: Callable[..., int], client: Client, name: Name
 ) -> tuple[int, int]:
-    """What an inspection tells. Blocks: one round trip. Thread: any thread."""
+    """Inspect a name: two numbers. Blocks: one round trip. Thread: any thread."""
     raw = _ffi.name_bytes(name)
     first, second = ffi.new("int64_t *"), ffi.new("int64_t *")
     _ffi.call(function, client._live(), raw, len(raw), first, second)
@@ -27,9 +27,9 @@ def two_numbers(
 
 
 class State(PooledHandle):
-    """A state of a name: to be changed, asked for, and waited for.
+    """The small state of a name, which callers change, read and wait for.
 
-    A signal handler may use it while its thread waits with it.
+    A signal handler may use the object while its thread waits with it.
     """
 
     @property
@@ -37,8 +37,8 @@ class State(PooledHandle):
         """The client that it was made from."""
         return cast("Client", self._client)
 
-    def _ask(self, function: Callable[..., int], *args: Any) -> int:
-        """A verb that does not wait and answers a number."""
+    def _number(self, function: Callable[..., int], *args: Any) -> int:
+        """Call a function that returns a number and does not wait."""
         out = ffi.new("int64_t *")
         with self._handle() as handle:
             _ffi.call(function, handle, *args, out)
@@ -48,11 +48,11 @@ class State(PooledHandle):
         self,
         handle: Any,
         function: Callable[..., int],
-        timeout: float | None,
+        timeout: Seconds | None,
         before: tuple[Any, ...] = (),
         after: tuple[Any, ...] = (),
     ) -> int:
-        """Wait in C; the status is ILK_OK or says that time ran out."""
+        """Wait in C; returns ILK_OK or the status of a timeout."""
         limit = _ffi.timeout_ms(timeout)
         cancel = type(self)._cancel
 
@@ -73,6 +73,6 @@ class State(PooledHandle):
         except BaseException:
             abandon()
             raise
-        if status != OK and status not in NOT_IN_TIME:
+        if status != OK and status not in TIMEOUT_STATUSES:
             raise _ffi.failure(status, err)
         return status

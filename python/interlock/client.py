@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _ffi, _fork, errors
+from . import _core_log, _ffi, _fork, errors
 from . import inspect as _inspect
 from . import lock as _lock
 from . import semaphore as _semaphore
 from ._client_base import ClientBase
 from ._core import lib
-from ._ffi import Name
+from ._ffi import Name, Seconds
 from ._lease_base import Options
 from ._primitives import Primitives
 from .lock import Lock
@@ -35,8 +35,8 @@ def connect(
     *,
     label: str | None = None,
     listen: str | None = None,
-    connect_timeout: float | None = None,
-    reply_timeout: float | None = None,
+    connect_timeout: Seconds | None = None,
+    reply_timeout: Seconds | None = None,
     protocol: int | None = None,
     embedded: bool = True,
     lazy: bool = False,
@@ -44,21 +44,23 @@ def connect(
     """Open a client on a Redis or Valkey server.
 
     ``url`` is ``redis://[user[:password]@]host[:port][/db]``, the same with
-    ``rediss://`` for TLS, ``unix:///path[?db=n]`` or ``embedded://[/dir]``.
-    None means ``$INTERLOCK_URL``, and where that is unset a private server
-    that is started when needed and shared by the user's processes;
-    ``embedded=False`` forbids that. ``lazy=True`` postpones connecting to the
-    first call. ``label`` is what inspection shows, host:pid by default.
-    ``listen`` names replicas, ``"host:port,..."``: wake-ups and signals are
-    heard from them, too, so that none is missed when a connection breaks.
+    ``rediss://`` for TLS, ``unix:///path[?db=n]``, ``embedded://[/dir]`` or, for the
+    primary that sentinels name, ``redis+sentinel://host[:port],.../service[/db]``.
+    None means ``$INTERLOCK_URL``; where that is unset, a private server is started
+    when needed, which this user's processes on this host share. ``embedded=False``
+    forbids that. ``lazy=True`` postpones connecting to the first call. ``label`` names
+    this client in inspections, host:pid by default. ``listen`` names replicas,
+    ``"host:port,..."``: the client receives wake-ups and signals from them too, so
+    that a broken connection loses none. ``connect_timeout``, by default 2, and
+    ``reply_timeout``, by default 5, are in seconds. ``protocol`` is RESP 2 or 3, by
+    default 3 with a fallback to 2.
 
     >>> with connect(url) as client:
     ...     client.ping()
     True
 
-    Raises: InvalidError for a URL or an option that makes no sense,
-    ConnectionError, AuthError, TimeoutError.
-    Blocks: at most ``connect_timeout``, 2 s by default. Thread: any thread.
+    Raises: InvalidError for a malformed URL or option, ConnectionError, AuthError,
+    TimeoutError. Blocks: at most ``connect_timeout``. Thread: any thread.
     """
     return Client(
         url,
@@ -73,11 +75,11 @@ def connect(
 
 
 class Client(ClientBase, Primitives):
-    """What :func:`connect` returns; closed by ``close()`` or ``with``.
+    """The client that :func:`connect` returns; ``close()`` or ``with`` closes it.
 
-    In a forked child it opens connections and an identity of its own at the
-    first use. Locks that were held or awaited stay the parent's and raise
-    ForkedError. Thread: any thread.
+    In a forked child it opens connections of its own, with an identity of its
+    own, at the first use. Locks that the parent held or waited for stay the
+    parent's and raise ForkedError in the child. Thread: any thread.
     """
 
     def __init__(
@@ -86,8 +88,8 @@ class Client(ClientBase, Primitives):
         *,
         label: str | None = None,
         listen: str | None = None,
-        connect_timeout: float | None = None,
-        reply_timeout: float | None = None,
+        connect_timeout: Seconds | None = None,
+        reply_timeout: Seconds | None = None,
         protocol: int | None = None,
         embedded: bool = True,
         lazy: bool = False,
@@ -107,16 +109,18 @@ class Client(ClientBase, Primitives):
     def close(self) -> None:
         """End waits with ClosedError, stop renewing, close the connections.
 
-        Leases that are held run out by themselves. A second call is harmless.
+        Leases that are held expire on the server. A second call does nothing.
         Blocks: a few milliseconds. Thread: any thread.
         """
         self._closed = True
         _open_clients.discard(self)
-        if self._generation == _fork.generation:  # the parent's stay the parent's
+        if self._generation == _fork.generation:  # else the parent uses them
             _ffi.call(lib.ilk_client_close, self._handle)
+        self._kept.clear()
+        _core_log.drain()
 
-    def ping(self, timeout: float | None = None) -> bool:
-        """Ask the server for a sign of life; True, or an exception.
+    def ping(self, timeout: Seconds | None = None) -> bool:
+        """Send a PING to the server; returns True, or raises.
 
         Raises: ConnectionError, TimeoutError, AuthError, ClosedError.
         Blocks: at most ``timeout`` seconds, by default the client's
@@ -129,27 +133,28 @@ class Client(ClientBase, Primitives):
         self,
         name: Name,
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
         layout: str = "plain",
-        foreign_poll: float | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> Lock:
         """Make a handle for the lock of this name; nothing is sent.
 
-        - ``ttl``: the lease, in seconds, renewed while this process lives
-          unless ``renew=False``, and no longer than ``max_hold`` in all.
-        - ``wait``: how long ``with`` and a bare ``acquire()`` wait; None for ever.
-        - ``fair=False`` takes a free lock past those who wait.
+        - ``ttl``: the lease, in seconds. It is renewed while this process lives,
+          unless ``renew=False``, for at most ``max_hold`` seconds in all.
+        - ``wait``: seconds that ``with`` and a bare ``acquire()`` wait; None for
+          ever.
+        - ``fair=False`` takes a free lock ahead of the wait queue.
         - ``reentrant=True``: the same thread (and asyncio task) may acquire
-          again; as many releases give it up.
-        - ``layout="redisson"``: exclude Redisson's RLock instead of redis-py,
-          redsync and whoever else uses a plain string.
-        - ``foreign_poll``: how often to look after a holder of another
-          library, which wakes nobody; 0.1 s by default.
+          again; the last of as many releases gives the lock up.
+        - ``layout="redisson"``: exclude Redisson's RLock. The default excludes
+          redis-py, redsync and other libraries that store a plain string.
+        - ``foreign_poll``: seconds between two polls while another library holds
+          the lock, because its release wakes no waiter; 0.1 by default.
 
         Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
@@ -162,18 +167,18 @@ class Client(ClientBase, Primitives):
         self,
         names: Iterable[Name],
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
-        foreign_poll: float | None = None,
+        max_hold: Seconds | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> LockMany:
-        """Make a handle that takes up to 64 names together, or none of them.
+        """Make a handle that acquires up to 64 names together; nothing is sent.
 
-        The options are those of :meth:`lock`. Raises: InvalidError,
-        ClosedError. Blocks: no. Thread: any thread.
+        It holds all of the names or none. The options are those of :meth:`lock`.
+        Raises: InvalidError, ClosedError. Blocks: no. Thread: any thread.
         """
         options = Options(
             ttl, wait, renew, fair, reentrant, max_hold, "plain", foreign_poll
@@ -184,14 +189,14 @@ class Client(ClientBase, Primitives):
         self,
         name: Name,
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
-        foreign_poll: float | None = None,
+        max_hold: Seconds | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> RWLock:
-        """Make two handles, ``.read`` and ``.write``, for one name.
+        """Make two handles, ``.read`` and ``.write``, for one name; nothing is sent.
 
         The options are those of :meth:`lock`, for each of the two. Raises:
         InvalidError, ClosedError. Blocks: no. Thread: any thread.
@@ -202,7 +207,7 @@ class Client(ClientBase, Primitives):
         return RWLock(self, name, options)
 
     def inspect(self, name: Name) -> _inspect.Info:
-        """Look at one name without touching it.
+        """Inspect one lock without changing it.
 
         >>> with client.lock("stock"):
         ...     info = client.inspect("stock")
@@ -217,7 +222,7 @@ class Client(ClientBase, Primitives):
         return _inspect.inspect(self, name)
 
     def inspect_semaphore(self, name: Name) -> _semaphore.SemaphoreInfo:
-        """Look at one semaphore without touching it.
+        """Inspect one semaphore without changing it.
 
         >>> with client.semaphore("seats", 5, permits=2):
         ...     info = client.inspect_semaphore("seats")
@@ -236,12 +241,12 @@ class Client(ClientBase, Primitives):
     def ls(
         self, pattern: str | bytes | None = None, *, kind: str = "lock"
     ) -> list[str] | list[bytes]:
-        """The names that are locked or awaited, or were within the last day.
+        """List the names that are locked or waited for, or were within the last day.
 
-        ``pattern`` is a glob as Redis' KEYS takes it; bytes give bytes.
-        ``kind`` asks for the names of something else: semaphore, election,
-        signal, event, barrier, latch or queue. The whole key space is walked:
-        this is for operators.
+        ``pattern`` is a glob as in Redis' KEYS; bytes give bytes. ``kind`` selects
+        the names of another primitive: semaphore, election, signal, event,
+        barrier, latch or queue. The call scans the whole key space: it is meant
+        for operators.
 
         Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
         trips. Thread: any thread.
@@ -249,18 +254,33 @@ class Client(ClientBase, Primitives):
         return _inspect.ls(self, pattern, kind)
 
     def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
-        """Take a lock away from whoever holds it, or only from ``token``.
+        """Take a lock away from its holder, or only from the holder ``token``.
 
-        For operators: the former holder is not asked, its fence is stale.
-        Answers False when nobody, or not that token, holds it.
+        For operators: the former holder need not agree, and its fence becomes
+        stale. Returns False when nobody holds the lock, or not with that token.
 
         Raises: WrongTypeError, UnknownOutcomeError, InvalidError.
         Blocks: one round trip. Thread: any thread.
         """
-        return _lock.break_lock(self, name, token)
+        return _lock.break_it(lib.ilk_lock_break, self, name, token)
+
+    def break_election(self, name: Name, token: str | bytes | None = None) -> bool:
+        """End the term of whoever leads, or only of the leader ``token``.
+
+        For operators: the first candidate leads next, and the former leader loses
+        the leadership at its next renewal. Returns False when nobody leads, or not
+        under that token.
+
+        Raises: WrongTypeError, UnknownOutcomeError, InvalidError.
+        Blocks: one round trip. Thread: any thread.
+        """
+        return _lock.break_it(lib.ilk_election_break, self, name, token)
 
     def notifications(self) -> Notifications:
-        """The client's news, such as a lock that was lost."""
+        """Return an iterator over the client's notifications, such as a lost lock.
+
+        Raises: ClosedError. Blocks: no. Thread: any thread.
+        """
         return Notifications(self)
 
     def __enter__(self) -> Self:
@@ -275,18 +295,21 @@ class Client(ClientBase, Primitives):
         self.close()
 
     def _live(self) -> Any:
-        """The C handle; in a forked child it becomes the child's own first."""
+        """The C handle; a forked child reopens it before its first use."""
         if self._generation != _fork.generation and not self._closed:
             with _fork.guard:
                 if self._generation != _fork.generation:
                     _ffi.call(lib.ilk_client_reopen, self._handle)
                     self._generation = _fork.generation
+                    _core_log.start()
         return self._handle
 
 
 @atexit.register
 def _close_all() -> None:
-    """Leave nothing behind: the last client out stops an embedded server."""
+    """Close all clients, because the last one stops an embedded server."""
+    _ffi.exiting = True
     for client in list(_open_clients):
-        with contextlib.suppress(errors.Error):  # nobody is left to be told
+        with contextlib.suppress(errors.Error):  # at exit nobody handles an error
             client.close()
+    _core_log.stop()

@@ -8,44 +8,45 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _ffi, _greenlets, errors
-from ._candidate import Candidate, value_bytes
 from ._core import ffi, lib
-from ._ffi import EINTR, OK
-from ._lease import NOT_IN_TIME, Lease
+from ._election_base import ElectionBase, value_bytes
+from ._ffi import EINTR, OK, Seconds
+from ._lease import TIMEOUT_STATUSES, Lease
+from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class Leadership(NamedTuple):
-    """Who leads, as an observer is told: a pair of value and term."""
+    """The leadership that an observer receives: a pair of value and term."""
 
-    value: bytes | None  #: that the leader publishes; None when nobody leads
-    term: int  #: of the leader; when nobody leads, of the last one
+    value: bytes | None  #: what the leader publishes; None when nobody leads
+    term: int  #: the leader's term; when nobody leads, the last one
 
 
 @dataclasses.dataclass(frozen=True)
 class Leader:
-    """What was known of an election at one moment."""
+    """The state of an election at one moment."""
 
-    value: bytes | None  #: that the leader publishes; None when nobody leads
-    term: int  #: of the leader; when nobody leads, of the last one
-    label: str  #: of its client, host:pid by default
+    value: bytes | None  #: what the leader publishes; None when nobody leads
+    term: int  #: the leader's term; when nobody leads, the last one
+    label: str  #: the label of its client, host:pid by default
     since: float | None  #: seconds since 1970 by the server's clock
     ttl: float  #: seconds left of its lease
     candidates: list[str]  #: labels of the first 100 in the wait queue, in their order
-    waiting: int  #: how many stand in the wait queue in all
+    waiting: int  #: how many candidates are in the wait queue in all
 
 
 def published(found: Any) -> bytes | None:
-    """The value in an ilk_leader. Blocks: no. Thread: any thread."""
+    """Return the value of an ilk_leader. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
     data = lib.ilk_leader_value(found, length)
     return None if data == ffi.NULL else bytes(ffi.buffer(data, length[0]))
 
 
 def to_leader(found: Any) -> Leader:
-    """What an ilk_leader tells. Blocks: no. Thread: any thread."""
+    """Convert an ilk_leader. Blocks: no. Thread: any thread."""
     since = lib.ilk_leader_since_ms(found)
     return Leader(
         value=published(found),
@@ -62,14 +63,14 @@ def to_leader(found: Any) -> Leader:
 
 
 def to_leadership(found: Any) -> Leadership:
-    """What an ilk_leader tells an observer. Blocks: no. Thread: any thread."""
+    """Convert an ilk_leader for an observer. Blocks: no. Thread: any thread."""
     return Leadership(published(found), int(lib.ilk_leader_term(found)))
 
 
-class Election(Candidate, Lease):
+class Election(ElectionBase, Lease):
     """A candidate in the election of a name; made by ``client.election()``.
 
-    Its term is a fence: greater than that of any leader before.
+    Its term is a fence: greater than the term of any leader before.
 
     >>> one = client.election("cron", value=b"10.0.0.1:80")
     >>> one.campaign(), one.is_leader, one.leader()
@@ -79,38 +80,48 @@ class Election(Candidate, Lease):
     >>> one.resign(), one.is_leader, one.leader()
     (True, False, None)
 
-    ``with`` campaigns without end and resigns when it leaves the block.
+    ``with`` campaigns without a time limit and resigns at the end of the block.
     """
 
-    def campaign(self, timeout: float | None = None) -> bool:
-        """Stand in the wait queue until this candidate leads; at once when it does.
+    def campaign(self, timeout: Seconds | None = None) -> bool:
+        """Stay in the wait queue until this candidate leads; at once when it does.
 
-        ``timeout`` is in seconds; None waits for ever, 0 tries once. Answers
+        ``timeout`` is in seconds; None waits for ever, 0 tries once. Returns
         False when the time ran out.
 
         Raises: HeldError, CancelledError, ClosedError, ForkedError,
-        ConnectionError and the server's conditions.
-        Blocks: yes; ended by a signal handler that raises, ``cancel()`` and
-        ``client.close()``. Thread: one thread at a time.
+        ConnectionError and the server's errors.
+        Blocks: yes; ended by a signal handler that raises, ``cancel()``,
+        ``client.stop()`` and ``client.close()``. Thread: one thread at a time.
         """
-        return self._take(timeout, self._functions.acquire)
+        return self._acquire_with(timeout, self._functions.acquire)
+
+    def adopt(self, token: str | bytes) -> bool:
+        """Take back the leadership of a collected object of this client.
+
+        Returns False when there is none with this token and this name.
+
+        Raises: HeldError, InvalidError. Blocks: no. Thread: one thread at a time.
+        """
+        return self._take_back(token)
 
     def resign(self) -> bool:
-        """Give the leadership up; the first in the wait queue leads from now on.
+        """Give up the leadership; the first candidate in the wait queue leads next.
 
-        Answers False when it led no longer; nobody else is touched.
+        Returns False when the leadership had been lost; another leader is never
+        touched.
 
-        Raises: NotOwnedError when it does not lead, UnknownOutcomeError when
-        there was no answer. Blocks: one round trip.
+        Raises: NotOwnedError when this candidate does not lead,
+        UnknownOutcomeError when no reply came. Blocks: one round trip.
         Thread: one thread at a time.
         """
         return self.release()
 
-    def renew(self, ttl: float | None = None) -> bool:
-        """Begin the lease anew, with ``ttl`` seconds or the handle's.
+    def renew(self, ttl: Seconds | None = None) -> bool:
+        """Set the remaining lease to ``ttl`` seconds; None means the handle's ``ttl``.
 
-        For candidates made with ``renew=False``. Answers False when it leads
-        no longer.
+        For candidates made with ``renew=False``. Returns False when the
+        leadership has been lost.
 
         Raises: NotOwnedError, InvalidError, UnknownOutcomeError.
         Blocks: one round trip. Thread: one thread at a time.
@@ -120,7 +131,7 @@ class Election(Candidate, Lease):
     def proclaim(self, value: bytes) -> bool:
         """Publish another value, in this and in later terms.
 
-        Answers False when it leads no longer, and nothing is published.
+        Returns False, and publishes nothing, when the leadership has been lost.
 
         >>> with client.election("log", value=b"a") as one:
         ...     one.proclaim(b"b"), one.leader()
@@ -135,36 +146,36 @@ class Election(Candidate, Lease):
         return self._unless_lost(status, err)
 
     def leader(self) -> bytes | None:
-        """What the leader publishes; None when nobody leads.
+        """Return the value that the leader publishes; None when nobody leads.
 
-        Raises: ConnectionError and the server's conditions.
+        Raises: ConnectionError and the server's errors.
         Blocks: one round trip. Thread: any thread.
         """
-        return published(self._look())
+        return published(self._read_leader())
 
     def inspect(self) -> Leader:
-        """Who leads, since when, and who stands in the wait queue.
+        """Return who leads, since when, and who is in the wait queue.
 
         >>> with client.election("jobs", value=b"me") as one:
         ...     found = one.inspect()
         >>> found.value, found.term == one.term, found.candidates
         (b'me', True, [])
 
-        Raises: ConnectionError and the server's conditions.
+        Raises: ConnectionError and the server's errors.
         Blocks: one round trip. Thread: any thread.
         """
-        return to_leader(self._look())
+        return to_leader(self._read_leader())
 
     def observe(
-        self, timeout: float | None = None, *, vacant: bool = False
+        self, timeout: Seconds | None = None, *, vacant: bool = False
     ) -> Observer:
         """Iterate over the leaderships: the present one, then each change.
 
-        Each is a pair of the value and the term. Changes are told as they
-        happen, not asked for; of several that follow each other quickly the
-        last is told for sure. The iteration ends when there is no change for
-        ``timeout`` seconds, and when the client is closed. With
-        ``vacant=True`` it tells as well, by the value None, that nobody leads.
+        Each is a pair of the value and the term. The server reports changes as
+        they happen, without polling; of several changes in quick succession only
+        the last is certain to be reported. The iteration ends when there is no
+        change for ``timeout`` seconds, and when the client is closed. With
+        ``vacant=True`` the value None reports that nobody leads.
 
         >>> with client.election("boss", value=b"me") as one:
         ...     seen = list(one.observe(timeout=0))
@@ -175,37 +186,39 @@ class Election(Candidate, Lease):
         """
         return Observer(self, timeout, vacant)
 
-    def _look(self) -> Any:
+    def _read_leader(self) -> Any:
         out = ffi.new("ilk_leader **")
         _ffi.call(lib.ilk_election_leader, out, self._live())
         return ffi.gc(out[0], lib.ilk_leader_free)
 
 
-class Observer:
-    """What :meth:`Election.observe` returns: an iterator over leaderships.
+class Observer(ProcessBound):
+    """The iterator over leaderships that :meth:`Election.observe` returns.
 
     Thread: one thread at a time; ``cancel()`` may be called from any thread.
     """
 
-    def __init__(self, election: Election, timeout: float | None, vacant: bool) -> None:
+    def __init__(
+        self, election: Election, timeout: Seconds | None, vacant: bool
+    ) -> None:
         self._limit = _ffi.timeout_ms(timeout)
         self._election = election
         self._out = ffi.new("ilk_leader **")
         self._handle = election._observe(vacant)
 
-    def get(self, timeout: float | None = None) -> Leadership | None:
-        """The next leadership that is new, or None when there was none in time.
+    def get(self, timeout: Seconds | None = None) -> Leadership | None:
+        """Return the next new leadership, or None when there was none in time.
 
         Raises: CancelledError, ClosedError, ForkedError, ConnectionError and
-        the server's conditions.
+        the server's errors.
         Blocks: at most ``timeout`` seconds, None for ever; ended by a signal
-        handler that raises, ``cancel()`` and ``client.close()``.
+        handler that raises, ``cancel()``, ``client.stop()`` and ``client.close()``.
         Thread: one thread at a time.
         """
         return self._next(_ffi.timeout_ms(timeout))
 
     def cancel(self) -> None:
-        """End a wait: a thread inside gets CancelledError.
+        """Cancel a wait: a thread inside raises CancelledError.
 
         Blocks: no. Thread: any thread.
         """
@@ -231,19 +244,21 @@ class Observer:
             in_thread = _greenlets.runner(lambda: self._abandon(handle))
         err = _ffi.new_error()
         try:
-            status = _ffi.call_blocking(self._ask, handle, limit, (), err, in_thread)
+            status = _ffi.call_blocking(
+                self._call_next, handle, limit, (), err, in_thread
+            )
         except BaseException:
             self._abandon(handle)
             raise
         if status == EINTR:
             self._abandon(handle)
-        if status in NOT_IN_TIME:
+        if status in TIMEOUT_STATUSES:
             return None
         if status != OK:
             raise _ffi.failure(status, err)
         return to_leadership(ffi.gc(self._out[0], lib.ilk_leader_free))
 
-    def _ask(self, handle: Any, limit: int, err: Any) -> int:
+    def _call_next(self, handle: Any, limit: int, err: Any) -> int:
         return int(lib.ilk_observer_next(self._out, handle, limit, err))
 
     @staticmethod

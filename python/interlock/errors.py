@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What can go wrong: one exception for each status of the C core.
+"""The exceptions: one for each status of the C core.
 
-Every exception carries ``code``, the number, and ``status``, its name, such
-as ``ILK_ELOST``. All of them derive from :class:`Error`; those that have a
-builtin counterpart derive from that one too, so ``except TimeoutError`` works
-with and without the import.
+Every exception has ``code``, the number of its status, and ``status``, the name
+of it, such as ``ILK_ELOST``. All of them derive from :class:`Error`; those that
+have a builtin counterpart derive from that one too, so ``except TimeoutError``
+works with and without the import.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def _name_of(code: int) -> str:
 
 
 class Error(Exception):
-    """Something that interlock could not do."""
+    """The base class of all errors of interlock."""
 
-    #: The status that the class stands for.
+    #: The status of the class.
     default_code: ClassVar[int] = lib.ILK_ESERVER
 
     def __init__(self, *args: object) -> None:
@@ -37,175 +37,184 @@ class Error(Exception):
 
 
 class InvalidError(Error, ValueError):
-    """An argument is not acceptable."""
+    """An argument is invalid."""
 
-    default_code = lib.ILK_EINVAL
+    default_code: ClassVar[int] = lib.ILK_EINVAL
 
 
 class OutOfMemoryError(Error, MemoryError):
     """This process is out of memory."""
 
-    default_code = lib.ILK_ENOMEM
+    default_code: ClassVar[int] = lib.ILK_ENOMEM
 
 
 class SystemCallError(Error, OSError):
-    """The operating system refused something."""
+    """A system call failed."""
 
-    default_code = lib.ILK_ESYSTEM
+    default_code: ClassVar[int] = lib.ILK_ESYSTEM
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """The time given ran out."""
+    """The time ran out."""
 
-    default_code = lib.ILK_ETIMEOUT
+    default_code: ClassVar[int] = lib.ILK_ETIMEOUT
 
 
 class BusyError(TimeoutError):
-    """Held elsewhere, and the call was to try once."""
+    """Another owner holds it, and the call tried only once."""
 
-    default_code = lib.ILK_EBUSY
+    default_code: ClassVar[int] = lib.ILK_EBUSY
 
 
 class InterruptedError(Error, builtins.InterruptedError):
-    """A signal ended a wait."""
+    """A signal interrupted a wait."""
 
-    default_code = lib.ILK_EINTR
+    default_code: ClassVar[int] = lib.ILK_EINTR
 
 
 class CancelledError(Error):
-    """The wait was cancelled by ``cancel()`` on its handle."""
+    """``cancel()`` on the handle, or ``stop()`` on the client, ended the wait."""
 
-    default_code = lib.ILK_ECANCELLED
+    default_code: ClassVar[int] = lib.ILK_ECANCELLED
 
 
 class LostError(Error):
-    """It was ours and no longer is."""
+    """The hold was lost: its lease ended, or an operator broke it."""
 
-    default_code = lib.ILK_ELOST
+    default_code: ClassVar[int] = lib.ILK_ELOST
 
 
-class NotOwnedError(Error):
+class NotOwnedError(Error, RuntimeError):
     """The handle holds nothing."""
 
-    default_code = lib.ILK_ENOTOWNER
+    default_code: ClassVar[int] = lib.ILK_ENOTOWNER
 
 
-class HeldError(Error):
-    """The handle holds or waits already."""
+class HeldError(Error, RuntimeError):
+    """The handle holds or waits already, or a collected object of the client holds."""
 
-    default_code = lib.ILK_EHELD
+    default_code: ClassVar[int] = lib.ILK_EHELD
+
+    #: The token of a hold whose object was collected; ``adopt()`` takes it back.
+    token: str | None = None
 
 
 class StaleError(Error):
-    """A newer fence was seen: the call is refused."""
+    """A greater fence is on record, so the call is refused."""
 
-    default_code = lib.ILK_ESTALE
+    default_code: ClassVar[int] = lib.ILK_ESTALE
 
 
 class NoQuorumError(Error):
     """Too few servers agreed."""
 
-    default_code = lib.ILK_ENOQUORUM
+    default_code: ClassVar[int] = lib.ILK_ENOQUORUM
 
 
 class UnknownOutcomeError(Error):
     """The request may or may not have taken effect."""
 
-    default_code = lib.ILK_EUNKNOWN
+    default_code: ClassVar[int] = lib.ILK_EUNKNOWN
 
 
-class ForkedError(Error):
+class ForkedError(Error, RuntimeError):
     """The handle was held or awaited by the parent process."""
 
-    default_code = lib.ILK_EFORKED
+    default_code: ClassVar[int] = lib.ILK_EFORKED
 
 
-class ClosedError(Error):
+class ClosedError(Error, RuntimeError):
     """The client was closed."""
 
-    default_code = lib.ILK_ECLOSED
+    default_code: ClassVar[int] = lib.ILK_ECLOSED
 
 
 class NothingError(Error):
     """There is nothing to fetch at the moment."""
 
-    default_code = lib.ILK_EAGAIN
+    default_code: ClassVar[int] = lib.ILK_EAGAIN
 
 
 class ConnectionError(Error, builtins.ConnectionError):
     """The server cannot be reached."""
 
-    default_code = lib.ILK_ECONN
+    default_code: ClassVar[int] = lib.ILK_ECONN
 
 
 class ServerError(Error):
-    """The server answered an error."""
+    """The server replied with an error."""
 
-    default_code = lib.ILK_ESERVER
+    default_code: ClassVar[int] = lib.ILK_ESERVER
 
 
 class AuthError(ServerError):
-    """The server refuses this user, or a right that is missing."""
+    """The server rejects this user, or the user lacks a right."""
 
-    default_code = lib.ILK_EAUTH
+    default_code: ClassVar[int] = lib.ILK_EAUTH
 
 
 class WrongTypeError(ServerError):
-    """The key holds another type or layout."""
+    """The key has another type or layout."""
 
-    default_code = lib.ILK_ETYPE
+    default_code: ClassVar[int] = lib.ILK_ETYPE
 
 
 class ReplyError(ServerError):
-    """The server's answer makes no sense."""
+    """The server's reply is malformed."""
 
-    default_code = lib.ILK_EREPLY
+    default_code: ClassVar[int] = lib.ILK_EREPLY
 
 
 class ServerBusyError(ServerError):
     """The server is busy with a script."""
 
-    default_code = lib.ILK_ESERVERBUSY
+    default_code: ClassVar[int] = lib.ILK_ESERVERBUSY
 
 
 class ServerLoadingError(ServerError):
     """The server is loading its data."""
 
-    default_code = lib.ILK_ESERVERLOADING
+    default_code: ClassVar[int] = lib.ILK_ESERVERLOADING
 
 
 class ServerReadOnlyError(ServerError):
-    """The server takes no writes."""
+    """The server accepts no writes."""
 
-    default_code = lib.ILK_ESERVERREADONLY
+    default_code: ClassVar[int] = lib.ILK_ESERVERREADONLY
 
 
 class ServerMemoryError(ServerError):
     """The server is out of memory."""
 
-    default_code = lib.ILK_ESERVERMEMORY
+    default_code: ClassVar[int] = lib.ILK_ESERVERMEMORY
 
 
 class ClusterError(ServerError):
     """The server is part of a cluster, which is not supported yet."""
 
-    default_code = lib.ILK_ECLUSTER
+    default_code: ClassVar[int] = lib.ILK_ECLUSTER
 
 
 class DiffersError(Error):
-    """It exists, set up in another way: another limit, order or number."""
+    """The object exists with another limit, order, count or number of parties."""
 
-    default_code = lib.ILK_EDIFFERS
+    default_code: ClassVar[int] = lib.ILK_EDIFFERS
 
 
 class BrokenError(Error, threading.BrokenBarrierError):
-    """A round of a barrier broke: one of its parties is gone."""
+    """A round of a barrier broke: a party has gone, or the barrier was reset."""
 
-    default_code = lib.ILK_EBROKEN
+    default_code: ClassVar[int] = lib.ILK_EBROKEN
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """The store behind the URL does not offer it; see :meth:`Client.offers`."""
+
+    default_code: ClassVar[int] = lib.ILK_EUNSUPPORTED
 
 
 def _table() -> dict[int, type[Error]]:
-    """The class of each status: the one whose default code it is."""
+    """Map each status to the class that has it as default code."""
     table: dict[int, type[Error]] = {}
     waiting: list[type[Error]] = list(Error.__subclasses__())
     while waiting:
@@ -219,7 +228,7 @@ BY_CODE = _table()
 
 
 def from_status(code: int, text: str = "") -> Error:
-    """The exception for a status; a code this version does not know is an Error."""
+    """Return the exception for a status; an unknown one gives an Error."""
     if not text:
         text = ffi.string(lib.ilk_strerror(code)).decode("utf-8", "replace")
     error = BY_CODE.get(code, Error)(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An event that stays set, so that who comes late does not wait for ever."""
+"""The event: it stays set, so that a late waiter does not wait for ever."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _ffi, errors
 from ._core import ffi, lib
-from ._ffi import OK, Name
+from ._ffi import OK, Name, Seconds
 from ._handle_pool import PooledHandle
 from ._state import State
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class EventState(NamedTuple):
-    """How an event stood when it was looked at."""
+    """The state of an event at one moment."""
 
     is_set: bool
-    generation: int  #: greater after each set and clear; 0 when none is on record
-    data: bytes  #: of the last set; b"" when it is clear
+    generation: int  #: rises with each set and clear; 0 when none is on record
+    data: bytes  #: the data of the last set; b"" when the event is clear
 
 
-class AnyEvent(PooledHandle):
-    """What an event is on either face."""
+class EventBase(PooledHandle):
+    """The part of an event that the blocking and the asyncio package share."""
 
     _type = "ilk_event"
     _free = lib.ilk_event_free
     _cancel = lib.ilk_event_cancel
 
-    def __init__(self, client: ClientBase, name: Name, ttl: float | None) -> None:
+    def __init__(self, client: ClientBase, name: Name, ttl: Seconds | None) -> None:
         opts = ffi.new("ilk_event_opts *")
         lib.ilk_event_opts_init(opts, ffi.sizeof(opts[0]))
         opts.ttl_ms = _ffi.lease_ms(ttl)
@@ -40,19 +40,19 @@ class AnyEvent(PooledHandle):
 
     @property
     def generation(self) -> int:
-        """The generation that was last seen here; 0 before the first look."""
-        return self._last().generation
+        """The generation that was last read here; 0 before the first call."""
+        return self._last_state().generation
 
     @property
     def data(self) -> bytes:
-        """The data that were last seen here; b"" when it was clear."""
-        return self._last().data
+        """The data that was last read here; b"" when the event was clear."""
+        return self._last_state().data
 
-    def _last(self) -> EventState:
+    def _last_state(self) -> EventState:
         seen: EventState = getattr(self._seen, "state", EventState(False, 0, b""))
         return seen
 
-    def _see(self, handle: Any) -> EventState:
+    def _read_state(self, handle: Any) -> EventState:
         length = ffi.new("size_t *")
         data = lib.ilk_event_data(handle, length)
         state = EventState(
@@ -63,8 +63,8 @@ class AnyEvent(PooledHandle):
         self._seen.state = state
         return state
 
-    def _known(self, generation: int) -> int:
-        """The generation that a wait is to go beyond, when it can be one."""
+    def _checked_generation(self, generation: int) -> int:
+        """Check the generation that a wait has to exceed."""
         if isinstance(generation, bool) or not isinstance(generation, int):
             raise TypeError(f"generation must be int, got {type(generation).__name__}")
         if not 0 <= generation < 2**53:
@@ -74,11 +74,11 @@ class AnyEvent(PooledHandle):
         return generation
 
 
-class Event(AnyEvent, State):
+class Event(EventBase, State):
     """An event for all processes; made by ``client.event()``.
 
-    As ``threading.Event``, with data and a generation. Every set, and every
-    clear of a set event, gives it a greater generation.
+    As ``threading.Event``, with data and a generation. Each set, and each clear of
+    a set event, increases the generation.
 
     >>> ready = client.event("ready")
     >>> ready.wait(timeout=0)
@@ -89,74 +89,74 @@ class Event(AnyEvent, State):
     >>> ready.clear() > generation
     True
 
-    Thread: any thread; ``generation`` and ``data`` are what the calling
-    thread has last seen.
+    Thread: any thread; ``generation`` and ``data`` are those that the calling
+    thread has last read.
     """
 
     def set(self, data: str | bytes = b"") -> int:
-        """Set it, with up to 1 MiB of data, and wake all who wait.
+        """Set the event, with up to 1 MiB of data, and wake all waiters.
 
-        Answers the generation. Set again, it has the new data and a greater
+        Returns the generation. Another set replaces the data and increases the
         generation.
 
-        Raises: InvalidError, AuthError (set, but this user may not wake those
-        who wait), UnknownOutcomeError. Blocks: one round trip.
+        Raises: InvalidError, AuthError (set, but this user may not PUBLISH to the
+        waiters), UnknownOutcomeError. Blocks: one round trip.
         Thread: any thread.
         """
         raw = _ffi.name_bytes(data, "data")
         with self._handle() as handle:
             _ffi.call(lib.ilk_event_set, handle, raw, len(raw))
-            return self._see(handle).generation
+            return self._read_state(handle).generation
 
     def clear(self) -> int:
-        """Clear it and forget its data; a clear one stays as it is.
+        """Clear the event and remove its data; a clear event stays as it is.
 
-        Answers the generation. Raises: AuthError as ``set()``,
+        Returns the generation. Raises: AuthError as ``set()``,
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
             _ffi.call(lib.ilk_event_clear, handle)
-            return self._see(handle).generation
+            return self._read_state(handle).generation
 
     def read(self) -> EventState:
-        """Ask how it stands.
+        """Read the state from the server.
 
-        Raises: ConnectionError and the server's conditions.
+        Raises: ConnectionError and the server's errors.
         Blocks: one round trip. Thread: any thread.
         """
         with self._handle() as handle:
             _ffi.call(lib.ilk_event_read, handle)
-            return self._see(handle)
+            return self._read_state(handle)
 
     def is_set(self) -> bool:
-        """Ask whether it is set.
+        """Ask the server whether the event is set.
 
         Raises: as ``read()``. Blocks: one round trip. Thread: any thread.
         """
         return self.read().is_set
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set; True at once when it is.
+    def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the event is set; returns True at once when it is.
 
-        ``timeout`` is in seconds; None waits for ever, 0 looks once. Answers
-        False when the time ran out; ``data`` is what it was set with.
+        ``timeout`` is in seconds; None waits for ever, 0 checks once. Returns
+        False when the time ran out; ``data`` is the data that it was set with.
 
         Raises: CancelledError, ClosedError, ForkedError, ConnectionError and
-        the server's conditions. Blocks: yes; ended by a signal handler that
-        raises, and by ``client.close()``. Thread: any thread.
+        the server's errors. Blocks: yes; ended by a signal handler that
+        raises, by ``client.stop()`` and ``client.close()``. Thread: any thread.
         """
         with self._handle() as handle:
             status = self._wait(handle, lib.ilk_event_wait, timeout)
-            self._see(handle)
+            self._read_state(handle)
             return status == OK
 
     def wait_change(
-        self, generation: int, timeout: float | None = None
+        self, generation: int, timeout: Seconds | None = None
     ) -> EventState | None:
-        """Wait until its generation is greater than this one.
+        """Wait until the generation is greater than ``generation``.
 
-        At once when it is. Answers how it stands by now: of several changes
-        in a row the last; None when the time ran out.
+        Returns the state by then, at once when it is greater already; of several
+        quick changes only the last is seen. Returns None when the time ran out.
 
         >>> light = client.event("light")
         >>> known = light.set(b"green")
@@ -170,9 +170,9 @@ class Event(AnyEvent, State):
         Raises: InvalidError, and as ``wait()``. Blocks: as ``wait()``.
         Thread: any thread.
         """
-        known = self._known(generation)
+        known = self._checked_generation(generation)
         with self._handle() as handle:
             change = lib.ilk_event_wait_change
             status = self._wait(handle, change, timeout, before=(known,))
-            seen = self._see(handle)
+            seen = self._read_state(handle)
             return seen if status == OK else None

@@ -2,13 +2,14 @@
 """Writes that refuse an older fence.
 
 A lock cannot stop a process that was frozen beyond its lease from writing
-late. What it writes to can: it remembers the greatest fence it has seen and
-refuses a smaller one. :func:`set`, :func:`get` and :func:`remove` do that for
-a value in Redis; :data:`SQL` and :func:`sql_update` do it for a row in a
-database; :data:`LUA` is for scripts of your own.
+late. The resource that it writes to can: it remembers the greatest fence it
+has seen and refuses a smaller one. :func:`set`, :func:`get` and :func:`remove`
+do that for a value in Redis; :data:`SQL` and :func:`sql_update` do it for a row
+in a database; :data:`LUA` is for scripts of your own.
 
-Who computes the new value from the old one reads under the same fence before
-writing. Otherwise a late write may get in between the two, and be accepted.
+A program that computes the new value from the old one has to read under the same
+fence before it writes. Otherwise a late write may happen between the two, and be
+accepted.
 
 >>> set(client, "stock:42", b"18", 0)
 >>> with client.lock("stock") as lock:
@@ -65,7 +66,7 @@ class Guarded:
     """A value and the fence on record for it."""
 
     value: bytes | None  #: None when there is none
-    fence: int  #: the greatest that has written or read; 0 when none is known
+    fence: int  #: the greatest that has written or read; 0 when none is on record
 
 
 def _fence(fence: int) -> int:
@@ -76,24 +77,24 @@ def _fence(fence: int) -> int:
     return fence
 
 
-def _key(key: Name) -> tuple[bytes, int]:
+def _key_arguments(key: Name) -> tuple[bytes, int]:
     raw = _ffi.name_bytes(key, "key")
     return raw, len(raw)
 
 
-def _writing(key: Name, value: str | bytes, fence: int) -> tuple[Any, ...]:
-    """What ilk_guard_set() takes behind the client."""
-    raw, data = _key(key), _ffi.name_bytes(value, "value")
+def _set_arguments(key: Name, value: str | bytes, fence: int) -> tuple[Any, ...]:
+    """The arguments of ilk_guard_set() after the client."""
+    raw, data = _key_arguments(key), _ffi.name_bytes(value, "value")
     return *raw, _fence(fence), data, len(data)
 
 
-def _reading(key: Name, fence: int | None) -> tuple[Any, ...]:
-    """What ilk_guard_get() takes behind the client."""
-    return *_key(key), 0 if fence is None else _fence(fence)
+def _get_arguments(key: Name, fence: int | None) -> tuple[Any, ...]:
+    """The arguments of ilk_guard_get() after the client."""
+    return *_key_arguments(key), 0 if fence is None else _fence(fence)
 
 
 def _to_guarded(found: Any) -> Guarded:
-    """What an ilk_value tells."""
+    """Convert an ilk_value."""
     length = ffi.new("size_t *")
     data = lib.ilk_value_data(found, length)
     return Guarded(
@@ -110,42 +111,42 @@ def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
     Raises: StaleError, WrongTypeError, InvalidError, UnknownOutcomeError.
     Blocks: one round trip. Thread: any thread.
     """
-    _ffi.call(lib.ilk_guard_set, client._live(), *_writing(key, value, fence))
+    _ffi.call(lib.ilk_guard_set, client._live(), *_set_arguments(key, value, fence))
 
 
 def get(client: Client, key: Name, fence: int | None = None) -> Guarded:
-    """Read a value, under ``lock.fence`` when it is read in order to write.
+    """Read a value; pass ``lock.fence`` when a write depends on it.
 
-    A fence puts itself on record as a write does, in the same step: after
-    that no former holder can change what was read. None and 0 only read.
+    The same step records the fence, as a write does: after it no former holder
+    can change the value. None and 0 only read.
 
     Raises: StaleError, WrongTypeError, InvalidError, ConnectionError.
     Blocks: one round trip. Thread: any thread.
     """
     out = ffi.new("ilk_value **")
-    _ffi.call(lib.ilk_guard_get, out, client._live(), *_reading(key, fence))
+    _ffi.call(lib.ilk_guard_get, out, client._live(), *_get_arguments(key, fence))
     return _to_guarded(ffi.gc(out[0], lib.ilk_value_free))
 
 
 def remove(client: Client, key: Name) -> None:
-    """Remove a value and its fence, whatever the fence.
+    """Remove a value and its fence, without checking a fence.
 
     Raises: InvalidError, ConnectionError. Blocks: one round trip.
     Thread: any thread.
     """
-    _ffi.call(lib.ilk_guard_remove, client._live(), *_key(key))
+    _ffi.call(lib.ilk_guard_remove, client._live(), *_key_arguments(key))
 
 
 def sql_update(table: str, columns: Sequence[str], key: str, mark: str = "?") -> str:
-    """The guarded UPDATE for a table; ``mark`` is ``%s`` for PostgreSQL and MySQL.
+    """Make the guarded UPDATE; ``mark`` is ``%s`` for PostgreSQL and MySQL.
 
-    The parameters are the columns' values, the fence, the key and the fence
-    once more. The names are put in as they are: never take them from users.
+    The parameters of the statement are the columns' values, the fence, the key and
+    the fence again. The names are inserted unescaped: never take them from users.
 
     >>> print(sql_update("items", ["stock"], "id"))
     UPDATE items SET stock = ?, fence = ? WHERE id = ? AND fence <= ?
 
-    Blocks: no. Thread: any thread.
+    Raises: InvalidError without a column. Blocks: no. Thread: any thread.
     """
     if not columns:
         raise errors.InvalidError("columns must name at least one column")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Looking at locks without touching them: who holds, who waits, which names."""
+"""Inspection of locks: who holds, who waits, and which names there are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = {
     lib.ILK_INFO_REDISSON: "redisson",
 }
 
-# What a name may belong to, by the name of the method that makes one.
+# The primitives whose names can be listed, by the client's method for each.
 KINDS = {
     "lock": lib.ILK_KIND_LOCK,
     "semaphore": lib.ILK_KIND_SEMAPHORE,
@@ -36,26 +36,26 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Waiter:
-    """One who waits in the queue."""
+    """One waiter in the wait queue of a lock."""
 
-    label: str  #: of its client, host:pid by default
-    token: str  #: that it will hold under
+    label: str  #: the label of its client, host:pid by default
+    token: str  #: the token that it will hold under
 
 
 @dataclasses.dataclass(frozen=True)
 class Info:
-    """What was known of one name at one moment."""
+    """The state of one lock at one moment."""
 
     name: Name
     state: str  #: free, held, foreign, readers or redisson
-    holder: str | None  #: the token; None when free
-    label: str  #: of the holder's client; "" for foreign ones
-    since: float | None  #: seconds since 1970 by the server's clock
-    ttl: float | None  #: seconds left; None for a lock without expiry
-    fence: int  #: the last one given for this name; 0 when none is known
-    readers: int  #: how many hold it together
-    waiters: list[Waiter]  #: the first 100, in their order
-    waiting: int  #: how many wait in all
+    holder: str | None  #: the holder's token; None when free
+    label: str  #: the label of the holder's client; "" for another library
+    since: float | None  #: begin of the hold, seconds since 1970, server's clock
+    ttl: float | None  #: seconds left of the lease; None for a lock without expiry
+    fence: int  #: the last fence of this name; 0 when none is on record
+    readers: int  #: how many readers hold it together
+    waiters: list[Waiter]  #: the first 100, in the order of the wait queue
+    waiting: int  #: the number of all waiters
 
 
 def _string(pointer: Any, length: Any) -> bytes:
@@ -75,7 +75,7 @@ def inspect(client: Client, name: Name) -> Info:
 
 
 def to_info(name: Name, found: Any) -> Info:
-    """What an ilk_info tells. Blocks: no. Thread: any thread."""
+    """Convert an ilk_info. Blocks: no. Thread: any thread."""
     length = ffi.new("size_t *")
     state = STATES[lib.ilk_info_get_state(found)]
     holder = _decode(_string(lib.ilk_info_holder(found, length), length))
@@ -100,8 +100,8 @@ def to_info(name: Name, found: Any) -> Info:
     )
 
 
-def wanted(pattern: str | bytes | None, kind: str) -> tuple[Any, ...]:
-    """What ilk_list_open_kinds() takes behind the client. Thread: any thread."""
+def list_arguments(pattern: str | bytes | None, kind: str) -> tuple[Any, ...]:
+    """The arguments of ilk_list_open_kinds() after the client. Thread: any thread."""
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise errors.InvalidError(f"kind must be one of {known}, got {kind!r}")
@@ -112,7 +112,7 @@ def wanted(pattern: str | bytes | None, kind: str) -> tuple[Any, ...]:
 
 
 def to_names(found: Any, pattern: str | bytes | None) -> list[Any]:
-    """What an ilk_list tells, in the type of the pattern. Thread: any thread."""
+    """Convert an ilk_list to names of the pattern's type. Thread: any thread."""
     length = ffi.new("size_t *")
     names = [
         _string(lib.ilk_list_name(found, i, length), length)
@@ -124,6 +124,6 @@ def to_names(found: Any, pattern: str | bytes | None) -> list[Any]:
 def ls(client: Client, pattern: str | bytes | None, kind: str) -> list[Any]:
     """See :meth:`Client.ls`."""
     out = ffi.new("ilk_list **")
-    words = wanted(pattern, kind)
-    _ffi.call(lib.ilk_list_open_kinds, out, client._live(), *words)
+    arguments = list_arguments(pattern, kind)
+    _ffi.call(lib.ilk_list_open_kinds, out, client._live(), *arguments)
     return to_names(ffi.gc(out[0], lib.ilk_list_free), pattern)

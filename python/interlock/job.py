@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A message that was taken from a queue, until it is finished."""
+"""A message that was reserved from a queue, until it is finished."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _ffi
 from ._core import ffi, lib
-from ._ffi import ELOST, OK
+from ._ffi import ELOST, OK, Seconds
 from ._job_base import BatchBase, JobBase
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def _unless_lost(status: int, err: Any) -> bool:
 class Job(JobBase):
     """One message under a lease; made by ``queue.reserve()``.
 
-    As a context manager it is acknowledged at the end of the block, and given
+    As a context manager the job is acknowledged at the end of the block, and given
     back when the block raises.
 
     >>> queue = client.queue("job-example")
     >>> queue.push(b"hello")
     1
-    >>> with queue.reserve() as job:
+    >>> with queue.job() as job:
     ...     job.data, job.attempts
     (b'hello', 1)
     >>> queue.size()
@@ -46,19 +46,19 @@ class Job(JobBase):
     __slots__ = ()
 
     def ack(self) -> bool:
-        """It is done. False: it had gone to somebody else by then.
+        """Acknowledge the message as done; returns False when the lease was lost.
 
-        Raises: NotOwnedError when it is finished already, UnknownOutcomeError,
+        Raises: NotOwnedError when the job is finished already, UnknownOutcomeError,
         ConnectionError. Blocks: one round trip.
         """
         err = _ffi.new_error()
         return _unless_lost(lib.ilk_job_ack(self._live(), err), err)
 
-    def nack(self, delay: float = 0) -> bool:
-        """Give it back, to be delivered again at once or after ``delay`` seconds.
+    def nack(self, delay: Seconds = 0) -> bool:
+        """Give the message back, for delivery at once or after ``delay`` seconds.
 
-        It is dead instead if that was the last of its attempts. False: it had
-        gone to somebody else. Raises: as :meth:`ack`, InvalidError.
+        After its last attempt the message becomes dead instead. Returns False
+        when the lease was lost. Raises: as :meth:`ack`, InvalidError.
         Blocks: one round trip.
         """
         later = _ffi.milliseconds(delay, "delay")
@@ -66,20 +66,20 @@ class Job(JobBase):
         return _unless_lost(lib.ilk_job_nack(self._live(), later, err), err)
 
     def bury(self, reason: str | bytes = "") -> bool:
-        """Put it among the dead, whatever its attempts, with a reason.
+        """Move the message to the dead ones, whatever its attempts, with a reason.
 
-        False: it had gone to somebody else. Raises: as :meth:`ack`.
+        Returns False when the lease was lost. Raises: as :meth:`ack`.
         Blocks: one round trip.
         """
         why = _ffi.name_bytes(reason, "reason")
         err = _ffi.new_error()
         return _unless_lost(lib.ilk_job_bury(self._live(), why, len(why), err), err)
 
-    def extend(self, lease: float | None = None) -> bool:
-        """Set the lease left, of this and all that were taken with it.
+    def extend(self, lease: Seconds | None = None) -> bool:
+        """Set the remaining lease, in seconds, of all messages reserved together.
 
-        None is the lease it was taken for. False: it had gone to somebody
-        else. Raises: as :meth:`ack`, InvalidError. Blocks: one round trip.
+        None means the lease that they were reserved with. Returns False when the
+        lease was lost. Raises: as :meth:`ack`, InvalidError. Blocks: one round trip.
         """
         span = _ffi.lease_ms(lease, "lease")
         err = _ffi.new_error()
@@ -101,7 +101,7 @@ class Job(JobBase):
 
 
 class Batch(BatchBase[Job]):
-    """Messages that were taken, or looked at, together: a sequence of jobs.
+    """Messages that were reserved, or peeked at, together: a sequence of jobs.
 
     Thread: one thread at a time.
     """
@@ -110,10 +110,10 @@ class Batch(BatchBase[Job]):
         super().__init__(client, ffi.gc(handle, lib.ilk_batch_free), Job)
 
     def ack(self) -> bool:
-        """All that are not finished are done, in one round trip.
+        """Acknowledge all messages that are not finished, in one round trip.
 
-        False: some of them had gone to somebody else; see :attr:`lost`.
-        Raises: NotOwnedError when they were only looked at,
+        Returns False when the lease of some was lost; see :attr:`lost`.
+        Raises: NotOwnedError when they were only peeked at,
         UnknownOutcomeError, ConnectionError. Blocks: one round trip.
         """
         err = _ffi.new_error()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A number that is counted down, once, and those who wait for its end."""
+"""The latch: a number that is counted down once, and waits until it is 0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _ffi, errors
 from ._core import lib
-from ._ffi import OK, Name
+from ._ffi import OK, Name, Seconds
 from ._handle_pool import PooledHandle, keep_opts
 from ._state import State, two_numbers
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-def whole(value: int, what: str, most: int) -> int:
-    """A number from 1 to ``most``. Blocks: no. Thread: any thread."""
+def whole_number(value: int, what: str, most: int) -> int:
+    """Check for a number from 1 to ``most``. Blocks: no. Thread: any thread."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{what} must be int, got {type(value).__name__}")
     if not 1 <= value <= most:
@@ -28,22 +28,24 @@ def whole(value: int, what: str, most: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class LatchInfo:
-    """What was known of a latch at one moment."""
+    """The state of a latch at one moment."""
 
-    count: int  #: where it began; 0 when there is none
-    left: int  #: what is left to count
+    count: int  #: the count that it began with; 0 when none is on record
+    left: int  #: the count that is left
 
 
 class LatchBase(PooledHandle):
-    """What a latch is on either face."""
+    """The part of a latch that the blocking and the asyncio package share."""
 
     _type = "ilk_latch"
     _free = lib.ilk_latch_free
     _cancel = lib.ilk_latch_cancel
 
-    def __init__(self, client: ClientBase, name: Name, count: int, keep: float) -> None:
+    def __init__(
+        self, client: ClientBase, name: Name, count: int, keep: Seconds
+    ) -> None:
         opts = keep_opts(self._type, lib.ilk_latch_opts_init, keep)
-        begin = whole(count, "count", lib.ILK_LATCH_COUNT_MAX)
+        begin = whole_number(count, "count", lib.ILK_LATCH_COUNT_MAX)
         super().__init__(client, name, lib.ilk_latch_open, begin, opts)
 
 
@@ -60,39 +62,39 @@ class Latch(LatchBase, State):
     """
 
     def count_down(self, n: int = 1) -> int:
-        """Count down by ``n``, to 0 at the least; answers what is left.
+        """Count down by ``n``, but not below 0; returns the count that is left.
 
-        Raises: DiffersError when its count is another, InvalidError, AuthError
-        (counted, but this user may not wake those who wait),
+        Raises: DiffersError when another count is on record, InvalidError,
+        AuthError (counted, but this user may not PUBLISH to the waiters),
         UnknownOutcomeError. Blocks: one round trip. Thread: any thread.
         """
-        by = whole(n, "n", lib.ILK_LATCH_COUNT_MAX)
-        return self._ask(lib.ilk_latch_count_down, by)
+        by = whole_number(n, "n", lib.ILK_LATCH_COUNT_MAX)
+        return self._number(lib.ilk_latch_count_down, by)
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until nothing is left; True at once when that is so.
+    def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the count is 0; returns True at once when it is.
 
-        ``timeout`` is in seconds; None waits for ever, 0 looks once. Answers
+        ``timeout`` is in seconds; None waits for ever, 0 checks once. Returns
         False when the time ran out.
 
         Raises: DiffersError, CancelledError, ClosedError, ForkedError,
-        ConnectionError and the server's conditions. Blocks: yes; ended by a
-        signal handler that raises, and by ``client.close()``.
+        ConnectionError and the server's errors. Blocks: yes; ended by a
+        signal handler that raises, by ``client.stop()`` and ``client.close()``.
         Thread: any thread.
         """
         with self._handle() as handle:
             return self._wait(handle, lib.ilk_latch_wait, timeout) == OK
 
     def count(self) -> int:
-        """Ask what is left.
+        """Return the count that is left.
 
-        Raises: DiffersError, ConnectionError and the server's conditions.
+        Raises: DiffersError, ConnectionError and the server's errors.
         Blocks: one round trip. Thread: any thread.
         """
-        return self._ask(lib.ilk_latch_count)
+        return self._number(lib.ilk_latch_count)
 
     def reset(self) -> None:
-        """Begin anew with this object's count, whatever is on record.
+        """Start again with this object's count, whatever is on record.
 
         Raises: AuthError as ``count_down()``, UnknownOutcomeError.
         Blocks: one round trip. Thread: any thread.

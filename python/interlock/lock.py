@@ -9,13 +9,13 @@ from . import _ffi
 from ._core import ffi, lib
 from ._ffi import Name
 from ._lease_base import LeaseFunctions, Options
-from ._named_lease import NamedLease
+from ._transferable_lease import TransferableLease
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-class Lock(NamedLease):
+class Lock(TransferableLease):
     """A lock that one owner at a time holds; made by ``client.lock()``.
 
     The owner is this object: it may move between threads, and its token may
@@ -53,22 +53,45 @@ class Lock(NamedLease):
         name: Name,
         options: Options,
         open_handle: Callable[..., int] = lib.ilk_lock_open,
+        *,
+        shared: bool = False,
     ) -> None:
-        super().__init__(client, name, options, open_handle)
+        super().__init__(client, name, options, open_handle, shared=shared)
+
+    def locked(self) -> bool:
+        """Ask the server whether anyone holds it, this handle or another owner.
+
+        For a reader's handle a writer counts and for both kinds readers do, too.
+
+        >>> with client.lock("door"):
+        ...     client.lock("door").locked()
+        True
+        >>> client.lock("door").locked()
+        False
+
+        Raises: WrongTypeError, ConnectionError. Blocks: one round trip.
+        Thread: any thread.
+        """
+        return self.client.inspect(self.name).state != "free"
 
 
-def breaking(name: Name, token: str | bytes | None) -> tuple[Any, ...]:
-    """What ilk_lock_break() takes behind the client. Thread: any thread."""
+def break_arguments(name: Name, token: str | bytes | None) -> tuple[Any, ...]:
+    """The arguments of a break after the client. Thread: any thread."""
     raw = _ffi.name_bytes(name)
     mark = None if token is None else _ffi.name_bytes(token, "token")
     length = 0 if mark is None else len(mark)
     return raw, len(raw), ffi.NULL if mark is None else mark, length
 
 
-def break_lock(client: Client, name: Name, token: str | bytes | None) -> bool:
-    """See :meth:`Client.break_lock`."""
+def break_it(
+    function: Callable[..., int],
+    client: Client,
+    name: Name,
+    token: str | bytes | None,
+) -> bool:
+    """See :meth:`Client.break_lock` and :meth:`Client.break_election`."""
     err = _ffi.new_error()
-    status: int = lib.ilk_lock_break(client._live(), *breaking(name, token), err)
+    status = function(client._live(), *break_arguments(name, token), err)
     if status == lib.ILK_ENOTOWNER:
         return False
     _ffi.check(status, err)

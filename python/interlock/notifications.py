@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""News of a client: an iterator over one pollable descriptor."""
+"""The notifications of a client: an iterator over one pollable descriptor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from . import _ffi, errors
+from . import _core_log, _ffi, errors
 from ._core import ffi, lib
+from ._ffi import Seconds
+from ._process_bound import ProcessBound
 
 if TYPE_CHECKING:
+    from ._client_base import ClientBase
     from ._lease_base import LeaseBase
     from .client import Client
 
@@ -22,28 +25,45 @@ KINDS = {
     lib.ILK_NOTIFICATION_SEMAPHORE_LOST: "semaphore_lost",
     lib.ILK_NOTIFICATION_LEADERSHIP_LOST: "leadership_lost",
     lib.ILK_NOTIFICATION_LEADERSHIP_WON: "leadership_won",
+    lib.ILK_NOTIFICATION_KEPT: "kept",
 }
 
-# The descriptor is closed with the client, and closing wakes no poller.
+STOPPED = "the client is stopped"
+
+# Seconds of one poll: a poller does not notice that the descriptor is closed.
 SLICE = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
 class Notification:
-    """One piece of news: a hint; ``lock.remaining()`` is the truth."""
+    """One notification: a hint, while ``lock.remaining()`` is certain."""
 
-    kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won
-    id: int  #: of the handle, see ``lock.id``
-    error: errors.Error | None  #: why; None for what was won
-    lock: LeaseBase | None  #: the handle itself, if it is still in use
+    kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won, kept
+    id: int  #: the number of the handle, see ``lock.id``
+    error: errors.Error | None  #: the reason; None for a leadership that was won
+    lock: LeaseBase | None  #: the handle itself, while the program keeps it
 
 
-class Notifications:
-    """What ``client.notifications()`` returns.
+def to_notification(
+    client: ClientBase, kind: int, number: int, status: int
+) -> Notification:
+    """Convert the fields of an ilk_notification. Blocks: no. Thread: any thread."""
+    name = KINDS.get(kind, str(kind))
+    error = errors.from_status(status) if status else None
+    kept = client._kept.get(number)
+    if kept is not None and name == "kept":
+        error = kept.error()
+    elif kept is not None and name.endswith("_lost"):
+        client._kept.forget(number)
+    return Notification(name, number, error, client._handles.get(number))
 
-    Iterating waits for the next notification and ends when the client is closed.
-    ``fileno()`` is for select, poll and ``loop.add_reader``: wait for it to
-    become readable, never read it, then call ``get(0)`` until it answers None.
+
+class Notifications(ProcessBound):
+    """The iterator that ``client.notifications()`` returns.
+
+    Iterating waits for the next notification and ends when the client is closed or
+    stopped. ``fileno()`` is for select, poll and ``loop.add_reader``: wait for it to
+    become readable, never read it, then call ``get(0)`` until it returns None.
 
     >>> client.notifications().get(timeout=0) is None
     True
@@ -54,26 +74,32 @@ class Notifications:
         self.fileno()
 
     def fileno(self) -> int:
-        """The descriptor that is readable while there is a notification to fetch."""
+        """Return the descriptor that is readable while there are notifications.
+
+        Raises: ClosedError. Blocks: no. Thread: any thread.
+        """
         out = ffi.new("int *")
         _ffi.call(lib.ilk_client_notification_fd, self._client._live(), out)
         return int(out[0])
 
-    def get(self, timeout: float | None = None) -> Notification | None:
-        """The next notification, or None when there was none in time.
+    def get(self, timeout: Seconds | None = None) -> Notification | None:
+        """Return the next notification, or None when there was none in time.
 
-        Raises: ClosedError. Blocks: at most ``timeout`` seconds, None for
-        ever. Thread: any thread.
+        Raises: ClosedError, CancelledError. Blocks: at most ``timeout`` seconds, None
+        for ever; ended by ``client.stop()``. Thread: any thread.
         """
         if timeout is not None:
             _ffi.milliseconds(timeout, "timeout")
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + _ffi.as_float(timeout)
+        _core_log.drain()
         while True:
             notification = self._fetch()
             left = SLICE if end is None else min(SLICE, end - time.monotonic())
             if notification is not None or left <= 0:
                 return notification
-            # Where it is closed meanwhile, the next fetch tells.
+            if self._client.stopped:
+                raise errors.CancelledError(STOPPED)
+            # If the client is closed meanwhile, the next fetch raises ClosedError.
             with contextlib.suppress(OSError, ValueError):
                 select.select([self.fileno()], [], [], left)
 
@@ -83,7 +109,7 @@ class Notifications:
     def __next__(self) -> Notification:
         try:
             notification = self.get()
-        except errors.ClosedError:
+        except (errors.ClosedError, errors.CancelledError):
             raise StopIteration from None
         assert notification is not None
         return notification
@@ -96,9 +122,4 @@ class Notifications:
         if status == lib.ILK_EAGAIN:
             return None
         _ffi.check(status, err)
-        return Notification(
-            kind=KINDS.get(raw.kind, str(raw.kind)),
-            id=raw.id,
-            error=errors.from_status(raw.status) if raw.status else None,
-            lock=self._client._handles.get(raw.id),
-        )
+        return to_notification(self._client, raw.kind, raw.id, raw.status)

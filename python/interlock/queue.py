@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Messages that each reach one consumer, and stay until it is done."""
+"""Queues: each message is delivered to one consumer, until it is done."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
 from ._core import ffi, lib
-from ._ffi import Name
-from ._queue_base import PLACES, Data, QueueBase, place, push_options
+from ._ffi import Name, Seconds
+from ._queue_base import PLACES, Data, QueueBase, place_flags, push_options
 from ._queue_wait import c_names, wait_in_c
 from .job import Batch, Job
 
@@ -23,30 +24,30 @@ ORDERS = {"fifo": lib.ILK_QUEUE_FIFO, "filo": lib.ILK_QUEUE_FILO}
 
 @dataclasses.dataclass(frozen=True)
 class QueueInfo:
-    """What lay in a queue at one moment, and what became of all messages."""
+    """The state of a queue at one moment, and the counters of its messages."""
 
     order: str | None  #: fifo or filo; None when nobody has pushed yet
-    ready: int  #: to be taken now
-    delayed: int  #: to be taken later, or due and not moved yet
-    taken: int  #: under a lease
-    dead: int  #: not to be delivered any more
+    ready: int  #: messages that can be taken now
+    delayed: int  #: messages to be taken later, or due and not moved yet
+    taken: int  #: messages under a lease
+    dead: int  #: messages that are not delivered any more
     waiting: int  #: consumers that wait
     pushed: int  #: messages ever pushed
-    finished: int  #: acknowledged or popped
-    expired: int  #: deliveries whose lease ran out
+    finished: int  #: messages acknowledged or popped
+    expired: int  #: deliveries whose lease ended
     returned: int  #: deliveries given back
     buried: int  #: messages that became dead
-    purged: int  #: messages thrown away
-    oldest: float  #: seconds that the next one has lain there
+    purged: int  #: messages that were purged
+    oldest: float  #: age of the next message in seconds
 
 
 @dataclasses.dataclass(frozen=True)
 class QueueOptions:
-    """How a queue's handle behaves; see :meth:`Client.queue`."""
+    """The options of a queue; :meth:`Client.queue` explains them."""
 
     order: str = "fifo"
     max_attempts: int | None = 25
-    once: float = 600.0
+    once: Seconds = 600.0
     renew: bool = False
 
     def to_c(self) -> Any:
@@ -87,15 +88,15 @@ class Queue(QueueBase):
 
     _client: Client
 
-    # -- putting in
+    # -- push
 
-    def push(self, data: Data, *, delay: float = 0, once: Name | None = None) -> int:
-        """Put a message in; answers its number. A str is sent as UTF-8.
+    def push(self, data: Data, *, delay: Seconds = 0, once: Name | None = None) -> int:
+        """Push a message; returns its number. A str is sent as UTF-8.
 
-        ``delay`` is in seconds: it is to be taken no earlier. ``once`` is a
-        request id: a push under the same id within the queue's ``once``
-        seconds changes nothing and answers the first one's number. A lost
-        reply never doubles a message, with or without an id.
+        ``delay`` is in seconds: the message is taken no earlier. ``once`` is a
+        request id: a push with the same id within the queue's ``once`` seconds
+        changes nothing and returns the number of the first one. A lost reply
+        never duplicates a message, with or without an id.
 
         Raises: InvalidError for more than 1 MiB, DiffersError for a queue of
         the other order, UnknownOutcomeError, WrongTypeError, ConnectionError,
@@ -107,11 +108,11 @@ class Queue(QueueBase):
         return int(out[0])
 
     def push_many(
-        self, messages: Iterable[Data], *, delay: float = 0, once: Name | None = None
+        self, messages: Iterable[Data], *, delay: Seconds = 0, once: Name | None = None
     ) -> range:
-        """Put up to 256 messages in: all or none, in order. As :meth:`push`.
+        """Push up to 256 messages, all or none, in order; returns their numbers.
 
-        Blocks: one round trip.
+        Parameters and errors are those of :meth:`push`. Blocks: one round trip.
         """
         pointers, lengths, count, _messages = c_names(messages, "data")
         opts, _once = push_options(delay, once)
@@ -127,16 +128,16 @@ class Queue(QueueBase):
         )
         return range(out[0], out[0] + count)
 
-    # -- taking out
+    # -- pop and reserve
 
-    def pop(self, timeout: float | None = 0) -> bytes | None:
-        """Take the next message for good; None when there is none in time.
+    def pop(self, timeout: Seconds | None = 0) -> bytes | None:
+        """Take the next message for good; returns None when there is none in time.
 
-        At most once: what is popped is not delivered again, whatever becomes
-        of this process. ``timeout=None`` waits for ever.
+        At most once: a message that was popped is not delivered again, even if
+        this process dies. ``timeout=None`` waits for ever.
 
-        Raises: UnknownOutcomeError when the answer was lost and a message may
-        be gone with it; DiffersError, ConnectionError, ClosedError.
+        Raises: UnknownOutcomeError when the reply was lost, possibly with a
+        message; DiffersError, ConnectionError, ClosedError.
         Blocks: at most ``timeout`` seconds.
         """
         out = ffi.new("ilk_job **")
@@ -160,11 +161,12 @@ class Queue(QueueBase):
         finally:
             lib.ilk_job_free(out[0])
 
-    def reserve(self, timeout: float | None = 0, lease: float = 30.0) -> Job | None:
-        """Take the next message under a lease; None when there is none in time.
+    def reserve(self, timeout: Seconds | None = 0, lease: Seconds = 30.0) -> Job | None:
+        """Reserve the next message under a lease; None when there is none in time.
 
-        It is ours for ``lease`` seconds, to be acknowledged or given back.
-        After that it goes to somebody else, and our ack is refused.
+        This job owns the message for ``lease`` seconds, within which it should
+        acknowledge it or give it back. After that the message is delivered to
+        another consumer, and this job's ``ack()`` is refused.
 
         Raises: InvalidError, DiffersError, ConnectionError, ClosedError.
         Blocks: at most ``timeout`` seconds; None waits for ever.
@@ -179,19 +181,43 @@ class Queue(QueueBase):
             return None
         return Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
 
+    @contextlib.contextmanager
+    def job(self, timeout: Seconds | None = 0, lease: Seconds = 30.0) -> Iterator[Job]:
+        """Reserve the next message for the block of a ``with`` statement.
+
+        The message is acknowledged at the end of the block, and given back when the
+        block raises.
+
+        >>> queue = client.queue("with-example")
+        >>> queue.push(b"hello")
+        1
+        >>> with queue.job(timeout=5) as job:
+        ...     job.data
+        b'hello'
+
+        Raises: TimeoutError when there is no message in time; as :meth:`reserve`,
+        and as :meth:`Job.ack`. Blocks: at most ``timeout`` seconds; None waits for
+        ever.
+        """
+        job = self.reserve(timeout, lease)
+        if job is None:
+            raise self._empty(timeout)
+        with job:
+            yield job
+
     def reserve_many(
         self,
         count: int,
-        timeout: float | None = 0,
-        lease: float = 30.0,
+        timeout: Seconds | None = 0,
+        lease: Seconds = 30.0,
         done: Batch | None = None,
     ) -> Batch | None:
-        """Take up to ``count`` messages of one queue under one lease.
+        """Reserve up to ``count`` messages of one queue under one lease.
 
-        ``done`` is a batch that was taken before: it is acknowledged in the
-        same round trip, also when there is nothing to take.
+        ``done`` is a batch that was reserved before: it is acknowledged in the
+        same round trip, even when there is no new message.
 
-        Raises: as :meth:`reserve`. Blocks: until there is one, at most
+        Raises: as :meth:`reserve`. Blocks: until there is a message, at most
         ``timeout`` seconds.
         """
         span = _ffi.lease_ms(lease, "lease")
@@ -206,10 +232,10 @@ class Queue(QueueBase):
         return Batch(self._client, out[0]) if self._wait(reserve, timeout) else None
 
     def adopt(self, token: str | bytes) -> Job:
-        """A job that another handle, also in another process, has reserved.
+        """Return the job of a message that another handle or process has reserved.
 
-        It has no data and is not renewed; whether it is still held ``ack()``
-        and the others tell. Nothing is sent.
+        The job has no data and is not renewed; ``ack()`` and the other methods
+        report whether its lease was lost. Nothing is sent.
 
         >>> queue = client.queue("adopt-example")
         >>> queue.push(b"x")
@@ -221,59 +247,63 @@ class Queue(QueueBase):
         """
         return Job(self._client, self._adopted(token))
 
-    def _wait(self, function: Callable[..., int], timeout: float | None) -> bool:
+    def _wait(self, function: Callable[..., int], timeout: Seconds | None) -> bool:
         return wait_in_c(
             function, self._live(), timeout, lib.ilk_queue_leave, lib.ilk_queue_cancel
         )
 
     def cancel(self) -> None:
-        """End the waits of this handle, in whichever threads they are.
+        """Cancel the waits of this handle, in whichever threads they are.
 
         They raise CancelledError. Blocks: no.
         """
         _ffi.call(lib.ilk_queue_cancel, self._live())
 
-    # -- looking, clearing up
+    # -- inspect and clear
 
     def size(self) -> int:
-        """How many messages could be taken now. Blocks: one round trip."""
+        """Return how many messages can be taken now. Blocks: one round trip."""
         out = ffi.new("int64_t *")
         _ffi.call(lib.ilk_queue_size, out, self._live())
         return int(out[0])
 
     def inspect(self) -> QueueInfo:
-        """What lies where, and what became of all. Blocks: one round trip."""
+        """Return the queue's state and counters. Blocks: one round trip."""
         out = ffi.new("ilk_queue_info **")
         _ffi.call(lib.ilk_queue_inspect, out, self._live())
         return to_info(ffi.gc(out[0], lib.ilk_queue_info_free))
 
     def peek(self, where: str = "ready", start: int = 0, count: int = 10) -> list[Job]:
-        """Look at messages without taking them: "ready", "delayed" or "dead".
+        """Return messages without taking them: "ready", "delayed" or "dead".
 
-        The next to be taken come first, those that are due first, the oldest
-        dead. At most 256, and fewer when they are long.
+        Those to be taken next come first, those due first, the oldest dead first.
+        At most 256, and fewer when they are long.
 
         Raises: InvalidError. Blocks: one round trip.
         """
         out = ffi.new("ilk_batch **")
-        _ffi.call(lib.ilk_queue_peek, out, self._live(), place((where,)), start, count)
+        _ffi.call(
+            lib.ilk_queue_peek, out, self._live(), place_flags((where,)), start, count
+        )
         return list(Batch(self._client, out[0]))
 
     def purge(self, *where: str) -> int:
-        """Throw away what is "ready", "delayed" or "dead", by default all three.
+        """Remove the "ready", "delayed" or "dead" messages, by default all three.
 
-        What is taken stays with who took it. Answers how many.
+        Messages under a lease are not removed. Returns how many were removed.
         Raises: InvalidError. Blocks: one round trip.
         """
         out = ffi.new("int64_t *")
-        _ffi.call(lib.ilk_queue_purge, out, self._live(), place(where or tuple(PLACES)))
+        _ffi.call(
+            lib.ilk_queue_purge, out, self._live(), place_flags(where or tuple(PLACES))
+        )
         return int(out[0])
 
     def requeue(self, id: int | None = None, count: int | None = None) -> int:
-        """Put dead messages back behind all others, their attempts forgotten.
+        """Make dead messages ready again, behind all others, with no attempts.
 
-        The one with this number, or the ``count`` oldest, by default all.
-        Answers how many. Raises: InvalidError. Blocks: some round trips.
+        ``id`` selects one message, ``count`` the oldest, by default all.
+        Returns how many. Raises: InvalidError. Blocks: some round trips.
         """
         if count == 0:
             return 0
@@ -283,7 +313,7 @@ class Queue(QueueBase):
 
 
 def to_info(found: Any) -> QueueInfo:
-    """What an ilk_queue_info tells. Blocks: no. Thread: any thread."""
+    """Convert an ilk_queue_info. Blocks: no. Thread: any thread."""
 
     def count(name: str) -> int:
         which = getattr(lib, f"ILK_QUEUE_N_{name.upper()}")

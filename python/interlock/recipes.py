@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Functions that many programs carry around, with their races taken out.
+"""Well-known functions on plain Redis keys, without their races.
 
-Coordination on Redis is often written by hand, in functions that everybody
-knows: ``acquire_lock``, ``acquire_fair_semaphore``, ``safe_fifo_pop``,
+Coordination on Redis is often written by hand, in functions that are widely
+known: ``acquire_lock``, ``acquire_fair_semaphore``, ``safe_fifo_pop``,
 ``worker_watch_queue`` and others. These have the same names, arguments, results
 and keys, so both kinds of process work on the same names at once, and a
 program is ported by changing an import. Each is one step where the original
-takes several; times are the server's; a request whose reply was lost is asked
-again without being done twice. ``docs/recipes.md`` shows each with its flaw.
+takes several; times are the server's; a request whose reply was lost is sent
+again without taking effect twice. ``docs/recipes.md`` shows each with its flaw.
 
 ``conn`` is an interlock.Client, a URL or a redis.Redis. The functions that are
 usually written over a global connection come from :func:`bind`.
@@ -21,30 +21,30 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from . import _consumer, _fork, _raw
+from . import _consumer, _fork, _recipe_calls
 from ._client_lookup import client_for
 from ._consumer import Consumer as Consumer
 from ._core import lib
-from ._raw import Value
+from ._recipe_calls import Value
 from .lock import Lock
 
 PREFIX = "lock:"
 MASTER = "master_selector"
 TENURE = 20.0  #: seconds
 
-#: True ends :func:`worker_watch_queue` after the job in hand.
+#: True ends :func:`worker_watch_queue` after the current job.
 QUIT = False
 
 _HEAD, _TAIL = int(lib.ILK_RECIPES_HEAD), int(lib.ILK_RECIPES_TAIL)
 _log = logging.getLogger("interlock")
 _guard = _fork.Guard()
-# The handles that renew, by identifier. A forked child finds none of its
-# parent's and releases by the identifier, as any other process would.
+# The handles that renew, by fork generation and identifier. A forked child does
+# not use its parent's handles: it releases by the identifier, as another process.
 _held: dict[tuple[int, str], Lock] = {}
 
 
 def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str | bool:
-    """Take the lock ``lock:<lockname>``; its identifier, or False.
+    """Acquire the lock ``lock:<lockname>``; returns its identifier, or False.
 
     ``conn`` is an interlock.Client, a URL or a redis.Redis. The lease is
     renewed while this process lives.
@@ -55,7 +55,7 @@ def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str |
     >>> release_lock(client, "market", identifier)
     True
 
-    Raises: ConnectionError, InvalidError and the others of ``Lock.acquire``.
+    Raises: ConnectionError, InvalidError and the other errors of ``Lock.acquire``.
     Blocks: at most ``acquire_timeout`` seconds. Thread: any thread.
     """
     lock = client_for(conn).lock(PREFIX + lockname)
@@ -67,7 +67,7 @@ def acquire_lock(conn: Any, lockname: str, acquire_timeout: float = 10) -> str |
 
 
 def release_lock(conn: Any, lockname: str, identifier: str | bytes) -> bool:
-    """Give the lock up; False when it is no longer held by this identifier.
+    """Release the lock; returns False when this identifier no longer holds it.
 
     The identifier may come from another process.
 
@@ -94,11 +94,11 @@ def release_lock(conn: Any, lockname: str, identifier: str | bytes) -> bool:
 def acquire_fair_semaphore(
     conn: Any, semname: str, limit: int, timeout: float = 10
 ) -> str | None:
-    """A permit's identifier, or None when ``limit`` are taken.
+    """Acquire a permit; returns its identifier, or None when ``limit`` are taken.
 
-    Purge, turn and insertion are one step, so there are never more than
-    ``limit`` permits of this function. ``timeout`` counts by the server's
-    clock, whose seconds are also what is written.
+    The removal of expired permits, the count and the insertion are one step, so
+    there are never more than ``limit`` permits of this function. ``timeout`` is
+    in seconds of the server's clock, whose time is also what is written.
 
     >>> first = acquire_fair_semaphore(client, "seats", 1)
     >>> acquire_fair_semaphore(client, "seats", 1) is None
@@ -113,26 +113,26 @@ def acquire_fair_semaphore(
     """
     if limit < 1:
         return None
-    found = _raw.permit(conn, semname, limit, timeout)
+    found = _recipe_calls.permit(conn, semname, limit, timeout)
     return None if found is None else found.decode()
 
 
 def release_fair_semaphore(conn: Any, semname: str, identifier: str | bytes) -> int:
-    """Give a permit back: 1; or 0 when it had run out.
+    """Release a permit; returns 1, or 0 when it had expired.
 
     Raises: ConnectionError, UnknownOutcomeError. Blocks: one round trip.
     Thread: any thread.
     """
-    return int(_raw.permit_release(conn, semname, identifier))
+    return int(_recipe_calls.permit_release(conn, semname, identifier))
 
 
 def refresh_fair_semaphore(conn: Any, semname: str, identifier: str | bytes) -> bool:
-    """Begin a permit's time anew; False when it has run out.
+    """Restart the time of a permit; returns False when it has expired.
 
     Raises: ConnectionError, UnknownOutcomeError. Blocks: one round trip.
     Thread: any thread.
     """
-    return _raw.permit_refresh(conn, semname, identifier)
+    return _recipe_calls.permit_refresh(conn, semname, identifier)
 
 
 def acquire_semaphore_with_lock(
@@ -140,10 +140,11 @@ def acquire_semaphore_with_lock(
 ) -> str | None:
     """As :func:`acquire_fair_semaphore`, under ``lock:<semname>``.
 
-    The lock is not needed among these functions; it keeps programs out that
-    insert in several steps under it. None also when the lock is taken.
+    These functions do not need the lock among themselves; it excludes programs
+    that insert in several steps under it. Returns None also when the lock is
+    held.
 
-    Raises: as the functions it is made of. Blocks: 10 ms for the lock, then
+    Raises: as the functions that it calls. Blocks: 10 ms for the lock, then
     some round trips. Thread: any thread.
     """
     identifier = acquire_lock(conn, semname, acquire_timeout=0.01)
@@ -159,19 +160,19 @@ def acquire_semaphore_with_lock(
 
 
 def fifo_queue_push(conn: Any, queue_name: str, task_data: Value) -> None:
-    """Put a task at the tail of a list.
+    """Push a task to the tail of a list.
 
     Raises: ConnectionError, WrongTypeError, UnknownOutcomeError.
     Blocks: one round trip. Thread: any thread.
     """
-    _raw.push(conn, queue_name, _TAIL, task_data)
+    _recipe_calls.push(conn, queue_name, _TAIL, task_data)
 
 
 def fifo_queue_pop(conn: Any, queue_name: str) -> Any:
-    """The task at the head of a list, or None.
+    """Pop the task at the head of a list; returns None when there is none.
 
-    A lost reply loses no task; a process that dies with one does, see
-    :class:`Consumer`.
+    A lost reply loses no task, but a task is lost when its process dies. The
+    tasks of a :class:`Consumer` are not.
 
     >>> fifo_queue_push(client, "q", "a"), fifo_queue_push(client, "q", "b")
     (None, None)
@@ -181,8 +182,8 @@ def fifo_queue_pop(conn: Any, queue_name: str) -> Any:
     Raises: ConnectionError, WrongTypeError, UnknownOutcomeError.
     Blocks: one round trip. Thread: any thread.
     """
-    found = _raw.pop(conn, queue_name, _HEAD)
-    return None if found is None else _raw.decoder(conn)(found)
+    found = _recipe_calls.pop(conn, queue_name, _HEAD)
+    return None if found is None else _recipe_calls.decoder(conn)(found)
 
 
 def delayed_queue_push(
@@ -193,11 +194,11 @@ def delayed_queue_push(
     Raises: ConnectionError, WrongTypeError, UnknownOutcomeError.
     Blocks: one round trip. Thread: any thread.
     """
-    _raw.delay(conn, queue_name, delay, task_data)
+    _recipe_calls.delay(conn, queue_name, delay, task_data)
 
 
 def delayed_queue_pop(conn: Any, queue_name: str) -> list[Any]:
-    """The tasks that are due, each for one caller only.
+    """Pop the tasks that are due, each for one caller only.
 
     >>> delayed_queue_push(client, "later", "now", 0)
     >>> delayed_queue_push(client, "later", "then", 60)
@@ -207,14 +208,14 @@ def delayed_queue_pop(conn: Any, queue_name: str) -> list[Any]:
     Raises: ConnectionError, WrongTypeError, UnknownOutcomeError.
     Blocks: a round trip per 1000 tasks. Thread: any thread.
     """
-    decode = _raw.decoder(conn)
-    tasks, more = _raw.due(conn, queue_name)
+    decode = _recipe_calls.decoder(conn)
+    tasks, more = _recipe_calls.due(conn, queue_name)
     while more:
         try:
-            others, more = _raw.due(conn, queue_name)
+            others, more = _recipe_calls.due(conn, queue_name)
         except Exception:
-            # What was taken is not given up for what was not.
-            _log.exception("no more tasks of %r for now", queue_name)
+            # The tasks taken so far are returned although this request failed.
+            _log.exception("some tasks of %r that are due were not popped", queue_name)
             break
         tasks += others
     return [decode(task) for task in tasks]
@@ -229,41 +230,41 @@ def worker_watch_queue(
 ) -> None:
     """Call ``callbacks[name](*args)`` for each ``[name, args]`` in JSON on a list.
 
-    Runs until ``quit()``, or ``QUIT`` of this module, is true; both are looked
-    at between jobs and at least every two seconds. A job of an unknown name, or
-    that is no JSON, is logged and goes to the dead letters. So does one whose
-    callback raises; the exception then leaves this function. What ends the
-    process (KeyboardInterrupt, SystemExit) puts the job back.
+    Runs until ``quit()``, or ``QUIT`` of this module, is true; both are checked
+    between jobs and at least every two seconds. A job that is no JSON, or of an
+    unknown name, is logged and moved to the dead letters. So is one whose
+    callback raises; the exception then leaves this function. An exception that
+    ends the process (KeyboardInterrupt, SystemExit) puts the job back.
 
-    Raises: what a callback raises, ConnectionError. Blocks: yes.
+    Raises: the callbacks' exceptions, ConnectionError. Blocks: yes.
     Thread: any thread, each with a consumer of its own.
     """
     _consumer.work(conn, queue, callbacks, lambda: QUIT or bool(quit and quit()))
 
 
-# -- over one connection
+# -- bound to one connection
 
 
 class Recipes:
-    """What :func:`bind` returns. Thread: any thread."""
+    """The functions that :func:`bind` returns. Thread: any thread."""
 
     def __init__(self, conn: Any, master: str = MASTER, tenure: float = TENURE) -> None:
         client_for(conn)
         self._conn = conn
-        self._decode = _raw.decoder(conn)
+        self._decode = _recipe_calls.decoder(conn)
         self._master, self._tenure = master, tenure
         self._candidate = uuid.uuid4().hex.encode()
-        self._deciding = threading.Lock()
+        self._master_lock = threading.Lock()
         self._generation = _fork.generation
-        #: The tenure this is the master of; 0 when it is not. Set it to 0
-        #: after work that took longer than a tenure.
-        self.local_selector = 0
+        #: The number of the tenure in which this is the master; 0 when it is not.
+        #: Set it to 0 after work that took longer than a tenure.
+        self.local_selector: int = 0
 
     def wait(self, wait_for: Value, timeout: float | None = None) -> Any:
-        """The next message of a channel, as redis-py's pubsub shows it.
+        """Return the next message of a channel, in the form of redis-py's pubsub.
 
-        None when none came in ``timeout`` seconds. What is sent while nobody
-        waits is lost, as ever: see ``client.event`` for what stays.
+        None when none came in ``timeout`` seconds. A message that is sent while
+        nobody waits is lost; the state of a ``client.event`` is not.
         Blocks: yes. Raises: ConnectionError.
         """
         return self._wait(wait_for, None, timeout)
@@ -271,17 +272,17 @@ class Recipes:
     def wait_single(
         self, channel: Value, myid: Value, timeout: float | None = None
     ) -> Any:
-        """Wait to be the one that :meth:`signal_single` chooses.
+        """Wait for a signal of :meth:`signal_single`, which selects one waiter.
 
-        A signal that arrives behind the one that is returned is passed on to
+        A signal that arrives after the one that is returned is passed on to
         another waiter. Blocks: yes. Raises: ConnectionError.
         """
         return self._wait(channel, myid, timeout)
 
     def _wait(self, channel: Value, myid: Value | None, timeout: float | None) -> Any:
-        found, lost = _raw.listen(self._conn, channel, myid, timeout)
+        found, lost = _recipe_calls.listen(self._conn, channel, myid, timeout)
         if lost:
-            _log.warning("%d signals to %r came too late for anybody", lost, channel)
+            _log.warning("%d signals to %r reached no waiter", lost, channel)
         if found is None:
             return None
         return {
@@ -292,26 +293,29 @@ class Recipes:
         }
 
     def signal_broadcast(self, wait_in: Value, data: Value) -> int:
-        """Signal all who wait; how many heard it. Blocks: one round trip."""
-        return _raw.signal(self._conn, wait_in, False, _raw.encoded(data))
+        """Signal all waiters; returns how many got it. Blocks: one round trip."""
+        return _recipe_calls.signal(
+            self._conn, wait_in, False, _recipe_calls.encoded(data)
+        )
 
     def signal_single(self, channel: Value, data: Any) -> int:
-        """Signal one who waits; 0 when nobody does. Blocks: one round trip."""
+        """Signal one waiter; returns 0 when nobody waits. Blocks: one round trip."""
         raw = data if isinstance(data, bytes) else str(data).encode()
-        return _raw.signal(self._conn, channel, True, raw)
+        return _recipe_calls.signal(self._conn, channel, True, raw)
 
     def master(self) -> bool:
         """Become or stay the master; call it more often than every tenure.
 
-        What bind() returned is one candidate, whatever the threads; in a
-        forked child it is another. Blocks: one round trip. Raises: UnknownOutcomeError.
+        The object that bind() returned is one candidate for all its threads; in
+        a forked child it is another one. Blocks: one round trip.
+        Raises: UnknownOutcomeError.
         """
         if self._generation != _fork.generation:
-            self._deciding = threading.Lock()  # may have been held at the fork
+            self._master_lock = threading.Lock()  # may have been held at the fork
             self._generation, self.local_selector = _fork.generation, 0
             self._candidate = uuid.uuid4().hex.encode()
-        with self._deciding:
-            self.local_selector = _raw.master(
+        with self._master_lock:
+            self.local_selector = _recipe_calls.master(
                 self._conn,
                 self._master,
                 self._candidate,
@@ -322,23 +326,23 @@ class Recipes:
 
     def fifo_push(self, q: Value, data: Value) -> None:
         """Push to the head, for :meth:`fifo_pop`. Blocks: one round trip."""
-        _raw.push(self._conn, q, _HEAD, data)
+        _recipe_calls.push(self._conn, q, _HEAD, data)
 
     def fifo_pop(self, q: Value) -> Any:
-        """Pop the oldest, or None. Blocks: one round trip."""
-        return self._shown(_raw.pop(self._conn, q, _TAIL))
+        """Pop the oldest value, or None. Blocks: one round trip."""
+        return self._decoded(_recipe_calls.pop(self._conn, q, _TAIL))
 
     def filo_push(self, q: Value, data: Value) -> None:
         """Push to the head, for :meth:`filo_pop`. Blocks: one round trip."""
-        _raw.push(self._conn, q, _HEAD, data)
+        _recipe_calls.push(self._conn, q, _HEAD, data)
 
     def filo_pop(self, q: Value) -> Any:
-        """Pop the youngest, or None. Blocks: one round trip."""
-        return self._shown(_raw.pop(self._conn, q, _HEAD))
+        """Pop the newest value, or None. Blocks: one round trip."""
+        return self._decoded(_recipe_calls.pop(self._conn, q, _HEAD))
 
     def safe_fifo_push(self, q: Value, data: Value) -> None:
         """Push to the head, for :meth:`safe_fifo_pop`. Blocks: one round trip."""
-        _raw.push(self._conn, q, _HEAD, data)
+        _recipe_calls.push(self._conn, q, _HEAD, data)
 
     def safe_fifo_pop(
         self,
@@ -346,35 +350,38 @@ class Recipes:
         cache: Value,
         handle: Callable[[Any], object] | None = None,
     ) -> Any:
-        """Pop the oldest, or None; it lies in ``cache`` until it is handled.
+        """Pop the oldest value, or None; it stays in ``cache`` until it is handled.
 
-        That is when ``handle(msg)`` has returned. Without one it is when it
-        has arrived here. What a process that died has left in its cache,
-        :meth:`safe_fifo_restore` puts back: give each process its own.
-        Blocks: two round trips. Raises: what ``handle`` raises; the message
+        It is handled when ``handle(msg)`` has returned; without ``handle``, when
+        it has arrived here. :meth:`safe_fifo_restore` puts back what a process
+        that died has left in its cache, so give each process a cache of its own.
+        Blocks: two round trips. Raises: the exceptions of ``handle``; the value
         stays in the cache then.
         """
         while True:
-            found = _raw.park(self._conn, q, cache)
+            found = _recipe_calls.park(self._conn, q, cache)
             if found is None:
                 return None
             msg = self._decode(found[0])
             if handle is not None:
                 handle(msg)
-            if _raw.unpark(self._conn, cache, found[1]):
+            if _recipe_calls.unpark(self._conn, cache, found[1]):
                 return msg
             if handle is not None:
-                _log.warning("a message of %r will be handled again by others", q)
+                _log.warning(
+                    "a message of %r was put back meanwhile: another process repeats it",
+                    q,
+                )
                 return msg
 
     def safe_fifo_restore(self, q: Value, cache: Value) -> int:
-        """Put all that lies in ``cache`` back, as the next to be popped; how many.
+        """Put all values of ``cache`` back, to be popped next; returns how many.
 
         Blocks: a round trip per 1000 messages.
         """
-        return _raw.restore(self._conn, q, cache)
+        return _recipe_calls.restore(self._conn, q, cache)
 
-    def _shown(self, found: bytes | None) -> Any:
+    def _decoded(self, found: bytes | None) -> Any:
         return None if found is None else self._decode(found)
 
 

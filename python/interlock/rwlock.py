@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ._core import lib
 from ._ffi import Name
+from ._process_bound import ProcessBound
 from .lock import Lock
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class RWLock:
+class RWLock(ProcessBound):
     """Two locks on one name, ``read`` and ``write``; made by ``client.rwlock()``.
 
-    Readers share the name, a writer has it alone, and a reader never
-    overtakes a writer that waits. The writer is the plain lock of the name.
+    Readers share the name, a writer has it alone, and a reader never overtakes a
+    waiting writer. The writer's handle is the plain lock of the name.
 
     >>> table = client.rwlock("table")
     >>> other = client.rwlock("table")
@@ -31,7 +32,8 @@ class RWLock:
     """
 
     def __init__(self, client: Client, name: Name, options: Options) -> None:
-        self._read = Lock(client, name, options, lib.ilk_rwlock_read_open)
+        reader = lib.ilk_rwlock_read_open
+        self._read = Lock(client, name, options, reader, shared=True)
         self._write = Lock(client, name, options, lib.ilk_rwlock_write_open)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The semaphore: permits that a limited number of owners hold, on lease."""
+"""The semaphore: a limited number of permits, each held under a lease."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _ffi
 from ._core import ffi, lib
-from ._ffi import Name
-from ._lease_base import LeaseFunctions, NamedLeaseBase
-from ._named_lease import NamedLease
+from ._ffi import Name, Seconds
+from ._lease_base import LeaseFunctions, TransferableLeaseBase
+from ._transferable_lease import TransferableLease
 
 if TYPE_CHECKING:
     from ._client_base import ClientBase
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class SemaphoreOptions(NamedTuple):
-    """What a handle is opened with, see :meth:`Client.semaphore`."""
+    """The options of a semaphore; :meth:`Client.semaphore` explains them."""
 
     permits: int
-    ttl: float
-    wait: float | None
+    ttl: Seconds
+    wait: Seconds | None
     renew: bool
     fair: bool
-    max_hold: float | None
+    max_hold: Seconds | None
     reentrant: bool = False
 
     def to_c(self) -> Any:
-        """The same as an ilk_semaphore_opts."""
+        """Convert to an ilk_semaphore_opts."""
         opts = ffi.new("ilk_semaphore_opts *")
         lib.ilk_semaphore_opts_init(opts, ffi.sizeof(opts[0]))
         opts.ttl_ms = _ffi.lease_ms(self.ttl)
@@ -41,8 +41,8 @@ class SemaphoreOptions(NamedTuple):
         return opts
 
 
-class Permits(NamedLeaseBase):
-    """What a hold of permits tells and keeps, on either face."""
+class SemaphoreBase(TransferableLeaseBase):
+    """The part of a semaphore that the blocking and the asyncio package share."""
 
     _type = "ilk_semaphore"
     _functions = LeaseFunctions(
@@ -64,7 +64,15 @@ class Permits(NamedLeaseBase):
         self, client: ClientBase, name: Name, limit: int, options: SemaphoreOptions
     ) -> None:
         most = _ffi.count(limit, "limit")
-        super().__init__(client, name, options, lib.ilk_semaphore_open, most)
+        super().__init__(
+            client,
+            name,
+            options,
+            lib.ilk_semaphore_open,
+            most,
+            permits=options.permits,
+            limit=most,
+        )
         self._limit = most
         self._permits = options.permits
 
@@ -75,11 +83,11 @@ class Permits(NamedLeaseBase):
 
     @property
     def permits(self) -> int:
-        """How many permits this handle takes."""
+        """How many permits this handle acquires."""
         return self._permits
 
 
-class Semaphore(Permits, NamedLease):
+class Semaphore(SemaphoreBase, TransferableLease):
     """One hold of a semaphore's permits; made by ``client.semaphore()``.
 
     Each process (and thread) that takes permits makes a handle of its own.
@@ -88,8 +96,8 @@ class Semaphore(Permits, NamedLease):
     ...     permit.held, permit.limit
     (True, 3)
 
-    Several permits are taken together or not at all, and whoever asks for
-    many is not overtaken by those who ask for few.
+    Several permits are acquired together or not at all, and waiters for few
+    permits do not overtake a waiter for many.
 
     >>> both = client.semaphore("printers", 3, permits=2)
     >>> both.acquire(timeout=0)
@@ -107,9 +115,9 @@ class Semaphore(Permits, NamedLease):
     def set_limit(self, limit: int) -> None:
         """Change the limit of the semaphore while it is in use.
 
-        Raising it lets those who wait in; lowering it takes nothing away, but
-        nobody gets in before enough is given back. Handles that were opened
-        with the limit from before go on working.
+        A higher limit admits waiters. A lower one takes no permit away, but
+        admits nobody until enough permits have been released. Handles that were
+        opened with the former limit keep working.
 
         >>> pool = client.semaphore("pool", 1)
         >>> pool.acquire()
@@ -129,10 +137,10 @@ class Semaphore(Permits, NamedLease):
 
 @dataclasses.dataclass(frozen=True)
 class PermitHolder:
-    """One who holds permits of a semaphore."""
+    """One holder of permits of a semaphore."""
 
-    label: str  #: of its client, host:pid by default
-    token: str  #: of its hold
+    label: str  #: the label of its client, host:pid by default
+    token: str  #: the token of its hold
     permits: int
     fence: int
     since: float  #: seconds since 1970 by the server's clock
@@ -141,25 +149,25 @@ class PermitHolder:
 
 @dataclasses.dataclass(frozen=True)
 class PermitWaiter:
-    """One who waits for permits of a semaphore."""
+    """One waiter for permits of a semaphore."""
 
-    label: str  #: of its client, host:pid by default
-    token: str  #: that it will hold under
+    label: str  #: the label of its client, host:pid by default
+    token: str  #: the token that it will hold under
     permits: int
 
 
 @dataclasses.dataclass(frozen=True)
 class SemaphoreInfo:
-    """What was known of one semaphore at one moment."""
+    """The state of a semaphore at one moment."""
 
     name: Name
-    limit: int  #: the one in force; 0 when none is on record
-    used: int  #: permits that are taken
-    fence: int  #: the last one given for this name; 0 when none is known
+    limit: int  #: the limit in force; 0 when none is on record
+    used: int  #: permits that are held
+    fence: int  #: the last fence of this name; 0 when none is on record
     holders: list[PermitHolder]  #: the first 100, in the order of their fences
-    holding: int  #: how many hold in all
-    waiters: list[PermitWaiter]  #: the first 100, in their order
-    waiting: int  #: how many wait in all
+    holding: int  #: the number of all holders
+    waiters: list[PermitWaiter]  #: the first 100, in the order of the wait queue
+    waiting: int  #: the number of all waiters
 
 
 def inspect(client: Client, name: Name) -> SemaphoreInfo:
@@ -171,7 +179,7 @@ def inspect(client: Client, name: Name) -> SemaphoreInfo:
 
 
 def to_info(name: Name, found: Any) -> SemaphoreInfo:
-    """What an ilk_info tells. Blocks: no. Thread: any thread."""
+    """Convert an ilk_info. Blocks: no. Thread: any thread."""
     return SemaphoreInfo(
         name=name,
         limit=lib.ilk_info_limit(found),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The embedded server: looking at it and stopping it."""
+"""The embedded server: its status, and how to stop it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import dataclasses
 
 from . import _ffi
 from ._core import ffi, lib
+from ._ffi import Seconds
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerInfo:
-    """What is known of an embedded server."""
+    """The status of an embedded server."""
 
     running: bool
-    pid: int | None  #: its process; None when it does not run
-    dir: str  #: its directory
-    socket: str  #: its socket
+    pid: int | None  #: the id of its process; None when it does not run
+    dir: str  #: the path of its directory
+    socket: str  #: the path of its socket
     program: str  #: the program that is or would be started
 
 
 def status(url: str | None = None) -> ServerInfo:
-    """Look at the embedded server of ``embedded://`` or ``embedded:///dir``.
+    """Return the status of the server of ``embedded://`` or ``embedded:///dir``.
 
     Raises: InvalidError. Blocks: no. Thread: any thread.
     """
@@ -37,8 +38,8 @@ def status(url: str | None = None) -> ServerInfo:
     )
 
 
-def stop(url: str | None = None, timeout: float = 5.0) -> None:
-    """Save and stop the embedded server; nothing happens when none runs.
+def stop(url: str | None = None, timeout: Seconds = 5.0) -> None:
+    """Save and stop the embedded server; does nothing when none runs.
 
     Raises: TimeoutError, InvalidError. Blocks: at most ``timeout`` seconds.
     Thread: any thread.

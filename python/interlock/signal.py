@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waiting for a signal, and giving it: to one who waits, or to all."""
+"""Signals: wait for one, or send one to a single waiter or to all."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 
 from . import _ffi, _fork, _greenlets
 from ._core import ffi, lib
-from ._ffi import EINTR, OK, Name
+from ._ffi import EINTR, OK, Name, Seconds
 from ._signal_base import ReceivedSignal, SignalBase, payload, received
 
 if TYPE_CHECKING:
     from .client import Client
 
-NONE_CAME = (lib.ILK_ETIMEOUT, lib.ILK_EINTR)
+TIMEOUT_STATUSES = (lib.ILK_ETIMEOUT, lib.ILK_EINTR)
 
-_guard = _fork.Guard()  # of all signals' sets of handles
+_guard = _fork.Guard()  # protects the sets of handles of all signals
 
 
 class Signal(SignalBase):
     """The signals of one name, or of a pattern; made by ``client.signal()``.
 
-    A signal is of the moment: who waits gets it, and the giver is told how
-    many that were. One that is given to one goes to whoever has waited
-    longest, and is heard exactly once; a wait whose time runs out while it is
-    on its way returns it. Each thread that waits is a wait of its own.
+    Only those that wait at the moment receive a signal; the sender gets their
+    number. ``notify_one()`` selects the waiter that has waited longest, which
+    receives the signal once; a wait whose time runs out while the signal is on its
+    way returns it. The next waiter gets it when the process of the first one died
+    or was silent for 6 s. Each thread that waits is a wait of its own.
 
     >>> ready = client.signal("ready")
     >>> ready.notify_all(b"nobody waits")
@@ -43,27 +44,28 @@ class Signal(SignalBase):
         self, client: Client, name: Name | None, pattern: Name | None = None
     ) -> None:
         super().__init__(client, name, pattern)
-        self._own = threading.local()  # a C handle is for one thread at a time
+        self._own = threading.local()  # one thread at a time may use a C handle
         self._handles: weakref.WeakSet[Any] = weakref.WeakSet()  # of all threads
         self._open()
 
-    def wait(self, timeout: float | None = None) -> bytes | None:
-        """What the next signal carries; None when none came in time.
+    def wait(self, timeout: Seconds | None = None) -> bytes | None:
+        """Wait for a signal; returns its data, or None when none arrived in time.
 
-        ``timeout`` is in seconds; None waits for ever, 0 does not wait.
+        ``timeout`` is in seconds; None waits for ever, 0 returns only a signal
+        that arrived since ``listen()``.
 
         Raises: CancelledError, ClosedError, ForkedError, ConnectionError,
-        AuthError, WrongTypeError and the server's conditions.
-        Blocks: yes; ended by a signal handler that raises, ``cancel()`` and
-        ``client.close()``. Thread: any thread.
+        AuthError, WrongTypeError and the server's errors.
+        Blocks: yes; ended by a signal handler that raises, ``cancel()``,
+        ``client.stop()`` and ``client.close()``. Thread: any thread.
         """
-        came = _wait([self], timeout, lib.ilk_signal_wait)
-        return None if came is None else came[0][2]
+        arrived = _wait([self], timeout, lib.ilk_signal_wait)
+        return None if arrived is None else arrived[0][2]
 
-    def receive(self, timeout: float | None = None) -> tuple[bytes, bytes] | None:
-        """As :meth:`wait`, with the name under which it was given.
+    def receive(self, timeout: Seconds | None = None) -> tuple[bytes, bytes] | None:
+        """As :meth:`wait`, but returns the signal's name with its data.
 
-        Of interest to who listens to a pattern.
+        The name matters when the signal was opened with a pattern.
 
         >>> jobs = client.signal(pattern="jobs.*")
         >>> jobs.receive(timeout=0.01) is None
@@ -71,14 +73,15 @@ class Signal(SignalBase):
 
         Raises, Blocks, Thread: as :meth:`wait`.
         """
-        came = _wait([self], timeout, lib.ilk_signal_wait)
-        return None if came is None else came[0][1:]
+        arrived = _wait([self], timeout, lib.ilk_signal_wait)
+        return None if arrived is None else arrived[0][1:]
 
     def listen(self) -> None:
         """Begin to wait: a signal from now on is kept for the next ``wait()``.
 
-        For those who look at something first and wait only if they must.
-        One signal ends it; ``cancel()`` gives it up. It is this thread's.
+        It is for programs that check a condition first and wait only if they
+        must. One signal ends it; ``cancel()`` gives it up. It belongs to the
+        calling thread.
 
         >>> ready = client.signal("ready")
         >>> ready.listen()
@@ -95,18 +98,18 @@ class Signal(SignalBase):
         _ffi.check(status, err)
 
     def notify_one(self, data: bytes = b"") -> int:
-        """Signal the one who has waited longest; 1, or 0 when nobody waits.
+        """Signal the first in the wait queue; returns 1, or 0 when nobody waits.
 
         ``data`` is up to 1 MiB.
 
-        Raises: InvalidError, UnknownOutcomeError when there was no answer (it
-        may have been given, once), AuthError, ConnectionError.
+        Raises: InvalidError, UnknownOutcomeError when no reply arrived (the signal
+        may have been delivered, once), AuthError, ConnectionError.
         Blocks: one round trip. Thread: any thread.
         """
         return self._notify(lib.ilk_signal_notify_one, data)
 
     def notify_all(self, data: bytes = b"") -> int:
-        """Signal all who wait; how many were reached.
+        """Signal all waiters; returns how many were reached.
 
         Each client that listens to a pattern of this name counts as one more.
         Raises, Blocks, Thread: as :meth:`notify_one`.
@@ -114,7 +117,7 @@ class Signal(SignalBase):
         return self._notify(lib.ilk_signal_notify_all, data)
 
     def cancel(self) -> None:
-        """End the waits of all threads: they get CancelledError.
+        """Cancel the waits of all threads: they raise CancelledError.
 
         Blocks: no. Thread: any thread.
         """
@@ -136,7 +139,7 @@ class Signal(SignalBase):
         return int(reached[0])
 
     def _open(self) -> Any:
-        """A handle for this thread."""
+        """Open a C handle for this thread."""
         handle = self._new()
         self._own.handle = handle
         with _guard:
@@ -144,20 +147,21 @@ class Signal(SignalBase):
         return handle
 
     def _live(self) -> Any:
-        """This thread's handle, after the client has noticed a fork."""
+        """This thread's C handle, after the client has handled a fork."""
         self._client._live()
         handle = getattr(self._own, "handle", None)
         return self._open() if handle is None else handle
 
 
 def wait_any(
-    signals: Iterable[Signal], timeout: float | None = None
+    signals: Iterable[Signal], timeout: Seconds | None = None
 ) -> tuple[Signal, bytes] | None:
-    """Wait for a signal of any one of several; which, and what it carries.
+    """Wait for a signal of any of several; returns that one, and its data.
 
-    Up to 64 signals of one client, of different names, no patterns. The wait
-    leaves all their lists with the first signal; one that another list sent
-    to it alone at that moment is passed on. ``cancel()`` of the first ends it.
+    Up to 64 signals of one client, of different names, no patterns. The first
+    signal ends the wait for all names; a signal that ``notify_one()`` of another
+    name delivers to this wait at that moment is passed on. ``cancel()`` of the
+    first ends the wait. Returns None when the time ran out.
 
     >>> stop, go = client.signal("stop"), client.signal("go")
     >>> wait_any([stop, go], timeout=0.01) is None
@@ -167,29 +171,29 @@ def wait_any(
     not go together. Thread: any thread.
     """
     given = list(signals)
-    came = _wait(given, timeout, lib.ilk_signal_wait_any)
-    return None if came is None else (given[came[0][0]], came[0][2])
+    arrived = _wait(given, timeout, lib.ilk_signal_wait_any)
+    return None if arrived is None else (given[arrived[0][0]], arrived[0][2])
 
 
 def wait_all(
-    signals: Iterable[Signal], timeout: float | None = None
+    signals: Iterable[Signal], timeout: Seconds | None = None
 ) -> dict[Signal, bytes] | None:
-    """Wait until each of several has got a signal; what each carries.
+    """Wait until each of several has received a signal; returns their data.
 
-    The first one of each counts. When the time runs out before, those that
-    were sent to this wait alone are passed on.
+    The first signal of each name counts. Returns None when the time ran out;
+    signals that were delivered to this wait alone are then passed on.
 
     Raises, Blocks, Thread: as :func:`wait_any`.
     """
     given = list(signals)
-    came = _wait(given, timeout, lib.ilk_signal_wait_all)
-    return None if came is None else {given[i]: data for i, _, data in came}
+    arrived = _wait(given, timeout, lib.ilk_signal_wait_all)
+    return None if arrived is None else {given[i]: data for i, _, data in arrived}
 
 
 def _wait(
-    signals: list[Signal], timeout: float | None, function: Callable[..., int]
+    signals: list[Signal], timeout: Seconds | None, function: Callable[..., int]
 ) -> list[ReceivedSignal] | None:
-    """Which of them, under which name, with which data; None: not in time."""
+    """Return the index, name and data of each signal; None after a timeout."""
     limit = _ffi.timeout_ms(timeout)
     for signal in signals:
         if not isinstance(signal, Signal):
@@ -212,7 +216,7 @@ def _wait(
         in_thread = _greenlets.runner(abandon)
     try:
         status = _ffi.call_blocking(wait, first, limit, (), err, in_thread)
-        if status == EINTR:  # to the very end: has one come meanwhile?
+        if status == EINTR:  # the time is up: check once more for a signal
             status = wait(first, 0, err)
     except BaseException:
         abandon()
@@ -222,7 +226,7 @@ def _wait(
         return received(ffi.gc(out[0], lib.ilk_arrival_free))
     if status == EINTR:
         abandon()
-    if status in NONE_CAME:
+    if status in TIMEOUT_STATUSES:
         return None
     raise _ffi.failure(status, err)
 

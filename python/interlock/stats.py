@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """What a client has done so far, and what it does now."""
+    """The numbers of a client since it was opened, and its present ones."""
 
     commands: int  #: commands sent
     writes: int  #: writes that carried them
@@ -17,15 +17,16 @@ class Stats:
     bytes_in: int  #: bytes received
     connects: int  #: connections made, reconnects included
     connections: int  #: connections open now
-    acquires: int  #: locks taken
+    acquires: int  #: locks acquired
     waits: int  #: acquires that had to wait in the queue
     waiting: int  #: acquires that wait now
     held: int  #: leases that are renewed now
     renewals: int  #: leases renewed
-    refreshes: int  #: refreshes of waiting lists sent
+    refreshes: int  #: refreshes of wait queues sent
     losses: int  #: leases lost
-    passed_on: int  #: grants given back because nobody waited
+    passed_on: int  #: grants given back because their waiters had gone
     notifications_dropped: int  #: notifications that found the queue full
+    messages_refused: int  #: inbox messages without a secret, or of another version
 
     @classmethod
     def from_c(cls, raw: Any) -> Stats:

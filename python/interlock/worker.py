@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""A consumer's loop: named callbacks, retries, a graceful end.
+"""The worker: calls named callbacks for messages, retries, ends gracefully.
 
-A message is JSON, ``[name, args]``: the callback of that name is called with
-these arguments. :func:`task` makes one.
+A message is ``[name, args]`` in JSON: the worker calls the callback of that name
+with these arguments. :func:`task` makes a message.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _ffi, errors
 from ._core import ffi, lib
-from ._ffi import Name
+from ._ffi import Name, Seconds
+from ._process_bound import ProcessBound
 from ._queue_wait import c_names, wait_in_c
+from ._stop_signals import stopping
 from .job import Job
 from .queue import QueueOptions
 
@@ -25,13 +28,14 @@ if TYPE_CHECKING:
 
 Callback = Callable[..., object]
 
-log = logging.getLogger("interlock.worker")
+log: logging.Logger = logging.getLogger("interlock.worker")
 
 
 def task(name: str, *args: Any) -> bytes:
-    """A message for a worker: call ``name`` with these arguments.
+    """Make a message for a worker: call ``name`` with these arguments.
 
-    Raises: TypeError for what JSON does not know. Blocks: no. Thread: any thread.
+    Raises: TypeError for an argument that JSON cannot represent. Blocks: no.
+    Thread: any thread.
 
     >>> task("greet", "world", 2)
     b'["greet", ["world", 2]]'
@@ -39,12 +43,12 @@ def task(name: str, *args: Any) -> bytes:
     return json.dumps([name, list(args)]).encode("utf-8")
 
 
-def calling(
+def callback_of(
     callbacks: Mapping[str, Callback], message: bytes
 ) -> tuple[Callback, list[Any]]:
-    """What a message calls, and with which arguments.
+    """Return the callback that a message names, and its arguments.
 
-    Raises: ValueError for one that calls nothing. Blocks: no. Thread: any thread.
+    Raises: ValueError for a message that names none. Blocks: no. Thread: any thread.
     """
     try:
         name, args = json.loads(message)
@@ -57,16 +61,17 @@ def calling(
     return callbacks[name], args
 
 
-class Worker:
-    """Take messages from queues and call what they name, until told to stop.
+class Worker(ProcessBound):
+    """Takes messages from queues and calls the callbacks they name, until stopped.
 
-    ``queues`` are names in order of priority; ``callbacks`` maps a name to
-    what is called. A callback that raises makes its message come again, after
+    ``queues`` are names in order of priority; ``callbacks`` maps a name to a
+    function. When a callback raises, its message is delivered again, after
     ``backoff`` seconds and twice as long each time up to ``backoff_max``, with
-    a part of chance; after ``max_attempts`` it lies among the dead, and so
-    does at once a message that names no callback. The lease is renewed while
-    a callback works, so it may take longer than ``lease``; who dies is
-    replaced after it.
+    random jitter. After ``max_attempts`` the message becomes dead; a message that
+    names no callback becomes dead at once. The lease is renewed while a callback
+    works, so it may take longer than ``lease`` seconds; the messages of a process
+    that dies are delivered again when the lease has ended. ``batch`` messages are
+    reserved together.
 
     >>> queue = client.queue("tasks-example")
     >>> queue.push(task("greet", "world"))
@@ -77,7 +82,7 @@ class Worker:
     1
 
     ``threads`` work side by side, each on a message of its own. Thread: any
-    thread may call :meth:`stop`, and so may a signal handler.
+    thread, and a signal handler, may call :meth:`stop`.
     """
 
     def __init__(
@@ -88,10 +93,10 @@ class Worker:
         *,
         order: str = "fifo",
         threads: int = 1,
-        lease: float = 30.0,
+        lease: Seconds = 30.0,
         max_attempts: int | None = 25,
-        backoff: float = 1.0,
-        backoff_max: float = 600.0,
+        backoff: Seconds = 1.0,
+        backoff_max: Seconds = 600.0,
         batch: int = 1,
     ) -> None:
         if threads < 1:
@@ -100,10 +105,12 @@ class Worker:
             queues = (queues,)
         self._client = client
         self._callbacks = callbacks
-        self._stopped = threading.Event()
+        self._stopped = False  # a signal handler sets it: no lock
         self._lock = threading.Lock()
-        #: Messages done, failed (to come again) and buried so far.
-        self.done, self.failed, self.buried = 0, 0, 0
+        #: Messages done, failed (to be delivered again) and buried so far.
+        self.done: int = 0
+        self.failed: int = 0
+        self.buried: int = 0
         opts = ffi.new("ilk_worker_opts *")
         lib.ilk_worker_opts_init(opts, ffi.sizeof(opts[0]))
         opts.lease_ms = _ffi.lease_ms(lease, "lease")
@@ -132,28 +139,36 @@ class Worker:
 
     @property
     def lost(self) -> int:
-        """Answers that were refused: the message had gone to somebody else."""
+        """How many messages had lost their lease when their result was sent."""
         return sum(int(lib.ilk_worker_lost(handle)) for handle in self._handles)
 
     def stop(self) -> None:
-        """End the loop: messages in work are finished, all others given back.
+        """End the loop: running callbacks end, all other messages are given back.
 
-        :meth:`run` returns after that. Blocks: no. Thread: any thread.
+        :meth:`run` then returns. Blocks: no. Thread: any thread.
         """
-        self._stopped.set()
+        self._stopped = True
         self._client._live()
         for handle in self._handles:
             _ffi.call(lib.ilk_worker_stop, handle)
 
-    def run(self, until_empty: bool = False) -> int:
-        """Work until :meth:`stop`; answers how many messages were done.
+    def run(
+        self,
+        until_empty: bool = False,
+        *,
+        stop_on: Iterable[int] = (signal.SIGTERM,),
+    ) -> int:
+        """Work until :meth:`stop`; returns how many messages were done.
 
-        ``until_empty=True`` returns when there is nothing to be taken. An
-        exception that is not an ``Exception``, such as KeyboardInterrupt,
-        ends the loop too, in the thread that runs it.
+        ``stop()`` on the client ends it as well.
+        ``until_empty=True`` returns when no message can be taken. ``stop_on`` are
+        the signals that call ``stop()`` while the loop runs on the main thread,
+        unless the program handles or ignores them itself. An exception
+        that is not an ``Exception``, such as KeyboardInterrupt, ends the loop
+        too, in the thread that runs it.
 
         Raises: DiffersError, WrongTypeError, AuthError, ClosedError;
-        ConnectionError when the server is away for a minute.
+        ConnectionError when the server cannot be reached for a minute.
         Blocks: yes. Thread: one thread at a time.
         """
         before = self.done
@@ -173,7 +188,8 @@ class Worker:
         for thread in others:
             thread.start()
         try:
-            self._loop(self._handles[0], until_empty)
+            with stopping(stop_on, self.stop):
+                self._loop(self._handles[0], until_empty)
         except BaseException:
             self.stop()
             raise
@@ -187,13 +203,13 @@ class Worker:
     def _loop(self, handle: Any, until_empty: bool) -> None:
         out = ffi.new("ilk_job **")
 
-        def following(worker: Any, left: int, err: Any) -> int:
+        def next_job(worker: Any, left: int, err: Any) -> int:
             return int(lib.ilk_worker_next(out, worker, left, err))
 
         try:
-            while not self._stopped.is_set():
+            while not (self._stopped or self._client.stopped):
                 self._client._live()
-                if self._fetch(following, handle, until_empty):
+                if self._fetch(next_job, handle, until_empty):
                     job = Job(self._client, ffi.gc(out[0], lib.ilk_job_free))
                     self._handle(handle, job)
                 elif until_empty:
@@ -201,17 +217,17 @@ class Worker:
         finally:
             self._finish(handle)
 
-    def _fetch(self, following: Callable[..., int], handle: Any, once: bool) -> bool:
+    def _fetch(self, next_job: Callable[..., int], handle: Any, once: bool) -> bool:
         try:
             return wait_in_c(
-                following,
+                next_job,
                 handle,
                 0 if once else None,
                 lib.ilk_worker_leave,
                 lib.ilk_worker_stop,
             )
         except errors.CancelledError:
-            if self._stopped.is_set():
+            if self._stopped or self._client.stopped:
                 return False
             raise
 
@@ -220,16 +236,17 @@ class Worker:
         status = lib.ilk_worker_finish(handle, err)
         if status not in (_ffi.OK, _ffi.ELOST):
             log.warning(
-                "not given back, comes again later: %s", _ffi.failure(status, err)
+                "messages were not given back, they wait for their lease: %s",
+                _ffi.failure(status, err),
             )
 
     def _handle(self, handle: Any, job: Job) -> None:
         try:
-            callback, args = calling(self._callbacks, job.data)
+            callback, args = callback_of(self._callbacks, job.data)
         except ValueError as error:
             self._count("buried")
             log.error("message %d of %s is buried: %s", job.id, job.queue, error)
-            self._answer(lib.ilk_worker_bury, handle, str(error))
+            self._settle(lib.ilk_worker_bury, handle, str(error))
             return
         try:
             callback(*args)
@@ -237,12 +254,12 @@ class Worker:
             self._count("failed")
             log.exception("message %d of %s failed", job.id, job.queue)
             why = f"{type(error).__name__}: {error}"
-            self._answer(lib.ilk_worker_failed, handle, why)
+            self._settle(lib.ilk_worker_failed, handle, why)
         else:
             self._count("done")
             _ffi.call(lib.ilk_worker_done, handle)
 
-    def _answer(self, verb: Callable[..., int], handle: Any, why: str) -> None:
+    def _settle(self, verb: Callable[..., int], handle: Any, why: str) -> None:
         reason = why.encode("utf-8", "replace")
         _ffi.call(verb, handle, reason, len(reason))
 

@@ -10,14 +10,16 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 
-def patience(seconds):
+def patience(seconds: float) -> float:
     """A bound on lateness, stretched for a machine that has more to do."""
     return seconds * float(os.environ.get("ILK_TEST_PATIENCE", "1"))
 
 
-def wait_until(condition, seconds=5.0):
+def wait_until(condition: Callable[[], object], seconds: float = 5.0) -> None:
     """Return when the condition holds; fail when it does not in time."""
     end = time.monotonic() + patience(seconds)
     while not condition():
@@ -25,18 +27,26 @@ def wait_until(condition, seconds=5.0):
         time.sleep(0.002)
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 class Server:
     """A redis-server or valkey-server on a unix socket and a port of its own."""
 
-    def __init__(self, directory, *options):
-        program = os.environ.get("ILK_TEST_SERVER") or (
-            shutil.which("redis-server") or shutil.which("valkey-server")
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *options: str,
+        program: str | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
+        program = (
+            program
+            or os.environ.get("ILK_TEST_SERVER")
+            or (shutil.which("redis-server") or shutil.which("valkey-server"))
         )
         assert program, "no redis-server or valkey-server on PATH"
         self.port = free_port()
@@ -50,16 +60,25 @@ class Server:
             *("--save", "", "--appendonly", "no", "--daemonize", "no"),
             *("--loglevel", "warning", *options),
         ]
+        self.env = {**os.environ, **(env or {})}
         self.unix_url = f"unix://{self.socket}"
         self.tcp_url = f"redis://127.0.0.1:{self.port}"
         self.start()
 
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+    def start(self) -> None:
+        self._spawn()
         wait_until(self._answers, 20)
 
-    def _answers(self):
-        assert self.process.poll() is None, "the server did not start"
+    def _spawn(self) -> None:
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, env=self.env
+        )
+
+    def _answers(self) -> bool:
+        # While it was down, a connection of somebody else may have got its port.
+        if self.process.poll() is not None:
+            time.sleep(0.2)
+            self._spawn()
         try:
             self.call("PING")
         except ReplyError:  # it wants a password, or loads: it is there
@@ -68,18 +87,18 @@ class Server:
             return False
         return True
 
-    def kill(self):
+    def kill(self) -> None:
         self.resume()
         self.process.kill()
         self.process.wait()
 
-    def pause(self):
+    def pause(self) -> None:
         self.process.send_signal(signal.SIGSTOP)
 
-    def resume(self):
+    def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    def call(self, *words):
+    def call(self, *words: object) -> Any:
         """One command over a socket of its own; the answer as plain Python."""
         with socket.socket(socket.AF_UNIX) as conn:
             conn.settimeout(5)
@@ -90,12 +109,25 @@ class Server:
             with conn.makefile("rb") as replies:
                 return read_reply(replies)
 
-    def __enter__(self):
+    def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if self.process.poll() is None:
             self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Memory(Server):
+    """The store in memory of tests/gateway, of this process: the first client that is
+    opened begins to serve the socket."""
+
+    def __init__(self, faults: str = "") -> None:
+        self.dir = tempfile.mkdtemp(prefix="ilk-")
+        self.socket = os.path.join(self.dir, "s")
+        self.unix_url = f"memory://{self.socket}{'?' if faults else ''}{faults}"
+
+    def __exit__(self, *exc: object) -> None:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
@@ -103,7 +135,7 @@ class ReplyError(Exception):
     """The server's -ERR."""
 
 
-def read_reply(stream):
+def read_reply(stream: BinaryIO) -> Any:
     line = stream.readline()
     if not line:
         raise ConnectionError("closed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elections for tasks: who leads, who is told, and what a cancelled one leaves."""
+"""Elections for tasks: who leads, who is notified, and what a cancelled task leaves."""
 
 from __future__ import annotations
 
@@ -334,3 +334,13 @@ async def test_what_makes_no_sense_is_refused(url, server, name):
         for verb in ("campaign", "leader", "inspect"):
             with pytest.raises(interlock.WrongTypeError):
                 await getattr(client.election(name), verb)()
+
+
+@on_both_kinds
+async def test_break_election_ends_the_term(url, name):
+    async with aio.connect(url) as client:
+        assert await client.break_election(name) is False
+        leader = client.election(name)
+        assert await leader.campaign(0)
+        assert await client.break_election(name, leader.token) is True
+        assert await leader.resign() is False

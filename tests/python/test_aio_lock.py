@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import time
 
 import anyio
 import interlock
 import pytest
 import redis.asyncio
-from aio_case import on_every_loop, until, until_waiting
+from aio_case import on_both_kinds, on_every_loop, until, until_waiting
 from interlock import _core, aio
 from interlock.aio import _driver
 
@@ -372,3 +373,20 @@ async def test_a_cancel_from_outside_stays_one_although_the_lock_was_lost(url, n
                 scope.cancel()
                 await anyio.sleep(10)
         assert scope.cancelled_caught
+
+
+@on_both_kinds
+async def test_locked_blocking_and_timedelta(url, name):
+    async with aio.connect(url, reply_timeout=datetime.timedelta(seconds=5)) as client:
+        lock = client.lock(name, ttl=datetime.timedelta(seconds=9))
+        assert await lock.locked() is False
+        async with client.lock(name):
+            assert await lock.locked() is True
+            assert await lock.acquire(blocking=False) is False
+            assert await lock.acquire(datetime.timedelta(seconds=0.01)) is False
+            with pytest.raises(ValueError, match="blocking=False"):
+                await lock.acquire(5, blocking=False)
+        async with lock:
+            assert 8 < lock.remaining() <= 9
+        notifications = client.notifications()
+        assert await notifications.get(datetime.timedelta(seconds=0.01)) is None

@@ -236,7 +236,8 @@ async def test_waits_go_on_when_the_server_is_killed_and_restarted(own_server, n
     got = []
 
     async with aio.connect(own_server.unix_url) as client:
-        await client.lock(names(name)[1], ttl=30).acquire()
+        holder = client.lock(names(name)[1], ttl=30)
+        assert await holder.acquire()
         many = client.lock_many(names(name))
 
         async def wait():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Observers of an election, for tasks: each change is told, and none twice."""
+"""Observers of an election, for tasks: each change is reported once."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ async def test_looking_and_clearing_up(url, name):
         assert await queue.requeue() == 1
         assert await queue.purge("ready") == 3
         assert await queue.purge() == 1
-        with pytest.raises(interlock.InvalidError, match="no place of a queue"):
+        with pytest.raises(interlock.InvalidError, match="where must be ready"):
             await queue.peek("nowhere")
         with pytest.raises(TypeError, match="several names"):
             client.queues("one")
@@ -95,9 +95,8 @@ async def test_batches(url, name):
         del second
         gc.collect()
         assert job.data == b"d" and await job.ack()
-        late = await queue.reserve_many(1, lease=0.03)
-        await anyio.sleep(0.05)
-        assert await (await queue.reserve()).ack()
+        late = await queue.reserve_many(1, lease=0.5)
+        assert await (await queue.reserve(timeout=20)).ack()
         assert await late.ack() is False and late.lost == 1
         assert await queue.reserve_many(1, done=None) is None
 
@@ -121,9 +120,24 @@ async def test_a_job_as_a_context(url, name):
         assert (await queue.reserve()).attempts == 2
         with pytest.raises(interlock.LostError):
             await queue.push(b"c")
-            async with await queue.reserve(lease=0.03):
-                await anyio.sleep(0.05)
-                await (await queue.reserve()).ack()
+            async with await queue.reserve(lease=0.5):
+                await (await queue.reserve(timeout=60)).ack()
+
+
+@on_both_kinds
+async def test_a_block_reserves_acknowledges_and_gives_back(url, name):
+    async with aio.connect(url) as client:
+        queue = client.queue(name)
+        with pytest.raises(TimeoutError, match=f"no message in queue '{name}'"):
+            async with queue.job(timeout=0.01):
+                pytest.fail("there was none")
+        await queue.push(b"a")
+        with pytest.raises(KeyError):
+            async with queue.job():
+                raise KeyError("no")
+        async with queue.job(timeout=5) as job:
+            assert (job.data, job.attempts) == (b"a", 2)
+        assert (await queue.inspect()).finished == 1
 
 
 @on_both_kinds

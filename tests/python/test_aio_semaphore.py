@@ -39,7 +39,7 @@ async def test_permits_are_taken_and_given_back(url, name):
     async with aio.connect(url) as client:
         permit = client.semaphore(name, 3, permits=2, ttl=10)
         assert (permit.name, permit.limit, permit.permits) == (name, 3, 2)
-        assert repr(permit) == f"<interlock.Semaphore {name!r} free>"
+        assert repr(permit) == f"<interlock.Semaphore {name!r} not held by this handle>"
         assert await permit.acquire()
         assert permit.held and 9 < permit.remaining() <= 10 and permit.fence > 0
         assert (await client.inspect_semaphore(name)).used == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Signals for tasks: who is told, and what becomes of what a cancelled task got."""
+"""Signals for tasks: who receives one, and what becomes of a cancelled task's."""
 
 from __future__ import annotations
 

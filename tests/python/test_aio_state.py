@@ -119,7 +119,7 @@ async def test_parties_go_on_together_round_by_round(url, name):
                 group.start_soon(arrive)
         rounds = [sorted(indices[i : i + 3]) for i in range(0, 12, 3)]
         assert rounds == [[0, 1, 2]] * 4
-        with pytest.raises(interlock.BusyError, match="others are missing"):
+        with pytest.raises(interlock.BusyError, match="is not full yet"):
             await start.wait(0)
         with pytest.raises(interlock.TimeoutError, match="was not full within 0.02 s"):
             await start.wait(0.02)

@@ -17,7 +17,7 @@ import interlock
 import pytest
 from aio_case import on_both_kinds, until
 from interlock import aio
-from support import Server, patience
+from support import Server, patience, wait_until
 from test_aio_queue import until_info
 
 
@@ -297,10 +297,15 @@ async def test_the_worker_outlives_a_restart_of_the_server(own_server, name):
 @on_both_kinds
 async def test_an_answer_is_said_again_until_the_server_is_back(tmp_path, name):
     with Server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        back = threading.Event()
+
+        def start_again():
+            server.start()
+            back.set()
 
         async def work():
             server.kill()
-            threading.Timer(1.2, server.start).start()
+            threading.Timer(1.2, start_again).start()
 
         async with (
             aio.connect(server.unix_url, reply_timeout=0.3) as client,
@@ -311,7 +316,8 @@ async def test_an_answer_is_said_again_until_the_server_is_back(tmp_path, name):
             worker = aio.Worker(client, name, {"work": work})
             async with anyio.create_task_group() as group:
                 group.start_soon(worker.run)
-                await anyio.sleep(1.5)
+                while not back.is_set():
+                    await anyio.sleep(0.01)
                 with anyio.fail_after(patience(10)):
                     await until_info(queue, finished=1, taken=0, waiting=1)
                 worker.stop()
@@ -353,6 +359,51 @@ def test_a_process_ends_by_sigterm(client, server, name):
         child.kill()
         child.wait()
         child.stdout.close()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "uvloop", "trio"])
+@pytest.mark.parametrize("waits", [True, False], ids=["waiting", "working"])
+def test_sigterm_ends_the_loop_by_itself(
+    client, run_child, server, name, backend, waits
+):
+    program = """
+import signal, sys
+import anyio
+from interlock import aio
+
+async def work(number):
+    print("begin", number, flush=True)
+    with anyio.move_on_after(60):
+        while not worker._stopped:
+            await anyio.sleep(0.001)
+    print("end", number, flush=True)
+
+async def main():
+    global worker
+    async with aio.connect(sys.argv[1]) as client:
+        worker = aio.Worker(client, sys.argv[2], {"work": work})
+        print("done", await worker.run(), flush=True)
+    print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+
+if sys.argv[3] == "uvloop":
+    anyio.run(main, backend_options={"use_uvloop": True})
+else:
+    anyio.run(main, backend=sys.argv[3])
+"""
+    queue = client.queue(name)
+    if not waits:
+        queue.push_many([interlock.task("work", number) for number in range(2)])
+    child = run_child(program, server.unix_url, name, backend)
+    if waits:
+        wait_until(lambda: queue.inspect().waiting == 1)
+    else:
+        assert child.stdout.readline() == "begin 0\n"
+    os.kill(child.pid, signal.SIGTERM)
+
+    ended = "done 0\n" if waits else "end 0\ndone 1\n"
+    assert child.stdout.read() == ended + "True\n"
+    assert child.wait(60) == 0
+    assert queue.size() == (0 if waits else 1)
 
 
 @on_both_kinds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks count, and the lines that their sides hear."""
+"""What the benchmarks count, and the lines that their sides receive."""
 
 from __future__ import annotations
 

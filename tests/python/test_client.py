@@ -374,3 +374,19 @@ def test_script_flush_in_a_loop_harms_nobody(own_server, name):
     finally:
         stop.set()
         thread.join()
+
+
+def test_one_server_offers_everything(client):
+    for what in ("lock", "rwlock", "lock_many", "queue", "recipes"):
+        assert client.offers(what) is True
+
+
+def test_an_unknown_offer_is_an_error(client):
+    with pytest.raises(ValueError, match="one of lock, rwlock"):
+        client.offers("locks")
+
+
+def test_unsupported_is_not_implemented():
+    error = interlock.errors.from_status(-29, "the store offers no queue")
+    assert isinstance(error, interlock.UnsupportedError)
+    assert isinstance(error, NotImplementedError)

@@ -19,7 +19,7 @@ import interlock
 import pytest
 from awaited import Face, OneTask
 from conformance_queue import QueueLines, open_queue
-from support import ReplyError
+from support import Memory, ReplyError
 
 TABLE = Path(__file__).resolve().parent.parent / "conformance"
 WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"|(\S+)')
@@ -69,10 +69,7 @@ class Case:
         elif words[0] == b"inspect":
             self.inspect(words[1:], answer)
         elif words[0] == b"break":
-            done = self.status(
-                lambda: self.client.break_lock(words[1]), false="ILK_ENOTOWNER"
-            )
-            assert done == wanted.decode()
+            self.break_it(words[1:], wanted)
         elif words[0] == b"redis":
             self.redis(words[1:], answer)
         elif words[0] in (b"any", b"both"):
@@ -193,7 +190,7 @@ class Case:
         elif verb in (b"waiting", b"count") and not wanted.startswith(b"ILK_"):
             assert getattr(thing, verb.decode())() == int(wanted)
         elif verb == b"is_set":
-            assert thing._last().is_set is bool(int(wanted))
+            assert thing._last_state().is_set is bool(int(wanted))
         elif verb == b"data":
             assert thing.data == wanted
         elif verb == b"generation":
@@ -237,6 +234,11 @@ class Case:
         for extra in answer[1:]:
             key, value = extra.split(b"=")
             assert found[key] == int(value)
+
+    def break_it(self, what, wanted):
+        of_election = what[:-1] == [b"election"]
+        verb = self.client.break_election if of_election else self.client.break_lock
+        self.expect(wanted, lambda: verb(what[-1]), false="ILK_ENOTOWNER")
 
     def redis(self, words, wanted):
         try:
@@ -310,10 +312,21 @@ def face(request):
         yield Face(task)
 
 
+@pytest.fixture(scope="session")
+def store(request):
+    """A server; with $ILK_MEMORY the store in memory, and the faults that it says."""
+    faults = os.environ.get("ILK_MEMORY")
+    if faults is None:
+        yield request.getfixturevalue("server")
+        return
+    with Memory(faults) as memory:
+        yield memory
+
+
 @pytest.mark.parametrize("lines", read_table(TABLE))
-def test_conformance(face, url, server, lines):
-    with contextlib.closing(face.connect(url)) as client:
-        case = Case(face, client, server)
+def test_conformance(face, store, lines):
+    with contextlib.closing(face.connect(store.unix_url)) as client:
+        case = Case(face, client, store)
         assert lines
 
         for where, text in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elections: who leads, in which term, and who is told."""
+"""Elections: who leads, in which term, and who is notified."""
 
 from __future__ import annotations
 
@@ -314,3 +314,16 @@ def test_a_key_of_another_type_is_told(client, server, name):
         client.election(name).campaign(0)
     with pytest.raises(interlock.WrongTypeError):
         client.election(name).leader()
+
+
+def test_break_election_ends_the_term(client, other, name):
+    assert client.break_election(name) is False
+    leader, next_one = client.election(name), other.election(name)
+    assert leader.campaign(0)
+
+    assert other.break_election(name, token="somebody else") is False
+    assert other.break_election(name, token=leader.token) is True
+    assert next_one.campaign(0)
+    assert next_one.term > leader.term
+    assert leader.resign() is False
+    next_one.check()

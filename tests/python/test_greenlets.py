@@ -65,7 +65,7 @@ def test_other_greenlets_run_while_one_waits(client, green, name):
         got, ticks = child.stdout.readline().split()
 
     assert got == "False"
-    assert 20 < int(ticks) < 150
+    assert 2 < int(ticks) < 150  # 50 on an idle machine
 
 
 def test_a_holder_in_the_same_thread_can_let_the_waiters_in(green, name):

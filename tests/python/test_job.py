@@ -22,6 +22,34 @@ def test_job_outlives_queue_and_batch(client, name):
     assert job.ack()
 
 
+def test_a_block_acknowledges_or_gives_back(client, name):
+    queue = client.queue(name)
+    queue.push(b"a")
+    with pytest.raises(KeyError), queue.job() as job:
+        raise KeyError(job.data)
+    with queue.job(timeout=5, lease=10) as job:
+        assert (job.data, job.attempts) == (b"a", 2)
+        assert 5 < job.remaining() <= 10
+    assert queue.inspect().finished == 1
+
+
+def test_a_block_without_a_message_raises_timeout_error(client, name, took):
+    with pytest.raises(TimeoutError) as caught, client.queue(name).job():
+        pytest.fail("there was none")
+    assert isinstance(caught.value, interlock.TimeoutError)
+    assert str(caught.value) == f"no message in queue '{name}' within 0 s"
+    both = client.queues([name, name + "2"])
+    with took(0.09, 1), pytest.raises(interlock.TimeoutError, match="2' within 0.1 s"):
+        both.job(timeout=0.1).__enter__()
+
+
+def test_a_lost_lease_is_raised_at_the_end_of_the_block(client, other, name):
+    queue = client.queue(name)
+    queue.push(b"a")
+    with pytest.raises(interlock.LostError), queue.job(lease=0.5):
+        assert other.queue(name).reserve(timeout=60).ack()
+
+
 def test_renewed_lease_lasts_until_the_handle_is_gone(client, other, name):
     queue = client.queue(name, renew=True)
     queue.push(b"a")

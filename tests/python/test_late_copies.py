@@ -124,6 +124,11 @@ def election_proclaim(client, name):
     return lambda: election.proclaim(b"new") or True
 
 
+def election_break(client, name):
+    client.election(name, renew=False).campaign()
+    return lambda: client.break_election(name)
+
+
 def election_resign(client, name):
     election = client.election(name)
     election.campaign()
@@ -226,6 +231,7 @@ VERBS = [
     *(redisson_acquire, redisson_release),
     *(semaphore_acquire, semaphore_extend, semaphore_release, semaphore_limit),
     *(election_campaign, election_renew, election_proclaim, election_resign),
+    election_break,
     *(signal_one, signal_all, event_set, event_clear),
     *(latch_count_down, latch_reset, barrier_reset),
     *(guard_set, guard_get, guard_remove),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import signal
 import threading
 import time
@@ -274,7 +275,7 @@ def test_barging_passes_those_who_wait(client, name, run_child, waiting):
 
 def test_repr_shows_name_token_and_time(client, name):
     lock = client.lock(name, ttl=10)
-    assert repr(lock) == f"<interlock.Lock '{name}' free>"
+    assert repr(lock) == f"<interlock.Lock '{name}' not held by this handle>"
 
     with lock:
         assert f"'{name}' token={lock.token[:8]} remaining=" in repr(lock)
@@ -366,7 +367,7 @@ def test_a_loss_is_told_by_the_next_acquire_when_it_was_not_confirmed(client, na
     assert lock.acquire()
     assert client.break_lock(name)
     assert lock.release(confirm=False)
-    with pytest.raises(interlock.LostError, match="before it was released"):
+    with pytest.raises(interlock.LostError, match="before its release"):
         lock.acquire(timeout=1)
     assert lock.acquire(timeout=5)
     assert lock.release()
@@ -382,3 +383,65 @@ def test_permits_may_be_given_up_without_waiting(client, name):
     for _ in range(10):
         assert permit.acquire(timeout=0)
         assert permit.release(confirm=False)
+
+
+def test_locked_asks_the_server(client, other, name):
+    lock = client.lock(name)
+    assert lock.locked() is False
+    with other.lock(name):
+        assert lock.locked() is True and not lock.held
+    assert lock.locked() is False
+    with other.rwlock(name).read:
+        assert lock.locked() and client.rwlock(name).write.locked()
+        assert client.rwlock(name).read.locked()
+
+
+def test_blocking_false_is_a_timeout_of_zero(client, other, name, took):
+    with client.lock(name), took(0, 0.08):
+        assert other.lock(name).acquire(blocking=False) is False
+        assert other.lock(name, wait=60).acquire(blocking=False, ttl=5) is False
+        assert other.lock_many([name]).acquire(blocking=False) is False
+    assert other.lock(name).acquire(0, blocking=False)
+    for timeout in (5, None):
+        with pytest.raises(ValueError, match="blocking=False allows no timeout"):
+            other.lock(name).acquire(timeout, blocking=False)
+    assert client.lock(name + "2").acquire(5, blocking=True)
+
+
+def test_timedelta_is_taken_wherever_seconds_are(client, other, name, took):
+    def span(seconds):
+        return datetime.timedelta(seconds=seconds)
+
+    lock = client.lock(name, ttl=span(10), wait=span(0.1), max_hold=span(60))
+    assert lock.acquire(span(1), ttl=span(7))
+    assert 6 < lock.remaining() <= 7
+    assert lock.extend(span(9)) and 8 < lock.remaining() <= 9
+    late = other.lock(name, wait=span(0.1))
+    with took(0.09, 1), pytest.raises(interlock.TimeoutError, match=r"0\.1 s"), late:
+        pytest.fail("two holders")
+    queue = client.queue(name, once=span(60))
+    queue.push(b"a", delay=span(0))
+    assert queue.reserve(span(1), lease=span(5)).nack(delay=span(0))
+    assert queue.pop(timeout=span(5)) == b"a"
+    with pytest.raises(interlock.TimeoutError, match=r"within 0\.01 s"):
+        queue.job(timeout=span(0.01)).__enter__()
+    assert client.notifications().get(span(0.01)) is None
+    assert client.event(name, ttl=span(5)).wait(span(0.01)) is False
+    assert client.ping(span(5))
+    with pytest.raises(interlock.TimeoutError, match=r"within 0\.01 s"):
+        client.barrier(name, 2, keep=span(60)).wait(span(0.01))
+    with pytest.raises(interlock.InvalidError, match="from 0 to"):
+        client.lock(name, ttl=span(-1))
+
+
+def test_misuse_is_a_runtime_error_as_with_threading(client, name):
+    lock = client.lock(name)
+    with pytest.raises(RuntimeError) as caught:
+        lock.release()
+    assert isinstance(caught.value, interlock.NotOwnedError)
+    assert lock.acquire()
+    with pytest.raises(RuntimeError) as caught:
+        lock.acquire()
+    assert isinstance(caught.value, interlock.HeldError)
+    for kind in (interlock.ClosedError, interlock.ForkedError):
+        assert issubclass(kind, RuntimeError) and issubclass(kind, interlock.Error)

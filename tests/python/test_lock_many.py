@@ -112,4 +112,7 @@ def test_cancel_ends_a_wait(client, other, name):
 
 
 def test_repr_names_them(client, name):
-    assert repr(client.lock_many([name])) == f"<interlock.LockMany ['{name}'] free>"
+    assert (
+        repr(client.lock_many([name]))
+        == f"<interlock.LockMany ['{name}'] not held by this handle>"
+    )

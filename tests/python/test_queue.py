@@ -68,9 +68,22 @@ def test_job_as_a_context(queue):
     assert queue.inspect().finished == 1
 
     queue.push(b"b")
-    with pytest.raises(interlock.LostError), queue.reserve(lease=0.03):
-        time.sleep(0.05)
-        queue.reserve().ack()
+    with pytest.raises(interlock.LostError), queue.reserve(lease=0.5):
+        queue.reserve(timeout=60).ack()
+
+
+def test_a_message_is_known_by_its_id_and_its_push(queue):
+    """Ids begin again; the time of the push is the same at each delivery."""
+    assert queue.push(b"a") == 1
+    first = queue.reserve()
+    first.nack()
+    second = queue.reserve()
+    assert (first.id, first.pushed) == (second.id, second.pushed)
+    second.ack()
+    queue.purge()
+    time.sleep(0.002)  # the time is in milliseconds
+    assert queue.push(b"b") == 1
+    assert queue.reserve().pushed > first.pushed
 
 
 def test_batches(queue):

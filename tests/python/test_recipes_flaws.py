@@ -308,7 +308,7 @@ def test_get_then_delete_deletes_anothers_lock(conn, client, name):
 
 
 def start_waiting(r, channel, *ids):
-    """Threads that wait for one signal each, and what they hear."""
+    """Threads that wait for one signal each, and the signals they receive."""
     heard = []
     threads = [
         threading.Thread(target=lambda i=i: heard.append(r.wait_single(channel, i, 10)))

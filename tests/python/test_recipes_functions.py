@@ -62,10 +62,22 @@ def test_orders(conn, name):
     assert [r.filo_pop(name), r.fifo_pop(name), r.fifo_pop(name)] == [b"c", b"a", b"b"]
 
 
+def take_under_the_lock(conn, name, limit):
+    """A permit; the lock is waited for 10 ms, which a busy machine may exceed."""
+    taken = []
+    wait_until(
+        lambda: (
+            taken.append(recipes.acquire_semaphore_with_lock(conn, name, limit))
+            or taken[-1]
+        )
+    )
+    return taken[-1]
+
+
 def test_permits_are_as_the_document_keeps_them(conn, server, name):
     first = recipes.acquire_fair_semaphore(conn, name, 2)
     assert str(uuid.UUID(first)) == first and uuid.UUID(first).version == 4
-    second = recipes.acquire_semaphore_with_lock(conn, name, 2)
+    second = take_under_the_lock(conn, name, 2)
     assert recipes.acquire_fair_semaphore(conn, name, 2) is None
     assert recipes.acquire_fair_semaphore(conn, name, 0) is None
     score = float(server.call("ZSCORE", name, first))
@@ -93,14 +105,14 @@ def test_the_master_counts_its_tenures(conn, client, other, server):
     assert [mine.master() for _ in range(3)] == [True] * 3
     assert others.master() is False
     assert server.call("GET", "master_selector") == b"3" and mine.local_selector == 3
-    assert 19 <= server.call("TTL", "master_selector") <= 20
+    assert 0 < server.call("TTL", "master_selector") <= 20
     mine.local_selector = 0  # its work took longer than a tenure
     assert mine.master() is False
     server.call("DEL", "master_selector", "ilk:recipes:master:{master_selector}")
 
 
 def test_threads_are_one_candidate(client, server, name):
-    r = recipes.bind(client, master=name)
+    r = recipes.bind(client, master=name, tenure=600)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert all(pool.map(lambda _: r.master(), range(40)))
     assert server.call("GET", name) == b"40"

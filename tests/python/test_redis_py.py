@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 
@@ -376,6 +377,30 @@ def test_one_client_serves_all_locks_of_a_pool(r, name):
         lock.release()
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [{"socket_timeout": 0.3}, {"socket_timeout": 9, "socket_connect_timeout": 0.3}],
+    ids=["socket_timeout", "socket_connect_timeout"],
+)
+def test_the_pools_timeouts_are_those_of_the_connection(name, took, limits):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        r = redis.Redis(port=silent.getsockname()[1], **limits)
+        with (
+            took(0.25, 1),
+            pytest.raises((redis.ConnectionError, redis.TimeoutError)),
+        ):
+            r.lock(name, lock_class=Ours).acquire(blocking=False)
+
+
+def test_a_reply_is_waited_for_as_long_as_the_pool_says(own_server, name, took):
+    r = redis.Redis(port=own_server.port, socket_timeout=0.3, retry=None)
+    lock = r.lock(name, lock_class=Ours, timeout=10)
+    assert lock.acquire()
+    own_server.pause()
+    with took(0.25, 2), pytest.raises((LockError, redis.RedisError)):
+        lock.release()
+
+
 def test_errors_are_redis_pys_own(name):
     r = redis.Redis(host="127.0.0.1", port=free_port())
     with pytest.raises(redis.exceptions.ConnectionError):
@@ -386,3 +411,36 @@ def test_a_wrong_type_is_a_response_error(r, name):
     r.rpush(name, "x")
     with pytest.raises(redis.exceptions.ResponseError):
         r.lock(name, timeout=5, lock_class=Ours).acquire(blocking=False)
+
+
+@pytest.mark.parametrize("key", [17, 2.5, b"bytes", "str"])
+def test_names_are_encoded_as_redis_py_encodes_them(r, make, name, key):
+    r.delete(key)
+    lock = make(key, timeout=10)
+    assert lock.acquire(blocking=False)
+    assert r.get(key) == lock.local.token
+    assert lock.owned() and lock.locked() and lock.name == key
+    lock.release()
+    assert not r.exists(key)
+
+
+@pytest.mark.parametrize("key", [None, True, ["a"]])
+def test_other_names_are_refused(r, key):
+    with pytest.raises(redis.DataError, match="name must be str, bytes, int or float"):
+        r.lock(key, lock_class=Ours)
+
+
+def test_a_name_that_is_too_long_is_refused(r):
+    r.lock("x" * 512, lock_class=Ours)
+    with pytest.raises(redis.DataError, match="512 bytes at most, got 513"):
+        r.lock("x" * 513, lock_class=Ours)
+
+
+def test_a_fake_server_is_refused(name):
+    kind = type(
+        "FakeConnection", (redis.Connection,), {"__module__": "fakeredis._connection"}
+    )
+    pool = redis.ConnectionPool(connection_class=kind)
+    lock = redis.Redis(connection_pool=pool).lock(name, lock_class=Ours)
+    with pytest.raises(TypeError, match="FakeConnection of fakeredis has no server"):
+        lock.acquire()

@@ -46,10 +46,11 @@ def test_a_reader_does_not_overtake_a_waiting_writer(client, other, name, waitin
 def test_readers_next_to_each_other_enter_together(client, other, name, waiting):
     writer = client.rwlock(name).write
     assert writer.acquire(0)
-    together, threads = threading.Barrier(3), []
+    together, threads, fences = threading.Barrier(3), [], set()
 
     def work():
-        with other.rwlock(name).read:
+        with other.rwlock(name).read as reader:
+            fences.add(reader.fence)
             together.wait(10)
 
     for number in range(3):
@@ -60,6 +61,7 @@ def test_readers_next_to_each_other_enter_together(client, other, name, waiting)
     for thread in threads:
         thread.join(15)
     assert not together.broken
+    assert len(fences) == 3 and min(fences) > writer.fence
 
 
 def test_the_writer_is_the_plain_lock(client, other, name):

@@ -90,7 +90,7 @@ def test_a_loss_inside_is_told_at_the_end(client, server, name):
 
 def test_repr_tells_class_name_and_state(client, name):
     permit = client.semaphore(name, 2)
-    assert repr(permit) == f"<interlock.Semaphore {name!r} free>"
+    assert repr(permit) == f"<interlock.Semaphore {name!r} not held by this handle>"
     with permit:
         assert f"{name!r} token={permit.token[:8]} remaining=" in repr(permit)
     assert (permit.name, permit.limit, permit.permits) == (name, 2, 1)
@@ -171,8 +171,8 @@ def test_cancel_ends_a_wait(client, other, name, in_line):
 
 
 def test_a_signal_handler_that_raises_ends_a_wait(client, name, took):
-    client.semaphore(name, 1).acquire()
-    waiter = client.semaphore(name, 1)
+    holder, waiter = client.semaphore(name, 1), client.semaphore(name, 1)
+    assert holder.acquire()
 
     def stop(number, frame):
         raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Signals: who waits, who is told, threads, Ctrl-C, fork."""
+"""Signals: who waits, who receives, threads, Ctrl-C, fork."""
 
 from __future__ import annotations
 

@@ -23,9 +23,23 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Functions of the core that Python does without, and why.
 UNUSED = {
+    "ilk_list_next": "a list of names is complete",
+    "ilk_list_walk": "a list of names is complete",
     "ilk_list_kind": "one kind at a time is listed",
     "ilk_list_open": "locks are listed as other kinds are",
     "ilk_queue_open": "one queue is opened as several are",
+    "ilk_op_set_user": "operations are found by their number",
+    "ilk_op_user": "operations are found by their number",
+    **dict.fromkeys(
+        (
+            f"ilk_{noun}_name"
+            for noun in (
+                *("lock", "semaphore", "election", "event", "latch"),
+                *("barrier", "signal", "queue"),
+            )
+        ),
+        "objects keep the names that they were made with",
+    ),
 }
 
 

@@ -184,6 +184,77 @@ def test_worker_process_ends_by_sigterm(client, server, name):
         child.wait()
 
 
+ENDED = r"""
+import signal, sys, time, interlock
+client = interlock.connect(sys.argv[1])
+
+def say(line):  # one write, as several threads print
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+def work(number):
+    say(f"begin {number}")
+    end = time.monotonic() + 60
+    while not worker._stopped and time.monotonic() < end:
+        time.sleep(0.001)
+    say(f"end {number}")
+
+worker = interlock.Worker(
+    client, sys.argv[2], {"work": work}, batch=2, threads=int(sys.argv[3])
+)
+print("done", worker.run(), flush=True)
+print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sigterm_ends_the_loop_after_the_message_under_way(
+    client, run_child, name, server, threads
+):
+    queue = client.queue(name)
+    queue.push_many([task("work", number) for number in range(4)])
+    child = run_child(ENDED, server.unix_url, name, str(threads))
+    for _ in range(threads):
+        assert child.stdout.readline().startswith("begin ")
+    os.kill(child.pid, signal.SIGTERM)
+
+    rest = child.stdout.read().splitlines()
+    assert sorted(line[:3] for line in rest[:threads]) == ["end"] * threads
+    assert rest[threads:] == [f"done {threads}", "True"]
+    assert child.wait(60) == 0
+    info = queue.inspect()
+    assert (info.finished, info.ready, info.taken) == (threads, 4 - threads, 0)
+    assert {job.attempts for job in queue.peek()} <= {0, 1}
+
+
+def test_sigterm_ends_a_wait_for_messages(client, run_child, name, server):
+    child = run_child(ENDED, server.unix_url, name, "1")
+    wait_until(lambda: client.queue(name).inspect().waiting == 1)
+    os.kill(child.pid, signal.SIGTERM)
+
+    assert child.stdout.read() == "done 0\nTrue\n"
+    assert child.wait(60) == 0
+
+
+def test_handlers_of_the_program_are_left_alone(client, name):
+    def own(number, frame):
+        raise KeyError(number)
+
+    client.queue(name).push(task("see"))
+    seen = []
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        see = {"see": lambda: seen.append(signal.getsignal(signal.SIGTERM))}
+        Worker(client, name, see).run(until_empty=True)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        client.queue(name).push(task("see"))
+        Worker(client, name, see).run(until_empty=True, stop_on=())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert seen == [own, signal.SIG_DFL]
+
+
 def test_what_is_refused(client, name):
     for wrong in (
         {"threads": 0},

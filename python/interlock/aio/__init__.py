@@ -6,15 +6,16 @@
             ...
 
 One client serves all tasks of an event loop over one connection, without
-threads. What a handle owns belongs to the handle, not to a task. A task that
-is cancelled while it waits leaves nothing behind: no place in the wait queue,
-and no lock that nobody holds. What needs no server (``held``, ``remaining()``,
-``fence``, ``detach()``, ...) is not awaited.
+threads. A hold belongs to its handle, not to a task. A task that is cancelled
+while it waits leaves neither a waiter in the wait queue nor a lock without an
+owner. Methods that need no server (``held``, ``remaining()``, ``fence``,
+``detach()``, ...) are not awaited.
 """
 
 from __future__ import annotations
 
 from .. import errors
+from ..barrier import BarrierInfo
 from ..election import Leader, Leadership
 from ..errors import (
     AuthError,
@@ -32,6 +33,7 @@ from ..errors import (
     InvalidError,
     LostError,
     NoQuorumError,
+    NothingError,
     NotOwnedError,
     OutOfMemoryError,
     ReplyError,
@@ -44,10 +46,12 @@ from ..errors import (
     SystemCallError,
     TimeoutError,
     UnknownOutcomeError,
+    UnsupportedError,
     WrongTypeError,
 )
 from ..event import EventState
 from ..inspect import Info, Waiter
+from ..latch import LatchInfo
 from ..notifications import Notification
 from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
@@ -72,6 +76,7 @@ from .worker import Worker
 __all__ = [
     "AuthError",
     "Barrier",
+    "BarrierInfo",
     "Batch",
     "BrokenError",
     "BusyError",
@@ -92,6 +97,7 @@ __all__ = [
     "InvalidError",
     "Job",
     "Latch",
+    "LatchInfo",
     "Leader",
     "Leadership",
     "Lock",
@@ -99,6 +105,7 @@ __all__ = [
     "LostError",
     "NoQuorumError",
     "NotOwnedError",
+    "NothingError",
     "Notification",
     "Notifications",
     "Observer",
@@ -122,6 +129,7 @@ __all__ = [
     "SystemCallError",
     "TimeoutError",
     "UnknownOutcomeError",
+    "UnsupportedError",
     "Waiter",
     "Worker",
     "WrongTypeError",

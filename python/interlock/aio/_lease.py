@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The calls of every handle that holds a lease: acquire, release, ``async with``."""
+"""The awaited calls of every handle with a lease: acquire, release, ``async with``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import logging
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, cast
 
-from .. import _ffi, errors
+from .. import _decorator, _ffi, errors
 from .._core import ffi, lib
-from .._ffi import ELOST, OK, UNSET, Unset
-from .._lease_base import LeaseBase, NamedLeaseBase
-from ._driver import Body, Started
+from .._decorator import F
+from .._ffi import ELOST, OK, UNSET, Seconds, Unset
+from .._lease_base import LeaseBase, TransferableLeaseBase
+from ._driver import CancelScope, Started
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlock")
 
-NOT_IN_TIME = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT)
+TIMEOUT_STATUSES = (lib.ILK_EBUSY, lib.ILK_ETIMEOUT)
 
 
 class StartFunctions(NamedTuple):
-    """The C functions that start what the calls of a primitive wait for."""
+    """The C functions that start the operations of one primitive."""
 
     acquire: Callable[..., int]
     release: Callable[..., int]
@@ -35,16 +36,16 @@ class StartFunctions(NamedTuple):
 class Lease(LeaseBase):
     """A handle that is acquired, held under a lease, and released.
 
-    It belongs to no task: whoever has the object may release it. One task at
-    a time may use it.
+    The handle belongs to no task: any task that has the object may release it.
+    One task at a time may use it.
     """
 
     _start_functions: ClassVar[StartFunctions]
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
         self._driver = self.client._driver
-        self._bodies: list[Body] = []
+        self._scopes: list[CancelScope] = []
         self._lost: errors.Error | None = None
 
     @property
@@ -52,26 +53,28 @@ class Lease(LeaseBase):
         """The client that it was made from."""
         return cast("Client", self._client)
 
-    async def acquire(self, timeout: float | Unset | None = UNSET) -> bool:
-        """As in :mod:`interlock`. A task that is cancelled holds nothing."""
-        return await self._take(timeout)
+    async def acquire(
+        self, timeout: Seconds | Unset | None = UNSET, *, blocking: bool = True
+    ) -> bool:
+        """As in :mod:`interlock`. A cancelled task holds nothing."""
+        return await self._acquire(self._at_most(timeout, blocking))
 
     async def release(self) -> bool:
-        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         handle = self._live()
         if self._reentrant:
-            self._refuse_stranger(errors.NotOwnedError)
+            self._refuse_other_owner(errors.NotOwnedError)
         try:
             started = self._driver.start(self._start_functions.release, handle)
             await self._driver.wait(started)
         finally:
             self._forget_one()
-        return self._kept(*self._driver.outcome(started))
+        return self._raise_unless_lost(*self._driver.outcome(started))
 
-    async def extend(self, ttl: float | None = None) -> bool:
+    async def extend(self, ttl: Seconds | None = None) -> bool:
         """As in :mod:`interlock`."""
         lease = _ffi.lease_ms(ttl)
-        return self._kept(
+        return self._raise_unless_lost(
             *await self._driver.status(
                 self._start_functions.extend, self._live(), lease
             )
@@ -81,13 +84,20 @@ class Lease(LeaseBase):
         """As in :mod:`interlock`."""
         await self._driver.call(self._start_functions.check, self._live())
 
+    def __call__(self, function: F) -> F:
+        """Decorate a coroutine function: each call of it holds while it runs.
+
+        As in :mod:`interlock`; a lost hold cancels the call.
+        """
+        return _decorator.awaited(function, self._holds())
+
     async def __aenter__(self) -> Self:
         if not await self.acquire():
             raise errors.TimeoutError(
                 f"{self._noun} {self._shown} was not acquired within {self._wait} s"
             )
         self._lost = None
-        self._bodies.append(self._driver.body())
+        self._scopes.append(self._driver.cancel_scope())
         return self
 
     async def __aexit__(
@@ -96,37 +106,40 @@ class Lease(LeaseBase):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        ours = await self._bodies.pop().leave(kind, error, trace)
-        lost = await self._give_up() if self._depth else None
+        ours = await self._scopes.pop().leave(kind, error, trace)
+        lost = await self._release_at_exit() if self._depth else None
         if ours and lost is None:
             lost = self._lost
         if lost is None:
             return
         if error is None or ours:
             raise lost
-        log.warning("while %s left its block: %s", kind and kind.__name__, lost)
+        log.warning("not released after %s: %s", kind and kind.__name__, lost)
 
-    async def _give_up(self) -> errors.Error | None:
-        """Release at the end of a block, or why it could not be."""
+    async def _release_at_exit(self) -> errors.Error | None:
+        """Release at the end of a block; returns the failure, if there is one."""
         try:
             if await self.release():
                 return None
-            return errors.LostError(f"{self._noun} {self._shown} was lost inside")
+            return errors.LostError(
+                f"{self._noun} {self._shown} was lost inside its block"
+            )
         except errors.Error as failure:
             return failure
 
-    async def _take(self, timeout: float | Unset | None, *more: Any) -> bool:
+    async def _acquire(self, timeout: Seconds | Unset | None, *more: Any) -> bool:
         limit = _ffi.timeout_ms(self._wait if timeout is UNSET else timeout)
         handle = self._live()
+        self._refuse_kept()
         if self._reentrant:
-            self._claim()
-        # A candidate that leads may campaign: that it led on is not undone.
+            self._claim_owner()
+        # Cancelling a campaign of a candidate that leads does not end its leadership.
         kept = self._depth and not self._reentrant and self.held
         try:
             started = self._driver.start(
                 self._start_functions.acquire, handle, limit, *more
             )
-            await self._driver.wait(started, None if kept else self._undo)
+            await self._driver.wait(started, None if kept else self._undo_acquire)
             status, failure = self._driver.outcome(started)
             if status == OK:
                 self._depth = self._depth + 1 if self._reentrant else 1
@@ -134,87 +147,91 @@ class Lease(LeaseBase):
         finally:
             if not self._depth:
                 self._owner = None
-        if status in NOT_IN_TIME:
+        if status in TIMEOUT_STATUSES:
             return False
         assert failure is not None
-        started.free()  # its traceback keeps all that is here
+        started.free()  # the traceback would keep the operation's memory
         raise failure
 
-    def _undo(self, _: Any) -> Started:
-        """The task was cancelled as it was granted: nobody holds it."""
+    def _undo_acquire(self, _: Any) -> Started:
+        """Release a hold that was granted while the task was cancelled."""
         return self._driver.start(self._start_functions.release, self._handle)
 
-    def _kept(self, status: int, failure: errors.Error | None) -> bool:
+    def _raise_unless_lost(self, status: int, failure: errors.Error | None) -> bool:
         if failure is not None and status != ELOST:
             raise failure
         return status == OK
 
-    def _told(self, failure: errors.Error) -> None:
-        """A notification says that it was lost: what is done under it ends."""
+    def _on_lost(self, failure: errors.Error) -> None:
+        """Record a loss that a notification reports, and cancel the bodies."""
         self._lost = failure
-        for body in self._bodies:
-            body.cancel()
+        for scope in self._scopes:
+            scope.cancel()
 
 
-class NamedLease(NamedLeaseBase, Lease):
-    """A handle of one name; its primitives are the lock and the semaphore."""
+class TransferableLease(TransferableLeaseBase, Lease):
+    """A handle of one name that can be detached and adopted: lock, semaphore."""
 
     _adopt: ClassVar[Callable[..., int]]
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
         self._unconfirmed: Started | None = None
 
     async def acquire(
         self,
-        timeout: float | Unset | None = UNSET,
+        timeout: Seconds | Unset | None = UNSET,
         *,
-        ttl: float | None = None,
+        blocking: bool = True,
+        ttl: Seconds | None = None,
     ) -> bool:
-        """As in :mod:`interlock`. A task that is cancelled holds nothing."""
+        """As in :mod:`interlock`. A cancelled task holds nothing."""
+        timeout = self._at_most(timeout, blocking)
         lease = _ffi.lease_ms(ttl)
         if self._unconfirmed is not None:
             await self._confirm()
-        return await self._take(timeout, lease)
+        return await self._acquire(timeout, lease)
 
     async def release(self, *, confirm: bool = True) -> bool:
-        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         if self._unconfirmed is not None:
             await self._confirm()
         if confirm:
             return await super().release()
         handle = self._live()
         if self._reentrant:
-            self._refuse_stranger(errors.NotOwnedError)
+            self._refuse_other_owner(errors.NotOwnedError)
         started = self._driver.start(self._start_functions.release, handle)
         self._forget_one()
         self._unconfirmed = started
         return True
 
     async def _confirm(self) -> None:
-        """Hear of the release that was not waited for."""
+        """Wait for the reply to a release with ``confirm=False``."""
         started, self._unconfirmed = self._unconfirmed, None
         if started is not None:
             await self._driver.settle(started)
 
     async def adopt(self, token: str | bytes) -> bool:
-        """As in :mod:`interlock`. The token of a cancelled task is free again."""
+        """As in :mod:`interlock`. After a cancel the token can be adopted again."""
         raw = _ffi.name_bytes(token, "token")
         await self._confirm()
         handle = self._live()
         if self._reentrant:
-            self._claim()
+            self._claim_owner()
         try:
             status, failure = await self._driver.status(
-                type(self)._adopt, handle, raw, len(raw), undo=self._let_go
+                type(self)._adopt, handle, raw, len(raw), undo=self._undo_adopt
             )
             if status == OK:
                 self._depth = 1
+            if status in (OK, ELOST):
+                self._drop_kept(raw)
         finally:
             if not self._depth:
                 self._owner = None
-        return self._kept(status, failure)
+        return self._raise_unless_lost(status, failure)
 
-    def _let_go(self, _: Any) -> None:
-        """The task was cancelled as it took over: as if it had not."""
+    def _undo_adopt(self, _: Any) -> None:
+        """Detach a hold that was adopted while the task was cancelled."""
         type(self)._detach(self._handle, ffi.NULL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a client makes beside locks: a method for each primitive."""
+"""The methods of a client that open the primitives other than locks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .. import _ffi
-from .._candidate import ElectionOptions
 from .._core import lib
-from .._ffi import Name
-from .._queue_base import several
+from .._election_base import ElectionOptions
+from .._ffi import Name, Seconds
+from .._queue_base import checked_names
 from ..barrier import BarrierInfo
 from ..latch import LatchInfo
 from ..queue import QueueOptions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Primitives:
-    """A part of :class:`Client`."""
+    """The part of :class:`Client` that opens the primitives other than locks."""
 
     def _client(self) -> Client:
         return cast("Client", self)
@@ -37,11 +37,11 @@ class Primitives:
         self,
         name: Name,
         *,
-        ttl: float = 20.0,
+        ttl: Seconds = 20.0,
         value: bytes = b"",
         identity: Name | None = None,
         renew: bool = True,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
     ) -> Election:
         """As :meth:`interlock.Client.election`; nothing is sent."""
         options = ElectionOptions(ttl, value, identity, renew, max_hold)
@@ -53,11 +53,11 @@ class Primitives:
         limit: int,
         *,
         permits: int = 1,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
     ) -> Semaphore:
         """As :meth:`interlock.Client.semaphore`; nothing is sent."""
         options = SemaphoreOptions(permits, ttl, wait, renew, fair, max_hold)
@@ -71,31 +71,31 @@ class Primitives:
 
     async def inspect_signal(self, name: Name) -> int:
         """As :meth:`interlock.Client.inspect_signal`."""
-        op = await self._look(lib.ilk_signal_inspect_start, name)
+        op = await self._inspect(lib.ilk_signal_inspect_start, name)
         return int(lib.ilk_op_number(op))
 
-    def event(self, name: Name, *, ttl: float | None = None) -> Event:
+    def event(self, name: Name, *, ttl: Seconds | None = None) -> Event:
         """As :meth:`interlock.Client.event`; nothing is sent."""
         return Event(self._client(), name, ttl)
 
-    def barrier(self, name: Name, parties: int, *, keep: float = 3600.0) -> Barrier:
+    def barrier(self, name: Name, parties: int, *, keep: Seconds = 3600.0) -> Barrier:
         """As :meth:`interlock.Client.barrier`; nothing is sent."""
         return Barrier(self._client(), name, parties, keep)
 
     async def inspect_barrier(self, name: Name) -> BarrierInfo:
         """As :meth:`interlock.Client.inspect_barrier`."""
-        op = await self._look(lib.ilk_barrier_inspect_start, name)
+        op = await self._inspect(lib.ilk_barrier_inspect_start, name)
         return BarrierInfo(
             lib.ilk_op_barrier_parties(op), lib.ilk_op_barrier_waiting(op)
         )
 
-    def latch(self, name: Name, count: int, *, keep: float = 86400.0) -> Latch:
+    def latch(self, name: Name, count: int, *, keep: Seconds = 86400.0) -> Latch:
         """As :meth:`interlock.Client.latch`; nothing is sent."""
         return Latch(self._client(), name, count, keep)
 
     async def inspect_latch(self, name: Name) -> LatchInfo:
         """As :meth:`interlock.Client.inspect_latch`."""
-        op = await self._look(lib.ilk_latch_inspect_start, name)
+        op = await self._inspect(lib.ilk_latch_inspect_start, name)
         return LatchInfo(lib.ilk_op_latch_count(op), lib.ilk_op_latch_left(op))
 
     def queue(
@@ -104,7 +104,7 @@ class Primitives:
         *,
         order: str = "fifo",
         max_attempts: int | None = 25,
-        once: float = 600.0,
+        once: Seconds = 600.0,
         renew: bool = False,
     ) -> Queue:
         """As :meth:`interlock.Client.queue`; nothing is sent."""
@@ -122,9 +122,9 @@ class Primitives:
     ) -> Queue:
         """As :meth:`interlock.Client.queues`; nothing is sent."""
         options = QueueOptions(order, max_attempts, renew=renew)
-        return Queue(self._client(), several(names), options)
+        return Queue(self._client(), checked_names(names), options)
 
-    async def _look(self, function: Callable[..., int], name: Name) -> Any:
-        """Run an inspection; the operation knows what it has found."""
+    async def _inspect(self, function: Callable[..., int], name: Name) -> Any:
+        """Run an inspection; returns the operation, which has the result."""
         raw, client = _ffi.name_bytes(name), self._client()
-        return await client._driver.answer(function, client._live(), raw, len(raw))
+        return await client._driver.complete(function, client._live(), raw, len(raw))

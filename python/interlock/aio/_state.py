@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What events, latches and barriers have in common: how their tasks wait."""
+"""The base of events, latches and barriers: how tasks wait for a change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .._ffi import OK
 from .._handle_pool import PooledHandle
-from ._lease import NOT_IN_TIME
+from ._lease import TIMEOUT_STATUSES
 
 if TYPE_CHECKING:
     from ._driver import Driver
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State(PooledHandle):
-    """A state of a name: to be changed, asked for, and waited for."""
+    """The small state of a name, which callers change, read and wait for."""
 
     @property
     def client(self) -> Client:
@@ -29,8 +29,8 @@ class State(PooledHandle):
     async def _wait(
         self, function: Callable[..., int], handle: Any, *args: Any
     ) -> bool:
-        """Wait; False when time ran out."""
+        """Wait; returns False when the time ran out."""
         status, failure = await self._driver.status(function, handle, *args)
-        if failure is not None and status not in NOT_IN_TIME:
+        if failure is not None and status not in TIMEOUT_STATUSES:
             raise failure
         return status == OK

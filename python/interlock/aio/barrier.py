@@ -5,22 +5,23 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
+from .._ffi import Seconds
 from ..barrier import BarrierBase
-from ._lease import NOT_IN_TIME
+from ._lease import TIMEOUT_STATUSES
 from ._state import State
 
 
 class Barrier(BarrierBase, State):
     """As :class:`interlock.Barrier`, awaited; made by ``client.barrier()``.
 
-    Each wait is a party, in whichever task it is.
+    Each wait is one party, in whichever task it is.
     """
 
-    async def wait(self, timeout: float | None = None) -> int:
+    async def wait(self, timeout: Seconds | None = None) -> int:
         """As in :mod:`interlock`.
 
-        A task that is cancelled while others wait with it breaks the round
-        for them; one that is cancelled as the round is full has arrived.
+        A task that is cancelled while others wait breaks the round for them; if
+        the round becomes full at that moment, the task has arrived.
         """
         limit = _ffi.timeout_ms(timeout)
         with self._handle() as handle:
@@ -29,7 +30,7 @@ class Barrier(BarrierBase, State):
             )
         if failure is None:
             return int(lib.ilk_op_number(op))
-        if status in NOT_IN_TIME:
+        if status in TIMEOUT_STATUSES:
             raise self._not_full(timeout)
         raise failure
 

@@ -3,38 +3,42 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import warnings
 from collections.abc import Generator, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, overload
 
-from .. import _ffi, _fork, errors
+from .. import _core_log, _ffi, _fork, errors
 from .. import inspect as _inspect
 from .. import lock as _lock
 from .. import semaphore as _semaphore
 from .._client_base import ClientBase
 from .._core import lib
-from .._ffi import Name
+from .._ffi import Name, Seconds
 from .._lease_base import Options
+from .._process_bound import ProcessBound
 from ..notifications import KINDS
 from . import _driver
 from ._lease import Lease
 from ._primitives import Primitives
 from .lock import Lock
 from .lock_many import LockMany
-from .notifications import News, Notifications
+from .notifications import NotificationBuffer, Notifications
 from .rwlock import RWLock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-CONNECT_TIMEOUT = 2.0  # as the core's
+CONNECT_TIMEOUT = 2.0  # seconds, the default of the core
 
 
 class Client(ClientBase, Primitives):
-    """What :func:`connect` answers; closed by ``close()`` or ``async with``.
+    """The client that :func:`connect` returns; ``close()`` or ``async with`` closes it.
 
-    Any number of tasks of one event loop share it. A forked child opens one of
-    its own: this one raises ForkedError there.
+    Any number of tasks of one event loop share it. In a forked child it raises
+    ForkedError: open another one there.
     """
 
     def __init__(
@@ -43,8 +47,8 @@ class Client(ClientBase, Primitives):
         *,
         label: str | None = None,
         listen: str | None = None,
-        connect_timeout: float | None = None,
-        reply_timeout: float | None = None,
+        connect_timeout: Seconds | None = None,
+        reply_timeout: Seconds | None = None,
         protocol: int | None = None,
         embedded: bool = True,
     ) -> None:
@@ -58,16 +62,16 @@ class Client(ClientBase, Primitives):
             embedded=embedded,
             lazy=True,
         )
-        self._connect_timeout = connect_timeout or CONNECT_TIMEOUT
+        self._connect_timeout: Seconds = connect_timeout or CONNECT_TIMEOUT
         self._driver = _driver.current(self._handle)
-        self._driver.on_news = self._on_news
-        self._news = News(self)
+        self._driver.on_notification = self._on_notification
+        self._buffer = NotificationBuffer(self)
 
     async def close(self) -> None:
         """End waits with ClosedError, stop renewing, close the connections.
 
-        Leases that are held run out by themselves. A second call is harmless.
-        It takes a few milliseconds, in which the loop does nothing else.
+        Leases that are held expire on the server. A second call does nothing.
+        It takes a few milliseconds, in which it blocks the event loop.
         """
         if self._closed:
             return
@@ -76,10 +80,21 @@ class Client(ClientBase, Primitives):
             self._driver.close()
             _ffi.call(lib.ilk_client_close, self._handle)
             self._driver.drain()
-        self._news.wake()
+        self._kept.clear()
+        _core_log.drain()
+        self._buffer.wake()
 
-    async def ping(self, timeout: float | None = None) -> bool:
-        """Ask the server for a sign of life; True, or an exception."""
+    def stop(self) -> None:
+        """As :meth:`interlock.Client.stop`; interlock's CancelledError cancels no task.
+
+        Blocks: no. Thread: any thread, and a signal handler.
+        """
+        super().stop()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._driver.call_soon(self._buffer.wake)
+
+    async def ping(self, timeout: Seconds | None = None) -> bool:
+        """Send a PING to the server; returns True, or raises."""
         await self._driver.call(
             lib.ilk_client_ping_start, self._live(), _ffi.timeout_ms(timeout)
         )
@@ -89,14 +104,14 @@ class Client(ClientBase, Primitives):
         self,
         name: Name,
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
+        max_hold: Seconds | None = None,
         layout: str = "plain",
-        foreign_poll: float | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> Lock:
         """As :meth:`interlock.Client.lock`; nothing is sent."""
         options = Options(
@@ -108,13 +123,13 @@ class Client(ClientBase, Primitives):
         self,
         names: Iterable[Name],
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         fair: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
-        foreign_poll: float | None = None,
+        max_hold: Seconds | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> LockMany:
         """As :meth:`interlock.Client.lock_many`; nothing is sent."""
         options = Options(
@@ -126,12 +141,12 @@ class Client(ClientBase, Primitives):
         self,
         name: Name,
         *,
-        ttl: float = 30.0,
-        wait: float | None = None,
+        ttl: Seconds = 30.0,
+        wait: Seconds | None = None,
         renew: bool = True,
         reentrant: bool = False,
-        max_hold: float | None = None,
-        foreign_poll: float | None = None,
+        max_hold: Seconds | None = None,
+        foreign_poll: Seconds | None = None,
     ) -> RWLock:
         """As :meth:`interlock.Client.rwlock`; nothing is sent."""
         options = Options(
@@ -142,7 +157,7 @@ class Client(ClientBase, Primitives):
     async def inspect(self, name: Name) -> _inspect.Info:
         """As :meth:`interlock.Client.inspect`."""
         raw = _ffi.name_bytes(name)
-        op = await self._driver.answer(
+        op = await self._driver.complete(
             lib.ilk_inspect_start, self._live(), raw, len(raw)
         )
         return _inspect.to_info(name, lib.ilk_op_info(op))
@@ -150,7 +165,7 @@ class Client(ClientBase, Primitives):
     async def inspect_semaphore(self, name: Name) -> _semaphore.SemaphoreInfo:
         """As :meth:`interlock.Client.inspect_semaphore`."""
         raw = _ffi.name_bytes(name)
-        op = await self._driver.answer(
+        op = await self._driver.complete(
             lib.ilk_semaphore_inspect_start, self._live(), raw, len(raw)
         )
         return _semaphore.to_info(name, lib.ilk_op_info(op))
@@ -165,21 +180,34 @@ class Client(ClientBase, Primitives):
         self, pattern: str | bytes | None = None, *, kind: str = "lock"
     ) -> list[str] | list[bytes]:
         """As :meth:`interlock.Client.ls`."""
-        words = _inspect.wanted(pattern, kind)
-        op = await self._driver.answer(lib.ilk_list_open_start, self._live(), *words)
+        arguments = _inspect.list_arguments(pattern, kind)
+        op = await self._driver.complete(
+            lib.ilk_list_open_start, self._live(), *arguments
+        )
         return _inspect.to_names(lib.ilk_op_list(op), pattern)
 
     async def break_lock(self, name: Name, token: str | bytes | None = None) -> bool:
         """As :meth:`interlock.Client.break_lock`."""
+        return await self._break(lib.ilk_lock_break_start, name, token)
+
+    async def break_election(
+        self, name: Name, token: str | bytes | None = None
+    ) -> bool:
+        """As :meth:`interlock.Client.break_election`."""
+        return await self._break(lib.ilk_election_break_start, name, token)
+
+    async def _break(
+        self, function: Callable[..., int], name: Name, token: str | bytes | None
+    ) -> bool:
         status, failure = await self._driver.status(
-            lib.ilk_lock_break_start, self._live(), *_lock.breaking(name, token)
+            function, self._live(), *_lock.break_arguments(name, token)
         )
         if failure is not None and status != lib.ILK_ENOTOWNER:
             raise failure
         return failure is None
 
     def notifications(self) -> Notifications:
-        """The client's news, such as a lock that was lost."""
+        """Return an iterator over the client's notifications, such as a lost lock."""
         return Notifications(self)
 
     async def __aenter__(self) -> Self:
@@ -195,23 +223,49 @@ class Client(ClientBase, Primitives):
 
     def _live(self) -> Any:
         if self._generation != _fork.generation:
-            raise errors.ForkedError("the client is the parent's: open one here")
+            raise errors.ForkedError(
+                "the client belongs to the parent process: open another one"
+            )
         return self._handle
 
-    def _on_news(self, kind: int, number: int, status: int) -> None:
+    def _on_notification(self, kind: int, number: int, status: int) -> None:
         handle = self._handles.get(number)
         if isinstance(handle, Lease) and KINDS.get(kind, "").endswith("_lost"):
-            handle._told(errors.from_status(status))
-        self._news.add(kind, number, status)
+            handle._on_lost(errors.from_status(status))
+        self._buffer.add(kind, number, status)
 
 
-class Connecting:
-    """A client to be: await it, or use it in ``async with``."""
+NOT_AWAITED = (
+    "aio.connect() was not awaited: write `client = await aio.connect(...)`,"
+    " or `async with aio.connect(...) as client:`"
+)
+
+
+class Connecting(ProcessBound):
+    """A client that is being opened: await it, or use it in ``async with``."""
+
+    _instead = NOT_AWAITED
 
     def __init__(self, lazy: bool, **options: Any) -> None:
         self._lazy = lazy
         self._options = options
         self._client: Client | None = None
+        self._opened = False
+
+    def __del__(self) -> None:
+        if not self.__dict__.get("_opened", True) and not sys.is_finalizing():
+            warnings.warn(NOT_AWAITED, RuntimeWarning, stacklevel=2, source=self)
+
+    if not TYPE_CHECKING:  # a type checker knows that the methods are the client's
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"no {name!r}: {NOT_AWAITED}")
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError(NOT_AWAITED)
+
+        def __exit__(self, *exc: object) -> None:
+            pass
 
     def __await__(self) -> Generator[Any, None, Client]:
         return self._open().__await__()
@@ -230,6 +284,7 @@ class Connecting:
             await self._client.close()
 
     async def _open(self) -> Client:
+        self._opened = True
         client = Client(**self._options)
         if self._lazy:
             return client
@@ -246,13 +301,13 @@ def connect(
     *,
     label: str | None = None,
     listen: str | None = None,
-    connect_timeout: float | None = None,
-    reply_timeout: float | None = None,
+    connect_timeout: Seconds | None = None,
+    reply_timeout: Seconds | None = None,
     protocol: int | None = None,
     embedded: bool = True,
     lazy: bool = False,
 ) -> Connecting:
-    """Open a client for the event loop that runs; see :func:`interlock.connect`.
+    """Open a client for the running event loop; see :func:`interlock.connect`.
 
     >>> async def sell():
     ...     async with connect(url) as client:
@@ -261,9 +316,9 @@ def connect(
     >>> asyncio.run(sell())
     True
 
-    ``client = await connect(url)`` does without a block. Raises: InvalidError,
-    ConnectionError, AuthError, TimeoutError. Blocks: no; an embedded server is
-    started first, which takes about 10 ms. Thread: that of the event loop.
+    ``client = await connect(url)`` works without a block. Raises: InvalidError,
+    ConnectionError, AuthError, TimeoutError. Blocks: no, except that an embedded
+    server is started first, in about 10 ms. Thread: the event loop's.
     """
     return Connecting(
         lazy,

@@ -7,20 +7,21 @@ from collections.abc import AsyncIterator
 from typing import Any, Callable, TypeVar
 
 from .. import _ffi, errors
-from .._candidate import Candidate, value_bytes
 from .._core import lib
-from .._ffi import OK
+from .._election_base import ElectionBase, value_bytes
+from .._ffi import OK, Seconds
+from .._process_bound import ProcessBound
 from ..election import Leader, Leadership, published, to_leader, to_leadership
-from ._lease import NOT_IN_TIME, Lease, StartFunctions
+from ._lease import TIMEOUT_STATUSES, Lease, StartFunctions
 
 T = TypeVar("T")
 
 
-class Election(Candidate, Lease):
+class Election(ElectionBase, Lease):
     """As :class:`interlock.Election`, awaited; made by ``client.election()``.
 
-    ``async with`` campaigns without end and resigns when it leaves the block.
-    Losing the leadership cancels the block, which then raises LostError.
+    ``async with`` campaigns without a time limit and resigns at the end of the
+    block. A lost leadership cancels the block, which then raises LostError.
     """
 
     _start_functions = StartFunctions(
@@ -30,26 +31,30 @@ class Election(Candidate, Lease):
         check=lib.ilk_election_check_start,
     )
 
-    async def campaign(self, timeout: float | None = None) -> bool:
+    async def campaign(self, timeout: Seconds | None = None) -> bool:
         """As in :mod:`interlock`.
 
-        A task that is cancelled stands in no wait queue and leads nothing, unless
-        this candidate led before.
+        A cancelled task leaves the wait queue and does not lead, unless this
+        candidate led before.
         """
-        return await self._take(timeout)
+        return await self._acquire(timeout)
+
+    async def adopt(self, token: str | bytes) -> bool:
+        """As in :mod:`interlock`."""
+        return self._take_back(token)
 
     async def resign(self) -> bool:
-        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         return await self.release()
 
-    async def renew(self, ttl: float | None = None) -> bool:
+    async def renew(self, ttl: Seconds | None = None) -> bool:
         """As in :mod:`interlock`."""
         return await self.extend(ttl)
 
     async def proclaim(self, value: bytes) -> bool:
-        """As in :mod:`interlock`. It goes on when its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         raw = value_bytes(value)
-        return self._kept(
+        return self._raise_unless_lost(
             *await self.client._driver.status(
                 lib.ilk_election_proclaim_start, self._live(), raw, len(raw)
             )
@@ -57,14 +62,14 @@ class Election(Candidate, Lease):
 
     async def leader(self) -> bytes | None:
         """As in :mod:`interlock`."""
-        return await self._look(published)
+        return await self._read_leader(published)
 
     async def inspect(self) -> Leader:
         """As in :mod:`interlock`."""
-        return await self._look(to_leader)
+        return await self._read_leader(to_leader)
 
     def observe(
-        self, timeout: float | None = None, *, vacant: bool = False
+        self, timeout: Seconds | None = None, *, vacant: bool = False
     ) -> Observer:
         """Iterate over the leaderships: the present one, then each change.
 
@@ -79,32 +84,34 @@ class Election(Candidate, Lease):
         """
         return Observer(self, timeout, vacant)
 
-    async def _look(self, read: Callable[[Any], T]) -> T:
-        op = await self.client._driver.answer(
+    async def _read_leader(self, read: Callable[[Any], T]) -> T:
+        op = await self.client._driver.complete(
             lib.ilk_election_leader_start, self._live()
         )
         return read(lib.ilk_op_leader(op))
 
 
-class Observer:
-    """What :meth:`Election.observe` returns, for ``async for``.
+class Observer(ProcessBound):
+    """The iterator that :meth:`Election.observe` returns, for ``async for``.
 
-    One task at a time may wait. A change that came as its task was cancelled
-    is told to the next one that asks.
+    One task at a time may wait. A change that came while its task was cancelled
+    is returned to the next call.
     """
 
-    def __init__(self, election: Election, timeout: float | None, vacant: bool) -> None:
+    def __init__(
+        self, election: Election, timeout: Seconds | None, vacant: bool
+    ) -> None:
         self._limit = _ffi.timeout_ms(timeout)
         self._election = election
         self._handle = election._observe(vacant)
-        self._untold: Leadership | None = None
+        self._undelivered: Leadership | None = None
 
-    async def get(self, timeout: float | None = None) -> Leadership | None:
-        """The next leadership that is new, or None when there was none in time."""
+    async def get(self, timeout: Seconds | None = None) -> Leadership | None:
+        """Return the next new leadership, or None when there was none in time."""
         return await self._next(_ffi.timeout_ms(timeout))
 
     def cancel(self) -> None:
-        """End a wait: a task inside gets CancelledError. Thread: any thread."""
+        """Cancel a wait: a task inside raises CancelledError. Thread: any thread."""
         _ffi.call(lib.ilk_observer_cancel, self._handle)
 
     def __aiter__(self) -> AsyncIterator[Leadership]:
@@ -121,19 +128,22 @@ class Observer:
 
     async def _next(self, limit: int) -> Leadership | None:
         self._election._live()
-        found, self._untold = self._untold, None
+        found, self._undelivered = self._undelivered, None
         if found is not None:
             return found
         op, status, failure = await self._election.client._driver.finish(
-            lib.ilk_observer_next_start, self._handle, limit, undo=self._keep
+            lib.ilk_observer_next_start,
+            self._handle,
+            limit,
+            undo=self._keep_undelivered,
         )
-        if status in NOT_IN_TIME:
+        if status in TIMEOUT_STATUSES:
             return None
         if failure is not None:
             raise failure
         assert status == OK
         return to_leadership(lib.ilk_op_leader(op))
 
-    def _keep(self, op: Any) -> None:
-        """The task was cancelled as it was told."""
-        self._untold = to_leadership(lib.ilk_op_leader(op))
+    def _keep_undelivered(self, op: Any) -> None:
+        """Keep a change that arrived while the task was cancelled."""
+        self._undelivered = to_leadership(lib.ilk_op_leader(op))

@@ -30,26 +30,28 @@ __all__ = ["LUA", "SQL", "Guarded", "get", "remove", "set", "sql_update"]
 async def set(client: Client, key: Name, value: str | bytes, fence: int) -> None:
     """As :func:`interlock.guard.set`. Thread: that of the event loop.
 
-    It goes on when its task is cancelled.
+    Cancelling its task does not stop it.
     """
-    words = _guard._writing(key, value, fence)
-    await client._driver.call(lib.ilk_guard_set_start, client._live(), *words)
+    arguments = _guard._set_arguments(key, value, fence)
+    await client._driver.call(lib.ilk_guard_set_start, client._live(), *arguments)
 
 
 async def get(client: Client, key: Name, fence: int | None = None) -> Guarded:
     """As :func:`interlock.guard.get`. Thread: that of the event loop.
 
-    When its task is cancelled the fence may be on record all the same.
+    When its task is cancelled the fence may be recorded nevertheless.
     """
-    words = _guard._reading(key, fence)
-    op = await client._driver.answer(lib.ilk_guard_get_start, client._live(), *words)
+    arguments = _guard._get_arguments(key, fence)
+    op = await client._driver.complete(
+        lib.ilk_guard_get_start, client._live(), *arguments
+    )
     return _guard._to_guarded(lib.ilk_op_value(op))
 
 
 async def remove(client: Client, key: Name) -> None:
     """As :func:`interlock.guard.remove`. Thread: that of the event loop.
 
-    It goes on when its task is cancelled.
+    Cancelling its task does not stop it.
     """
-    words = _guard._key(key)
-    await client._driver.call(lib.ilk_guard_remove_start, client._live(), *words)
+    arguments = _guard._key_arguments(key)
+    await client._driver.call(lib.ilk_guard_remove_start, client._live(), *arguments)

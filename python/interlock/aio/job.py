@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from .. import _ffi
 from .._core import ffi, lib
-from .._ffi import ELOST, OK
+from .._ffi import ELOST, OK, Seconds
 from .._job_base import BatchBase, JobBase
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Job(JobBase):
     """As :class:`interlock.Job`, awaited; made by ``queue.reserve()``.
 
     ``async with`` acknowledges it at the end of the block, and gives it back
-    when the block raises, also because its task is cancelled. What has been
-    said of it is sent although the task is cancelled meanwhile.
+    when the block raises or its task is cancelled. A request that was started
+    is sent even if the task is cancelled meanwhile.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Job(JobBase):
         """As in :mod:`interlock`."""
         return await self._end(lib.ilk_job_ack_start)
 
-    async def nack(self, delay: float = 0) -> bool:
+    async def nack(self, delay: Seconds = 0) -> bool:
         """As in :mod:`interlock`."""
         return await self._end(
             lib.ilk_job_nack_start, _ffi.milliseconds(delay, "delay")
@@ -52,7 +52,7 @@ class Job(JobBase):
         why = _ffi.name_bytes(reason, "reason")
         return await self._end(lib.ilk_job_bury_start, why, len(why))
 
-    async def extend(self, lease: float | None = None) -> bool:
+    async def extend(self, lease: Seconds | None = None) -> bool:
         """As in :mod:`interlock`."""
         return await self._end(lib.ilk_job_extend_start, _ffi.lease_ms(lease, "lease"))
 
@@ -75,12 +75,12 @@ class Job(JobBase):
 
 
 class Batch(BatchBase[Job]):
-    """As :class:`interlock.Batch`; its verbs are awaited."""
+    """As :class:`interlock.Batch`; its methods are awaited."""
 
     _client: Client
 
     def __init__(self, client: Client, op: Any) -> None:
-        # The messages are the operation's, which has to live as long.
+        # The messages belong to the operation, which has to live as long as the batch.
         handle = ffi.gc(lib.ilk_op_batch(op), lambda _: op)
         super().__init__(client, handle, Job)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from .. import _ffi
 from .._core import lib
-from ..latch import LatchBase, whole
+from .._ffi import Seconds
+from ..latch import LatchBase, whole_number
 from ._state import State
 
 
@@ -13,12 +14,12 @@ class Latch(LatchBase, State):
     """As :class:`interlock.Latch`, awaited; made by ``client.latch()``."""
 
     async def count_down(self, n: int = 1) -> int:
-        """As in :mod:`interlock`. It counts although its task is cancelled."""
-        by = whole(n, "n", lib.ILK_LATCH_COUNT_MAX)
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
+        by = whole_number(n, "n", lib.ILK_LATCH_COUNT_MAX)
         with self._handle() as handle:
             return await self._driver.number(lib.ilk_latch_count_down_start, handle, by)
 
-    async def wait(self, timeout: float | None = None) -> bool:
+    async def wait(self, timeout: Seconds | None = None) -> bool:
         """As in :mod:`interlock`."""
         limit = _ffi.timeout_ms(timeout)
         with self._handle() as handle:

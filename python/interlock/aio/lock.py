@@ -9,16 +9,16 @@ from .. import lock as _lock
 from .._core import lib
 from .._ffi import Name
 from .._lease_base import Options
-from ._lease import NamedLease, StartFunctions
+from ._lease import StartFunctions, TransferableLease
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-class Lock(NamedLease):
+class Lock(TransferableLease):
     """As :class:`interlock.Lock`, awaited; made by ``client.lock()``.
 
-    A loss cancels the body of ``async with``, which then raises LostError.
+    A lost lock cancels the body of ``async with``, which then raises LostError.
     """
 
     _type = _lock.Lock._type
@@ -38,5 +38,11 @@ class Lock(NamedLease):
         name: Name,
         options: Options,
         open_handle: Callable[..., int] = lib.ilk_lock_open,
+        *,
+        shared: bool = False,
     ) -> None:
-        super().__init__(client, name, options, open_handle)
+        super().__init__(client, name, options, open_handle, shared=shared)
+
+    async def locked(self) -> bool:
+        """As in :mod:`interlock`."""
+        return (await self.client.inspect(self.name)).state != "free"

@@ -11,7 +11,7 @@ from ._lease import Lease, StartFunctions
 class LockMany(_lock_many.ManyLeaseBase, Lease):
     """As :class:`interlock.LockMany`, awaited; made by ``client.lock_many()``.
 
-    A loss cancels the body of ``async with``, which then raises LostError.
+    A lost lock cancels the body of ``async with``, which then raises LostError.
     """
 
     _start_functions = StartFunctions(
@@ -20,3 +20,7 @@ class LockMany(_lock_many.ManyLeaseBase, Lease):
         extend=lib.ilk_lock_many_extend_start,
         check=lib.ilk_lock_many_check_start,
     )
+
+    async def adopt(self, token: str | bytes) -> bool:
+        """As in :mod:`interlock`."""
+        return self._take_back(token)

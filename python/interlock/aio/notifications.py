@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""News of a client, for tasks."""
+"""The notifications of a client, for tasks."""
 
 from __future__ import annotations
 
@@ -8,74 +8,79 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from .. import _ffi, errors
-from ..notifications import KINDS, Notification
+from .._ffi import Seconds
+from .._process_bound import ProcessBound
+from ..notifications import STOPPED, Notification, to_notification
 
 if TYPE_CHECKING:
-    from ._driver import Gate
+    from ._driver import LoopEvent
     from .client import Client
 
-MOST = 1024  # as many as the core keeps
+MAX_UNFETCHED = 1024  # the limit of the core's queue of notifications
 
 
-class News:
-    """What a client keeps of its notifications until somebody fetches them."""
+class NotificationBuffer:
+    """The notifications of a client that no task has fetched yet."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._kept: collections.deque[Notification] = collections.deque(maxlen=MOST)
-        self._gates: list[Gate] = []
+        # Converted when fetched, so that none keeps the object of a handle alive.
+        self._unfetched: collections.deque[tuple[int, int, int]] = collections.deque(
+            maxlen=MAX_UNFETCHED
+        )
+        self._events: list[LoopEvent] = []
 
     def add(self, kind: int, number: int, status: int) -> None:
-        """One more, of the core's."""
-        error = errors.from_status(status) if status else None
-        handle = self._client._handles.get(number)
-        self._kept.append(
-            Notification(KINDS.get(kind, str(kind)), number, error, handle)
-        )
+        """Append a notification of the core."""
+        self._unfetched.append((kind, number, status))
         self.wake()
 
     def wake(self) -> None:
-        """Let those who wait look again."""
-        gates, self._gates = self._gates, []
-        for gate in gates:
-            gate.open()
+        """Wake the waiting tasks, which check the notifications again."""
+        events, self._events = self._events, []
+        for event in events:
+            event.set()
 
     async def get(self, timeout: float | None) -> Notification | None:
-        """The first, or None when there was none in time."""
+        """Return the first notification, or None when there was none in time."""
         driver = self._client._driver
         driver.drain()
-        while not self._kept:
+        while not self._unfetched:
             if self._client.closed:
                 raise errors.ClosedError("the client is closed")
-            gate = driver.gate()
-            self._gates.append(gate)
-            if not await gate.wait(timeout) and not self._kept:
+            if self._client.stopped and timeout != 0:
+                raise errors.CancelledError(STOPPED)
+            event = driver.event()
+            self._events.append(event)
+            if not await event.wait(timeout) and not self._unfetched:
                 return None
-        return self._kept.popleft()
+        return to_notification(self._client, *self._unfetched.popleft())
 
 
-class Notifications:
+class Notifications(ProcessBound):
     """As :class:`interlock.Notifications`, awaited; made by ``client.notifications()``.
 
-    ``async for`` waits for the next notification and ends when the client is closed.
+    ``async for`` waits for the next notification and ends when the client is closed
+    or stopped.
     """
 
     def __init__(self, client: Client) -> None:
-        self._news = client._news
+        self._buffer = client._buffer
 
-    async def get(self, timeout: float | None = None) -> Notification | None:
-        """The next notification, or None when there was none in time."""
+    async def get(self, timeout: Seconds | None = None) -> Notification | None:
+        """Return the next notification, or None when there was none in time."""
         if timeout is not None:
             _ffi.milliseconds(timeout, "timeout")
-        return await self._news.get(timeout)
+            timeout = _ffi.as_float(timeout)
+        return await self._buffer.get(timeout)
 
     def __aiter__(self) -> AsyncIterator[Notification]:
         return self
 
     async def __anext__(self) -> Notification:
         try:
-            notification = await self._news.get(None)
-        except errors.ClosedError:
+            notification = await self._buffer.get(None)
+        except (errors.ClosedError, errors.CancelledError):
             raise StopAsyncIteration from None
         assert notification is not None
         return notification

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._core import lib
 from .._ffi import Name
+from .._process_bound import ProcessBound
 from .lock import Lock
 
 if TYPE_CHECKING:
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-class RWLock:
+class RWLock(ProcessBound):
     """As :class:`interlock.RWLock`; its two locks are awaited."""
 
     def __init__(self, client: Client, name: Name, options: Options) -> None:
-        self._read = Lock(client, name, options, lib.ilk_rwlock_read_open)
+        reader = lib.ilk_rwlock_read_open
+        self._read = Lock(client, name, options, reader, shared=True)
         self._write = Lock(client, name, options, lib.ilk_rwlock_write_open)
 
     @property

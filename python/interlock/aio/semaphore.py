@@ -6,10 +6,10 @@ from __future__ import annotations
 from .. import _ffi
 from .. import semaphore as _semaphore
 from .._core import lib
-from ._lease import NamedLease, StartFunctions
+from ._lease import StartFunctions, TransferableLease
 
 
-class Semaphore(_semaphore.Permits, NamedLease):
+class Semaphore(_semaphore.SemaphoreBase, TransferableLease):
     """As :class:`interlock.Semaphore`, awaited; made by ``client.semaphore()``.
 
     Each task that takes permits makes a handle of its own.
@@ -24,7 +24,7 @@ class Semaphore(_semaphore.Permits, NamedLease):
     >>> asyncio.run(main())
     [0, 1, 2, 3, 4]
 
-    A loss cancels the body of ``async with``, which then raises LostError.
+    A lost permit cancels the body of ``async with``, which then raises LostError.
     """
 
     _start_functions = StartFunctions(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, cast
 
 from .. import _ffi, errors
 from .._core import ffi, lib
-from .._ffi import Name
+from .._ffi import Name, Seconds
 from .._handle_pool import HandlePool
 from .._signal_base import ReceivedSignal, SignalBase, payload, received
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Signal(SignalBase, HandlePool):
     """As :class:`interlock.Signal`, awaited; made by ``client.signal()``.
 
-    Any number of tasks may wait with one object; each is a wait of its own. A
-    signal that was given to a wait alone whose task is cancelled as it comes
-    is passed on to who waits next.
+    Any number of tasks may wait with one object; each is a wait of its own. When a
+    task is cancelled while ``notify_one()`` delivers a signal to its wait, the
+    signal is passed on to the next waiter.
     """
 
     def __init__(
@@ -30,40 +30,42 @@ class Signal(SignalBase, HandlePool):
     ) -> None:
         super().__init__(client, name, pattern)
         self._free_handles = [self._new()]
-        self._listening: Any = None  # a handle that has begun to wait
-        self._busy: set[Any] = set()  # those that wait
+        self._listening: Any = None  # the handle that listen() has begun to wait with
+        self._busy: set[Any] = set()  # the handles that wait
 
-    async def wait(self, timeout: float | None = None) -> bytes | None:
+    async def wait(self, timeout: Seconds | None = None) -> bytes | None:
         """As in :mod:`interlock`."""
-        came = await self._receive(timeout)
-        return None if came is None else came[2]
+        arrived = await self._receive(timeout)
+        return None if arrived is None else arrived[2]
 
-    async def receive(self, timeout: float | None = None) -> tuple[bytes, bytes] | None:
+    async def receive(
+        self, timeout: Seconds | None = None
+    ) -> tuple[bytes, bytes] | None:
         """As in :mod:`interlock`."""
-        came = await self._receive(timeout)
-        return None if came is None else came[1:]
+        arrived = await self._receive(timeout)
+        return None if arrived is None else arrived[1:]
 
     async def listen(self) -> None:
-        """As in :mod:`interlock`, but it is this object's, whichever task waits.
+        """As in :mod:`interlock`, but it belongs to this object, not to a task.
 
-        Tasks that listen side by side make an object each.
+        Tasks that listen at the same time need an object each.
         """
         with self._waiting() as handle:
             await self.client._driver.call(lib.ilk_signal_listen_start, handle)
-        self._listening = self._free_handles.pop()  # the same one
+        self._listening = self._free_handles.pop()  # the handle used above
 
     async def notify_one(self, data: bytes = b"") -> int:
-        """As in :mod:`interlock`. It is given although its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         return await self._notify(lib.ilk_signal_notify_one_start, data)
 
     async def notify_all(self, data: bytes = b"") -> int:
-        """As in :mod:`interlock`. It is given although its task is cancelled."""
+        """As in :mod:`interlock`. Cancelling its task does not stop it."""
         return await self._notify(lib.ilk_signal_notify_all_start, data)
 
     def cancel(self) -> None:
-        """End the waits of all tasks: they get CancelledError.
+        """Cancel the waits of all tasks: they raise CancelledError.
 
-        It is interlock's, which ends no task. Blocks: no.
+        That is interlock's exception, which cancels no task. Blocks: no.
         """
         self._client._live()
         self._listening = None
@@ -75,9 +77,9 @@ class Signal(SignalBase, HandlePool):
         """The client that it was made from."""
         return cast("Client", self._client)
 
-    async def _receive(self, timeout: float | None) -> ReceivedSignal | None:
-        came = await _wait([self], timeout, lib.ilk_signal_wait_start)
-        return None if came is None else came[0]
+    async def _receive(self, timeout: Seconds | None) -> ReceivedSignal | None:
+        arrived = await _wait([self], timeout, lib.ilk_signal_wait_start)
+        return None if arrived is None else arrived[0]
 
     async def _notify(self, function: Callable[..., int], data: bytes) -> int:
         raw = payload(data)
@@ -86,7 +88,7 @@ class Signal(SignalBase, HandlePool):
 
     @contextlib.contextmanager
     def _waiting(self) -> Iterator[Any]:
-        """A handle that waits: the one that listens, if there is one."""
+        """Lend a handle to a wait: the one that listens, if there is one."""
         if self._listening is not None:
             self._free_handles.append(self._listening)
             self._listening = None
@@ -99,7 +101,7 @@ class Signal(SignalBase, HandlePool):
 
 
 async def wait_any(
-    signals: Iterable[Signal], timeout: float | None = None
+    signals: Iterable[Signal], timeout: Seconds | None = None
 ) -> tuple[Signal, bytes] | None:
     """As :func:`interlock.wait_any`. Blocks: no. Thread: the event loop's.
 
@@ -111,23 +113,23 @@ async def wait_any(
     True
     """
     given = list(signals)
-    came = await _wait(given, timeout, lib.ilk_signal_wait_any_start)
-    return None if came is None else (given[came[0][0]], came[0][2])
+    arrived = await _wait(given, timeout, lib.ilk_signal_wait_any_start)
+    return None if arrived is None else (given[arrived[0][0]], arrived[0][2])
 
 
 async def wait_all(
-    signals: Iterable[Signal], timeout: float | None = None
+    signals: Iterable[Signal], timeout: Seconds | None = None
 ) -> dict[Signal, bytes] | None:
     """As :func:`interlock.wait_all`. Blocks: no. Thread: the event loop's."""
     given = list(signals)
-    came = await _wait(given, timeout, lib.ilk_signal_wait_all_start)
-    return None if came is None else {given[i]: data for i, _, data in came}
+    arrived = await _wait(given, timeout, lib.ilk_signal_wait_all_start)
+    return None if arrived is None else {given[i]: data for i, _, data in arrived}
 
 
 async def _wait(
-    signals: list[Signal], timeout: float | None, function: Callable[..., int]
+    signals: list[Signal], timeout: Seconds | None, function: Callable[..., int]
 ) -> list[ReceivedSignal] | None:
-    """Which of them, under which name, with which data; None: not in time."""
+    """Return the index, name and data of each signal; None after a timeout."""
     limit = _ffi.timeout_ms(timeout)
     for signal in signals:
         if not isinstance(signal, Signal):
@@ -141,7 +143,7 @@ async def _wait(
         several = (ffi.new("ilk_signal *[]", handles), len(handles))
         alone = function is lib.ilk_signal_wait_start
         try:
-            op = await signals[0].client._driver.answer(
+            op = await signals[0].client._driver.complete(
                 function, *(handles if alone else several), limit
             )
         except errors.TimeoutError:

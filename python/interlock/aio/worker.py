@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The consumer's loop, for tasks."""
+"""The worker, for tasks."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import random
-from collections.abc import Awaitable, Mapping, Sequence
+import signal
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Callable
 
 from .. import _ffi, errors
-from .._ffi import Name
+from .._ffi import Name, Seconds
+from .._process_bound import ProcessBound
+from .._stop_signals import stopping
 from ..queue import QueueOptions
-from ..worker import Callback, calling, log
+from ..worker import Callback, callback_of, log
 from .job import Job
 from .queue import Queue
 
 if TYPE_CHECKING:
-    from ._driver import Gate
+    from ._driver import LoopEvent
     from .client import Client
 
-Answer = Callable[[], Awaitable[bool]]
+Settlement = Callable[[], Awaitable[bool]]
 
-AGAIN = 0.1  # seconds until an answer that was not heard is said again
+RETRY_SECONDS = 0.1  # seconds until a result that got no reply is sent again
 
-# Where saying it again may help.
-NOT_HEARD = (
+# Failures after which sending again may succeed.
+RETRIED_ERRORS = (
     errors.ConnectionError,
     errors.ServerError,
     errors.TimeoutError,
@@ -33,7 +36,7 @@ NOT_HEARD = (
 )
 
 
-class Worker:
+class Worker(ProcessBound):
     """As :class:`interlock.Worker`; its callbacks may be coroutine functions.
 
     >>> async def greet(who):
@@ -49,8 +52,8 @@ class Worker:
     1
 
     ``concurrency`` messages are worked on side by side, each in a task; there
-    are no threads. A callback that is no coroutine function holds up the event
-    loop, and so it should be short.
+    are no threads. A callback that is no coroutine function blocks the event loop,
+    so it should be short.
     """
 
     def __init__(
@@ -61,10 +64,10 @@ class Worker:
         *,
         order: str = "fifo",
         concurrency: int = 1,
-        lease: float = 30.0,
+        lease: Seconds = 30.0,
         max_attempts: int | None = 25,
-        backoff: float = 1.0,
-        backoff_max: float = 600.0,
+        backoff: Seconds = 1.0,
+        backoff_max: Seconds = 600.0,
     ) -> None:
         _ffi.lease_ms(lease, "lease")
         _ffi.lease_ms(backoff, "backoff")
@@ -77,33 +80,41 @@ class Worker:
         self._queue = Queue(client, tuple(queues), options)
         self._callbacks = callbacks
         self._lease, self._max_attempts = lease, max_attempts
-        self._backoff, self._backoff_max = backoff, backoff_max
+        self._backoff = _ffi.as_float(backoff)
+        self._backoff_max = _ffi.as_float(backoff_max)
         self._stopped = False
-        self._over: Gate = client._driver.gate()
+        self._stop_event: LoopEvent = client._driver.event()
         self._lost = 0
-        #: Messages done, failed (to come again) and buried so far.
-        self.done, self.failed, self.buried = 0, 0, 0
+        #: Messages done, failed (to be delivered again) and buried so far.
+        self.done: int = 0
+        self.failed: int = 0
+        self.buried: int = 0
 
     @property
     def lost(self) -> int:
-        """Answers that were refused: the message had gone to somebody else."""
+        """How many messages had lost their lease when their result was sent."""
         return self._lost
 
     def stop(self) -> None:
-        """End the loop: messages in work are finished, no others are taken.
+        """End the loop: running callbacks end, no other message is taken.
 
-        :meth:`run` returns after that. Blocks: no. Thread: that of the event
-        loop, which calls it for a signal by ``loop.add_signal_handler()``.
+        :meth:`run` then returns. Blocks: no. Thread: the event loop's;
+        ``loop.add_signal_handler()`` may call it for a signal.
         """
         self._stopped = True
-        self._over.open()
+        self._stop_event.set()
         self._queue.cancel()
 
-    async def run(self, until_empty: bool = False) -> int:
+    async def run(
+        self,
+        until_empty: bool = False,
+        *,
+        stop_on: Iterable[int] = (signal.SIGTERM,),
+    ) -> int:
         """As in :mod:`interlock`.
 
-        When its task is cancelled the callbacks are cancelled, and their
-        messages come again as those that failed.
+        When its task is cancelled the callbacks are cancelled, and their messages
+        are delivered again, as those that failed.
         """
         before = self.done
         failures: list[BaseException] = []
@@ -119,17 +130,19 @@ class Worker:
                 failures.append(error)
                 self.stop()
 
-        await self._client._driver.together([work] * self._concurrency)
+        driver = self._client._driver
+        with stopping(stop_on, lambda: driver.call_soon(self.stop)):
+            await driver.gather([work] * self._concurrency)
         if failures:
             raise failures[0]
         return self.done - before
 
     async def _loop(self, until_empty: bool) -> None:
-        while not self._stopped:
+        while not (self._stopped or self._client.stopped):
             try:
                 job = await self._queue.reserve(0 if until_empty else None, self._lease)
             except errors.CancelledError:
-                if self._stopped:
+                if self._stopped or self._client.stopped:
                     return
                 raise
             if job is not None:
@@ -139,11 +152,11 @@ class Worker:
 
     async def _work(self, job: Job) -> None:
         try:
-            callback, args = calling(self._callbacks, job.data)
+            callback, args = callback_of(self._callbacks, job.data)
         except ValueError as error:
             self.buried += 1
             log.error("message %d of %s is buried: %s", job.id, job.queue, error)
-            await self._say(job, functools.partial(job.bury, str(error)))
+            await self._settle(job, functools.partial(job.bury, str(error)))
             return
         try:
             result = callback(*args)
@@ -152,36 +165,43 @@ class Worker:
         except Exception as error:
             self.failed += 1
             log.exception("message %d of %s failed", job.id, job.queue)
-            await self._say(job, self._failed(job, f"{type(error).__name__}: {error}"))
+            await self._settle(
+                job, self._failed(job, f"{type(error).__name__}: {error}")
+            )
         except BaseException:
-            await self._say(job, self._failed(job, "no answer from the worker"))
+            await self._settle(job, self._failed(job, "the worker was cancelled"))
             raise
         else:
             self.done += 1
-            await self._say(job, job.ack)
+            await self._settle(job, job.ack)
 
-    def _failed(self, job: Job, why: str) -> Answer:
-        """Again after a pause; or dead, if that was its last attempt."""
+    def _failed(self, job: Job, why: str) -> Settlement:
+        """Choose a retry after a pause, or the dead after the last attempt."""
         most = self._max_attempts
         if most is not None and job.attempts >= most:
             return functools.partial(job.bury, why.encode("utf-8", "replace"))
         return functools.partial(job.nack, self._pause(job.attempts))
 
     def _pause(self, attempts: int) -> float:
-        """Seconds, twice as long each time, less a part of chance."""
+        """Return the pause in seconds: doubled each time, minus random jitter."""
         doubled = self._backoff * 2.0 ** min(attempts - 1, 64)
         pause = min(doubled, self._backoff_max)
         return pause - random.uniform(0, pause / 2)
 
-    async def _say(self, job: Job, answer: Answer) -> None:
-        """Tell the server, again and again while the message is ours."""
+    async def _settle(self, job: Job, settle: Settlement) -> None:
+        """Send a result, again and again until a reply comes or the lease ends."""
         while True:
             try:
-                if not await answer():
+                if not await settle():
                     self._lost += 1
                 return
-            except NOT_HEARD as error:
+            except RETRIED_ERRORS as error:
                 if self._stopped or not job.remaining():
-                    log.warning("not answered, comes again later: %s", error)
+                    log.warning(
+                        "message %d of %s is delivered again: %s",
+                        job.id,
+                        job.queue,
+                        error,
+                    )
                     return
-            await self._over.wait(AGAIN)
+            await self._stop_event.wait(RETRY_SECONDS)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Stand-ins for other libraries' locks."""
+"""Drop-in replacements for the locks of other libraries."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a candidate in an election tells and keeps, on either face."""
+"""The part of a candidate that the blocking and the asyncio package share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _ffi, errors
 from ._core import ffi, lib
-from ._ffi import Name
+from ._ffi import Name, Seconds
+from ._kept_holds import Claim
 from ._lease_base import LeaseBase, LeaseFunctions
 
 if TYPE_CHECKING:
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class ElectionOptions(NamedTuple):
-    """What a candidate is made with; the meaning is in :meth:`Client.election`."""
+    """The options of a candidate; :meth:`Client.election` explains them."""
 
-    ttl: float
+    ttl: Seconds
     value: bytes
     identity: Name | None
     renew: bool
-    max_hold: float | None
-    wait: float | None = None
+    max_hold: Seconds | None
+    wait: Seconds | None = None
     reentrant: bool = False
 
     def to_c(self) -> Any:
-        """The same as an ilk_election_opts, and what it points to."""
+        """Convert to an ilk_election_opts; what it points to lives as long."""
         opts = ffi.new("ilk_election_opts *")
         lib.ilk_election_opts_init(opts, ffi.sizeof(opts[0]))
         opts.ttl_ms = _ffi.lease_ms(self.ttl)
@@ -45,19 +46,19 @@ class ElectionOptions(NamedTuple):
         return opts
 
 
-# A struct of cffi does not keep what its fields point to.
+# A struct of cffi does not keep alive what its fields point to.
 _kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def value_bytes(value: bytes) -> bytes:
-    """What a leader publishes, checked."""
+    """Check the value that a leader publishes."""
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"value must be bytes, got {type(value).__name__}")
     return bytes(value)
 
 
-class Candidate(LeaseBase):
-    """A candidate: a handle that is held while it leads."""
+class ElectionBase(LeaseBase):
+    """A candidate: a handle that holds while it leads."""
 
     _type = "ilk_election"
     _functions = LeaseFunctions(
@@ -79,7 +80,8 @@ class Candidate(LeaseBase):
     ) -> None:
         raw = _ffi.name_bytes(name)
         opener = lib.ilk_election_open
-        super().__init__(client, repr(name), options, opener, raw, len(raw))
+        claim = Claim(self._type, frozenset((raw,)))
+        super().__init__(client, repr(name), claim, options, opener, raw, len(raw))
         self._name = name
         self._identity = options.identity
 
@@ -95,9 +97,9 @@ class Candidate(LeaseBase):
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads for sure, by the local clock.
+        """Whether this candidate leads for sure, by the local clock.
 
-        It turns False before anybody else can be elected.
+        It becomes False before another candidate can be elected.
         """
         return self.held
 
@@ -107,7 +109,7 @@ class Candidate(LeaseBase):
         return self.fence
 
     def _observe(self, vacant: bool) -> Any:
-        """A new ilk_observer."""
+        """Open an ilk_observer."""
         out = ffi.new("ilk_observer **")
         flags = lib.ILK_OBSERVE_VACANT if vacant else 0
         _ffi.call(lib.ilk_election_observe, out, self._live(), flags)

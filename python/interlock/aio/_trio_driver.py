@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The driver on trio; imported when a program has imported trio."""
+"""The driver for trio; imported only by programs that have imported trio."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Callable
 
 import trio
 
 from .. import errors
 from .._core import ffi, lib
-from ._driver import Body, Driver, Function, Gate, Started
+from ._driver import CancelScope, Driver, Function, LoopEvent, Started
 
 
 def runs() -> bool:
-    """Whether the caller is a task of trio's."""
+    """Whether the caller is a task of trio."""
     try:
         trio.lowlevel.current_task()
     except RuntimeError:
@@ -23,15 +23,15 @@ def runs() -> bool:
     return True
 
 
-class TrioBody:
-    """A body in a trio task."""
+class TrioCancelScope:
+    """The body of an ``async with`` in a trio task."""
 
     def __init__(self) -> None:
         self._scope = trio.CancelScope()
         self._scope.__enter__()
 
     def cancel(self) -> None:
-        """End it."""
+        """Cancel the body."""
         self._scope.cancel()
 
     async def leave(
@@ -40,29 +40,29 @@ class TrioBody:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        """True when the exception is that of ``cancel()``, which ends here."""
+        """Leave the body; True when the exception came from ``cancel()``."""
         return bool(self._scope.__exit__(kind, error, trace))
 
 
-class TrioGate:
-    """Something to wait for in trio."""
+class TrioEvent:
+    """An event that trio's tasks wait for."""
 
     def __init__(self) -> None:
         self._event = trio.Event()
 
-    def open(self) -> None:
-        """Let everybody through from now on."""
+    def set(self) -> None:
+        """Let all tasks continue, those that wait and those that come later."""
         self._event.set()
 
     async def wait(self, timeout: float | None) -> bool:
-        """False when it did not open in time."""
+        """Wait; returns False when the time ran out. ``timeout`` is in seconds."""
         with trio.move_on_after(float("inf") if timeout is None else timeout):
             await self._event.wait()
         return self._event.is_set()
 
 
 class TrioDriver(Driver):
-    """A system task watches the descriptor."""
+    """The driver for trio: a system task watches the descriptor."""
 
     cancelled = trio.Cancelled
 
@@ -82,32 +82,36 @@ class TrioDriver(Driver):
                 self.drain()
 
     def is_current(self) -> bool:
-        """Whether this is the loop that runs."""
+        """Whether this driver's loop is the one that runs."""
         try:
             return trio.lowlevel.current_trio_token() is self._token
         except RuntimeError:
             return False
 
-    def soon(self) -> None:
-        """Drain once when the tasks that are ready have run."""
+    def drain_soon(self) -> None:
+        """Call drain() once, when the tasks that are ready have run."""
         self._token.run_sync_soon(self.drain, idempotent=True)
 
-    def body(self) -> Body:
-        """The current task is in the body of an ``async with``."""
-        return TrioBody()
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Have the loop call a function; a signal handler may call this."""
+        self._token.run_sync_soon(function)
 
-    def gate(self) -> Gate:
-        """Something to wait for."""
-        return TrioGate()
+    def cancel_scope(self) -> CancelScope:
+        """Enter the body of an ``async with`` in the current task."""
+        return TrioCancelScope()
 
-    async def together(self, functions: Sequence[Function]) -> None:
-        """Run them side by side, each to its end; who is cancelled ends all."""
+    def event(self) -> LoopEvent:
+        """Make an event that tasks can wait for."""
+        return TrioEvent()
+
+    async def gather(self, functions: Sequence[Function]) -> None:
+        """Run functions side by side to their ends; a cancel ends all of them."""
         async with trio.open_nursery() as nursery:
             for function in functions:
                 nursery.start_soon(function)
 
     def close(self) -> None:
-        """Watch the descriptor no more."""
+        """Stop watching the descriptor."""
         self._closed = True
         try:
             trio.lowlevel.notify_closing(self._fd)
@@ -115,7 +119,7 @@ class TrioDriver(Driver):
             raise errors.ClosedError(str(error)) from None
 
     async def sleep(self, started: Started) -> None:
-        """Until it has ended. What came although it was cancelled is kept."""
+        """Wait until it has ended. A result that came despite a cancel is kept."""
         started.waiter = trio.lowlevel.current_task()
 
         def abort(_: object) -> trio.lowlevel.Abort:
@@ -127,5 +131,5 @@ class TrioDriver(Driver):
             await trio.lowlevel.checkpoint_if_cancelled()
 
     def wake(self, started: Started) -> None:
-        """It has ended: its task goes on."""
+        """Wake the task of an operation that has ended."""
         trio.lowlevel.reschedule(started.waiter)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Raw lists, sorted sets and channels: what recipes.py is made of.
+"""Calls of the core's recipe functions: raw lists, sorted sets and channels.
 
-What goes in and comes out is as redis-py has it: str and numbers become the
-bytes that redis-py would send, and a redis.Redis that decodes responses gets
-them decoded.
+Values are converted as in redis-py: str and numbers become the bytes that
+redis-py would send, and a redis.Redis that decodes responses gets them decoded.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ Value = Union[bytes, bytearray, memoryview, str, int, float]
 Decode = Callable[[bytes], Any]
 
 
-def same(raw: bytes) -> bytes:
-    """What redis-py answers unless it is told to decode."""
+def undecoded(raw: bytes) -> bytes:
+    """Return the bytes unchanged, as redis-py does by default."""
     return raw
 
 
 def decoder(conn: Any) -> Decode:
-    """How this connection shows values: as redis-py would."""
+    """Return the function that decodes values as this connection of redis-py."""
     pool = getattr(conn, "connection_pool", None)
     known = getattr(pool, "connection_kwargs", {})
     if not known.get("decode_responses"):
-        return same
+        return undecoded
     encoding = known.get("encoding", "utf-8")
     handling = known.get("encoding_errors", "strict")
     return lambda raw: raw.decode(encoding, handling)
 
 
 def encoded(value: Value) -> bytes:
-    """A value's bytes, as redis-py would send them."""
+    """Encode a value as redis-py would."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -50,7 +49,7 @@ def encoded(value: Value) -> bytes:
 
 
 def contents(items: Any) -> list[bytes]:
-    """The values of an ilk_items, which is freed."""
+    """Copy the values of an ilk_items, and free it."""
     owned = ffi.gc(items, lib.ilk_items_free)
     length = ffi.new("size_t *")
     found = []
@@ -81,7 +80,7 @@ def pop(conn: Any, key: Value, end: int) -> bytes | None:
 
 
 def park(conn: Any, key: Value, cache: Value) -> tuple[bytes, bytes] | None:
-    """A value that lies in the cache now, and its token."""
+    """Move a value into the cache; returns the value and its token, or None."""
     raw, other = encoded(key), encoded(cache)
     out = ffi.new("ilk_items **")
     handle = handle_of(conn)
@@ -100,7 +99,7 @@ def _unless_lost(function: Callable[..., int], *args: Any) -> bool:
 
 
 def unpark(conn: Any, cache: Value, token: bytes) -> bool:
-    """False when it was put back meanwhile."""
+    """Remove a value from the cache; False when it was put back meanwhile."""
     other = encoded(cache)
     return _unless_lost(
         lib.ilk_recipes_unpark, handle_of(conn), other, len(other), token, len(token)
@@ -123,7 +122,7 @@ def delay(conn: Any, key: Value, seconds: float, task: Value) -> None:
 
 
 def due(conn: Any, key: Value) -> tuple[list[bytes], bool]:
-    """Tasks that are due, and whether there may be more."""
+    """Return tasks that are due, and whether there may be more."""
     raw = encoded(key)
     out, more = ffi.new("ilk_items **"), ffi.new("int *")
     _ffi.call(lib.ilk_recipes_due, out, more, handle_of(conn), raw, len(raw))
@@ -196,12 +195,12 @@ def master(
 
 def signal(conn: Any, channel: Value, single: bool, data: bytes) -> int:
     raw = encoded(channel)
-    heard = ffi.new("int64_t *")
+    received = ffi.new("int64_t *")
     handle = handle_of(conn)
     _ffi.call(
-        lib.ilk_recipes_signal, heard, handle, raw, len(raw), single, data, len(data)
+        lib.ilk_recipes_signal, received, handle, raw, len(raw), single, data, len(data)
     )
-    return int(heard[0])
+    return int(received[0])
 
 
 def blocking(
@@ -210,7 +209,7 @@ def blocking(
     handle: Any,
     timeout: float | None,
 ) -> list[bytes] | None:
-    """Wait for items; None when none came in time."""
+    """Wait for items; returns None when none came in time."""
     out = ffi.new("ilk_items **")
     err = _ffi.new_error()
     core = client._live()
@@ -236,7 +235,7 @@ def blocking(
 def listen(
     conn: Any, channel: Value, identity: Value | None, timeout: float | None
 ) -> tuple[list[bytes] | None, int]:
-    """The next message, and how many behind it nobody was there for."""
+    """Return the next message, and how many later ones reached no waiter."""
     client = client_for(conn)
     raw = encoded(channel)
     mark = None if identity is None else encoded(identity)
@@ -260,17 +259,17 @@ def listen(
     except BaseException:
         lib.ilk_listener_leave(ffi.NULL, lost, listener, 0, err)
         raise
-    # Out of time, or just not: what has come until now is ours.
-    in_vain = found is None
-    status = lib.ilk_listener_leave(last, lost, listener, in_vain, err)
+    # After a timeout the listener returns a message that has arrived since.
+    timed_out = found is None
+    status = lib.ilk_listener_leave(last, lost, listener, timed_out, err)
     found = found or contents(last[0]) or None
     if status not in (_ffi.OK, lib.ILK_ECLOSED) and found is None:
         raise _ffi.failure(status, err)
     return found, int(lost[0])
 
 
-class Taker:
-    """What Consumer stands on: the handle and its verbs."""
+class ConsumerHandle:
+    """The C handle of a Consumer, and its calls."""
 
     def __init__(self, conn: Any, queues: list[Value]) -> None:
         self.client = client_for(conn)
@@ -294,6 +293,6 @@ class Taker:
         return _unless_lost(lib.ilk_consumer_settle, self.handle, how)
 
     def leave(self) -> None:
-        # After close() others find what it took: its client's inbox is gone.
+        # After close() the client's inbox is gone, so others put its messages back.
         with contextlib.suppress(errors.ClosedError):
             _ffi.call(lib.ilk_consumer_leave, self.handle)

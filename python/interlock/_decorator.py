@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Handles as decorators: each call of the function is a hold of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any, Callable, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Holds:
+    """The handles for the calls of one decorated function.
+
+    A handle is one owner, so each call makes its own, and calls of several threads
+    or tasks wait for each other. With ``reentrant=True`` a call inside another one
+    of the same thread and task uses the handle of that one.
+    """
+
+    def __init__(
+        self, make: Callable[[], Any], reentrant: bool, owner: Callable[[], object]
+    ) -> None:
+        self._make = make
+        self._reentrant = reentrant
+        self._owner = owner
+        self._current: contextvars.ContextVar[tuple[object, Any] | None]
+        self._current = contextvars.ContextVar("interlock hold", default=None)
+
+    @contextlib.contextmanager
+    def handle(self) -> Iterator[Any]:
+        """The handle of one call."""
+        if not self._reentrant:
+            yield self._make()
+            return
+        owner, current = self._owner(), self._current.get()
+        # A task inherits the context of the one that made it, but not its hold.
+        if current is not None and current[0] == owner:
+            yield current[1]
+            return
+        handle = self._make()
+        token = self._current.set((owner, handle))
+        try:
+            yield handle
+        finally:
+            self._current.reset(token)
+
+
+def check(function: object, awaited: bool) -> None:
+    """Refuse what would run its body after the hold has ended. Raises: TypeError."""
+    if not callable(function):
+        raise TypeError(f"a handle decorates functions, got {type(function).__name__}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("a handle cannot decorate a generator: use `with` inside it")
+    if inspect.iscoroutinefunction(function) != awaited:
+        package = "interlock" if awaited else "interlock.aio"
+        kind = "a function without async" if awaited else "an async function"
+        raise TypeError(f"{kind} is decorated by the handles of {package}")
+
+
+def blocking(function: F, holds: Holds) -> F:
+    """Decorate a function."""
+    check(function, awaited=False)
+
+    @functools.wraps(function)
+    def held(*args: Any, **more: Any) -> Any:
+        with holds.handle() as handle, handle:
+            return function(*args, **more)
+
+    return held  # type: ignore[return-value]
+
+
+def awaited(function: F, holds: Holds) -> F:
+    """Decorate a coroutine function."""
+    check(function, awaited=True)
+
+    @functools.wraps(function)
+    async def held(*args: Any, **more: Any) -> Any:
+        with holds.handle() as handle:
+            async with handle:
+                return await function(*args, **more)
+
+    return held  # type: ignore[return-value]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""What users write: never run, but a type checker must be content with it."""
+
+from __future__ import annotations
+
+import datetime
+
+import interlock
+from interlock import aio
+
+
+def blocking(client: interlock.Client) -> bytes:
+    queue = client.queue("mail")
+    with queue.job(timeout=5) as job:
+        data: bytes = job.data
+    reserved = queue.reserve(timeout=5)
+    if reserved is not None:
+        with reserved as job:
+            data = job.data
+    try:
+        client.lock("orders").acquire()
+    except interlock.HeldError as error:
+        if error.token is not None:
+            client.lock("orders").adopt(error.token)
+    lock = client.lock("orders", ttl=datetime.timedelta(minutes=1), wait=5)
+    held: bool = lock.acquire(blocking=False) or lock.locked()
+
+    @lock
+    def double(number: int) -> int:
+        return 2 * number
+
+    total: int = double(4) + int(held)
+    return data * total
+
+
+async def awaited(client: aio.Client) -> bytes:
+    async with client.queue("mail").job(timeout=5) as job:
+        data = job.data
+
+    @client.lock("orders")
+    async def double(number: int) -> int:
+        return 2 * number
+
+    return data * await double(4)
