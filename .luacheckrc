@@ -14,6 +14,8 @@ files["tests/lua"] = { std = "max+busted" }
 -- What the simulation runs in the place of a server, which has Lua 5.1.
 files["tests/sim"] = {
   std = "lua51",
-  globals = { "redis", "forget_all", "value_of", "members_of" },
-  read_globals = { "clock_us", "publish" },
+  globals = {
+    "redis", "KEYS", "ARGV", "pcall", "clock_us", "publish", "subscribers", "channels",
+    "forget_all", "run_command", "run_script", "wire_of", "value_of", "members_of",
+  },
 }

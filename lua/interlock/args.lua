@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- What callers pass: checked here, refused in the caller's own line.
+-- Checks of arguments: a wrong one raises an error in the caller's own line.
 --
 -- Each function is called by a public function or method, so level 3 of
 -- error() is the line of the program that passed the value.
 
 local args = {}
 
--- Beyond it Lua 5.1 and LuaJIT have no whole numbers.
+-- From here on Lua 5.1 and LuaJIT cannot represent every whole number.
 local MAX = 2 ^ 53
 
 local function refuse(what, wanted, value)
@@ -19,8 +19,8 @@ local function refuse(what, wanted, value)
   error(("%s must be %s, got %s"):format(what, wanted, shown), 4)
 end
 
--- Whole milliseconds, or nil for what is no number of them. A fraction is
--- rounded up: who asks for half a millisecond does not ask for none.
+-- Whole milliseconds, or nil for a value that is no usable number. A fraction is
+-- rounded up, so that half a millisecond does not become 0.
 local function whole(value)
   local usable = type(value) == "number" and value > -MAX and value < MAX
   return usable and math.ceil(value) or nil
@@ -48,7 +48,7 @@ function args.optional_bytes(what, value)
   return value
 end
 
---- Text for C, or nil. An empty one is an unset variable, not a wish.
+--- Text for C, or nil. An empty string is most likely an unset variable: an error.
 ---@param what string
 ---@param value any
 ---@return string?
@@ -61,7 +61,7 @@ function args.text(what, value)
   return value
 end
 
---- One of some words; the answer is what stands for it.
+--- One of several names; returns the value that belongs to it.
 ---@param what string
 ---@param value any
 ---@param choices table<string, any>
@@ -69,12 +69,12 @@ end
 function args.one_of(what, value, choices)
   local found = choices[value]
   if found == nil then
-    local words = {}
-    for word in pairs(choices) do
-      words[#words + 1] = word
+    local names = {}
+    for name in pairs(choices) do
+      names[#names + 1] = name
     end
-    table.sort(words)
-    refuse(what, "one of " .. table.concat(words, ", "), value)
+    table.sort(names)
+    refuse(what, "one of " .. table.concat(names, ", "), value)
   end
   return found
 end
@@ -90,7 +90,7 @@ function args.callable(what, value)
   end
 end
 
---- How long to wait: milliseconds, 0 once, nil or math.huge for ever.
+--- A timeout: milliseconds, 0 to try once, nil or math.huge for ever.
 ---@param what string
 ---@param value any
 ---@return integer # -1 for ever
@@ -105,7 +105,7 @@ function args.timeout(what, value)
   return ms
 end
 
---- How long something lasts: more than 0 milliseconds, or nil.
+--- A duration: more than 0 milliseconds, or nil.
 ---@param what string
 ---@param value any
 ---@return integer # 0 for nil: the default
@@ -114,8 +114,8 @@ function args.duration(what, value)
     return 0
   end
   local ms = whole(value)
-  if not ms or ms <= 0 then
-    refuse(what, "milliseconds, more than 0", value)
+  if not ms or ms <= 0 or ms ~= value then
+    refuse(what, "whole milliseconds, more than 0", value)
   end
   return ms
 end
@@ -134,7 +134,7 @@ end
 --- A number of things: whole, at least 1.
 ---@param what string
 ---@param value any
----@param most integer? where C does not tell
+---@param most integer? the upper limit, where C does not check it
 ---@return integer
 function args.count(what, value, most)
   local usable = value ~= nil and whole(value) == value and value >= 1
@@ -145,7 +145,7 @@ function args.count(what, value, most)
   return value
 end
 
---- A table of strings, as a list.
+--- A list of strings.
 ---@param what string
 ---@param value any
 ---@return string[]
@@ -161,7 +161,7 @@ function args.names(what, value)
   return value
 end
 
---- A list of one's own, whatever the caller does with his.
+--- Copy a list, because the caller may change it later.
 ---@param list string[]
 ---@return string[]
 function args.copy(list)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A point that parties reach before any of them goes on, round by round.
+-- The barrier: a point that all parties must reach before any of them continues.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -15,9 +15,9 @@ local Barrier = {}
 local rules = { keep_ms = { "duration" } }
 local meta = object.metatable("barrier", Barrier, {})
 
---- Arrive, and wait until the round is full. When the time runs out, or
---- Ctrl-C raises an error, the round is broken for all who had arrived.
----@param timeout_ms number? milliseconds; 0 arrives only as the last, nil
+--- Arrive, and wait until the round is full. When the time runs out, or Ctrl-C
+--- raises an error, the round breaks for all its parties.
+---@param timeout_ms number? milliseconds; 0 arrives only as the last party, nil
 ---  waits for ever
 ---@return integer? index of this arrival, 0 to parties - 1
 ---@return string? msg
@@ -38,7 +38,7 @@ function Barrier:wait_start(timeout_ms)
   return op.wrap(self, op.number, core.ilk_barrier_wait_start(self._handle, ms))
 end
 
---- Ask how many have arrived at the open round.
+--- Return how many parties have arrived at the open round.
 ---@return integer? waiting
 ---@return string? msg
 ---@return integer? code
@@ -54,7 +54,7 @@ function Barrier:waiting_start()
   return op.wrap(self, op.number, core.ilk_barrier_waiting_start(self._handle))
 end
 
---- Break the open round; begin anew with this object's number of parties.
+--- Break the open round; start again with this object's number of parties.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -70,7 +70,7 @@ function Barrier:reset_start()
   return op.wrap(self, op.ok, core.ilk_barrier_reset_start(self._handle))
 end
 
---- End a wait that a signal has interrupted; the round is broken.
+--- Cancel a wait that a signal has interrupted; the round breaks.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -98,7 +98,8 @@ function barrier.open(client, name, parties, opts)
   return made, msg, code
 end
 
---- Look at one barrier, whatever its parties. client:inspect_barrier(name)
+--- Inspect one barrier, whatever its number of parties.
+--- client:inspect_barrier(name)
 ---@param client interlock.Client
 ---@param name string
 ---@return { parties: integer, waiting: integer }? info

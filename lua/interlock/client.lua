@@ -24,6 +24,7 @@ local worker = require "interlock.worker"
 ---@class interlock.Client
 ---@field url string in use, without the password
 ---@field id string 16 hexadecimal digits
+---@field stopped boolean whether stop() was called and resume() was not
 ---@field lock fun(self, name: string, opts?: interlock.LockOptions): interlock.Lock
 ---@field lock_many fun(self, names: string[], opts?: interlock.LockOptions): interlock.LockMany
 ---@field rwlock fun(self, name: string, opts?: interlock.LockOptions): interlock.RWLock
@@ -45,6 +46,9 @@ local worker = require "interlock.worker"
 ---@field ls_start fun(self, pattern?: string): interlock.Op?, string?, integer?
 ---@field break_lock fun(self, name: string, token?: string): true?, string?, integer?
 ---@field break_lock_start fun(self, name: string, token?: string): interlock.Op?, string?, integer?
+---@field break_election fun(self, name: string, token?: string): true?, string?, integer?
+---@field break_election_start fun(self, name: string, token?: string)
+---  : interlock.Op?, string?, integer?
 ---@field guard fun(self, key: string): interlock.Guard
 ---@field notifications fun(self): interlock.Notifications?, string?, integer?
 local Client = {
@@ -74,6 +78,8 @@ local Client = {
   ls_start = inspect.ls_start,
   break_lock = inspect.break_lock,
   break_lock_start = inspect.break_lock_start,
+  break_election = inspect.break_election,
+  break_election_start = inspect.break_election_start,
   guard = guard.open,
   notifications = notification.open,
 }
@@ -82,7 +88,7 @@ local Client = {
 ---@field connect_timeout_ms number? to connect and log in; default 2000
 ---@field reply_timeout_ms number? to wait for one reply; default 5000
 ---@field label string? shown by inspection; default host:pid
----@field listen string? replicas to hear wake-ups from as well, "host:port,..."
+---@field listen string? replicas to receive wake-ups from too, "host:port,..."
 ---@field lazy boolean? connect at the first call; default false
 ---@field embedded boolean? false never starts an embedded server
 ---@field protocol integer? RESP 2 or 3; default 3, falling back
@@ -97,7 +103,13 @@ local rules = {
   protocol = { "number" },
 }
 
-local getters = { url = core.ilk_client_url, id = core.ilk_client_id }
+local getters = {
+  url = core.ilk_client_url,
+  id = core.ilk_client_id,
+  stopped = function(handle)
+    return core.ilk_client_stopped(handle) ~= 0
+  end,
+}
 
 local meta = {}
 
@@ -117,7 +129,7 @@ function meta.__close(self)
   core.ilk_client_close(self._handle)
 end
 
---- Ask the server for a sign of life.
+--- Send a PING to the server.
 ---@param timeout_ms number? milliseconds; nil for reply_timeout_ms
 ---@return true? ok
 ---@return string? msg
@@ -137,7 +149,31 @@ function Client:ping_start(timeout_ms)
   return op.wrap(self, op.ok, core.ilk_client_ping_start(self._handle, ms))
 end
 
---- Counters since the client was opened.
+--- End all waits with ILK_ECANCELLED, those under way and those that begin later,
+--- until resume(). Calls that do not wait still work. A signal handler may call it.
+function Client:stop()
+  core.ilk_client_stop(self._handle)
+end
+
+--- End the effect of stop(): calls wait again.
+function Client:resume()
+  core.ilk_client_resume(self._handle)
+end
+
+--- Return whether the store behind the URL can keep something. One Redis or Valkey
+--- server keeps everything.
+---@param what string "lock", "rwlock", "many", "semaphore", "election", "queue", "signal",
+--- "event", "barrier", "latch", "guard", "list" or "recipes"
+---@return boolean
+function Client:offers(what)
+  local bit = type(what) == "string" and core["ILK_OFFER_" .. what:upper()]
+  if not bit then
+    error(("what must be the name of a primitive, got %s"):format(tostring(what)), 2)
+  end
+  return core.ilk_client_offers(self._handle, bit) ~= 0
+end
+
+--- Return the counters since the client was opened.
 ---@return table<string, integer>? stats
 ---@return string? msg
 ---@return integer? code
@@ -157,7 +193,7 @@ function Client:reopen()
   return core.ilk_client_reopen(self._handle)
 end
 
---- Close: renewal stops, leases that are held run out. Again is harmless.
+--- Close: renewal stops, and leases that are held expire. A second call does nothing.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -176,15 +212,16 @@ local client = {}
 function client.connect(url, opts)
   args.text("url", url)
   local filled = options.fill(core.ilk_client_opts_init(), rules, opts)
-  -- The interpreter of 5.1 and LuaJIT lets the kernel restart what a signal
-  -- has interrupted: a wait that never comes back would never hear of it.
+  -- The interpreters of 5.1 and LuaJIT let the kernel restart interrupted system
+  -- calls: without ticks a wait would never return to run a signal handler.
   filled.flags = filled.flags + core.ILK_CLIENT_TICK
   local handle, msg, code = core.ilk_client_open(url, filled)
   if not handle then
     return nil, msg, code
   end
   local holds = setmetatable({}, { __mode = "v" })
-  return setmetatable({ _handle = handle, _holds = holds, _ops = {} }, meta)
+  local made = { _handle = handle, _holds = holds, _ops = {}, _records = {} }
+  return setmetatable(made, meta)
 end
 
 return client

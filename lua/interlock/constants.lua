@@ -16,7 +16,7 @@ for name, value in pairs(core) do
   end
 end
 
---- The members of an enum as words: names("ILK_INFO_")[1] is "held".
+--- The members of an enum as lower-case names: names("ILK_INFO_")[1] is "held".
 ---@param prefix string what the members' names begin with
 ---@return table<integer, string>
 function constants.names(prefix)

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
--- One who takes messages from raw lists, to which others push.
+-- A consumer of raw lists, to which other programs push.
 --
--- What is taken stays on the server until it is settled. When its process
--- dies the other consumers put it back: a message is handled at least once.
+-- A message stays on the server until it is settled. When the process dies the
+-- other consumers put it back: each message is handled at least once.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
-local raw = require "interlock.raw"
+local recipe_result = require "interlock.recipe_result"
 
 local consumer = {}
 
--- After so long a worker without jobs looks whether it is to end.
-local LOOK_MS = 2000
+-- How often a worker without jobs calls quit().
+local QUIT_CHECK_MS = 2000
 
 ---@class interlock.Consumer
 local Consumer = {}
@@ -22,7 +22,7 @@ function consumer_meta.__close(self)
   self:leave()
 end
 
---- One who takes messages from the heads of lists, the first that has one.
+--- Make a consumer of the heads of lists; the first list with a message is served.
 ---@param client interlock.Client
 ---@param queues string[]
 ---@return interlock.Consumer? consumer
@@ -37,14 +37,14 @@ function consumer.open(client, queues)
   return setmetatable({ _handle = handle }, consumer_meta)
 end
 
---- The next message.
+--- Return the next message.
 ---@param timeout_ms number? nil waits for ever
 ---@return string|false|nil queue false when none came in time
----@return string? message or why it failed
+---@return string? message or the error's text
 ---@return integer? code
 function Consumer:pop(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local found, msg, code = raw.wait(ms, function(left)
+  local found, msg, code = recipe_result.wait(ms, function(left)
     return core.ilk_consumer_pop(self._handle, left)
   end)
   if not found then
@@ -54,35 +54,35 @@ function Consumer:pop(timeout_ms)
 end
 
 local function settle(self, how)
-  return raw.unless_lost(core.ilk_consumer_settle(self._handle, how))
+  return recipe_result.unless_lost(core.ilk_consumer_settle(self._handle, how))
 end
 
---- The message was handled; false when others have put it back.
+--- Settle the message as handled; false when others have put it back.
 function Consumer:done()
   return settle(self, core.ILK_RECIPES_DONE)
 end
 
---- The message goes back to the head of its queue.
+--- Put the message back at the head of its queue.
 function Consumer:put_back()
   return settle(self, core.ILK_RECIPES_BACK)
 end
 
---- Nobody can handle it: to `ilk:recipes:dead:{queue}`.
+--- Move the message to `ilk:recipes:dead:{queue}`.
 function Consumer:bury()
   return settle(self, core.ILK_RECIPES_DEAD)
 end
 
---- Give back what is not settled, and be no consumer any more.
+--- Give back an unsettled message, and stop being a consumer.
 function Consumer:leave()
   return core.ilk_consumer_leave(self._handle)
 end
 
 --- Call callbacks[name](...) for each message of a list until quit() is true.
 ---
---- `decode` makes a name and a list of arguments of a message, or raises: it
---- is a JSON library's, for messages as others write them. What nobody can
---- handle goes to the dead letters, as does a message whose callback raises;
---- that error then leaves this function.
+--- `decode` returns a name and a list of arguments for a message, or raises; for
+--- messages in JSON it calls a JSON library. A message without a callback goes to
+--- the dead letters, as does one whose callback raises; that error then leaves
+--- this function.
 ---@param client interlock.Client
 ---@param queue string
 ---@param callbacks table<string, fun(...)>
@@ -95,15 +95,15 @@ function consumer.work(client, queue, callbacks, decode, quit)
   args.callable("decode", decode)
   args.callable("quit", quit)
   local unpack = table.unpack or unpack -- luacheck: ignore
-  local taker, msg, code = consumer.open(client, { queue })
-  if not taker then
+  local mine, msg, code = consumer.open(client, { queue })
+  if not mine then
     return nil, msg, code
   end
   while not quit() do
     local from, message
-    from, message, code = taker:pop(LOOK_MS)
+    from, message, code = mine:pop(QUIT_CHECK_MS)
     if from == nil then
-      taker:leave()
+      mine:leave()
       return nil, message, code
     end
     if from then
@@ -114,17 +114,17 @@ function consumer.work(client, queue, callbacks, decode, quit)
         ran, problem = pcall(callback, unpack(values))
       end
       if callback and ran then
-        taker:done()
+        mine:done()
       else
-        taker:bury()
+        mine:bury()
       end
       if not ran then
-        taker:leave()
+        mine:leave()
         error(problem, 0)
       end
     end
   end
-  return taker:leave()
+  return mine:leave()
 end
 
 return consumer

@@ -16,9 +16,9 @@ local Election = {}
 ---@class interlock.ElectionOptions
 ---@field ttl_ms number? the lease of a leader; default 20000
 ---@field value string? what it publishes while it leads; any bytes
----@field identity string? to lead on under after a restart
+---@field identity string? a stable identity, to lead on after a restart
 ---@field renew boolean? renew the lease while it leads; default true
----@field max_hold_ms number? renew no longer than this; default no end
+---@field max_hold_ms number? renew no longer than this; default no limit
 
 local rules = {
   ttl_ms = { "duration" },
@@ -55,17 +55,17 @@ local meta = hold.metatable("election", Election, functions, {
   end,
 })
 
---- Stand in the wait queue until this candidate leads; at once when it does.
+--- Stay in the wait queue until this candidate leads; at once when it does.
 ---
 --- Blocks until it leads, the time is over, or Ctrl-C raises an error.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+---@return string? token with ILK_EHELD: of the leadership of a collected object
 function Election:campaign(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = hold.acquire(self, ms, functions.acquire)
-  return ok, msg, code
+  return hold.acquire(self, ms, functions.acquire)
 end
 
 --- Start campaign().
@@ -78,15 +78,24 @@ function Election:campaign_start(timeout_ms)
   return hold.start(self, "acquire", ms)
 end
 
---- Give the leadership up; the first in the wait queue leads from now on.
+--- Take back the leadership of a collected object of the same client.
+---@param token string
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ELOST: it led no longer
+---@return integer? code ILK_ELOST: there is none with this token and this name
+function Election:adopt(token)
+  return hold.take_back(self, token)
+end
+
+--- Give up the leadership; the first candidate in the wait queue leads next.
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: the leadership had been lost
 function Election:resign()
   return functions.release(self._handle)
 end
 
---- Start resign(); it counts as given up at once.
+--- Start resign(); the leadership counts as given up at once.
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
@@ -94,7 +103,7 @@ function Election:resign_start()
   return hold.start(self, "release")
 end
 
---- Begin the lease anew, for candidates made with renew = false.
+--- Set the remaining lease, for candidates made with renew = false.
 ---@param ttl_ms number? milliseconds; nil for the ttl_ms it was made with
 ---@return true? ok
 ---@return string? msg
@@ -118,7 +127,7 @@ end
 ---@param value string any bytes, up to 64 KiB
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ELOST: it leads no longer, nothing is published
+---@return integer? code ILK_ELOST: the leadership is lost, nothing is published
 function Election:proclaim(value)
   args.bytes("value", value)
   return core.ilk_election_proclaim(self._handle, value)
@@ -138,7 +147,7 @@ local function value_of(found)
   return core.ilk_leader_value(found) or false
 end
 
---- What the leader publishes.
+--- Return the value that the leader publishes.
 ---@return string|false|nil value false when nobody leads
 ---@return string? msg
 ---@return integer? code
@@ -162,17 +171,17 @@ end
 
 ---@class interlock.Leader
 ---@field value string|false what the leader publishes; false: nobody leads
----@field term integer of the leader, else of the last one
----@field label string of its client, host:pid by default
----@field since_ms integer since when, the server's clock; 0: nobody leads
----@field ttl_ms integer what is left of its lease
+---@field term integer the leader's term, else the last one
+---@field label string the label of its client, host:pid by default
+---@field since_ms integer begin, by the server's clock; 0: nobody leads
+---@field ttl_ms integer the remaining lease
 ---@field candidates string[] labels of the first 100 in the wait queue, in order
----@field waiting integer how many stand in the wait queue in all
+---@field waiting integer how many candidates are in the wait queue in all
 
-local function told(found)
-  local line = {}
+local function to_leader(found)
+  local labels = {}
   for i = 1, core.ilk_leader_listed(found) do
-    line[i] = core.ilk_leader_candidate_label(found, i - 1)
+    labels[i] = core.ilk_leader_candidate_label(found, i - 1)
   end
   return {
     value = value_of(found),
@@ -180,12 +189,12 @@ local function told(found)
     label = core.ilk_leader_label(found),
     since_ms = core.ilk_leader_since_ms(found),
     ttl_ms = core.ilk_leader_ttl_ms(found),
-    candidates = line,
+    candidates = labels,
     waiting = core.ilk_leader_candidates(found),
   }
 end
 
---- Who leads, since when, and who stands in the wait queue.
+--- Return who leads, since when, and who is in the wait queue.
 ---@return interlock.Leader? leader
 ---@return string? msg
 ---@return integer? code
@@ -194,7 +203,7 @@ function Election:inspect()
   if not found then
     return nil, msg, code
   end
-  return told(found)
+  return to_leader(found)
 end
 
 --- Start inspect().
@@ -203,19 +212,19 @@ end
 ---@return integer? code
 function Election:inspect_start()
   return op.wrap(self, function(handle)
-    return told(core.ilk_op_leader(handle))
+    return to_leader(core.ilk_op_leader(handle))
   end, core.ilk_election_leader_start(self._handle))
 end
 
 ---@class interlock.Observer
 local Observer = {}
 
---- The next leadership that is new: the present one, then each change.
+--- Return the next new leadership: the present one, then each change.
 ---
 --- Blocks until there is one, the time is over, or Ctrl-C raises an error.
----@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+---@param timeout_ms number? milliseconds; 0 checks once, nil waits for ever
 ---@return string|false|nil value false when nobody leads
----@return integer|string? term or the message
+---@return integer|string? term or the error's text
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Observer:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
@@ -240,7 +249,7 @@ function Observer:next_start(timeout_ms)
   end, core.ilk_observer_next_start(self._handle, ms))
 end
 
---- End a wait that a signal has interrupted.
+--- Cancel a wait that a signal has interrupted.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -250,7 +259,7 @@ end
 
 local observer_meta = { __index = Observer }
 
--- `for value, term in election:observe() do`: ends when the client is closed.
+-- Makes `for value, term in election:observe() do` end when the client is closed.
 function observer_meta.__call(self)
   local value, term, code = self:next()
   if value == nil and code ~= core.ILK_ECLOSED then
@@ -260,10 +269,10 @@ function observer_meta.__call(self)
 end
 
 --- Observe the election: who leads, and each change as it happens. Of several
---- that follow each other quickly the last is told for sure.
+--- changes in quick succession only the last is certain to be reported.
 ---
 --- `for value, term in election:observe() do` waits for each.
----@param opts { vacant: boolean? }? vacant tells as well that nobody leads
+---@param opts { vacant: boolean? }? vacant reports also that nobody leads
 ---@return interlock.Observer? observer
 ---@return string? msg
 ---@return integer? code
@@ -292,7 +301,7 @@ local election = {}
 function election.open(client, name, opts)
   args.bytes("name", name)
   local record = options.fill(core.ilk_election_opts_init(), rules, opts)
-  local made, msg, code = hold.wrap(meta, client, { name = name },
+  local made, msg, code = hold.wrap(meta, client, { name = name }, opts,
     core.ilk_election_open(client._handle, name, record))
   return made, msg, code
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- An event that stays set, so that who comes late does not wait for ever.
+-- The event: it stays set, so that a late waiter does not wait for ever.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -10,13 +10,13 @@ local wait = require "interlock.wait"
 
 ---@class interlock.Event
 ---@field name string
----@field is_set boolean whether it was set when this object last saw it
----@field generation integer that this object last saw; 0 for none
----@field data string that this object last saw; "" when it was clear
+---@field is_set boolean whether it was set when this object last read it
+---@field generation integer that this object last read; 0 for none
+---@field data string that this object last read; "" when it was clear
 local Event = {}
 
 ---@class interlock.EventOptions
----@field ttl_ms number? a set lasts so long; default until it is cleared
+---@field ttl_ms number? until a set event clears itself; default never
 
 local rules = { ttl_ms = { "duration" } }
 
@@ -28,29 +28,29 @@ local meta = object.metatable("event", Event, {
   data = core.ilk_event_data,
 })
 
--- The generation, when the call went well.
-local function seen(self, ok, msg, code)
+-- The generation after a call, or the call's error.
+local function with_generation(self, ok, msg, code)
   if not ok then
     return nil, msg, code
   end
   return self.generation
 end
 
--- The same of an operation.
-local function seen_by(self, ...)
+-- The same for an operation.
+local function start_with_generation(self, ...)
   return op.wrap(self, function()
     return self.generation
   end, ...)
 end
 
---- Set it, with up to 1 MiB of data, and wake all who wait.
+--- Set the event, with up to 1 MiB of data, and wake all waiters.
 ---@param data string? any bytes
 ---@return integer? generation greater than the last
 ---@return string? msg
----@return integer? code ILK_EAUTH: set, but this user may not wake others
+---@return integer? code ILK_EAUTH: set, but this user may not PUBLISH to waiters
 function Event:set(data)
   args.optional_bytes("data", data)
-  return seen(self, core.ilk_event_set(self._handle, data))
+  return with_generation(self, core.ilk_event_set(self._handle, data))
 end
 
 --- Start set().
@@ -60,15 +60,15 @@ end
 ---@return integer? code
 function Event:set_start(data)
   args.optional_bytes("data", data)
-  return seen_by(self, core.ilk_event_set_start(self._handle, data))
+  return start_with_generation(self, core.ilk_event_set_start(self._handle, data))
 end
 
---- Clear it and forget its data; a clear one stays as it is.
+--- Clear the event and remove its data; a clear event stays as it is.
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code
 function Event:clear()
-  return seen(self, core.ilk_event_clear(self._handle))
+  return with_generation(self, core.ilk_event_clear(self._handle))
 end
 
 --- Start clear().
@@ -76,15 +76,15 @@ end
 ---@return string? msg
 ---@return integer? code
 function Event:clear_start()
-  return seen_by(self, core.ilk_event_clear_start(self._handle))
+  return start_with_generation(self, core.ilk_event_clear_start(self._handle))
 end
 
---- Ask how it stands: then is_set, generation and data tell.
+--- Read the state from the server into is_set, generation and data.
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code
 function Event:read()
-  return seen(self, core.ilk_event_read(self._handle))
+  return with_generation(self, core.ilk_event_read(self._handle))
 end
 
 --- Start read().
@@ -92,19 +92,19 @@ end
 ---@return string? msg
 ---@return integer? code
 function Event:read_start()
-  return seen_by(self, core.ilk_event_read_start(self._handle))
+  return start_with_generation(self, core.ilk_event_read_start(self._handle))
 end
 
---- Wait until it is set; at once when it is.
+--- Wait until the event is set; returns at once when it is.
 ---
---- Blocks until it is, the time is over, or Ctrl-C raises an error.
----@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+--- Blocks until it is set, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 checks once, nil waits for ever
 ---@return integer? generation
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Event:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen(self, wait.by(self._handle, ms, core.ilk_event_wait,
+  return with_generation(self, wait.by(self._handle, ms, core.ilk_event_wait,
     core.ilk_event_cancel))
 end
 
@@ -115,22 +115,22 @@ end
 ---@return integer? code
 function Event:wait_start(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen_by(self, core.ilk_event_wait_start(self._handle, ms))
+  return start_with_generation(self, core.ilk_event_wait_start(self._handle, ms))
 end
 
---- Wait until its generation is greater than this one; at once when it is.
+--- Wait until the generation is greater than `generation`; at once when it is.
 ---@param generation integer the one that is known
----@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
----@return integer? generation as it is by now
+---@param timeout_ms number? milliseconds; 0 checks once, nil waits for ever
+---@return integer? generation the present one
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Event:wait_change(generation, timeout_ms)
   local known = args.fence("generation", generation)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local function ask(handle, left)
+  local function call(handle, left)
     return core.ilk_event_wait_change(handle, known, left)
   end
-  return seen(self, wait.by(self._handle, ms, ask, core.ilk_event_cancel))
+  return with_generation(self, wait.by(self._handle, ms, call, core.ilk_event_cancel))
 end
 
 --- Start wait_change().
@@ -142,11 +142,11 @@ end
 function Event:wait_change_start(generation, timeout_ms)
   local known = args.fence("generation", generation)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  return seen_by(self,
+  return start_with_generation(self,
     core.ilk_event_wait_change_start(self._handle, known, ms))
 end
 
---- End a wait that a signal has interrupted.
+--- Cancel a wait that a signal has interrupted.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code

@@ -40,16 +40,16 @@ function Guard:set_start(value, fence)
     core.ilk_guard_set_start(self._handle, self.key, fence, value))
 end
 
-local function told(value)
+local function to_table(value)
   return {
     value = core.ilk_value_data(value),
     fence = core.ilk_value_fence(value),
   }
 end
 
---- Read the value; under a fence when it is read in order to write. A fence
---- puts itself on record as a write does, in the same step: after that no
---- former holder can change what was read.
+--- Read the value; pass a fence when a write depends on it. The same step
+--- records the fence, as a write does: after it no former holder can change the
+--- value.
 ---@param fence integer? lock.fence; nil and 0 only read
 ---@return interlock.Value? found
 ---@return string? msg
@@ -63,7 +63,7 @@ function Guard:get(fence)
   if not value then
     return nil, msg, code
   end
-  return told(value)
+  return to_table(value)
 end
 
 --- Start get().
@@ -76,11 +76,11 @@ function Guard:get_start(fence)
     args.fence("fence", fence)
   end
   return op.wrap(self, function(handle)
-    return told(core.ilk_op_value(handle))
+    return to_table(core.ilk_op_value(handle))
   end, core.ilk_guard_get_start(self._handle, self.key, fence or 0))
 end
 
---- Remove the value and its fence, whatever the fence.
+--- Remove the value and its fence, without checking a fence.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code

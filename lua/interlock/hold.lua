@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: MIT
--- What a lock and a lock over many names have in common: taking, holding and
--- giving up, whatever is held.
+-- The common part of the handles of locks, semaphores and elections: acquire,
+-- hold under a lease, release.
 --
 -- An object is a table with the generated module's handle in `_handle` and
--- its functions in `_functions`. The handle is freed when it is collected,
--- which sends nothing: what is held then ends with its lease.
+-- its functions in `_functions`. When the object is collected while it holds, the
+-- client keeps the handle and renews the hold: see kept_holds.lua.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
+local kept_holds = require "interlock.kept_holds"
 local op = require "interlock.op"
 local wait = require "interlock.wait"
 
 ---@class interlock.Hold
----@field name string|string[] what is locked
----@field held boolean whether it is ours for sure
+---@field name string|string[] the name or the names
+---@field held boolean whether this handle holds for sure
 ---@field fence integer of this hold or the last one; 0 before the first
 ---@field token string of this hold or the last one; "" before the first
 ---@field id integer the number that notifications carry
@@ -39,9 +40,13 @@ function getters.id(self)
   return self._functions.id(self._handle)
 end
 
--- Wait by `ask`, a function of the handle and the milliseconds left. An error
--- that leaves the wait keeps nothing that it may have got.
-local function acquire(self, timeout_ms, ask)
+-- Wait by `call`, a function of the handle and the milliseconds left. When an error
+-- leaves the wait, a hold that was granted meanwhile is released.
+local function acquire(self, timeout_ms, call)
+  local why, refused, token = kept_holds.refuse(self)
+  if why then
+    return nil, why, refused, token
+  end
   local functions = self._functions
   local held_before = self.held
   local function abandon()
@@ -49,12 +54,10 @@ local function acquire(self, timeout_ms, ask)
       functions.release(self._handle)
     end
   end
-  local ok, msg, code =
-    wait.by(self._handle, timeout_ms, ask, functions.cancel, abandon)
-  return ok, msg, code
+  return wait.by(self._handle, timeout_ms, call, functions.cancel, abandon)
 end
 
--- Give the hold up after the body of with(); its error wins.
+-- Release after the body of with(); an error of the body is raised again.
 local function leave(self, ran, ...)
   local ok, msg, code = self._functions.release(self._handle)
   if not ran then
@@ -66,17 +69,17 @@ local function leave(self, ran, ...)
   return true, ...
 end
 
---- Take it, after those who asked before.
+--- Acquire, waiting behind all earlier waiters.
 ---
---- Blocks until it is ours, the time is over, or Ctrl-C raises an error.
+--- Blocks until it is acquired, the time is over, or Ctrl-C raises an error.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
+---@return string? token with ILK_EHELD: of the hold of a collected object
 function Hold:acquire(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = acquire(self, ms, self._functions.acquire)
-  return ok, msg, code
+  return acquire(self, ms, self._functions.acquire)
 end
 
 --- Start acquire().
@@ -89,15 +92,15 @@ function Hold:acquire_start(timeout_ms)
   return hold.start(self, "acquire", ms)
 end
 
---- Give it up; the first who waits holds it next.
+--- Release; the first waiter in the wait queue holds next.
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ELOST: it was no longer ours
+---@return integer? code ILK_ELOST: the hold had been lost
 function Hold:release()
   return self._functions.release(self._handle)
 end
 
---- Start release(); it counts as given up at once.
+--- Start release(); the handle counts as released at once.
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
@@ -105,7 +108,7 @@ function Hold:release_start()
   return hold.start(self, "release")
 end
 
---- Set the lease left, counted from now.
+--- Set the remaining lease, counted from now.
 ---@param ttl_ms number? milliseconds; nil for the ttl_ms it was made with
 ---@return true? ok
 ---@return string? msg
@@ -125,7 +128,7 @@ function Hold:extend_start(ttl_ms)
   return hold.start(self, "extend", ms)
 end
 
---- Find out whether it is still ours; asks the server only when in doubt.
+--- Verify that this handle still holds; asks the server only when in doubt.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_ELOST, ILK_ENOTOWNER, ILK_EUNKNOWN
@@ -141,8 +144,7 @@ function Hold:check_start()
   return hold.start(self, "check")
 end
 
---- End a wait that a signal has interrupted, and give up the place in the wait
---- queue.
+--- Cancel a wait that a signal has interrupted, and leave the wait queue.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -150,16 +152,16 @@ function Hold:cancel()
   return self._functions.cancel(self._handle)
 end
 
---- Milliseconds that it is ours for sure, by the local clock.
+--- Milliseconds for which this handle holds for sure, by the local clock.
 ---@return integer # 0 when not held or not sure any more
 function Hold:remaining_ms()
   return self._functions.remaining_ms(self._handle)
 end
 
---- Hold it while a function runs, and release it whatever happens.
+--- Hold while a function runs, and release afterwards in any case.
 ---
---- An error of the function is raised again. When the lock was lost while it
---- ran, the answer is nil, message, ILK_ELOST.
+--- An error of the function is raised again. When the hold was lost while it
+--- ran, the result is nil, message, ILK_ELOST.
 ---@param fn fun(hold: interlock.Hold): ...
 ---@param timeout_ms number? as for acquire
 ---@return true? ok
@@ -167,14 +169,14 @@ end
 function Hold:with(fn, timeout_ms)
   args.callable("fn", fn)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local ok, msg, code = acquire(self, ms, self._functions.acquire)
+  local ok, msg, code, token = acquire(self, ms, self._functions.acquire)
   if not ok then
-    return nil, msg, code
+    return nil, msg, code, token
   end
   return leave(self, pcall(fn, self))
 end
 
--- `local lock <close> = ...`: a loss is an error, unless one is on its way.
+-- `local lock <close> = ...`: a loss raises, unless another error is under way.
 local function close(self, problem)
   local ok, msg, code = self._functions.release(self._handle)
   if not ok and code ~= core.ILK_ENOTOWNER and problem == nil then
@@ -184,28 +186,48 @@ end
 
 hold.acquire = acquire
 
---- Start a verb that answers true.
+--- Take back the hold of a collected object of the same client.
 ---@param self interlock.Hold
----@param verb string as in _functions, without _start
+---@param token string
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: there is none with this token and these names
+function hold.take_back(self, token)
+  args.bytes("token", token)
+  return kept_holds.take_back(self, self._holds, token)
+end
+
+--- Start a function that returns true.
+---@param self interlock.Hold
+---@param verb string a key of _functions, without _start
 ---@param ... any what follows the handle
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
 function hold.start(self, verb, ...)
+  if verb == "acquire" then
+    local why, refused, token = kept_holds.refuse(self)
+    if why then
+      return nil, why, refused, token
+    end
+  end
   local start = self._functions[verb .. "_start"]
   return op.wrap(self, op.ok, start(self._handle, ...))
 end
 
 --- A metatable for objects of one kind.
----@param kind string what tostring() says
----@param own table the methods that the kind has beside the common ones
----@param verbs table<string, function> the generated functions of its handle
----@param fields table<string, function>? and the fields, each by its getter
+---@param kind string its name for tostring() and errors
+---@param own table the methods of this kind, beside the common ones
+---@param functions table<string, function> the generated functions of its handle
+---@param fields table<string, function>? the getters of its own fields
+---@param space string? the kind with which it shares its names
 ---@return table
-function hold.metatable(kind, own, functions, fields)
+function hold.metatable(kind, own, functions, fields, space)
   local methods = setmetatable(own, { __index = Hold })
   return {
     functions = functions,
+    kind = kind,
+    space = space or kind,
     __index = function(self, key)
       local getter = getters[key] or fields and fields[key]
       if getter then
@@ -225,12 +247,13 @@ function hold.metatable(kind, own, functions, fields)
   }
 end
 
---- What an _open of the generated module answered, as an object. A wrong
---- argument is raised in the line that called the public function.
+--- Make an object of what an _open of the generated module returned. A wrong
+--- argument raises an error in the line that called the public function.
 ---@param meta table from hold.metatable
 ---@param client interlock.Client
----@param made table its `name` and what else it shows
-function hold.wrap(meta, client, made, handle, msg, code)
+---@param made table its `name` and its other fields
+---@param opts table? the caller's options
+function hold.wrap(meta, client, made, opts, handle, msg, code)
   if code == core.ILK_EINVAL then
     error(msg, 3)
   elseif not handle then
@@ -239,7 +262,17 @@ function hold.wrap(meta, client, made, handle, msg, code)
   made._title = made._title or ("%q"):format(made.name)
   made._handle = handle
   made._functions = meta.functions
+  made._client = client._handle
   made._ops = client._ops
+  made._holds = client._holds
+  kept_holds.watch(client, made, handle, meta.functions, not opts or opts.renew ~= false, {
+    noun = meta.kind,
+    space = meta.space,
+    names = type(made.name) == "table" and made.name or { made.name },
+    shared = made._shared,
+    limit = made.limit,
+    permits = made.limit and (opts and opts.permits or 1),
+  })
   setmetatable(made, meta)
   client._holds[made.id] = made
   return made

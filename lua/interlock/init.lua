@@ -6,7 +6,7 @@
 --     local lock = client:lock("orders", { ttl_ms = 10000 })
 --     assert(lock:with(function(held) write(held.fence) end, 5000))
 --
--- What may fail returns nil, message, code; interlock.status names the codes.
+-- A function that fails returns nil, message, code; interlock.status names the codes.
 -- A wrong argument is an error in the line that passed it. Fences are
 -- integers where Lua has them; Lua 5.1 and LuaJIT print them with "%d".
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Looking at locks without touching them: who holds, who waits, which names.
+-- Inspection of locks: who holds, who waits, and which names there are.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -8,28 +8,28 @@ local op = require "interlock.op"
 
 local states = constants.names("ILK_INFO_")
 
--- What a name may belong to, by the name of the method that makes one.
+-- The primitives whose names can be listed, by the client's method for each.
 local kinds = {}
 for bit, name in pairs(constants.names("ILK_KIND_")) do
   kinds[name] = bit
 end
 
 ---@class interlock.Waiter
----@field label string the waiting client, host:pid by default
----@field token string under which it will hold
+---@field label string the label of its client, host:pid by default
+---@field token string the token that it will hold under
 
 ---@class interlock.Info
 ---@field state "free"|"held"|"foreign"|"readers"|"redisson"
----@field holder string? the token; nil when nobody holds
----@field label string? the holder's client; nil for other libraries' ones
----@field since_ms integer since when, the server's clock; 0 when unknown
----@field ttl_ms integer the lease left; -1 for a foreign lock without one
----@field fence integer the last one given; 0 for none
+---@field holder string? the holder's token; nil when nobody holds
+---@field label string? the label of the holder's client; nil for another library
+---@field since_ms integer begin of the hold, server's clock; 0 when unknown
+---@field ttl_ms integer the remaining lease; -1 for a foreign lock without one
+---@field fence integer the last fence of this name; 0 for none
 ---@field readers integer how many readers hold
----@field waiters integer how many wait
----@field line interlock.Waiter[] those who wait, the first first, at most 100
+---@field waiting integer the number of all waiters
+---@field waiters interlock.Waiter[] the first 100, in the order of the wait queue
 
-local function line(info)
+local function waiters(info)
   local found = {}
   for i = 0, core.ilk_info_listed(info) - 1 do
     found[i + 1] = {
@@ -40,27 +40,27 @@ local function line(info)
   return found
 end
 
-local function filled(text)
+local function nil_if_empty(text)
   return text ~= "" and text or nil
 end
 
 local inspect = {}
 
-local function told(info)
+local function to_info(info)
   return {
     state = states[core.ilk_info_get_state(info)],
-    holder = filled(core.ilk_info_holder(info)),
-    label = filled(core.ilk_info_label(info)),
+    holder = nil_if_empty(core.ilk_info_holder(info)),
+    label = nil_if_empty(core.ilk_info_label(info)),
     since_ms = core.ilk_info_since_ms(info),
     ttl_ms = core.ilk_info_ttl_ms(info),
     fence = core.ilk_info_fence(info),
     readers = core.ilk_info_readers(info),
-    waiters = core.ilk_info_waiters(info),
-    line = line(info),
+    waiting = core.ilk_info_waiters(info),
+    waiters = waiters(info),
   }
 end
 
---- Look at one name. client:inspect(name)
+--- Inspect one lock. client:inspect(name)
 ---@param client interlock.Client
 ---@param name string
 ---@return interlock.Info? info
@@ -72,7 +72,7 @@ function inspect.inspect(client, name)
   if not info then
     return nil, msg, code
   end
-  return told(info)
+  return to_info(info)
 end
 
 --- Start inspect(). client:inspect_start(name)
@@ -84,7 +84,7 @@ end
 function inspect.inspect_start(client, name)
   args.bytes("name", name)
   return op.wrap(client, function(handle)
-    return told(core.ilk_op_info(handle))
+    return to_info(core.ilk_op_info(handle))
   end, core.ilk_inspect_start(client._handle, name))
 end
 
@@ -96,11 +96,11 @@ local function names_of(list)
   return names
 end
 
---- Names of locks that are held or awaited or were within the last day. The
---- whole key space is walked: for operators. client:ls(pattern, kind)
+--- List the names of locks that are held or waited for, or were within the last
+--- day. It scans the whole key space: for operators. client:ls(pattern, kind)
 ---@param client interlock.Client
----@param pattern string? a glob as Redis' KEYS takes it; nil for all
----@param kind string? of what: lock (default), semaphore, election, signal,
+---@param pattern string? a glob as in Redis' KEYS; nil for all
+---@param kind string? the primitive: lock (default), semaphore, election, signal,
 ---  event, barrier, latch or queue
 ---@return string[]? names in byte order
 ---@return string? msg
@@ -130,7 +130,7 @@ function inspect.ls_start(client, pattern, kind)
   end, core.ilk_list_open_start(client._handle, bit, pattern))
 end
 
---- Take a lock away from whoever holds it. client:break_lock(name, token)
+--- Take a lock away from its holder. client:break_lock(name, token)
 ---@param client interlock.Client
 ---@param name string
 ---@param token string? break only this holder's lock
@@ -155,6 +155,33 @@ function inspect.break_lock_start(client, name, token)
   args.optional_bytes("token", token)
   return op.wrap(client, op.ok,
     core.ilk_lock_break_start(client._handle, name, token))
+end
+
+--- End the term of whoever leads. client:break_election(name, token)
+---@param client interlock.Client
+---@param name string
+---@param token string? break only this leader's term
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ENOTOWNER: nobody, or not that token, leads
+function inspect.break_election(client, name, token)
+  args.bytes("name", name)
+  args.optional_bytes("token", token)
+  return core.ilk_election_break(client._handle, name, token)
+end
+
+--- Start break_election(). client:break_election_start(name, token)
+---@param client interlock.Client
+---@param name string
+---@param token string? break only this leader's term
+---@return interlock.Op? op
+---@return string? msg
+---@return integer? code
+function inspect.break_election_start(client, name, token)
+  args.bytes("name", name)
+  args.optional_bytes("token", token)
+  return op.wrap(client, op.ok,
+    core.ilk_election_break_start(client._handle, name, token))
 end
 
 return inspect

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A message that was taken from a queue, until it is finished.
+-- A message that was reserved from a queue, until it is finished.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -7,12 +7,12 @@ local op = require "interlock.op"
 
 ---@class interlock.Job
 ---@field data string the message, any bytes
----@field id integer its number, that its push answered
+---@field id integer its number, as its push returned it
 ---@field token string of this delivery, for queue:adopt(); "" when not reserved
----@field attempts integer which delivery this is: 1 for the first
+---@field attempts integer the number of this delivery: 1 for the first
 ---@field queue string the name of the queue it was taken from
 ---@field pushed_ms integer ms since 1970 by the server's clock
----@field reason string why it is dead, when looked at among the dead; else ""
+---@field reason string why it is dead, if it was read from the dead; else ""
 local Job = {}
 
 local getters = {
@@ -40,16 +40,16 @@ function meta.__tostring(self)
   return text:format(self.id, self.queue, self.attempts, #self.data)
 end
 
---- Milliseconds that it is ours for sure, by the local clock.
+--- Milliseconds for which the lease lasts for sure, by the local clock.
 ---@return integer # 0 when it is finished or not sure any more
 function Job:remaining_ms()
   return core.ilk_job_remaining_ms(self._handle)
 end
 
---- It is done.
+--- Acknowledge the message as done.
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ELOST: it had gone to somebody else
+---@return integer? code ILK_ELOST: the lease was lost
 function Job:ack()
   return core.ilk_job_ack(self._handle)
 end
@@ -62,8 +62,8 @@ function Job:ack_start()
   return op.wrap(self, op.ok, core.ilk_job_ack_start(self._handle))
 end
 
---- Give it back: to be delivered again at once or later, or dead if that was
---- the last of its attempts.
+--- Give the message back, for delivery at once or later; after its last attempt
+--- it becomes dead instead.
 ---@param delay_ms number? milliseconds; nil and 0 for at once
 ---@return true? ok
 ---@return string? msg
@@ -83,8 +83,8 @@ function Job:nack_start(delay_ms)
   return op.wrap(self, op.ok, core.ilk_job_nack_start(self._handle, ms))
 end
 
---- Put it among the dead, whatever its attempts.
----@param reason string? for who looks at it
+--- Move the message to the dead ones, whatever its attempts.
+---@param reason string? that its `reason` will show
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -94,7 +94,7 @@ function Job:bury(reason)
 end
 
 --- Start bury().
----@param reason string? for who looks at it
+---@param reason string? as for bury
 ---@return interlock.Op? op
 ---@return string? msg
 ---@return integer? code
@@ -103,8 +103,8 @@ function Job:bury_start(reason)
   return op.wrap(self, op.ok, core.ilk_job_bury_start(self._handle, reason))
 end
 
---- Set the lease left, of this and all that were taken with it.
----@param lease_ms number? milliseconds; nil for that it was taken for
+--- Set the remaining lease of all messages that were reserved together.
+---@param lease_ms number? milliseconds; nil for the lease they were reserved with
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -123,15 +123,15 @@ function Job:extend_start(lease_ms)
   return op.wrap(self, op.ok, core.ilk_job_extend_start(self._handle, ms))
 end
 
--- `local job <close> = ...`: given back, unless it is finished.
+-- `local job <close> = ...` gives the message back, unless it is finished.
 function meta.__close(self)
   core.ilk_job_nack(self._handle, 0)
 end
 
 local job = {}
 
---- What the generated module answered, as an object.
----@param owner table a queue or a worker, whose client it is
+--- Make an object of the job that the generated module returned.
+---@param owner table the queue or the worker that the job belongs to
 ---@param handle userdata?
 ---@return interlock.Job? job
 ---@return string? msg
@@ -148,10 +148,10 @@ local Batch = {}
 
 local batch_meta = { __index = Batch }
 
---- All of them that are not finished are done, in one round trip.
+--- Acknowledge all messages that are not finished, in one round trip.
 ---@return true? ok
 ---@return string? msg
----@return integer? code ILK_ELOST: some had gone to somebody else
+---@return integer? code ILK_ELOST: the lease of some was lost
 function Batch:ack()
   return core.ilk_batch_ack(self._handle)
 end
@@ -164,14 +164,14 @@ function Batch:ack_start()
   return op.wrap(self, op.ok, core.ilk_batch_ack_start(self._handle))
 end
 
---- How many had gone to somebody else when they were to be finished.
+--- How many messages had lost their lease when they were to be finished.
 ---@return integer
 function Batch:lost()
   return core.ilk_batch_lost(self._handle)
 end
 
---- Around a batch of the generated module: a list of jobs.
----@param owner table a queue, whose client it is
+--- Make a list of jobs of a batch of the generated module.
+---@param owner table the queue that the batch belongs to
 ---@param handle userdata?
 ---@return interlock.Batch? batch
 ---@return string? msg
@@ -187,7 +187,7 @@ function job.batch(owner, handle, msg, code)
   return setmetatable(made, batch_meta)
 end
 
---- How an operation answers a job of its own.
+--- Return the function that reads a job from an operation.
 ---@param owner table
 ---@return fun(handle: userdata): interlock.Job?, string?, integer?
 function job.reader(owner)
@@ -197,7 +197,7 @@ function job.reader(owner)
   end
 end
 
---- How an operation answers a batch, which is a part of it.
+--- Return the function that reads a batch, which belongs to the operation.
 ---@param owner table
 ---@return fun(handle: userdata, lender: interlock.Op): interlock.Batch
 function job.batch_reader(owner)

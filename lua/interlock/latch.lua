@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A number that is counted down, once, and those who wait for its end.
+-- The latch: a number that is counted down once, and waits until it is 0.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -13,16 +13,16 @@ local wait = require "interlock.wait"
 local Latch = {}
 
 ---@class interlock.KeepOptions
----@field keep_ms number? forgotten after so much disuse
+---@field keep_ms number? deleted when unused so long
 
 local rules = { keep_ms = { "duration" } }
 local meta = object.metatable("latch", Latch, {})
 
---- Count down, to 0 at the least; who waits is woken when nothing is left.
+--- Count down, but not below 0; a count of 0 wakes all waiters.
 ---@param n integer? by how many; default 1
 ---@return integer? left
 ---@return string? msg
----@return integer? code ILK_EDIFFERS: its count is another
+---@return integer? code ILK_EDIFFERS: another count is on record
 function Latch:count_down(n)
   local by = args.count("n", n or 1)
   return core.ilk_latch_count_down(self._handle, by)
@@ -39,10 +39,10 @@ function Latch:count_down_start(n)
     core.ilk_latch_count_down_start(self._handle, by))
 end
 
---- Wait until nothing is left; at once when that is so.
+--- Wait until the count is 0; returns at once when it is.
 ---
---- Blocks until then, until the time is over, or Ctrl-C raises an error.
----@param timeout_ms number? milliseconds; 0 looks once, nil waits for ever
+--- Blocks until it is 0, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0 checks once, nil waits for ever
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
@@ -61,7 +61,7 @@ function Latch:wait_start(timeout_ms)
   return op.wrap(self, op.ok, core.ilk_latch_wait_start(self._handle, ms))
 end
 
---- Ask what is left.
+--- Return the count that is left.
 ---@return integer? left
 ---@return string? msg
 ---@return integer? code
@@ -77,7 +77,7 @@ function Latch:count_start()
   return op.wrap(self, op.number, core.ilk_latch_count_start(self._handle))
 end
 
---- Begin anew with this object's count, whatever is on record.
+--- Start again with this object's count, whatever is on record.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -93,7 +93,7 @@ function Latch:reset_start()
   return op.wrap(self, op.ok, core.ilk_latch_reset_start(self._handle))
 end
 
---- End a wait that a signal has interrupted.
+--- Cancel a wait that a signal has interrupted.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -107,7 +107,7 @@ local latch = {}
 --- client:latch(name, count, opts)
 ---@param client interlock.Client
 ---@param name string 1 to 512 bytes, any bytes but a leading "ilk:"
----@param count integer where it begins
+---@param count integer the count that it begins with
 ---@param opts interlock.KeepOptions? keep_ms: default one day
 ---@return interlock.Latch? latch
 ---@return string? msg
@@ -121,7 +121,7 @@ function latch.open(client, name, count, opts)
   return made, msg, code
 end
 
---- Look at one latch, whatever its count. client:inspect_latch(name)
+--- Inspect one latch, whatever its count. client:inspect_latch(name)
 ---@param client interlock.Client
 ---@param name string
 ---@return { count: integer, left: integer }? info

@@ -11,7 +11,16 @@ local options = require "interlock.options"
 local LockMany = {}
 
 local meta = hold.metatable("lock over many names", LockMany,
-  hold.functions("ilk_lock_many_"))
+  hold.functions("ilk_lock_many_"), nil, "lock")
+
+--- Take back the hold of a collected object of the same client, by its token.
+---@param token string
+---@return true? ok
+---@return string? msg
+---@return integer? code ILK_ELOST: there is none with this token and these names
+function LockMany:adopt(token)
+  return hold.take_back(self, token)
+end
 
 local lock_many = {}
 
@@ -27,7 +36,7 @@ function lock_many.open(client, names, opts)
   args.names("names", names)
   local record = options.fill(core.ilk_lock_opts_init(), lock.rules, opts)
   local shown = { name = args.copy(names), _title = "of " .. #names }
-  local made, msg, code = hold.wrap(meta, client, shown,
+  local made, msg, code = hold.wrap(meta, client, shown, opts,
     core.ilk_lock_many_open(client._handle, names, record))
   return made, msg, code
 end

@@ -1,27 +1,31 @@
 -- SPDX-License-Identifier: MIT
--- News of a client: one pollable descriptor and a bounded queue.
+-- The notifications of a client: one pollable descriptor and a bounded queue.
 
 local core = require "interlock.core"
 local constants = require "interlock.constants"
+local kept_holds = require "interlock.kept_holds"
 
 local kinds = constants.names("ILK_NOTIFICATION_")
 
 ---@class interlock.Notification
----@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"|"done"
----@field status string the name of the status that goes with it
+---@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"|"kept"|"done"
+---@field status string the name of its status
 ---@field id integer the number of the lock, candidate or operation
----@field lock interlock.Hold? that itself, while the program keeps it
+---@field lock interlock.Hold? the lock itself, while the program keeps it
 ---@field op interlock.Op? the operation that is done
+---@field text string? of a hold that was kept: which one
+---@field token string? of a hold that was kept: what adopt() takes
 
 ---@class interlock.Notifications
----@field fd integer readable when there is news; do not read or close it
+---@field fd integer readable while there are notifications; do not read or close it
 local Notifications = {}
 
 local meta = { __index = Notifications }
 
---- Fetch the next notification. Of a lock it is a hint, lock:check() is the
---- truth; of an operation that was started one tells that it is done, see
---- op.lua.
+--- Fetch the next notification. For a lock it is a hint, while lock:check() is
+--- certain; for a started operation it reports the end, see op.lua.
+---
+--- It drives started operations, too: they advance while it is called.
 ---
 --- `for notification in notifications.next, notifications do` fetches all there
 --- are.
@@ -39,20 +43,29 @@ function Notifications:next()
   local done = ops[id]
   ops[id] = nil
   if notification.kind == core.ILK_NOTIFICATION_DONE and not done then
-    return self:next() -- it was closed
+    return self:next() -- the operation was closed
+  end
+  local kind = kinds[notification.kind]
+  local text, token
+  if notification.kind == core.ILK_NOTIFICATION_KEPT then
+    text, token = kept_holds.describe(self._client, id)
+  elseif kind:find("_lost$") then
+    kept_holds.forget(self._client, id)
   end
   return {
-    kind = kinds[notification.kind],
+    kind = kind,
     status = constants.status[notification.status],
     id = id,
     lock = self._client._holds[id],
     op = done,
+    text = text,
+    token = token,
   }
 end
 
 local notification = {}
 
---- The client's news. client:notifications()
+--- Return the client's notifications. client:notifications()
 ---@param client interlock.Client
 ---@return interlock.Notifications? notifications
 ---@return string? msg

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- What events, latches, barriers and signals have in common: objects around a
--- handle.
+-- The common part of the objects of events, latches, barriers and signals: fields
+-- that are read from a handle.
 
 local core = require "interlock.core"
 
 local object = {}
 
 --- A metatable for objects of one kind.
----@param kind string what tostring() says
+---@param kind string its name for tostring() and errors
 ---@param methods table
 ---@param getters table<string, fun(handle: userdata): any> fields to read
 ---@return table
@@ -29,8 +29,8 @@ function object.metatable(kind, methods, getters)
   }
 end
 
---- What an _open of the generated module answered, as an object. A wrong
---- argument is raised in the line that called the public function.
+--- Make an object of what an _open of the generated module returned. A wrong
+--- argument raises an error in the line that called the public function.
 ---@param meta table
 ---@param client interlock.Client
 ---@param name string

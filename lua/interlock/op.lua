@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- An operation that was started instead of waited for.
 --
--- A method whose name ends in _start returns at once with an operation; when
--- that has ended, a notification of the client tells (notification.lua), and
--- result() answers what the method without _start would have answered.
--- Operations advance while a program fetches notifications. One that was
--- started goes on until it has ended, whether the program keeps it or not.
+-- A method whose name ends in _start returns an operation at once. A notification
+-- of the client reports the end (notification.lua), and then result() returns what
+-- the method without _start would have returned. Operations advance while the
+-- program fetches notifications. A started operation runs to its end, whether the
+-- program keeps it or not.
 
 local core = require "interlock.core"
 local constants = require "interlock.constants"
@@ -13,7 +13,7 @@ local constants = require "interlock.constants"
 ---@class interlock.Op
 ---@field id integer the number that its notification carries
 ---@field done boolean whether it has ended
----@field status string how, the name of a status; "ILK_EAGAIN" until then
+---@field status string the name of its status; "ILK_EAGAIN" until it has ended
 local Op = {}
 
 local function handle_of(self)
@@ -51,8 +51,8 @@ function meta.__tostring(self)
   return ("operation %d (%s)"):format(self.id, state)
 end
 
---- What the method without _start would have answered.
----@return any ... # or nil, message, code; ILK_EAGAIN while it is under way
+--- Return what the method without _start would have returned.
+---@return any ... # or nil, message, code; ILK_EAGAIN until it has ended
 function Op:result()
   local handle = handle_of(self)
   local ok, msg, code = core.ilk_op_status(handle)
@@ -62,10 +62,9 @@ function Op:result()
   return self._read(handle, self)
 end
 
---- End a wait: its place in the wait queue is given up. It ends with
---- ILK_ECANCELLED, and a notification tells; should it have got what it waited
---- for just before, then with ILK_OK. What only waits for an answer runs to its
---- end.
+--- Cancel a wait: the operation leaves the wait queue and ends with
+--- ILK_ECANCELLED, which a notification reports; if it was granted just before, it
+--- ends with ILK_OK. An operation that only waits for a reply runs to its end.
 ---@return true? ok also when it has ended
 ---@return string? msg
 ---@return integer? code
@@ -73,7 +72,7 @@ function Op:cancel()
   return core.ilk_op_cancel(handle_of(self))
 end
 
---- End it, if need be, and forget it: no notification will tell of it.
+--- End the operation, if need be, and forget it: no notification reports it.
 function Op:close()
   local handle = rawget(self, "_handle")
   self._handle = nil
@@ -83,10 +82,10 @@ function Op:close()
   end
 end
 
---- What result() answers is a part of the operation, which the collector frees
---- when nobody has either any more.
+--- Mark the operation as the owner of its result: the collector frees both when
+--- neither is used any more.
 ---@param self interlock.Op
----@return userdata handle for the object that borrows, to be kept
+---@return userdata handle for the object that borrows, which keeps it
 function Op:_lend()
   self._lends = true
   return self._handle
@@ -96,18 +95,18 @@ meta.__close = Op.close
 
 local op = {}
 
---- An operation answers true.
+--- Read the result of an operation that returns true.
 function op.ok()
   return true
 end
 
---- An operation answers a number.
+--- Read the result of an operation that returns a number.
 function op.number(handle)
   return core.ilk_op_number(handle)
 end
 
---- What a _start of the generated module answered, as an object.
----@param subject table what it works on, which lives as long; has _ops
+--- Make an object of what a _start of the generated module returned.
+---@param subject table what it works on, which has to live as long; has _ops
 ---@param read fun(handle: userdata, op: interlock.Op): ... makes the result
 ---@param handle userdata?
 ---@param msg string?

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- Options: from a caller's table to a record of the generated module.
 --
--- A rule says what an option may be and where it goes:
+-- A rule defines what an option may be and where its value is stored:
 --     { "duration" }                 whole milliseconds above 0, same name
 --     { "string" }                   a string without NUL, same name
 --     { "bytes", least = n }         a string of n bytes or more, same name,
 --                                    and its length; not kept by the record
 --     { "number" }                   a number, same name
 --     { "count" }                    a whole number from 1 on, same name
---     { "choice", words }            one of the words, its number is stored
+--     { "choice", names }            one of the names, its number is stored
 --     { "flag", bit, when = b }      a boolean; sets the bit when it is b
 
 local options = {}
@@ -17,10 +17,10 @@ local checks = {}
 
 function checks.duration(record, key, _, value)
   local usable = type(value) == "number" and value > 0 and value < 2 ^ 53
-  if not usable then
-    return "milliseconds, more than 0"
+  if not usable or value % 1 ~= 0 then
+    return "whole milliseconds, more than 0"
   end
-  record[key] = math.ceil(value)
+  record[key] = math.ceil(value) -- an integer, where Lua has them
 end
 
 function checks.string(record, key, _, value)
@@ -57,16 +57,16 @@ function checks.count(record, key, _, value)
 end
 
 function checks.choice(record, key, rule, value)
-  local words = {}
-  for number, word in pairs(rule[2]) do
-    if word == value then
+  local names = {}
+  for number, name in pairs(rule[2]) do
+    if name == value then
       record[key] = number
       return nil
     end
-    words[#words + 1] = ("%q"):format(word)
+    names[#names + 1] = ("%q"):format(name)
   end
-  table.sort(words)
-  return table.concat(words, " or ")
+  table.sort(names)
+  return table.concat(names, " or ")
 end
 
 function checks.flag(record, _, rule, value)
@@ -87,8 +87,8 @@ local function known(rules)
   return table.concat(keys, ", ")
 end
 
---- Fill a record. What is wrong is raised in the line of the program, which
---- calls the public function that calls this.
+--- Fill a record. A wrong option raises an error in the line that called the
+--- public function.
 ---@param record userdata made by the generated module, with defaults
 ---@param rules table<string, table> see above
 ---@param given table? the caller's options

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Messages that each reach one consumer, and stay until it is done.
+-- Queues: each message is delivered to one consumer, until it is done.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -21,9 +21,9 @@ end
 
 ---@class interlock.QueueOptions
 ---@field order string? "fifo", the default, or "filo"
----@field max_attempts integer? deliveries before a message is dead; -1 no end
----@field once_ms number? how long a request id is known; default 10 minutes
----@field renew boolean? renew the lease of what is taken; default false
+---@field max_attempts integer? deliveries until a message is dead; -1 no limit
+---@field once_ms number? how long a request id is remembered; default 10 minutes
+---@field renew boolean? renew the lease of reserved messages; default false
 
 local orders = { [core.ILK_QUEUE_FIFO] = "fifo", [core.ILK_QUEUE_FILO] = "filo" }
 local places = {
@@ -43,8 +43,8 @@ queue.rules = {
 }
 
 ---@class interlock.PushOptions
----@field delay_ms number? to be taken no earlier
----@field once string? a request id: known ones change nothing
+---@field delay_ms number? until the message can be taken
+---@field once string? a request id: a push with a known one changes nothing
 
 local function push_options(opts)
   local record = core.ilk_push_opts_init()
@@ -60,7 +60,7 @@ local function push_options(opts)
   return record
 end
 
---- Put a message in. A reply that is lost never doubles it.
+--- Push a message. A lost reply never duplicates it.
 ---@param data string any bytes, at most 1 MiB
 ---@param opts interlock.PushOptions?
 ---@return integer? id the message's number
@@ -83,7 +83,7 @@ function Queue:push_start(data, opts)
     core.ilk_queue_push_start(self._handle, data, push_options(opts)))
 end
 
---- Put up to 256 messages in: all or none, in order.
+--- Push up to 256 messages: all or none, in order.
 ---@param messages string[]
 ---@param opts interlock.PushOptions?
 ---@return integer? first the first message's number, the others follow it
@@ -106,7 +106,7 @@ function Queue:push_many_start(messages, opts)
     core.ilk_queue_push_many_start(self._handle, messages, push_options(opts)))
 end
 
---- Take the next message for good, at most once.
+--- Take the next message for good: it is delivered at most once.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
 ---@return string? data
 ---@return string? msg
@@ -121,7 +121,7 @@ function Queue:pop(timeout_ms)
   return core.ilk_job_data(found)
 end
 
---- Start pop(). One that is closed while it asks may take a message along.
+--- Start pop(). Closing the operation while it runs may lose a message.
 ---@param timeout_ms number? as for pop
 ---@return interlock.Op? op
 ---@return string? msg
@@ -133,23 +133,23 @@ function Queue:pop_start(timeout_ms)
   end, core.ilk_queue_pop_start(self._handle, ms))
 end
 
---- Take the next message under a lease.
+--- Reserve the next message under a lease.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
----@param lease_ms number? how long it is ours; default 30000
+---@param lease_ms number? the lease; default 30000
 ---@return interlock.Job? job
 ---@return string? msg
 ---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT otherwise, and others
 function Queue:reserve(timeout_ms, lease_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local lease = args.duration("lease_ms", lease_ms)
-  local function ask(handle, left)
+  local function call(handle, left)
     return core.ilk_queue_reserve(handle, left, lease)
   end
-  return job.wrap(self, wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+  return job.wrap(self, wait.by(self._handle, ms, call, core.ilk_queue_leave))
 end
 
---- Start reserve(). What is closed before it was asked for its result gives
---- that back, as if it had never been delivered.
+--- Start reserve(). An operation that is closed before its result was read gives
+--- the message back, as if it had never been delivered.
 ---@param timeout_ms number? as for reserve
 ---@param lease_ms number? as for reserve
 ---@return interlock.Op? op
@@ -162,12 +162,12 @@ function Queue:reserve_start(timeout_ms, lease_ms)
     core.ilk_queue_reserve_start(self._handle, ms, lease))
 end
 
---- Take up to `count` messages under one lease, and acknowledge those of a
---- batch that was taken before.
+--- Reserve up to `count` messages under one lease, and acknowledge those of a
+--- batch that was reserved before.
 ---@param count integer 1 to 256
 ---@param timeout_ms number? as for reserve; waits for the first only
 ---@param lease_ms number? default 30000
----@param done interlock.Batch? acknowledged also when there is nothing
+---@param done interlock.Batch? acknowledged even if there is no new message
 ---@return interlock.Batch? batch
 ---@return string? msg
 ---@return integer? code
@@ -176,13 +176,13 @@ function Queue:reserve_many(count, timeout_ms, lease_ms, done)
   local ms = args.timeout("timeout_ms", timeout_ms)
   local lease = args.duration("lease_ms", lease_ms)
   local before = done and done._handle
-  local function ask(handle, left)
+  local function call(handle, left)
     return core.ilk_queue_reserve_many(handle, count, left, lease, before)
   end
-  return job.batch(self, wait.by(self._handle, ms, ask, core.ilk_queue_leave))
+  return job.batch(self, wait.by(self._handle, ms, call, core.ilk_queue_leave))
 end
 
---- Start reserve_many(); closed too early, it gives back as reserve_start().
+--- Start reserve_many(); when closed early it gives back, as reserve_start().
 ---@param count integer as for reserve_many, and the others
 ---@param timeout_ms number?
 ---@param lease_ms number?
@@ -198,9 +198,9 @@ function Queue:reserve_many_start(count, timeout_ms, lease_ms, done)
     self._handle, count, ms, lease, done and done._handle))
 end
 
---- A job that another handle, also in another process, has reserved. It has no
---- data and is not renewed; whether it is still held its methods tell.
----@param token string what the other one's job.token told
+--- Return the job of a message that another handle or process has reserved. It has
+--- no data and is not renewed; its methods report whether the lease was lost.
+---@param token string the token of the other job
 ---@return interlock.Job? job
 ---@return string? msg
 ---@return integer? code
@@ -209,7 +209,7 @@ function Queue:adopt(token)
   return job.wrap(self, core.ilk_job_adopt(self._handle, token))
 end
 
---- End the waits of this handle: they answer ILK_ECANCELLED.
+--- Cancel the waits of this handle: they return ILK_ECANCELLED.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -217,7 +217,7 @@ function Queue:cancel()
   return core.ilk_queue_cancel(self._handle)
 end
 
---- How many messages could be taken now.
+--- Return how many messages can be taken now.
 ---@return integer? count
 ---@return string? msg
 ---@return integer? code
@@ -233,16 +233,16 @@ function Queue:size_start()
   return op.wrap(self, op.number, core.ilk_queue_size_start(self._handle))
 end
 
-local function told(found)
+local function to_info(found)
   local info = {}
-  for number, word in pairs(constants.names("ILK_QUEUE_N_")) do
-    info[word] = core.ilk_queue_info_get(found, number)
+  for number, name in pairs(constants.names("ILK_QUEUE_N_")) do
+    info[name] = core.ilk_queue_info_get(found, number)
   end
   info.order = orders[info.order]
   return info
 end
 
---- What lies where, and what became of all: ready, delayed, taken, dead,
+--- Return the state and the counters: ready, delayed, taken, dead,
 --- waiting, pushed, finished, expired, returned, buried, purged, oldest_ms,
 --- and order: "fifo", "filo", or nil when nobody has pushed yet.
 ---@return table<string, integer|string>? info
@@ -253,7 +253,7 @@ function Queue:inspect()
   if not found then
     return nil, msg, code
   end
-  return told(found)
+  return to_info(found)
 end
 
 --- Start inspect().
@@ -262,7 +262,7 @@ end
 ---@return integer? code
 function Queue:inspect_start()
   return op.wrap(self, function(handle)
-    return told(core.ilk_op_queue_info(handle))
+    return to_info(core.ilk_op_queue_info(handle))
   end, core.ilk_queue_inspect_start(self._handle))
 end
 
@@ -274,9 +274,9 @@ local function place(what)
   return places[what]
 end
 
---- Look at messages without taking them.
+--- Return messages without taking them.
 ---@param where string? "ready", the default, "delayed" or "dead"
----@param from integer? how many to pass over
+---@param from integer? how many to skip
 ---@param count integer? at most; default 10
 ---@return interlock.Job[]? jobs
 ---@return string? msg
@@ -300,7 +300,7 @@ function Queue:peek_start(where, from, count)
     core.ilk_queue_peek_start(self._handle, at, from or 0, count or 10))
 end
 
---- Throw away what is "ready", "delayed" or "dead"; by default all three.
+--- Remove the "ready", "delayed" or "dead" messages; by default all three.
 ---@param where string?
 ---@return integer? count
 ---@return string? msg
@@ -320,7 +320,7 @@ function Queue:purge_start(where)
   return op.wrap(self, op.number, core.ilk_queue_purge_start(self._handle, at))
 end
 
---- Put dead messages back behind all others, their attempts forgotten.
+--- Make dead messages ready again, behind all others, with no attempts.
 ---@param id integer? this one; nil for the oldest
 ---@param count integer? at most; nil for all
 ---@return integer? count
@@ -367,8 +367,8 @@ function queue.open(client, name, opts)
   return made, msg, code
 end
 
---- Make a handle that takes from several queues, the first that has something
---- first. client:queues(names, opts)
+--- Make a handle that takes from several queues in order of priority.
+--- client:queues(names, opts)
 ---@param client interlock.Client
 ---@param names string[] 1 to 64 names
 ---@param opts interlock.QueueOptions?

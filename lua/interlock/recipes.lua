@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: MIT
--- Functions that many programs carry around, with their races taken out.
+-- Well-known functions on plain Redis keys, without their races.
 --
--- They have the names, keys and formats that everybody knows, so programs of
--- other kinds use the same keys at once; docs/recipes.md shows each. Where
--- there is nothing to return the answer is false, so that nil is a failure.
+-- They have the widely known names, keys and formats, so that other programs use
+-- the same keys at once; docs/recipes.md shows each. A function that finds nothing
+-- returns false, because nil is an error.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
 local consumer = require "interlock.consumer"
 local lock = require "interlock.lock"
-local raw = require "interlock.raw"
+local recipe_result = require "interlock.recipe_result"
 
-local unless_lost = raw.unless_lost
+local unless_lost = recipe_result.unless_lost
 
 local recipes = {}
 
 local HEAD, TAIL = core.ILK_RECIPES_HEAD, core.ILK_RECIPES_TAIL
 
--- Locks that were acquired here, by token: they renew while they are kept.
+-- The locks that were acquired here, by token: they renew while they are kept.
 local held = {}
 
 local function push(client, key, edge, value)
@@ -33,10 +33,10 @@ end
 
 local function pop(client, key, edge)
   args.bytes("queue", key)
-  return raw.one(core.ilk_recipes_pop(client._handle, key, edge))
+  return recipe_result.one(core.ilk_recipes_pop(client._handle, key, edge))
 end
 
---- Take the lock `lock:<lockname>`; it is renewed until it is released.
+--- Acquire the lock `lock:<lockname>`; it is renewed until it is released.
 ---@param client interlock.Client
 ---@param lockname string
 ---@param timeout_ms number? default 10000
@@ -46,26 +46,26 @@ end
 function recipes.acquire_lock(client, lockname, timeout_ms)
   args.bytes("lockname", lockname)
   local ms = args.timeout("timeout_ms", timeout_ms or 10000)
-  local taken, msg, code = lock.open(client, "lock:" .. lockname)
-  if not taken then
+  local handle, msg, code = lock.open(client, "lock:" .. lockname)
+  if not handle then
     return nil, msg, code
   end
   local ok
-  ok, msg, code = taken:acquire(ms)
+  ok, msg, code = handle:acquire(ms)
   if ok then
-    held[taken.token] = taken
-    return taken.token
+    held[handle.token] = handle
+    return handle.token
   elseif code == core.ILK_EBUSY or code == core.ILK_ETIMEOUT then
     return false
   end
   return nil, msg, code
 end
 
---- Give the lock up; the identifier may come from another process.
+--- Release the lock; the identifier may come from another process.
 ---@param client interlock.Client
 ---@param lockname string
 ---@param identifier string
----@return boolean? ok false when it is no longer held by this identifier
+---@return boolean? ok false when this identifier no longer holds it
 ---@return string? msg
 ---@return integer? code
 function recipes.release_lock(client, lockname, identifier)
@@ -90,12 +90,12 @@ function recipes.release_lock(client, lockname, identifier)
   return unless_lost(mine:release())
 end
 
---- A permit of the fair semaphore.
+--- Acquire a permit of the fair semaphore.
 ---@param client interlock.Client
 ---@param semname string
 ---@param limit integer
 ---@param timeout_ms number? how long a permit lasts; default 10000
----@return string|false|nil identifier false when so many hold it already
+---@return string|false|nil identifier false when all permits are held
 ---@return string? msg
 ---@return integer? code
 function recipes.acquire_fair_semaphore(client, semname, limit, timeout_ms)
@@ -106,11 +106,11 @@ function recipes.acquire_fair_semaphore(client, semname, limit, timeout_ms)
   if not items and code == core.ILK_EBUSY then
     return false
   end
-  return raw.one(items, msg, code)
+  return recipe_result.one(items, msg, code)
 end
 
---- Give a permit back.
----@return boolean? ok false when it had run out
+--- Release a permit.
+---@return boolean? ok false when it had expired
 ---@return string? msg
 ---@return integer? code
 function recipes.release_fair_semaphore(client, semname, identifier)
@@ -120,8 +120,8 @@ function recipes.release_fair_semaphore(client, semname, identifier)
     core.ilk_recipes_permit_release(client._handle, semname, identifier))
 end
 
---- Begin a permit's time anew.
----@return boolean? ok false when it has run out
+--- Restart the time of a permit.
+---@return boolean? ok false when it has expired
 ---@return string? msg
 ---@return integer? code
 function recipes.refresh_fair_semaphore(client, semname, identifier)
@@ -131,7 +131,7 @@ function recipes.refresh_fair_semaphore(client, semname, identifier)
     core.ilk_recipes_permit_refresh(client._handle, semname, identifier))
 end
 
---- As acquire_fair_semaphore, under `lock:<semname>`, which keeps programs out
+--- As acquire_fair_semaphore, under `lock:<semname>`, which excludes programs
 --- that insert in several steps under it.
 ---@return string|false|nil identifier
 ---@return string? msg
@@ -148,17 +148,17 @@ function recipes.acquire_semaphore_with_lock(client, semname, limit, timeout_ms)
   return found, msg, code
 end
 
---- Put a task at the tail of a list.
+--- Push a task to the tail of a list.
 function recipes.fifo_queue_push(client, queue, data)
   return push(client, queue, TAIL, data)
 end
 
---- The task at the head of a list, or false.
+--- Pop the task at the head of a list; false when there is none.
 function recipes.fifo_queue_pop(client, queue)
   return pop(client, queue, HEAD)
 end
 
---- Put a task into a sorted set, due after a delay of the server's clock.
+--- Put a task into a sorted set, due after a delay by the server's clock.
 ---@param delay_ms number
 ---@return true? ok
 ---@return string? msg
@@ -169,7 +169,7 @@ function recipes.delayed_queue_push(client, queue, data, delay_ms)
   return core.ilk_recipes_delay(client._handle, queue, delay_ms, data)
 end
 
---- The tasks that are due, each for one caller only; a list.
+--- Pop the tasks that are due, each for one caller only; returns a list.
 ---@return string[]? tasks
 ---@return string? msg
 ---@return integer? code
@@ -181,7 +181,7 @@ function recipes.delayed_queue_pop(client, queue)
     if not items and #tasks == 0 then
       return nil, more, code
     end
-    local values = items and raw.list(items) or {}
+    local values = items and recipe_result.list(items) or {}
     for i = 1, #values do
       tasks[#tasks + 1] = values[i]
     end
@@ -194,15 +194,15 @@ end
 recipes.consumer = consumer.open
 recipes.worker_watch_queue = consumer.work
 
--- ---- over one client -----------------------------------------------------
+-- ---- bound to one client ---------------------------------------------------
 
 ---@class interlock.Recipes
----@field local_selector integer the tenure; 0: not the master
+---@field local_selector integer the number of the tenure; 0: not the master
 local Recipes = {}
 
 local meta = { __index = Recipes }
 
-local bound = 0 -- how often; each is a candidate of its own
+local bound = 0 -- how many candidates bind() has made
 
 --- The functions that are usually written over a global connection.
 ---@param client interlock.Client
@@ -217,7 +217,7 @@ function recipes.bind(client)
   }, meta)
 end
 
--- Leave whatever happens, so that what others hear is passed on.
+-- Leave in any case, so that signals for other waiters are passed on.
 local function wait(self, channel, myid, timeout_ms)
   args.bytes("channel", channel)
   local ms = args.timeout("timeout_ms", timeout_ms)
@@ -227,17 +227,17 @@ local function wait(self, channel, myid, timeout_ms)
     return nil, msg, code
   end
   local ran, found
-  ran, found, msg, code = pcall(raw.wait, ms, function(left)
+  ran, found, msg, code = pcall(recipe_result.wait, ms, function(left)
     return core.ilk_listener_wait(listener, left)
   end)
-  -- Out of time, or just not: what has come until now is ours.
-  local in_vain = ran and found == false
-  local last = core.ilk_listener_leave(listener, in_vain and 1 or 0)
+  -- After a timeout the listener returns a message that has arrived since.
+  local timed_out = ran and found == false
+  local last = core.ilk_listener_leave(listener, timed_out and 1 or 0)
   if not ran then
     error(found, 0)
   end
-  if in_vain and last and core.ilk_items_count(last) > 0 then
-    found = raw.list(last)
+  if timed_out and last and core.ilk_items_count(last) > 0 then
+    found = recipe_result.list(last)
   end
   if not found then
     return found, msg, code
@@ -249,14 +249,14 @@ local function wait(self, channel, myid, timeout_ms)
   }
 end
 
---- The next message of a channel: {type, channel, data}; false in vain.
+--- Return the next message of a channel: {type, channel, data}; false after a timeout.
 ---@param wait_for string
 ---@param timeout_ms number? nil waits for ever
 function Recipes:wait(wait_for, timeout_ms)
   return wait(self, wait_for, nil, timeout_ms)
 end
 
---- Wait to be the one that signal_single chooses.
+--- Wait for a signal of signal_single, which selects one waiter.
 ---@param channel string
 ---@param myid string
 ---@param timeout_ms number?
@@ -271,12 +271,12 @@ local function signal(self, channel, single, data)
   return core.ilk_recipes_signal(self._client._handle, channel, single, data)
 end
 
---- Signal all who wait; how many heard it.
+--- Signal all waiters; returns how many got it.
 function Recipes:signal_broadcast(wait_in, data)
   return signal(self, wait_in, 0, data)
 end
 
---- Signal one who waits; 0 when nobody does.
+--- Signal one waiter; returns 0 when nobody waits.
 function Recipes:signal_single(channel, data)
   return signal(self, channel, 1, data)
 end
@@ -316,11 +316,11 @@ function Recipes:safe_fifo_push(q, data)
   return push(self._client, q, HEAD, data)
 end
 
---- Pop the oldest, which lies in `cache` until it is handled: when handle(msg)
---- has returned or, without one, when it has arrived here.
+--- Pop the oldest value, which stays in `cache` until it is handled: until
+--- handle(msg) has returned or, without `handle`, until it has arrived here.
 ---@param q string
 ---@param cache string
----@param handle fun(msg: string)? an error of it leaves the message there
+---@param handle fun(msg: string)? its error leaves the value in the cache
 ---@return string|false|nil msg
 ---@return string? why
 ---@return integer? code
@@ -328,7 +328,7 @@ function Recipes:safe_fifo_pop(q, cache, handle)
   args.bytes("queue", q)
   args.bytes("cache", cache)
   while true do
-    local found, msg, code = raw.list(
+    local found, msg, code = recipe_result.list(
       core.ilk_recipes_park(self._client._handle, q, cache))
     if not found then
       return nil, msg, code
@@ -349,7 +349,7 @@ function Recipes:safe_fifo_pop(q, cache, handle)
   end
 end
 
---- Put all that lies in `cache` back, as the next to be popped; how many.
+--- Put all values of `cache` back, to be popped next; returns how many.
 function Recipes:safe_fifo_restore(q, cache)
   args.bytes("queue", q)
   args.bytes("cache", cache)

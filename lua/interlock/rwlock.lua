@@ -28,7 +28,8 @@ function rwlock.open(client, name, opts)
   local made = { name = name }
   for _, side in ipairs { "read", "write" } do
     local open = core["ilk_rwlock_" .. side .. "_open"]
-    local handle, msg, code = hold.wrap(lock.meta, client, { name = name },
+    local shown = { name = name, _shared = side == "read" or nil }
+    local handle, msg, code = hold.wrap(lock.meta, client, shown, opts,
       open(client._handle, name, record))
     if not handle then
       return nil, msg, code

@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: MIT
--- Permits that a limited number of owners hold, each under a lease.
+-- The semaphore: a limited number of permits, each held under a lease.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
 local hold = require "interlock.hold"
-local named_hold = require "interlock.named_hold"
+local transferable_hold = require "interlock.transferable_hold"
 local op = require "interlock.op"
 local options = require "interlock.options"
 
----@class interlock.Semaphore: interlock.NamedHold
+---@class interlock.Semaphore: interlock.TransferableHold
 ---@field limit integer the one that it was made with
 local Semaphore = {}
 
 ---@class interlock.SemaphoreOptions
----@field permits integer? what this handle takes, all or nothing; default 1
+---@field permits integer? what this handle acquires, all or nothing; default 1
 ---@field ttl_ms number? the lease; default 30000
 ---@field renew boolean? renew the lease while it is held; default true
----@field max_hold_ms number? renew no longer than this; default no end
----@field fair boolean? false takes free permits past those who wait
+---@field max_hold_ms number? renew no longer than this; default no limit
+---@field fair boolean? false takes free permits ahead of the wait queue
 
 local rules = {
   permits = { "count" },
@@ -28,11 +28,11 @@ local rules = {
 }
 
 local functions = hold.functions("ilk_semaphore_")
-local meta = hold.metatable("semaphore", named_hold.add(Semaphore), functions)
+local meta = hold.metatable("semaphore", transferable_hold.add(Semaphore), functions)
 
---- Change the limit while the semaphore is in use: raising it lets those who
---- wait in, lowering it takes nothing away. Whoever was made with the limit
---- from before goes on working.
+--- Change the limit while the semaphore is in use. A higher limit admits waiters,
+--- a lower one takes no permit away. Handles that were opened with the former
+--- limit keep working.
 ---@param limit integer this handle's permits to 1024
 ---@return true? ok
 ---@return string? msg
@@ -42,8 +42,10 @@ function Semaphore:set_limit(limit)
   local ok, msg, code = functions.set_limit(self._handle, limit)
   if code == core.ILK_EINVAL then
     error(msg, 2)
+  elseif ok then
+    return ok
   end
-  return ok, msg, code
+  return nil, msg, code
 end
 
 --- Start set_limit().
@@ -76,32 +78,32 @@ function semaphore.open(client, name, limit, opts)
   args.count("limit", limit, core.ILK_SEMAPHORE_MAX)
   local record = options.fill(core.ilk_semaphore_opts_init(), rules, opts)
   local shown = { name = name, limit = limit }
-  local made, msg, code = hold.wrap(meta, client, shown,
+  local made, msg, code = hold.wrap(meta, client, shown, opts,
     core.ilk_semaphore_open(client._handle, name, limit, record))
   return made, msg, code
 end
 
 ---@class interlock.PermitHolder
----@field label string the holding client, host:pid by default
+---@field label string the label of its client, host:pid by default
 ---@field token string
 ---@field permits integer
 ---@field fence integer
----@field since_ms integer since when, the server's clock
----@field ttl_ms integer the lease left
+---@field since_ms integer begin of the hold, server's clock
+---@field ttl_ms integer the remaining lease
 
 ---@class interlock.PermitWaiter
----@field label string the waiting client, host:pid by default
----@field token string under which it will hold
+---@field label string the label of its client, host:pid by default
+---@field token string the token that it will hold under
 ---@field permits integer
 
 ---@class interlock.SemaphoreInfo
----@field limit integer the one in force; 0 when none is on record
----@field used integer permits that are taken
----@field fence integer the last one given; 0 for none
----@field holding integer how many hold
----@field holders interlock.PermitHolder[] by their fences, at most 100
----@field waiters integer how many wait
----@field line interlock.PermitWaiter[] those who wait, the first first, at most 100
+---@field limit integer the limit in force; 0 when none is on record
+---@field used integer permits that are held
+---@field fence integer the last fence of this name; 0 for none
+---@field holding integer the number of all holders
+---@field holders interlock.PermitHolder[] the first 100, in the order of fences
+---@field waiting integer the number of all waiters
+---@field waiters interlock.PermitWaiter[] the first 100, in the order of the wait queue
 
 local function holders(info)
   local found = {}
@@ -118,7 +120,7 @@ local function holders(info)
   return found
 end
 
-local function line(info)
+local function waiters(info)
   local found = {}
   for i = 0, core.ilk_info_listed(info) - 1 do
     found[i + 1] = {
@@ -130,19 +132,19 @@ local function line(info)
   return found
 end
 
-local function told(info)
+local function to_info(info)
   return {
     limit = core.ilk_info_limit(info),
     used = core.ilk_info_used(info),
     fence = core.ilk_info_fence(info),
     holding = core.ilk_info_holders(info),
     holders = holders(info),
-    waiters = core.ilk_info_waiters(info),
-    line = line(info),
+    waiting = core.ilk_info_waiters(info),
+    waiters = waiters(info),
   }
 end
 
---- Look at one semaphore. client:inspect_semaphore(name)
+--- Inspect one semaphore. client:inspect_semaphore(name)
 ---@param client interlock.Client
 ---@param name string
 ---@return interlock.SemaphoreInfo? info
@@ -154,7 +156,7 @@ function semaphore.inspect(client, name)
   if not info then
     return nil, msg, code
   end
-  return told(info)
+  return to_info(info)
 end
 
 --- Start inspect(). client:inspect_semaphore_start(name)
@@ -166,7 +168,7 @@ end
 function semaphore.inspect_start(client, name)
   args.bytes("name", name)
   return op.wrap(client, function(handle)
-    return told(core.ilk_op_info(handle))
+    return to_info(core.ilk_op_info(handle))
   end, core.ilk_semaphore_inspect_start(client._handle, name))
 end
 

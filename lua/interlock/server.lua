@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The embedded server: looking at it and stopping it.
+-- The embedded server: its status, and how to stop it.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -10,12 +10,12 @@ local record = require "interlock.record"
 ---@field pid integer 0 when it does not run
 ---@field dir string
 ---@field socket string
----@field program string what is or would be started
+---@field program string the program that is or would be started
 
 local server = {}
 
---- Look at the embedded server of a directory.
----@param url string? embedded:// or embedded:///dir; nil for the first
+--- Return the status of the embedded server of a directory.
+---@param url string? embedded:// or embedded:///dir; nil for embedded://
 ---@return interlock.ServerInfo? info
 ---@return string? msg
 ---@return integer? code

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Waiting for a signal, and giving it: to one who waits, or to all.
+-- Signals: wait for one, or send one to a single waiter or to all.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -20,16 +20,16 @@ local rules = {
 
 local meta = object.metatable("signal", Signal, {})
 
--- The interpreter runs its signal handlers between two turns, so Ctrl-C
--- takes effect there, as an error that leaves this function. Where they came
--- to the very end, one more turn asks whether something has come meanwhile.
-local function turn(take, timeout_ms)
+-- The interpreter runs its signal handlers between two calls, so Ctrl-C takes
+-- effect there, as an error that leaves this function. When the time is up after
+-- an interrupt, one more call checks for a signal.
+local function poll(call, timeout_ms)
   local deadline = core.ilk_lua_clock_ms() + timeout_ms
   local left = timeout_ms
   while true do
-    local came, msg, code = take(left)
+    local arrival, msg, code = call(left)
     if code ~= core.ILK_EINTR or left == 0 then
-      return came, msg, code
+      return arrival, msg, code
     end
     if timeout_ms > 0 then
       left = math.max(0, deadline - core.ilk_lua_clock_ms())
@@ -37,43 +37,43 @@ local function turn(take, timeout_ms)
   end
 end
 
-local function wait(first, take, timeout_ms)
-  local ran, came, msg, code = pcall(turn, take, timeout_ms)
+local function wait(first, call, timeout_ms)
+  local ran, arrival, msg, code = pcall(poll, call, timeout_ms)
   if not ran or code == core.ILK_EINTR then
     core.ilk_signal_cancel(first._handle)
   end
   if not ran then
-    error(came, 0)
+    error(arrival, 0)
   elseif code == core.ILK_EINTR then
     return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
   end
-  return came, msg, code
+  return arrival, msg, code
 end
 
-local function told(came)
-  return core.ilk_arrival_data(came, 0), core.ilk_arrival_name(came, 0)
+local function data_and_name(arrival)
+  return core.ilk_arrival_data(arrival, 0), core.ilk_arrival_name(arrival, 0)
 end
 
 --- Wait for a signal.
 ---
 --- Blocks until one comes, the time is over, or Ctrl-C raises an error.
----@param timeout_ms number? milliseconds; 0 returns what came since listen(),
----  nil waits for ever
----@return string? data what it carries
----@return string? name under which it was given; or a message
----@return integer? code ILK_ETIMEOUT: none came; and others
+---@param timeout_ms number? milliseconds; 0 returns a signal that came since
+---  listen(), nil waits for ever
+---@return string? data of the signal
+---@return string? name that it was sent to; or the error's text
+---@return integer? code ILK_ETIMEOUT: none arrived; and others
 function Signal:wait(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local came, msg, code = wait(self, function(left)
+  local arrival, msg, code = wait(self, function(left)
     return core.ilk_signal_wait(self._handle, left)
   end, ms)
-  if not came then
+  if not arrival then
     return nil, msg, code
   end
-  return told(came)
+  return data_and_name(arrival)
 end
 
---- Start wait(). A signal that came just as it was cancelled is its result.
+--- Start wait(). A signal that arrives during a cancel is the result.
 ---@param timeout_ms number? as for wait
 ---@return interlock.Op? op
 ---@return string? msg
@@ -81,7 +81,7 @@ end
 function Signal:wait_start(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   return op.wrap(self, function(handle)
-    return told(core.ilk_op_arrival(handle))
+    return data_and_name(core.ilk_op_arrival(handle))
   end, core.ilk_signal_wait_start(self._handle, ms))
 end
 
@@ -101,7 +101,7 @@ function Signal:listen_start()
   return op.wrap(self, op.ok, core.ilk_signal_listen_start(self._handle))
 end
 
---- Signal the one who has waited longest.
+--- Signal the first waiter in the wait queue.
 ---@param data string? any bytes, at most 1 MiB
 ---@return integer? reached 1, or 0 when nobody waits
 ---@return string? msg
@@ -122,7 +122,7 @@ function Signal:notify_one_start(data)
     core.ilk_signal_notify_one_start(self._handle, data))
 end
 
---- Signal all who wait.
+--- Signal all waiters.
 ---@param data string? any bytes, at most 1 MiB
 ---@return integer? reached how many waits, and clients that listen to a pattern
 ---@return string? msg
@@ -143,7 +143,7 @@ function Signal:notify_all_start(data)
     core.ilk_signal_notify_all_start(self._handle, data))
 end
 
---- Give up what listen() has begun, or a wait that a signal interrupted.
+--- Cancel what listen() has begun, or a wait that a signal has interrupted.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -186,43 +186,50 @@ local function handles_of(signals)
   return handles
 end
 
--- What an operation of several works on; they live as long.
-local function several(signals)
-  local kept = args.copy(signals)
-  kept._ops = signals[1]._ops
-  return kept
+local function any_of(signals, arrival)
+  local which = core.ilk_arrival_which(arrival, 0) + 1
+  return signals[which], core.ilk_arrival_data(arrival, 0)
 end
 
-local function any_of(signals, came)
-  local which = core.ilk_arrival_which(came, 0) + 1
-  return signals[which], core.ilk_arrival_data(came, 0)
-end
-
-local function all_of(signals, came)
+local function all_of(signals, arrival)
   local data = {}
-  for i = 0, core.ilk_arrival_count(came) - 1 do
-    local which = core.ilk_arrival_which(came, i) + 1
-    data[signals[which]] = core.ilk_arrival_data(came, i)
+  for i = 0, core.ilk_arrival_count(arrival) - 1 do
+    local which = core.ilk_arrival_which(arrival, i) + 1
+    data[signals[which]] = core.ilk_arrival_data(arrival, i)
   end
   return data
+end
+
+-- Wait with the core's function; result(signals, arrival) is what it returns.
+local function wait_for_several(wait_with, signals, handles, ms, result)
+  local arrival, msg, code = wait(signals[1], function(left)
+    return wait_with(handles, left)
+  end, ms)
+  if not arrival then
+    return nil, msg, code
+  end
+  return result(signals, arrival)
+end
+
+-- The same, started.
+local function start_for_several(start, signals, handles, ms, result)
+  local kept = args.copy(signals) -- the operation's signals have to live as long
+  kept._ops = signals[1]._ops
+  return op.wrap(kept, function(handle)
+    return result(kept, core.ilk_op_arrival(handle))
+  end, start(handles, ms))
 end
 
 --- Wait for a signal of any one of several. interlock.wait_any(signals, ms)
 ---@param signals interlock.Signal[] of one client, of different names
 ---@param timeout_ms number? milliseconds; nil waits for ever
----@return interlock.Signal? signal that has come
----@return string? data what it carries; or a message
+---@return interlock.Signal? signal the one that arrived
+---@return string? data of the signal; or the error's text
 ---@return integer? code
 function signal.wait_any(signals, timeout_ms)
   local handles = handles_of(signals)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local came, msg, code = wait(signals[1], function(left)
-    return core.ilk_signal_wait_any(handles, left)
-  end, ms)
-  if not came then
-    return nil, msg, code
-  end
-  return any_of(signals, came)
+  return wait_for_several(core.ilk_signal_wait_any, signals, handles, ms, any_of)
 end
 
 --- Start wait_any(). interlock.wait_any_start(signals, ms)
@@ -234,28 +241,19 @@ end
 function signal.wait_any_start(signals, timeout_ms)
   local handles = handles_of(signals)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local kept = several(signals)
-  return op.wrap(kept, function(handle)
-    return any_of(kept, core.ilk_op_arrival(handle))
-  end, core.ilk_signal_wait_any_start(handles, ms))
+  return start_for_several(core.ilk_signal_wait_any_start, signals, handles, ms, any_of)
 end
 
---- Wait until each of several has got one. interlock.wait_all(signals, ms)
+--- Wait until each of several signals has arrived. interlock.wait_all(signals, ms)
 ---@param signals interlock.Signal[] of one client, of different names
 ---@param timeout_ms number? milliseconds; nil waits for ever
----@return table<interlock.Signal, string>? data what each carries
+---@return table<interlock.Signal, string>? data of each signal
 ---@return string? msg
 ---@return integer? code
 function signal.wait_all(signals, timeout_ms)
   local handles = handles_of(signals)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local came, msg, code = wait(signals[1], function(left)
-    return core.ilk_signal_wait_all(handles, left)
-  end, ms)
-  if not came then
-    return nil, msg, code
-  end
-  return all_of(signals, came)
+  return wait_for_several(core.ilk_signal_wait_all, signals, handles, ms, all_of)
 end
 
 --- Start wait_all(). interlock.wait_all_start(signals, ms)
@@ -267,13 +265,10 @@ end
 function signal.wait_all_start(signals, timeout_ms)
   local handles = handles_of(signals)
   local ms = args.timeout("timeout_ms", timeout_ms)
-  local kept = several(signals)
-  return op.wrap(kept, function(handle)
-    return all_of(kept, core.ilk_op_arrival(handle))
-  end, core.ilk_signal_wait_all_start(handles, ms))
+  return start_for_several(core.ilk_signal_wait_all_start, signals, handles, ms, all_of)
 end
 
---- How many waits a signal of this name would reach; no patterns.
+--- Return how many waits a signal of this name would reach, without patterns.
 --- client:inspect_signal(name)
 ---@param client interlock.Client
 ---@param name string

@@ -1,42 +1,42 @@
 -- SPDX-License-Identifier: MIT
--- Waiting by a handle: for a lock, a message, an event, whatever comes.
+-- Waits by a handle: for a lock, for a message or for a change of state.
 
 local core = require "interlock.core"
 
 local wait = {}
 
--- The interpreter runs its signal handlers between two turns, so Ctrl-C
--- takes effect there, as an error that leaves this function.
-local function turns(handle, timeout_ms, ask, leave)
+-- The interpreter runs its signal handlers between two calls, so Ctrl-C takes
+-- effect there, as an error that leaves this function.
+local function poll(handle, timeout_ms, call, leave)
   local deadline = core.ilk_lua_clock_ms() + timeout_ms
   local left = timeout_ms
   while true do
-    local found, msg, code = ask(handle, left)
+    local found, msg, code = call(handle, left)
     if code ~= core.ILK_EINTR then
       return found, msg, code
     end
     if timeout_ms > 0 then
       left = deadline - core.ilk_lua_clock_ms()
     end
-    if timeout_ms > 0 and left <= 0 then -- signals came to the very end
+    if timeout_ms > 0 and left <= 0 then -- the time is up after an interrupt
       leave(handle)
       return nil, core.ilk_strerror(core.ILK_ETIMEOUT), core.ILK_ETIMEOUT
     end
   end
 end
 
---- Wait by `ask`, a function of the handle and the milliseconds left; an
---- error gives the place in the wait queue up by `leave`.
+--- Wait by `call`, a function of the handle and the milliseconds left. After an
+--- error `leave` gives up the place in the wait queue.
 ---@param handle userdata
 ---@param timeout_ms integer -1 for ever, 0 once
----@param ask fun(handle: userdata, left: integer): any
+---@param call fun(handle: userdata, left: integer): any
 ---@param leave fun(handle: userdata)
----@param abandon fun()? after an error, what else is to be given up
+---@param abandon fun()? gives up what else the wait has got, after an error
 ---@return any? found
 ---@return string? msg
 ---@return integer? code
-function wait.by(handle, timeout_ms, ask, leave, abandon)
-  local ran, found, msg, code = pcall(turns, handle, timeout_ms, ask, leave)
+function wait.by(handle, timeout_ms, call, leave, abandon)
+  local ran, found, msg, code = pcall(poll, handle, timeout_ms, call, leave)
   if not ran then
     leave(handle)
     if abandon then

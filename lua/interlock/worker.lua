@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The loop of a consumer: take, call a function, answer.
+-- The worker: takes messages, calls a function for each, and settles them.
 
 local core = require "interlock.core"
 local args = require "interlock.args"
@@ -10,16 +10,16 @@ local wait = require "interlock.wait"
 
 ---@class interlock.Worker
 ---@field done integer messages that were done
----@field failed integer and that failed, to come again or dead
+---@field failed integer messages that failed, to be delivered again or dead
 local Worker = {}
 
 local meta = { __index = Worker }
 
 ---@class interlock.WorkerOptions
----@field lease_ms number? of what it takes; renewed; default 30000
+---@field lease_ms number? the lease of its messages; renewed; default 30000
 ---@field backoff_ms number? pause after the first failure; default 1000
 ---@field backoff_max_ms number? the longest pause; default 10 minutes
----@field batch integer? taken and answered together; default 1
+---@field batch integer? messages reserved and settled together; default 1
 ---@field queue interlock.QueueOptions? order, max_attempts
 
 local rules = {
@@ -29,18 +29,18 @@ local rules = {
   batch = { "number" },
 }
 
---- Answer for what was worked on and take the next message.
+--- Settle the last message and take the next one.
 ---@param timeout_ms number? milliseconds; 0 tries once, nil waits for ever
 ---@return interlock.Job? job
 ---@return string? msg
----@return integer? code ILK_ECANCELLED once it was told to stop
+---@return integer? code ILK_ECANCELLED after stop()
 function Worker:next(timeout_ms)
   local ms = args.timeout("timeout_ms", timeout_ms)
   return job.wrap(self,
     wait.by(self._handle, ms, core.ilk_worker_next, core.ilk_worker_leave))
 end
 
---- The message is done; the answer goes with the next question.
+--- Settle the message as done; the next request carries that.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -48,7 +48,7 @@ function Worker:succeed()
   return core.ilk_worker_done(self._handle)
 end
 
---- The work failed: again after a pause, or dead.
+--- Settle the message as failed: it is delivered again after a pause, or dead.
 ---@param reason string?
 ---@return true? ok
 ---@return string? msg
@@ -58,7 +58,7 @@ function Worker:fail(reason)
   return core.ilk_worker_failed(self._handle, reason)
 end
 
---- Nobody can work on this: put it among the dead.
+--- Move the message to the dead ones, because no worker can handle it.
 ---@param reason string?
 ---@return true? ok
 ---@return string? msg
@@ -68,7 +68,7 @@ function Worker:bury(reason)
   return core.ilk_worker_bury(self._handle, reason)
 end
 
---- Send what is still to be answered, give back what was not begun.
+--- Send the remaining settlements, and give back messages that were not begun.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -76,7 +76,7 @@ function Worker:finish()
   return core.ilk_worker_finish(self._handle)
 end
 
---- Let the loop end; also from inside the function that works.
+--- End the loop; also from inside the function that it calls.
 ---@return true? ok
 ---@return string? msg
 ---@return integer? code
@@ -84,7 +84,7 @@ function Worker:stop()
   return core.ilk_worker_stop(self._handle)
 end
 
---- How many answers were refused: the message had gone to somebody else.
+--- How many messages had lost their lease when their result was sent.
 ---@return integer
 function Worker:lost()
   return core.ilk_worker_lost(self._handle)
@@ -100,11 +100,12 @@ local function one(self, fn, found)
   return self:fail(tostring(problem))
 end
 
---- Call a function for each message until stop(). One that raises an error
---- gets its message again, later each time.
+--- Call a function for each message until stop(). When it raises an error, the
+--- message is delivered again, later each time.
 ---@param fn fun(job: interlock.Job)
----@param timeout_ms number? end when nothing comes for so long; nil never
----@return integer? done how many messages it has done
+---@param timeout_ms number? end when no message comes for so long; nil never
+---@return integer? done how many messages were done
+
 ---@return string? msg
 ---@return integer? code
 function Worker:run(fn, timeout_ms)

@@ -61,6 +61,12 @@ local wrong = {
   { "a lease of two years", function()
     client:lock("x", { ttl_ms = 2 * 365 * 86400000 })
   end, "ttl_ms" },
+  { "a lease that is no whole number", function()
+    client:lock("x", { ttl_ms = 1500.5 })
+  end, "ttl_ms.*whole milliseconds.*1500.5" },
+  { "a lease of half a millisecond for one acquire", function()
+    lock:acquire(0, 1000.5)
+  end, "ttl_ms.*whole" },
   { "a lease in words", function()
     client:lock("x", { ttl_ms = "10s" })
   end, "ttl_ms.*got 10s" },
@@ -100,6 +106,7 @@ local wrong = {
   { "a pattern that is a table", function() client:ls {} end, "pattern" },
   { "inspecting nothing", function() client:inspect() end, "name" },
   { "breaking a number", function() client:break_lock(1) end, "name" },
+  { "breaking number's term", function() client:break_election(1) end, "name" },
   { "a guarded number", function()
     client:guard("k"):set(1, 1)
   end, "value" },
@@ -156,7 +163,7 @@ describe("the status table", function()
         assert.equal("string", type(interlock.strerror(code)))
       end
     end
-    assert.equal(29, count)
+    assert.equal(30, count)
     assert.equal(0, interlock.status.ILK_OK)
     assert.equal(-26, interlock.status.ILK_ECLUSTER)
   end)

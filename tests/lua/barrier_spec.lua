@@ -47,7 +47,7 @@ describe("a barrier", function()
     local child = party.start(server, waits:gsub("2%)", "3)"), name)
     child:stands_in("barrier", name, 1)
 
-    local index, _, code = three:wait(50)
+    local index, _, code = three:wait(500) -- long enough to arrive
 
     assert.is_nil(index)
     assert.equal(status.ILK_ETIMEOUT, code)

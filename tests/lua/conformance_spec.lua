@@ -191,12 +191,12 @@ local statements = {}
 local function look(words)
   if words[3] == "->" then
     local info = assert(client:inspect(words[2]))
-    return info.state, { waiters = info.waiters }, 4
+    return info.state, { waiters = info.waiting }, 4
   end
   assert.equal("semaphore", words[2])
   local info = assert(client:inspect_semaphore(words[3]))
   return info.used > 0 and "held" or "free", {
-    waiters = info.waiters, used = info.used, limit = info.limit,
+    waiters = info.waiting, used = info.used, limit = info.limit,
     holders = info.holding,
   }, 5
 end
@@ -211,7 +211,9 @@ function statements.inspect(words)
 end
 
 statements["break"] = function(words)
-  local answer = answered(pcall(client.break_lock, client, words[2]))
+  local of_election = words[2] == "election"
+  local verb = of_election and client.break_election or client.break_lock
+  local answer = answered(pcall(verb, client, words[of_election and 3 or 2]))
   assert.equal(wanted(words), answer)
 end
 

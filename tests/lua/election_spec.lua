@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Elections: who leads, in which term, and who is told.
+-- Elections: who leads, in which term, and who is notified.
 
 local interlock = require "interlock"
 local support = require "support"

@@ -20,9 +20,9 @@ if what == "catch" then
   local clock = require("interlock.core").ilk_lua_clock_ms
   local deadline = clock() + 2000
   repeat
-    local waiters = client:inspect(name).waiters
+    local waiters = client:inspect(name).waiting
   until waiters == 0 or clock() > deadline
-  print(client:inspect(name).waiters)
+  print(client:inspect(name).waiting)
 else
   lock:with(print)
 end
@@ -50,7 +50,7 @@ describe("Ctrl-C", function()
         echo >%s.done; } &]]):format(base, support.interpreter(), base,
       server.url, name, what, base, base))
     support.await(5000, function()
-      return client:inspect(name).waiters == 1
+      return client:inspect(name).waiting == 1
     end)
     local before = support.now_ms()
     os.execute("kill -INT $(cat " .. base .. ".pid)")

@@ -39,6 +39,15 @@ describe("a lock", function()
     assert.is_true(second:release())
   end)
 
+  it("answers true alone", function()
+    local lock = client:lock(name)
+
+    assert.equal(1, select("#", lock:acquire(0)))
+    assert.is_true(lock:release())
+    assert.equal(1, select("#", client:election(name):campaign(0)))
+    assert.equal(1, select("#", client:semaphore(name, 2):acquire(0)))
+  end)
+
   it("waits no longer than it was told", function()
     local first, second = client:lock(name), client:lock(name)
     assert.is_true(first:acquire(0))

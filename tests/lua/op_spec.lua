@@ -162,7 +162,7 @@ describe("an operation", function()
     local locks, starts, turns = {}, {}, 0
     assert.is_true(theirs:acquire(0))
     local first = assert(client:lock(name):acquire_start())
-    waiting(1) -- from now on this client is told when it may
+    waiting(1) -- from now on the server notifies this client
     first:close()
     for i = 1, 300 do
       locks[i] = client:lock(name)

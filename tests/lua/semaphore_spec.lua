@@ -111,8 +111,8 @@ describe("a semaphore", function()
     assert.equal(2, info.used)
     assert.equal(two.fence, info.fence)
     assert.equal(1, info.holding)
-    assert.equal(0, info.waiters)
-    assert.same({}, info.line)
+    assert.equal(0, info.waiting)
+    assert.same({}, info.waiters)
     local holder = info.holders[1]
     assert.equal("me", holder.label)
     assert.equal(two.token, holder.token)
@@ -129,9 +129,9 @@ describe("a semaphore", function()
 
     local info = assert(client:inspect_semaphore(name))
 
-    assert.equal(1, info.waiters)
+    assert.equal(1, info.waiting)
     assert.same({ { label = "host:1", token = "token", permits = 2 } },
-      info.line)
+      info.waiters)
   end)
 
   it("shows itself", function()

@@ -5,7 +5,7 @@ local support = require "support"
 
 local started = {}
 
---- Fetch notifications until one tells of this operation; that notification.
+--- Fetch notifications until that of this operation; returns it.
 function started.finish(notifications, op)
   local found
   support.await(10000, function()

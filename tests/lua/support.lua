@@ -88,6 +88,16 @@ function support.server()
   return self
 end
 
+--- The store in memory of tests/gateway, of this process: the first client that is
+--- opened begins to serve the socket. It has the faults that $ILK_MEMORY says.
+local function memory_server(faults)
+  local dir = output("mktemp -d")
+  local self = setmetatable({ dir = dir, _socket = dir .. "/socket" }, Server)
+  self.url = "memory://" .. self._socket .. (faults ~= "" and "?" .. faults or "")
+  self._pipe = assert(io.popen(("cat >/dev/null; rm -rf %s"):format(dir), "w"))
+  return self
+end
+
 -- One line of what redis-cli prints to a terminal, less the ornaments.
 local function plain(line)
   line = line:gsub("^%s*%d+%) ", "")
@@ -115,8 +125,10 @@ end
 
 --- For the body of a describe(): a server for its tests, and a client of it
 --- for each table of options, one at least. All of them end with the block.
+--- With $ILK_MEMORY it is the store in memory.
 function support.served(...)
-  local server = support.server()
+  local faults = os.getenv("ILK_MEMORY")
+  local server = faults and memory_server(faults) or support.server()
   local clients = {}
   busted.teardown(function()
     for _, client in ipairs(clients) do

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: MIT
--- What the recipes share: values that were read, and waits for them.
+-- Results of the core's recipe functions: lists of values, and waits for them.
 
 local core = require "interlock.core"
 
-local raw = {}
+local recipe_result = {}
 
---- The values of an ilk_items as a list; failures pass through.
+--- Convert an ilk_items to a list; an error passes through.
 ---@param items userdata?
 ---@param msg string?
 ---@param code integer?
 ---@return string[]? values
 ---@return string? msg
 ---@return integer? code
-function raw.list(items, msg, code)
+function recipe_result.list(items, msg, code)
   if not items then
     return nil, msg, code
   end
@@ -23,33 +23,33 @@ function raw.list(items, msg, code)
   return values
 end
 
---- The only value, or false when there is none.
+--- Return the only value, or false when there is none.
 ---@return string|false|nil value
 ---@return string? msg
 ---@return integer? code
-function raw.one(...)
-  local values, msg, code = raw.list(...)
+function recipe_result.one(...)
+  local values, msg, code = recipe_result.list(...)
   if not values then
     return nil, msg, code
   end
   return values[1] or false
 end
 
---- Wait by `take`, a function of the milliseconds left that answers items.
---- The interpreter runs its signal handlers between two turns, so Ctrl-C
---- takes effect there, as an error that leaves this function.
+--- Wait by `call`, a function of the milliseconds left that returns items. The
+--- interpreter runs its signal handlers between two calls, so Ctrl-C takes effect
+--- there, as an error that leaves this function.
 ---@param timeout_ms integer -1 for ever
----@param take fun(left: integer): userdata?, string?, integer?
+---@param call fun(left: integer): userdata?, string?, integer?
 ---@return string[]|false|nil values false when none came in time
 ---@return string? msg
 ---@return integer? code
-function raw.wait(timeout_ms, take)
+function recipe_result.wait(timeout_ms, call)
   local deadline = core.ilk_lua_clock_ms() + timeout_ms
   local left = timeout_ms
   while true do
-    local items, msg, code = take(left)
+    local items, msg, code = call(left)
     if items then
-      return raw.list(items)
+      return recipe_result.list(items)
     elseif code == core.ILK_EBUSY or code == core.ILK_ETIMEOUT then
       return false
     elseif code ~= core.ILK_EINTR then
@@ -61,11 +61,11 @@ function raw.wait(timeout_ms, take)
   end
 end
 
---- true; false for what ILK_ELOST says; or the failure.
+--- Return true, false for ILK_ELOST, or the error.
 ---@return boolean? ok
 ---@return string? msg
 ---@return integer? code
-function raw.unless_lost(ok, msg, code)
+function recipe_result.unless_lost(ok, msg, code)
   if ok then
     return true
   elseif code == core.ILK_ELOST then
@@ -74,4 +74,4 @@ function raw.unless_lost(ok, msg, code)
   return nil, msg, code
 end
 
-return raw
+return recipe_result
