@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -10,6 +11,8 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+
+import fastjsonschema
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20.0  # seconds that something which must happen may take
@@ -93,6 +96,17 @@ def read_reply(stream):
     return [read_reply(stream) for _ in range(int(rest))]
 
 
+def check_json(output: bytes):
+    """Each line is an object of cli/output.schema.json."""
+    for line in output.splitlines():
+        IS_OUTPUT(json.loads(line.decode("utf-8")))
+
+
+IS_OUTPUT = fastjsonschema.compile(
+    json.loads((ROOT / "cli" / "output.schema.json").read_text())
+)
+
+
 class Shell:
     """Runs the command against one server and ends what is left at the end."""
 
@@ -103,9 +117,12 @@ class Shell:
         self.started = []
 
     def run(self, *args, **more):
-        """To its end: a CompletedProcess with bytes."""
+        """To its end: a CompletedProcess with bytes. JSON is checked."""
         options = {"capture_output": True, "timeout": 60, "env": self.env, **more}
-        return subprocess.run([self.program, *args], check=False, **options)
+        done = subprocess.run([self.program, *args], check=False, **options)
+        if "--json" in args and done.stdout:
+            check_json(done.stdout)
+        return done
 
     def start(self, *args, **more):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}

@@ -3,6 +3,7 @@
 
 import json
 import signal
+import socket
 
 from shell import wait_until
 
@@ -37,7 +38,7 @@ def test_the_next_leads_when_the_leader_resigns(shell, name):
     assert (found["term"], found["value"]) == (first, "host-a")
     leader.terminate()
     assert term_of(next_one) > first
-    assert leader.wait(20) == 128 + signal.SIGTERM
+    assert leader.wait(20) == -signal.SIGTERM
 
 
 def test_the_next_leads_when_the_leader_is_killed(shell, name):
@@ -63,7 +64,7 @@ def test_once_ends_with_the_leadership(shell, server, name):
 
     server.call("DEL", f"ilk:election:{{{name}}}")
     assert leader.wait(20) == 76
-    assert b"the leadership was lost" in leader.stderr.read()
+    assert f"the leadership of '{name}' was lost".encode() in leader.stderr.read()
 
 
 def test_a_command_that_ends_resigns(shell, name):
@@ -92,6 +93,60 @@ def test_an_identity_leads_on_in_its_term(shell, name):
 def test_ls_has_elections(shell, name):
     term = term_of(shell.start("elect", name, *LEAD))
 
-    found = json.loads(shell.run("ls", name, "--json").stdout)
+    found = [json.loads(shell.run("ls", name, "--json").stdout)]
     told = [(one["kind"], one["state"], one["fence"]) for one in found]
     assert told == [("election", "led", term)]
+
+
+def fields(observer):
+    return observer.stdout.readline().decode().rstrip("\n").split("\t")
+
+
+def test_observe_follows_the_leaders(shell, name):
+    observer = shell.start("elect", name, "--observe")
+    assert fields(observer) == ["0", "vacant"]
+
+    leader = shell.start("elect", name, "--value", "host-a\t", *LEAD)
+    first = term_of(leader)
+    assert fields(observer) == [str(first), "led", fields_label(leader), "host-a\\x09"]
+    leader.terminate()
+    assert fields(observer) == [str(first), "vacant"]
+    second = shell.start("elect", name, *LEAD)
+    term = term_of(second)
+    assert fields(observer)[:3] == [str(term), "led", fields_label(second)]
+
+    observer.send_signal(signal.SIGINT)
+    assert observer.wait(20) == -signal.SIGINT
+    assert observer.stdout.read() == b""
+
+
+def fields_label(candidate):
+    return f"{socket.gethostname()}:{candidate.pid}"
+
+
+def test_observe_in_json_line_by_line(shell, name):
+    leader = shell.start("elect", name, "--value", "v", *LEAD)
+    term = term_of(leader)
+    observer = shell.start("elect", name, "--observe", "--json")
+
+    found = json.loads(observer.stdout.readline())
+    leader.terminate()
+    vacant = json.loads(observer.stdout.readline())
+
+    assert (found["kind"], found["name"], found["state"]) == ("election", name, "led")
+    assert (found["term"], found["value"]) == (term, "v")
+    assert (vacant["term"], vacant["state"]) == (term, "vacant")
+
+
+def test_observe_ends_when_nobody_reads(shell, name):
+    observer = shell.start("elect", name, "--observe")
+    observer.stdout.readline()
+    observer.stdout.close()
+
+    term_of(shell.start("elect", name, *LEAD))
+
+    assert observer.wait(20) == 74
+
+
+def test_observe_takes_no_command(shell, name):
+    assert shell.run("elect", name, "--observe", "true").returncode == 64

@@ -33,7 +33,7 @@ def test_json_tells_the_state(shell, name):
     found = json.loads(done.stdout)
     shown = json.loads(shell.run("inspect", name, "--kind", "event", "--json").stdout)
 
-    assert (found["set"], found["data"]) == (True, "x")
+    assert (found["state"], found["data"]) == ("set", "x")
     assert (shown["state"], shown["generation"]) == ("set", found["generation"])
 
 
@@ -45,7 +45,7 @@ def test_latch_and_barrier_are_looked_at(shell, server, name):
         assert json.loads(found)["count"] == 5
     found = shell.run("inspect", name, "--kind", "barrier", "--json").stdout
     assert json.loads(found)["waiting"] == 0
-    listed = json.loads(shell.run("ls", name, "--json").stdout)
+    listed = [json.loads(shell.run("ls", name, "--json").stdout)]
     assert [one["kind"] for one in listed] == ["latch"]
 
 

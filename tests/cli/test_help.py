@@ -9,9 +9,8 @@ import pytest
 from shell import ROOT
 
 CLI = ROOT / "cli"
-HOLDING = ["lock", "semaphore", "elect"]  # their standard output is CMD's
 COMMANDS = [
-    *HOLDING, "wait", "signal", "event", "queue", "inspect", "ls", "break", "demo",
+    "lock", "semaphore", "elect", "wait", "signal", "event", "queue", "inspect", "ls", "break", "demo",
     "server", "version",
 ]  # fmt: skip
 
@@ -27,6 +26,7 @@ def options_in_source(command):
     names += [
         n.lower() for n in re.findall(r"CLI_OPTION_([A-Z]+)", table) if n != "END"
     ]
+    names += ["url-file"] if "url" in names else []
     return sorted(names)
 
 
@@ -41,13 +41,13 @@ def test_help_lists_every_option(shell, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_url_and_help(command):
-    assert {"url", "help"} <= set(options_in_source(command))
+def test_every_command_has_the_common_options(command):
+    assert {"url", "url-file", "help", "quiet"} <= set(options_in_source(command))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_that_prints_has_json(command):
-    assert ("json" in options_in_source(command)) == (command not in HOLDING)
+def test_every_command_has_json(command):
+    assert "json" in options_in_source(command)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -173,7 +173,7 @@ def test_bash_completes_commands():
 
 def values_by_option():
     """Which options take a value, from the tables."""
-    taking, plain = {"url"}, {"json", "hex", "help", "version"}
+    taking, plain = {"url", "url-file"}, {"json", "hex", "quiet", "help", "version"}
     for file in [*(f"{command}.c" for command in COMMANDS), "hold.h"]:
         source = (CLI / file).read_text()
         for name, value in re.findall(r'\{"([a-z-]+)",\s*("[A-Z]+"|NULL)', source):
@@ -193,7 +193,7 @@ def test_zsh_and_fish_know_every_option():
     fish = (CLI / "completions" / "interlock.fish").read_text()
     taking, plain = values_by_option()
 
-    assert set(re.findall(r"--([a-z-]+)\[[^]]*\]:", zsh)) == taking
+    assert set(re.findall(r"--([a-z-]+)(?:\}')?\[[^]]*\]:", zsh)) == taking
     assert set(re.findall(r"-l ([a-z-]+) -x", fish)) == taking
     for option in plain:
         assert re.search(rf"--{option}(\[|\}})", zsh), option

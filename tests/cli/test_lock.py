@@ -155,11 +155,16 @@ def test_shared_locks_go_together_and_exclude_the_other_side(shell, name):
 
 
 def test_barging_passes_those_who_wait(shell, server, name):
-    """The list of those who wait is not empty, the lock itself is free."""
-    server.call("ZADD", f"ilk:lock:wait:{{{name}}}", 1, "0 from another version")
+    """The first waiter was woken, but does not run: the lock itself is free."""
+    holder = shell.hold(name, "--barge")
+    waiter = shell.wait_in_line(name)
+    waiter.send_signal(signal.SIGSTOP)
+    holder.terminate()
+    holder.wait(timeout=20)
+    assert server.call("EXISTS", name) == 0
 
-    polite = shell.run("lock", name, "--wait", "0", "true")
     barging = shell.run("lock", name, "--wait", "0", "--barge", "true")
+    polite = shell.run("lock", name, "--wait", "0", "true")
 
     assert (polite.returncode, barging.returncode) == (75, 0)
 
@@ -215,11 +220,14 @@ def test_url_option_wins_over_the_environment(shell, name, tmp_path):
 USAGE = [
     [],
     ["lock"],
-    ["lock", "n"],
     ["lock", "n", "--"],
     ["lock", "--ttl"],
     ["lock", "n", "--ttl", "0", "true"],
     ["lock", "n", "--ttl", "-5", "true"],
+    ["lock", "n", "--ttl", "2ms", "true"],
+    ["elect", "n", "--ttl", "1ms", "true"],
+    ["semaphore", "n", "--limit", "1", "--ttl", "1ms", "true"],
+    ["queue", "reserve", "n", "--lease", "2ms"],
     ["lock", "n", "--ttl", "5x", "true"],
     ["lock", "n", "--ttl", "", "true"],
     ["lock", "n", "--ttl", "99999999999999999999", "true"],
@@ -263,6 +271,7 @@ def test_command_line_that_makes_no_sense_is_64(shell, args):
         (["ls", "--jsno"], b"did you mean '--json'"),
         (["ls", "--nothing-like-it"], b"try 'interlock ls --help'"),
         (["lock", "n", "--ttl", "5x", "true"], b"'5x'"),
+        (["lock", "n", "--ttl", "1ms", "true"], b"the least is 3ms"),
     ],
 )
 def test_wrong_word_is_answered_with_a_hint(shell, args, hint):

@@ -21,6 +21,12 @@ def number(name):
     return getattr(signal, f"SIG{name}")
 
 
+def status_after(name):
+    """What wait() tells of a command that a signal has ended."""
+    dies = name in ("INT", "QUIT", "TERM")
+    return -number(name) if dies else 128 + number(name)
+
+
 @pytest.mark.parametrize("which", FORWARDED)
 def test_signal_is_passed_on(shell, name, which):
     script = (
@@ -34,12 +40,12 @@ def test_signal_is_passed_on(shell, name, which):
     assert holder.returncode == 5
 
 
-def test_signal_that_ends_the_command_shows_in_the_status(shell, server, name):
+def test_it_dies_by_the_signal_that_ended_the_command(shell, server, name):
     holder = shell.hold(name)
 
     holder.send_signal(signal.SIGTERM)
 
-    assert holder.wait(timeout=20) == 128 + signal.SIGTERM
+    assert holder.wait(timeout=20) == -signal.SIGTERM
     assert server.call("EXISTS", name) == 0
 
 
@@ -50,7 +56,7 @@ def test_signal_ends_the_wait_and_leaves_no_waiter(shell, server, name, which):
 
     waiter.send_signal(number(which))
 
-    assert waiter.wait(timeout=10) == 128 + number(which)
+    assert waiter.wait(timeout=10) == status_after(which)
     assert waiter.stdout.read() == b""
     wait_until(lambda: server.waiters(name) == 0, "an empty line", 1.0)
 
@@ -199,7 +205,7 @@ def test_stop_and_continue_reach_the_command(shell, name):
 
     wait_until(lambda: state(pid) == "S" and state(holder.pid) == "S", "going on")
     holder.terminate()
-    assert holder.wait(timeout=20) == 128 + signal.SIGTERM
+    assert holder.wait(timeout=20) == -signal.SIGTERM
 
 
 def test_holder_that_was_stopped_beyond_its_lease_has_lost(shell, server, name):
@@ -263,7 +269,7 @@ def test_ctrl_c_reaches_the_command_from_the_terminal_only(shell, name):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def test_ctrl_c_while_waiting_is_130(shell, server, name):
+def test_ctrl_c_while_waiting_ends_by_sigint(shell, server, name):
     shell.hold(name)
     pid, terminal = on_terminal(shell, "lock", name, "echo", "mine")
     wait_until(lambda: server.waiters(name) == 1, "a waiter")
@@ -271,5 +277,38 @@ def test_ctrl_c_while_waiting_is_130(shell, server, name):
     os.write(terminal, b"\x03")
 
     drain(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
     wait_until(lambda: server.waiters(name) == 0, "an empty line", 1.0)
+
+
+@pytest.mark.parametrize("which", ["INT", "QUIT", "TERM", "HUP", "USR1", "KILL"])
+def test_what_ends_the_command_shows_in_the_status(shell, name, which, tmp_path):
+    done = shell.run("lock", name, "--", "sh", "-c", f"kill -{which} $$", cwd=tmp_path)
+
+    assert done.returncode == status_after(which)
+    assert done.stderr == b""
+
+
+def test_an_exit_status_above_128_is_no_signal(shell, name):
+    assert shell.run("lock", name, "sh", "-c", "exit 130").returncode == 130
+
+
+LOOP = """
+for i in 1 2 3; do
+    "$0" lock "$1" -- sh -c 'echo "round $0"; exec sleep 60' $i
+done
+"""
+
+
+def test_ctrl_c_stops_a_shell_loop(shell, name):
+    """As it does when the command is called without the lock."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = ["bash", "-c", LOOP, shell.program, name]
+        os.execvpe("bash", words, shell.env)
+    read_until(terminal, b"round 1")
+
+    os.write(terminal, b"\x03")
+
+    assert b"round 2" not in drain(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT

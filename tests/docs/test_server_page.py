@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 LOCKS = re.search(r"<!-- acl: locks -->\n```\n(.*?)```", PAGE, re.DOTALL)[1].split()
 EXTRAS = {
     purpose: " ".join(re.findall(r"`([^`]*)`", rights)).replace("\\|", "|").split()
-    for purpose, rights in re.findall(r"^\| ([^|]+) \| (.*[+&].*) \|$", PAGE, re.M)
+    for purpose, rights in re.findall(r"^\| ([^|]+) \| (`[+&].*) \|$", PAGE, re.M)
 }
 NAME = "orders"
 
@@ -269,13 +269,17 @@ USES = {
 }
 
 
+# A refresh that fails is tried again, and hands on no signals of dead processes.
+UNNOTICED = {"+hkeys"}
+
+
 @pytest.mark.parametrize("purpose", USES)
 def test_further_rights_are_enough_and_each_is_needed(server, purpose):
     use, query = USES[purpose]
     extra = EXTRAS[purpose]
 
     assert works(server, [*LOCKS, *extra], use, query)
-    for right in extra:
+    for right in set(extra) - UNNOTICED:
         less = [other for other in extra if other != right]
         assert not works(server, [*LOCKS, *less], use, query), right
 

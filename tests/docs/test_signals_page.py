@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "signals-and-interrupts.md").read_text(encoding="utf-8")
 SITE = re.compile(r"(?<!ILK_)\bEINTR\b")
@@ -28,20 +30,37 @@ def test_each_site_of_eintr_is_listed():
     assert {path: int(count) for path, count in ROWS} == sites()
 
 
-def test_interrupt_locks_no_mutex():
-    """The page says that a signal handler may call it."""
+HARMLESS = {
+    "if",
+    "while",
+    "ilk__client_is_forked",
+    "ilk__fork_generation",
+    "ilk__pollable_raise",
+    "atomic_load",
+    "atomic_store",
+    "atomic_fetch_add",
+    "atomic_fetch_or",
+    "atomic_compare_exchange_weak",
+}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "ilk_client_interrupt",
+        "ilk_client_stop",
+        "ilk_client_resume",
+        "ilk_client_stopped",
+    ],
+)
+def test_a_signal_handler_may_call_it(function):
+    """The page says that it locks no mutex."""
     text = "\n".join(
         path.read_text(encoding="utf-8")
         for path in (ROOT / "libcore" / "src" / "client").glob("*.c")
     )
-    body = re.search(r"^void ilk_client_interrupt\(.*?^\}", text, re.M | re.S)
+    body = re.search(rf"^(?:void|int) {function}\(.*?^\}}", text, re.M | re.S)
     assert body
 
     calls = set(re.findall(r"\b(\w+)\(", body[0]))
-    assert calls <= {
-        "ilk_client_interrupt",
-        "if",
-        "ilk__client_is_forked",
-        "atomic_fetch_add",
-        "ilk__pollable_raise",
-    }
+    assert calls <= HARMLESS | {function}

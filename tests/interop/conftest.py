@@ -17,6 +17,7 @@ import pytest
 import redis
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 
 _told: list[str] = []
 

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check two protocols with Spin, waiting (lock.pml) and the changes of a hold
-# (hold.pml): what must hold, and controls that must fail. `run.sh --deep` adds
+# Check six protocols with Spin, waiting (lock.pml), the changes of a hold
+# (hold.pml), a counted signal (signal.pml), a gateway to another store
+# (gateway.pml), a lock in a cluster (cluster.pml) and a lock over several servers
+# (quorum_*.pml): what must hold, and controls that must fail. `run.sh --deep` adds
 # the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
@@ -25,6 +27,8 @@ verify() {
     case $3 in
     safety) cflags="-DSAFETY" pan="" ;;
     liveness) cflags="" pan="-a -f" ;;
+    endless) cflags="-DNP" pan="-l" ;; # runs without an end
+    fair-endless) cflags="-DNP -DNFAIR=5" pan="-l -f" ;;
     esac
     rm -f "$work"/pan*
     # shellcheck disable=SC2086
@@ -141,11 +145,119 @@ breaks "control: a later break hides that of ours" hold safety \
 breaks "limit: a record from before our grant comes back" hold safety \
     "-DNO_EXTENDS -DSNAPSHOT" "fate=="
 
+holds "1 signal, 3 faults: received, and once" signal safety "-DFAULTS=3"
+
+breaks "control: a signal is sent and not kept" signal safety \
+    "-DBROKEN_NOT_GIVEN" "received>0"
+breaks "control: not sent again to a new inbox" signal safety \
+    "-DFAULTS=1 -DBROKEN_NO_RESEND" "received>0"
+breaks "control: a wait that ends hands nothing on" signal safety \
+    "-DFAULTS=1 -DBROKEN_NO_HAND_ON" "received>0"
+breaks "control: dropped when nobody can be reached" signal safety \
+    "-DBROKEN_DROPPED_EARLY" "received>0"
+breaks "control: handed on while its client is alive" signal safety \
+    "-DFAULTS=1 -DBROKEN_REAPS_ALIVE" "received<=1"
+breaks "control: a second copy of an old signal counts" signal safety \
+    "-DBROKEN_TWICE" "received<=1"
+
+holds "1 gateway, 2 faults: believers, replies, a free lock" gateway safety \
+    "-DREACHED -DFAULTS=2"
+reaches "every branch of a gateway and its client is reached"
+holds "1 gateway, 3 faults: the same, 1 attempt" gateway safety \
+    "-DFAULTS=3 -DATTEMPTS=1"
+holds "1 gateway, 2 faults: replies without contact" gateway safety \
+    "-DFAULTS=2 -DATTEMPTS=1 -DNO_CONTACT"
+
+breaks "control: replies leave as they come" gateway safety \
+    "-DFAULTS=0 -DBROKEN_REPLY_ORDER" "its_op==requests[1].op"
+breaks "control: a token's requests run in parallel" gateway safety \
+    "-DFAULTS=0 -DBROKEN_PARALLEL_TOKEN" "contending==0"
+breaks "control: order of one connection alone" gateway safety \
+    "-DBROKEN_ORDER_OF_CONNECTION" "contending==0"
+breaks "control: a retry makes a second contender" gateway safety \
+    "-DBROKEN_SECOND_CONTENDER" "contending==0"
+breaks "control: a repeated release takes the holder" gateway safety \
+    "-DBROKEN_RELEASE_BY_NAME" "sure&&inside"
+breaks "control: a token is forgotten with its cancel" gateway safety \
+    "-DBROKEN_FORGETS_AT_ONCE" "contending==0"
+breaks "control: a kill leaves what is unread" gateway safety \
+    "-DBROKEN_KILL_KEEPS_UNREAD" "contending==0"
+breaks "control: a kill ends the order of what is begun" gateway safety \
+    "-DBROKEN_KILL_FORGETS_BEGUN" "contending==0"
+breaks "control: no reply without contact" gateway safety \
+    "-DNO_CONTACT -DBROKEN_SILENT" "expected[0]"
+breaks "control: held is said without contact" gateway safety \
+    "-DFAULTS=2 -DATTEMPTS=1 -DBROKEN_HELD_FROM_MEMORY" "sure&&inside"
+breaks "control: lost is said without contact" gateway safety \
+    "-DATTEMPTS=1 -DBROKEN_LOST_WITHOUT_CONTACT" "contenders[0]!=its_token"
+breaks "control: an old link to the store stays open" gateway safety \
+    "-DBROKEN_OPEN_LINK" "contending==0"
+
+holds "1 lock in a cluster, 2 faults, 2 moves: believers, at rest free" \
+    cluster safety ""
+holds "1 lock in a cluster, 4 faults, 4 moves: the same" cluster safety \
+    "-DFAULTS=4 -DMOVES=4"
+
+breaks "control: a request without its ASKING in front" cluster safety \
+    "-DBROKEN_ASKING_ALONE" "redirections<6"
+breaks "control: repeated while the old link is open" cluster safety \
+    "-DBROKEN_NO_KILL" "holder==0"
+breaks "control: repeated at another node at once" cluster safety \
+    "-DBROKEN_NO_DOUBT" "holder==0"
+breaks "control: enqueued before the channel is subscribed" cluster safety \
+    "-DBROKEN_LATE_SUBSCRIPTION" "state=="
+breaks "control: receivers are counted at one node" cluster safety \
+    "-DBROKEN_COUNTS" "inside"
+holds "3 nodes, 2 clients, 1 wiped: one holder" quorum_exclusion safety ""
+holds "4 nodes, 2 clients: one holder" quorum_exclusion safety \
+    "-DNODES=4 -DWIPES=0"
+holds "3 nodes, 3 clients: everybody is served" quorum_progress safety ""
+holds "3 nodes, 3 clients: every run has an end" quorum_progress endless ""
+holds "3 nodes, 3 clients, 1 node ends: served" quorum_progress safety \
+    "-DDOWN=1"
+holds "4 nodes, 2 clients: everybody is served" quorum_progress safety \
+    "-DNODES=4 -DCLIENTS=2"
+holds "4 nodes, 2 clients: every run has an end" quorum_progress endless \
+    "-DNODES=4 -DCLIENTS=2"
+holds "3 nodes: fences rise, whenever votes end" quorum_fences safety \
+    "-DWIPES=0 -DLIMIT=3 -DRAISES=1"
+holds "3 nodes, 1 wiped: fences rise" quorum_fences safety ""
+
+breaks "control: yields without a mark" quorum_exclusion safety \
+    "-DBROKEN_NO_MARK" "counted[0]"
+breaks "control: a node taken again without the mark" quorum_exclusion safety \
+    "-DBROKEN_RETAKE" "counted[0]"
+breaks "control: a fresh token in place of the mark" quorum_exclusion safety \
+    "-DBROKEN_FRESH_TOKEN" "counted[0]"
+breaks "control: a vote confirmed that is another's" quorum_exclusion safety \
+    "-DBROKEN_NO_OWNER" "counted[0]"
+breaks "control: a wiped node votes at once" quorum_exclusion safety \
+    "-DBROKEN_VOTES_AT_ONCE" "counted[0]"
+breaks "control: nobody yields" quorum_progress safety \
+    "-DBROKEN_NO_YIELD" "state["
+breaks "control: yields to whoever has more" quorum_progress fair-endless \
+    "-DBROKEN_BY_COUNTS" "non-progress cycle"
+breaks "control: fences are not written to a majority" quorum_fences safety \
+    "-DWIPES=0 -DBROKEN_NO_CONFIRM" "mine[c]>before[c]"
+breaks "control: confirmed whatever fence was given" quorum_fences safety \
+    "-DWIPES=0 -DLIMIT=3 -DBROKEN_NO_GIVEN" "mine[c]>before[c]"
+breaks "control: a wiped node asks one other for its floor" quorum_fences \
+    safety "-DBROKEN_ONE_FLOOR" "mine[c]>before[c]"
+breaks "control: a wiped node does not wait" quorum_fences safety \
+    "-DBROKEN_NO_DELAY" "mine[c]>before[c]"
+breaks "control: a wiped node asks before it has waited" quorum_fences safety \
+    "-DBROKEN_EARLY_FLOOR" "mine[c]>before[c]"
+breaks "control: a grant from before the floor is confirmed" quorum_fences \
+    safety "-DBROKEN_NO_BASE" "mine[c]>before[c]"
+
 if [ "${1:-}" = --deep ]; then
     memory=6000
     holds "deep: 3 clients, 2 faults" lock safety "-DFAULTS=2"
     holds "deep: 3 clients, 1 fault, nobody is forgotten" lock liveness \
         "-DLIVENESS"
+    holds "deep: 1 signal, 5 faults" signal safety "-DFAULTS=5"
+    holds "deep: 1 gateway, 2 faults, the peer twice" gateway safety \
+        "-DFAULTS=2 -DROUNDS=2"
     holds "deep: 1 hold, 3 faults" hold safety "-DFAULTS=3"
     holds "deep: 1 hold, 3 faults, handed over" hold safety \
         "-DFAULTS=3 -DADOPTER -DNO_LOSSES"
@@ -153,6 +265,20 @@ if [ "${1:-}" = --deep ]; then
         "-DTWO_WAYS"
     holds "deep: 1 hold, 2 faults, no right to close connections" hold safety \
         "-DNO_KILL -DKEEP_DOUBT"
+    holds "deep: 3 nodes, 3 clients: one holder" quorum_exclusion safety \
+        "-DCLIENTS=3 -DWIPES=0"
+    holds "deep: 4 nodes, 1 wiped: one holder" quorum_exclusion safety \
+        "-DNODES=4"
+    holds "deep: 3 nodes, 1 wiped, a floor of a waiter: fences rise" \
+        quorum_fences safety "-DRAISES=1"
+    holds "deep: 3 nodes, 1 wiped, 1 client dies: served" quorum_progress \
+        safety "-DWIPES=1 -DCRASHES=1"
+    holds "deep: 3 nodes, each client loses one: served" quorum_progress \
+        safety "-DCUTS"
+    holds "deep: 4 nodes, 3 clients: served" quorum_progress safety \
+        "-DNODES=4"
+    holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \
+        endless "-DNODES=4"
 fi
 
 echo "model: $passed passed, $failed failed"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Set up the peers of other languages in a cache, once per version.
+"""Set up programs in other languages in a cache, once per version.
 
-What a peer needs is pinned beside its source (package-lock.json, go.sum,
+What a program needs is pinned beside its source (package-lock.json, go.sum,
 pom.xml) and fetched by that language's own tool. A machine without the tool
-skips the peer's tests; with CI=true and the tool there, a peer that cannot be
-set up is a failure.
+skips the tests that need the program; with CI=true and the tool there, a program
+that cannot be set up is a failure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-PEERS = Path(__file__).parent / "peers"
-ROOT = PEERS.parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "tests" / "interop" / "peers"
 TOOLS = {"node": ["node", "npm"], "go": ["go"], "java": ["java", "javac", "mvn"]}
 
 
@@ -31,27 +31,32 @@ def cache() -> Path:
 
 def command(language: str) -> tuple[str, ...]:
     """The command that runs a language's peer, less the server's URL."""
-    found, trouble, here = _find(language)
-    if found:
-        return found
-    if here and os.environ.get("CI") == "true":
+    found, trouble = find(language, PEERS / language)
+    if not found:
+        pytest.skip(f"SKIPPED PEER: {trouble}")
+    return found
+
+
+def find(language: str, source: Path) -> tuple[tuple[str, ...], str]:
+    """The command that runs the program of this folder; or none, and why."""
+    found, trouble, here = _find(language, source)
+    if not found and here and os.environ.get("CI") == "true":
         pytest.fail(trouble, pytrace=False)
-    pytest.skip(f"SKIPPED PEER: {trouble}")
+    return found, trouble
 
 
 @functools.cache
-def _find(language: str) -> tuple[tuple[str, ...], str, bool]:
+def _find(language: str, source: Path) -> tuple[tuple[str, ...], str, bool]:
     """The command, or why there is none, and whether the tools are there."""
     missing = [tool for tool in TOOLS[language] if not shutil.which(tool)]
     if language == "go" and not missing and _go() < (1, 22):
         missing = ["go >= 1.22"]
     if missing:
-        return (), f"{language} needs {', '.join(missing)}", False
-    source = PEERS / language
-    digest = hashlib.sha256()
+        return (), f"{source.name} needs {', '.join(missing)}", False
+    digest = hashlib.sha256(Path(__file__).read_bytes())  # how it is set up
     for path in sorted(source.iterdir()):
         digest.update(path.read_bytes())
-    place = cache() / f"{language}-{digest.hexdigest()[:12]}"
+    place = cache() / f"{source.name}-{digest.hexdigest()[:12]}"
     try:
         if not place.exists():
             work = place.with_name(f"{place.name}.{os.getpid()}")
@@ -60,7 +65,7 @@ def _find(language: str) -> tuple[tuple[str, ...], str, bool]:
     except (OSError, subprocess.SubprocessError) as error:
         if not place.exists():  # otherwise another run was faster
             output = str(getattr(error, "stderr", None) or error).strip()
-            return (), f"{language} peer cannot be set up: {output[-2000:]}", True
+            return (), f"{source.name} cannot be set up: {output[-2000:]}", True
     return _command(language, place), "", True
 
 
@@ -76,7 +81,7 @@ def _set_up(language: str, source: Path, place: Path) -> None:
     if language == "node":
         _run(place, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     elif language == "go":
-        _run(place, "go", "build", "-mod=readonly", "-o", "peer", ".")
+        _run(place, "go", "build", "-mod=readonly", "-o", "program", ".")
     else:
         jars = place / "jars"
         plugin = "dependency:copy-dependencies"
@@ -98,5 +103,5 @@ def _command(language: str, place: Path) -> tuple[str, ...]:
     if language == "node":
         return ("node", str(place / "peer.js"))
     if language == "go":
-        return (str(place / "peer"),)
+        return (str(place / "program"),)
     return ("java", "-Xmx128m", "-cp", f"{place}:{place}/jars/*", "Peer")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""`interlock break` of semaphores and barriers; test_output.py has the lock."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from shell import wait_until
+
+IN = ("--", "sh", "-c", "echo in; exec sleep 60")
+
+
+def hold(shell, name, *options):
+    words = ("--limit", "3", "--ttl", "900ms", *options, *IN)
+    holder = shell.start("semaphore", name, *words)
+    assert holder.stdout.readline() == b"in\n"
+    return holder
+
+
+def look(shell, name, kind):
+    return json.loads(shell.run("inspect", name, "--kind", kind, "--json").stdout)
+
+
+def test_all_holders_lose_their_permits(shell, name):
+    holders = [hold(shell, name, "--permits", "2"), hold(shell, name)]
+
+    done = shell.run("break", name, "--kind", "semaphore", "--json")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["broken"] is True
+    assert look(shell, name, "semaphore")["used"] == 0
+    assert [holder.wait(timeout=20) for holder in holders] == [76, 76]
+
+
+def test_the_first_who_waits_gets_them(shell, name):
+    hold(shell, name, "--permits", "3")
+    waiter = shell.start("semaphore", name, "--limit", "3", "echo", "mine")
+    wait_until(lambda: look(shell, name, "semaphore")["waiters"] == 1, "a waiter")
+
+    shell.run("break", name, "--kind", "semaphore")
+
+    assert waiter.communicate(timeout=20)[0] == b"mine\n"
+
+
+def test_one_token_of_a_semaphore(shell, name):
+    first, second = hold(shell, name), hold(shell, name)
+    (token,) = [
+        each["token"]
+        for each in look(shell, name, "semaphore")["holders"]
+        if each["label"].endswith(f":{second.pid}")
+    ]
+    words = ("break", name, "--kind", "semaphore", "--token")
+
+    assert shell.run(*words, token).returncode == 0
+    assert shell.run(*words, token).returncode == 1
+    assert second.wait(timeout=20) == 76
+    assert look(shell, name, "semaphore")["used"] == 1
+    assert first.poll() is None
+
+
+PARTY = """
+import sys, interlock
+with interlock.connect(sys.argv[1]) as client:
+    try:
+        client.barrier(sys.argv[2], 2).wait()
+    except interlock.BrokenError:
+        print("broken")
+"""
+
+
+def test_the_round_of_a_barrier_is_broken(shell, server, name):
+    words = [sys.executable, "-c", PARTY, server.url, name]
+    party = subprocess.Popen(words, stdout=subprocess.PIPE)
+    wait_until(lambda: look(shell, name, "barrier")["waiting"] == 1, "a party")
+
+    assert shell.run("break", name, "--kind", "barrier").returncode == 0
+
+    assert party.communicate(timeout=20)[0] == b"broken\n"
+
+
+def test_the_next_candidate_leads(shell, name):
+    leader = shell.start("elect", name, "--ttl", "900ms", *IN)
+    assert leader.stdout.readline() == b"in\n"
+    waiter = shell.start("elect", name, "echo", "mine")
+    wait_until(lambda: look(shell, name, "election")["candidates"] == 1, "a candidate")
+
+    assert shell.run("break", name, "--kind", "election").returncode == 0
+
+    assert waiter.stdout.readline() == b"mine\n"
+    assert waiter.wait(timeout=20) == 0
+    assert leader.stdout.readline() == b"in\n"  # it leads again after the waiter
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "election", "barrier"])
+def test_what_nobody_holds_is_1(shell, name, kind):
+    done = shell.run("break", name, "--kind", kind, "--json")
+
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["broken"] is False
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["x", "--kind", "queue"],
+     ["x", "--kind", "barrier", "--token", "t"]],
+)  # fmt: skip
+def test_bad_words_are_usage(shell, args):
+    assert shell.run("break", *args).returncode == 64

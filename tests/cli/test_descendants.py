@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""What CMD leaves behind: the lock is held for it, and it ends with the lock."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from shell import Server, find_program, is_alive, wait_until
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="only Linux gives orphaned descendants to the command",
+)
+
+HOLD = {
+    "lock": ("lock", "{name}"),
+    "semaphore": ("semaphore", "{name}", "--limit", "1"),
+    "elect": ("elect", "{name}", "--once"),
+}
+KEYS = {
+    "lock": "{name}",
+    "semaphore": "ilk:semaphore:{{{name}}}",
+    "elect": "ilk:election:{{{name}}}",
+}
+
+# The command ends at once and leaves a process, or one in a session of its own.
+LEAVE = "sleep 60 & echo $!"
+LEAVE_SESSION = "setsid sh -c 'echo $$; exec sleep 60' &"
+
+
+def left_behind(shell, name, *options, kind="lock", script=LEAVE):
+    """Start it; returns it and the pid of the process that outlives CMD."""
+    words = [word.format(name=name) for word in HOLD[kind]]
+    holder = shell.start(*words, *options, "--", "sh", "-c", script)
+    pid = int(holder.stdout.readline())
+    wait_until(lambda: parent_of(pid) == holder.pid, "the adoption")
+    return holder, pid
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+@pytest.mark.parametrize("kind", HOLD)
+@pytest.mark.parametrize("script", [LEAVE, LEAVE_SESSION], ids=["same", "session"])
+def test_it_is_held_until_the_last_descendant_ends(shell, server, name, kind, script):
+    holder, pid = left_behind(shell, name, kind=kind, script=script)
+
+    assert server.call("EXISTS", KEYS[kind].format(name=name)) == 1
+    assert holder.poll() is None
+    os.kill(pid, signal.SIGKILL)
+
+    assert holder.wait(timeout=20) == 0
+    if kind == "lock":
+        assert server.call("EXISTS", name) == 0
+
+
+def test_the_status_is_that_of_the_command_not_of_what_it_left(shell, name):
+    holder, pid = left_behind(shell, name, script=LEAVE + "; exit 7")
+
+    os.kill(pid, signal.SIGKILL)
+
+    assert holder.wait(timeout=20) == 7
+
+
+@pytest.mark.parametrize("kind", HOLD)
+def test_a_loss_ends_the_descendants_too(shell, server, name, kind):
+    holder, pid = left_behind(shell, name, "--ttl", "600ms", kind=kind)
+
+    server.call("DEL", KEYS[kind].format(name=name))
+
+    assert holder.wait(timeout=20) == 76
+    assert not is_alive(pid)
+
+
+def test_a_loss_kills_descendants_that_ignore_term(shell, server, name):
+    """Those that a killed one has started meanwhile, too."""
+    script = (
+        "(trap '' TERM; echo $$; while :; do setsid sleep 0.2 & sleep 0.05; done) &"
+    )
+    options = ("--ttl", "600ms", "--kill-after", "300ms")
+    words = ["lock", name, *options, "--", "sh", "-c", script]
+    holder = shell.start(*words)
+    holder.stdout.readline()
+
+    server.call("DEL", name)
+
+    assert holder.wait(timeout=20) == 76
+    assert b"the lock" in holder.stderr.read()
+
+
+def test_a_signal_after_the_end_of_the_command_reaches_what_it_left(shell, name):
+    holder, pid = left_behind(shell, name, script=LEAVE_SESSION)
+
+    holder.send_signal(signal.SIGTERM)
+
+    assert holder.wait(timeout=20) == 0
+    assert not is_alive(pid)
+
+
+def test_a_signal_while_the_command_runs_is_for_the_command(shell, server, name):
+    """The shell ends by it, and the lock is held for the process it started."""
+    holder, pid = pid_below(shell, name)
+
+    holder.send_signal(signal.SIGTERM)
+    wait_until(lambda: parent_of(pid) == holder.pid, "the end of the shell")
+
+    assert is_alive(pid)
+    assert server.call("EXISTS", name) == 1
+    os.kill(pid, signal.SIGKILL)
+    holder.wait(timeout=20)
+
+
+def pid_below(shell, name):
+    script = "sleep 60 & echo $!; wait"
+    holder = shell.start("lock", name, "--", "sh", "-c", script)
+    return holder, int(holder.stdout.readline())
+
+
+def test_no_descendants_leaves_a_daemon_alone(shell, server, name):
+    script = "sleep 60 >/dev/null 2>&1 & echo $!"
+    words = ["lock", name, "--no-descendants", "--", "sh", "-c", script]
+    done = shell.run(*words)
+    pid = int(done.stdout)
+
+    assert done.returncode == 0
+    assert is_alive(pid)
+    assert server.call("EXISTS", name) == 0
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_an_embedded_server_is_no_descendant(shell, name, tmp_path):
+    """CMD is the first to need it, and another program goes on using it."""
+    url = f"embedded://{tmp_path}/home"
+    env = {**shell.env, "INTERLOCK_URL": url}
+    inner = f"'{shell.program}' lock {name} -- sh -c 'echo up; read line'"
+    outer = shell.start(
+        *("lock", name, "--url", shell.server.url, "--", "sh", "-c", inner),
+        env=env,
+        stdin=subprocess.PIPE,
+    )
+    assert outer.stdout.readline() == b"up\n"
+    user = shell.hold(f"{name}.2", "--url", url)
+
+    outer.communicate(b"\n", timeout=20)
+
+    assert outer.returncode == 0
+    assert user.poll() is None
+    user.terminate()
+    user.wait(timeout=20)
+
+
+BECOME_ROOT = '$| = 1; $< = $> = 0; print "$$\\n"; sleep 60'
+
+
+@pytest.fixture
+def for_nobody():
+    """A server and copies of programs that the user nobody may use."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o755)
+    running = Server(directory)
+    os.chmod(running.socket, 0o777)
+    shutil.copy(find_program(), directory / "interlock")
+    yield running, directory
+    running.stop()
+    shutil.rmtree(directory)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("perl"),
+    reason="needs root and perl for a process that its starter may not signal",
+)
+def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
+    server, directory = for_nobody
+    perl = directory / "perl"
+    shutil.copy(shutil.which("perl"), perl)
+    perl.chmod(0o4755)
+    words = ("--ttl", "600ms", "--kill-after", "100ms", "--")
+    holder = subprocess.Popen(
+        [directory / "interlock", "lock", name, *words, perl, "-e", BECOME_ROOT],
+        env={"INTERLOCK_URL": server.url, "PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        user=65534,
+        group=65534,
+        cwd="/",
+    )
+    pid = int(holder.stdout.readline())
+
+    server.call("DEL", name)
+    assert holder.wait(timeout=20) == 76
+    os.kill(pid, signal.SIGKILL)
+
+    said = holder.stderr.read()
+    assert said.count(f"process {pid} (perl) may not be ended".encode()) == 1

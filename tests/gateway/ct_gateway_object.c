@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ct_gateway_object.c -- backends in shared objects: where they are found, and what
+ * is wrong with those that do not fit. libinterlock-memory.so and
+ * libinterlock-older.so lie beside this program, which contains the library.
+ */
+#include "fixture.h"
+#include "fork_case.h"
+
+#include <interlock.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+static char directory[] = "/tmp/ilk-backends-XXXXXX";
+
+static int make_directory(void **state)
+{
+    (void)state;
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    fixture_remove(directory);
+    return 0;
+}
+
+static void write_object(const char *scheme, const char *content)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/libinterlock-%s.so", directory, scheme);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    fclose(file);
+}
+
+static ilk_status take_a_lock(const char *url, ilk_error *err)
+{
+    ilk_client *client = NULL;
+    ilk_lock *lock = NULL;
+    ilk_status st = ilk_client_open(&client, url, NULL, err);
+
+    if (st == ILK_OK)
+        st = ilk_lock_open(&lock, client, "n", 1, NULL, err);
+    if (st == ILK_OK)
+        st = ilk_lock_acquire(lock, patience(5000), err);
+    if (st == ILK_OK)
+        st = ilk_lock_release(lock, err);
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+    return st;
+}
+
+static void assert_refused(const char *url, ilk_status status, const char *text)
+{
+    ilk_error err = {0};
+    ilk_client *client;
+
+    assert_int_equal(ilk_client_open(&client, url, NULL, &err), status);
+    assert_null(client);
+    if (!strstr(err.msg, text))
+        fail_msg("\"%s\" is not in: %s", text, err.msg);
+}
+
+static void a_known_scheme_without_an_object_says_what_to_do(void **state)
+{
+    (void)state;
+    assert_refused("etcd://h", ILK_EUNSUPPORTED,
+                   "built without etcd: install libinterlock-etcd.so");
+    assert_refused("ZooKeeper://h", ILK_EUNSUPPORTED,
+                   "built without zookeeper: ");
+    assert_refused("mysql://h", ILK_EUNSUPPORTED, "INTERLOCK_BACKENDS");
+}
+
+static void a_scheme_that_nobody_knows_is_refused_by_the_parser(void **state)
+{
+    static const char *const urls[] = {
+        "memories://h", "http://h",
+        "://h",         "memory:/h",
+        "me.mory://h",  "memory",
+        "../../x://",   "",
+        "etcd:h",       "averyveryverylongscheme://h"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
+        assert_refused(urls[i], ILK_EINVAL, "URL: it must begin with redis://");
+}
+
+static void an_object_of_another_version_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("older://", ILK_EUNSUPPORTED, "has version 0.0.1, and ");
+    assert_refused("older://", ILK_EUNSUPPORTED, ilk_version());
+}
+
+static void an_object_that_is_none_is_refused(void **state)
+{
+    char path[128];
+
+    (void)state;
+    setenv("INTERLOCK_BACKENDS", directory, 1);
+    write_object("garbage", "no object");
+    assert_refused("garbage://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    write_object("etcd", "no object");
+    assert_refused("etcd://", ILK_EUNSUPPORTED, "cannot load the backend: ");
+    snprintf(path, sizeof path, "%s/libinterlock-clock.so", directory);
+    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libchaos_clock.so", path), 0);
+    assert_refused("clock://", ILK_EUNSUPPORTED, "is no backend");
+    snprintf(path, sizeof path, "%s/libinterlock-other.so", directory);
+    assert_int_equal(symlink(ILK_TEST_OBJECTS "/libinterlock-memory.so", path),
+                     0);
+    assert_refused("other://", ILK_EUNSUPPORTED, "has no backend for other://");
+    unsetenv("INTERLOCK_BACKENDS");
+}
+
+/* Found beside the program; a directory that is named comes before. */
+static void it_is_loaded_when_its_url_is_opened(void **state)
+{
+    ilk_error err = {0};
+    pid_t child;
+
+    (void)state;
+    child = fork_now();
+    if (child == 0) {
+        demand(!dlopen(ILK_TEST_OBJECTS "/libinterlock-memory.so",
+                       RTLD_NOW | RTLD_NOLOAD));
+        demand(take_a_lock("memory://", &err) == ILK_OK);
+        demand(dlopen(ILK_TEST_OBJECTS "/libinterlock-memory.so",
+                      RTLD_NOW | RTLD_NOLOAD)
+               != NULL);
+        _exit(0);
+    }
+    assert_ends_well(child);
+    child = fork_now();
+    if (child == 0) {
+        write_object("memory", "no object");
+        setenv("INTERLOCK_BACKENDS", directory, 1);
+        demand(take_a_lock("memory://", &err) == ILK_EUNSUPPORTED);
+        unsetenv("INTERLOCK_BACKENDS");
+        demand(take_a_lock("Memory://", &err) == ILK_OK);
+        setenv("INTERLOCK_BACKENDS", directory, 1); /* not looked for again */
+        demand(take_a_lock("memory://", &err) == ILK_OK);
+        _exit(0);
+    }
+    assert_ends_well(child);
+}
+
+enum { THREADS = 8 };
+
+static void *open_one(void *out)
+{
+    *(ilk_status *)out = take_a_lock("memory://", NULL);
+    return NULL;
+}
+
+static void threads_may_load_it_at_once(void **state)
+{
+    pthread_t threads[THREADS];
+    ilk_status found[THREADS];
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_one, &found[i]),
+                         0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(found[i], ILK_OK);
+    }
+}
+
+static void a_child_of_threads_has_it_as_well(void **state)
+{
+    pid_t child;
+
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer lets no child of threads start a thread");
+#endif
+    child = fork_now();
+    if (child == 0) {
+        demand(take_a_lock("memory://", NULL) == ILK_OK);
+        demand(take_a_lock("older://", NULL) == ILK_EUNSUPPORTED);
+        _exit(0);
+    }
+    assert_ends_well(child);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_loaded_when_its_url_is_opened),
+        cmocka_unit_test(a_known_scheme_without_an_object_says_what_to_do),
+        cmocka_unit_test(a_scheme_that_nobody_knows_is_refused_by_the_parser),
+        cmocka_unit_test(an_object_of_another_version_is_refused),
+        cmocka_unit_test(an_object_that_is_none_is_refused),
+        cmocka_unit_test(threads_may_load_it_at_once),
+        cmocka_unit_test(a_child_of_threads_has_it_as_well),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""Six nodes of a cluster on loopback, and what happens to them in the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import redis
+
+SERVER = (
+    os.environ.get("ILK_TEST_SERVER")
+    or shutil.which("redis-server")
+    or shutil.which("valkey-server")
+)
+CLI = shutil.which("redis-cli") or shutil.which("valkey-cli")
+PATIENCE = float(os.environ.get("ILK_TEST_PATIENCE", "1"))
+NODE_TIMEOUT_MS = 2000
+
+
+def until(
+    condition: Callable[[], object], seconds: float = 30, what: str = ""
+) -> object:
+    """Wait for a condition; an exception of a server that is away counts as no."""
+    deadline = time.monotonic() + seconds * PATIENCE
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            last = condition()
+        except (redis.RedisError, OSError) as error:
+            last = error
+        else:
+            if last:
+                return last
+        time.sleep(0.02)
+    raise AssertionError(f"not in time: {what or condition} ({last!r})")
+
+
+def free_port() -> int:
+    """A port whose bus port is free as well."""
+    while True:
+        with socket.socket() as one, socket.socket() as two:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            if port > 50000:
+                continue
+            with contextlib.suppress(OSError):
+                two.bind(("127.0.0.1", port + 10000))
+                return port
+
+
+class Node:
+    """One server of the cluster."""
+
+    def __init__(self, home: Path, port: int):
+        self.port = port
+        self.home = home / str(port)
+        self.home.mkdir()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        assert SERVER
+        self.process = subprocess.Popen(
+            [
+                SERVER,
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                str(NODE_TIMEOUT_MS),
+                "--cluster-config-file",
+                "nodes.conf",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+                str(self.home),
+                "--cluster-migration-barrier",
+                "5",
+                "--repl-diskless-sync-delay",
+                "0",
+                "--logfile",
+                str(self.home / "log"),
+            ],
+            stdin=subprocess.DEVNULL,
+        )
+        until(lambda: self.redis().ping(), what="a node that answers")
+
+    def redis(self) -> redis.Redis:
+        return redis.Redis(port=self.port, decode_responses=True, socket_timeout=5)
+
+    @property
+    def url_host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def id(self) -> str:
+        return str(self.redis().execute_command("CLUSTER MYID"))
+
+    def send_signal(self, number: int) -> None:
+        assert self.process
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        assert self.process
+        self.process.kill()
+        self.process.wait()
+
+    def is_primary(self) -> bool:
+        return self.redis().info("replication")["role"] == "master"
+
+
+class Cluster:
+    """`primaries` nodes that serve slots, and as many replicas if asked."""
+
+    def __init__(self, home: Path, primaries: int = 3, replicas: int = 1):
+        self.home = home
+        self.nodes: list[Node] = []
+        try:
+            self.nodes += [
+                Node(home, free_port()) for _ in range(primaries * (1 + replicas))
+            ]
+            self.cli(
+                "--cluster",
+                "create",
+                *(node.url_host for node in self.nodes),
+                "--cluster-replicas",
+                str(replicas),
+                "--cluster-yes",
+            )
+            self.settle()
+        except BaseException:
+            self.stop()
+            raise
+
+    def cli(self, *words: str) -> str:
+        assert CLI
+        done = subprocess.run(
+            [CLI, *words], capture_output=True, text=True, timeout=240, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def url(self, *nodes: Node, query: str = "") -> str:
+        return (
+            "redis+cluster://"
+            + ",".join(node.url_host for node in nodes or self.nodes)
+            + query
+        )
+
+    def settle(self) -> None:
+        """All living nodes agree that each slot is served, and replicas follow."""
+        for node in self.nodes:
+            if node.process and node.process.poll() is None:
+                until(
+                    lambda node=node: (
+                        node.redis().execute_command("CLUSTER INFO")["cluster_state"]
+                        == "ok"
+                        and (
+                            node.is_primary()
+                            or node.redis().info("replication")["master_link_status"]
+                            == "up"
+                        )
+                    ),
+                    60,
+                    "a cluster that serves all slots",
+                )
+
+    def slot(self, name: str) -> int:
+        return int(self.nodes[0].redis().execute_command("CLUSTER KEYSLOT", name))
+
+    def owner(self, slot: int) -> Node:
+        """The node that serves the slot, as the nodes that live see it."""
+        for node in self.nodes:
+            if node.process and node.process.poll() is None:
+                with contextlib.suppress(redis.RedisError):
+                    for first, last, (_, port, *_), *_ in node.redis().execute_command(
+                        "CLUSTER SLOTS", NEVER_DECODE=1
+                    ):
+                        if first <= slot <= last:
+                            return next(one for one in self.nodes if one.port == port)
+        raise AssertionError(f"nobody serves slot {slot}")
+
+    def replica_of(self, primary: Node) -> Node:
+        for node in self.nodes:
+            found = node.redis().info("replication")
+            if found["role"] == "slave" and found["master_port"] == primary.port:
+                return node
+        raise AssertionError("no replica")
+
+    def fail_over(self, replica: Node) -> None:
+        """CLUSTER FAILOVER, which may run out of time and is then repeated."""
+        for _ in range(10):
+            with contextlib.suppress(redis.ResponseError):
+                replica.redis().execute_command("CLUSTER FAILOVER")
+            with contextlib.suppress(AssertionError):
+                until(replica.is_primary, 6 / PATIENCE)
+                return
+        raise AssertionError("the replica was not promoted")
+
+    def primaries(self) -> list[Node]:
+        return [
+            node
+            for node in self.nodes
+            if node.process and node.process.poll() is None and node.is_primary()
+        ]
+
+    # ---- resharding by hand: the steps of `redis-cli --cluster reshard` ------
+
+    def begin_migration(self, slot: int, source: Node, target: Node) -> None:
+        target.redis().execute_command(
+            "CLUSTER SETSLOT", slot, "IMPORTING", source.id()
+        )
+        source.redis().execute_command(
+            "CLUSTER SETSLOT", slot, "MIGRATING", target.id()
+        )
+
+    def migrate_keys(self, slot: int, source: Node, target: Node) -> int:
+        keys = source.redis().execute_command("CLUSTER GETKEYSINSLOT", slot, 1000)
+        if keys:
+            source.redis().execute_command(
+                "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys
+            )
+        return len(keys)
+
+    def end_migration(self, slot: int, target: Node) -> None:
+        for node in [target, *(one for one in self.primaries() if one is not target)]:
+            node.redis().execute_command("CLUSTER SETSLOT", slot, "NODE", target.id())
+
+    def add_node(self) -> Node:
+        node = Node(self.home, free_port())
+        self.nodes.append(node)
+        self.cli("--cluster", "add-node", node.url_host, self.nodes[0].url_host)
+        self.settle()
+        return node
+
+    def reshard(self, source: Node, target: Node, slots: int) -> None:
+        self.cli(
+            "--cluster",
+            "reshard",
+            source.url_host,
+            "--cluster-from",
+            source.id(),
+            "--cluster-to",
+            target.id(),
+            "--cluster-slots",
+            str(slots),
+            "--cluster-yes",
+        )
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            if node.process and node.process.poll() is None:
+                node.send_signal(signal.SIGCONT)
+                node.kill()
+
+
+@contextlib.contextmanager
+def running(primaries: int = 3, replicas: int = 1) -> Iterator[Cluster]:
+    home = Path(tempfile.mkdtemp(prefix="ilk-cluster-"))
+    try:
+        one = Cluster(home, primaries, replicas)
+        try:
+            yield one
+        finally:
+            one.stop()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)

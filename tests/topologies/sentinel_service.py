@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""A service on loopback: a primary, two replicas and three sentinels."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from support import ReplyError, free_port, read_reply, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICE = "mymaster"
+DOWN_AFTER_MS = 1000
+
+
+def server_program() -> str:
+    program = os.environ.get("ILK_TEST_SERVER") or (
+        shutil.which("redis-server") or shutil.which("valkey-server")
+    )
+    assert program, "no redis-server or valkey-server on PATH"
+    return program
+
+
+class Process:
+    """A server or a sentinel on a port of its own."""
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        words: list[str],
+        password: str = "",
+        authority: Path | None = None,
+    ):
+        self.port = free_port()
+        self.name, self.password, self.frozen = name, password, False
+        self.tls = ssl.create_default_context(cafile=authority) if authority else None
+        self.log = directory / f"{name}.log"
+        self.command = [server_program(), *words]
+        self.command += ["--tls-port" if authority else "--port", str(self.port)]
+        self.command += ["--bind", "127.0.0.1", "--logfile", str(self.log)]
+        self.command += ["--dir", str(directory)]
+        if authority:
+            self.command += ["--port", "0"]
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        wait_until(self.answers, 20)
+
+    def answers(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.call("PING") == "PONG"
+        except ReplyError:
+            return True
+        except OSError:
+            return False
+
+    def connect(self) -> socket.socket:
+        plain = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        if not self.tls:
+            return plain
+        return self.tls.wrap_socket(plain, server_hostname="127.0.0.1")
+
+    def call(self, *words: object) -> Any:
+        """One command over a connection of its own."""
+        with self.connect() as conn, conn.makefile("rb") as replies:
+            if self.password:
+                conn.sendall(encode("AUTH", self.password))
+                read_reply(replies)
+            conn.sendall(encode(*words))
+            return read_reply(replies)
+
+    def is_replica(self) -> bool:
+        """Sentinel closes all connections of a server that it makes a replica."""
+        with contextlib.suppress(OSError):
+            return bool(self.call("ROLE")[0] == b"slave")
+        return False
+
+    def kill(self) -> None:
+        self.thaw()
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        self.frozen = True
+
+    def thaw(self) -> None:
+        if self.frozen:
+            self.process.send_signal(signal.SIGCONT)
+        self.frozen = False
+
+    def is_running(self) -> bool:
+        return hasattr(self, "process") and self.process.poll() is None
+
+
+def encode(*words: object) -> bytes:
+    raw = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+    out = b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in raw)
+    return b"*%d\r\n" % len(raw) + out
+
+
+def make_certificate(directory: Path) -> Path:
+    """A certificate for 127.0.0.1 that is its own authority."""
+    authority = directory / "ca.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    words += ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    words += ["-keyout", str(directory / "key.pem"), "-out", str(authority)]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    return authority
+
+
+class Service:
+    """Its servers and sentinels; the first server is the primary at first."""
+
+    def __init__(self, sentinel_password: str = "", tls: bool = False):
+        # Sentinels rewrite their configuration: each has a directory of its own.
+        self.dir = Path(tempfile.mkdtemp(prefix="ilk-"))
+        self.sentinel_password = sentinel_password
+        self.authority = make_certificate(self.dir) if tls else None
+        self.servers: list[Process] = []
+        self.sentinels: list[Process] = []
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> None:
+        for number in range(3):
+            directory = self.dir / f"server{number}"
+            directory.mkdir()
+            words = [
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--repl-diskless-sync-delay",
+                "0",
+            ]
+            words += ["--repl-diskless-sync", "yes", "--maxmemory-policy", "noeviction"]
+            if number:
+                words += ["--replicaof", f"127.0.0.1 {self.servers[0].port}"]
+            for setting in self.tls_settings():
+                words += f"--{setting}".split(" ", 1)
+            server = Process(
+                directory, f"server{number}", words, authority=self.authority
+            )
+            self.servers.append(server)
+            server.start()
+        wait_until(self.is_replicated, 20)
+        for number in range(3):
+            self.sentinels.append(self._start_sentinel(number))
+        wait_until(self.is_watched, 30)
+
+    def _start_sentinel(self, number: int) -> Process:
+        directory = self.dir / f"sentinel{number}"
+        directory.mkdir()
+        config = directory / "sentinel.conf"
+        lines = [
+            f"sentinel monitor {SERVICE} 127.0.0.1 {self.servers[0].port} 2",
+            f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}",
+            f"sentinel failover-timeout {SERVICE} 10000",
+            f"sentinel parallel-syncs {SERVICE} 2",
+        ]
+        lines += self.tls_settings()
+        if self.sentinel_password:
+            lines += [f"requirepass {self.sentinel_password}"]
+            lines += [f"sentinel sentinel-pass {self.sentinel_password}"]
+        config.write_text("\n".join(lines) + "\n")
+        sentinel = Process(
+            directory, f"sentinel{number}", [str(config), "--sentinel"],
+            self.sentinel_password, self.authority,
+        )  # fmt: skip
+        sentinel.start()
+        return sentinel
+
+    def tls_settings(self) -> list[str]:
+        if not self.authority:
+            return []
+        return [
+            f"tls-cert-file {self.authority}",
+            f"tls-key-file {self.dir / 'key.pem'}",
+            f"tls-ca-cert-file {self.authority}",
+            "tls-replication yes",
+            "tls-auth-clients no",
+        ]
+
+    def is_replicated(self) -> bool:
+        role = self.servers[0].call("ROLE")
+        return role[0] == b"master" and len(role[2]) == 2
+
+    def is_watched(self) -> bool:
+        """Each sentinel knows the others and both replicas."""
+        for sentinel in self.sentinels:
+            known = self.states(sentinel, "MASTER")[0]
+            if (known[b"num-slaves"], known[b"num-other-sentinels"]) != (b"2", b"2"):
+                return False
+            for state in self.states(sentinel, "REPLICAS"):
+                if state[b"master-link-status"] != b"ok":
+                    return False
+        return True
+
+    def url(self, *, first: list[str] = [], query: str = "", db: int = 0) -> str:  # noqa: B006
+        hosts = [*first, *(f"127.0.0.1:{s.port}" for s in self.sentinels)]
+        scheme = "rediss" if self.authority else "redis"
+        if self.authority:
+            query = f"?ca={self.authority}{query.replace('?', '&')}"
+        return f"{scheme}+sentinel://{','.join(hosts)}/{SERVICE}/{db}{query}"
+
+    def primary_port(self) -> int:
+        """As the first sentinel that answers says."""
+        for sentinel in self.sentinels:
+            if sentinel.is_running() and not sentinel.frozen:
+                reply = sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
+                return int(reply[1])
+        raise AssertionError("no sentinel is left")
+
+    def primary(self) -> Process:
+        port = self.primary_port()
+        return next(s for s in self.servers if s.port == port)
+
+    def cut_replication(self) -> None:
+        """Replicas cannot log in to the primary any more; its clients go on.
+
+        A frozen replica would not do: it reads what was sent to it when it is thawed.
+        """
+        primary = self.servers[0]
+        primary.call("CONFIG", "SET", "requirepass", "cut")
+        primary.password = "cut"
+        primary.call("CLIENT", "KILL", "TYPE", "replica")
+        wait_until(lambda: primary.call("ROLE")[2] == [])
+
+    def is_failover_possible(self, replica: Process) -> bool:
+        """The first sentinel would promote this replica, and no other."""
+        sentinel = self.sentinels[0]
+        if self.states(sentinel, "MASTER")[0][b"flags"] != b"master":
+            return False
+        for state in self.states(sentinel, "REPLICAS"):
+            ours = int(state[b"port"]) == replica.port
+            if (state[b"slave-priority"] != b"0") != ours:
+                return False
+            if ours and (state[b"flags"], state[b"master-link-status"]) != (
+                b"slave", b"ok",
+            ):  # fmt: skip
+                return False
+        return True
+
+    def states(self, sentinel: Process, what: str) -> list[dict[bytes, bytes]]:
+        replies = sentinel.call("SENTINEL", what, SERVICE)
+        rows = [replies] if what == "MASTER" else replies
+        return [dict(zip(row[::2], row[1::2])) for row in rows]
+
+    def await_switch(self, old: Process) -> float:
+        """The time at which a sentinel names another primary that says it is one."""
+
+        def has_switched() -> bool:
+            now = self.primary()
+            return now is not old and now.call("ROLE")[0] == b"master"
+
+        wait_until(has_switched, 30)
+        return time.monotonic()
+
+    def close(self) -> None:
+        for process in [*self.sentinels, *self.servers]:
+            if process.is_running():
+                process.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The table that every language runs, over a cluster: names with one hash tag.
+
+A case about names that have no such tag, and one that works on all keys, is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cluster
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+
+from awaited import Face, OneTask
+from support import ReplyError, read_reply
+from test_conformance import TABLE, Case, read_table
+
+SIDE_KEY = re.compile(rb":\{(\{[^}]*\}[^}]*)\}$")
+
+
+class TaggedCase(Case):  # type: ignore[misc]
+    """A case whose names share a hash tag, and so a slot."""
+
+    def __init__(self, face: Any, client: Any, server: Any):
+        super().__init__(face, client, server)
+        self.unique = b"{p%d.%s}." % (os.getpid(), uuid.uuid4().hex[:8].encode())
+
+    def redis(self, words: list[bytes], wanted: list[bytes]) -> None:
+        """The side keys of a name with a tag of its own have another form."""
+        super().redis([SIDE_KEY.sub(rb"=\1", word) for word in words], wanted)
+
+
+class Commands:
+    """The table's own commands, at the node that has the key."""
+
+    def __init__(self, one: cluster.Cluster):
+        self.nodes = one.nodes
+
+    def call(self, *words: bytes) -> Any:
+        if words[0].upper().startswith(b"FLUSH"):
+            answers = [self.call_at(node.port, words) for node in self.nodes]
+            return answers.pop()
+        try:
+            return self.call_at(self.nodes[0].port, words)
+        except ReplyError as error:
+            word, *_, target = str(error).split()
+            if word != "MOVED":
+                raise
+            return self.call_at(int(target.rpartition(":")[2]), words)
+
+    @staticmethod
+    def call_at(port: int, words: tuple[bytes, ...]) -> Any:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+            one.sendall(
+                b"*%d\r\n" % len(words)
+                + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+            )
+            with one.makefile("rb") as stream:
+                return read_reply(stream)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[cluster.Cluster]:
+    with cluster.running(primaries=3, replicas=0) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def commands(nodes: cluster.Cluster) -> Commands:
+    return Commands(nodes)
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def face(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "blocking":
+        yield Face()
+        return
+    with contextlib.closing(OneTask()) as task:
+        yield Face(task)
+
+
+@pytest.mark.parametrize("lines", read_table(TABLE))
+def test_conformance(
+    face: Any, nodes: cluster.Cluster, commands: Commands, lines: Any
+) -> None:
+    with contextlib.closing(face.connect(nodes.url())) as client:
+        case = TaggedCase(face, client, commands)
+        for where, text in lines:
+            print(where, text.decode("utf-8", "backslashreplace"))
+            case.run(text)

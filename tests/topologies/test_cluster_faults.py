@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: MIT
+"""A cluster changes while locks are held, waited for and handed over."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import cluster
+import interlock
+import pytest
+from cluster import Cluster, Node, until
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Cluster]:
+    with cluster.running() as one:
+        yield one
+
+
+@pytest.fixture
+def client(nodes: Cluster) -> Iterator[interlock.Client]:
+    with interlock.connect(nodes.url()) as one:
+        yield one
+
+
+def name_at(nodes: Cluster, node: Node, word: str) -> str:
+    """A name that this node serves."""
+    return next(
+        name
+        for name in (f"{word}{number}" for number in range(10000))
+        if nodes.owner(nodes.slot(name)) is node
+    )
+
+
+class Waiter:
+    """A thread of another client that takes the lock and keeps it."""
+
+    def __init__(self, nodes: Cluster, name: str):
+        self.client = interlock.connect(nodes.url())
+        self.lock = self.client.lock(name, ttl=20)
+        self.acquired = threading.Event()
+        self.error: Exception | None = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        try:
+            if self.lock.acquire(90):
+                self.acquired.set()
+        except interlock.Error as error:
+            self.error = error
+
+    def end(self) -> None:
+        self.thread.join(100)
+        assert self.error is None
+        assert self.lock.release()
+        self.client.close()
+
+
+@contextlib.contextmanager
+def two_on(
+    nodes: Cluster, client: interlock.Client, name: str
+) -> Iterator[tuple[interlock.Lock, Waiter]]:
+    """One holds and one waits; after the block the second gets the lock."""
+    lock = client.lock(name, ttl=20)
+    assert lock.acquire(5)
+    waiter = Waiter(nodes, name)
+    until(lambda: client.inspect(name).waiting == 1, what="a waiter")
+    yield lock, waiter
+    assert not waiter.acquired.is_set()
+    fence = lock.fence
+    assert lock.release()
+    assert waiter.acquired.wait(60)
+    assert waiter.lock.fence > fence
+    waiter.end()
+
+
+class Crowd:
+    """Threads of some clients that take names in turn; two never hold one name."""
+
+    def __init__(self, nodes: Cluster, names: list[str], clients: int = 3):
+        self.clients = [interlock.connect(nodes.url()) for _ in range(clients)]
+        self.inside = dict.fromkeys(names, 0)
+        self.fences = dict.fromkeys(names, 0)
+        self.rounds = dict.fromkeys(names, 0)
+        self.faults: list[str] = []
+        self.over = threading.Event()
+        self.threads = [
+            threading.Thread(target=self.work, args=(client, name), daemon=True)
+            for client in self.clients
+            for name in names
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def work(self, client: interlock.Client, name: str) -> None:
+        while not self.over.is_set():
+            lock = client.lock(name, ttl=20)
+            try:
+                if not lock.acquire(60):
+                    self.faults.append(f"{name}: no lock in a minute")
+                    continue
+                self.inside[name] += 1
+                if self.inside[name] != 1:
+                    self.faults.append(f"{name}: two inside")
+                if lock.fence <= self.fences[name]:
+                    self.faults.append(
+                        f"{name}: fence {lock.fence} after {self.fences[name]}"
+                    )
+                self.fences[name] = lock.fence
+                self.rounds[name] += 1
+                self.inside[name] -= 1
+                lock.release()
+            except interlock.UnknownError:
+                pass  # a release without a reply while the cluster changes
+            except interlock.Error as error:
+                self.faults.append(f"{name}: {error!r}")
+
+    def all_advance(self, by: int = 3) -> None:
+        before = dict(self.rounds)
+        until(
+            lambda: all(self.rounds[name] >= before[name] + by for name in before),
+            60,
+            "progress at each name",
+        )
+
+    def end(self) -> None:
+        self.all_advance()
+        self.over.set()
+        for thread in self.threads:
+            thread.join(90)
+            assert not thread.is_alive()
+        for client in self.clients:
+            client.close()
+        assert self.faults == []
+
+
+@contextlib.contextmanager
+def crowd(nodes: Cluster, names: list[str]) -> Iterator[Crowd]:
+    one = Crowd(nodes, names)
+    one.all_advance()
+    yield one
+    one.end()
+
+
+# ---- resharding -----------------------------------------------------------------
+
+
+def test_a_slot_moves_while_its_lock_is_held_and_waited_for(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    source, target = nodes.primaries()[:2]
+    name = name_at(nodes, source, "moving")
+    slot = nodes.slot(name)
+
+    with two_on(nodes, client, name) as (lock, _):
+        nodes.begin_migration(slot, source, target)
+        assert lock.extend(20)  # both keys are at the source
+        assert nodes.migrate_keys(slot, source, target) >= 4
+        assert lock.extend(20)  # ASK
+        assert nodes.owner(slot) is source
+        nodes.end_migration(slot, target)
+        assert lock.extend(20)  # MOVED
+    assert nodes.owner(slot) is target
+
+
+def test_a_release_in_the_middle_of_a_move_waits_for_its_end(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    source, target = nodes.primaries()[:2]
+    name = name_at(nodes, source, "middle")
+    slot = nodes.slot(name)
+    lock = client.lock(name, ttl=20)
+    released = threading.Event()
+
+    assert lock.acquire(5)
+    waiter = Waiter(nodes, name)
+    until(lambda: client.inspect(name).waiting == 1, what="a waiter")
+    nodes.begin_migration(slot, source, target)
+    nodes.migrate_keys(slot, source, target)
+    fence = lock.fence
+    thread = threading.Thread(
+        target=lambda: (lock.release(), released.set()), daemon=True
+    )
+    thread.start()
+    assert not released.wait(0.5)  # TRYAGAIN: some of its keys exist nowhere
+    nodes.end_migration(slot, target)
+    assert released.wait(60)
+    assert waiter.acquired.wait(60)
+    assert waiter.lock.fence > fence
+    waiter.end()
+
+
+def test_slots_move_under_load(nodes: Cluster) -> None:
+    source, target = nodes.primaries()[:2]
+    names = [
+        name_at(nodes, node, f"load{number}-")
+        for number, node in enumerate(nodes.primaries())
+    ]
+
+    with crowd(nodes, names) as one:
+        nodes.reshard(source, target, 400)
+        one.all_advance()
+        nodes.reshard(target, source, 400)
+
+
+# ---- failover -------------------------------------------------------------------
+
+
+def test_a_replica_takes_over_by_order(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    primary = nodes.primaries()[0]
+    name = name_at(nodes, primary, "order")
+
+    with (
+        crowd(nodes, [name + "{x}", name]),
+        two_on(nodes, client, name + "-held") as (lock, _),
+    ):
+        replica = nodes.replica_of(primary)
+        nodes.fail_over(replica)
+        assert lock.extend(20)
+    nodes.settle()
+
+
+def test_a_waiter_without_a_subscription_at_the_new_primary_is_granted(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    """The script counts no receiver there, but the message may reach it through another node."""
+    program = "import interlock, sys; one = interlock.connect(sys.argv[1]).lock(sys.argv[2]); print(one.acquire(90))"
+    liveness, tries = 6, 0
+    while True:
+        tries += 1
+        primary = nodes.primaries()[0]
+        name = name_at(nodes, primary, f"unheard{tries}-")
+        replica = nodes.replica_of(primary)
+        lock = client.lock(name, ttl=30)
+        assert lock.acquire(5)
+        command = [sys.executable, "-c", program, nodes.url(), name]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as waiter:
+            until(lambda name=name: client.inspect(name).waiting == 1, what="a waiter")
+            waiter.send_signal(signal.SIGSTOP)
+            begun = time.monotonic()
+            nodes.fail_over(replica)
+            assert lock.release()
+            state = client.inspect(name).state
+            took = time.monotonic() - begun
+            waiter.send_signal(signal.SIGCONT)
+            assert waiter.communicate(timeout=100)[0] == "True\n"
+        nodes.settle()
+        if took < liveness / 2:
+            break
+        assert tries < 10, "failovers take too long"
+    assert state == "held"
+
+
+def test_a_primary_is_killed(nodes: Cluster, client: interlock.Client) -> None:
+    primary = nodes.primaries()[0]
+    name = name_at(nodes, primary, "killed")
+    other = name_at(nodes, nodes.primaries()[1], "living")
+    replica = nodes.replica_of(primary)
+
+    with (
+        two_on(nodes, client, name) as (lock, _),
+        two_on(nodes, client, other) as (living, _),
+    ):
+        primary.kill()
+        assert living.extend(20)  # the others go on
+        until(replica.is_primary, 60, "the replica's promotion")
+        until(lambda: lock.extend(20), 60, "the lock at the new primary")
+    primary.start()
+    nodes.settle()
+
+
+def test_a_primary_stands_still(nodes: Cluster, client: interlock.Client) -> None:
+    primary = nodes.primaries()[0]
+    name = name_at(nodes, primary, "frozen")
+    replica = nodes.replica_of(primary)
+    waiter_name = name + "-late"
+
+    with two_on(nodes, client, name) as (lock, _):
+        primary.send_signal(signal.SIGSTOP)
+        try:
+            until(replica.is_primary, 60, "the replica's promotion")
+            until(lambda: lock.extend(20), 60, "the lock at the new primary")
+            with client.lock(waiter_name):
+                pass
+        finally:
+            primary.send_signal(signal.SIGCONT)
+    nodes.settle()
+
+
+# ---- nodes ----------------------------------------------------------------------
+
+
+def test_a_node_joins(nodes: Cluster, client: interlock.Client) -> None:
+    source = nodes.primaries()[0]
+    name = name_at(nodes, source, "joined")
+    slot = nodes.slot(name)
+
+    with two_on(nodes, client, name) as (lock, _):
+        joined = nodes.add_node()
+        nodes.begin_migration(slot, source, joined)
+        nodes.migrate_keys(slot, source, joined)
+        nodes.end_migration(slot, joined)
+        assert lock.extend(20)
+    nodes.settle()
+
+
+def test_wrong_seeds_come_first(nodes: Cluster) -> None:
+    living = nodes.primaries()[0]
+
+    for wrong in (
+        "127.0.0.1:1",
+        "no-such-host.invalid:6379",
+        f"127.0.0.1:{cluster.free_port()}",
+    ):
+        with (
+            interlock.connect(f"redis+cluster://{wrong},{living.url_host}") as client,
+            client.lock("seeded") as lock,
+        ):
+            assert lock.held
+    with pytest.raises(interlock.ConnectionError, match="Connection refused"):
+        interlock.connect(
+            f"redis+cluster://127.0.0.1:1,127.0.0.1:{cluster.free_port()}"
+        )
+
+
+def test_the_order_of_a_primary_that_died_is_kept(nodes: Cluster) -> None:
+    """Waiters get the lock in the order in which they came, across a failover."""
+    primary = nodes.primaries()[0]
+    name = name_at(nodes, primary, "queue")
+    replica = nodes.replica_of(primary)
+
+    with interlock.connect(nodes.url()) as client:
+        lock = client.lock(name, ttl=30)
+        assert lock.acquire(5)
+        waiters = []
+        for count in range(1, 4):
+            waiters.append(Waiter(nodes, name))
+            until(
+                lambda count=count: client.inspect(name).waiting == count,
+                what="the next waiter",
+            )
+        nodes.fail_over(replica)
+        assert lock.release()
+        for number, waiter in enumerate(waiters):
+            assert waiter.acquired.wait(60)
+            assert not any(one.acquired.is_set() for one in waiters[number + 1 :])
+            waiter.end()
+    nodes.settle()
