@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One leads and publishes its address; observers are told.
+/* One leads and publishes its address; observers get each change.
  *
  *   cc election.c -o election $(pkg-config --cflags --libs interlock)
  *   ./election              in a terminal: who leads, and each change

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- One leads and publishes its address; observers are told.
+-- One leads and publishes its address; observers get each change.
 --
 --   lua election.lua              in a terminal: who leads, and each change
 --   lua election.lua here:80      in another: leads until Enter

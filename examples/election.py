@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One leads and publishes its address; observers are told.
+"""One leads and publishes its address; observers get each change.
 
 python3 election.py              in a terminal: who leads, and each change
 python3 election.py here:80      in another: leads until Enter

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An event stays set: who comes late does not wait for ever.
+/* An event stays set: a late wait returns at once.
  *
  *   cc event.c -o event $(pkg-config --cflags --libs interlock)
  *   ./event                 in some terminals: waits until it is set

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An event stays set: who comes late does not wait for ever.
+"""An event stays set: a late wait returns at once.
 
 python3 event.py                 in some terminals: waits until it is set
 python3 event.py "version 7"     in another: sets it, with data

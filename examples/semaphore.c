@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two at a time; who comes third waits until one leaves.
+/* Two at a time; the third waits until one leaves.
  *
  *   cc semaphore.c -o semaphore $(pkg-config --cflags --libs interlock)
  *   ./semaphore          in three terminals; Enter leaves */

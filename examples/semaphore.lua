@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Two at a time; who comes third waits until one leaves.
+-- Two at a time; the third waits until one leaves.
 --
 --   lua semaphore.lua          in three terminals; Enter leaves
 

@@ -3,10 +3,10 @@
  *
  *   cc signals.c -o signals $(pkg-config --cflags --libs interlock)
  *   ./signals wait doors          in some terminals
- *   ./signals one doors open      in another: the first in line, 1 or 0
+ *   ./signals one doors open      in another: to the first waiter, 1 or 0
  *   ./signals all doors open      how many were reached
  *
- * Who does not wait does not get it: see event.c for what stays. */
+ * Only those who wait get it: see event.c for an event that stays. */
 #include <interlock.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 -- A signal for one of those who wait, or for all of them.
 --
 --   lua signals.lua wait doors          in some terminals
---   lua signals.lua one doors open      in another: the first in line, 1 or 0
+--   lua signals.lua one doors open      in another: to the first waiter, 1 or 0
 --   lua signals.lua all doors open      how many were reached
 --
--- Who does not wait does not get it: see event.lua for what stays.
+-- Only those who wait get it: see event.lua for an event that stays.
 
 local interlock = require "interlock"
 

@@ -2,10 +2,10 @@
 """A signal for one of those who wait, or for all of them.
 
     python3 signals.py wait doors          in some terminals
-    python3 signals.py one doors open      in another: the first in line, 1 or 0
+    python3 signals.py one doors open      in another: to the first waiter, 1 or 0
     python3 signals.py all doors open      how many were reached
 
-Who does not wait does not get it: see event.py for what stays.
+Only those who wait get it: see event.py for an event that stays.
 """
 
 import sys

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of tasks, and workers: what one that died had is done by another.
+/* A queue of tasks, and workers: the task of one that died goes to another.
  *
  *   cc worker.c -o worker $(pkg-config --cflags --libs interlock)
  *   ./worker              in some terminals; Ctrl-C ends it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A queue of tasks, and workers: what one that died had is done by another.
+"""A queue of tasks, and workers: the task of one that died goes to another.
 
     python3 worker.py              in some terminals; Ctrl-C ends it
     python3 worker.py Anna Ben     in another: two tasks

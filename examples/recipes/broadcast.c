@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* All who wait for a channel hear what is signalled there.
+/* All who wait for a channel get the signals sent to it.
  *
  *   cc broadcast.c -o broadcast $(pkg-config --cflags --libs interlock)
  *   ./broadcast wait news             in some terminals
- *   ./broadcast signal news hello     in another: how many heard it
+ *   ./broadcast signal news hello     in another: how many got it
  *
- * A signal is momentary: who does not wait does not hear it. */
+ * A signal is momentary: only those who wait get it. */
 #include <interlock.h>
 #include <stdio.h>
 #include <string.h>

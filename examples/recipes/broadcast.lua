@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- All who wait for a channel hear what is signalled there.
+-- All who wait for a channel get the signals sent to it.
 --
 --   lua broadcast.lua wait news             in some terminals
---   lua broadcast.lua signal news hello     in another: how many heard it
+--   lua broadcast.lua signal news hello     in another: how many got it
 --
--- A signal is momentary: who does not wait does not hear it.
+-- A signal is momentary: only those who wait get it.
 
 local interlock = require "interlock"
 local recipes = require "interlock.recipes"

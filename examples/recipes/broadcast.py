@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""All who wait for a channel hear what is signalled there.
+"""All who wait for a channel get the signals sent to it.
 
     python3 broadcast.py wait news             in some terminals
-    python3 broadcast.py signal news hello     in another: how many heard it
+    python3 broadcast.py signal news hello     in another: how many got it
 
-A signal is momentary: who does not wait does not hear it.
+A signal is momentary: only those who wait get it.
 """
 
 import sys

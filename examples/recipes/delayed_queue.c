@@ -3,7 +3,7 @@
  *
  *   cc delayed_queue.c -o delayed_queue $(pkg-config --cflags --libs interlock)
  *   ./delayed_queue push chores 5 water       in 5 seconds
- *   ./delayed_queue pop chores        in another terminal: what is due
+ *   ./delayed_queue pop chores        in another terminal: a due task
  *
  * However many pop at once, each task is for one of them. The clock is the
  * server's. */

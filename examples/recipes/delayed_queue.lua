@@ -2,7 +2,7 @@
 -- Tasks that are due later.
 --
 --   lua delayed_queue.lua push chores 5 water       in 5 seconds
---   lua delayed_queue.lua pop chores        in another terminal: what is due
+--   lua delayed_queue.lua pop chores        in another terminal: a due task
 --
 -- However many pop at once, each task is for one of them. The clock is the
 -- server's.

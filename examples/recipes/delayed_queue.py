@@ -2,7 +2,7 @@
 """Tasks that are due later.
 
     python3 delayed_queue.py push chores 5 water       in 5 seconds
-    python3 delayed_queue.py pop chores        in another terminal: what is due
+    python3 delayed_queue.py pop chores        in another terminal: a due task
 
 However many pop at once, each task is for one of them. The clock is the
 server's.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Have an e-mail sent by whoever has the time.
+/* Have an e-mail sent by one of the workers.
  *
  *   cc email_producer.c -o email_producer \
  *       $(pkg-config --cflags --libs interlock)

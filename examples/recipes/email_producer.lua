@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Have an e-mail sent by whoever has the time.
+-- Have an e-mail sent by one of the workers.
 --
 --   lua email_worker.lua                    in a terminal
 --   lua email_producer.lua 17 4 97 23       in another: seller item price buyer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Have an e-mail sent by whoever has the time.
+"""Have an e-mail sent by one of the workers.
 
     python3 email_worker.py                    in a terminal
     python3 email_producer.py 17 4 97 23       in another: seller item price buyer

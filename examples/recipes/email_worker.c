@@ -5,7 +5,7 @@
  *   ./email_worker                    in some terminals
  *   ./email_producer 17 4 97 23       in another
  *
- * When a worker is killed, the others take over the e-mail it was at. One that
+ * When a worker is killed, another one sends its e-mail. One that
  * cannot be sent (try seller 0) goes to `ilk:recipes:dead:{queue:email}`. */
 #define _POSIX_C_SOURCE 200112L
 #include <interlock.h>

@@ -4,7 +4,7 @@
 --   lua email_worker.lua                    in some terminals
 --   lua email_producer.lua 17 4 97 23       in another
 --
--- When a worker is killed, the others take over the e-mail it was at. One that
+-- When a worker is killed, another one sends its e-mail. One that
 -- cannot be sent (try seller 0) goes to `ilk:recipes:dead:{queue:email}`.
 
 local interlock = require "interlock"

@@ -5,7 +5,7 @@
  *       $(pkg-config --cflags --libs interlock)
  *   ./fair_semaphore seats 2          in some terminals
  *
- * With two inside, others are told "full". Enter refreshes the permit, which
+ * With two inside, others print "full". Enter refreshes the permit, which
  * would run out after 10 seconds, and gives it back. */
 #include <interlock.h>
 #include <stdio.h>

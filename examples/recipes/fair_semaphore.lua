@@ -3,7 +3,7 @@
 --
 --   lua fair_semaphore.lua seats 2          in some terminals
 --
--- With two inside, others are told "full". Enter refreshes the permit, which
+-- With two inside, others print "full". Enter refreshes the permit, which
 -- would run out after 10 seconds, and gives it back.
 
 local interlock = require "interlock"

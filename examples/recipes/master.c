@@ -3,7 +3,7 @@
  *
  *   cc master.c -o master $(pkg-config --cflags --libs interlock)
  *   ./master             in some terminals; kill the one that leads
- *   ./master 0.5         asks every half second instead of every 5
+ *   ./master 0.5         tries every half second instead of every 5
  *
  * A tenure is 20 seconds. A master that worked for longer gives the office up
  * before it asks again, for it may have a successor already. */

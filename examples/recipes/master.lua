@@ -2,7 +2,7 @@
 -- One of several processes is the master, and stays it while it is well.
 --
 --   lua master.lua             in some terminals; kill the one that leads
---   lua master.lua 0.5         asks every half second instead of every 5
+--   lua master.lua 0.5         tries every half second instead of every 5
 --
 -- A tenure is 20 seconds. A master that worked for longer gives the office up
 -- before it asks again, for it may have a successor already.

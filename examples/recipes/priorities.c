@@ -6,7 +6,7 @@
  *   ./priorities push low sweep       in another terminal
  *   ./priorities push high extinguish
  *
- * Whatever comes meanwhile, the next task is from the first that has one. */
+ * The next task is always from the first queue that has one. */
 #include <interlock.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 --   lua priorities.lua push low sweep       in another terminal
 --   lua priorities.lua push high extinguish
 --
--- Whatever comes meanwhile, the next task is from the first that has one.
+-- The next task is always from the first queue that has one.
 
 local interlock = require "interlock"
 local recipes = require "interlock.recipes"

@@ -5,7 +5,7 @@
     python3 priorities.py push low sweep       in another terminal
     python3 priorities.py push high extinguish
 
-Whatever comes meanwhile, the next task is from the first that has one.
+The next task is always from the first queue that has one.
 """
 
 import sys

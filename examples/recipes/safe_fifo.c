@@ -4,10 +4,10 @@
  *   cc safe_fifo.c -o safe_fifo $(pkg-config --cflags --libs interlock)
  *   ./safe_fifo push letters a b
  *   ./safe_fifo pop letters anna      handles one; kill it meanwhile
- *   ./safe_fifo restore letters anna  puts back what it had: 1
+ *   ./safe_fifo restore letters anna  puts its messages back: 1
  *   ./safe_fifo pop letters ben       in another terminal: the same again
  *
- * Each who pops has a list of its own, here anna and ben. */
+ * Each consumer has a list of its own, here anna and ben. */
 #include <interlock.h>
 #include <stdio.h>
 #include <string.h>

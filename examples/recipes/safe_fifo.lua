@@ -3,10 +3,10 @@
 --
 --   lua safe_fifo.lua push letters a b
 --   lua safe_fifo.lua pop letters anna      handles one; kill it meanwhile
---   lua safe_fifo.lua restore letters anna  puts back what it had: 1
+--   lua safe_fifo.lua restore letters anna  puts its messages back: 1
 --   lua safe_fifo.lua pop letters ben       in another terminal: the same again
 --
--- Each who pops has a list of its own, here anna and ben.
+-- Each consumer has a list of its own, here anna and ben.
 
 local interlock = require "interlock"
 local recipes = require "interlock.recipes"

@@ -3,10 +3,10 @@
 
     python3 safe_fifo.py push letters a b
     python3 safe_fifo.py pop letters anna      handles one; kill it meanwhile
-    python3 safe_fifo.py restore letters anna  puts back what it had: 1
+    python3 safe_fifo.py restore letters anna  puts its messages back: 1
     python3 safe_fifo.py pop letters ben       in another terminal: the same again
 
-Each who pops has a list of its own, here anna and ben.
+Each consumer has a list of its own, here anna and ben.
 """
 
 import sys

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One of those who wait is chosen, and hears what is signalled.
+/* One of those who wait is chosen, and gets the signal.
  *
  *   cc unicast.c -o unicast $(pkg-config --cflags --libs interlock)
  *   ./unicast wait work anna          in a terminal
  *   ./unicast wait work ben           in another
  *   ./unicast signal work hello       in a third: 1, or 0 if nobody waits
  *
- * Each who waits has an id of its own, here anna and ben. */
+ * Each waiter has an id of its own, here anna and ben. */
 #include <interlock.h>
 #include <stdio.h>
 #include <string.h>

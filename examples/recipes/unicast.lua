@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- One of those who wait is chosen, and hears what is signalled.
+-- One of those who wait is chosen, and gets the signal.
 --
 --   lua unicast.lua wait work anna          in a terminal
 --   lua unicast.lua wait work ben           in another
 --   lua unicast.lua signal work hello       in a third: 1, or 0 if nobody waits
 --
--- Each who waits has an id of its own, here anna and ben.
+-- Each waiter has an id of its own, here anna and ben.
 
 local interlock = require "interlock"
 local recipes = require "interlock.recipes"

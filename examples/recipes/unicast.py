@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""One of those who wait is chosen, and hears what is signalled.
+"""One of those who wait is chosen, and gets the signal.
 
     python3 unicast.py wait work anna          in a terminal
     python3 unicast.py wait work ben           in another
     python3 unicast.py signal work hello       in a third: 1, or 0 if nobody waits
 
-Each who waits has an id of its own, here anna and ben.
+Each waiter has an id of its own, here anna and ben.
 """
 
 import sys

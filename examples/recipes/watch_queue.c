@@ -2,7 +2,7 @@
 /* A worker for tasks of several names.
  *
  *   cc watch_queue.c -o watch_queue $(pkg-config --cflags --libs interlock)
- *   ./watch_queue chores              works until it is told to quit
+ *   ./watch_queue chores              works until a task says quit
  *
  * and in another terminal
  *
@@ -62,7 +62,7 @@ static const struct {
     void (*call)(char *args);
 } callbacks[] = {{"greet", greet}, {"add", add}, {"quit", leave_off}};
 
-/* What becomes of the task. */
+/* Run the callback of the task; a task of an unknown name is dead. */
 static int call(char *packed)
 {
     char *name = packed[0] == '[' ? next_string(&packed) : NULL;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A worker for tasks of several names.
 --
---   lua watch_queue.lua chores              works until it is told to quit
+--   lua watch_queue.lua chores              works until a task says quit
 --
 -- and in another terminal
 --

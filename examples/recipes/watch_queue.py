@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A worker for tasks of several names.
 
-    python3 watch_queue.py chores              works until it is told to quit
+    python3 watch_queue.py chores              works until a task says quit
 
 and in another terminal
 
