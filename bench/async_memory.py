@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ten thousand waits of one client take."""
+"""The memory of ten thousand waits of one client."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def kinds(server: Server) -> dict[str, Kind]:
         "Python": Kind([sys.executable, WORKER, "interlock", server.url]),
         "redis.asyncio": Kind([sys.executable, WORKER, "redis.asyncio", server.url]),
     }
-    old = peers.python("async-peers", peers.ASYNC, WORKER, "aioredlock", server.url)
+    old = peers.python("async-peers", WORKER, "aioredlock", server.url)
     if old:
         found["aioredlock"] = Kind(old)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an operation costs while the server has ever more to remember.
+"""The cost of an operation while the server has ever more to remember.
 
 Nothing here fails on a figure: there is no goal but that nothing grows.
 """

@@ -12,7 +12,7 @@ from tables import MORE, Measure
 
 PROCESSES = 4
 WAITERS = 100
-START_UP = 0.3  # until all have heard when it starts, and for each waiter
+START_UP = 0.3  # until all have read when it starts, and for each waiter
 START_UP_EACH = 0.0005
 
 MEASURES = [
@@ -60,9 +60,9 @@ def crowd(
 
 
 def figures(logs: list[list[int]], end: int) -> dict:
-    """From each waiter's [asked, entered, ...]; rates of those before the end.
+    """From each waiter's [called, entered, ...]; rates of those before the end.
 
-    Waits are of all, for who is starved enters only when the others have gone.
+    Waits are of all, because a starved waiter enters only when the others have gone.
     """
     entries, waits, counts = [], [], []
     for number, log in enumerate(logs):
@@ -89,7 +89,7 @@ def figures(logs: list[list[int]], end: int) -> dict:
 
 
 def show_ours(report: Report, label: str, results: list[dict]) -> None:
-    """What we aim at; the rest is in the table."""
+    """The figures with goals; the rest is in the table."""
     ratio = statistics.median(
         r["wait_longest_ms"] / r["wait_median_ms"] for r in results
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What candidates cost that stand by."""
+"""The cost of candidates that stand by."""
 
 from __future__ import annotations
 

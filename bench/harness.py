@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every benchmark needs: a pinned server, programs to run, a report.
+"""The common part of all benchmarks: a pinned server, programs to run, a report.
 
 Sides are always measured in turns, round by round, and compared by their
 medians, so that what else the machine does falls on all of them.
@@ -35,11 +35,16 @@ SERVER_CPU = CPUS[0]
 SAME = {CPUS[0]}
 OTHER = {CPUS[-1]}
 ANY = set(CPUS)
-HIREDIS_PY = "hiredis==3.4.0"
+PYTHON_PINS = ROOT / "bench" / "python"  # lists by tools/renew-requirements
+PIP_INSTALL = (sys.executable, "-m", "pip", "install", "-q",
+               "--disable-pip-version-check", "--require-hashes")  # fmt: skip
 
 
 class Server:
     """A server of the benchmark's own, on a CPU of its own where there is one."""
+
+    options: tuple[str, ...] = ()  # of a server that is no single one
+    port_most = 65535
 
     def __init__(self) -> None:
         self.binary = (
@@ -49,14 +54,16 @@ class Server:
         )
         if not self.binary:
             sys.exit("bench: neither redis-server nor valkey-server is installed")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = self.port_most + 1
+        while self.port > self.port_most:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
         self.folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             [self.binary, "--bind", "127.0.0.1", "--port", str(self.port),
              "--save", "", "--appendonly", "no", "--dir", self.folder.name,
-             "--maxclients", "20000"],
+             "--maxclients", "20000", *self.options],
             stdout=subprocess.DEVNULL, preexec_fn=pinned({SERVER_CPU}),
         )  # fmt: skip
         self.url = f"redis://127.0.0.1:{self.port}/0"
@@ -186,10 +193,9 @@ def redis_py_with_hiredis() -> None:
     sys.path.insert(0, place)
     if importlib.util.find_spec("hiredis") is None:
         subprocess.run(
-            [sys.executable, "-m", "pip", "install", "-q", "--target", place,
-             HIREDIS_PY],
+            [*PIP_INSTALL, "--target", place, "-r", PYTHON_PINS / "hiredis.txt"],
             check=True,
-        )  # fmt: skip
+        )
         importlib.invalidate_caches()
     paths = [place, os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -292,7 +298,7 @@ def hiredis_version() -> str:
 
 
 def machine(server: Server) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a run."""
     model = platform.machine()
     for text in Path("/proc/cpuinfo").read_text().splitlines():
         if text.startswith("model name"):

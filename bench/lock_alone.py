@@ -32,7 +32,7 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
 
 
 class Sides:
-    """Who is measured, each with what the server did meanwhile."""
+    """The measured sides, each with the server's work meanwhile."""
 
     def __init__(self, server: Server, seconds: float) -> None:
         self.server = server
@@ -69,7 +69,7 @@ class Sides:
 
 
 def commands_of_a_pair(report: Report, sides: Sides) -> None:
-    """What the client sends (EVALSHA) and how often the server reads."""
+    """Count the EVALSHAs that the client sends, and the reads of the server."""
     before = sides.server.calls()
     result = sides.c(OTHER)
     after = sides.server.calls()

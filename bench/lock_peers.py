@@ -46,7 +46,7 @@ def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
 
 
 def warm_up(crews: dict[str, Crew], seconds: float) -> None:
-    """What compiles while it runs has compiled, and scripts are loaded."""
+    """Run each side until JIT compilers have compiled and scripts are loaded."""
     for crew in crews.values():
         for side in crew.sides:
             side.tell("pairs", fresh("warm-up"), 8, seconds)

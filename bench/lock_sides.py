@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who is compared in locks: ours, the limit, and all peers that can be had."""
+"""The sides of locks: ours, the limit, and all peers that can be had."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def own_kinds(server: Server) -> dict[str, Kind]:
 def lock_kinds(server: Server) -> dict[str, Kind]:
     url, kinds = server.url, own_kinds(server)
     for name, key in (("pottery", "redlock:%s"), ("redlock-py", "%s")):
-        command = peers.python("lock-peers", peers.LOCKS, WORKER, name, url)
+        command = peers.python("lock-peers", WORKER, name, url)
         if command:
             kinds[name] = Kind(command, SET_AND_SCRIPT, key)
     for name, command, sent in (

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The calls of each Python side, each with its defaults, on one connection.
 
-KIND is interlock, interlock-unconfirmed or the name of a peer. What polls
-without a period of its own looks every POLL seconds, as redis-semaphore does by
-default.
+KIND is interlock, interlock-unconfirmed or the name of a peer. A side that
+polls without a period of its own polls every POLL seconds, as redis-semaphore does
+by default.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Peers that are fetched when they are wanted, at pinned versions.
 
-One that cannot be had is skipped, and that is said. What is used, and in
-which version, is printed and kept in VERSIONS.
+One that cannot be installed is skipped by name. The versions in use are printed
+and kept in VERSIONS.
 """
 
 from __future__ import annotations
@@ -16,13 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import HIREDIS_PY, OUT, ROOT
+from harness import OUT, PIP_INSTALL, PYTHON_PINS, ROOT
 
-REDIS_PY = "redis==8.1.0"
-TOOZ = ["tooz==9.1.0", REDIS_PY]
-LOCKS = ["pottery==3.0.1", "redlock-py==1.0.8", REDIS_PY, HIREDIS_PY]
-ASYNC = ["aioredlock==0.7.3", "aioredis==1.3.1"]
-QUEUES = ["rq==3.0.0", "dramatiq==2.2.1", "celery==5.7.0", REDIS_PY, HIREDIS_PY]
 PINS = ROOT / "tests" / "interop" / "peers"  # go.sum and pom.xml serve both
 VERSIONS: dict[str, str] = {}
 
@@ -129,30 +124,36 @@ def java(kind: str) -> list | None:
     return place and ["java", quiet, "-cp", f"{place}:{place}/jars/*", "Side", kind]
 
 
+def wanted(name: str) -> list[tuple[str, str]]:
+    """The packages that bench/python/NAME.in names, with their versions."""
+    lines = (PYTHON_PINS / f"{name}.in").read_text().splitlines()
+    pins = [line.partition("==") for line in lines if not line.startswith("#")]
+    return [(package, version) for package, _, version in pins]
+
+
 @functools.cache
-def python_place(name: str, what: str, pins: tuple[str, ...]) -> Path | None:
+def python_place(name: str) -> Path | None:
     """A folder with these packages, beside what ./dev has installed."""
     place = OUT / name
+    pins = PYTHON_PINS / f"{name}.txt"
     stamp = place / "pins.txt"
-    if not (stamp.exists() and stamp.read_text() == "\n".join(pins)):
+    if not (stamp.exists() and stamp.read_text() == pins.read_text()):
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        install = [sys.executable, "-m", "pip", "install", "-q", "--target", place,
-                   "--disable-pip-version-check", *pins]  # fmt: skip
+        install = [*PIP_INSTALL, "--target", place, "-r", pins]
+        what = ", ".join(package for package, _ in wanted(name))
         if not set_up(what, [], place, install):
             return None
-        stamp.write_text("\n".join(pins))
-    for pin in pins:
-        package, _, version = pin.partition("==")
-        if pin not in (REDIS_PY, HIREDIS_PY):
+        stamp.write_text(pins.read_text())
+    for package, version in wanted(name):
+        if package not in ("redis", "hiredis"):
             used(package, f"{version} (PyPI)")
     return place
 
 
-def python(name: str, pins: list[str], *command: object) -> list | None:
+def python(name: str, *command: object) -> list | None:
     """The command, run where these packages are found; else None."""
-    what = ", ".join(pin.partition("==")[0] for pin in pins)
-    place = python_place(name, what, tuple(pins))
+    place = python_place(name)
     if place is None:
         return None
     paths = [str(place), os.environ.get("PYTHONPATH", "")]
@@ -162,4 +163,4 @@ def python(name: str, pins: list[str], *command: object) -> list | None:
 
 def tooz() -> bool:
     """Install it into build/bench/tooz; whether it is there."""
-    return python_place("tooz", "tooz", tuple(TOOZ)) is not None
+    return python_place("tooz") is not None

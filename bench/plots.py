@@ -17,7 +17,6 @@ from harness import OUT, ROOT
 from peers import python_place
 from tables import LIMIT, MORE, OURS
 
-MATPLOTLIB = "matplotlib==3.11.2"
 PLOTS = ROOT / "docs" / "plots"
 PANEL = (4.2, 3.2)  # inches of one measure
 COLUMNS = 4
@@ -36,7 +35,7 @@ PEER_COLORS = [
 
 
 def main() -> int:
-    if python_place("matplotlib", "matplotlib", (MATPLOTLIB,)) is None:
+    if python_place("matplotlib") is None:
         return 1
     sys.path.insert(0, str(OUT / "matplotlib"))
     import matplotlib

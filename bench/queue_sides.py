@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who is compared in queues: ours, the limit, and the peers that can be had."""
+"""The sides of queues: ours, the limit, and the peers that can be had."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def queue_kinds(server: Server) -> dict[str, QueueKind]:
     if node:
         kinds["BullMQ"] = QueueKind([*node, url])
     for name, share in (("RQ", 0.1), ("dramatiq", 0.25), ("Celery", 0.25)):
-        command = peers.python("queue-peers", peers.QUEUES, WORKER, name.lower(), url)
+        command = peers.python("queue-peers", WORKER, name.lower(), url)
         if command:
             kinds[name] = QueueKind(command, False, share)
     return kinds

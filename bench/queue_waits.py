@@ -32,10 +32,10 @@ def wake_up(server: Server, report: Report, rounds: int) -> None:
 
 
 def due_at_once(server: Server, report: Report) -> None:
-    """The server's own clock tells how long a call has taken.
+    """Measure by the server's own clock how long a call takes.
 
-    What else the machine does may stop it in the midst of a call: the same
-    messages, pushed without a delay, tell how often that is.
+    Other work of the machine may stop the server in the midst of a call: the same
+    messages, pushed without a delay, show how often that happens.
     """
     results = {what: drained(server, what) for what in ("delay", "push")}
     report.raw["queue, due at once"] = results

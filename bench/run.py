@@ -10,7 +10,16 @@ import importlib
 import itertools
 import sys
 
-NAMES = ["async", "election", "growth", "lock", "queue", "semaphore", "signal"]
+NAMES = [
+    "async",
+    "cluster",
+    "election",
+    "growth",
+    "lock",
+    "queue",
+    "semaphore",
+    "signal",
+]
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who is compared in semaphores: ours and the peers that can be had."""
+"""The sides of semaphores: ours and the peers that can be had."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sides that stay: processes that hear lines and answer them, see README.md."""
+"""Sides that stay: processes that read lines and answer them, see README.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SilentError(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """Who is measured: its command, what it sends, where its lease is.
+    """A measured side: its command, its requests, the place of its lease.
 
     `sent` are the commands of INFO commandstats that its clients send, each
     with the weight that leaves out what its scripts call under that name.
@@ -97,7 +97,7 @@ class Crew:
             side.hear()
 
     def start_anew(self) -> None:
-        """What has not answered is killed; it may have an answer left."""
+        """Kill sides that have not answered; they may have an answer left."""
         for side in self.sides:
             side.kill()
         self.close()
@@ -138,6 +138,6 @@ def fresh(what: str) -> str:
 
 
 def ask_once(command: list, cpus: set[int], *words: object) -> dict:
-    """What a fresh process answers to one line."""
+    """The answer of a fresh process to one line."""
     with started(command, cpus) as (side,):
         return side.ask(*words)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A side on asyncio, ours or a peer's: worker_async.py KIND URL.
 
-It hears lines and answers them, see README.md: `pairs NAME TASKS SECONDS`, and
+It reads lines and answers them, see README.md: `pairs NAME TASKS SECONDS`, and
 `waits NAME COUNT`, memory of so many tasks that wait for one name.
 """
 

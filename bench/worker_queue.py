@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A Python side of the queue: worker_queue.py KIND URL; it hears lines.
+"""A Python side of the queue: worker_queue.py KIND URL; it reads lines.
 
     push BATCH MESSAGES     put them in, BATCH in a call where that is possible
     take BATCH MESSAGES     take and acknowledge them
 
-Messages have 200 bytes. What is a framework, which runs a function for each
+Messages have 200 bytes. A framework, which runs a function for each
 message, is timed from its first message to its last, without its start.
 """
 
@@ -57,7 +57,7 @@ seen = Seen()
 
 
 def work(_text: str) -> None:
-    """What a message is for, where one names a function."""
+    """The function of a message, for peers whose messages name one."""
     seen.note()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A Python side, ours or a peer's: worker_side.py KIND URL [LIMIT].
 
-It hears lines and answers them, see README.md; openers.py has the kinds. Each
+It reads lines and answers them, see README.md; openers.py has the kinds. Each
 line has a connection of its own, or what the peer's client makes of that.
 """
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * growth.c -- what one operation costs our client while the server has much
- * to remember: growth names|waiters|messages URL, then lines as a side hears
+ * to remember: growth names|waiters|messages URL, then lines as a side reads
  * them:
  *
  *     fill COUNT         put so many messages more into the queue

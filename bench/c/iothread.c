@@ -32,7 +32,7 @@ static caller callers[THREADS_MAX];
 static const char *acquire_sha1, *release_sha1;
 static int64_t ends;
 
-/* What was left with the thread and is not written yet. */
+/* Commands that callers passed to the thread and that are not written yet. */
 static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
 static char *out;
 static size_t out_len, out_room;
@@ -68,8 +68,9 @@ static void leave(caller *me, const words *w)
         die("iothread", "no bell");
 }
 
-static void ask(caller *me, const words *w, long long expected)
+static void ask(caller *me, words *w, long long expected)
 {
+    add_request(w);
     me->expected = expected;
     me->has_answer = 0;
     leave(me, w);
@@ -158,8 +159,7 @@ static void pass_on(int fd, caller ***waiting_end)
 
 static void tell(caller *it, redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_ARRAY
-        || reply->element[0]->integer != it->expected)
+    if (!is_code(reply, it->expected))
         die("not the answer that was expected",
             reply->str ? reply->str : "another code");
     freeReplyObject(reply);

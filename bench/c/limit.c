@@ -4,8 +4,8 @@
  * for a semaphore of PERMITS, the same scripts with the same words, pipelined
  * on one connection, and does nothing else: limit HOST PORT ACQUIRE_SHA1
  * RELEASE_SHA1 [PERMITS]. Of a crowd's waiters it stands for all; since they
- * enter in the order in which they asked, it need not wait to be told. A
- * second connection hears the grants.
+ * enter in the order of their requests, it does not wait for messages. A
+ * second connection receives the grants.
  */
 #include "lines.h"
 #include "raw.h"
@@ -245,10 +245,10 @@ static void crowd(const line *asked)
     if (!hear(&go) || !says(&go, "go"))
         die("limit", "stands, and was not told to go");
     run(&of, diaries, waiters, hold_ns, ns_of(go.word[1]), ns_of(go.word[2]));
-    /* Who has asked and not entered was not served. */
+    /* A waiter that sent its request and has not entered was not served. */
     for (size_t i = 0; i < waiters; i++)
         diaries[i].count -= diaries[i].count % 2;
-    /* What is left of the line goes, and with it who holds. */
+    /* Remove the rest of the wait queue, and the holder. */
     freeReplyObject(redisCommand(redis, "DEL %s %s", of.key[0], of.key[2]));
     print_diaries(diaries, waiters);
     free(diaries);

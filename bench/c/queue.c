@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * queue.c -- our side of the queue, in C: queue URL. Messages have 200 bytes;
- * it hears
+ * it reads the lines
  *
  *     push BATCH MESSAGES     put them in, BATCH in a call
  *     take BATCH MESSAGES     take them, each call acknowledging what the one

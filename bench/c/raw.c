@@ -21,7 +21,7 @@ static void begin(words *w, const char *sha1)
         add(w, names[i]);
 }
 
-static void ask(redisContext *redis, const words *w, long long code)
+static void ask(redisContext *redis, words *w, long long code)
 {
     append(redis, w);
     freeReplyObject(read_code(redis, code));

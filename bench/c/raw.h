@@ -56,21 +56,36 @@ static inline redisContext *dial(const char *host, const char *port)
     return it;
 }
 
-static inline void append(redisContext *redis, const words *w)
+/* The last argument of a script is the number of the request, which comes back
+ * with the reply. One number is enough here: replies are read in order. */
+enum { REQUEST = 1 };
+
+static inline void add_request(words *w)
 {
+    add(w, "1");
+}
+
+static inline void append(redisContext *redis, words *w)
+{
+    add_request(w);
     if (redisAppendCommandArgv(redis, w->count, (const char **)w->word, w->len))
         die("hiredis", "out of memory");
 }
 
-/* Read one reply and insist on the code that our scripts answer first. */
+static inline int is_code(const redisReply *reply, long long code)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0
+           && reply->element[0]->integer == REQUEST * 64 + code;
+}
+
+/* Read one reply; it must begin with this code. */
 static inline redisReply *read_code(redisContext *redis, long long code)
 {
     redisReply *reply = NULL;
 
     if (redisGetReply(redis, (void **)&reply) || !reply)
         die("hiredis", redis->errstr);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 1
-        || reply->element[0]->integer != code)
+    if (!is_code(reply, code))
         die("not the answer that was expected",
             reply->str ? reply->str : "another code");
     return reply;

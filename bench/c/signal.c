@@ -2,8 +2,8 @@
 /*
  * signal.c -- waits of many threads that share one client:
  *
- *     signal URL all NAME WAITERS    each line read: signal all, tell how soon
- *                                    the half and all of them ran
+ *     signal URL all NAME WAITERS    each line read: signal all, print when half
+ *                                    and all of them ran
  *     signal URL one NAME SIGNALS    one waiter, a signal each few ms: from
  *                                    the call to the one who ran
  *     signal URL rate NAME WAITERS   each line read: seconds to signal one

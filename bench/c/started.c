@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * started.c -- locks taken and given up by operations that one thread starts,
- * so many in flight at once: started URL. It hears lines, as side.c does.
+ * so many in flight at once: started URL. It reads lines, as side.c does.
  *
  *     pairs NAME DEPTH SECONDS    pairs of acquire and release per second
  *     waits NAME DEPTH            memory of so many that wait, in bytes each
@@ -71,7 +71,7 @@ static seat *next_done(void)
     }
 }
 
-/* What is still under way ends; what is held then ends with its lease. */
+/* End the operations under way; holds then end with their leases. */
 static void leave(int depth)
 {
     for (int i = 0; i < depth; i++)
