@@ -3,9 +3,10 @@
 
     check_headers.py [--write] [LIBRARY]
 
-What the headers declare must be what the library exports (nm) and what
-docs/symbols.md lists; every function's comment must say which threads may call
-it, whether it blocks, and since when. --write makes docs/symbols.md anew.
+The headers must declare the functions that the library exports (nm) and that
+docs/symbols.md lists, and docs/reference.md must list the headers. Every
+function's comment must describe its parameters and say which threads may call it,
+whether it blocks, and since when. --write makes docs/symbols.md anew.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HEADERS = ROOT / "libcore" / "include" / "interlock"
 SYMBOLS = ROOT / "docs" / "symbols.md"
+REFERENCE = ROOT / "docs" / "reference.md"
 
 # A comment block, then a declaration up to its semicolon.
 DECLARATION = re.compile(
@@ -26,7 +28,10 @@ DECLARATION = re.compile(
     r"ILK_API\s+[^;(]*?\b(?P<name>ilk_\w+)\s*\([^;]*;",
     re.S,
 )
+PARAMETER = re.compile(r"(\w+)\s*[,)]")
+DESCRIBED = re.compile(r"@param(?:\[\w+\])?\s+([\w,]+)")
 BARE = re.compile(r"^ILK_API\s+[^;(]*?\b(ilk_\w+)\s*\(", re.M)
+LISTED = re.compile(r"^\| `interlock/(\w+\.h)` \|", re.M)
 FACTS = ("Threads:", "Blocks:", "Since:")
 
 
@@ -39,6 +44,13 @@ def declared() -> tuple[dict[str, tuple[str, str]], list[str]]:
         for match in DECLARATION.finditer(text):
             comment = match["comment"]
             lacking = [fact for fact in FACTS if fact not in comment]
+            parameters = match[0].rpartition("ILK_API")[2].partition("(")[2]
+            described = ",".join(DESCRIBED.findall(comment)).split(",")
+            lacking += [
+                f"@param {name}"
+                for name in PARAMETER.findall(parameters)
+                if name != "void" and name not in described
+            ]
             if lacking:
                 faults.append(f"{header.name}: {match['name']}: no {lacking}")
             since = re.search(r"Since:[\s*]*([0-9.]+)", comment)
@@ -96,9 +108,13 @@ def main() -> int:
     if args.write:
         SYMBOLS.parent.mkdir(exist_ok=True)
         SYMBOLS.write_text(table(functions), encoding="utf-8")
-    listed = SYMBOLS.read_text(encoding="utf-8") if SYMBOLS.exists() else ""
-    if listed != table(functions):
+    written = SYMBOLS.read_text(encoding="utf-8") if SYMBOLS.exists() else ""
+    if written != table(functions):
         faults.append("docs/symbols.md is not what --write would write")
+    listed = set(LISTED.findall(REFERENCE.read_text(encoding="utf-8")))
+    faults += compare(
+        "docs/reference.md", {path.name for path in HEADERS.glob("*.h")}, listed
+    )
     if args.library:
         faults += compare("the library", set(functions), exported(args.library))
     for fault in faults:

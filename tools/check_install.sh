@@ -43,6 +43,20 @@ project(user C)
 find_package(interlock 0.1 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE interlock::interlock)
+add_executable(alone user.c)
+target_link_libraries(alone PRIVATE interlock::interlock_static)
+add_library(plugin MODULE plugin.c)
+target_link_libraries(plugin PRIVATE interlock::interlock_static)
+EOF
+cat >"$work/plugin.c" <<'EOF'
+#include <interlock.h>
+
+const char *plugin_version(void);
+
+const char *plugin_version(void)
+{
+    return ilk_version();
+}
 EOF
 
 cd "$work"
@@ -57,6 +71,64 @@ LD_LIBRARY_PATH='' ./static
 cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >cmake.log
 cmake --build b >>cmake.log
 ./b/user
+LD_LIBRARY_PATH='' ./b/alone
+exported=$(nm -D --defined-only b/libplugin.so | awk '{ print $3 }')
+[ "$exported" = plugin_version ] ||
+    { echo "a plugin exports: $exported"; exit 1; }
+
+# Inside of another project: nothing is set or installed for it.
+mkdir "$work/parent"
+cp user.c "$work/parent"
+cat >"$work/parent/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.25)
+project(parent C)
+add_subdirectory($root interlock)
+add_executable(user user.c)
+target_link_libraries(user PRIVATE interlock::interlock_static)
+install(TARGETS user)
+EOF
+cmake -S parent -B p -G Ninja >parent.log
+cmake --build p >>parent.log
+LD_LIBRARY_PATH='' ./p/user
+grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=$' p/CMakeCache.txt ||
+    { echo "the parent's build type was set"; exit 1; }
+cmake --install p --prefix "$work/parents" >>parent.log
+[ "$(cd "$work/parents" && find . -type f)" = ./bin/user ] ||
+    { find "$work/parents"; echo "more than the parent's is installed"; exit 1; }
+
+# Flags that the static library must be made with, or without.
+configure()
+{
+    rm -rf "$work/f"
+    cmake -S "$root" -B "$work/f" -G Ninja -DILK_TESTS=OFF -DILK_LUA=OFF \
+        -DILK_CLI=OFF "$@" >flags.log 2>&1
+}
+
+flags()
+{
+    if ! configure "$@" ||
+        ! cmake --build "$work/f" --target interlock_archive >>flags.log 2>&1
+    then
+        tail -n 20 flags.log
+        echo "no static library with $*"
+        exit 1
+    fi
+}
+flags -DCMAKE_C_FLAGS=-flto
+for clang in clang clang-19 clang-16 clang-14; do
+    command -v $clang >clang.log || continue
+    flags -DCMAKE_C_COMPILER=$clang -DCMAKE_C_FLAGS=-flto
+    break
+done
+if echo 'int main(void) { return 0; }' | cc -m32 -x c -o thirty-two - 2>clang.log
+then
+    flags -DCMAKE_C_FLAGS=-m32 -DILK_TLS=OFF -DILK_HIREDIS=bundled
+fi
+configure -DILK_ARCHIVE=OFF
+if grep -q 'libinterlock\.a' "$work/f/cmake_install.cmake"; then
+    echo "the static library is installed"
+    exit 1
+fi
 "$prefix/bin/interlock" version
 
 if nm -g --defined-only "$libdir/libinterlock.a" |
@@ -71,6 +143,33 @@ for file in include/interlock.h include/interlock/lock.h \
     share/man/man1/interlock.1; do
     [ -f "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
+
+# A page for each function, which man-db can index and groff and mandoc read.
+man3=$prefix/share/man/man3
+[ "$(find "$man3" -name 'ilk_*.3' | wc -l)" = \
+    "$(grep -c '^| `ilk_' "$root/docs/symbols.md")" ] ||
+    { echo "not all functions have manual pages"; exit 1; }
+cmake --install "$build" --prefix "$work/man" --component man3 >man.log
+if ! [ -f "$work/man/share/man/man3/ilk_lock_acquire.3" ] ||
+    [ -e "$work/man/include" ]
+then
+    find "$work/man"
+    exit 1
+fi
+cp "$prefix/share/man/man1/interlock.1" "$man3"
+if command -v lexgrog >man.log; then
+    lexgrog "$man3"/*.[13] >man.log || { cat man.log; exit 1; }
+fi
+if command -v mandoc >man.log; then
+    mandoc -T lint -W error "$man3"/*.[13]
+fi
+if command -v groff >man.log; then
+    for page in "$man3"/*.[13]; do
+        groff -man -Tutf8 -ww -z "$page"
+    done >man.log 2>&1
+    [ ! -s man.log ] || { cat man.log; exit 1; }
+fi
+
 soname=$(objdump -p "$libdir/libinterlock.so" | awk '/SONAME/ { print $2 }')
 [ "$soname" = "libinterlock.so.${version%%.*}" ] ||
     { echo "SONAME is '$soname'"; exit 1; }

@@ -20,7 +20,7 @@ from pathlib import Path
 SRC = Path(__file__).resolve().parents[1] / "libcore" / "src"
 INCLUDE = re.compile(r'^#\s*include\s+(["<])([^">]+)[">]', re.M)
 PRIVATE = re.compile(r"_(inside|internal)\.h$")
-# What a folder needs a word in LAYERS for: by symbol, by system header.
+# Symbols and system headers for which a folder needs a word in LAYERS.
 CALLS = {
     "sockets": "socket|connect|bind|listen|accept4?|getaddrinfo|send(to|msg)?"
     "|recv(from|msg)?|shutdown|[gs]etsockopt",

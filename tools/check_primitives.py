@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-GROUND = {"base", "client", "notification", "op", "server"}
+GROUND = {"base", "client", "log", "notification", "op", "server"}
 # Second pages of a primitive whose first one is full.
 PAGES = {"arrival", "election_leader", "list", "queue_inspect"}
 # Primitives on the scripts of another: a worker asks what a queue asks.

@@ -20,7 +20,7 @@ STATIC_LINES = 40
 DEPTH = 3
 CODE = {".c", ".cc", ".h", ".lua", ".py", ".pyi", ".sh", ".cmake", ".pml", ".i", ""}
 
-# What the library's own code does without, and why.
+# Functions that the library's own code does without, and why.
 WITHOUT = {
     "redisCommand": "its I/O lets SIGPIPE kill the host and swallows EINTR",
     "sprintf": "snprintf knows the room",

@@ -7,7 +7,15 @@ what it answers:
 
     --@script lock_extend keys=2 args=2      keys=5*: a multiple of 5
     --@reply HELD i i i                      args=5+: five or more
+    --@token 1                               a gateway orders requests by argument 1,
+                                             not by that of token_at()
     --@include fence                         include/fence.lua, once
+
+Each script begins with include/reply.lua, and a table that begins with a code
+begins with `REQUEST +`, as that file explains.
+
+A script that includes reached.lua has a second form for clusters, in which one
+digit differs. The table has its SHA1 and the place of the digit.
 
 Lines that are only a comment, and blank ones, are left out, so prose does
 not change a script's SHA1. Needs the standard library of Python 3.9.
@@ -24,6 +32,11 @@ HEAD = re.compile(r"--@script ([a-z][a-z0-9_]*) keys=(\d+)(\*?) args=(\d+)(\+?)"
 REPLY = re.compile(r"--@reply ([A-Z]+)((?: [is])*(?: \*)?)")
 INCLUDE = re.compile(r"--@include ([a-z][a-z0-9_]*)")
 CODE = re.compile(r"local ([A-Z]+) = (\d+)")
+FIRST = re.compile(r"\{\s*\(*([A-Z]+)\b")
+CODE_LIMIT = 64  # a reply's first element is 64 * number of the request + code
+TOKEN = re.compile(r"\btoken_at\((\d+)\)")
+TOKEN_LINE = re.compile(r"--@token (\d+)")
+REACHED = re.compile(r"^local REACHED_LEAST = (0)$", re.M)
 USE = re.compile(r"\b(KEYS|ARGV)\[(\d+)\]")
 
 
@@ -45,9 +58,20 @@ class Script:
         self.keys, self.keys_multiple = int(head[2]), bool(head[3])
         self.args, self.args_open = int(head[4]), bool(head[5])
         self.replies = read_replies(path, lines[1:], codes)
-        self.text = expand(path, include_dirs)
+        self.text = expand_script(path, include_dirs)
+        self.token = read_token(lines[1:], self.text)
         self.sha1 = hashlib.sha1(self.text.encode()).hexdigest()
+        self.cluster_at, self.cluster_sha1 = cluster_form(path, self.text, self.sha1)
         self.check_uses(path)
+        self.check_codes(path, codes)
+
+    def check_codes(self, path, codes):
+        """Refuse a reply that does not carry the number of its request."""
+        for first in FIRST.findall(self.text):
+            if first in codes:
+                raise ScriptError(
+                    f"{path}: a reply begins with {first}, not REQUEST + {first}"
+                )
 
     def check_uses(self, path):
         """Refuse a KEYS[n] or ARGV[n] beyond what line 1 declares."""
@@ -59,12 +83,32 @@ class Script:
                 )
 
 
+def cluster_form(path, text, sha1):
+    """Where the form for clusters has a 1, and its SHA1; 0: it has no other form."""
+    found = list(REACHED.finditer(text))
+    if not found:
+        if "REACHED_LEAST" in text:
+            raise ScriptError(f"{path}: REACHED_LEAST is not set as expected")
+        return 0, sha1
+    at = len(text[: found[0].start(1)].encode())
+    form = text[: found[0].start(1)] + "1" + text[found[0].end(1) :]
+    return at, hashlib.sha1(form.encode()).hexdigest()
+
+
 def read_lines(path):
     """The lines of a file without their ends."""
     try:
         return path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise ScriptError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_token(lines, text):
+    """The argument by which requests keep their order: declared, or the first one
+    that is checked to be a token; 0: none."""
+    declared = [int(m[1]) for m in map(TOKEN_LINE.fullmatch, lines) if m]
+    checked = TOKEN.search(text)
+    return declared[0] if declared else int(checked[1]) if checked else 0
 
 
 def read_replies(path, lines, codes):
@@ -93,6 +137,10 @@ def read_codes(include_dirs):
             raise ScriptError(f"include/reply.lua: {match[1]} is there twice")
         if match:
             codes[match[1]] = int(match[2])
+        if match and int(match[2]) >= CODE_LIMIT:
+            raise ScriptError(
+                f"include/reply.lua: {match[1]} is not below {CODE_LIMIT}"
+            )
     if len(set(codes.values())) != len(codes):
         raise ScriptError("include/reply.lua: two codes share a number")
     return codes
@@ -137,6 +185,13 @@ def expand_include(name, wanted_by, include_dirs, stack, seen):
     return expand(path, include_dirs, (*stack, name), seen)
 
 
+def expand_script(path, include_dirs):
+    """The text of a script, which begins with include/reply.lua."""
+    seen = set()
+    head = expand_include("reply", path, include_dirs, (), seen)
+    return head + expand(path, include_dirs, (), seen)
+
+
 def load(scripts_dir, include_dirs):
     """All scripts by name, and the codes."""
     codes = read_codes(include_dirs)
@@ -170,12 +225,15 @@ typedef struct ilk__shape {{
 typedef struct ilk__script {{
     const char *name;
     const char *sha1;
+    const char *cluster_sha1; /* of the form with 1 at cluster_at */
+    size_t cluster_at;        /* 0: it has no form of its own */
     const char *text;
     size_t text_len;
     int keys;
     int keys_multiple; /* 1: any multiple of keys, at least one */
     int args;
     int args_open; /* 1: args or more */
+    int token; /* the argument, from 1, with the token it is about; 0: none */
     const ilk__shape *shapes;
     size_t shape_count;
 }} ilk__script;
@@ -238,9 +296,10 @@ def c_source(scripts):
     for script in scripts:
         out.append(
             f'    {{"{script.name}", "{script.sha1}",\n'
+            f'     "{script.cluster_sha1}", {script.cluster_at},\n'
             f"     text_{script.name}, sizeof text_{script.name} - 1,\n"
             f"     {script.keys}, {int(script.keys_multiple)}, "
-            f"{script.args}, {int(script.args_open)},\n"
+            f"{script.args}, {int(script.args_open)}, {script.token},\n"
             f"     shapes_{script.name}, {len(script.replies)}}},\n"
         )
     out.append("};\n")

@@ -80,12 +80,7 @@ lint_abi()
         return 0
     fi
     old=build/abi/$tag
-    if [ ! -f "$old/build/lib/libinterlock.so" ]; then
-        mkdir -p "$old" && git archive "$tag" | tar -x -C "$old" || return 1
-        cmake -S "$old" -B "$old/build" -G Ninja -DILK_TESTS=OFF \
-            -DILK_LUA=OFF -DILK_CLI=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
-            cmake --build "$old/build" || return 1
-    fi
+    build_archived "$old" "$tag" || return 1
     abidiff --no-added-syms --suppressions tools/abidiff.suppr \
         "$old/build/lib/libinterlock.so" build/release/lib/libinterlock.so
 }
@@ -106,6 +101,7 @@ tier_lint()
     judge layers python3 tools/check_layers.py \
         build/release/CMakeFiles/ilk_objects.dir
     judge style python3 tools/check_style.py
+    judge words python3 tools/check_words.py
     judge abidiff lint_abi
     closing "content:$judged"
     if [ -n "$objected" ]; then

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def from_git() -> list[str] | None:
-    """What is tracked or could be; None where Git has no answer."""
+    """Files that are tracked or could be; None where Git has no answer."""
     if not (ROOT / ".git").exists():
         return None
     command = ["git", "ls-files", "-co", "--exclude-standard"]

