@@ -123,6 +123,39 @@ def test_each_message_comes_once(nodes: Cluster, client: interlock.Client) -> No
         assert listener.receive(0.3) is None
 
 
+def test_a_pattern_that_is_listened_to_misses_nothing(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    """The listener is a new client, which is connected to no node's messages."""
+    names = names_of_all_nodes(nodes, "early")
+    signals = [client.signal(name) for name in names]
+    for one in signals:
+        one.notify_all(b"nobody")
+    for number in range(30):
+        with interlock.connect(nodes.url()) as other:
+            listener = other.signal(pattern="early*")
+            listener.listen()
+            signals[number % 3].notify_all(b"%d" % number)
+            assert listener.receive(30) == (names[number % 3].encode(), b"%d" % number)
+
+
+def test_a_silent_node_does_not_keep_a_pattern_from_being_heard(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    silent, *others = names_of_all_nodes(nodes, "silent")
+    node = nodes.owner(nodes.slot(silent))
+    with interlock.connect(nodes.url()) as other:
+        listener = other.signal(pattern="silent*")
+        assert other.inspect(silent).state == "free"
+        node.send_signal(signal.SIGSTOP)
+        try:
+            listener.listen()
+            client.signal(others[0]).notify_all(b"heard")
+            assert listener.receive(30) == (others[0].encode(), b"heard")
+        finally:
+            node.send_signal(signal.SIGCONT)
+
+
 def wait_for(nodes: Cluster, name: str, found: list[bytes | None]) -> None:
     with interlock.connect(nodes.url()) as one:
         found.append(one.signal(name).wait(60))

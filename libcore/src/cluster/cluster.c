@@ -242,7 +242,8 @@ static ilk_status accepts_name(const void *name, size_t len, ilk_error *err)
         .open = open_cluster, .close = close_cluster, .abandon = abandon,      \
         .call = ilk__cluster_call, .command = ilk__cluster_command,            \
         .contact = ilk__cluster_contact, .accepts_name = accepts_name,         \
-        .subscribe = ilk__cluster_subscribe, .prepare = prepare,               \
+        .subscribe = ilk__cluster_subscribe,                                   \
+        .await_patterns = ilk__cluster_await_patterns, .prepare = prepare,     \
         .polled = polled                                                       \
     }
 

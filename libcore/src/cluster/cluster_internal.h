@@ -97,6 +97,8 @@ struct ilk__cluster {
 
     ilk__cluster_list paused;   /* to be routed again when they are due */
     ilk__cluster_list contacts; /* logins of the core, until there is a map */
+    ilk__cluster_list
+        patterns; /* subscriptions, until all nodes confirm them */
 
     ilk__cluster_channel *channels;
     ilk__copies copies; /* messages that came from some nodes so far */
@@ -130,6 +132,11 @@ int ilk__cluster_is_in_doubt(const ilk__cluster *cluster,
 
 void ilk__cluster_append(ilk__cluster_list *list, ilk__cluster_work *work);
 ilk__cluster_work *ilk__cluster_take(ilk__cluster_list *list);
+/* NULL without memory: then the request is at its end. */
+ilk__cluster_work *ilk__cluster_new_work(ilk__cluster *cluster,
+                                         ilk__gateway_request *request);
+/* No reply: the core repeats it. Frees the work. */
+void ilk__cluster_break_off(ilk__cluster_work *work);
 void ilk__cluster_call(void *self, ilk__gateway_request *request);
 void ilk__cluster_command(void *self, ilk__gateway_request *request);
 void ilk__cluster_contact(void *self, ilk__gateway_request *request);
@@ -151,6 +158,12 @@ void ilk__cluster_answer_contacts(ilk__cluster *cluster);
 
 void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
                             int begins);
+/* A message of a pattern is published by anyone, and no request of ours comes before
+ * it: its subscription is confirmed when all primaries have it, after a second when
+ * one has, which the others pass their messages on to. */
+void ilk__cluster_await_patterns(void *self, ilk__gateway_request *request);
+void ilk__cluster_confirm_patterns(ilk__cluster *cluster);
+int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster);
 /* 1 when all channels of the client are subscribed at this node. */
 int ilk__cluster_is_subscribed(const ilk__cluster_node *node);
 /* The node has become, or is no more, a primary. */

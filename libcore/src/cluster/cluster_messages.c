@@ -4,7 +4,8 @@
  *
  * A script publishes at the node that executes it, and that node passes the message
  * on to all others, without a promise. So the client has a subscriber connection to
- * each primary, gets each message from each of them, and takes the first copy. No primary gets a request before it has confirmed all channels.
+ * each primary, gets each message from each of them, and takes the first copy. No
+ * primary gets a request before it has confirmed all channels.
  */
 #include "cluster_internal.h"
 
@@ -119,6 +120,68 @@ void ilk__cluster_listen(ilk__cluster_node *node)
         ilk__async_conn_close(&node->messages);
         node->unconfirmed = 0;
     }
+}
+
+/* ---- patterns ------------------------------------------------------------ */
+
+void ilk__cluster_await_patterns(void *self, ilk__gateway_request *request)
+{
+    ilk__cluster *cluster = self;
+    ilk__cluster_work *work = ilk__cluster_new_work(cluster, request);
+
+    if (!work)
+        return;
+    work->sent_at = ilk__now_ms();
+    ilk__cluster_append(&cluster->patterns, work);
+    ilk__cluster_confirm_patterns(cluster);
+}
+
+static size_t count_primaries(const ilk__cluster *cluster, int subscribed_only)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster->node_count; i++)
+        count += cluster->nodes[i]->is_primary
+                 && (!subscribed_only
+                     || ilk__cluster_is_subscribed(cluster->nodes[i]));
+    return count;
+}
+
+void ilk__cluster_confirm_patterns(ilk__cluster *cluster)
+{
+    ilk__cluster_list all = cluster->patterns, none = {NULL, NULL};
+    const int64_t now = ilk__now_ms();
+    size_t subscribed;
+    ilk__cluster_work *work;
+
+    if (!all.first)
+        return;
+    subscribed = count_primaries(cluster, 1);
+    cluster->patterns = none;
+    while ((work = ilk__cluster_take(&all)))
+        if (subscribed
+            && (subscribed == count_primaries(cluster, 0)
+                || work->sent_at + ILK__CLUSTER_SILENCE_MS <= now)) {
+            ilk__gateway_contact_made(work->request);
+            ilk__free(work);
+        } else if (work->deadline <= now) {
+            ilk__cluster_break_off(work);
+        } else {
+            ilk__cluster_append(&cluster->patterns, work);
+        }
+}
+
+int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster)
+{
+    int64_t until = ILK__FOREVER;
+
+    for (const ilk__cluster_work *work = cluster->patterns.first; work;
+         work = work->next) {
+        if (work->sent_at + ILK__CLUSTER_SILENCE_MS > ilk__now_ms())
+            until = ilk__sooner(until, work->sent_at + ILK__CLUSTER_SILENCE_MS);
+        until = ilk__sooner(until, work->deadline);
+    }
+    return until;
 }
 
 /* ---- messages ------------------------------------------------------------ */

@@ -71,8 +71,7 @@ static void give_up(ilk__cluster *cluster, ilk__cluster_work *work)
            cluster->why.code ? cluster->why.msg : "no node serves the slot");
 }
 
-/* It may have been executed: the core repeats it. */
-static void break_off(ilk__cluster_work *work)
+void ilk__cluster_break_off(ilk__cluster_work *work)
 {
     if (work->request)
         ilk__gateway_break(work->request);
@@ -271,8 +270,8 @@ void ilk__cluster_send_map_request(ilk__cluster_node *node)
 
 /* ---- from the gateway ---------------------------------------------------- */
 
-static ilk__cluster_work *new_work(ilk__cluster *cluster,
-                                   ilk__gateway_request *request)
+ilk__cluster_work *ilk__cluster_new_work(ilk__cluster *cluster,
+                                         ilk__gateway_request *request)
 {
     ilk__cluster_work *work = ilk__calloc(1, sizeof *work);
 
@@ -321,7 +320,7 @@ void ilk__cluster_call(void *self, ilk__gateway_request *request)
         ilk__gateway_reply_error(request, text);
         return;
     }
-    work = new_work(cluster, request);
+    work = ilk__cluster_new_work(cluster, request);
     if (!work)
         return;
     work->slot = slot;
@@ -332,7 +331,7 @@ void ilk__cluster_call(void *self, ilk__gateway_request *request)
 static void begin_walk(ilk__cluster *cluster, ilk__gateway_request *request)
 {
     const uint64_t cursor = strtoull(request->args[1]->str, NULL, 10);
-    ilk__cluster_work *work = new_work(cluster, request);
+    ilk__cluster_work *work = ilk__cluster_new_work(cluster, request);
 
     if (!work)
         return;
@@ -352,7 +351,7 @@ void ilk__cluster_command(void *self, ilk__gateway_request *request)
     if (strcasecmp(word, "SCAN") == 0 && request->arg_count > 1) {
         begin_walk(cluster, request);
     } else if (strcasecmp(word, "ZCARD") == 0 && request->arg_count == 2) {
-        work = new_work(cluster, request);
+        work = ilk__cluster_new_work(cluster, request);
         if (!work)
             return;
         work->slot = ilk__slot_of(span_of(request->args[1]));
@@ -375,7 +374,7 @@ void ilk__cluster_contact(void *self, ilk__gateway_request *request)
         ilk__gateway_contact_made(request);
         return;
     }
-    work = new_work(cluster, request);
+    work = ilk__cluster_new_work(cluster, request);
     if (!work)
         return;
     work->deadline = ilk__now_ms() + cluster->connect_ms * 3 / 4;
@@ -449,7 +448,7 @@ static void pass_on(ilk__cluster *cluster, ilk__cluster_work *work,
                             : ilk__resp_add_reply(&text, reply);
 
     if (st) {
-        break_off(work);
+        ilk__cluster_break_off(work);
     } else {
         ilk__gateway_reply_text(work->request, ilk__buf_data(&text),
                                 ilk__buf_len(&text));
@@ -632,7 +631,7 @@ static void lose(ilk__cluster_node *node)
             node->has_doubt = 1;
             node->doubt[work->slot / 8] |= (uint8_t)(1 << work->slot % 8);
         }
-        break_off(work);
+        ilk__cluster_break_off(work);
     }
     if (node->has_doubt)
         node->requests.wanted = 1;
@@ -718,6 +717,7 @@ void ilk__cluster_fire(ilk__cluster *cluster, int64_t now)
     }
     if (cluster->contacts.first)
         for_due(cluster, &cluster->contacts, now, 0);
+    ilk__cluster_confirm_patterns(cluster);
     if (cluster->paused.first)
         for_due(cluster, &cluster->paused, now, 1);
     ilk__cluster_ask_for_map(cluster);
@@ -763,6 +763,7 @@ int64_t ilk__cluster_next_due(const ilk__cluster *cluster)
         until = ilk__sooner(until, silence_due(node));
         until = ilk__sooner(until, ilk__cluster_messages_due(node));
     }
+    until = ilk__sooner(until, ilk__cluster_patterns_due(cluster));
     return cluster->map_wanted ? ilk__sooner(until, cluster->map_due) : until;
 }
 
@@ -773,12 +774,13 @@ static void end_list(ilk__cluster_list *list)
     ilk__cluster_work *work;
 
     while ((work = ilk__cluster_take(list)))
-        break_off(work);
+        ilk__cluster_break_off(work);
 }
 
 void ilk__cluster_end_all(ilk__cluster *cluster)
 {
     end_list(&cluster->contacts);
+    end_list(&cluster->patterns);
     end_list(&cluster->paused);
     for (size_t i = 0; i < cluster->node_count; i++) {
         end_list(&cluster->nodes[i]->wire);

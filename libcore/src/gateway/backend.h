@@ -82,6 +82,10 @@ typedef struct ilk__backend {
      * last one. NULL: it is of no interest. */
     void (*subscribe)(void *self, ilk__span channel, int is_pattern,
                       int begins);
+    /* Patterns were subscribed: ilk__gateway_contact_made(), now or later, when
+     * their messages come here. A channel needs no such call: the core's next
+     * request says that it listens. NULL: messages come at once. */
+    void (*await_patterns)(void *self, ilk__gateway_request *request);
     /* A connection of the core logs in: ilk__gateway_contact_made(), now or later,
      * when the store can be reached, or an error. NULL: it always can. */
     void (*contact)(void *self, ilk__gateway_request *request);
@@ -133,7 +137,8 @@ void ilk__gateway_reply_error(ilk__gateway_request *request, const char *text);
  * store stays, and the core may repeat it. */
 void ilk__gateway_break(ilk__gateway_request *request);
 
-/* The store can be reached: the reply to contact(). */
+/* The store can be reached: the reply to contact(). Or the messages of all patterns
+ * come here: the reply to await_patterns(). */
 void ilk__gateway_contact_made(ilk__gateway_request *request);
 /* Messages may have been missed: close the connections that have subscriptions,
  * which the core opens again. */

@@ -159,10 +159,12 @@ void ilk__gateway_contact_made(ilk__gateway_request *call)
 {
     ilk__session_request *request = (ilk__session_request *)call;
 
-    if (request->session && is_at(request, 0, "HELLO"))
-        welcome(request);
-    else
-        say_ok(request);
+    if (ilk__buf_len(&request->reply) == 0) {
+        if (request->session && is_at(request, 0, "HELLO"))
+            welcome(request);
+        else
+            say_ok(request);
+    }
     ilk__session_request_done(request);
 }
 
@@ -254,6 +256,18 @@ void ilk__session_unsubscribe_all(ilk__session *session)
         remove_link(session, &session->subscriptions);
 }
 
+/* The confirmation is sent when the store's messages come here. */
+static void await_patterns(ilk__session_request *request)
+{
+    ilk__gateway *gateway = request->gateway;
+
+    if (!gateway->backend->await_patterns)
+        return;
+    request->call.script = ILK__SCRIPT_NONE;
+    request->state = ILK__REQUEST_BEGUN;
+    gateway->backend->await_patterns(gateway->store, &request->call);
+}
+
 /* [P]SUBSCRIBE and [P]UNSUBSCRIBE: each channel is confirmed. */
 static void change_subscriptions(ilk__session_request *request)
 {
@@ -279,6 +293,8 @@ static void change_subscriptions(ilk__session_request *request)
         ilk__session_request_put(request, ":%zu\r\n",
                                  session->subscription_count);
     }
+    if (begins && is_pattern)
+        await_patterns(request);
 }
 
 int ilk__session_publish(ilk__session *session, ilk__span pattern,
