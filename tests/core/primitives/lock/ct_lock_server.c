@@ -158,11 +158,11 @@ static void wait_on_a_frozen_server_ends_in_time_and_leaves_the_queue(
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
-    start_taker(&t, b, 900);
+    start_taker(&t, b, 2500);
     await_waiters("ice", 1);
     assert_int_equal(0, fixture_pause(&fx));
     assert_took(ILK_ETIMEOUT, &t);
-    assert_on_time(took_ms(&t), 900);
+    assert_on_time(took_ms(&t), 2500);
     assert_int_equal(0, fixture_resume(&fx));
     await_waiters("ice", 0);
     assert_status(ILK_OK, ilk_lock_release(a, &err));
@@ -327,7 +327,7 @@ static void wait_that_ends_on_a_dead_connection_leaves_the_queue(void **state)
 
     (void)state;
     assert_status(ILK_OK, ilk_lock_acquire(a, 0, &err));
-    start_taker(&t, b, 400);
+    start_taker(&t, b, 2500);
     start_taker(&u, stays, -1); /* keeps the client alive in the wait queue */
     await_waiters("w", 2);
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");
@@ -357,7 +357,7 @@ static void many_that_end_on_a_dead_connection_are_given_back(void **state)
     assert_status(
         ILK_OK, ilk_lock_many_open(&many, client, names, lens, 2, NULL, &err));
     assert_status(ILK_OK, ilk_lock_acquire(b, 0, &err));
-    start_many_taker(&t, many, 400);
+    start_many_taker(&t, many, 2500);
     await_waiters("many:b", 1);
     assert_int_equal(1, fixture_int(&fx, "EXISTS many:a"));
     fixture_command(&fx, "CLIENT KILL TYPE normal SKIPME yes");

@@ -210,7 +210,7 @@ static void a_part_of_all_is_passed_on_when_time_runs_out(void **state)
     hearing l, other;
 
     (void)state;
-    start_hearing(&l, LISTEN_ALL, set, 2, 500);
+    start_hearing(&l, LISTEN_ALL, set, 2, 2500);
     await_waits("b", 1);
     assert_int_equal(1, tell_one(give_a, "for whoever can use it"));
     start_hearing(&other, LISTEN_ANY, &next, 1, 20000);
