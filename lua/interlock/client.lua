@@ -85,7 +85,7 @@ local Client = {
 }
 
 ---@class interlock.ClientOptions
----@field connect_timeout_ms number? to connect and log in; default 2000
+---@field connect_timeout_ms number? to connect and log in; default 2000, embedded 10000
 ---@field reply_timeout_ms number? to wait for one reply; default 5000
 ---@field label string? shown by inspection; default host:pid
 ---@field listen string? replicas to receive wake-ups from too, "host:port,..."

@@ -51,9 +51,9 @@ def connect(
     forbids that. ``lazy=True`` postpones connecting to the first call. ``label`` names
     this client in inspections, host:pid by default. ``listen`` names replicas,
     ``"host:port,..."``: the client receives wake-ups and signals from them too, so
-    that a broken connection loses none. ``connect_timeout``, by default 2, and
-    ``reply_timeout``, by default 5, are in seconds. ``protocol`` is RESP 2 or 3, by
-    default 3 with a fallback to 2.
+    that a broken connection loses none. ``connect_timeout``, by default 2 and with an
+    embedded server 10, and ``reply_timeout``, by default 5, are in seconds.
+    ``protocol`` is RESP 2 or 3, by default 3 with a fallback to 2.
 
     >>> with connect(url) as client:
     ...     client.ping()

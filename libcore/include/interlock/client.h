@@ -59,7 +59,8 @@ enum {
 /** Options of a client. Zero means the default everywhere. */
 typedef struct ilk_client_opts {
     size_t size;                /**< set by ilk_client_opts_init() */
-    int64_t connect_timeout_ms; /**< to connect and log in; default 2000 */
+    int64_t connect_timeout_ms; /**< to connect and log in; default 2000, for
+                                   an embedded server 10000 */
     int64_t reply_timeout_ms;   /**< to wait for one reply; default 5000 */
     const char *label;          /**< shown by inspection; default host:pid */
     uint32_t flags;             /**< ILK_CLIENT_… */

@@ -30,7 +30,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONNECT_TIMEOUT_MS = 2000, REPLY_TIMEOUT_MS = 5000 };
+enum {
+    CONNECT_TIMEOUT_MS = 2000,
+    START_TIMEOUT_MS =
+        10000, /* instead, where a server may have to be started */
+    REPLY_TIMEOUT_MS = 5000
+};
 
 int ilk__client_is_forked(const ilk_client *client)
 {
@@ -113,7 +118,9 @@ static ilk_status check_opts(ilk_client *client, ilk_error *err)
         return ilk__fail(err, ILK_EINVAL, "protocol must be 2 or 3, got %u",
                          (unsigned)opts->protocol);
     if (!opts->connect_timeout_ms)
-        opts->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+        opts->connect_timeout_ms = url->scheme == ILK__SCHEME_EMBEDDED
+                                       ? START_TIMEOUT_MS
+                                       : CONNECT_TIMEOUT_MS;
     if (!opts->reply_timeout_ms)
         opts->reply_timeout_ms = REPLY_TIMEOUT_MS;
     /* A backend finds them in the URL. */
