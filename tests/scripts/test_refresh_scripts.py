@@ -193,8 +193,8 @@ def test_line_and_clients_expire_on_their_own(world):
 
     for key in (wait, live):
         assert 29000 < world.redis("PTTL", key) <= 30000
-    world.redis("PEXPIRE", wait, 5)
-    world.redis("PEXPIRE", live, 5)
+    world.redis("PEXPIRE", wait, 5000)
+    world.redis("PEXPIRE", live, 5000)
     world.refresh("c-b", world.entry("b"), liveness=3000)
     for key in (wait, live):
         assert 29000 < world.redis("PTTL", key) <= 30000

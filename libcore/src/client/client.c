@@ -32,8 +32,7 @@
 
 enum {
     CONNECT_TIMEOUT_MS = 2000,
-    START_TIMEOUT_MS =
-        10000, /* instead, where a server may have to be started */
+    START_TIMEOUT_MS = 10000, /* where a server may have to be started */
     REPLY_TIMEOUT_MS = 5000
 };
 
