@@ -91,7 +91,7 @@ void fixture_hang_up(fixture *fx); /* the next command dials again */
 /*
  * Upper bounds on times are said in milliseconds of a machine that has nothing
  * else to do, and are stretched by $ILK_TEST_PATIENCE, for sanitizers and for
- * programs that run side by side.
+ * programs that run side by side, and by a second for a machine that stalls.
  */
 int64_t patience(int64_t ms);
 

@@ -15,13 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 64 };
+enum { WORDS = 64, STALL_MS = 1000 };
 
 int64_t patience(int64_t ms)
 {
-    const char *factor = getenv("ILK_TEST_PATIENCE");
+    const char *text = getenv("ILK_TEST_PATIENCE");
+    long factor = text ? strtol(text, NULL, 10) : 1;
 
-    return ms * (factor ? strtol(factor, NULL, 10) : 1);
+    return ms * factor + (factor > 1 ? STALL_MS : 0);
 }
 
 int64_t fixture_now_ms(void)

@@ -209,7 +209,7 @@ static void play(const call_scene *s, const call_fault *fault, long nth)
     ilk_error err = {0};
     ilk_status st;
 
-    alarm((unsigned)patience(LIMIT_S));
+    alarm((unsigned)(patience(1000 * LIMIT_S) / 1000));
     on->set();
     if (s->before)
         s->before();
