@@ -23,6 +23,7 @@
 #include "loop.h"
 #include "net/url_sentinels.h"
 #include "pubsub/channel.h"
+#include "quorum/quorum.h"
 #include "run.h"
 #include "wait/refresher.h"
 
@@ -366,6 +367,8 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
     *out = NULL;
     ilk__fork_watch();
     st = ilk__cluster_register(err);
+    if (st == ILK_OK)
+        st = ilk__quorum_register(err);
     if (st)
         return st;
     client = ilk__calloc(1, sizeof *client);

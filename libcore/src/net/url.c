@@ -109,6 +109,17 @@ int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1], const char *text)
 
 /* ---- parts -------------------------------------------------------------- */
 
+/* A flag of the query makes a quorum of the servers. */
+static int has_flag(ilk__span query, const char *flag)
+{
+    int more = query.len != 0;
+
+    while (more)
+        if (ilk__text_equals(ilk__text_cut(&query, '&', &more), flag))
+            return 1;
+    return 0;
+}
+
 /* Remove `name://` from the front; 0 when the text begins otherwise. */
 static int cut_scheme(ilk__span *rest, const char *name)
 {
@@ -144,6 +155,21 @@ static ilk_status parse_scheme(ilk__url *url, ilk__span *rest,
                      "valkeys://, unix://, embedded://, redis+sentinel://, "
                      "rediss+sentinel://, redis+cluster:// or "
                      "rediss+cluster://");
+}
+
+/* The same servers, behind another backend. */
+static void make_quorum(ilk__url *url)
+{
+    const backend_scheme *quorum = NULL;
+
+    if (url->scheme == ILK__SCHEME_TCP)
+        quorum = find_backend(atomic_load(&backends), "redis+quorum");
+    if (url->scheme == ILK__SCHEME_TLS)
+        quorum = find_backend(atomic_load(&backends), "rediss+quorum");
+    if (!quorum)
+        return;
+    url->scheme = ILK__SCHEME_BACKEND;
+    url->backend = quorum->backend;
 }
 
 static ilk_status cut_parts(parts *out, ilk__span rest, ilk_error *err)
@@ -408,6 +434,9 @@ static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
         const char *wrong = NULL;
         ilk_status st;
 
+        if (url->scheme == ILK__SCHEME_BACKEND && value.len == 0
+            && ilk__text_equals(key, "quorum"))
+            continue;
         if (value.len == 0)
             wrong = "has no value";
         else if (is_repeated(p->query, key))
@@ -477,6 +506,12 @@ static ilk_status parse_place(ilk__url *url, const parts *p, int sentinels,
 
     if (sentinels)
         return ilk__url_sentinels_parse(url, p->host, p->path, err);
+    if ((url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS)
+        && p->host.len && memchr(p->host.at, ',', p->host.len))
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: several hosts are a quorum with ?quorum, a "
+                         "cluster with redis+cluster://, or sentinels with "
+                         "redis+sentinel://");
     if (url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS)
         st = ilk__url_parse_host(url, p->host, "URL", err);
     if (url->scheme == ILK__SCHEME_BACKEND)
@@ -502,6 +537,8 @@ ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
         || (st = cut_parts(&p, rest, err)) != ILK_OK
         || (st = parse_user(out, &p, err)) != ILK_OK)
         goto out;
+    if (!sentinels && has_flag(p.query, "quorum"))
+        make_quorum(out);
     st = parse_place(out, &p, sentinels, err);
     if (st == ILK_OK)
         st = parse_query(out, &p, err);

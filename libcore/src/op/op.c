@@ -164,6 +164,7 @@ static ilk__act ask_again_later(ilk__op *op, ilk_status status)
         return give_up(op, status);
     pause = ilk__request_pause_ms(&op->backoff_ms);
     op->resend = 1;
+    op->refused = 0;
     return ilk__op_sleep(op, ilk__sooner(op->now + pause, limit_of(op)));
 }
 
@@ -219,6 +220,12 @@ static ilk__act on_error_reply(ilk__op *op, const ilk__reply *reply)
         return give_up(op, ILK_EUNKNOWN);
     }
     status = ilk__missing_right(reply, &op->command, op->script, op->err);
+    if (ilk__reply_is_error(reply, "ILKNOQUORUM") && op->patient) {
+        ilk__act act = ask_again_later(op, status);
+
+        op->refused = status;
+        return act;
+    }
     if (status == ILK_ECONN)
         return on_no_contact(op);
     if (is_passing(status) && op->patient)
@@ -261,6 +268,8 @@ static ilk__act on_wake(ilk__op *op, ilk__cause cause)
     if (op->resend && !ends_pause(op, cause)) {
         if (op->now < op->wake_at)
             return ILK__ACT_SLEEP;
+        if (op->refused && op->now >= limit_of(op))
+            return give_up(op, op->refused); /* no reply could come in time */
         return send_copy(op);
     }
     op->resend = 0;

@@ -93,6 +93,7 @@ struct ilk__op {
     int hasty;             /* send one copy at once, none after a pause */
     int64_t contact_at;    /* time of the last reply or wake-up */
     int resend;            /* asleep between two copies of a command */
+    ilk_status refused;    /* by the reply after which it is sent again */
     int bad_reply;         /* out: the reply made no sense; the driver must end
                               the connection before it does anything else */
     int backoff_ms;        /* of ilk__request_pause_ms() */

@@ -68,7 +68,8 @@ ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
  *     READONLY, MASTERDOWN, NOREPLICAS, MISCONF    ILK_ESERVERREADONLY
  *     OOM                                          ILK_ESERVERMEMORY
  *     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, CROSSSLOT ILK_ECLUSTER
- *     NOQUORUM (from a gateway)                    ILK_ENOQUORUM
+ *     NOQUORUM, ILKNOQUORUM (from a gateway)       ILK_ENOQUORUM
+ *     ILKINVALID (from a gateway)                  ILK_EINVAL
  *     ILKNONE (from a gateway)                     ILK_EUNSUPPORTED
  *     ILKDOWN (from a gateway)                     ILK_ECONN
  *     "max number of clients"                      ILK_ECONN

@@ -40,6 +40,8 @@ static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"CLUSTERDOWN", ILK_ECLUSTER},
                                        {"CROSSSLOT", ILK_ECLUSTER},
                                        {"NOQUORUM", ILK_ENOQUORUM},
+                                       {"ILKNOQUORUM", ILK_ENOQUORUM},
+                                       {"ILKINVALID", ILK_EINVAL},
                                        {"ILKDOWN", ILK_ECONN},
                                        {"ILKNONE", ILK_EUNSUPPORTED}};
 

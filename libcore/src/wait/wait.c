@@ -518,6 +518,9 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
         return withdraw(op, waiter->end_status, 0);
     if (status == ILK_EUNKNOWN)
         status = ILK_ECONN;
+    if (status == ILK_ENOQUORUM && waiter->stage == ILK__STAGE_TRY
+        && !waiter->once) /* it waits for a majority as well */
+        return await_inbox(op);
     if (waiter->refresher || is_open(op, status))
         return withdraw(op, status, 0);
     return finish(op, status);

@@ -63,6 +63,10 @@ typedef struct ilk__vote {
     int takes_part;  /* its grant was there when the attempt began to confirm */
     int due;         /* to be extended in this round, or yielded */
     int answered;    /* this round: it has answered */
+    int stale;       /* `sent` was sent before this round */
+    int marks;       /* `sent` is an acquire by a holder */
+    int lost;        /* in this round: the vote was not ours any more */
+    int retaken;     /* it was lost, and taken again */
     int64_t sent_at; /* just before the command */
     int64_t until;   /* the local end of the vote's lease */
     int64_t given;   /* the fence that came with the grant */
@@ -77,7 +81,9 @@ typedef struct ilk__votes {
     int64_t greatest; /* stamp in a reply: later ones must exceed it */
     int64_t yield_at; /* 0: nothing to yield */
     int64_t yield_pause_ms;
-    int extends; /* a round of extension is under way */
+    int extends;         /* a round of extension has begun */
+    int is_extended;     /* and a majority has confirmed */
+    int64_t round_until; /* the end of the hold that it extends */
 } ilk__votes;
 
 /* A command to one node. `marks`, `given` and `fence` are its arguments. */
@@ -114,7 +120,9 @@ void ilk__votes_granted(ilk__votes *votes, size_t node, int64_t given,
 /* The node has forgotten the attempt, which asks it again. */
 void ilk__votes_gone(ilk__votes *votes, size_t node);
 
-/* Begin to extend; the decision is HELD when a majority has confirmed anew. */
+/* Begin to extend; the decision is HELD when a majority has confirmed anew. A node
+ * that is taken again counts until the end of the hold alone: after that another
+ * client may have held, and have released. */
 void ilk__votes_extend(ilk__votes *votes);
 
 ilk__decision ilk__votes_decide(ilk__votes *votes, int64_t now);

@@ -70,14 +70,20 @@ static int can_be_asked(const ilk__vote *vote, int64_t now)
 static int has_denied(const ilk__vote *vote, int64_t now)
 {
     (void)now;
-    return vote->answered && vote->state != ILK__VOTE_REFUSED
-           && vote->state != ILK__VOTE_CONFIRMED
-           && vote->state != ILK__VOTE_GRANTED;
+    return vote->lost
+           || (vote->answered && vote->state != ILK__VOTE_REFUSED
+               && vote->state != ILK__VOTE_CONFIRMED
+               && vote->state != ILK__VOTE_GRANTED);
 }
 
 static int has_extended(const ilk__vote *vote, int64_t now)
 {
     return vote->answered && is_confirmed(vote, now);
+}
+
+static int has_extended_its_own(const ilk__vote *vote, int64_t now)
+{
+    return !vote->retaken && has_extended(vote, now);
 }
 
 /* Its answer in this round is still to come. */
@@ -170,16 +176,28 @@ static ilk__decision decide_to_hold(ilk__votes *votes, int64_t now)
     return ILK__DECISION_NONE;
 }
 
+static void note_extended(ilk__votes *votes)
+{
+    votes->is_extended = 1;
+    for (size_t i = 0; i < votes->count; i++)
+        votes->nodes[i].retaken = 0;
+}
+
 static ilk__decision decide_to_keep(ilk__votes *votes, int64_t now)
 {
-    size_t extended = count_of(votes, now, has_extended);
+    int in_time = now < votes->round_until;
+    size_t extended =
+        count_of(votes, now, in_time ? has_extended : has_extended_its_own);
 
     if (!votes->extends)
         return ilk__votes_until(votes) > now ? ILK__DECISION_HELD
                                              : ILK__DECISION_LOST;
-    if (extended >= majority(votes))
+    if (extended >= majority(votes)) {
+        note_extended(votes);
         return ILK__DECISION_HELD;
-    if (count_of(votes, now, has_denied) > votes->count - majority(votes))
+    }
+    if (!in_time
+        || count_of(votes, now, has_denied) > votes->count - majority(votes))
         return ILK__DECISION_LOST;
     if (extended + count_of(votes, now, may_extend) < majority(votes))
         return ILK__DECISION_NOQUORUM;
@@ -271,18 +289,26 @@ int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out)
                                    .fence = votes->fence};
         vote->sent = script;
         vote->sent_at = now;
+        vote->marks = votes->phase == ILK__VOTES_HOLDS;
         vote->due = 0;
         return 1;
     }
     return 0;
 }
 
+/* After a round without a majority the end is still that of the hold before it. */
 void ilk__votes_extend(ilk__votes *votes)
 {
+    if (!votes->extends || votes->is_extended)
+        votes->round_until = ilk__votes_until(votes);
     votes->extends = 1;
+    votes->is_extended = 0;
     for (size_t i = 0; i < votes->count; i++) {
-        votes->nodes[i].due = 1;
-        votes->nodes[i].answered = 0;
+        ilk__vote *vote = &votes->nodes[i];
+
+        vote->due = 1;
+        vote->answered = vote->lost = 0;
+        vote->stale = vote->sent != ILK__SCRIPT_NONE;
     }
 }
 
@@ -302,15 +328,19 @@ static void set_granted(ilk__votes *votes, ilk__vote *vote,
     vote->until = end_of(vote->sent_at, reply->lease_ms);
 }
 
-/* A node that a holder takes again is held with its mark, by this reply. */
+/* A node that a holder takes again is held with its mark, by this reply. One that
+ * grants late, for a command from before the hold, is confirmed by the next
+ * extension. */
 static void take_acquired(ilk__votes *votes, ilk__vote *vote,
                           const ilk__vote_reply *reply)
 {
     switch (reply->code) {
     case ILK__CODE_HELD:
         set_granted(votes, vote, reply);
-        if (votes->phase == ILK__VOTES_HOLDS)
+        if (vote->marks) {
             vote->state = ILK__VOTE_CONFIRMED;
+            vote->retaken = 1;
+        }
         break;
     case ILK__CODE_QUEUED:
         if (vote->state == ILK__VOTE_UNASKED)
@@ -348,14 +378,18 @@ static void take_yielded(ilk__votes *votes, ilk__vote *vote,
     votes->yield_pause_ms = 0;
 }
 
-/* In an extension, a lost vote is acquired again at once. */
+/* In an extension, a lost vote is acquired again at once. A
+ * command from before it is no part of it. */
 static void note_answer(ilk__votes *votes, ilk__vote *vote, int script)
 {
-    if (!votes->extends)
+    if (!votes->extends || vote->stale) {
+        vote->stale = 0;
         return;
+    }
     vote->answered = 1;
     if (script == ILK__SCRIPT_QUORUM_CONFIRM
         && vote->state == ILK__VOTE_UNASKED) {
+        vote->lost = 1;
         vote->answered = 0;
         vote->due = 1;
     }
@@ -389,6 +423,7 @@ void ilk__votes_silent(ilk__votes *votes, size_t node)
     if (vote->state != ILK__VOTE_CONFIRMED)
         vote->state = ILK__VOTE_UNASKED;
     vote->sent = ILK__SCRIPT_NONE;
+    vote->stale = 0;
     vote->away = 1;
     vote->due = 0;
 }
@@ -433,6 +468,8 @@ int64_t ilk__votes_wake_at(const ilk__votes *votes, int64_t now)
 
     if (votes->phase == ILK__VOTES_COLLECTS && votes->yield_at)
         at = votes->yield_at;
+    if (votes->extends && !votes->is_extended)
+        at = ilk__sooner(at, votes->round_until);
     for (size_t i = 0; i < votes->count; i++) {
         const ilk__vote *vote = &votes->nodes[i];
 

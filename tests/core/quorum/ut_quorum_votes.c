@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_quorum_votes.c -- the decisions of an attempt and a hold over several nodes. */
-#include "gateway/quorum_votes.h"
+#include "quorum/quorum_votes.h"
 
 #include "base/clock.h"
 #include "redis/script.h"
@@ -96,6 +96,103 @@ static void a_late_vote_takes_no_part_in_the_confirmation(void **state)
 
     assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
     assert_int_equal(votes.fence, 8);
+}
+
+/* Its node has not confirmed it, so it does not make the hold longer. */
+static void a_vote_that_comes_after_the_hold_waits_for_an_extension(
+    void **state)
+{
+    ilk__vote_command command;
+
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    decide();
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_HELD, 8);
+    reply(1, ILK__CODE_HELD, 8);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    reply(2, ILK__CODE_HELD, 50);
+    assert_int_equal(votes.nodes[2].state, ILK__VOTE_GRANTED);
+
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    assert_false(ilk__votes_next(&votes, now, &command));
+}
+
+static void what_was_sent_before_an_extension_is_no_answer_to_it(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    for (size_t i = 0; i < 3; i++)
+        reply(i, ILK__CODE_HELD, 7);
+    decide();
+    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 7);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+    reply(2, ILK__CODE_HELD, 7); /* to the confirmation */
+    reply(0, ILK__CODE_HELD, 7);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 1);
+    reply(2, ILK__CODE_HELD, 7);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+/* One of three has lost the vote, and is taken again at `at`; one is silent. */
+static ilk__decision take_one_again(int64_t at)
+{
+    ilk__vote_command command;
+
+    hold(3);
+    now += 500;
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    ilk__votes_silent(&votes, 2);
+    reply(1, ILK__CODE_HELD, 0);
+    reply(0, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_true(ilk__votes_next(&votes, now, &command));
+    assert_true(command.marks);
+    now = at;
+    reply(0, ILK__CODE_HELD, 200);
+    return decide();
+}
+
+static void a_node_that_is_taken_again_in_time_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(take_one_again(1000 + LEFT_MS - 1), ILK__DECISION_HELD);
+    now += 10; /* behind the end of the hold that was extended */
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+}
+
+/* Another client may have held between the end of the hold and the grant. */
+static void a_node_that_is_taken_again_too_late_does_not(void **state)
+{
+    (void)state;
+    assert_int_equal(take_one_again(1000 + LEFT_MS), ILK__DECISION_LOST);
+}
+
+/* Nobody but an operator takes the votes of a majority at once. */
+static void a_majority_that_has_lost_its_votes_is_not_taken_again(void **state)
+{
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    reply(0, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(2, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_LOST);
 }
 
 static void another_grant_takes_no_part_in_it_either(void **state)
@@ -323,23 +420,6 @@ static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
             break;
     assert_int_equal(command.given, 500);
     assert_int_equal(command.fence, 102);
-}
-
-static void lost_is_said_when_a_majority_is_impossible(void **state)
-{
-    (void)state;
-    hold(3);
-    ilk__votes_extend(&votes);
-    send_all(ILK__SCRIPT_QUORUM_CONFIRM);
-    reply(0, ILK__CODE_LOST, 0);
-    reply(1, ILK__CODE_LOST, 0);
-    assert_int_equal(decide(), ILK__DECISION_NONE);
-    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 2);
-    reply(0, ILK__CODE_BUSY, 0);
-    assert_int_equal(decide(), ILK__DECISION_NONE);
-    reply(1, ILK__CODE_BUSY, 0);
-
-    assert_int_equal(decide(), ILK__DECISION_LOST);
 }
 
 static void silence_is_no_loss(void **state)
@@ -739,6 +819,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_majority_holds_with_the_greatest_fence),
         cmocka_unit_test(a_late_vote_takes_no_part_in_the_confirmation),
+        cmocka_unit_test(
+            a_vote_that_comes_after_the_hold_waits_for_an_extension),
+        cmocka_unit_test(what_was_sent_before_an_extension_is_no_answer_to_it),
+        cmocka_unit_test(a_node_that_is_taken_again_in_time_counts),
+        cmocka_unit_test(a_node_that_is_taken_again_too_late_does_not),
+        cmocka_unit_test(a_majority_that_has_lost_its_votes_is_not_taken_again),
         cmocka_unit_test(another_grant_takes_no_part_in_it_either),
         cmocka_unit_test(too_few_confirmations_give_all_back),
         cmocka_unit_test(an_end_of_the_lease_while_confirming_gives_all_back),
@@ -752,7 +838,6 @@ int main(void)
         cmocka_unit_test(who_tries_once_yields_nothing),
         cmocka_unit_test(a_hold_lasts_as_long_as_the_shortest_of_its_majority),
         cmocka_unit_test(an_extension_takes_a_lost_node_again_with_the_mark),
-        cmocka_unit_test(lost_is_said_when_a_majority_is_impossible),
         cmocka_unit_test(silence_is_no_loss),
         cmocka_unit_test(nodes_that_may_not_vote_are_no_loss),
         cmocka_unit_test(a_reply_that_nobody_waits_for_is_ignored),

@@ -4,7 +4,7 @@
  * decisions of quorum_votes.c and quorum_members.c. One thread plays all clients and
  * sends one command at a time.
  */
-#include "gateway/quorum_members.h"
+#include "quorum/quorum_members.h"
 #include "redis/script.h"
 
 #include "cmocka_all.h"

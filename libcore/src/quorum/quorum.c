@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* quorum.c -- the backend: its URL, opening and closing, and its turn in the
+ * gateway's loop. */
+#include "quorum_internal.h"
+
+#include "base/alloc.h"
+#include "base/token.h"
+#include "wait/lease.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { URL_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
+
+/* ---- the URL ------------------------------------------------------------- */
+
+static ilk_status take_longest(ilk__quorum *quorum, ilk__span value,
+                               ilk_error *err)
+{
+    quorum->longest_ms = ilk__text_number(value, ILK__LEASE_MAX_MS);
+    if (quorum->longest_ms > ILK__DRIFT_MS)
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: longest_lease_ms must be a number of milliseconds, "
+                     "got \"%.*s\"",
+                     value.len < 40 ? (int)value.len : 40, value.at);
+}
+
+static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
+                                ilk_error *err)
+{
+    quorum->fails_at_once = ilk__text_equals(value, "fail");
+    if (quorum->fails_at_once || ilk__text_equals(value, "wait"))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: noquorum must be wait or fail, got \"%.*s\"",
+                     value.len < 40 ? (int)value.len : 40, value.at);
+}
+
+/* Take what is a quorum's; the rest goes to `out`, as the query of one server. */
+static ilk_status split_options(ilk__quorum *quorum, const char *options,
+                                char *out, size_t room, ilk_error *err)
+{
+    ilk__span rest = {options, strlen(options)};
+    ilk_status st = ILK_OK;
+    size_t len = 0;
+    int more = 1;
+
+    *out = '\0';
+    while (more && st == ILK_OK) {
+        const ilk__span item = ilk__text_cut(&rest, '&', &more);
+        ilk__span value = item, key = ilk__text_cut(&value, '=', NULL);
+
+        if (ilk__text_equals(item, "quorum"))
+            continue;
+        if (ilk__text_equals(key, "longest_lease_ms"))
+            st = take_longest(quorum, value, err);
+        else if (ilk__text_equals(key, "noquorum"))
+            st = take_noquorum(quorum, value, err);
+        else if (len + item.len + 2 < room)
+            len += (size_t)snprintf(out + len, room - len, "%c%.*s",
+                                    len ? '&' : '?', (int)item.len, item.at);
+    }
+    return st;
+}
+
+/* The options mean what they mean for one server. */
+static ilk_status parse_options(ilk__quorum *quorum, const ilk__url *url,
+                                ilk_error *err)
+{
+    const char *tls = url->backend->scheme[5] == 's' ? "s" : "";
+    char options[URL_TEXT], text[URL_TEXT + 64];
+    ilk_status st =
+        split_options(quorum, url->options, options, sizeof options, err);
+
+    if (st)
+        return st;
+    snprintf(text, sizeof text, "redis%s://nobody%.32s%s", tls,
+             url->path ? url->path : "", options);
+    st = ilk__url_parse(&quorum->url, text, err);
+    if (st == ILK_OK && quorum->url.listen)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: listen is not for a quorum, which is listened "
+                         "to at each of its nodes");
+    return st;
+}
+
+static ilk_status copy_login(ilk__quorum *quorum, const ilk__url *url,
+                             ilk_error *err)
+{
+    quorum->url.user = ilk__strdup(url->user);
+    quorum->url.password = ilk__strdup(url->password);
+    quorum->url.protocol = url->protocol;
+    if ((url->user && !quorum->url.user)
+        || (url->password && !quorum->url.password))
+        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
+    return ILK_OK;
+}
+
+static ilk_status add_nodes(ilk__quorum *quorum, const ilk__url *url,
+                            ilk_error *err)
+{
+    ilk__span rest = {url->hosts, strlen(url->hosts)};
+    ilk_status st = ILK_OK;
+    int more = 1;
+
+    while (more && st == ILK_OK) {
+        ilk__span item = ilk__text_cut(&rest, ',', &more);
+
+        if (quorum->count == ILK__QUORUM_MOST)
+            return ilk__fail(err, ILK_EINVAL, "URL: a quorum of over %d hosts",
+                             ILK__QUORUM_MOST);
+        st = ilk__quorum_add_node(quorum, item, err);
+    }
+    if (st == ILK_OK && quorum->count < ILK__QUORUM_LEAST)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: a quorum of %zu, of which no minority could be "
+                         "missing: it has %d to %d hosts",
+                         quorum->count, ILK__QUORUM_LEAST, ILK__QUORUM_MOST);
+    return st;
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+/* Both timeouts are the client's, which takes them from its options as well. */
+static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
+                         ilk_error *err)
+{
+    char token[ILK__CLIENT_ID_LEN + 1];
+    ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
+
+    if (st)
+        return st;
+    snprintf(quorum->name, sizeof quorum->name, "interlock-quorum-%s", token);
+    quorum->connect_ms =
+        url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
+    quorum->patience_ms =
+        (url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS) * 3 / 4;
+    quorum->longest_ms = ILK__QUORUM_LONGEST_MS;
+    st = parse_options(quorum, url, err);
+    if (st == ILK_OK)
+        st = copy_login(quorum, url, err);
+    if (st)
+        return st;
+    if (quorum->url.scheme == ILK__SCHEME_TLS)
+        quorum->tls = ilk__tls_store_new();
+    quorum->url.tls = quorum->tls;
+    st = add_nodes(quorum, url, err);
+    if (st == ILK_OK)
+        ilk__members_begin(&quorum->members, quorum->count);
+    return st;
+}
+
+static void dispose(ilk__quorum *quorum)
+{
+    ilk__quorum_close_nodes(quorum);
+    ilk__attempts_free(quorum);
+    ilk__quorum_channels_free(quorum);
+    ilk__tls_store_free(quorum->tls);
+    ilk__url_free(&quorum->url);
+    ilk__free(quorum);
+}
+
+static ilk_status open_quorum(void **out, ilk__gateway *gateway,
+                              const ilk__url *url, ilk_error *err)
+{
+    ilk__quorum *quorum = ilk__calloc(1, sizeof *quorum);
+    ilk_status st;
+
+    *out = NULL;
+    if (!quorum)
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    quorum->gateway = gateway;
+    st = set_up(quorum, url, err);
+    if (st)
+        dispose(quorum);
+    else
+        *out = quorum;
+    return st;
+}
+
+static void close_quorum(void *self)
+{
+    ilk__quorum *quorum = self;
+
+    for (size_t i = 0; i < quorum->contact_count; i++)
+        ilk__gateway_break(quorum->contacts[i]);
+    dispose(quorum);
+}
+
+static void abandon(void *self)
+{
+    ilk__quorum *quorum = self;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        ilk__async_conn_abandon(&quorum->nodes[i].requests);
+        ilk__async_conn_abandon(&quorum->nodes[i].messages);
+    }
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+/* Only a connection that has a descriptor gets a place; 0 stands for none. */
+static size_t add_conn(ilk__async_conn *connection, size_t *at,
+                       struct pollfd *fds, size_t room, size_t count,
+                       int64_t *until)
+{
+    struct pollfd fd;
+
+    *until = ilk__sooner(*until, ilk__async_conn_prepare(connection, &fd));
+    *at = 0;
+    if (fd.fd < 0)
+        return count;
+    if (count < room)
+        fds[count] = fd;
+    *at = count + 1;
+    return count + 1;
+}
+
+/* Calls since the last turn are written here, all at once. */
+static size_t prepare(void *self, struct pollfd *fds, size_t room,
+                      int64_t *until)
+{
+    ilk__quorum *quorum = self;
+    size_t count = 0;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        ilk__quorum_node *node = &quorum->nodes[i];
+
+        ilk__async_conn_flush(&node->requests);
+        ilk__async_conn_flush(&node->messages);
+        count = add_conn(&node->requests, &node->requests_at, fds, room, count,
+                         until);
+        count = add_conn(&node->messages, &node->messages_at, fds, room, count,
+                         until);
+    }
+    *until = ilk__sooner(*until, ilk__quorum_nodes_due(quorum));
+    *until = ilk__sooner(*until, ilk__attempts_due(quorum, ilk__now_ms()));
+    return count;
+}
+
+static void polled(void *self, const struct pollfd *fds, size_t count)
+{
+    ilk__quorum *quorum = self;
+
+    (void)count;
+    for (size_t i = 0; i < quorum->count; i++) {
+        ilk__quorum_node *node = &quorum->nodes[i];
+
+        if (node->requests_at)
+            ilk__async_conn_polled(&node->requests,
+                                   &fds[node->requests_at - 1]);
+        if (node->messages_at)
+            ilk__async_conn_polled(&node->messages,
+                                   &fds[node->messages_at - 1]);
+        ilk__quorum_read_messages(node);
+        ilk__quorum_read_replies(node);
+    }
+    ilk__quorum_fire_nodes(quorum, ilk__now_ms());
+    ilk__attempts_fire(quorum, ilk__now_ms());
+}
+
+/* ---- the backend --------------------------------------------------------- */
+
+#define QUORUM(url_scheme)                                                     \
+    {                                                                          \
+        .scheme = (url_scheme), .store = "the quorum",                         \
+        .offers = ILK_OFFER_LOCK, .open = open_quorum, .close = close_quorum,  \
+        .abandon = abandon, .call = ilk__quorum_call,                          \
+        .contact = ilk__quorum_contact, .subscribe = ilk__quorum_subscribe,    \
+        .prepare = prepare, .polled = polled                                   \
+    }
+
+/* Users write redis://...?quorum; see net/url.c. */
+static const ilk__backend plain = QUORUM("redis+quorum"),
+                          with_tls = QUORUM("rediss+quorum");
+
+ilk_status ilk__quorum_register(ilk_error *err)
+{
+    static atomic_int registered;
+
+    if (atomic_load(&registered))
+        return ILK_OK;
+    if (ilk__backend_register(&plain) || ilk__backend_register(&with_tls))
+        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    atomic_store(&registered, 1);
+    return ILK_OK;
+}

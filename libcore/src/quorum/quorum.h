@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quorum.h -- a backend of the gateway: locks over several independent servers.
+ *
+ *     redis://[user:password@]host[:port],host[:port],host[:port][/db]?quorum[&query]
+ *
+ * Each node keeps a lock's keys as one server does. A lock is held by the client
+ * that has the votes of a majority; quorum_votes.h decides, quorum_members.h says
+ * which nodes may vote.
+ *
+ *     session --LOCK_ACQUIRE--> attempt --quorum_acquire--> node 1, 2, 3
+ *                               |    ^                        |
+ *                               |    +------ votes -----------+
+ *                               +--quorum_confirm--> nodes that granted --> held
+ *
+ * An attempt lives from the acquire until its release or cancel has reached every
+ * node, or until the last lease that it may have has ended. A wait is an attempt in
+ * the wait queues of all nodes; their messages come here, and the core gets one when
+ * a majority has confirmed.
+ *
+ * Requests of other kinds (inspect, break, adopt) go to all nodes in one round, and
+ * are answered with what a majority says.
+ *
+ * Options of the query, besides those of one server:
+ *     noquorum=wait|fail      too few nodes vote: a wait goes on until its deadline
+ *                             (the default), or fails at once
+ *     longest_lease_ms=60000  longer leases are refused. A node that was restarted
+ *                             votes again after this time
+ */
+#ifndef ILK__QUORUM_H
+#define ILK__QUORUM_H
+
+#include "base/error.h"
+
+/* Make the backend known. Any thread, any number of times. ILK_ENOMEM. */
+ilk_status ilk__quorum_register(ilk_error *err);
+
+#endif

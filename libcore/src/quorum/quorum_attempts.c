@@ -1,0 +1,949 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quorum_attempts.c -- attempts and holds: sends what quorum_votes.c returns, gives
+ * it the replies, and replies to the core what it decides.
+ */
+#include "quorum_internal.h"
+
+#include "base/alloc.h"
+#include "base/backoff.h"
+#include "base/hash.h"
+#include "wait/lease.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { QUORUM_KEYS = ILK__LOCK_KEYS + 2, INNER_MORE = 24 };
+
+int64_t ilk__quorum_now_us(void)
+{
+    return ilk__now_ms() * 1000;
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
+static void put(ilk__attempt_list *list, ilk__attempt *attempt)
+{
+    attempt->next = NULL;
+    attempt->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = attempt;
+    list->last = attempt;
+    list->count++;
+}
+
+static void take_out(ilk__attempt_list *list, ilk__attempt *attempt)
+{
+    *(attempt->previous ? &attempt->previous->next : &list->first) =
+        attempt->next;
+    *(attempt->next ? &attempt->next->previous : &list->last) =
+        attempt->previous;
+    list->count--;
+}
+
+/* ---- making and finding -------------------------------------------------- */
+
+static ilk__bytes keep(char **to, ilk__bytes from)
+{
+    ilk__bytes here = {.data = *to, .len = from.len};
+
+    if (from.len)
+        memcpy(here.data, from.data, from.len);
+    *to += from.len;
+    *(*to)++ = '\0';
+    return here;
+}
+
+static size_t size_of(const ilk__lock_words *words)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < ILK__LOCK_KEYS; i++)
+        size += words->keys[i].len + 1;
+    return size + 2 * words->token.len + words->who.len + 2 * words->entry.len
+           + words->client.len + words->waiter.len + 2 * INNER_MORE + 7;
+}
+
+/* `1 <kind> <client> <waiter> <token> ...` with the inner token. */
+static ilk__bytes keep_entry(char **to, const ilk__attempt *attempt)
+{
+    const ilk__bytes *entry = &attempt->words.entry;
+    ilk__span rest = {entry->data, entry->len};
+    ilk__bytes here = {.data = *to};
+    size_t head;
+
+    if (!entry->len)
+        return keep(to, (ilk__bytes){NULL, 0});
+    for (int i = 0; i < 4; i++)
+        (void)ilk__text_cut(&rest, ' ', NULL);
+    head = (size_t)(rest.at - entry->data);
+    (void)ilk__text_cut(&rest, ' ', NULL);
+    memcpy(*to, entry->data, head);
+    *to += head;
+    memcpy(*to, attempt->inner.data, attempt->inner.len);
+    *to += attempt->inner.len;
+    *(*to)++ = ' ';
+    memcpy(*to, rest.at, rest.len);
+    *to += rest.len;
+    here.len = (size_t)(*to - here.data);
+    *(*to)++ = '\0';
+    return here;
+}
+
+/* Each node that knows an ended attempt has its cancel, on a connection that is up:
+ * what is sent to it now is executed later. */
+static int is_out_of_the_way(const ilk__attempt *attempt)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < attempt->quorum->count; i++)
+        open += (size_t)attempt->unsettled[i];
+    return attempt->state == ILK__ATTEMPT_ENDED && attempt->calls >= open
+           && !attempt->was_cut;
+}
+
+/* The next attempt takes the token over, and its cancel is for both. */
+static void supersede(ilk__attempt *attempt)
+{
+    attempt->is_superseded = 1;
+    ilk__table_remove(&attempt->quorum->by_inner, &attempt->by_inner);
+}
+
+/* The core's token, or one that no node has seen yet. */
+static ilk__bytes keep_inner(char **to, ilk__attempt *attempt)
+{
+    const ilk__bytes *token = &attempt->words.token;
+    ilk__quorum *quorum = attempt->quorum;
+    ilk__attempt *other = ilk__attempt_of_node(quorum, token->data, token->len);
+    ilk__bytes here = {.data = *to};
+
+    if (!attempt->pause_ms && (!other || is_out_of_the_way(other))) {
+        if (other)
+            supersede(other);
+        return keep(to, *token);
+    }
+    memcpy(*to, token->data, token->len);
+    here.len = token->len
+               + (size_t)snprintf(*to + token->len, INNER_MORE, "~%" PRId64,
+                                  ++quorum->last_try);
+    *to += here.len + 1;
+    return here;
+}
+
+static void keep_words(ilk__attempt *attempt, const ilk__lock_words *words)
+{
+    ilk__lock_words *own = &attempt->words;
+    char *to = attempt->text;
+
+    for (size_t i = 0; i < ILK__LOCK_KEYS; i++)
+        own->keys[i] = keep(&to, words->keys[i]);
+    own->token = keep(&to, words->token);
+    own->who = keep(&to, words->who);
+    own->entry = keep(&to, words->entry);
+    own->client = keep(&to, words->client);
+    own->waiter = keep(&to, words->waiter);
+    attempt->inner = keep_inner(&to, attempt);
+    attempt->inner_entry = keep_entry(&to, attempt);
+}
+
+static void forget_token(ilk__attempt *attempt)
+{
+    if (attempt->is_known)
+        ilk__table_remove(&attempt->quorum->by_token, &attempt->by_token);
+    attempt->is_known = 0;
+}
+
+static int enter(ilk__attempt *attempt)
+{
+    ilk__quorum *quorum = attempt->quorum;
+    const ilk__bytes *token = &attempt->words.token, *inner = &attempt->inner;
+
+    if (ilk__table_add(&quorum->by_inner, &attempt->by_inner, inner->data,
+                       inner->len))
+        return 0;
+    if (ilk__table_add(&quorum->by_token, &attempt->by_token, token->data,
+                       token->len)) {
+        ilk__table_remove(&quorum->by_inner, &attempt->by_inner);
+        return 0;
+    }
+    attempt->is_known = 1;
+    put(&quorum->live, attempt);
+    return 1;
+}
+
+static ilk__attempt *make(ilk__quorum *quorum, const ilk__lock_words *words,
+                          int pause_ms)
+{
+    ilk__attempt *attempt = ilk__calloc(1, sizeof *attempt);
+
+    if (!attempt)
+        return NULL;
+    attempt->quorum = quorum;
+    attempt->pause_ms = pause_ms;
+    attempt->text = ilk__malloc(size_of(words));
+    if (attempt->text)
+        keep_words(attempt, words);
+    if (!attempt->text || !enter(attempt)) {
+        ilk__free(attempt->text);
+        ilk__free(attempt);
+        return NULL;
+    }
+    for (size_t i = 0; i < quorum->count; i++) {
+        attempt->holder_ends[i] = ILK__FOREVER;
+        attempt->ours[i] = 1;
+    }
+    return attempt;
+}
+
+ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
+                               const ilk__lock_words *words)
+{
+    return make(quorum, words, 0);
+}
+
+ilk__attempt *ilk__attempt_find(const ilk__quorum *quorum, const void *token,
+                                size_t len)
+{
+    ilk__node *node = ilk__table_find(&quorum->by_token, token, len);
+
+    return node ? (ilk__attempt *)((char *)node
+                                   - offsetof(ilk__attempt, by_token))
+                : NULL;
+}
+
+ilk__attempt *ilk__attempt_of_node(const ilk__quorum *quorum, const void *inner,
+                                   size_t len)
+{
+    ilk__node *node = ilk__table_find(&quorum->by_inner, inner, len);
+
+    return node ? (ilk__attempt *)((char *)node
+                                   - offsetof(ilk__attempt, by_inner))
+                : NULL;
+}
+
+static uint64_t hash_of(const void *token, size_t len)
+{
+    return ilk__hash(ILK__HASH_START, token, len);
+}
+
+int ilk__attempt_is_over(const ilk__quorum *quorum, const void *token,
+                         size_t len)
+{
+    const uint64_t hash = hash_of(token, len);
+
+    for (size_t i = 0; i < ILK__OVER_TOKENS; i++)
+        if (quorum->over[i] == hash)
+            return 1;
+    return 0;
+}
+
+static void free_attempt(ilk__attempt *attempt)
+{
+    forget_token(attempt);
+    if (!attempt->is_superseded)
+        ilk__table_remove(&attempt->quorum->by_inner, &attempt->by_inner);
+    ilk__free(attempt->text);
+    ilk__free(attempt);
+}
+
+/* ---- what is known of the holder ----------------------------------------- */
+
+void ilk__attempt_note_holder(ilk__attempt *attempt, size_t node,
+                              int64_t sent_at, int64_t pttl, int ours)
+{
+    attempt->holder_ends[node] = pttl == -2 ? sent_at
+                                 : pttl < 0 ? ILK__FOREVER
+                                            : sent_at + pttl;
+    attempt->ours[node] = ours;
+}
+
+/* The first node whose vote comes free is worth a look. */
+int64_t ilk__attempt_holder_ms(const ilk__attempt *attempt, int64_t now)
+{
+    int64_t end = ILK__FOREVER;
+
+    for (size_t i = 0; i < attempt->quorum->count; i++)
+        end = ilk__sooner(end, attempt->holder_ends[i]);
+    if (end == ILK__FOREVER)
+        return -1;
+    return end > now ? end - now : 0;
+}
+
+int ilk__attempt_is_ours(const ilk__attempt *attempt)
+{
+    int ours = 1;
+
+    for (size_t i = 0; i < attempt->quorum->count; i++)
+        ours = ours && attempt->ours[i];
+    return ours;
+}
+
+/* The longest lease whose end, as the core counts it, is not after ours. */
+int64_t ilk__attempt_lease(const ilk__attempt *attempt, int64_t since)
+{
+    const int64_t until = ilk__votes_until(&attempt->votes);
+    int64_t lease = (until - since + ILK__DRIFT_MS) * 100 / 99;
+
+    if (lease > attempt->lease_ms)
+        lease = attempt->lease_ms;
+    while (lease > 0 && ilk__lease_deadline(since, lease) > until)
+        lease--;
+    return lease > 0 ? lease : 0;
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+static void add(ilk__command *command, const ilk__bytes *word)
+{
+    ilk__command_add(command, word->data, word->len);
+}
+
+static void begin_script(ilk__command *command, const ilk__attempt *attempt,
+                         int script)
+{
+    ilk__bytes keys[QUORUM_KEYS];
+    size_t count = ILK__LOCK_KEYS;
+    const ilk__bytes node = {(char *)"ilk:quorum:node", 15},
+                     most = {(char *)"ilk:quorum:max", 14};
+
+    memcpy(keys, attempt->words.keys, sizeof attempt->words.keys);
+    if (script == ILK__SCRIPT_QUORUM_CONFIRM)
+        count = 2;
+    if (script != ILK__SCRIPT_QUORUM_YIELD
+        && script != ILK__SCRIPT_LOCK_CANCEL) {
+        keys[count++] = node;
+        keys[count++] = most;
+    }
+    ilk__command_init(command);
+    ilk__script_begin(command, script, keys, count);
+}
+
+static void compose_acquire(ilk__command *command, const ilk__attempt *attempt,
+                            const ilk__vote_command *what)
+{
+    int queues = attempt->waits && !what->marks;
+
+    add(command, &attempt->inner);
+    ilk__command_add_int(command, attempt->lease_ms);
+    add(command, &attempt->words.who);
+    ilk__command_add_int(command, attempt->floor);
+    ilk__command_add(command, attempt->inner_entry.data,
+                     queues ? attempt->inner_entry.len : 0);
+    add(command, &attempt->words.client);
+    ilk__command_add_int(command, attempt->liveness_ms);
+    ilk__command_add_int(command, attempt->stamp);
+    ilk__command_add_int(command, what->marks);
+    ilk__command_add_int(command, attempt->grant_ms);
+    ilk__command_add_int(command, attempt->limit);
+}
+
+static void compose_confirm(ilk__command *command, const ilk__attempt *attempt,
+                            const ilk__vote_command *what)
+{
+    add(command, &attempt->inner);
+    ilk__command_add_int(command, attempt->lease_ms);
+    ilk__command_add_int(command, attempt->state != ILK__ATTEMPT_HOLDS
+                                      || attempt->renews);
+    ilk__command_add_int(command, what->given);
+    ilk__command_add_int(command, what->fence);
+}
+
+static void compose_yield(ilk__command *command, const ilk__attempt *attempt)
+{
+    add(command, &attempt->inner);
+    add(command, &attempt->inner_entry);
+    add(command, &attempt->words.client);
+    ilk__command_add_int(command, attempt->liveness_ms);
+    ilk__command_add_int(command, attempt->stamp);
+    ilk__command_add_int(command, attempt->grant_ms);
+    ilk__command_add_int(command, attempt->limit);
+}
+
+static ilk__quorum_ended voted;
+
+static void send_vote(ilk__attempt *attempt, const ilk__vote_command *what)
+{
+    ilk__quorum_node *node = &attempt->quorum->nodes[what->node];
+    ilk__command command;
+
+    if (!ilk__quorum_takes_part(node)) {
+        ilk__votes_silent(&attempt->votes, what->node);
+        return;
+    }
+    begin_script(&command, attempt, what->script);
+    if (what->script == ILK__SCRIPT_QUORUM_ACQUIRE)
+        compose_acquire(&command, attempt, what);
+    else if (what->script == ILK__SCRIPT_QUORUM_CONFIRM)
+        compose_confirm(&command, attempt, what);
+    else
+        compose_yield(&command, attempt);
+    if (ilk__quorum_send(node, &command, what->script, voted, attempt)) {
+        attempt->calls++;
+        attempt->asked[what->node] = 1;
+    } else {
+        ilk__votes_silent(&attempt->votes, what->node);
+    }
+}
+
+/* ---- replies of nodes ---------------------------------------------------- */
+
+/* 0 where the reply of this code has no such element. */
+static int64_t number_at(const ilk__reply *reply, size_t index)
+{
+    return index + 1 < reply->count ? ilk__script_int(reply, index) : 0;
+}
+
+static void take_vote(ilk__attempt *attempt, ilk__quorum_node *node,
+                      const ilk__node_call *call, const ilk__reply *reply)
+{
+    const ilk__vote_reply vote = {.code = ilk__script_code(reply),
+                                  .lease_ms = number_at(reply, 0),
+                                  .fence = number_at(reply, 1),
+                                  .stamp = number_at(reply, 3)};
+    int acquires = call->script == ILK__SCRIPT_QUORUM_ACQUIRE;
+
+    if (vote.code == ILK__CODE_QUEUED || vote.code == ILK__CODE_BUSY)
+        ilk__attempt_note_holder(attempt, node->number, call->sent_at,
+                                 vote.lease_ms, (int)number_at(reply, 2));
+    if (acquires && vote.code == ILK__CODE_QUEUED
+        && vote.stamp > attempt->quorum->last_stamp)
+        attempt->quorum->last_stamp = vote.stamp;
+    if (vote.code == ILK__CODE_REFUSED)
+        ilk__members_refused(&attempt->quorum->members, node->number);
+    ilk__votes_reply(&attempt->votes, node->number, &vote);
+}
+
+static int voted(ilk__quorum_node *node, void *owner,
+                 const ilk__node_call *call, ilk__reply *reply)
+{
+    ilk__attempt *attempt = owner;
+
+    attempt->calls--;
+    if (attempt->state == ILK__ATTEMPT_ENDED)
+        return 0;
+    if (reply && reply->type == ILK__REPLY_ERROR)
+        snprintf(attempt->why, sizeof attempt->why, "%s", reply->str);
+    if (!reply || reply->type == ILK__REPLY_ERROR)
+        ilk__votes_silent(&attempt->votes, node->number);
+    else
+        take_vote(attempt, node, call, reply);
+    ilk__attempt_go_on(attempt);
+    return 0;
+}
+
+/* ---- giving up ----------------------------------------------------------- */
+
+static void reply_to_release(ilk__attempt *attempt)
+{
+    const ilk__quorum *quorum = attempt->quorum;
+    const size_t majority = ilk__quorum_majority(quorum);
+    char text[ILK_ERROR_MAX];
+
+    if (!attempt->request)
+        return;
+    if (attempt->released >= majority) {
+        ilk__gateway_reply(attempt->request, ILK__CODE_RELEASED, "ii",
+                           (int64_t)0, (int64_t)0);
+    } else if (attempt->gone > quorum->count - majority) {
+        ilk__gateway_reply(attempt->request, ILK__CODE_LOST, "ii", (int64_t)0,
+                           (int64_t)0);
+    } else if (attempt->calls == 0) {
+        ilk__quorum_write_why(quorum, "NOQUORUM", text);
+        ilk__gateway_reply_error(attempt->request, text);
+    } else {
+        return;
+    }
+    attempt->request = NULL;
+}
+
+static int is_settled(const ilk__attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->quorum->count; i++)
+        if (attempt->unsettled[i])
+            return 0;
+    return 1;
+}
+
+/* Nothing is to come for it any more. Freed at the end of the turn. */
+static void bury_if_settled(ilk__attempt *attempt)
+{
+    if (attempt->calls || !is_settled(attempt))
+        return;
+    take_out(&attempt->quorum->owed, attempt);
+    put(&attempt->quorum->dead, attempt);
+}
+
+static int settled(ilk__quorum_node *node, void *owner,
+                   const ilk__node_call *call, ilk__reply *reply)
+{
+    ilk__attempt *attempt = owner;
+
+    (void)call;
+    attempt->calls--;
+    if (!reply)
+        attempt->was_cut = 1;
+    if (!reply && attempt->is_superseded)
+        attempt->unsettled[node->number] = 0;
+    if (reply && reply->type != ILK__REPLY_ERROR
+        && attempt->unsettled[node->number]) {
+        int code = ilk__script_code(reply);
+
+        attempt->unsettled[node->number] = 0;
+        attempt->released += code == ILK__CODE_RELEASED;
+        attempt->gone += code == ILK__CODE_GONE;
+    }
+    reply_to_release(attempt);
+    bury_if_settled(attempt);
+    return 0;
+}
+
+/* It leaves the queue, and gives a vote up. */
+static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
+{
+    ilk__command command;
+
+    if (!node->requests.up) {
+        attempt->was_cut = 1;
+        return;
+    }
+    begin_script(&command, attempt, ILK__SCRIPT_LOCK_CANCEL);
+    add(&command, &attempt->inner_entry);
+    add(&command, &attempt->inner);
+    ilk__command_add_int(&command, attempt->grant_ms);
+    ilk__command_add_int(&command, attempt->limit);
+    ilk__command_add_int(&command, 0);
+    ilk__command_add_int(&command, attempt->liveness_ms);
+    attempt->calls += (size_t)ilk__quorum_send(
+        node, &command, ILK__SCRIPT_LOCK_CANCEL, settled, attempt);
+}
+
+/* At most its lease may be left of it, or a grant's. */
+static void end(ilk__attempt *attempt)
+{
+    ilk__quorum *quorum = attempt->quorum;
+    const int64_t most = attempt->lease_ms > attempt->grant_ms
+                             ? attempt->lease_ms
+                             : attempt->grant_ms;
+
+    attempt->state = ILK__ATTEMPT_ENDED;
+    attempt->forget_at = ilk__now_ms() + most + most / 100 + ILK__DRIFT_MS;
+    take_out(&quorum->live, attempt);
+    put(&quorum->owed, attempt);
+    attempt->calls++; /* so that it is not buried before all are sent */
+    for (size_t i = 0; i < quorum->count; i++) {
+        attempt->unsettled[i] = attempt->asked[i];
+        attempt->gone += !attempt->asked[i];
+        if (attempt->asked[i])
+            send_cancel(attempt, &quorum->nodes[i]);
+    }
+    attempt->calls--;
+}
+
+/* The core does not mean it any more. */
+static void give_up(ilk__attempt *attempt)
+{
+    forget_token(attempt);
+    end(attempt);
+    bury_if_settled(attempt);
+}
+
+void ilk__attempt_release(ilk__attempt *attempt, ilk__gateway_request *request)
+{
+    ilk__quorum *quorum = attempt->quorum;
+    const ilk__bytes *token = &attempt->words.token;
+
+    quorum->over[quorum->over_at++ % ILK__OVER_TOKENS] =
+        hash_of(token->data, token->len);
+    if (attempt->request) /* a fork of the program may have sent it */
+        ilk__gateway_break(attempt->request);
+    attempt->request = request;
+    forget_token(attempt);
+    end(attempt);
+    reply_to_release(attempt);
+    bury_if_settled(attempt);
+}
+
+/* Its lease has ended, or somebody else goes on with it under its token: nothing is
+ * taken back. */
+static void drop(ilk__attempt *attempt)
+{
+    forget_token(attempt);
+    memset(attempt->asked, 0, sizeof attempt->asked);
+    end(attempt);
+    bury_if_settled(attempt);
+}
+
+/* ---- replies to the core ------------------------------------------------- */
+
+static void say_held(ilk__attempt *attempt)
+{
+    ilk__gateway_request *request = attempt->request;
+
+    attempt->request = NULL;
+    ilk__gateway_reply(request, ILK__CODE_HELD, "iii",
+                       ilk__attempt_lease(attempt, attempt->request_at),
+                       attempt->votes.fence, ilk__quorum_now_us());
+}
+
+static void say_wait(ilk__attempt *attempt, int code)
+{
+    ilk__gateway_request *request = attempt->request;
+
+    attempt->request = NULL;
+    ilk__gateway_reply(
+        request, code, "iii", ilk__attempt_holder_ms(attempt, ilk__now_ms()),
+        ilk__quorum_now_us(), (int64_t)ilk__attempt_is_ours(attempt));
+}
+
+static void say_error(ilk__attempt *attempt, const char *word)
+{
+    ilk__gateway_request *request = attempt->request;
+    char text[ILK_ERROR_MAX];
+
+    attempt->request = NULL;
+    ilk__quorum_write_why(attempt->quorum, word, text);
+    ilk__gateway_reply_error(request, attempt->why[0] ? attempt->why : text);
+}
+
+/* As a node's message to the waiter would say it; see scripts/include/send_grant.lua.
+ * A wait that does not get it finds the hold by its next refresh. */
+static void publish_grant(const ilk__attempt *attempt)
+{
+    const ilk__lock_words *words = &attempt->words;
+    char channel[256], text[1024];
+    int channel_len, len;
+
+    channel_len =
+        snprintf(channel, sizeof channel, "ilk:inbox:%s", words->client.data);
+    len = snprintf(
+        text, sizeof text, "1 grant %s %s %" PRId64 " %" PRId64 " %" PRId64 " ",
+        words->waiter.data, words->token.data, attempt->votes.fence,
+        ilk__attempt_lease(attempt, ilk__now_ms()), ilk__quorum_now_us());
+    if (channel_len >= (int)sizeof channel
+        || (size_t)len + words->keys[0].len >= sizeof text)
+        return;
+    memcpy(text + len, words->keys[0].data, words->keys[0].len);
+    (void)ilk__gateway_publish(
+        attempt->quorum->gateway, (ilk__span){NULL, 0},
+        (ilk__span){channel, (size_t)channel_len},
+        (ilk__span){text, (size_t)len + words->keys[0].len});
+}
+
+/* ---- deciding ------------------------------------------------------------ */
+
+static void become_held(ilk__attempt *attempt)
+{
+    attempt->state = ILK__ATTEMPT_HOLDS;
+    if (attempt->request)
+        say_held(attempt);
+    else
+        publish_grant(attempt);
+}
+
+/* Those that have granted get it back, and a fresh token asks again; a later late
+ * copy of the old one's commands finds nothing. */
+static void try_again(ilk__attempt *attempt)
+{
+    int pause_ms = attempt->pause_ms;
+    ilk__gateway_request *request = attempt->request;
+    ilk__attempt *next;
+
+    attempt->request = NULL;
+    give_up(attempt);
+    attempt->begin_at = ilk__now_ms() + ilk__request_pause_ms(&pause_ms);
+    next = make(attempt->quorum, &attempt->words, pause_ms);
+    if (!next) {
+        if (request)
+            ilk__gateway_break(request);
+        return;
+    }
+    next->lease_ms = attempt->lease_ms;
+    next->floor = attempt->floor;
+    next->liveness_ms = attempt->liveness_ms;
+    next->grant_ms = attempt->grant_ms;
+    next->limit = attempt->limit;
+    next->stamp = attempt->stamp;
+    next->waits = attempt->waits;
+    next->is_queued = attempt->is_queued;
+    next->request = request;
+    next->request_at = attempt->request_at;
+    next->begin_at = attempt->begin_at;
+    next->state = ILK__ATTEMPT_PAUSES;
+}
+
+/* A majority has put it into the queue, or all have replied what they can. */
+static int is_placed(const ilk__attempt *attempt)
+{
+    size_t placed = 0, open = 0;
+
+    for (size_t i = 0; i < attempt->votes.count; i++) {
+        placed += (size_t)(attempt->votes.nodes[i].state == ILK__VOTE_WAITS);
+        open += (size_t)(attempt->votes.nodes[i].sent != ILK__SCRIPT_NONE);
+    }
+    return open == 0
+           || placed > attempt->votes.count
+                           - ilk__quorum_majority(attempt->quorum);
+}
+
+static int may_any_come(const ilk__quorum *quorum)
+{
+    for (size_t i = 0; i < quorum->count; i++)
+        if (!ilk__quorum_takes_part(&quorum->nodes[i])
+            && ilk__quorum_is_coming(&quorum->nodes[i]))
+            return 1;
+    return 0;
+}
+
+/* When to say that too few nodes vote. */
+static int64_t patience_of(const ilk__attempt *attempt)
+{
+    const ilk__quorum *quorum = attempt->quorum;
+
+    return may_any_come(quorum) ? attempt->request_at + quorum->patience_ms : 0;
+}
+
+/* A wait that has its place goes on when the nodes are back; else the core tries
+ * again until its deadline, or returns the error at once. */
+static void lack_quorum(ilk__attempt *attempt)
+{
+    if (attempt->state == ILK__ATTEMPT_HOLDS) {
+        if (attempt->request)
+            say_error(attempt, "NOQUORUM");
+        return;
+    }
+    if (!attempt->request
+        || (!attempt->why[0] && patience_of(attempt) > ilk__now_ms()))
+        return;
+    say_error(attempt,
+              attempt->quorum->fails_at_once ? "NOQUORUM" : "ILKNOQUORUM");
+    give_up(attempt);
+}
+
+static void lose(ilk__attempt *attempt)
+{
+    ilk__gateway_request *request = attempt->request;
+
+    if (!request) {
+        drop(attempt);
+        return;
+    }
+    attempt->request = NULL;
+    ilk__gateway_reply(request, ILK__CODE_LOST, "");
+    give_up(attempt);
+}
+
+static void act(ilk__attempt *attempt, ilk__decision decision)
+{
+    int tries = attempt->state == ILK__ATTEMPT_TRIES;
+
+    switch (decision) {
+    case ILK__DECISION_NONE:
+        if (tries && attempt->waits && attempt->request && is_placed(attempt)) {
+            attempt->is_queued = 1;
+            say_wait(attempt, ILK__CODE_QUEUED);
+        }
+        break;
+    case ILK__DECISION_HELD:
+        if (tries)
+            become_held(attempt);
+        else if (attempt->request)
+            say_held(attempt);
+        break;
+    case ILK__DECISION_BUSY:
+        if (attempt->request)
+            say_wait(attempt, ILK__CODE_BUSY);
+        give_up(attempt);
+        break;
+    case ILK__DECISION_AGAIN: try_again(attempt); break;
+    case ILK__DECISION_LOST: lose(attempt); break;
+    case ILK__DECISION_NOQUORUM: lack_quorum(attempt); break;
+    }
+}
+
+void ilk__attempt_go_on(ilk__attempt *attempt)
+{
+    ilk__vote_command command;
+    ilk__decision decision;
+    ilk__votes_phase phase;
+
+    if (attempt->state != ILK__ATTEMPT_TRIES
+        && attempt->state != ILK__ATTEMPT_HOLDS)
+        return;
+    do {
+        phase = attempt->votes.phase;
+        while (ilk__votes_next(&attempt->votes, ilk__now_ms(), &command))
+            send_vote(attempt, &command);
+        decision = ilk__votes_decide(&attempt->votes, ilk__now_ms());
+    } while (decision == ILK__DECISION_NONE && attempt->votes.phase != phase);
+    act(attempt, decision);
+}
+
+/* ---- from the core ------------------------------------------------------- */
+
+static void ask_all(ilk__attempt *attempt)
+{
+    const ilk__quorum *quorum = attempt->quorum;
+
+    attempt->state = ILK__ATTEMPT_TRIES;
+    ilk__votes_begin(&attempt->votes, quorum->count, attempt->waits);
+    for (size_t i = 0; i < quorum->count; i++)
+        if (!ilk__quorum_takes_part(&quorum->nodes[i]))
+            ilk__votes_silent(&attempt->votes, i);
+    ilk__attempt_go_on(attempt);
+}
+
+/* Stamps rise, and above all that a node has shown: they are the queues' order. */
+static int64_t next_stamp(ilk__quorum *quorum)
+{
+    struct timespec now;
+    int64_t us;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    quorum->last_stamp = us > quorum->last_stamp ? us : quorum->last_stamp + 1;
+    return quorum->last_stamp;
+}
+
+void ilk__attempt_begin(ilk__attempt *attempt, ilk__gateway_request *request)
+{
+    attempt->request = request;
+    attempt->request_at = ilk__now_ms();
+    attempt->stamp = next_stamp(attempt->quorum);
+    ask_all(attempt);
+}
+
+void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request)
+{
+    attempt->request = request;
+    attempt->request_at = ilk__now_ms();
+    ilk__votes_extend(&attempt->votes);
+    ilk__attempt_reach_all(attempt);
+    ilk__attempt_go_on(attempt);
+}
+
+void ilk__attempt_reach_all(ilk__attempt *attempt)
+{
+    const ilk__quorum *quorum = attempt->quorum;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        if (ilk__quorum_takes_part(&quorum->nodes[i])
+            && attempt->votes.nodes[i].sent == ILK__SCRIPT_NONE)
+            ilk__votes_reachable(&attempt->votes, i);
+}
+
+/* ---- from the nodes ------------------------------------------------------ */
+
+void ilk__attempts_reach(ilk__quorum_node *node)
+{
+    ilk__quorum *quorum = node->quorum;
+    ilk__attempt *next;
+
+    for (ilk__attempt *one = quorum->owed.first; one; one = next) {
+        next = one->next;
+        if (one->unsettled[node->number])
+            send_cancel(one, node);
+    }
+    for (ilk__attempt *one = quorum->live.first; one; one = next) {
+        next = one->next;
+        if (one->state == ILK__ATTEMPT_PAUSES)
+            continue;
+        ilk__votes_reachable(&one->votes, node->number);
+        ilk__votes_gone(&one->votes, node->number);
+        ilk__attempt_go_on(one);
+    }
+}
+
+void ilk__attempts_miss(ilk__quorum_node *node)
+{
+    ilk__attempt *next;
+
+    for (ilk__attempt *one = node->quorum->live.first; one; one = next) {
+        next = one->next;
+        if (one->state == ILK__ATTEMPT_PAUSES)
+            continue;
+        if (one->votes.nodes[node->number].sent == ILK__SCRIPT_NONE)
+            ilk__votes_silent(&one->votes, node->number);
+        ilk__attempt_go_on(one);
+    }
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static void free_all(ilk__attempt_list *list)
+{
+    ilk__attempt *one;
+
+    while ((one = list->first)) {
+        take_out(list, one);
+        free_attempt(one);
+    }
+}
+
+static int64_t due_of(const ilk__attempt *attempt, int64_t now)
+{
+    int64_t due = ilk__votes_wake_at(&attempt->votes, now);
+
+    if (attempt->state == ILK__ATTEMPT_PAUSES)
+        return attempt->begin_at;
+    if (attempt->state == ILK__ATTEMPT_TRIES && attempt->request
+        && patience_of(attempt) > now)
+        due = ilk__sooner(due, patience_of(attempt));
+    return due;
+}
+
+/* A hold whose lease has ended, without a request under way. */
+static int is_past(const ilk__attempt *attempt, int64_t now)
+{
+    return attempt->state == ILK__ATTEMPT_HOLDS && !attempt->request
+           && ilk__votes_until(&attempt->votes) <= now;
+}
+
+void ilk__attempts_fire(ilk__quorum *quorum, int64_t now)
+{
+    ilk__attempt *next;
+
+    for (ilk__attempt *one = quorum->live.first; one; one = next) {
+        next = one->next;
+        if (is_past(one, now))
+            drop(one);
+        else if (one->state != ILK__ATTEMPT_PAUSES)
+            ilk__attempt_go_on(one);
+        else if (one->begin_at <= now)
+            ask_all(one);
+    }
+    while (quorum->owed.first && quorum->owed.first->calls == 0
+           && (quorum->owed.first->forget_at <= now
+               || quorum->owed.count > ILK__OWED_MOST)) {
+        ilk__attempt *first = quorum->owed.first;
+
+        take_out(&quorum->owed, first);
+        put(&quorum->dead, first);
+    }
+    free_all(&quorum->dead);
+}
+
+int64_t ilk__attempts_due(const ilk__quorum *quorum, int64_t now)
+{
+    int64_t until = quorum->owed.first ? now + 1000 : ILK__FOREVER;
+
+    for (const ilk__attempt *one = quorum->live.first; one; one = one->next)
+        until = ilk__sooner(until, due_of(one, now));
+    return until;
+}
+
+void ilk__attempts_free(ilk__quorum *quorum)
+{
+    for (ilk__attempt *one = quorum->live.first; one; one = one->next)
+        if (one->request)
+            ilk__gateway_break(one->request);
+    for (ilk__attempt *one = quorum->owed.first; one; one = one->next)
+        if (one->request)
+            ilk__gateway_break(one->request);
+    free_all(&quorum->live);
+    free_all(&quorum->owed);
+    free_all(&quorum->dead);
+    ilk__table_free(&quorum->by_token);
+    ilk__table_free(&quorum->by_inner);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* quorum_internal.h -- the parts of a quorum's client; for quorum*.c only. */
+#ifndef ILK__QUORUM_INTERNAL_H
+#define ILK__QUORUM_INTERNAL_H
+
+#include "quorum.h"
+
+#include "base/clock.h"
+#include "base/table.h"
+#include "gateway/gateway.h"
+#include "net/tls_store.h"
+#include "quorum_members.h"
+#include "quorum_votes.h"
+#include "redis/async_conn.h"
+#include "redis/script.h"
+
+enum {
+    ILK__QUORUM_LONGEST_MS = 60000, /* the longest lease, unless the URL says */
+    ILK__QUORUM_PING_MS = 5000,     /* a subscriber connection without bytes */
+    ILK__LOCK_KEYS = 5,             /* lock, fence, wait, live, readers */
+    ILK__QUORUM_CONTACTS = 8,
+    ILK__OVER_TOKENS = 1024, /* whose acquire is refused when it comes late */
+    ILK__OWED_MOST = 65536   /* attempts whose cancels have not reached all */
+};
+
+typedef struct ilk__quorum ilk__quorum;
+typedef struct ilk__quorum_node ilk__quorum_node;
+typedef struct ilk__node_call ilk__node_call;
+typedef struct ilk__attempt ilk__attempt;
+
+/* A script at one node, from its sending until its reply, or until there can be
+ * none: then `reply` is NULL. An error is a reply. Returns 1 when it keeps the
+ * reply. */
+typedef int ilk__quorum_ended(ilk__quorum_node *node, void *owner,
+                              const ilk__node_call *call, ilk__reply *reply);
+
+struct ilk__node_call {
+    ilk__node_call *next;
+    ilk__expected_reply expected;
+    int script;
+    int64_t sent_at;
+    ilk__quorum_ended *ended;
+    void *owner;
+};
+
+struct ilk__quorum_node {
+    ilk__quorum *quorum;
+    size_t number;
+    ilk__url url; /* host and port are its own, the rest the quorum's */
+    ilk__target target;
+    ilk__async_conn requests, messages;
+    size_t requests_at, messages_at; /* places among the descriptors */
+    ilk__node_call *first, *last;    /* without a reply */
+    uint8_t knows[ILK__SCRIPT_COUNT];
+    int has_failed;      /* since it took part last */
+    int took_part;       /* at the end of the last turn */
+    size_t unconfirmed;  /* subscriptions */
+    int64_t received_at; /* the last bytes of `messages` */
+    int pinged;
+    ilk_error why; /* the last failure */
+};
+
+typedef struct ilk__quorum_channel {
+    struct ilk__quorum_channel *next;
+    int is_pattern;
+    size_t len;
+    char name[];
+} ilk__quorum_channel;
+
+/* The words of a request about a lock, as the core sent them. */
+typedef struct ilk__lock_words {
+    ilk__bytes keys[ILK__LOCK_KEYS];
+    ilk__bytes token, who, entry, client, waiter;
+} ilk__lock_words;
+
+typedef enum ilk__attempt_state {
+    ILK__ATTEMPT_PAUSES, /* it begins at `begin_at` */
+    ILK__ATTEMPT_TRIES,  /* it collects votes, and confirms them */
+    ILK__ATTEMPT_HOLDS,  /* and the core knows */
+    ILK__ATTEMPT_ENDED   /* a cancel goes to each node */
+} ilk__attempt_state;
+
+/*
+ * A token of the core's at all nodes. The nodes know it by `inner`, which is the
+ * core's token unless an earlier try under that was given back: a try that was
+ * not confirmed goes on under a fresh token with its old stamp.
+ */
+struct ilk__attempt {
+    ilk__attempt *next, *previous; /* live, owed or dead */
+    ilk__node by_token, by_inner;
+    int is_known; /* by its token: it is the one that the core means */
+    ilk__quorum *quorum;
+    ilk__attempt_state state;
+    char *text; /* of all words */
+    ilk__lock_words words;
+    ilk__bytes inner, inner_entry;
+    int64_t lease_ms, floor, liveness_ms, grant_ms, limit, stamp;
+    int waits;     /* in the nodes' queues */
+    int is_queued; /* the core has that reply */
+    int renews;    /* the extension never shortens */
+    int64_t begin_at;
+    int pause_ms;
+    ilk__votes votes;
+    int asked[ILK__QUORUM_MOST];
+    size_t calls; /* without a reply */
+
+    ilk__gateway_request *request; /* acquire, extend or release; or NULL */
+    int64_t request_at;            /* when it came */
+
+    /* The holder at each node: the local end of its lease, and whether it is one of
+     * this library's. */
+    int64_t holder_ends[ILK__QUORUM_MOST];
+    int ours[ILK__QUORUM_MOST];
+    char why[ILK_ERROR_MAX]; /* a node's error about this name */
+
+    /* ENDED */
+    int64_t forget_at; /* no lease of it is left */
+    int was_cut;       /* a cancel has not been sent, or has no reply */
+    int is_superseded; /* another attempt has its token at the nodes */
+    int unsettled[ILK__QUORUM_MOST]; /* the cancel has no reply */
+    size_t released, gone;           /* replies to the cancels */
+};
+
+typedef struct ilk__attempt_list {
+    ilk__attempt *first, *last;
+    size_t count;
+} ilk__attempt_list;
+
+struct ilk__quorum {
+    ilk__gateway *gateway;
+    ilk__url url; /* of all nodes: login, TLS, timeouts */
+    ilk__tls_store *tls;
+    char name[64]; /* of the connections */
+    int64_t connect_ms;
+    int64_t patience_ms; /* less than the core's own for a reply */
+    int64_t longest_ms;
+    int fails_at_once; /* noquorum=fail */
+
+    ilk__quorum_node nodes[ILK__QUORUM_MOST];
+    size_t count;
+    ilk__members members;
+    char twice[200]; /* two nodes are one server: their names; or "" */
+
+    ilk__attempt_list live, owed, dead;
+    ilk__table by_token, by_inner;
+    int64_t last_stamp, last_try;
+    uint64_t over[ILK__OVER_TOKENS]; /* hashes of ended tokens */
+    size_t over_at;
+
+    ilk__gateway_request *contacts[ILK__QUORUM_CONTACTS]; /* logins */
+    int64_t contact_at[ILK__QUORUM_CONTACTS];
+    size_t contact_count;
+    int was_reached; /* further logins need no contact: requests say what lacks */
+    ilk__quorum_channel *channels;
+};
+
+/* ---- quorum_nodes.c ------------------------------------------------------ */
+
+ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
+                                ilk_error *err);
+void ilk__quorum_close_nodes(ilk__quorum *quorum);
+size_t ilk__quorum_majority(const ilk__quorum *quorum);
+/* 1 when its votes count: it is a member, and its messages come here. */
+int ilk__quorum_takes_part(const ilk__quorum_node *node);
+/* 1 when it may take part soon: it has not failed. */
+int ilk__quorum_is_coming(const ilk__quorum_node *node);
+/* Send the command, which is freed; 0: there will be no reply. */
+int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
+                     ilk__quorum_ended *ended, void *owner);
+void ilk__quorum_read_replies(ilk__quorum_node *node);
+/* Silent nodes, calls of quorum_join. */
+void ilk__quorum_fire_nodes(ilk__quorum *quorum, int64_t now);
+int64_t ilk__quorum_nodes_due(const ilk__quorum *quorum);
+/* Why too few nodes vote, as an error with this first word. */
+void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
+                           char out[ILK_ERROR_MAX]);
+void ilk__quorum_contact(void *self, ilk__gateway_request *request);
+void ilk__quorum_answer_contacts(ilk__quorum *quorum);
+
+/* ---- quorum_messages.c --------------------------------------------------- */
+
+void ilk__quorum_subscribe(void *self, ilk__span channel, int is_pattern,
+                           int begins);
+int ilk__quorum_is_subscribed(const ilk__quorum_node *node);
+void ilk__quorum_read_messages(ilk__quorum_node *node);
+void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now);
+int64_t ilk__quorum_messages_due(const ilk__quorum_node *node);
+void ilk__quorum_channels_free(ilk__quorum *quorum);
+
+/* ---- quorum_attempts.c --------------------------------------------------- */
+
+/* It is known by its token. NULL: no memory. */
+ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
+                               const ilk__lock_words *words);
+/* The one that the core means by its token, and the one that nodes do. */
+ilk__attempt *ilk__attempt_find(const ilk__quorum *quorum, const void *token,
+                                size_t len);
+ilk__attempt *ilk__attempt_of_node(const ilk__quorum *quorum, const void *inner,
+                                   size_t len);
+/* 1 when an attempt with this token was ended, by a release or a cancel. */
+int ilk__attempt_is_over(const ilk__quorum *quorum, const void *token,
+                         size_t len);
+/* Take the request, which a reply will end, and ask the nodes. */
+void ilk__attempt_begin(ilk__attempt *attempt, ilk__gateway_request *request);
+void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request);
+/* Give it up at all nodes; the request, a release, may be NULL. */
+void ilk__attempt_release(ilk__attempt *attempt, ilk__gateway_request *request);
+/* Send what is due, decide, and reply. */
+void ilk__attempt_go_on(ilk__attempt *attempt);
+/* Ask again the nodes that take part and are taken for silent. */
+void ilk__attempt_reach_all(ilk__attempt *attempt);
+/* The lease that the core may count from `since`, 0: none. */
+int64_t ilk__attempt_lease(const ilk__attempt *attempt, int64_t since);
+/* The rest of the holder's lease in ms, -1 without end, as far as it is known. */
+int64_t ilk__attempt_holder_ms(const ilk__attempt *attempt, int64_t now);
+int ilk__attempt_is_ours(const ilk__attempt *attempt);
+void ilk__attempt_note_holder(ilk__attempt *attempt, size_t node,
+                              int64_t sent_at, int64_t pttl, int ours);
+/* A node takes part again, or does no more. */
+void ilk__attempts_reach(ilk__quorum_node *node);
+void ilk__attempts_miss(ilk__quorum_node *node);
+void ilk__attempts_fire(ilk__quorum *quorum, int64_t now);
+int64_t ilk__attempts_due(const ilk__quorum *quorum, int64_t now);
+void ilk__attempts_free(ilk__quorum *quorum);
+/* Microseconds of a clock that never goes back: what the gateway's replies give as
+ * the server's time. */
+int64_t ilk__quorum_now_us(void);
+
+/* ---- quorum_requests.c --------------------------------------------------- */
+
+void ilk__quorum_call(void *self, ilk__gateway_request *request);
+
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* quorum_nodes.c -- the nodes of a quorum: their connections, the calls that have no
+ * reply yet, and which of them take part. */
+#include "quorum_internal.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/token.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- opening and closing ------------------------------------------------- */
+
+ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
+                                ilk_error *err)
+{
+    ilk__quorum_node *node = &quorum->nodes[quorum->count];
+    ilk__url at = {.port = 0};
+    ilk_status st = ilk__url_parse_host(&at, text, "URL", err);
+
+    if (st) {
+        ilk__url_free(&at);
+        return st;
+    }
+    node->quorum = quorum;
+    node->number = quorum->count++;
+    node->url = quorum->url;
+    node->url.host = at.host;
+    node->url.port = at.port;
+    node->target = (ilk__target){.url = &node->url,
+                                 .name = quorum->name,
+                                 .connect_timeout_ms = quorum->connect_ms};
+    ilk__async_conn_init(&node->requests, &node->target);
+    node->requests.carries_commands = 1;
+    node->requests.wanted = 1;
+    ilk__async_conn_init(&node->messages, &node->target);
+    return ILK_OK;
+}
+
+/* The calls of a node that is left: none will have a reply. */
+static void end_calls(ilk__quorum_node *node)
+{
+    ilk__node_call *call;
+
+    while ((call = node->first)) {
+        node->first = call->next;
+        if (!node->first)
+            node->last = NULL;
+        (void)call->ended(node, call->owner, call, NULL);
+        ilk__free(call);
+    }
+}
+
+void ilk__quorum_close_nodes(ilk__quorum *quorum)
+{
+    for (size_t i = 0; i < quorum->count; i++) {
+        ilk__quorum_node *node = &quorum->nodes[i];
+
+        ilk__async_conn_close(&node->requests);
+        ilk__async_conn_close(&node->messages);
+        node->has_failed = 1;
+    }
+    for (size_t i = 0; i < quorum->count; i++) {
+        end_calls(&quorum->nodes[i]);
+        ilk__free(quorum->nodes[i].url.host);
+    }
+}
+
+/* ---- taking part --------------------------------------------------------- */
+
+size_t ilk__quorum_majority(const ilk__quorum *quorum)
+{
+    return quorum->count / 2 + 1;
+}
+
+int ilk__quorum_takes_part(const ilk__quorum_node *node)
+{
+    return node->requests.up
+           && ilk__members_may_vote(&node->quorum->members, node->number)
+           && ilk__quorum_is_subscribed(node) && !node->quorum->twice[0];
+}
+
+/* One that is known, and no member, waits for longer than anybody does here. */
+int ilk__quorum_is_coming(const ilk__quorum_node *node)
+{
+    const ilk__member *member = &node->quorum->members.nodes[node->number];
+
+    return !node->has_failed && !node->quorum->twice[0]
+           && !(member->known && !member->is_member);
+}
+
+/* Once in a turn: the attempts go on with the node, or without it. */
+static void note_part(ilk__quorum_node *node)
+{
+    int takes_part = ilk__quorum_takes_part(node);
+
+    if (takes_part && !node->took_part) {
+        node->has_failed = 0;
+        node->took_part = 1;
+        ilk__attempts_reach(node);
+    } else if (!takes_part && node->took_part) {
+        node->took_part = 0;
+        ilk__attempts_miss(node);
+    }
+}
+
+static size_t count_members(const ilk__quorum *quorum)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        count += (size_t)ilk__quorum_takes_part(&quorum->nodes[i]);
+    return count;
+}
+
+/* The reason of the first node that takes no part. */
+static const char *reason_of(const ilk__quorum *quorum, char out[200])
+{
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+        const ilk__member *member = &quorum->members.nodes[i];
+        const char *why = "it has not been reached yet";
+
+        if (ilk__quorum_takes_part(node))
+            continue;
+        if (node->requests.up && member->known && !member->is_member)
+            why = "it was started or wiped, and waits until no lease of before "
+                  "can be left";
+        else if (node->why.code)
+            why = node->why.msg;
+        snprintf(out, 200, "%s:%d: %.150s", node->url.host, node->url.port,
+                 why);
+        return out;
+    }
+    return "";
+}
+
+void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
+                           char out[ILK_ERROR_MAX])
+{
+    char reason[200];
+
+    if (quorum->twice[0]) {
+        snprintf(out, ILK_ERROR_MAX, "%s %s", word, quorum->twice);
+        return;
+    }
+    snprintf(out, ILK_ERROR_MAX,
+             "%s %zu of %zu nodes vote, and %zu must; %.150s", word,
+             count_members(quorum), quorum->count, ilk__quorum_majority(quorum),
+             reason_of(quorum, reason));
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
+                     ilk__quorum_ended *ended, void *owner)
+{
+    ilk__node_call *call = ilk__calloc(1, sizeof *call);
+    int sent = 0;
+
+    if (call && node->requests.up) {
+        command->replies = ILK__REPLIES_NUMBERED;
+        if (!node->knows[script])
+            (void)ilk__script_use_source(command, script);
+        sent = ilk__async_conn_send(&node->requests, command, &call->expected)
+               == ILK_OK;
+    }
+    ilk__command_free(command);
+    if (!sent) {
+        ilk__free(call);
+        return 0;
+    }
+    node->knows[script] = 1;
+    call->script = script;
+    call->sent_at = ilk__now_ms();
+    call->ended = ended;
+    call->owner = owner;
+    *(node->last ? &node->last->next : &node->first) = call;
+    node->last = call;
+    return 1;
+}
+
+static void lose(ilk__quorum_node *node)
+{
+    node->has_failed = 1;
+    node->why = node->requests.error;
+    memset(node->knows, 0, sizeof node->knows);
+    ilk__log(ILK__LOG_INFO, "quorum: %s:%d: %s", node->url.host, node->url.port,
+             node->why.msg);
+    ilk__members_lost(&node->quorum->members, node->number);
+    end_calls(node);
+    node->took_part = 0;
+    ilk__attempts_miss(node);
+}
+
+static void break_off(ilk__quorum_node *node, const char *why)
+{
+    ilk__async_conn_break(&node->requests, why);
+    lose(node);
+}
+
+/* An error has no number: when it is another's, the next reply shows it, and what
+ * was taken from it is only that a call has failed. */
+static int fits(const ilk__node_call *call, ilk__reply *reply)
+{
+    if (!call || ilk__match_reply(&call->expected, reply) == ILK__MATCH_FOREIGN)
+        return 0;
+    return reply->type == ILK__REPLY_ERROR
+           || ilk__script_check(call->script, reply, NULL) == ILK_OK;
+}
+
+static void take_reply(ilk__quorum_node *node, ilk__reply *reply)
+{
+    ilk__node_call *call = node->first;
+    int kept = 0;
+
+    if (reply->type == ILK__REPLY_PUSH) {
+        ilk__reply_free(reply);
+        return;
+    }
+    if (!fits(call, reply) || ilk__reply_is_error(reply, "NOSCRIPT")) {
+        ilk__reply_free(reply);
+        break_off(node, "a reply that belongs to no call, or a lost script");
+        return;
+    }
+    node->first = call->next;
+    if (!node->first)
+        node->last = NULL;
+    if (reply->type == ILK__REPLY_ERROR)
+        (void)ilk__reply_error(reply, &node->why);
+    kept = call->ended(node, call->owner, call, reply);
+    ilk__free(call);
+    if (!kept)
+        ilk__reply_free(reply);
+}
+
+void ilk__quorum_read_replies(ilk__quorum_node *node)
+{
+    ilk__async_conn_result result;
+    ilk__reply *reply;
+
+    do {
+        result = ilk__async_conn_next(&node->requests, &reply);
+        switch (result) {
+        case ILK__ASYNC_CONN_REPLY: take_reply(node, reply); break;
+        case ILK__ASYNC_CONN_CAME_UP:
+            ilk__members_connected(&node->quorum->members, node->number);
+            break;
+        case ILK__ASYNC_CONN_LOST: lose(node); break;
+        case ILK__ASYNC_CONN_NOTHING: break;
+        }
+    } while (result != ILK__ASYNC_CONN_NOTHING);
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+/* A nonce belongs to one server, and to one loss of its memory. */
+static void look_for_twins(ilk__quorum *quorum)
+{
+    const ilk__member *members = quorum->members.nodes;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        for (size_t j = i + 1; j < quorum->count; j++)
+            if (members[i].known && members[j].known
+                && strcmp(members[i].nonce, members[j].nonce) == 0)
+                snprintf(quorum->twice, sizeof quorum->twice,
+                         "%.60s:%d and %.60s:%d are one server",
+                         quorum->nodes[i].url.host, quorum->nodes[i].url.port,
+                         quorum->nodes[j].url.host, quorum->nodes[j].url.port);
+}
+
+static void refuse(ilk__quorum_node *node, const char *text)
+{
+    ilk__fail(&node->why, ILK_ENOQUORUM, "%.200s", text);
+    node->has_failed = 1;
+    break_off(node, node->why.msg);
+}
+
+static void take_joined(ilk__quorum_node *node, const ilk__reply *reply)
+{
+    ilk__quorum *quorum = node->quorum;
+    char text[200];
+
+    if (reply->type == ILK__REPLY_ERROR) {
+        refuse(node, reply->str);
+    } else if (ilk__script_code(reply) == ILK__CODE_DIFFERS) {
+        snprintf(text, sizeof text,
+                 "others use it in a quorum of %lld with a longest lease of "
+                 "%lld ms",
+                 (long long)ilk__script_int(reply, 0),
+                 (long long)ilk__script_int(reply, 1));
+        refuse(node, text);
+    } else {
+        const ilk__join_reply joined = {
+            .is_member = (int)ilk__script_int(reply, 0),
+            .wait_ms = ilk__script_int(reply, 1),
+            .early_ms = ilk__script_int(reply, 2),
+            .most = ilk__script_int(reply, 3),
+            .nonce = ilk__script_item(reply, 4)->str};
+
+        if (ilk__members_reply(&quorum->members, node->number, &joined,
+                               ilk__now_ms()))
+            look_for_twins(quorum);
+        else
+            break_off(node, "a node's state makes no sense");
+    }
+}
+
+static int joined(ilk__quorum_node *node, void *owner,
+                  const ilk__node_call *call, ilk__reply *reply)
+{
+    (void)owner;
+    (void)call;
+    if (reply)
+        take_joined(node, reply);
+    return 0;
+}
+
+static void join(ilk__quorum *quorum, const ilk__join *call)
+{
+    static ilk__bytes keys[] = {{(char *)"ilk:quorum:node", 15},
+                                {(char *)"ilk:quorum:max", 14}};
+    ilk__quorum_node *node = &quorum->nodes[call->node];
+    char nonce[ILK__CLIENT_ID_LEN + 1];
+    ilk__command command;
+
+    ilk__command_init(&command);
+    if (ilk__token(nonce, ILK__CLIENT_ID_LEN, NULL))
+        command.failed = 1;
+    ilk__script_begin(&command, call->script, keys, 2);
+    ilk__command_add_str(&command, nonce);
+    ilk__command_add_int(&command, (int64_t)quorum->count);
+    ilk__command_add_int(&command, quorum->longest_ms);
+    ilk__command_add_str(&command, call->nonce);
+    ilk__command_add_int(&command, call->floor);
+    ilk__command_add_int(&command, call->first);
+    if (!ilk__quorum_send(node, &command, call->script, joined, NULL))
+        break_off(node, "no memory for a call");
+}
+
+/* ---- logins of the core -------------------------------------------------- */
+
+enum { OTHERS_MS = 250 };
+
+void ilk__quorum_contact(void *self, ilk__gateway_request *request)
+{
+    ilk__quorum *quorum = self;
+
+    if (quorum->was_reached) {
+        ilk__gateway_contact_made(request);
+        return;
+    }
+    if (quorum->contact_count == ILK__QUORUM_CONTACTS) {
+        ilk__gateway_break(request);
+        return;
+    }
+    quorum->contacts[quorum->contact_count] = request;
+    quorum->contact_at[quorum->contact_count++] = ilk__now_ms();
+    ilk__quorum_answer_contacts(quorum);
+}
+
+/* A majority can be reached, whether it may vote or not. The others are waited for
+ * a little: they may be one of the majority under another name. */
+static int is_reached(const ilk__quorum *quorum, int64_t since)
+{
+    size_t reached = 0, open = 0;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+
+        if (node->requests.up && quorum->members.nodes[i].known)
+            reached++;
+        else
+            open += (size_t)!node->has_failed;
+    }
+    return reached >= ilk__quorum_majority(quorum)
+           && (open == 0 || since + OTHERS_MS <= ilk__now_ms());
+}
+
+static int may_be_reached(const ilk__quorum *quorum)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        failed += (size_t)quorum->nodes[i].has_failed;
+    return failed <= quorum->count - ilk__quorum_majority(quorum);
+}
+
+static void refuse_contact(const ilk__quorum *quorum,
+                           ilk__gateway_request *request)
+{
+    char text[ILK_ERROR_MAX];
+
+    for (size_t i = 0; i < quorum->count; i++)
+        if (quorum->nodes[i].why.code == ILK_EAUTH) {
+            snprintf(text, sizeof text, "NOAUTH %s:%d: %.150s",
+                     quorum->nodes[i].url.host, quorum->nodes[i].url.port,
+                     quorum->nodes[i].why.msg);
+            ilk__gateway_reply_error(request, text);
+            return;
+        }
+    ilk__quorum_write_why(quorum, "NOQUORUM", text);
+    ilk__gateway_reply_error(request, text);
+}
+
+static int64_t end_of_contact(const ilk__quorum *quorum, size_t index)
+{
+    return quorum->contact_at[index] + quorum->connect_ms * 3 / 4;
+}
+
+void ilk__quorum_answer_contacts(ilk__quorum *quorum)
+{
+    const int64_t now = ilk__now_ms();
+    size_t left = 0;
+
+    for (size_t i = 0; i < quorum->contact_count; i++)
+        if (!quorum->twice[0] && is_reached(quorum, quorum->contact_at[i])) {
+            quorum->was_reached = 1;
+            ilk__gateway_contact_made(quorum->contacts[i]);
+        } else if (quorum->twice[0] || !may_be_reached(quorum)
+                   || end_of_contact(quorum, i) <= now) {
+            refuse_contact(quorum, quorum->contacts[i]);
+        } else {
+            quorum->contact_at[left] = quorum->contact_at[i];
+            quorum->contacts[left++] = quorum->contacts[i];
+        }
+    quorum->contact_count = left;
+}
+
+static int64_t contact_due(const ilk__quorum *quorum, size_t index)
+{
+    const int64_t others = quorum->contact_at[index] + OTHERS_MS;
+
+    return others > ilk__now_ms() ? others : end_of_contact(quorum, index);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static int64_t silence_due(const ilk__quorum_node *node)
+{
+    return node->first ? node->first->sent_at + node->quorum->patience_ms
+                       : ILK__FOREVER;
+}
+
+void ilk__quorum_fire_nodes(ilk__quorum *quorum, int64_t now)
+{
+    ilk__join call;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        if (silence_due(&quorum->nodes[i]) <= now)
+            break_off(&quorum->nodes[i], "the node does not answer");
+        ilk__quorum_check_messages(&quorum->nodes[i], now);
+    }
+    while (ilk__members_next(&quorum->members, now, &call))
+        join(quorum, &call);
+    for (size_t i = 0; i < quorum->count; i++)
+        note_part(&quorum->nodes[i]);
+    ilk__quorum_answer_contacts(quorum);
+}
+
+int64_t ilk__quorum_nodes_due(const ilk__quorum *quorum)
+{
+    int64_t until = ilk__members_wake_at(&quorum->members, ilk__now_ms());
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        until = ilk__sooner(until, silence_due(&quorum->nodes[i]));
+        until = ilk__sooner(until, ilk__quorum_messages_due(&quorum->nodes[i]));
+    }
+    for (size_t i = 0; i < quorum->contact_count; i++)
+        until = ilk__sooner(until, contact_due(quorum, i));
+    return until;
+}
