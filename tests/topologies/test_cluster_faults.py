@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import cluster
 import interlock
 import pytest
 from cluster import Cluster, Node, until
+from crowd import Waiter, crowd, two_on
 
 
 @pytest.fixture(scope="module")
@@ -36,117 +36,6 @@ def name_at(nodes: Cluster, node: Node, word: str) -> str:
         for name in (f"{word}{number}" for number in range(10000))
         if nodes.owner(nodes.slot(name)) is node
     )
-
-
-class Waiter:
-    """A thread of another client that takes the lock and keeps it."""
-
-    def __init__(self, nodes: Cluster, name: str):
-        self.client = interlock.connect(nodes.url())
-        self.lock = self.client.lock(name, ttl=20)
-        self.acquired = threading.Event()
-        self.error: Exception | None = None
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self) -> None:
-        try:
-            if self.lock.acquire(90):
-                self.acquired.set()
-        except interlock.Error as error:
-            self.error = error
-
-    def end(self) -> None:
-        self.thread.join(100)
-        assert self.error is None
-        assert self.lock.release()
-        self.client.close()
-
-
-@contextlib.contextmanager
-def two_on(
-    nodes: Cluster, client: interlock.Client, name: str
-) -> Iterator[tuple[interlock.Lock, Waiter]]:
-    """One holds and one waits; after the block the second gets the lock."""
-    lock = client.lock(name, ttl=20)
-    assert lock.acquire(5)
-    waiter = Waiter(nodes, name)
-    until(lambda: client.inspect(name).waiting == 1, what="a waiter")
-    yield lock, waiter
-    assert not waiter.acquired.is_set()
-    fence = lock.fence
-    assert lock.release()
-    assert waiter.acquired.wait(60)
-    assert waiter.lock.fence > fence
-    waiter.end()
-
-
-class Crowd:
-    """Threads of some clients that take names in turn; two never hold one name."""
-
-    def __init__(self, nodes: Cluster, names: list[str], clients: int = 3):
-        self.clients = [interlock.connect(nodes.url()) for _ in range(clients)]
-        self.inside = dict.fromkeys(names, 0)
-        self.fences = dict.fromkeys(names, 0)
-        self.rounds = dict.fromkeys(names, 0)
-        self.faults: list[str] = []
-        self.over = threading.Event()
-        self.threads = [
-            threading.Thread(target=self.work, args=(client, name), daemon=True)
-            for client in self.clients
-            for name in names
-        ]
-        for thread in self.threads:
-            thread.start()
-
-    def work(self, client: interlock.Client, name: str) -> None:
-        while not self.over.is_set():
-            lock = client.lock(name, ttl=20)
-            try:
-                if not lock.acquire(60):
-                    self.faults.append(f"{name}: no lock in a minute")
-                    continue
-                self.inside[name] += 1
-                if self.inside[name] != 1:
-                    self.faults.append(f"{name}: two inside")
-                if lock.fence <= self.fences[name]:
-                    self.faults.append(
-                        f"{name}: fence {lock.fence} after {self.fences[name]}"
-                    )
-                self.fences[name] = lock.fence
-                self.rounds[name] += 1
-                self.inside[name] -= 1
-                lock.release()
-            except interlock.UnknownError:
-                pass  # a release without a reply while the cluster changes
-            except interlock.Error as error:
-                self.faults.append(f"{name}: {error!r}")
-
-    def all_advance(self, by: int = 3) -> None:
-        before = dict(self.rounds)
-        until(
-            lambda: all(self.rounds[name] >= before[name] + by for name in before),
-            60,
-            "progress at each name",
-        )
-
-    def end(self) -> None:
-        self.all_advance()
-        self.over.set()
-        for thread in self.threads:
-            thread.join(90)
-            assert not thread.is_alive()
-        for client in self.clients:
-            client.close()
-        assert self.faults == []
-
-
-@contextlib.contextmanager
-def crowd(nodes: Cluster, names: list[str]) -> Iterator[Crowd]:
-    one = Crowd(nodes, names)
-    one.all_advance()
-    yield one
-    one.end()
 
 
 # ---- resharding -----------------------------------------------------------------

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What the table that every language runs says of locks, over a quorum."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import socket
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import quorum_nodes
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+
+from awaited import Face, OneTask
+from support import read_reply
+from test_conformance import TABLE, Case, read_table
+
+LONGEST_MS = 60000  # as by default; the table's locks have the default lease
+
+LEFT_OUT = ("barging",)  # what a quorum does not offer
+
+
+class Commands:
+    """The table's own commands go to all nodes, and most of them are right."""
+
+    def __init__(self, nodes: quorum_nodes.Quorum):
+        self.nodes = nodes.nodes
+
+    def call(self, *words: bytes) -> Any:
+        replies = [self.call_at(node.port, words) for node in self.nodes]
+        return collections.Counter(replies).most_common(1)[0][0]
+
+    @staticmethod
+    def call_at(port: int, words: tuple[bytes, ...]) -> Any:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+            one.sendall(
+                b"*%d\r\n" % len(words)
+                + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+            )
+            with one.makefile("rb") as stream:
+                return read_reply(stream)
+
+
+def declare_member(node: quorum_nodes.Node) -> None:
+    """As if it had run for a minute."""
+    run = node.redis().info("server")["run_id"]
+    fields = {"run": run, "nonce": uuid.uuid4().hex, "nodes": 3, "longest": LONGEST_MS}
+    node.redis().hset(
+        "ilk:quorum:node",
+        mapping=fields | {"from": 0, "early": 0, "member": 1, "base": 0},
+    )
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[quorum_nodes.Quorum]:
+    with quorum_nodes.running(longest_ms=LONGEST_MS) as one:
+        for node in one.nodes:
+            declare_member(node)
+        yield one
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def face(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "blocking":
+        yield Face()
+        return
+    with contextlib.closing(OneTask()) as task:
+        yield Face(task)
+
+
+def is_about_locks(case: Any) -> bool:
+    kind, _, title = case.id.partition(": ")
+    return kind in ("lock", "lease") and not any(word in title for word in LEFT_OUT)
+
+
+@pytest.mark.parametrize("lines", filter(is_about_locks, read_table(TABLE)))
+def test_conformance(face: Any, nodes: quorum_nodes.Quorum, lines: Any) -> None:
+    with contextlib.closing(face.connect(nodes.url())) as client:
+        case = Case(face, client, Commands(nodes))
+        for where, text in lines:
+            print(where, text.decode("utf-8", "backslashreplace"))
+            case.run(text)
