@@ -24,10 +24,11 @@
 
 static ilk_client *open_client(const char *url)
 {
+    ilk_client_opts opts = {.size = sizeof opts, .connect_timeout_ms = 30000};
     ilk_error err = {0};
     ilk_client *client;
 
-    if (ilk_client_open(&client, url, NULL, &err))
+    if (ilk_client_open(&client, url, &opts, &err))
         fail_msg("%s: %s", url, err.msg);
     return client;
 }
