@@ -12,6 +12,17 @@ SOURCES += ["cli", "cmake", "interlock.pc.in", "interlockConfig.cmake.in", "libc
 SOURCES += ["python", "tools", ".cache"]
 
 
+def remove_strangers(copy: Path) -> None:
+    """Files of an earlier copy that the sources have no more."""
+    for path in sorted(copy.rglob("*"), reverse=True):
+        if (ROOT / path.relative_to(copy)).exists():
+            continue
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink()
+
+
 def copy_sources(copy: Path) -> None:
     """What a build needs, with the times of the files."""
     copy.mkdir(parents=True, exist_ok=True)
@@ -21,6 +32,7 @@ def copy_sources(copy: Path) -> None:
             shutil.copytree(source, copy / name, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy2(source, copy / name)
+    remove_strangers(copy)
 
 
 def patch(path: Path, old: str, new: str) -> None:
