@@ -121,7 +121,7 @@ static ilk_status set_up(ilk__cluster *cluster, const ilk__url *url,
 static void dispose(ilk__cluster *cluster)
 {
     ilk__cluster_nodes_free(cluster);
-    ilk__cluster_channels_free(cluster);
+    ilk__node_channels_free(&cluster->channels);
     ilk__copies_free(&cluster->copies);
     ilk__tls_store_free(cluster->tls);
     ilk__url_free(&cluster->url);
@@ -160,28 +160,11 @@ static void abandon(void *self)
 
     for (size_t i = 0; i < cluster->node_count; i++) {
         ilk__async_conn_abandon(&cluster->nodes[i]->requests);
-        ilk__async_conn_abandon(&cluster->nodes[i]->messages);
+        ilk__async_conn_abandon(&cluster->nodes[i]->messages.connection);
     }
 }
 
 /* ---- the loop ------------------------------------------------------------ */
-
-/* Only a connection that has a descriptor gets a place; 0 stands for none. */
-static size_t add_conn(ilk__async_conn *connection, size_t *at,
-                       struct pollfd *fds, size_t room, size_t count,
-                       int64_t *until)
-{
-    struct pollfd fd;
-
-    *until = ilk__sooner(*until, ilk__async_conn_prepare(connection, &fd));
-    *at = 0;
-    if (fd.fd < 0)
-        return count;
-    if (count < room)
-        fds[count] = fd;
-    *at = count + 1;
-    return count + 1;
-}
 
 /* Requests that came since the last turn are written here, all at once. */
 static size_t prepare(void *self, struct pollfd *fds, size_t room,
@@ -194,11 +177,12 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
         ilk__cluster_node *node = cluster->nodes[i];
 
         ilk__async_conn_flush(&node->requests);
-        ilk__async_conn_flush(&node->messages);
-        count = add_conn(&node->requests, &node->requests_at, fds, room, count,
-                         until);
-        count = add_conn(&node->messages, &node->messages_at, fds, room, count,
-                         until);
+        ilk__async_conn_flush(&node->messages.connection);
+        count = ilk__async_conn_add(&node->requests, &node->requests_at, fds,
+                                    room, count, until);
+        count =
+            ilk__async_conn_add(&node->messages.connection, &node->messages_at,
+                                fds, room, count, until);
     }
     *until = ilk__sooner(*until, ilk__cluster_next_due(cluster));
     return count;
@@ -216,7 +200,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
             ilk__async_conn_polled(&node->requests,
                                    &fds[node->requests_at - 1]);
         if (node->messages_at)
-            ilk__async_conn_polled(&node->messages,
+            ilk__async_conn_polled(&node->messages.connection,
                                    &fds[node->messages_at - 1]);
         ilk__cluster_read_messages(node);
         ilk__cluster_read_replies(node);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "copies.h"
 #include "gateway/gateway.h"
+#include "gateway/node_messages.h"
 #include "net/tls_store.h"
 #include "redirect.h"
 #include "redis/async_conn.h"
@@ -16,10 +17,9 @@
 
 enum {
     ILK__CLUSTER_NODES = 1024,
-    ILK__CLUSTER_HELD = 64,         /* replies that are looked at together */
-    ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
-    ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
-    ILK__CLUSTER_PING_MS = 5000     /* a subscriber connection without bytes */
+    ILK__CLUSTER_HELD = 64,        /* replies that are looked at together */
+    ILK__CLUSTER_REFUSALS = 5,     /* redirections in a row, then a pause */
+    ILK__CLUSTER_SILENCE_MS = 1000 /* of a node: ask others for the slots */
 };
 
 typedef struct ilk__cluster ilk__cluster;
@@ -57,7 +57,8 @@ struct ilk__cluster_node {
     int is_retired; /* it was a primary: its requests go to others */
     int has_failed; /* since the last time it was up */
     int must_break; /* a command was written in part */
-    ilk__async_conn requests, messages;
+    ilk__async_conn requests;
+    ilk__node_messages messages;
     size_t requests_at, messages_at; /* places among the descriptors */
     ilk__cluster_list wire;          /* without a reply */
     ilk__cluster_list waiting;       /* until it is ready */
@@ -67,17 +68,7 @@ struct ilk__cluster_node {
      * They may yet be executed here until the next connection is up. */
     int has_doubt;
     uint8_t doubt[ILK__SLOTS / 8];
-    size_t unconfirmed;  /* subscriptions */
-    int64_t received_at; /* the last bytes of `messages` */
-    int pinged;
 };
-
-typedef struct ilk__cluster_channel {
-    struct ilk__cluster_channel *next;
-    int is_pattern;
-    size_t len;
-    char name[];
-} ilk__cluster_channel;
 
 struct ilk__cluster {
     ilk__gateway *gateway;
@@ -100,7 +91,7 @@ struct ilk__cluster {
     ilk__cluster_list
         patterns; /* subscriptions, until all nodes confirm them */
 
-    ilk__cluster_channel *channels;
+    ilk__node_channel *channels;
     ilk__copies copies; /* messages that came from some nodes so far */
 };
 
@@ -164,13 +155,9 @@ void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
 void ilk__cluster_await_patterns(void *self, ilk__gateway_request *request);
 void ilk__cluster_confirm_patterns(ilk__cluster *cluster);
 int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster);
-/* 1 when all channels of the client are subscribed at this node. */
-int ilk__cluster_is_subscribed(const ilk__cluster_node *node);
 /* The node has become, or is no more, a primary. */
 void ilk__cluster_listen(ilk__cluster_node *node);
 void ilk__cluster_read_messages(ilk__cluster_node *node);
 void ilk__cluster_check_messages(ilk__cluster_node *node, int64_t now);
-int64_t ilk__cluster_messages_due(const ilk__cluster_node *node);
-void ilk__cluster_channels_free(ilk__cluster *cluster);
 
 #endif

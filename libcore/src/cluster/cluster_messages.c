@@ -13,112 +13,38 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-#include <string.h>
-
-/* ---- channels ------------------------------------------------------------ */
-
-static ilk__cluster_channel **find(ilk__cluster *cluster, ilk__span name,
-                                   int is_pattern)
-{
-    ilk__cluster_channel **link = &cluster->channels;
-
-    while (*link
-           && ((*link)->is_pattern != is_pattern || (*link)->len != name.len
-               || memcmp((*link)->name, name.at, name.len) != 0))
-        link = &(*link)->next;
-    return link;
-}
-
-static void send(ilk__cluster_node *node, ilk__span name, int is_pattern,
-                 int begins)
-{
-    static const char *const words[2][2] = {{"UNSUBSCRIBE", "SUBSCRIBE"},
-                                            {"PUNSUBSCRIBE", "PSUBSCRIBE"}};
-    ilk__command command;
-
-    ilk__command_init(&command);
-    ilk__command_add_str(&command, words[is_pattern][begins]);
-    ilk__command_add(&command, name.at, name.len);
-    if (ilk__async_conn_send(&node->messages, &command, NULL))
-        ilk__async_conn_break(&node->messages, "no memory for a command");
-    else if (begins)
-        node->unconfirmed++;
-    ilk__command_free(&command);
-}
-
-static void subscribe_all(ilk__cluster_node *node)
-{
-    node->unconfirmed = 0;
-    for (const ilk__cluster_channel *one = node->cluster->channels;
-         one && node->messages.up; one = one->next)
-        send(node, (ilk__span){one->name, one->len}, one->is_pattern, 1);
-}
-
-static void add(ilk__cluster *cluster, ilk__span name, int is_pattern)
-{
-    ilk__cluster_channel *one = ilk__malloc(sizeof *one + name.len);
-
-    if (!one) {
-        /* As a lost connection: the core subscribes again. */
-        ilk__gateway_break_subscribers(cluster->gateway);
-        return;
-    }
-    one->is_pattern = is_pattern;
-    one->len = name.len;
-    memcpy(one->name, name.at, name.len);
-    one->next = cluster->channels;
-    cluster->channels = one;
-}
+/* ---- nodes --------------------------------------------------------------- */
 
 void ilk__cluster_subscribe(void *self, ilk__span channel, int is_pattern,
                             int begins)
 {
     ilk__cluster *cluster = self;
-    ilk__cluster_channel **link = find(cluster, channel, is_pattern), *one;
 
-    if (begins && !*link) {
-        add(cluster, channel, is_pattern);
-    } else if (!begins && *link) {
-        one = *link;
-        *link = one->next;
-        ilk__free(one);
-    }
+    /* Without memory as with a lost connection: the core subscribes again. */
+    if (!ilk__node_channels_change(&cluster->channels, channel, is_pattern,
+                                   begins))
+        ilk__gateway_break_subscribers(cluster->gateway);
     for (size_t i = 0; i < cluster->node_count; i++) {
         ilk__cluster_node *node = cluster->nodes[i];
 
-        if (node->messages.up)
-            send(node, channel, is_pattern, begins);
+        if (node->messages.connection.up)
+            ilk__node_messages_change(&node->messages, channel, is_pattern,
+                                      begins);
         else
             ilk__cluster_listen(node);
     }
 }
 
-void ilk__cluster_channels_free(ilk__cluster *cluster)
-{
-    ilk__cluster_channel *one;
-
-    while ((one = cluster->channels)) {
-        cluster->channels = one->next;
-        ilk__free(one);
-    }
-}
-
-/* ---- nodes --------------------------------------------------------------- */
-
-int ilk__cluster_is_subscribed(const ilk__cluster_node *node)
-{
-    return !node->cluster->channels
-           || (node->messages.up && node->unconfirmed == 0);
-}
-
 void ilk__cluster_listen(ilk__cluster_node *node)
 {
-    node->messages.wanted =
+    ilk__async_conn *connection = &node->messages.connection;
+
+    connection->wanted =
         node->cluster->channels
         && (node->is_primary || (node->waiting.first && !node->is_retired));
-    if (node->is_retired && node->messages.conn) {
-        ilk__async_conn_close(&node->messages);
-        node->unconfirmed = 0;
+    if (node->is_retired && connection->conn) {
+        ilk__async_conn_close(connection);
+        node->messages.unconfirmed = 0;
     }
 }
 
@@ -143,7 +69,8 @@ static size_t count_primaries(const ilk__cluster *cluster, int subscribed_only)
     for (size_t i = 0; i < cluster->node_count; i++)
         count += cluster->nodes[i]->is_primary
                  && (!subscribed_only
-                     || ilk__cluster_is_subscribed(cluster->nodes[i]));
+                     || ilk__node_messages_are_subscribed(
+                         &cluster->nodes[i]->messages));
     return count;
 }
 
@@ -186,136 +113,71 @@ int64_t ilk__cluster_patterns_due(const ilk__cluster *cluster)
 
 /* ---- messages ------------------------------------------------------------ */
 
-static ilk__span span_of(const ilk__reply *word)
+/* With lengths, so that no two messages are hashed alike by their places. */
+static uint64_t hash(uint64_t mark, ilk__span text)
 {
-    return (ilk__span){word->str, word->len};
+    return ilk__hash(ilk__hash(mark, &text.len, sizeof text.len), text.at,
+                     text.len);
 }
 
-/* With lengths, so that no two messages are hashed alike by their places. */
-static uint64_t mark_of(const ilk__reply *reply)
+static uint64_t mark_of(const ilk__node_message *message)
 {
     uint64_t mark = ILK__HASH_START;
 
-    for (size_t i = 0; i < reply->count; i++) {
-        mark =
-            ilk__hash(mark, &reply->items[i]->len, sizeof reply->items[i]->len);
-        mark = ilk__hash(mark, reply->items[i]->str, reply->items[i]->len);
-    }
-    return mark;
+    if (message->pattern.at)
+        mark = hash(mark, message->pattern);
+    return hash(hash(mark, message->channel), message->content);
 }
 
-static void deliver(ilk__cluster_node *node, const ilk__reply *reply)
+static void deliver(ilk__cluster_node *node, const ilk__node_message *message)
 {
     ilk__cluster *cluster = node->cluster;
-    const size_t at = reply->count - 2;
-    const ilk__span pattern =
-        at == 2 ? span_of(reply->items[1]) : (ilk__span){NULL, 0};
 
-    for (size_t i = 0; i < reply->count; i++)
-        if (reply->items[i]->type != ILK__REPLY_STR)
-            return;
-    if (ilk__copies_is_new(&cluster->copies, mark_of(reply),
+    if (ilk__copies_is_new(&cluster->copies, mark_of(message),
                            (size_t)node->number, ilk__now_ms()))
-        (void)ilk__gateway_publish(cluster->gateway, pattern,
-                                   span_of(reply->items[at]),
-                                   span_of(reply->items[at + 1]));
-}
-
-/* A refused subscription counts as confirmed: a server without a cluster would go on
- * executing requests as well, and say so. */
-static void confirm(ilk__cluster_node *node)
-{
-    if (node->unconfirmed && --node->unconfirmed == 0)
-        ilk__cluster_route_waiting(node);
-}
-
-static int is_message(const ilk__reply *reply)
-{
-    return (reply->count == 3 && ilk__reply_is_text(reply->items[0], "message"))
-           || (reply->count == 4
-               && ilk__reply_is_text(reply->items[0], "pmessage"));
-}
-
-static void take(ilk__cluster_node *node, const ilk__reply *reply)
-{
-    const ilk__reply *word = reply->count ? reply->items[0] : NULL;
-
-    node->received_at = ilk__now_ms();
-    node->pinged = 0;
-    if (reply->type == ILK__REPLY_ERROR) {
-        ilk__log(ILK__LOG_WARN, "cluster: %s:%d refuses a subscription: %.150s",
-                 node->url.host, node->url.port, reply->str);
-        confirm(node);
-    } else if (is_message(reply)) {
-        deliver(node, reply);
-    } else if (word
-               && (ilk__reply_is_text(word, "subscribe")
-                   || ilk__reply_is_text(word, "psubscribe"))) {
-        confirm(node);
-    }
+        (void)ilk__gateway_publish(cluster->gateway, message->pattern,
+                                   message->channel, message->content);
 }
 
 /* Messages may have been missed, which the core finds out when it subscribes
  * again. */
-static void lose(ilk__cluster_node *node, int was_up)
+static void lose(ilk__cluster_node *node)
 {
-    node->unconfirmed = 0;
-    if (!was_up || !node->cluster->channels)
+    if (!node->cluster->channels)
         return;
     ilk__log(ILK__LOG_INFO, "cluster: %s:%d: %s", node->url.host,
-             node->url.port, node->messages.error.msg);
+             node->url.port, node->messages.connection.error.msg);
     ilk__gateway_break_subscribers(node->cluster->gateway);
     ilk__cluster_want_map(node->cluster);
 }
 
 void ilk__cluster_read_messages(ilk__cluster_node *node)
 {
-    ilk__async_conn_result result;
+    ilk__node_message message;
+    ilk__node_event event;
     ilk__reply *reply;
 
     do {
-        int was_up = node->messages.up;
-
-        result = ilk__async_conn_next(&node->messages, &reply);
-        if (result == ILK__ASYNC_CONN_REPLY) {
-            take(node, reply);
+        event = ilk__node_messages_next(&node->messages, &message, &reply);
+        switch (event) {
+        case ILK__NODE_MESSAGE:
+            deliver(node, &message);
             ilk__reply_free(reply);
-        } else if (result == ILK__ASYNC_CONN_LOST) {
-            lose(node, was_up);
-        } else if (result == ILK__ASYNC_CONN_CAME_UP) {
-            node->received_at = ilk__now_ms();
-            node->pinged = 0;
+            break;
+        case ILK__NODE_CAME_UP:
             ilk__copies_join(&node->cluster->copies, (size_t)node->number);
-            subscribe_all(node);
+            break;
+        case ILK__NODE_CONFIRMED: ilk__cluster_route_waiting(node); break;
+        case ILK__NODE_BROKEN: lose(node); break;
+        case ILK__NODE_FAILED:
+        case ILK__NODE_NOTHING: break;
         }
-    } while (result != ILK__ASYNC_CONN_NOTHING);
+    } while (event != ILK__NODE_NOTHING);
 }
 
-/* ---- time ---------------------------------------------------------------- */
-
-int64_t ilk__cluster_messages_due(const ilk__cluster_node *node)
-{
-    if (!node->messages.up)
-        return ILK__FOREVER;
-    return node->received_at + ILK__CLUSTER_PING_MS
-           + (node->pinged ? node->cluster->patience_ms : 0);
-}
-
-/* A connection of a host that has gone sends nothing, as one without messages. */
 void ilk__cluster_check_messages(ilk__cluster_node *node, int64_t now)
 {
-    ilk__command command;
-
-    if (ilk__cluster_messages_due(node) > now)
-        return;
-    if (node->pinged) {
-        ilk__async_conn_break(&node->messages, "the node does not answer");
-        lose(node, 1);
-        return;
-    }
-    ilk__command_init(&command);
-    ilk__command_add_str(&command, "PING");
-    (void)ilk__async_conn_send(&node->messages, &command, NULL);
-    ilk__command_free(&command);
-    node->pinged = 1;
+    if (ilk__node_messages_check(&node->messages, now,
+                                 node->cluster->patience_ms))
+        lose(node);
 }

@@ -16,7 +16,7 @@ static void close_node(ilk__cluster_node *node)
         ilk__reply_free(node->held[i]);
     node->held_count = 0;
     ilk__async_conn_close(&node->requests);
-    ilk__async_conn_close(&node->messages);
+    ilk__async_conn_close(&node->messages.connection);
 }
 
 static ilk_status set_up(ilk__cluster_node *node, ilk__cluster *cluster,
@@ -33,7 +33,7 @@ static ilk_status set_up(ilk__cluster_node *node, ilk__cluster *cluster,
                                  .connect_timeout_ms = cluster->connect_ms};
     ilk__async_conn_init(&node->requests, &node->target);
     node->requests.carries_commands = 1;
-    ilk__async_conn_init(&node->messages, &node->target);
+    ilk__node_messages_init(&node->messages, &node->target, &cluster->channels);
     return node->url.host ? ILK_OK : ILK_ENOMEM;
 }
 
@@ -42,7 +42,7 @@ static int is_unused(const ilk__cluster_node *node)
 {
     return node->is_retired && !node->is_seed && !node->wire.first
            && !node->waiting.first && !node->requests.conn
-           && !node->messages.conn;
+           && !node->messages.connection.conn;
 }
 
 static ilk__cluster_node *place_for(ilk__cluster *cluster)

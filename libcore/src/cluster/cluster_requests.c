@@ -83,7 +83,7 @@ void ilk__cluster_break_off(ilk__cluster_work *work)
 static int is_ready(const ilk__cluster_node *node)
 {
     return node->requests.up && !node->is_retired
-           && ilk__cluster_is_subscribed(node);
+           && ilk__node_messages_are_subscribed(&node->messages);
 }
 
 static void compose_script(ilk__command *command, const ilk__cluster_work *work)
@@ -761,7 +761,8 @@ int64_t ilk__cluster_next_due(const ilk__cluster *cluster)
 
         until = ilk__sooner(until, earliest(&node->waiting, 0));
         until = ilk__sooner(until, silence_due(node));
-        until = ilk__sooner(until, ilk__cluster_messages_due(node));
+        until = ilk__sooner(until, ilk__node_messages_due(
+                                       &node->messages, cluster->patience_ms));
     }
     until = ilk__sooner(until, ilk__cluster_patterns_due(cluster));
     return cluster->map_wanted ? ilk__sooner(until, cluster->map_due) : until;

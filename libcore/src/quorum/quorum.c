@@ -156,7 +156,7 @@ static void dispose(ilk__quorum *quorum)
 {
     ilk__quorum_close_nodes(quorum);
     ilk__attempts_free(quorum);
-    ilk__quorum_channels_free(quorum);
+    ilk__node_channels_free(&quorum->channels);
     ilk__tls_store_free(quorum->tls);
     ilk__url_free(&quorum->url);
     ilk__free(quorum);
@@ -195,28 +195,11 @@ static void abandon(void *self)
 
     for (size_t i = 0; i < quorum->count; i++) {
         ilk__async_conn_abandon(&quorum->nodes[i].requests);
-        ilk__async_conn_abandon(&quorum->nodes[i].messages);
+        ilk__async_conn_abandon(&quorum->nodes[i].messages.connection);
     }
 }
 
 /* ---- the loop ------------------------------------------------------------ */
-
-/* Only a connection that has a descriptor gets a place; 0 stands for none. */
-static size_t add_conn(ilk__async_conn *connection, size_t *at,
-                       struct pollfd *fds, size_t room, size_t count,
-                       int64_t *until)
-{
-    struct pollfd fd;
-
-    *until = ilk__sooner(*until, ilk__async_conn_prepare(connection, &fd));
-    *at = 0;
-    if (fd.fd < 0)
-        return count;
-    if (count < room)
-        fds[count] = fd;
-    *at = count + 1;
-    return count + 1;
-}
 
 /* Calls since the last turn are written here, all at once. */
 static size_t prepare(void *self, struct pollfd *fds, size_t room,
@@ -229,11 +212,12 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
         ilk__quorum_node *node = &quorum->nodes[i];
 
         ilk__async_conn_flush(&node->requests);
-        ilk__async_conn_flush(&node->messages);
-        count = add_conn(&node->requests, &node->requests_at, fds, room, count,
-                         until);
-        count = add_conn(&node->messages, &node->messages_at, fds, room, count,
-                         until);
+        ilk__async_conn_flush(&node->messages.connection);
+        count = ilk__async_conn_add(&node->requests, &node->requests_at, fds,
+                                    room, count, until);
+        count =
+            ilk__async_conn_add(&node->messages.connection, &node->messages_at,
+                                fds, room, count, until);
     }
     *until = ilk__sooner(*until, ilk__quorum_nodes_due(quorum));
     *until = ilk__sooner(*until, ilk__attempts_due(quorum, ilk__now_ms()));
@@ -252,7 +236,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
             ilk__async_conn_polled(&node->requests,
                                    &fds[node->requests_at - 1]);
         if (node->messages_at)
-            ilk__async_conn_polled(&node->messages,
+            ilk__async_conn_polled(&node->messages.connection,
                                    &fds[node->messages_at - 1]);
         ilk__quorum_read_messages(node);
         ilk__quorum_read_replies(node);

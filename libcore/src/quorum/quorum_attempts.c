@@ -63,7 +63,7 @@ static size_t size_of(const ilk__lock_words *words)
     for (size_t i = 0; i < ILK__LOCK_KEYS; i++)
         size += words->keys[i].len + 1;
     return size + 2 * words->token.len + words->who.len + 2 * words->entry.len
-           + words->client.len + words->waiter.len + 2 * INNER_MORE + 7;
+           + words->client.len + words->waiter.len + 2 * (size_t)INNER_MORE + 7;
 }
 
 /* `1 <kind> <client> <waiter> <token> ...` with the inner token. */
@@ -701,24 +701,23 @@ static int64_t patience_of(const ilk__attempt *attempt)
 {
     const ilk__quorum *quorum = attempt->quorum;
 
-    return may_any_come(quorum) ? attempt->request_at + quorum->patience_ms : 0;
+    return may_any_come(quorum) ? attempt->request_at + ILK__QUORUM_COMING_MS
+                                : 0;
 }
 
 /* A wait that has its place goes on when the nodes are back; else the core tries
  * again until its deadline, or returns the error at once. */
 static void lack_quorum(ilk__attempt *attempt)
 {
-    if (attempt->state == ILK__ATTEMPT_HOLDS) {
-        if (attempt->request)
-            say_error(attempt, "NOQUORUM");
-        return;
-    }
+    int holds = attempt->state == ILK__ATTEMPT_HOLDS;
+
     if (!attempt->request
         || (!attempt->why[0] && patience_of(attempt) > ilk__now_ms()))
         return;
-    say_error(attempt,
-              attempt->quorum->fails_at_once ? "NOQUORUM" : "ILKNOQUORUM");
-    give_up(attempt);
+    say_error(attempt, holds || attempt->quorum->fails_at_once ? "NOQUORUM"
+                                                               : "ILKNOQUORUM");
+    if (!holds)
+        give_up(attempt);
 }
 
 static void lose(ilk__attempt *attempt)
@@ -887,8 +886,7 @@ static int64_t due_of(const ilk__attempt *attempt, int64_t now)
 
     if (attempt->state == ILK__ATTEMPT_PAUSES)
         return attempt->begin_at;
-    if (attempt->state == ILK__ATTEMPT_TRIES && attempt->request
-        && patience_of(attempt) > now)
+    if (attempt->request && patience_of(attempt) > now)
         due = ilk__sooner(due, patience_of(attempt));
     return due;
 }

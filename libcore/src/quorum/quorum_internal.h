@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "gateway/gateway.h"
+#include "gateway/node_messages.h"
 #include "net/tls_store.h"
 #include "quorum_members.h"
 #include "quorum_votes.h"
@@ -16,7 +17,7 @@
 
 enum {
     ILK__QUORUM_LONGEST_MS = 60000, /* the longest lease, unless the URL says */
-    ILK__QUORUM_PING_MS = 5000,     /* a subscriber connection without bytes */
+    ILK__QUORUM_COMING_MS = 1000,   /* how long to wait for nodes that come */
     ILK__LOCK_KEYS = 5,             /* lock, fence, wait, live, readers */
     ILK__QUORUM_CONTACTS = 8,
     ILK__OVER_TOKENS = 1024, /* whose acquire is refused when it comes late */
@@ -48,24 +49,15 @@ struct ilk__quorum_node {
     size_t number;
     ilk__url url; /* host and port are its own, the rest the quorum's */
     ilk__target target;
-    ilk__async_conn requests, messages;
+    ilk__async_conn requests;
+    ilk__node_messages messages;
     size_t requests_at, messages_at; /* places among the descriptors */
     ilk__node_call *first, *last;    /* without a reply */
     uint8_t knows[ILK__SCRIPT_COUNT];
-    int has_failed;      /* since it took part last */
-    int took_part;       /* at the end of the last turn */
-    size_t unconfirmed;  /* subscriptions */
-    int64_t received_at; /* the last bytes of `messages` */
-    int pinged;
-    ilk_error why; /* the last failure */
+    int has_failed; /* since it took part last */
+    int took_part;  /* at the end of the last turn */
+    ilk_error why;  /* the last failure */
 };
-
-typedef struct ilk__quorum_channel {
-    struct ilk__quorum_channel *next;
-    int is_pattern;
-    size_t len;
-    char name[];
-} ilk__quorum_channel;
 
 /* The words of a request about a lock, as the core sent them. */
 typedef struct ilk__lock_words {
@@ -151,7 +143,7 @@ struct ilk__quorum {
     int64_t contact_at[ILK__QUORUM_CONTACTS];
     size_t contact_count;
     int was_reached; /* further logins need no contact: requests say what lacks */
-    ilk__quorum_channel *channels;
+    ilk__node_channel *channels;
 };
 
 /* ---- quorum_nodes.c ------------------------------------------------------ */
@@ -162,7 +154,7 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum);
 size_t ilk__quorum_majority(const ilk__quorum *quorum);
 /* 1 when its votes count: it is a member, and its messages come here. */
 int ilk__quorum_takes_part(const ilk__quorum_node *node);
-/* 1 when it may take part soon: it has not failed. */
+/* 1 when it may take part as soon as replies have come: it has not failed. */
 int ilk__quorum_is_coming(const ilk__quorum_node *node);
 /* Send the command, which is freed; 0: there will be no reply. */
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
@@ -181,11 +173,8 @@ void ilk__quorum_answer_contacts(ilk__quorum *quorum);
 
 void ilk__quorum_subscribe(void *self, ilk__span channel, int is_pattern,
                            int begins);
-int ilk__quorum_is_subscribed(const ilk__quorum_node *node);
 void ilk__quorum_read_messages(ilk__quorum_node *node);
 void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now);
-int64_t ilk__quorum_messages_due(const ilk__quorum_node *node);
-void ilk__quorum_channels_free(ilk__quorum *quorum);
 
 /* ---- quorum_attempts.c --------------------------------------------------- */
 

@@ -43,6 +43,17 @@ static int waits(const ilk__member *one)
     return one->connected && one->known && !one->is_member;
 }
 
+int ilk__members_is_joining(const ilk__members *members, size_t node,
+                            int64_t now)
+{
+    const ilk__member *one = &members->nodes[node];
+
+    if (!one->connected || !one->known)
+        return 1;
+    return !one->is_member
+           && (one->is_first ? one->first_at : one->from) <= now;
+}
+
 /* ---- the floor ----------------------------------------------------------- */
 
 /* The greatest fence of a majority among the others, read since the node's wait was
@@ -80,23 +91,52 @@ static int is_needed(const ilk__members *members, size_t node, int64_t now)
 
 /* ---- the first ----------------------------------------------------------- */
 
-/* All nodes have replied that they are none. A node stays one of the first under its
- * nonce, also when others are members already. They are taken in when all have run
- * for long enough, so that no vote that any of them forgot is counted. */
+/* How many are members, when all nodes have replied; else all of them. */
+static size_t count_members(const ilk__members *members)
+{
+    size_t number = 0;
+
+    for (size_t i = 0; i < members->count; i++) {
+        if (!members->nodes[i].connected || !members->nodes[i].known)
+            return members->count;
+        number += (size_t)members->nodes[i].is_member;
+    }
+    return number;
+}
+
+/* From when on a vote that it forgot is counted by nobody. At a first start that is
+ * known from how long it has run. */
+static int64_t safe_from(const ilk__member *one, int is_start)
+{
+    return is_start ? one->early : one->from;
+}
+
+/* Too few are members for another one to get its floor from them. A node stays one
+ * of the first under its nonce, also when others are members already. They are taken
+ * in when it is safe for all. That fences rise is then up to the nodes' clocks. */
 static void find_the_first(ilk__members *members)
 {
-    for (size_t i = 0; i < members->count; i++)
-        if (!waits(&members->nodes[i]))
-            return;
-    members->first_at = members->first_floor = 0;
+    const size_t number = count_members(members);
+    int64_t at = 0, floor = 0;
+
+    if (number >= members->count / 2 + 1)
+        return;
+    for (size_t i = 0; i < members->count; i++) {
+        const ilk__member *one = &members->nodes[i];
+
+        if (one->most > floor)
+            floor = one->most;
+        if (waits(one) && safe_from(one, number == 0) > at)
+            at = safe_from(one, number == 0);
+    }
     for (size_t i = 0; i < members->count; i++) {
         ilk__member *one = &members->nodes[i];
 
+        if (!waits(one) || (one->is_first && number > 0))
+            continue;
         one->is_first = 1;
-        if (one->early > members->first_at)
-            members->first_at = one->early;
-        if (one->most > members->first_floor)
-            members->first_floor = one->most;
+        one->first_at = at;
+        one->first_floor = floor;
     }
 }
 
@@ -108,8 +148,8 @@ static int take_in(const ilk__members *members, size_t node, int64_t now,
     const ilk__member *one = &members->nodes[node];
     int64_t floor;
 
-    if (one->is_first && members->first_at <= now) {
-        out->floor = members->first_floor;
+    if (one->is_first && one->first_at <= now) {
+        out->floor = one->first_floor;
         out->first = 1;
     } else if (has_floor(members, node, &floor)) {
         out->floor = floor;
@@ -199,8 +239,8 @@ int64_t ilk__members_wake_at(const ilk__members *members, int64_t now)
 
         if (!waits(one))
             continue;
-        if (one->is_first && members->first_at > now)
-            at = ilk__sooner(at, members->first_at);
+        if (one->is_first && one->first_at > now)
+            at = ilk__sooner(at, one->first_at);
         if (one->from > now)
             at = ilk__sooner(at, one->from);
     }

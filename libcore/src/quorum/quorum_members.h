@@ -8,10 +8,10 @@
  *                 \----> WAITS --the longest lease has passed--> READY --> MEMBER
  *
  * READY is taken in with the greatest fence that was confirmed at a majority among
- * the other nodes, all of them members and all read after the wait was over. If none
- * of the nodes is a member, there are no such others: this is the first start, or
- * all were restarted. Then all are taken in when the last of them has run for the
- * longest lease, with the greatest fence that any of them still knows.
+ * the other nodes, all of them members and all read after the wait was over. If fewer
+ * than a majority are members, there are no such others: this is the first start, or
+ * a majority was restarted. Then all are taken in when the last of them has run for
+ * the longest lease, with the greatest fence that any of them still knows.
  *
  * The rules are those of tests/model/quorum_fences.pml.
  */
@@ -25,19 +25,19 @@ enum { ILK__NONCE_MAX = 64 };
 typedef struct ilk__member {
     int connected, known, sent;
     int is_member;
-    int is_first;    /* no node was a member when this nonce was read */
+    int is_first;    /* too few were members when this nonce was read */
     int64_t sent_at; /* of the call without a reply */
     int64_t read_at; /* `most` is at least what was confirmed then */
     int64_t most;    /* the greatest confirmed fence */
     int64_t from;    /* it may be taken in, by local time */
-    int64_t early;   /* the same as one of the first */
+    int64_t early;   /* the same at a first start */
+    int64_t first_at, first_floor; /* as one of the first */
     char nonce[ILK__NONCE_MAX + 1];
 } ilk__member;
 
 typedef struct ilk__members {
     size_t count;
     ilk__member nodes[ILK__QUORUM_MOST];
-    int64_t first_at, first_floor; /* of those that are one of the first */
 } ilk__members;
 
 /* A call of quorum_join: nonce '' only asks. */
@@ -70,6 +70,9 @@ int ilk__members_reply(ilk__members *members, size_t node,
                        const ilk__join_reply *reply, int64_t now);
 
 int ilk__members_may_vote(const ilk__members *members, size_t node);
+/* 1 when it may be a member as soon as replies have come: it does not wait. */
+int ilk__members_is_joining(const ilk__members *members, size_t node,
+                            int64_t now);
 /* When ilk__members_next() may have something by time alone. */
 int64_t ilk__members_wake_at(const ilk__members *members, int64_t now);
 

@@ -9,110 +9,23 @@
  */
 #include "quorum_internal.h"
 
-#include "base/alloc.h"
-#include "base/log.h"
-
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- channels ------------------------------------------------------------ */
-
-static ilk__quorum_channel **find(ilk__quorum *quorum, ilk__span name,
-                                  int is_pattern)
-{
-    ilk__quorum_channel **link = &quorum->channels;
-
-    while (*link
-           && ((*link)->is_pattern != is_pattern || (*link)->len != name.len
-               || memcmp((*link)->name, name.at, name.len) != 0))
-        link = &(*link)->next;
-    return link;
-}
-
-static void send(ilk__quorum_node *node, ilk__span name, int is_pattern,
-                 int begins)
-{
-    static const char *const words[2][2] = {{"UNSUBSCRIBE", "SUBSCRIBE"},
-                                            {"PUNSUBSCRIBE", "PSUBSCRIBE"}};
-    ilk__command command;
-
-    ilk__command_init(&command);
-    ilk__command_add_str(&command, words[is_pattern][begins]);
-    ilk__command_add(&command, name.at, name.len);
-    if (ilk__async_conn_send(&node->messages, &command, NULL))
-        ilk__async_conn_break(&node->messages, "no memory for a command");
-    else if (begins)
-        node->unconfirmed++;
-    ilk__command_free(&command);
-}
-
-static void subscribe_all(ilk__quorum_node *node)
-{
-    node->unconfirmed = 0;
-    for (const ilk__quorum_channel *one = node->quorum->channels;
-         one && node->messages.up; one = one->next)
-        send(node, (ilk__span){one->name, one->len}, one->is_pattern, 1);
-}
-
-static void add(ilk__quorum *quorum, ilk__span name, int is_pattern)
-{
-    ilk__quorum_channel *one = ilk__malloc(sizeof *one + name.len);
-
-    if (!one) {
-        /* As a lost connection: the core subscribes again. */
-        ilk__gateway_break_subscribers(quorum->gateway);
-        return;
-    }
-    one->is_pattern = is_pattern;
-    one->len = name.len;
-    memcpy(one->name, name.at, name.len);
-    one->next = quorum->channels;
-    quorum->channels = one;
-}
 
 void ilk__quorum_subscribe(void *self, ilk__span channel, int is_pattern,
                            int begins)
 {
     ilk__quorum *quorum = self;
-    ilk__quorum_channel **link = find(quorum, channel, is_pattern), *one;
 
-    if (begins && !*link) {
-        add(quorum, channel, is_pattern);
-    } else if (!begins && *link) {
-        one = *link;
-        *link = one->next;
-        ilk__free(one);
-    }
+    /* Without memory as with a lost connection: the core subscribes again. */
+    if (!ilk__node_channels_change(&quorum->channels, channel, is_pattern,
+                                   begins))
+        ilk__gateway_break_subscribers(quorum->gateway);
     for (size_t i = 0; i < quorum->count; i++) {
-        ilk__quorum_node *node = &quorum->nodes[i];
+        ilk__node_messages *messages = &quorum->nodes[i].messages;
 
-        node->messages.wanted = quorum->channels != NULL;
-        if (node->messages.up)
-            send(node, channel, is_pattern, begins);
+        messages->connection.wanted = quorum->channels != NULL;
+        ilk__node_messages_change(messages, channel, is_pattern, begins);
     }
-}
-
-void ilk__quorum_channels_free(ilk__quorum *quorum)
-{
-    ilk__quorum_channel *one;
-
-    while ((one = quorum->channels)) {
-        quorum->channels = one->next;
-        ilk__free(one);
-    }
-}
-
-int ilk__quorum_is_subscribed(const ilk__quorum_node *node)
-{
-    return !node->quorum->channels
-           || (node->messages.up && node->unconfirmed == 0);
-}
-
-/* ---- messages ------------------------------------------------------------ */
-
-static ilk__span span_of(const ilk__reply *word)
-{
-    return (ilk__span){word->str, word->len};
 }
 
 /* 1 grant <waiter> <token> <fence> <lease> <now> <lock>; see
@@ -154,112 +67,51 @@ static void take_grant(ilk__quorum_node *node, ilk__span waiter,
     ilk__attempt_go_on(attempt);
 }
 
-static void deliver(ilk__quorum_node *node, const ilk__reply *reply)
+static void deliver(ilk__quorum_node *node, const ilk__node_message *message)
 {
-    const size_t at = reply->count - 2;
-    const ilk__span pattern =
-        at == 2 ? span_of(reply->items[1]) : (ilk__span){NULL, 0};
-    ilk__span waiter, token, message;
+    ilk__span waiter, token;
     int64_t fence, lease;
 
-    for (size_t i = 0; i < reply->count; i++)
-        if (reply->items[i]->type != ILK__REPLY_STR)
-            return;
-    message = span_of(reply->items[at + 1]);
-    if (read_grant(message, &waiter, &token, &fence, &lease))
+    if (read_grant(message->content, &waiter, &token, &fence, &lease))
         take_grant(node, waiter, token, fence, lease);
     else
-        (void)ilk__gateway_publish(node->quorum->gateway, pattern,
-                                   span_of(reply->items[at]), message);
-}
-
-/* A refused subscription counts as confirmed: refreshes find the grants, later. */
-static void confirm(ilk__quorum_node *node)
-{
-    if (node->unconfirmed)
-        node->unconfirmed--;
-}
-
-static int is_message(const ilk__reply *reply)
-{
-    return (reply->count == 3 && ilk__reply_is_text(reply->items[0], "message"))
-           || (reply->count == 4
-               && ilk__reply_is_text(reply->items[0], "pmessage"));
-}
-
-static void take(ilk__quorum_node *node, const ilk__reply *reply)
-{
-    const ilk__reply *word = reply->count ? reply->items[0] : NULL;
-
-    node->received_at = ilk__now_ms();
-    node->pinged = 0;
-    if (reply->type == ILK__REPLY_ERROR) {
-        ilk__log(ILK__LOG_WARN, "quorum: %s:%d refuses a subscription: %.150s",
-                 node->url.host, node->url.port, reply->str);
-        confirm(node);
-    } else if (is_message(reply)) {
-        deliver(node, reply);
-    } else if (word
-               && (ilk__reply_is_text(word, "subscribe")
-                   || ilk__reply_is_text(word, "psubscribe"))) {
-        confirm(node);
-    }
+        (void)ilk__gateway_publish(node->quorum->gateway, message->pattern,
+                                   message->channel, message->content);
 }
 
 /* Grants may have been missed: attempts ask once more when the node takes part
- * again. */
-static void lose(ilk__quorum_node *node)
+ * again. A connection that was up may be so again at once. */
+static void lose(ilk__quorum_node *node, int has_failed)
 {
-    node->unconfirmed = 0;
-    node->has_failed = 1;
-    node->why = node->messages.error;
+    node->has_failed |= has_failed;
+    node->why = node->messages.connection.error;
 }
 
 void ilk__quorum_read_messages(ilk__quorum_node *node)
 {
-    ilk__async_conn_result result;
+    ilk__node_message message;
+    ilk__node_event event;
     ilk__reply *reply;
 
     do {
-        result = ilk__async_conn_next(&node->messages, &reply);
-        if (result == ILK__ASYNC_CONN_REPLY) {
-            take(node, reply);
+        event = ilk__node_messages_next(&node->messages, &message, &reply);
+        switch (event) {
+        case ILK__NODE_MESSAGE:
+            deliver(node, &message);
             ilk__reply_free(reply);
-        } else if (result == ILK__ASYNC_CONN_LOST) {
-            lose(node);
-        } else if (result == ILK__ASYNC_CONN_CAME_UP) {
-            node->received_at = ilk__now_ms();
-            node->pinged = 0;
-            subscribe_all(node);
+            break;
+        case ILK__NODE_BROKEN: lose(node, 0); break;
+        case ILK__NODE_FAILED: lose(node, 1); break;
+        case ILK__NODE_CAME_UP:
+        case ILK__NODE_CONFIRMED:
+        case ILK__NODE_NOTHING: break;
         }
-    } while (result != ILK__ASYNC_CONN_NOTHING);
+    } while (event != ILK__NODE_NOTHING);
 }
 
-/* ---- time ---------------------------------------------------------------- */
-
-int64_t ilk__quorum_messages_due(const ilk__quorum_node *node)
-{
-    if (!node->messages.up)
-        return ILK__FOREVER;
-    return node->received_at + ILK__QUORUM_PING_MS
-           + (node->pinged ? node->quorum->patience_ms : 0);
-}
-
-/* A connection of a host that has gone sends nothing, as one without messages. */
 void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now)
 {
-    ilk__command command;
-
-    if (ilk__quorum_messages_due(node) > now)
-        return;
-    if (node->pinged) {
-        ilk__async_conn_break(&node->messages, "the node does not answer");
-        lose(node);
-        return;
-    }
-    ilk__command_init(&command);
-    ilk__command_add_str(&command, "PING");
-    (void)ilk__async_conn_send(&node->messages, &command, NULL);
-    ilk__command_free(&command);
-    node->pinged = 1;
+    if (ilk__node_messages_check(&node->messages, now,
+                                 node->quorum->patience_ms))
+        lose(node, 1);
 }

@@ -34,7 +34,7 @@ ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
     ilk__async_conn_init(&node->requests, &node->target);
     node->requests.carries_commands = 1;
     node->requests.wanted = 1;
-    ilk__async_conn_init(&node->messages, &node->target);
+    ilk__node_messages_init(&node->messages, &node->target, &quorum->channels);
     return ILK_OK;
 }
 
@@ -58,7 +58,7 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum)
         ilk__quorum_node *node = &quorum->nodes[i];
 
         ilk__async_conn_close(&node->requests);
-        ilk__async_conn_close(&node->messages);
+        ilk__async_conn_close(&node->messages.connection);
         node->has_failed = 1;
     }
     for (size_t i = 0; i < quorum->count; i++) {
@@ -78,16 +78,19 @@ int ilk__quorum_takes_part(const ilk__quorum_node *node)
 {
     return node->requests.up
            && ilk__members_may_vote(&node->quorum->members, node->number)
-           && ilk__quorum_is_subscribed(node) && !node->quorum->twice[0];
+           && ilk__node_messages_are_subscribed(&node->messages)
+           && !node->quorum->twice[0];
 }
 
-/* One that is known, and no member, waits for longer than anybody does here. */
+/* A member that takes no part has yet to confirm a subscription. */
 int ilk__quorum_is_coming(const ilk__quorum_node *node)
 {
-    const ilk__member *member = &node->quorum->members.nodes[node->number];
+    const ilk__members *members = &node->quorum->members;
 
     return !node->has_failed && !node->quorum->twice[0]
-           && !(member->known && !member->is_member);
+           && (ilk__members_may_vote(members, node->number)
+               || ilk__members_is_joining(members, node->number,
+                                          ilk__now_ms()));
 }
 
 /* Once in a turn: the attempts go on with the node, or without it. */
@@ -114,41 +117,48 @@ static size_t count_members(const ilk__quorum *quorum)
     return count;
 }
 
-/* The reason of the first node that takes no part. */
-static const char *reason_of(const ilk__quorum *quorum, char out[200])
+static const char *reason_of(const ilk__quorum_node *node)
 {
+    const ilk__member *member = &node->quorum->members.nodes[node->number];
+
+    if (node->has_failed && node->why.code)
+        return node->why.msg;
+    if (node->requests.up && member->known && !member->is_member)
+        return "it was started or wiped, and waits until no lease of before "
+               "can "
+               "be left";
+    return node->why.code ? node->why.msg : "it has not been reached yet";
+}
+
+/* One that takes no part, if possible one that has failed. */
+static const ilk__quorum_node *find_missing(const ilk__quorum *quorum)
+{
+    const ilk__quorum_node *found = NULL;
+
     for (size_t i = 0; i < quorum->count; i++) {
         const ilk__quorum_node *node = &quorum->nodes[i];
-        const ilk__member *member = &quorum->members.nodes[i];
-        const char *why = "it has not been reached yet";
 
-        if (ilk__quorum_takes_part(node))
-            continue;
-        if (node->requests.up && member->known && !member->is_member)
-            why = "it was started or wiped, and waits until no lease of before "
-                  "can be left";
-        else if (node->why.code)
-            why = node->why.msg;
-        snprintf(out, 200, "%s:%d: %.150s", node->url.host, node->url.port,
-                 why);
-        return out;
+        if (!ilk__quorum_takes_part(node)
+            && (!found || (!found->has_failed && node->has_failed)))
+            found = node;
     }
-    return "";
+    return found;
 }
 
 void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
                            char out[ILK_ERROR_MAX])
 {
-    char reason[200];
+    const ilk__quorum_node *missing = find_missing(quorum);
 
     if (quorum->twice[0]) {
         snprintf(out, ILK_ERROR_MAX, "%s %s", word, quorum->twice);
         return;
     }
     snprintf(out, ILK_ERROR_MAX,
-             "%s %zu of %zu nodes vote, and %zu must; %.150s", word,
+             "%s %zu of %zu nodes vote, and %zu must; %.60s:%d: %.120s", word,
              count_members(quorum), quorum->count, ilk__quorum_majority(quorum),
-             reason_of(quorum, reason));
+             missing ? missing->url.host : "-", missing ? missing->url.port : 0,
+             missing ? reason_of(missing) : "");
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -181,9 +191,10 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
     return 1;
 }
 
-static void lose(ilk__quorum_node *node)
+/* A connection that was up may be so again at once. */
+static void lose(ilk__quorum_node *node, int has_failed)
 {
-    node->has_failed = 1;
+    node->has_failed |= has_failed;
     node->why = node->requests.error;
     memset(node->knows, 0, sizeof node->knows);
     ilk__log(ILK__LOG_INFO, "quorum: %s:%d: %s", node->url.host, node->url.port,
@@ -197,7 +208,7 @@ static void lose(ilk__quorum_node *node)
 static void break_off(ilk__quorum_node *node, const char *why)
 {
     ilk__async_conn_break(&node->requests, why);
-    lose(node);
+    lose(node, 1);
 }
 
 /* An error has no number: when it is another's, the next reply shows it, and what
@@ -241,13 +252,15 @@ void ilk__quorum_read_replies(ilk__quorum_node *node)
     ilk__reply *reply;
 
     do {
+        int was_up = node->requests.up;
+
         result = ilk__async_conn_next(&node->requests, &reply);
         switch (result) {
         case ILK__ASYNC_CONN_REPLY: take_reply(node, reply); break;
         case ILK__ASYNC_CONN_CAME_UP:
             ilk__members_connected(&node->quorum->members, node->number);
             break;
-        case ILK__ASYNC_CONN_LOST: lose(node); break;
+        case ILK__ASYNC_CONN_LOST: lose(node, !was_up); break;
         case ILK__ASYNC_CONN_NOTHING: break;
         }
     } while (result != ILK__ASYNC_CONN_NOTHING);
@@ -360,8 +373,8 @@ void ilk__quorum_contact(void *self, ilk__gateway_request *request)
     ilk__quorum_answer_contacts(quorum);
 }
 
-/* A majority can be reached, whether it may vote or not. The others are waited for
- * a little: they may be one of the majority under another name. */
+/* A majority can be reached, and votes or has to wait. The others are waited for a
+ * little: they may be one of the majority under another name. */
 static int is_reached(const ilk__quorum *quorum, int64_t since)
 {
     size_t reached = 0, open = 0;
@@ -369,7 +382,7 @@ static int is_reached(const ilk__quorum *quorum, int64_t since)
     for (size_t i = 0; i < quorum->count; i++) {
         const ilk__quorum_node *node = &quorum->nodes[i];
 
-        if (node->requests.up && quorum->members.nodes[i].known)
+        if (!ilk__members_is_joining(&quorum->members, i, ilk__now_ms()))
             reached++;
         else
             open += (size_t)!node->has_failed;
@@ -465,7 +478,9 @@ int64_t ilk__quorum_nodes_due(const ilk__quorum *quorum)
 
     for (size_t i = 0; i < quorum->count; i++) {
         until = ilk__sooner(until, silence_due(&quorum->nodes[i]));
-        until = ilk__sooner(until, ilk__quorum_messages_due(&quorum->nodes[i]));
+        until = ilk__sooner(until,
+                            ilk__node_messages_due(&quorum->nodes[i].messages,
+                                                   quorum->patience_ms));
     }
     for (size_t i = 0; i < quorum->contact_count; i++)
         until = ilk__sooner(until, contact_due(quorum, i));

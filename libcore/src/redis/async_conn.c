@@ -84,6 +84,22 @@ int64_t ilk__async_conn_prepare(ilk__async_conn *connection, struct pollfd *pfd)
     return connection->readable ? 0 : ILK__FOREVER; /* 0: not read to its end */
 }
 
+size_t ilk__async_conn_add(ilk__async_conn *connection, size_t *out_at,
+                           struct pollfd *fds, size_t room, size_t count,
+                           int64_t *until)
+{
+    struct pollfd fd;
+
+    *until = ilk__sooner(*until, ilk__async_conn_prepare(connection, &fd));
+    *out_at = 0;
+    if (fd.fd < 0)
+        return count;
+    if (count < room)
+        fds[count] = fd;
+    *out_at = count + 1;
+    return count + 1;
+}
+
 void ilk__async_conn_polled(ilk__async_conn *connection,
                             const struct pollfd *pfd)
 {

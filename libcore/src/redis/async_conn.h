@@ -60,6 +60,12 @@ void ilk__async_conn_abandon(ilk__async_conn *connection);
  * must be called even if poll() reports nothing. */
 int64_t ilk__async_conn_prepare(ilk__async_conn *connection,
                                 struct pollfd *pfd);
+/* The same as one of `count` in an array with `room` places, of which the array may
+ * have too few. *out_at is its place plus 1, 0 when it has no descriptor; *until
+ * becomes the earlier time. Returns the new count. */
+size_t ilk__async_conn_add(ilk__async_conn *connection, size_t *out_at,
+                           struct pollfd *fds, size_t room, size_t count,
+                           int64_t *until);
 void ilk__async_conn_polled(ilk__async_conn *connection,
                             const struct pollfd *pfd);
 

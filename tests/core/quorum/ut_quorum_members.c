@@ -147,24 +147,43 @@ static void fewer_than_a_majority_of_others_give_no_floor(void **state)
     assert_takes_in(0, "n0", 30, 0);
 }
 
-static void those_that_wait_give_no_floor(void **state)
+/* With one member left, nobody can tell the greatest fence of a majority. */
+static void a_majority_that_has_forgotten_begins_after_the_wait(void **state)
 {
     (void)state;
     begin(3);
     for (size_t i = 0; i < 3; i++)
         assert_asks(i);
     reply(2, 1, 30, "m");
+    reply_early(0, 0, 500, "n0");
+    assert_idle();
+    now += 100;
+    reply_early(1, 0, 40, "n1");
+    now += WAIT - 1;
+    assert_asks(2); /* node 0 alone needs a floor */
+    reply(2, 1, 30, "m");
+    assert_idle();
+    now++;
+    assert_takes_in(0, "n0", 500, 1);
+    assert_takes_in(1, "n1", 500, 1);
+}
+
+static void those_that_wait_give_no_floor(void **state)
+{
+    (void)state;
+    begin(5);
+    for (size_t i = 0; i < 5; i++)
+        assert_asks(i);
+    for (size_t i = 2; i < 5; i++)
+        reply(i, 1, 30, "m");
     reply(0, 0, 500, "n0");
     reply(1, 0, 500, "n1");
     now += WAIT;
-    assert_asks(2);
-    reply(2, 1, 30, "m");
-    ilk__members_lost(&members, 1);
-    ilk__members_connected(&members, 1);
-    assert_asks(1);
-    reply(1, 0, 500, "n1");
-
-    assert_idle();
+    for (size_t i = 2; i < 5; i++) {
+        assert_asks(i);
+        reply(i, 1, 30 + (int64_t)i, "m");
+    }
+    assert_takes_in(0, "n0", 34, 0);
 }
 
 static void the_first_are_taken_in_when_the_last_has_run_long_enough(
@@ -272,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_floor_is_read_after_the_wait),
         cmocka_unit_test(a_reply_to_a_question_from_before_is_not_enough),
         cmocka_unit_test(fewer_than_a_majority_of_others_give_no_floor),
+        cmocka_unit_test(a_majority_that_has_forgotten_begins_after_the_wait),
         cmocka_unit_test(those_that_wait_give_no_floor),
         cmocka_unit_test(
             the_first_are_taken_in_when_the_last_has_run_long_enough),
