@@ -97,9 +97,10 @@ class Crowd:
                 self.fences[name] = lock.fence
                 self.rounds[name] += 1
                 self.inside[name] -= 1
-                lock.release()
-            except interlock.UnknownError:
-                pass  # a release without a reply while the cluster changes
+                with contextlib.suppress(
+                    interlock.UnknownOutcomeError, interlock.NoQuorumError
+                ):  # no reply while nodes are missing
+                    lock.release()
             except interlock.Error as error:
                 self.faults.append(f"{name}: {error!r}")
 

@@ -19,9 +19,10 @@ LONGEST_MS = 2000
 class Node:
     """One server, without persistence: what it knew is gone when it restarts."""
 
-    def __init__(self, home: Path):
+    def __init__(self, home: Path, password: str | None):
         self.port = free_port()
         self.home = home
+        self.password = password
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -40,13 +41,19 @@ class Node:
                 str(self.home),
                 "--logfile",
                 str(self.home / f"{self.port}.log"),
+                *(["--requirepass", self.password] if self.password else []),
             ],
             stdin=subprocess.DEVNULL,
         )
         until(lambda: self.redis().ping(), what="a node that answers")
 
     def redis(self) -> redis.Redis:
-        return redis.Redis(port=self.port, decode_responses=True, socket_timeout=5)
+        return redis.Redis(
+            port=self.port,
+            password=self.password,
+            decode_responses=True,
+            socket_timeout=5,
+        )
 
     def kill(self) -> None:
         assert self.process
@@ -66,19 +73,20 @@ class Node:
 
 
 class Quorum:
-    def __init__(self, home: Path, count: int, longest_ms: int):
+    def __init__(self, home: Path, count: int, longest_ms: int, password: str | None):
         self.longest_ms = longest_ms
+        self.login = f":{password}@" if password else ""
         self.nodes: list[Node] = []
         try:
             for _ in range(count):
-                self.nodes.append(Node(home))
+                self.nodes.append(Node(home, password))
         except BaseException:
             self.stop()
             raise
 
     def url(self, query: str = "") -> str:
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-        return f"redis://{hosts}?quorum&longest_lease_ms={self.longest_ms}{query}"
+        return f"redis://{self.login}{hosts}?quorum&longest_lease_ms={self.longest_ms}{query}"
 
     def settle(self) -> None:
         """All nodes vote; somebody must be connected."""
@@ -95,9 +103,11 @@ class Quorum:
 
 
 @contextlib.contextmanager
-def running(count: int = 3, longest_ms: int = LONGEST_MS) -> Iterator[Quorum]:
+def running(
+    count: int = 3, longest_ms: int = LONGEST_MS, password: str | None = None
+) -> Iterator[Quorum]:
     with tempfile.TemporaryDirectory() as home:
-        one = Quorum(Path(home), count, longest_ms)
+        one = Quorum(Path(home), count, longest_ms, password)
         try:
             yield one
         finally:

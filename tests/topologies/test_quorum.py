@@ -507,3 +507,50 @@ def test_an_idle_client_costs_nothing(kept: Quorum, client: interlock.Client) ->
         time.sleep(0.3)
         asked += 3
     assert commands() - before <= asked + 3 * 2 + 3
+
+
+def test_a_first_start_waits_as_long_as_the_longest_lease(name: str) -> None:
+    with quorum_nodes.running() as nodes:
+        began = time.monotonic()
+        with interlock.connect(nodes.url("&noquorum=fail")) as client:
+            with pytest.raises(interlock.NoQuorumError, match="was started or wiped"):
+                client.lock(name, ttl=TTL).acquire(10)
+            until(lambda: not fails(client, name), what="members")
+        assert time.monotonic() - began > TTL - 1  # servers tell whole seconds
+        with interlock.connect(nodes.url()) as client:  # at once from then on
+            assert client.lock(name, ttl=TTL).acquire(0)
+
+
+def test_broken_connections_cost_no_error(kept: Quorum, name: str) -> None:
+    with interlock.connect(kept.url()) as client:
+        for turn in range(10):
+            lock = client.lock(f"{name}:{turn}", ttl=TTL)
+            assert lock.acquire(0)
+            for node in kept.nodes:
+                node.redis().execute_command("CLIENT", "KILL", "TYPE", "normal")
+                node.redis().execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+            assert lock.extend(TTL)
+            assert lock.release()
+
+
+def test_a_password_is_for_all_nodes(name: str) -> None:
+    with quorum_nodes.running(password="secret") as nodes:
+        with interlock.connect(nodes.url()) as client:
+            until(lambda: not fails(client, name), what="members")
+            with client.lock(name, ttl=TTL) as lock:
+                assert lock.held
+        with pytest.raises(interlock.AuthError) as refused:
+            interlock.connect(nodes.url().replace("secret", "wrong"))
+        assert "wrong" not in str(refused.value)
+
+
+def test_four_nodes_bear_the_loss_of_one(name: str) -> None:
+    with quorum_nodes.running(4) as nodes, interlock.connect(nodes.url()) as client:
+        nodes.settle()
+        with crowd(nodes, [f"{name}:{n}" for n in range(2)], ttl=TTL) as all_of_them:
+            nodes.nodes[0].kill()
+            all_of_them.all_advance()
+            nodes.nodes[1].kill()
+            until(lambda: fails(client, name), what="the loss is known")
+            nodes.nodes[0].start()
+            nodes.nodes[1].start()

@@ -79,7 +79,7 @@ def is_about_locks(case: Any) -> bool:
     return kind in ("lock", "lease") and not any(word in title for word in LEFT_OUT)
 
 
-@pytest.mark.parametrize("lines", filter(is_about_locks, read_table(TABLE)))
+@pytest.mark.parametrize("lines", [*filter(is_about_locks, read_table(TABLE))])
 def test_conformance(face: Any, nodes: quorum_nodes.Quorum, lines: Any) -> None:
     with contextlib.closing(face.connect(nodes.url())) as client:
         case = Case(face, client, Commands(nodes))
