@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 
 import interlock
@@ -16,6 +15,7 @@ import quorum_nodes
 from cluster import PATIENCE, until
 from crowd import Waiter, crowd, two_on
 from quorum_nodes import LONGEST_MS, Quorum
+from redlock import Redlock
 
 TTL = LONGEST_MS / 1000
 
@@ -301,36 +301,10 @@ def test_many_waiters_share_their_clients_connections(
 # ---- other clients on the same nodes ----------------------------------------------
 
 
-class Redlock:
-    """The document's algorithm: SET NX PX at all nodes, a majority in time."""
-
-    def __init__(self, nodes: Quorum, name: str):
-        self.nodes = nodes
-        self.name = name
-        self.token = uuid.uuid4().hex
-
-    def acquire(self) -> bool:
-        began = time.monotonic()
-        votes = sum(
-            bool(node.redis().set(self.name, self.token, nx=True, px=LONGEST_MS))
-            for node in self.nodes.nodes
-        )
-        if votes >= 2 and time.monotonic() - began < TTL:
-            return True
-        self.release()
-        return False
-
-    def release(self) -> None:
-        script = """if redis.call("GET", KEYS[1]) == ARGV[1] then
-            return redis.call("DEL", KEYS[1]) end return 0"""
-        for node in self.nodes.nodes:
-            node.redis().eval(script, 1, self.name, self.token)
-
-
 def test_redlocks_hold_excludes_ours(
     kept: Quorum, client: interlock.Client, name: str
 ) -> None:
-    theirs, mine = Redlock(kept, name), client.lock(name, ttl=TTL)
+    theirs, mine = Redlock(kept, name, TTL), client.lock(name, ttl=TTL)
     assert theirs.acquire()
     assert not mine.acquire(0)
     began = time.monotonic()
