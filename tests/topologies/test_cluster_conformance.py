@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import sys
 import uuid
 from collections.abc import Iterator
@@ -18,11 +17,12 @@ from typing import Any
 
 import cluster
 import pytest
+from one_command import call_at
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 from awaited import Face, OneTask
-from support import ReplyError, read_reply
+from support import ReplyError
 from test_conformance import TABLE, Case, read_table
 
 SIDE_KEY = re.compile(rb":\{(\{[^}]*\}[^}]*)\}$")
@@ -48,25 +48,15 @@ class Commands:
 
     def call(self, *words: bytes) -> Any:
         if words[0].upper().startswith(b"FLUSH"):
-            answers = [self.call_at(node.port, words) for node in self.nodes]
+            answers = [call_at(node.port, words) for node in self.nodes]
             return answers.pop()
         try:
-            return self.call_at(self.nodes[0].port, words)
+            return call_at(self.nodes[0].port, words)
         except ReplyError as error:
             word, *_, target = str(error).split()
             if word != "MOVED":
                 raise
-            return self.call_at(int(target.rpartition(":")[2]), words)
-
-    @staticmethod
-    def call_at(port: int, words: tuple[bytes, ...]) -> Any:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
-            one.sendall(
-                b"*%d\r\n" % len(words)
-                + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
-            )
-            with one.makefile("rb") as stream:
-                return read_reply(stream)
+            return call_at(int(target.rpartition(":")[2]), words)
 
 
 @pytest.fixture(scope="module")

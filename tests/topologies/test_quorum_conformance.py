@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import socket
 import sys
 import uuid
 from collections.abc import Iterator
@@ -14,11 +13,11 @@ from typing import Any
 
 import pytest
 import quorum_nodes
+from one_command import call_at
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 from awaited import Face, OneTask
-from support import read_reply
 from test_conformance import TABLE, Case, read_table
 
 LONGEST_MS = 60000  # as by default; the table's locks have the default lease
@@ -33,18 +32,8 @@ class Commands:
         self.nodes = nodes.nodes
 
     def call(self, *words: bytes) -> Any:
-        replies = [self.call_at(node.port, words) for node in self.nodes]
+        replies = [call_at(node.port, words) for node in self.nodes]
         return collections.Counter(replies).most_common(1)[0][0]
-
-    @staticmethod
-    def call_at(port: int, words: tuple[bytes, ...]) -> Any:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
-            one.sendall(
-                b"*%d\r\n" % len(words)
-                + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
-            )
-            with one.makefile("rb") as stream:
-                return read_reply(stream)
 
 
 def declare_member(node: quorum_nodes.Node) -> None:
