@@ -18,6 +18,8 @@
 enum {
     ILK__CLUSTER_NODES = 1024,
     ILK__CLUSTER_HELD = 64,        /* replies that are looked at together */
+    ILK__CLUSTER_CURSOR_BITS = 48, /* of a walk's cursor at a node; above: the
+                                       node's number */
     ILK__CLUSTER_REFUSALS = 5,     /* redirections in a row, then a pause */
     ILK__CLUSTER_SILENCE_MS = 1000 /* of a node: ask others for the slots */
 };
@@ -123,6 +125,7 @@ int ilk__cluster_is_in_doubt(const ilk__cluster *cluster,
 
 void ilk__cluster_append(ilk__cluster_list *list, ilk__cluster_work *work);
 ilk__cluster_work *ilk__cluster_take(ilk__cluster_list *list);
+ilk__cluster_list ilk__cluster_take_all(ilk__cluster_list *list);
 /* NULL without memory: then the request is at its end. */
 ilk__cluster_work *ilk__cluster_new_work(ilk__cluster *cluster,
                                          ilk__gateway_request *request);
@@ -133,17 +136,26 @@ void ilk__cluster_command(void *self, ilk__gateway_request *request);
 void ilk__cluster_contact(void *self, ilk__gateway_request *request);
 /* Send it to the node of its slot, now or when that node is ready. */
 void ilk__cluster_route(ilk__cluster *cluster, ilk__cluster_work *work);
+/* The same to this node. */
+void ilk__cluster_hand_to(ilk__cluster_node *node, ilk__cluster_work *work);
+/* Only when it is ready. */
+void ilk__cluster_send_to(ilk__cluster_node *node, ilk__cluster_work *work);
+/* Route it after a pause, which grows, and ask for the map. */
+void ilk__cluster_pause(ilk__cluster *cluster, ilk__cluster_work *work);
 /* Route all again that wait for this node. */
 void ilk__cluster_route_waiting(ilk__cluster_node *node);
 void ilk__cluster_send_map_request(ilk__cluster_node *node);
-/* Its connection for requests: handle all that has happened. */
-void ilk__cluster_read_replies(ilk__cluster_node *node);
-void ilk__cluster_break(ilk__cluster_node *node, const char *why);
 /* End pauses and deadlines, and break silent nodes. */
 void ilk__cluster_fire(ilk__cluster *cluster, int64_t now);
 int64_t ilk__cluster_next_due(const ilk__cluster *cluster);
 void ilk__cluster_end_all(ilk__cluster *cluster);
 void ilk__cluster_answer_contacts(ilk__cluster *cluster);
+
+/* ---- cluster_replies.c --------------------------------------------------- */
+
+/* Its connection for requests: handle all that has happened. */
+void ilk__cluster_read_replies(ilk__cluster_node *node);
+void ilk__cluster_break(ilk__cluster_node *node, const char *why);
 
 /* ---- cluster_messages.c -------------------------------------------------- */
 
