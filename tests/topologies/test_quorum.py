@@ -528,3 +528,12 @@ def test_four_nodes_bear_the_loss_of_one(name: str) -> None:
             until(lambda: fails(client, name), what="the loss is known")
             nodes.nodes[0].start()
             nodes.nodes[1].start()
+
+
+def test_a_right_that_is_missing_is_named(kept: Quorum) -> None:
+    rights = ("on", ">secret", "~*", "&*", "+@all", "-info")
+    for node in kept.nodes:
+        node.redis().execute_command("ACL", "SETUSER", "limited", *rights)
+    url = kept.url().replace("redis://", "redis://limited:secret@")
+    with pytest.raises(interlock.AuthError, match="can't run this command"):
+        interlock.connect(url)

@@ -283,27 +283,28 @@ static void look_for_twins(ilk__quorum *quorum)
                          quorum->nodes[j].url.host, quorum->nodes[j].url.port);
 }
 
-static void refuse(ilk__quorum_node *node, const char *text)
+/* The next connection tries again. */
+static void refuse(ilk__quorum_node *node, ilk_error why)
 {
-    ilk__fail(&node->why, ILK_ENOQUORUM, "%.200s", text);
-    node->has_failed = 1;
-    break_off(node, node->why.msg);
+    break_off(node, why.msg);
+    node->why = why;
 }
 
 static void take_joined(ilk__quorum_node *node, const ilk__reply *reply)
 {
     ilk__quorum *quorum = node->quorum;
-    char text[200];
+    ilk_error why;
 
     if (reply->type == ILK__REPLY_ERROR) {
-        refuse(node, reply->str);
+        (void)ilk__reply_error(reply, &why);
+        refuse(node, why);
     } else if (ilk__script_code(reply) == ILK__CODE_DIFFERS) {
-        snprintf(text, sizeof text,
-                 "others use it in a quorum of %lld with a longest lease of "
-                 "%lld ms",
-                 (long long)ilk__script_int(reply, 0),
-                 (long long)ilk__script_int(reply, 1));
-        refuse(node, text);
+        ilk__fail(&why, ILK_ENOQUORUM,
+                  "others use it in a quorum of %lld with a longest lease of "
+                  "%lld ms",
+                  (long long)ilk__script_int(reply, 0),
+                  (long long)ilk__script_int(reply, 1));
+        refuse(node, why);
     } else {
         const ilk__join_reply joined = {
             .is_member = (int)ilk__script_int(reply, 0),
