@@ -73,6 +73,46 @@ static void a_cancel_on_another_connection_follows_its_acquire(void **state)
     wire_close(&self);
 }
 
+/* Whatever came before on other connections is received then. */
+static void pass_turns(const wire *self)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        wire_put(self, "*1\r\n$4\r\nPING\r\n");
+        wire_receives(self, "+PONG\r\n");
+    }
+}
+
+/* A request without a token, whose connection breaks when the store has it, is sent
+ * again over another one. */
+static void a_copy_on_another_connection_is_executed_after_the_first(
+    void **state)
+{
+    const char *const older[] = {"7", "old", NULL};
+    const char *const newer[] = {"7", "new", NULL};
+    int first, second;
+    wire self;
+
+    (void)state;
+    wire_open(&self, "memory://?slow=100&seed=11");
+    wire_put(&self, "*1\r\n$8\r\nFLUSHALL\r\n");
+    wire_receives(&self, "+OK\r\n");
+    wire_connect(&self, &second);
+    for (int i = 0; i < 20; i++) {
+        wire_connect(&self, &first);
+        wire_call(first, ILK__SCRIPT_GUARD_SET, 2, older);
+        pass_turns(&self);
+        close(first);
+        pass_turns(&self);
+        wire_call(second, ILK__SCRIPT_GUARD_SET, 2, newer);
+        wire_answer(second);
+        fixture_sleep_ms(2 * MEMORY_SLOW_MS);
+        wire_put(&self, "*2\r\n$3\r\nGET\r\n$4\r\nwire\r\n");
+        wire_receives(&self, "$3\r\nnew\r\n");
+    }
+    close(second);
+    wire_close(&self);
+}
+
 /* A login that replaces a broken connection kills it: what it had not begun is
  * not executed after the reply. */
 static void a_killed_connection_s_requests_are_dropped(void **state)
@@ -604,6 +644,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_leave_in_the_order_of_the_commands),
         cmocka_unit_test(a_cancel_on_another_connection_follows_its_acquire),
+        cmocka_unit_test(
+            a_copy_on_another_connection_is_executed_after_the_first),
         cmocka_unit_test(a_killed_connection_s_requests_are_dropped),
         cmocka_unit_test(commands_may_come_byte_by_byte),
         cmocka_unit_test(other_bytes_close_the_connection),

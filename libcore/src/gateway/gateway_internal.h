@@ -100,7 +100,8 @@ struct ilk__gateway {
     int64_t watched_until; /* the program has closed descriptors */
     ilk__table tokens;
     ilk__session_request *ready, *last_ready; /* to be called */
-    ilk__buf polled;                          /* struct pollfd */
+    ilk__session_request *orphans; /* begun, and their connection is closed */
+    ilk__buf polled;               /* struct pollfd */
 };
 
 /* ---- session.c ---------------------------------------------------------- */

@@ -12,8 +12,10 @@
  *     has begun, or if the backend does not keep_order until it has its reply: the
  *     core sends an acquire behind a release whose reply it does not wait for
  *
- * A request that has begun stays in this order also when its connection is closed.
- * One that has not is dropped then, and can no more run late.
+ * A request that has begun stays in this order also when its connection is closed:
+ * then those of all connections with a key in common wait for its reply, unless the
+ * backend keeps_order, because one of them may be its copy. One that has not begun is
+ * dropped, and can no more run late.
  */
 #include "gateway_internal.h"
 
@@ -53,14 +55,19 @@ static int have_common_key(const ilk__gateway_request *a,
     return 0;
 }
 
-/* Whether it must wait for an earlier request of its connection. */
+/* Whether it must wait for an earlier request of its connection, or of one that is
+ * closed. */
 static int is_behind(const ilk__session_request *request)
 {
     int keeps_order = request->gateway->backend->keeps_order;
     ilk__request_state passed =
         keeps_order ? ILK__REQUEST_BEGUN : ILK__REQUEST_REPLIED;
-    const ilk__session_request *one = request->session->first;
+    const ilk__session_request *one = request->gateway->orphans;
 
+    for (; one && !keeps_order; one = one->next)
+        if (have_common_key(&one->call, &request->call))
+            return 1;
+    one = request->session->first;
     if (keeps_order && request->session->waiting_count == 1) /* only itself */
         return 0;
     for (; one != request; one = one->next)
@@ -202,6 +209,21 @@ void ilk__gateway_run_ready(ilk__gateway *gateway)
 
 /* ---- the end ------------------------------------------------------------ */
 
+/* An orphan has its reply: whatever waited for it may begin. */
+static void bury(ilk__session_request *request)
+{
+    ilk__gateway *gateway = request->gateway;
+    ilk__session_request **link = &gateway->orphans;
+
+    while (*link != request)
+        link = &(*link)->next;
+    *link = request->next;
+    ilk__session_request_free(request);
+    for (size_t i = 0; i < ILK__GATEWAY_SESSIONS; i++)
+        if (gateway->sessions[i])
+            try_others(gateway->sessions[i]);
+}
+
 void ilk__session_request_done(ilk__session_request *request)
 {
     request->state = ILK__REQUEST_REPLIED;
@@ -210,7 +232,7 @@ void ilk__session_request_done(ilk__session_request *request)
     if (request->session)
         try_others(request->session);
     else
-        ilk__session_request_free(request);
+        bury(request);
 }
 
 /* First none of them may begin any more, then each leaves the others. */
@@ -223,8 +245,11 @@ void ilk__session_request_orphan_all(ilk__session_request *first)
     }
     for (ilk__session_request *next, *one = first; one; one = next) {
         next = one->next;
-        if (one->state == ILK__REQUEST_BEGUN)
+        if (one->state == ILK__REQUEST_BEGUN) {
+            one->next = one->gateway->orphans;
+            one->gateway->orphans = one;
             continue; /* ilk__session_request_done() frees it */
+        }
         if (one->queue)
             remove_from_queue(one);
         ilk__session_request_free(one);
