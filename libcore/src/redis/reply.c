@@ -159,6 +159,7 @@ static void *create_text(const redisReadTask *task, ilk__reply_type type,
 static void *create_string(const redisReadTask *task, char *data, size_t len)
 {
     enum { VERBATIM_KIND = 4 }; /* "txt:" */
+    ilk__reply *reply;
 
     if (memcmp(data + len, "\r\n", 2) != 0)
         return refuse(task->privdata, "a string without an end");
@@ -167,7 +168,10 @@ static void *create_string(const redisReadTask *task, char *data, size_t len)
                            len - VERBATIM_KIND);
     if (task->type == REDIS_REPLY_ERROR)
         return create_text(task, ILK__REPLY_ERROR, data, len);
-    return create_text(task, ILK__REPLY_STR, data, len);
+    reply = create_text(task, ILK__REPLY_STR, data, len);
+    if (reply)
+        reply->is_status = task->type == REDIS_REPLY_STATUS;
+    return reply;
 }
 
 static void *create_double(const redisReadTask *task, double value, char *data,

@@ -34,7 +34,8 @@ typedef struct ilk__reply ilk__reply;
 struct ilk__reply {
     ilk__reply_type type;
     int64_t num;
-    char *str; /* followed by a NUL */
+    int is_status; /* a STR that came as a line, `+OK` */
+    char *str;     /* followed by a NUL */
     size_t len;
     ilk__reply **items;
     size_t count;

@@ -28,8 +28,10 @@ int ilk__script_use_source(ilk__command *command, int script)
 
 static int element_fits(const ilk__reply *item, char type)
 {
+    /* A script's strings have lengths: with another first byte the length of one
+     * would be a status. */
     return type == 'i' ? item->type == ILK__REPLY_INT
-                       : item->type == ILK__REPLY_STR;
+                       : item->type == ILK__REPLY_STR && !item->is_status;
 }
 
 /* 'i' is an integer, 's' a string, '*' any further elements. */

@@ -8,7 +8,8 @@
 
 #include "cmocka_all.h"
 
-/* An answer of this shape: 'i' a number, 's' bytes, 'n' nil, 'a' an array. */
+/* An answer of this shape: 'i' a number, 's' bytes, '+' a line, which no script has,
+ * 'n' nil, 'a' an array. */
 static const ilk__reply *answer(int code, const char *types)
 {
     char text[512];
@@ -18,6 +19,7 @@ static const ilk__reply *answer(int code, const char *types)
     for (; *types; types++) {
         const char *item = *types == 'i'   ? ":7\r\n"
                            : *types == 's' ? "$1\r\nx\r\n"
+                           : *types == '+' ? "+1\r\n"
                            : *types == 'n' ? "$-1\r\n"
                                            : "*1\r\n:7\r\n";
 
@@ -52,7 +54,7 @@ static void assert_mutations_refused(int script, const ilk__shape *shape)
     char types[64];
 
     for (size_t i = 0; i < fixed; i++)
-        for (const char *other = "isna"; *other; other++) {
+        for (const char *other = "is+na"; *other; other++) {
             expand(types, shape->types);
             if (types[i] == *other)
                 continue;
