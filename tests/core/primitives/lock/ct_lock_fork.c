@@ -243,6 +243,12 @@ static void fork_while_other_threads_call(void **state)
     ilk_error err = {0};
 
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    /* Its allocator's mutexes may be locked in the child as well. */
+    ilk_lock_free(lock);
+    ilk_client_free(client);
+    skip();
+#endif
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, ping_on, client);
     for (int i = 0; i < 30; i++) {
