@@ -200,6 +200,13 @@ class Cluster:
                 return node
         raise AssertionError("no replica")
 
+    @staticmethod
+    def replicate(primary: Node, name: str) -> None:
+        """Its replica has all writes so far; one that it lacks ends with the primary."""
+        one = primary.redis()
+        one.set(f"{{{name}}}:last", "x", px=60000)
+        until(lambda: one.execute_command("WAIT", 1, 1000), what="a replica")
+
     def fail_over(self, replica: Node) -> None:
         """CLUSTER FAILOVER, which may run out of time and is then repeated."""
         for _ in range(10):

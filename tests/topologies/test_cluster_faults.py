@@ -159,6 +159,7 @@ def test_a_primary_is_killed(nodes: Cluster, client: interlock.Client) -> None:
         two_on(nodes, client, name) as (lock, _),
         two_on(nodes, client, other) as (living, _),
     ):
+        nodes.replicate(primary, name)
         primary.kill()
         assert living.extend(20)  # the others go on
         until(replica.is_primary, 60, "the replica's promotion")
@@ -174,6 +175,7 @@ def test_a_primary_stands_still(nodes: Cluster, client: interlock.Client) -> Non
     waiter_name = name + "-late"
 
     with two_on(nodes, client, name) as (lock, _):
+        nodes.replicate(primary, name)
         primary.send_signal(signal.SIGSTOP)
         try:
             until(replica.is_primary, 60, "the replica's promotion")
