@@ -38,9 +38,8 @@ if(ILK_SIM_LUA_FOUND)
     ilk_add_gateway_test(ct_gateway_wire ${ilk_gateway}/ct_gateway_wire.c
         ${ilk_gateway}/wire_case.c)
     ilk_add_gateway_test(ct_gateway_alloc ${ilk_gateway}/ct_gateway_alloc.c)
-    target_link_options(ct_gateway_alloc PRIVATE -Wl,--wrap=ilk__malloc
-        -Wl,--wrap=ilk__calloc -Wl,--wrap=ilk__realloc
-        -Wl,--wrap=ilk__gateway_run_ready)
+    file(STRINGS ${ilk_tests}/support/gateway_alloc.link ilk_gateway_alloc)
+    target_link_options(ct_gateway_alloc PRIVATE ${ilk_gateway_alloc})
     # It loads the object, so it has no part of it.
     ilk_add_test(${ilk_gateway}/ct_gateway_object.c ct 120)
     add_dependencies(ct_gateway_object

@@ -95,6 +95,7 @@ set_target_properties(chaos_worker PROPERTIES
 add_library(chaos_clock MODULE ${PROJECT_SOURCE_DIR}/tests/chaos/clock.c)
 target_link_libraries(chaos_clock PRIVATE ilk_warnings)
 set_target_properties(chaos_clock PROPERTIES
+    C_VISIBILITY_PRESET default # its functions take the place of libc's
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 # --- The public headers, each alone and all together, as C99 and C++11.

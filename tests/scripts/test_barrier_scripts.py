@@ -84,7 +84,19 @@ def test_one_who_leaves_breaks_the_round_of_the_others(barrier, world):
     assert world.inbox("c-a") == [barrier.change()]
     assert barrier.wait("a") == ["LOST", b"left host:b"]
     assert barrier.read() == ["STATE", 0]
-    assert barrier.ask("leave", "b") == ["LOST", b"left host:b"]
+
+
+def test_a_repeated_leave_finds_what_it_did(barrier):
+    """Its caller has a timeout, and no round that others broke."""
+    arrive(barrier, "a", "b")
+    barrier.ask("leave", "b")
+
+    assert barrier.ask("leave", "b") == ["GONE"]
+    assert barrier.wait("b") == ["LOST", b"left host:b"]
+    assert barrier.ask("leave", "a") == ["LOST", b"left host:b"]
+    arrive(barrier, "d", "e")
+    assert barrier.ask("leave", "b") == ["GONE"]
+    assert barrier.wait("f")[:2] == ["STATE", 2]
 
 
 def test_round_after_a_broken_one_is_whole(barrier):

@@ -343,7 +343,7 @@ def test_unknown_node_refuses_and_writes_nothing(world):
 def test_node_waits_for_the_longest_lease_and_then_for_a_floor(world):
     node = Node(world)
     state = node.look()
-    assert state[:3] == ["STATE", 0, LONGEST]
+    assert (state[:3], state[6]) == (["STATE", 0, LONGEST], world.now)
     assert node.acquire("a") == ["REFUSED", LONGEST]
     assert node.take_in(floor=5)[1] == 0
     world.advance(LONGEST - 1)
@@ -421,6 +421,36 @@ def test_grant_from_before_the_node_was_taken_in_is_not_confirmed(world, node):
 @pytest.mark.parametrize("differs", [{"nodes": 5}, {"longest": 1000}])
 def test_clients_must_agree_on_nodes_and_leases(node, differs):
     assert node.look(**differs) == ["DIFFERS", 3, LONGEST]
+
+
+# -- a holder that takes a node again
+
+
+def test_a_holder_takes_a_vote_that_is_not_confirmed(world, node):
+    given = node.acquire("waiter")[2]
+    reply = node.acquire("holder", wait=False, mark=1)
+
+    assert reply[0] == "HELD"
+    assert reply[2] > given
+    assert node.confirm("waiter", given) == ["LOST"]
+    assert node.yield_vote("holder", stamp=99)[0] == "HELD"  # it has the mark
+
+
+def test_a_holder_comes_before_those_who_wait_for_a_free_vote(world, node):
+    node.acquire("first")
+    node.wait("waiter", 5)
+    world.redis("DEL", world.keys()[0])
+
+    assert node.acquire("holder", wait=False, mark=1)[0] == "HELD"
+    assert world.line() == [b"waiter"]
+
+
+def test_a_holder_takes_no_confirmed_vote_and_none_of_others(world, node):
+    node.confirm("other", node.acquire("other")[2])
+    assert node.acquire("holder", wait=False, mark=1)[0] == "BUSY"
+
+    world.redis("SET", world.keys()[0], "foreign", "PX", 1000)
+    assert node.acquire("holder", wait=False, mark=1)[0] == "BUSY"
 
 
 # -- refusals

@@ -113,6 +113,17 @@ def test_who_leaves_after_a_signal_hears_a_word_behind_it(signals):
     ]
 
 
+def test_a_word_that_two_connections_receive_is_one(signals):
+    """One of them is about to end; in a cluster the sum counts nodes."""
+    signals.crowd("a", 1)
+    signals.one()
+    first = signals.world.inboxes["a"]
+    signals.world.listen("a")
+
+    assert signals.cancel("a", 1) == ["GONE", 1]
+    first.close()
+
+
 def test_retried_cancel_sends_the_word_and_changes_nothing(signals):
     signals.crowd("a", 1, 2)
     signals.cancel("a", 1)

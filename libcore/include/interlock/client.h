@@ -92,6 +92,40 @@ typedef struct ilk_client_stats {
     int64_t messages_refused;
 } ilk_client_stats;
 
+/** The state of a node of a quorum. */
+typedef enum ilk_node_state {
+    ILK_NODE_CONNECTING = 0, /**< it has not replied yet */
+    ILK_NODE_VOTING = 1,     /**< its votes count */
+    ILK_NODE_WAITING = 2, /**< it was started or wiped, and does not vote yet */
+    ILK_NODE_FAILED = 3   /**< it cannot be reached, or is refused */
+} ilk_node_state;
+
+/** One node as the client finds it, and its counters since the client was
+    opened. */
+typedef struct ilk_node_stats {
+    size_t size;       /**< set by the caller to sizeof */
+    char address[264]; /**< host:port, as in the URL */
+    int32_t state;     /**< an ilk_node_state */
+    /** milliseconds until a node that waits may vote; 0 when it waits for other
+     *  nodes */
+    int64_t wait_ms;
+    int64_t connects;  /**< connections made, reconnects included */
+    int64_t commands;  /**< commands sent */
+    int64_t in_flight; /**< commands without a reply now */
+    int64_t granted;   /**< votes granted */
+    int64_t confirmed; /**< votes confirmed, renewals included */
+    int64_t refused; /**< votes refused: it was restarted or wiped meanwhile */
+    int64_t lost;    /**< votes that were gone when they were confirmed */
+    /** microseconds to the last reply; -1 without one */
+    int64_t round_trip_us;
+    /** mean of about the last 8 round trips; -1 without a reply */
+    int64_t mean_round_trip_us;
+    /** microseconds by which the node's clock is ahead of this machine's, within
+     *  half a round trip; 0 without a reply */
+    int64_t clock_offset_us;
+    char error[ILK_ERROR_MAX]; /**< the last failure; "" without one */
+} ilk_node_stats;
+
 /**
  * Set every field of the options to its default.
  *
@@ -115,8 +149,12 @@ ILK_API void ilk_client_opts_init(ilk_client_opts *opts, size_t size);
  * the embedded server, which excludes only processes on this host;
  * INTERLOCK_EMBEDDED=0 forbids it. The query may set `connect_timeout_ms`,
  * `reply_timeout_ms`, `label`, `protocol`, `listen`, for sentinels
- * `sentinel_user` and `sentinel_password_file`, and for TLS `ca`, `cert` and
- * `key`.
+ * `sentinel_user`, `sentinel_password_file` and `min_replicas`, and for TLS
+ * `ca`, `cert` and `key`.
+ *
+ * With `min_replicas=N` an acquire of a lock, semaphore or election returns
+ * when N replicas have acknowledged the hold. If they do not within a second, it
+ * gives the hold back and tries again until its deadline, then ILK_ENOQUORUM.
  *
  * `listen` is `host[:port],...`, up to 7 replicas of the server, with the same
  * login and, for `rediss://`, over TLS. The client then receives wake-ups and
@@ -269,6 +307,22 @@ ILK_API ilk_status ilk_client_reopen(ilk_client *client, ilk_error *err);
 ILK_API ilk_status ilk_client_get_stats(ilk_client *client,
                                         ilk_client_stats *stats,
                                         ilk_error *err);
+
+/**
+ * Read the state and the counters of one node, for a client of a quorum. A client
+ * of another store has no nodes, and a closed client has none.
+ *
+ * @param client    the client
+ * @param index     0 for the first node in the URL
+ * @param stats     set stats->size to sizeof *stats before the call
+ * @param[out] err  may be NULL
+ * @return ILK_OK; ILK_EAGAIN when there are no more nodes; ILK_EINVAL for a
+ *         size of 0; ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_get_node_stats(ilk_client *client, size_t index,
+                                             ilk_node_stats *stats,
+                                             ilk_error *err);
 
 /**
  * The client's identity, 16 hexadecimal digits.

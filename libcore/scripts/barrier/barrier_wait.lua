@@ -17,7 +17,7 @@
 --   | {DIFFERS, the number of parties on record}
 -- A retry or a late copy does not arrive a second time: it finds its token, and
 -- returns the state or the end of that round, until the numbers are forgotten
--- (barrier.lua). A repeated leave finds nothing to leave.
+-- (barrier.lua). A repeated leave finds what it did.
 --@include replicate_effects
 --@include token
 --@include now
@@ -51,7 +51,11 @@ if misuse then
 end
 
 local b, now = read_barrier(), now_us()
-local number = tonumber(redis.call("ZSCORE", arrived, token) or nil)
+local score = tonumber(redis.call("ZSCORE", arrived, token) or nil)
+local number = score and math.floor(score)
+if mode == "leave" and score ~= number then
+  return { REQUEST + GONE }
+end
 local fault = find_fault(b, now)
 if fault then
   end_round(b, "broken " .. fault, limit)

@@ -7,7 +7,7 @@
 --
 --   barrier: hash {parties, first, last, since, keep}; first 0: no round is
 --     open; since: the first number on this record
---   arrived: zset token -> number, also of the rounds before
+--   arrived: zset token -> number, also of the rounds before; see barrier_leave.lua
 --   rounds:  zset "<first> full" or "<first> broken <why>" -> its last number
 --   wait:    the entries of the open round, and no others
 --@include wake_all

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Leaving a barrier.
+-- Leaving a barrier. A token that broke its round by this has half a number more
+-- from then on, by which a repeated leave finds what it did.
 --@include entry
 --@include barrier
 
@@ -8,6 +9,7 @@ local function leave_round(b, token, who, limit)
   local number = tonumber(redis.call("ZSCORE", KEYS[2], token) or nil)
   if number and b.first > 0 and number >= b.first then
     end_round(b, "broken left " .. who, limit)
+    redis.call("ZADD", KEYS[2], "XX", string.format("%.1f", number + 0.5), token)
   end
   return { REQUEST + GONE }
 end

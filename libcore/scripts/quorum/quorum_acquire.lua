@@ -6,10 +6,12 @@
 -- SPDX-License-Identifier: MIT
 -- Ask one node of a quorum for its vote, or join its wait queue, whose order is
 -- that of the stamps. A vote counts when quorum_confirm has confirmed it.
--- KEYS lock, fence, wait, live, readers, ilk:quorum:node, ilk:quorum:max
+-- KEYS lock, fence, wait, live, readers (of an election value, which is not used),
+--   ilk:quorum:node, ilk:quorum:max
 -- ARGV token, lease ms, who, floor (the highest fence the caller has seen),
 --   entry ('' tries once), client, liveness ms, stamp, mark 0|1 (a holder takes a
---   lost node again: the vote cannot be yielded), grant ms, limit
+--   lost node again, from all who have not confirmed its vote, and the vote cannot be
+--   yielded), grant ms, limit
 -- returns {HELD, lease left, given, now us}
 --   | {QUEUED, holder's pttl (-2 free, -1 no expiry), now us, ours, greatest stamp}
 --   | {BUSY, holder's pttl, now us, ours}
@@ -39,7 +41,7 @@ if refused then
   return { REQUEST + REFUSED, refused }
 end
 floor = math.max(floor, confirmed_fence(KEYS[7]))
-local last, last_token, given = read_grant(record)
+local last, last_token, given, is_held = read_grant(record)
 if not last or floor >= FENCE_END then
   return no_fence(record)
 end
@@ -69,13 +71,20 @@ if value == token then
   return { REQUEST + HELD, left, given, now }
 end
 
+-- A vote that is not confirmed counts for nobody, so a holder may take it: its client
+-- finds that when it confirms, or when it asks again.
+if marks and (not value or value == last_token and not is_held) then
+  redis.call("SET", lock, token, "PX", lease)
+  return acquire(lease)
+end
+
 --@include enqueue
 --@include raise_fence
 --@include grant
 --@include is_ours
 local greatest = 0
 if entry ~= "" then
-  check_entry(entry, "x", client, token)
+  check_entry(entry, "ex", client, token)
   if misuse then
     return misuse
   end

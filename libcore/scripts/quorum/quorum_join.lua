@@ -1,5 +1,5 @@
 --@script quorum_join keys=2 args=6
---@reply STATE i i i i s
+--@reply STATE i i i i s i
 --@reply DIFFERS i i
 -- SPDX-License-Identifier: MIT
 -- Ask a node whether it is a member of the quorum, and take it in. It is none after
@@ -11,8 +11,9 @@
 --   confirmed at a majority among the other nodes, read after the wait was over),
 --   first 0|1 (none of the nodes is a member, so there are no such others)
 -- returns {STATE, member, ms until it may be taken in, ms until it may be as one
---   of the first, greatest fence confirmed here, nonce} | {DIFFERS, nodes, longest}
---   (others use this node with another number of nodes, or another longest lease)
+--   of the first, greatest fence confirmed here, nonce, now us}
+--   | {DIFFERS, nodes, longest} (others use this node with another number of nodes,
+--   or another longest lease)
 -- The hash {run, nonce, nodes, longest, from, early, member, base} is lost with all
 -- else, and `run` differs after a restart. A nonce belongs to one such loss, so a
 -- late copy takes a node in that waits since this loss, or finds a member.
@@ -30,17 +31,19 @@ if misuse then
   return misuse
 end
 
-local ms = math.floor(now_us() / 1000)
+local now = now_us()
+local ms = math.floor(now / 1000)
 local function text(number)
   return string.format("%.0f", number)
 end
 
--- The server's own numbers; its seconds are rounded down.
+-- The server's own numbers. Its seconds are rounded down, and negative when its clock
+-- was set back to before its start.
 local info = redis.call("INFO", "server")
-local run, uptime = string.match(info, "run_id:(%w+)"), string.match(info, "uptime_in_seconds:(%d+)")
+local run, uptime = string.match(info, "run_id:(%w+)"), string.match(info, "uptime_in_seconds:(%-?%d+)")
 
 local function forget()
-  local early = math.max(0, longest - tonumber(uptime) * 1000)
+  local early = math.max(0, longest - math.max(0, tonumber(uptime)) * 1000)
   redis.call("DEL", node)
   redis.call("HSET", node, "run", run, "nonce", fresh, "nodes", text(nodes), "longest", text(longest),
     "from", text(ms + longest), "early", text(ms + early), "member", "0", "base", "0")
@@ -64,4 +67,4 @@ if not member and nonce == state[1] and (first and early or wait) == 0 then
   end
   member = true
 end
-return { REQUEST + STATE, member and 1 or 0, wait, early, confirmed_fence(most), state[1] }
+return { REQUEST + STATE, member and 1 or 0, wait, early, confirmed_fence(most), state[1], now }

@@ -6,7 +6,7 @@
 -- Hand this node's vote to the first of its wait queue if that one has an earlier
 -- stamp, and go back into the queue. A client sends this to each node that it has
 -- when they are too few for a majority.
--- KEYS lock, fence, wait, live, readers
+-- KEYS lock, fence, wait, live, readers (of an election value, which is not used)
 -- ARGV token, entry, client, liveness ms, stamp, grant ms, limit
 -- returns {HELD, lease left, given, now us} (it has kept the vote, or has it under a
 --   new grant because nobody earlier is alive)
@@ -22,7 +22,7 @@ local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, entry, client, liveness = token_at(1), ARGV[2], ARGV[3], number_at(4, 1)
 local stamp, grant_ms, limit = number_at(5, 0), number_at(6, 1), number_at(7, 1)
 --@include enqueue
-check_entry(entry, "x", client, token)
+check_entry(entry, "ex", client, token)
 if misuse then
   return misuse
 end

@@ -10,7 +10,8 @@
 -- ask: the signal is sent once more, and a wake-up without a name follows it on
 -- the same inbox: when that arrives, nothing more can come. A digit 1
 -- acknowledges the signal of that name, 0 hands it on to the next waiter.
--- returns {RELEASED} (it left all lists, or digits were given) | {GONE, receivers of the wake-up}
+-- returns {RELEASED} (it left all lists, or digits were given) | {GONE, 1 if the
+--   wake-up has a receiver, else 0}
 -- A retry or a late copy finds no entry. It sends the wake-up once more, or finds
 -- nothing that is given to the waiter.
 --@include replicate_effects
@@ -47,4 +48,4 @@ if not gone then
   return { REQUEST + RELEASED }
 end
 local receivers = try_publish("ilk:inbox:" .. client, "1 wake " .. waiter .. " ")
-return { REQUEST + GONE, receivers }
+return { REQUEST + GONE, math.min(receivers, 1) }

@@ -282,10 +282,13 @@ static ilk_status build(ilk_client *client, ilk_error *err)
     if (!client->lane || !client->keeper || !client->loop)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     ilk__client_listen(client);
-    if (client->url.sentinels)
+    if (client->url.sentinels && client->url.sentinels->min_replicas)
+        st = ilk__keeper_confirm(client->keeper,
+                                 client->url.sentinels->min_replicas, err);
+    if (st == ILK_OK && client->url.sentinels)
         return ilk__keeper_ask_sentinels(client->keeper, on_switch, client,
                                          err);
-    return ILK_OK;
+    return st;
 }
 
 static void destroy(ilk_client *client)

@@ -193,6 +193,23 @@ ilk_status ilk_client_get_stats(ilk_client *client, ilk_client_stats *stats,
     return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_client_stats", err);
 }
 
+ilk_status ilk_client_get_node_stats(ilk_client *client, size_t index,
+                                     ilk_node_stats *stats, ilk_error *err)
+{
+    ilk_node_stats ours = {.size = sizeof ours};
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st && st != ILK_ECLOSED)
+        return st;
+    ilk__error_clear(err);
+    if (!stats)
+        return ilk__fail(err, ILK_EINVAL, "stats must not be NULL");
+    if (!client->gateway
+        || ilk__gateway_node_stats(client->gateway, index, &ours))
+        return ilk__fail(err, ILK_EAGAIN, "the client has no node %zu", index);
+    return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_node_stats", err);
+}
+
 const char *ilk_client_id(const ilk_client *client)
 {
     return client && client->shared ? client->shared->client_id : "";

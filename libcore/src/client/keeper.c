@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "confirmer.h"
 #include "inbox.h"
 #include "pubsub/channel.h"
 #include "pubsub/subscriber.h"
@@ -39,6 +40,7 @@ struct ilk__keeper {
     ilk__subscriber subscribers[ILK__SUBSCRIBERS_MAX];
     size_t subscriber_count;
     ilk__switch_listener *switches; /* NULL: no sentinels */
+    ilk__confirmer *confirmer;      /* NULL: holds need no replicas */
     void (*on_switch)(void *context);
     void *context;
     uint32_t interrupts;       /* shared->interrupts when last read */
@@ -78,6 +80,17 @@ ilk_status ilk__keeper_ask_sentinels(ilk__keeper *keeper,
     keeper->context = context;
     return keeper->switches ? ILK_OK
                             : ilk__fail(err, ILK_ENOMEM, "out of memory");
+}
+
+ilk_status ilk__keeper_confirm(ilk__keeper *keeper, int replicas,
+                               ilk_error *err)
+{
+    keeper->confirmer =
+        ilk__confirmer_new(keeper->shared, keeper->pipeline.connection.target,
+                           replicas, keeper->pipeline.reply_timeout_ms);
+    keeper->shared->confirmer = keeper->confirmer;
+    return keeper->confirmer ? ILK_OK
+                             : ilk__fail(err, ILK_ENOMEM, "out of memory");
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -137,6 +150,8 @@ static void run_switches(ilk__keeper *keeper)
     ilk__async_conn_leave_old(&keeper->pipeline.connection);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
         ilk__async_conn_leave_old(&keeper->subscribers[i].connection);
+    if (keeper->confirmer)
+        ilk__async_conn_leave_old(ilk__confirmer_connection(keeper->confirmer));
     keeper->on_switch(keeper->context);
 }
 
@@ -162,6 +177,8 @@ static void count(ilk__keeper *keeper)
         add_counts(&sum, &keeper->subscribers[i].connection);
     if (keeper->switches)
         add_counts(&sum, ilk__switch_listener_connection(keeper->switches));
+    if (keeper->confirmer)
+        add_counts(&sum, ilk__confirmer_connection(keeper->confirmer));
     keeper->counts = sum;
 }
 
@@ -195,9 +212,9 @@ static void start_posted(ilk__keeper *keeper)
         ilk__inflight_start(&keeper->pipeline, inflight);
 }
 
-/* The part of a turn that needs the mutex. Returns 0 when the thread must
- * end. */
-static int keep(ilk__keeper *keeper)
+/* The part of a turn that needs the mutex. *due: when the confirmer is to be
+ * called again. Returns 0 when the thread must end. */
+static int keep(ilk__keeper *keeper, int64_t *due)
 {
     ilk__shared *shared = keeper->shared;
     ilk__pipeline *pipeline = &keeper->pipeline;
@@ -210,6 +227,8 @@ static int keep(ilk__keeper *keeper)
     while ((timer = ilk__timers_pop(&shared->timers, now)))
         timer->fire(timer, pipeline);
     start_posted(keeper);
+    *due = keeper->confirmer ? ilk__confirmer_turn(keeper->confirmer, now)
+                             : ILK__FOREVER;
     if (interrupts != keeper->interrupts || shared->closed
         || ilk__shared_is_stopped_anew(shared, &keeper->stop))
         ilk__shared_wake_sleepers(shared);
@@ -224,7 +243,7 @@ static int keep(ilk__keeper *keeper)
 /* Poll until a connection or the wake-up descriptor is ready, or it is due. */
 static void sleep_on(ilk__keeper *keeper, int64_t due)
 {
-    struct pollfd fds[3 + ILK__SUBSCRIBERS_MAX];
+    struct pollfd fds[4 + ILK__SUBSCRIBERS_MAX];
     size_t subscribers = keeper->subscriber_count, count = 2 + subscribers;
 
     fds[0] = (struct pollfd){.fd = ilk__pollable_fd(&keeper->shared->wakeup),
@@ -238,6 +257,10 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
     if (keeper->switches)
         due = ilk__sooner(
             due, ilk__switch_listener_prepare(keeper->switches, &fds[count++]));
+    if (keeper->confirmer)
+        due = ilk__sooner(due, ilk__async_conn_prepare(
+                                   ilk__confirmer_connection(keeper->confirmer),
+                                   &fds[count++]));
     if (poll(fds, count, ilk__poll_timeout(due)) > 0) {
         (void)ilk__pollable_polled(&keeper->shared->wakeup, fds[0].revents,
                                    &keeper->shared->mutex);
@@ -245,8 +268,11 @@ static void sleep_on(ilk__keeper *keeper, int64_t due)
         for (size_t i = 0; i < subscribers; i++)
             ilk__async_conn_polled(&keeper->subscribers[i].connection,
                                    &fds[2 + i]);
+        if (keeper->confirmer)
+            ilk__async_conn_polled(ilk__confirmer_connection(keeper->confirmer),
+                                   &fds[--count]);
         if (keeper->switches)
-            ilk__switch_listener_polled(keeper->switches, &fds[count - 1]);
+            ilk__switch_listener_polled(keeper->switches, &fds[--count]);
     }
 }
 
@@ -254,12 +280,12 @@ int ilk__keeper_turn(ilk__keeper *keeper)
 {
     ilk__shared *shared = keeper->shared;
     int going;
-    int64_t due;
+    int64_t due, confirmer_due;
 
     ilk__shared_lock(shared);
     shared->plan = INT64_MIN; /* awake: wake_keeper() does nothing */
-    going = keep(keeper);
-    due = ilk__timers_next(&shared->timers);
+    going = keep(keeper, &confirmer_due);
+    due = ilk__sooner(ilk__timers_next(&shared->timers), confirmer_due);
     due = ilk__sooner(due, ilk__pipeline_patience(&keeper->pipeline));
     if (keeper->stopping)
         due = ilk__sooner(due, keeper->stop_by);
@@ -272,11 +298,15 @@ int ilk__keeper_turn(ilk__keeper *keeper)
         ilk__async_conn_flush(&keeper->subscribers[i].connection);
     if (keeper->switches)
         ilk__switch_listener_flush(keeper->switches);
+    if (keeper->confirmer)
+        ilk__async_conn_flush(ilk__confirmer_connection(keeper->confirmer));
     sleep_on(keeper, due);
     run_switches(keeper);
     run_pipeline(keeper);
     for (size_t i = 0; i < keeper->subscriber_count; i++)
         run_subscriber(keeper, &keeper->subscribers[i]);
+    if (keeper->confirmer)
+        ilk__confirmer_run(keeper->confirmer);
     return 1;
 }
 
@@ -324,6 +354,8 @@ void ilk__keeper_stop(ilk__keeper *keeper)
         ilk__subscriber_close(&keeper->subscribers[i]);
     if (keeper->switches)
         ilk__switch_listener_close(keeper->switches);
+    if (keeper->confirmer)
+        ilk__confirmer_close(keeper->confirmer);
 }
 
 void ilk__keeper_free(ilk__keeper *keeper)
@@ -335,6 +367,7 @@ void ilk__keeper_free(ilk__keeper *keeper)
     ilk__pipeline_end(&keeper->pipeline);
     ilk__pipeline_free(&keeper->pipeline);
     ilk__switch_listener_free(keeper->switches);
+    ilk__confirmer_free(keeper->confirmer);
     ilk__free(keeper);
 }
 
@@ -345,6 +378,8 @@ void ilk__keeper_abandon(ilk__keeper *keeper)
         ilk__async_conn_abandon(&keeper->subscribers[i].connection);
     if (keeper->switches)
         ilk__switch_listener_abandon(keeper->switches);
+    if (keeper->confirmer)
+        ilk__confirmer_abandon(keeper->confirmer);
 }
 
 void ilk__keeper_counts_get(ilk__keeper *keeper, ilk__keeper_counts *out)

@@ -33,6 +33,13 @@ ilk_status ilk__keeper_ask_sentinels(ilk__keeper *keeper,
                                      void (*on_switch)(void *context),
                                      void *context, ilk_error *err);
 
+/*
+ * Have the keeper confirm holds at this many replicas, and set the shared state's
+ * confirmer. To be called before the thread starts. ILK_ENOMEM.
+ */
+ilk_status ilk__keeper_confirm(ilk__keeper *keeper, int replicas,
+                               ilk_error *err);
+
 /* Start the thread unless it is running. ILK_ESYSTEM. Any thread. */
 ilk_status ilk__keeper_start(ilk__keeper *keeper, ilk_error *err);
 

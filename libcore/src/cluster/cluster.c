@@ -5,51 +5,26 @@
 
 #include "base/alloc.h"
 #include "base/token.h"
+#include "gateway/node_url.h"
 #include "redis/keys.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { URL_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
+enum { CONNECT_MS = 2000, REPLY_MS = 5000 };
 
 /* ---- the URL ------------------------------------------------------------- */
 
-/* The options mean what they mean for one server. */
-static ilk_status parse_options(ilk__cluster *cluster, const ilk__url *url,
-                                ilk_error *err)
+static ilk_status read_url(ilk__cluster *cluster, const ilk__url *url,
+                           ilk_error *err)
 {
-    const char *tls = url->backend->scheme[5] == 's' ? "s" : "";
-    char text[URL_TEXT + 32];
-    ilk_status st;
-
-    snprintf(text, sizeof text, "redis%s://nobody%s%s", tls,
-             url->options ? "?" : "", url->options ? url->options : "");
-    st = ilk__url_parse(&cluster->url, text, err);
-    if (st)
-        return st;
-    if (url->listen || cluster->url.listen)
-        return ilk__fail(err, ILK_EINVAL,
-                         "URL: listen is not for a cluster, which is listened "
-                         "to at each of its primaries");
     if (url->path && strcmp(url->path, "/") != 0
         && strcmp(url->path, "/0") != 0)
         return ilk__fail(err, ILK_EINVAL,
                          "URL: a cluster has database 0 only, got \"%.40s\"",
                          url->path);
-    return ILK_OK;
-}
-
-static ilk_status copy_login(ilk__cluster *cluster, const ilk__url *url,
-                             ilk_error *err)
-{
-    cluster->url.user = ilk__strdup(url->user);
-    cluster->url.password = ilk__strdup(url->password);
-    cluster->url.protocol = url->protocol;
-    if ((url->user && !cluster->url.user)
-        || (url->password && !cluster->url.password))
-        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
-    return ILK_OK;
+    return ilk__node_url_read(&cluster->url, url, NULL, url->options, err);
 }
 
 static ilk_status add_seed(ilk__cluster *cluster, ilk__span text,
@@ -107,9 +82,7 @@ static ilk_status set_up(ilk__cluster *cluster, const ilk__url *url,
     cluster->patience_ms = cluster->reply_ms * 3 / 4;
     for (size_t i = 0; i < ILK__SLOTS; i++)
         cluster->owner[i] = -1;
-    st = parse_options(cluster, url, err);
-    if (st == ILK_OK)
-        st = copy_login(cluster, url, err);
+    st = read_url(cluster, url, err);
     if (st)
         return st;
     if (cluster->url.scheme == ILK__SCHEME_TLS)
@@ -123,6 +96,7 @@ static void dispose(ilk__cluster *cluster)
     ilk__cluster_nodes_free(cluster);
     ilk__node_channels_free(&cluster->channels);
     ilk__copies_free(&cluster->copies);
+    ilk__free(cluster->tried);
     ilk__tls_store_free(cluster->tls);
     ilk__url_free(&cluster->url);
     ilk__free(cluster);

@@ -17,28 +17,37 @@
 
 enum {
     ILK__CLUSTER_NODES = 1024,
-    ILK__CLUSTER_HELD = 64,        /* replies that are looked at together */
-    ILK__CLUSTER_CURSOR_BITS = 48, /* of a walk's cursor at a node; above: the
+    ILK__CLUSTER_HELD = 64,         /* replies that are looked at together */
+    ILK__CLUSTER_CURSOR_BITS = 48,  /* of a walk's cursor at a node; above: the
                                        node's number */
-    ILK__CLUSTER_REFUSALS = 5,     /* redirections in a row, then a pause */
-    ILK__CLUSTER_SILENCE_MS = 1000 /* of a node: ask others for the slots */
+    ILK__CLUSTER_REFUSALS = 5,      /* redirections in a row, then a pause */
+    ILK__CLUSTER_SILENCE_MS = 1000, /* of a node: ask others for the slots */
+    ILK__CLUSTER_TRIED = 1024       /* tokens of reserves over several slots */
 };
 
 typedef struct ilk__cluster ilk__cluster;
 typedef struct ilk__cluster_node ilk__cluster_node;
 typedef struct ilk__cluster_work ilk__cluster_work;
 
+/* The part that was tried last for a token: see cluster_split_queue.c. */
+typedef struct ilk__cluster_tried {
+    uint64_t mark; /* a hash of the token */
+    size_t part;
+    uint64_t turn; /* rises; 0: the place is free */
+} ilk__cluster_tried;
+
 /* A command for a node: a request, or CLUSTER SLOTS. */
 struct ilk__cluster_work {
     ilk__cluster_work *next;
-    ilk__gateway_request *request; /* NULL: CLUSTER SLOTS */
-    int slot;                      /* -1: `scans` */
-    int scans;                     /* the number of the node to walk over */
-    char cursor[24];               /* of the walk, at that node */
-    int asks;                      /* ASKING stands in front, see `asked` */
-    int asked;                     /* its reply has not come yet */
-    int with_source;               /* EVAL: the node lacks the script */
-    int refusals;                  /* since the last pause */
+    ilk__gateway_request *request;  /* NULL: CLUSTER SLOTS */
+    struct ilk__cluster_part *part; /* of a request that is split, or NULL */
+    int slot;                       /* -1: `scans` */
+    int scans;                      /* the number of the node to walk over */
+    char cursor[24];                /* of the walk, at that node */
+    int asks;                       /* ASKING stands in front, see `asked` */
+    int asked;                      /* its reply has not come yet */
+    int with_source;                /* EVAL: the node lacks the script */
+    int refusals;                   /* since the last pause */
     int pause_ms;
     int64_t due; /* paused: when to try again */
     int64_t sent_at;
@@ -94,7 +103,9 @@ struct ilk__cluster {
         patterns; /* subscriptions, until all nodes confirm them */
 
     ilk__node_channel *channels;
-    ilk__copies copies; /* messages that came from some nodes so far */
+    ilk__copies copies;        /* messages that came from some nodes so far */
+    ilk__cluster_tried *tried; /* allocated with the first one */
+    uint64_t tried_turn;
 };
 
 /* ---- cluster_nodes.c ----------------------------------------------------- */
@@ -150,6 +161,17 @@ void ilk__cluster_fire(ilk__cluster *cluster, int64_t now);
 int64_t ilk__cluster_next_due(const ilk__cluster *cluster);
 void ilk__cluster_end_all(ilk__cluster *cluster);
 void ilk__cluster_answer_contacts(ilk__cluster *cluster);
+
+/* ---- cluster_split.c ----------------------------------------------------- */
+
+/* Begin a request whose keys are in several slots. 0: it cannot be split. */
+int ilk__cluster_try_split(ilk__cluster *cluster,
+                           ilk__gateway_request *request);
+/* The end of a work with a part: the reply of its node, which is changed; an error,
+ * so that no node has executed it; no reply. Frees the work. */
+void ilk__cluster_part_replied(ilk__cluster_work *work, ilk__reply *reply);
+void ilk__cluster_part_refused(ilk__cluster_work *work, const char *text);
+void ilk__cluster_part_broken(ilk__cluster_work *work);
 
 /* ---- cluster_replies.c --------------------------------------------------- */
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CODES = 64 /* see scripts/include/reply.lua */ };
-
 /* ---- replies ------------------------------------------------------------- */
 
 /* A walk's reply: [cursor, keys]. */
@@ -40,14 +38,20 @@ static ilk_status write_walk(ilk__buf *out, const ilk__cluster *cluster,
 }
 
 static void pass_on(ilk__cluster *cluster, ilk__cluster_work *work,
-                    const ilk__reply *reply)
+                    ilk__reply *reply)
 {
     int is_walk = work->slot < 0 && reply->type == ILK__REPLY_ARRAY
                   && reply->count == 2
                   && reply->items[0]->type == ILK__REPLY_STR;
     ilk__buf text = {0};
-    ilk_status st = is_walk ? write_walk(&text, cluster, work, reply)
-                            : ilk__resp_add_reply(&text, reply);
+    ilk_status st;
+
+    if (work->part) {
+        ilk__cluster_part_replied(work, reply);
+        return;
+    }
+    st = is_walk ? write_walk(&text, cluster, work, reply)
+                 : ilk__resp_add_reply(&text, reply);
 
     if (st) {
         ilk__cluster_break_off(work);
@@ -87,7 +91,7 @@ static void follow(ilk__cluster_node *from, ilk__cluster_work *work,
 }
 
 static void handle_reply(ilk__cluster_node *node, ilk__cluster_work *work,
-                         const ilk__reply *reply)
+                         ilk__reply *reply)
 {
     ilk__cluster *cluster = node->cluster;
     const ilk__redirect to = ilk__redirect_read(reply);
@@ -129,7 +133,7 @@ static int belongs_to(const ilk__cluster_work *work, int asked,
         return 1;
     return reply->type == ILK__REPLY_ARRAY && reply->count > 0
            && reply->items[0]->type == ILK__REPLY_INT
-           && reply->items[0]->num / CODES == work->request->number;
+           && reply->items[0]->num / ILK__CODE_LIMIT == work->request->number;
 }
 
 /* All that are held, against what is on the wire. */
@@ -152,7 +156,7 @@ static int are_in_place(const ilk__cluster_node *node)
 }
 
 /* Nothing is on the wire when an earlier reply made us break the connection. */
-static void deliver(ilk__cluster_node *node, const ilk__reply *reply)
+static void deliver(ilk__cluster_node *node, ilk__reply *reply)
 {
     ilk__cluster_work *work = node->wire.first;
 

@@ -51,6 +51,10 @@ static void refuse(ilk__cluster_work *work, const char *word, const char *why)
     char text[ILK_ERROR_MAX];
 
     snprintf(text, sizeof text, "%s %.200s", word, why);
+    if (work->part) {
+        ilk__cluster_part_refused(work, text);
+        return;
+    }
     if (work->request)
         ilk__gateway_reply_error(work->request, text);
     ilk__free(work);
@@ -64,6 +68,10 @@ static void give_up(ilk__cluster *cluster, ilk__cluster_work *work)
 
 void ilk__cluster_break_off(ilk__cluster_work *work)
 {
+    if (work->part) {
+        ilk__cluster_part_broken(work);
+        return;
+    }
     if (work->request)
         ilk__gateway_break(work->request);
     ilk__free(work);
@@ -303,6 +311,8 @@ void ilk__cluster_call(void *self, ilk__gateway_request *request)
     char text[ILK_ERROR_MAX];
     ilk__cluster_work *work;
 
+    if (slot < 0 && ilk__cluster_try_split(cluster, request))
+        return;
     if (slot < 0) {
         snprintf(text, sizeof text,
                  "ILKNONE %s: the keys are in several slots of the cluster; "

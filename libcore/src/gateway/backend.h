@@ -10,7 +10,7 @@
  *
  * The gateway's thread calls these functions, except open(), which is called before
  * it starts, and close() after it has ended; the thread that ends it may also call
- * the others then. None may block.
+ * the others then. Two are for any thread and say so. None may block.
  *
  * A backend can rely on this:
  *
@@ -92,6 +92,10 @@ typedef struct ilk__backend {
     /* ILK_EUNSUPPORTED for a name that the store cannot keep, when a handle is
      * opened; any thread. NULL: it keeps all names. */
     ilk_status (*accepts_name)(const void *name, size_t len, ilk_error *err);
+    /* The node with this index, for ilk_client_get_node_stats(), of which `size` is
+     * the caller's. ILK_EAGAIN: there are no more. Any thread, between open() and
+     * close(). NULL: the store has no nodes. */
+    ilk_status (*node_stats)(void *self, size_t index, ilk_node_stats *out);
     /* Fill in what to poll for, at most `room` descriptors, and the time by which
      * polled() must be called without an event. Returns how many it has; when
      * there are more than `room`, it is called again with more. */

@@ -317,6 +317,19 @@ ilk_status ilk__gateway_connect(ilk__gateway *gateway, int *out_fd,
     return ILK_OK;
 }
 
+/* The backend is closed only after `stopping` was set under the mutex. */
+ilk_status ilk__gateway_node_stats(ilk__gateway *gateway, size_t index,
+                                   ilk_node_stats *out)
+{
+    ilk_status st = ILK_EAGAIN;
+
+    pthread_mutex_lock(&gateway->mutex);
+    if (!gateway->stopping && gateway->backend->node_stats)
+        st = gateway->backend->node_stats(gateway->store, index, out);
+    pthread_mutex_unlock(&gateway->mutex);
+    return st;
+}
+
 static int begin_stop(ilk__gateway *gateway)
 {
     int first;

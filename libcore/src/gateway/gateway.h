@@ -27,6 +27,11 @@ ilk_status ilk__gateway_open(ilk__gateway **out, const ilk__backend *backend,
 ilk_status ilk__gateway_connect(ilk__gateway *gateway, int *out_fd,
                                 ilk_error *err);
 
+/* See ilk_client_get_node_stats(). ILK_EAGAIN, also when it is closed. Any
+ * thread. */
+ilk_status ilk__gateway_node_stats(ilk__gateway *gateway, size_t index,
+                                   ilk_node_stats *out);
+
 /* End the thread, and close the connections and the backend. NULL is ignored. Any
  * thread may still try to connect, in vain. */
 void ilk__gateway_stop(ilk__gateway *gateway);

@@ -20,6 +20,7 @@
 #include "gateway_internal.h"
 
 #include "base/alloc.h"
+#include "redis/expected_reply.h"
 #include "redis/script.h"
 #include "resp.h"
 
@@ -29,10 +30,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    CODES = 64, /* see scripts/include/reply.lua */
-    ERROR_MAX = 200
-};
+enum { ERROR_MAX = 200 };
 
 void ilk__session_request_free(ilk__session_request *request)
 {
@@ -316,7 +314,7 @@ void ilk__gateway_reply_args(ilk__gateway_request *request, int code,
 
     assert(is_declared(request->script, code, types));
     ilk__session_request_put(own, "*%zu\r\n:%" PRId64 "\r\n", strlen(types) + 1,
-                             request->number * CODES + code);
+                             ilk__reply_head(request->number, code));
     for (; *types; types++) {
         if (*types == 'i') {
             ilk__session_request_put(own, ":%" PRId64 "\r\n",

@@ -61,13 +61,14 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
 
     /* No mutex: in a new child no other thread uses the handle. */
     *out_in_use = hold->lease.state != ILK__LEASE_FREE || hold->suspended
-                  || hold->waiter.refresher;
+                  || hold->waiter.refresher || hold->confirmation;
     memset(&hold->waiter, 0, sizeof hold->waiter);
     memset(&hold->lease, 0, sizeof hold->lease);
     hold->id = ilk__shared_new_id(hold->handle.client->shared);
     hold->depth = 0;
     hold->suspended = 0;
     hold->unconfirmed = NULL; /* belongs to the parent */
+    hold->confirmation = NULL;
     hold->was_lost = 0;
     st = set_up(hold, err);
     if (st)

@@ -12,6 +12,8 @@
  *
  *   acquire:  enter > wait -------> extend > keep > leave
  *                      |              +- lost before the extend: wait again
+ *                      |              +- min_replicas: confirm instead of extend;
+ *                      |                 too few: give back, wait again
  *                      +- EINTR: suspended, the entry keeps its place; the next
  *                                acquire resumes it, any other request ends it
  *   release:  enter > send -> claim > leave
@@ -44,6 +46,7 @@
 #ifndef ILK__HOLD_H
 #define ILK__HOLD_H
 
+#include "client/confirmer.h"
 #include "handle.h"
 #include "wait/lease.h"
 #include "wait/refresher.h"
@@ -83,12 +86,15 @@ typedef struct ilk__hold_kind {
      *                 ILK_EINTR, it sets hold->suspended, and needs `drop_kept`.
      * drop_kept       gives up what run_acquire kept.
      * cancel_acquire  ends an acquire that waits.
+     * unconfirmed     gives back what run_acquire acquired and begins anew, or
+     *                 ends with this status: ilk__hold_may_begin_anew().
      * probe           replaces ilk__hold_probe().
      */
     ilk_status (*bind)(ilk__hold *hold, ilk_error *err);
     void (*run_acquire)(ilk__acquire_request *request);
     void (*drop_kept)(ilk__hold *hold);
     void (*cancel_acquire)(ilk__hold *hold);
+    void (*unconfirmed)(ilk__acquire_request *request, ilk_status status);
     void (*probe)(ilk__request *request, ilk__probe *probe,
                   ilk__request_then *then);
 } ilk__hold_kind;
@@ -115,6 +121,8 @@ struct ilk__hold {
     ilk__waiter waiter;         /* unused if the kind has no `acquire` */
     ilk__lease lease;
     int64_t id;
+    /* Under way, or NULL. Guarded by the shared state's mutex. */
+    ilk__confirmation *confirmation;
     /* The last unconfirmed release while its reply is missing. Guarded by the
        shared state's mutex. */
     ilk__unconfirmed_release *unconfirmed;
@@ -183,6 +191,8 @@ ilk_status ilk__hold_acquire_start(ilk_op **out, ilk__hold *hold,
 
 /* End a running or suspended wait. Any thread. */
 ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
+/* A part of it, for a kind's own `cancel_acquire`. */
+void ilk__hold_cancel_confirmation(ilk__hold *hold);
 
 /*
  * For a step inside a request: wait in this hold's wait queue. On ILK_OK the
@@ -192,6 +202,9 @@ ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err);
 void ilk__hold_await(ilk__request *request, ilk__hold *hold, int64_t deadline,
                      int once, int64_t ttl_ms, ilk__request_then *then);
 void ilk__hold_begin_lease(ilk__hold *hold);
+/* Whether an acquire that ended with this status tries again. */
+int ilk__hold_may_begin_anew(const ilk__acquire_request *request,
+                             ilk_status status);
 /* The last step of a kind's own `run_acquire`. */
 void ilk__hold_acquired(ilk__acquire_request *request, ilk_status status);
 /* The hold begins: hand its lease to the keeper, which renews it, or only

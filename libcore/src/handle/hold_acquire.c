@@ -11,6 +11,13 @@
  *         ...             the driver runs the extending operation
  *     extended            keep(), end; after ILK_ELOST await_lease() again
  *
+ * With min_replicas in the URL ilk__hold_acquired() takes another way:
+ *
+ *     confirm             withholds the lease: the handle does not hold yet
+ *         ...             the driver sleeps, the keeper confirms (confirmer.h)
+ *     confirmed           the lease begins again: keep(), end; if too few
+ *                         replicas have it: give_back(), await_lease() again
+ *
  * At each "..." the function returns to the driver, which later calls the next
  * one as the request's `then`. A kind with a run_acquire of its own has its own
  * steps instead of the first "..." and queue_left.
@@ -21,6 +28,7 @@
  * lease.c. A hold without renewal is extended once before acquire returns.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "client/run.h"
 #include "hold.h"
 
@@ -124,6 +132,19 @@ static void keep(ilk__acquire_request *self)
                                 kind, id, user, ILK_OK);
 }
 
+/* The server does not have the hold any more. */
+static void begin_anew_or_fail(ilk__acquire_request *self)
+{
+    ilk__request *request = &self->request;
+
+    if (self->once)
+        ilk__hold_end(
+            self->hold, request,
+            ilk__fail(request->err, ILK_EBUSY, "%s", ilk_strerror(ILK_EBUSY)));
+    else
+        await_lease(self);
+}
+
 /*
  * If the extend failed without a reply, the hold stays valid for the lease of
  * the grant. ILK_ECLOSED is different: the handle was freed or the client
@@ -150,13 +171,105 @@ static void extended(ilk__request *request, ilk_status status)
         return;
     }
     ilk__lease_end(lease); /* the grant ended before the extend */
-    if (self->once)
-        ilk__hold_end(
-            self->hold, request,
-            ilk__fail(request->err, ILK_EBUSY, "%s", ilk_strerror(ILK_EBUSY)));
-    else
-        await_lease(self);
+    begin_anew_or_fail(self);
 }
+
+/* ---- confirming --------------------------------------------------------- */
+
+int ilk__hold_may_begin_anew(const ilk__acquire_request *self,
+                             ilk_status status)
+{
+    return (status == ILK_ELOST || status == ILK_ENOQUORUM) && !self->once
+           && ilk__now_ms() < self->deadline;
+}
+
+static void unconfirmed(ilk__acquire_request *self, ilk_status status)
+{
+    ilk__hold *hold = self->hold;
+
+    if (status == ILK_ENOQUORUM)
+        ilk__log(ILK__LOG_WARN, "%s %lld is given back: %s",
+                 hold->kind->lease.noun, (long long)hold->id,
+                 self->request.err->msg);
+    if (hold->kind->unconfirmed) {
+        hold->kind->unconfirmed(self, status);
+        return;
+    }
+    if (status != ILK_ELOST)
+        give_back(hold);
+    if (status != ILK_ELOST && !ilk__hold_may_begin_anew(self, status)) {
+        ilk__hold_end(hold, &self->request, status);
+        return;
+    }
+    ilk__error_clear(self->request.err);
+    begin_anew_or_fail(self);
+}
+
+/* An interrupt came while the hold was being confirmed. A wait that begins anew
+ * would not get it. */
+static void confirmed(ilk__request *request, ilk_status status)
+{
+    ilk__acquire_request *self = (ilk__acquire_request *)request;
+    ilk__hold *hold = self->hold;
+    ilk__lease *lease = &hold->lease;
+    ilk__confirmation *confirmation = hold->confirmation;
+    ilk__confirmed result;
+
+    ilk__shared_lock(request->client->shared);
+    result = ilk__confirmation_result(confirmation);
+    hold->confirmation = NULL;
+    ilk__shared_unlock(request->client->shared);
+    ilk__confirmation_free(confirmation);
+    if (status == ILK_OK) {
+        ilk__lease_begin(lease, lease->fence,
+                         ilk__lease_deadline(result.sent_at, result.lease_ms),
+                         result.lease_ms);
+        keep(self);
+        return;
+    }
+    if (result.interrupted && !self->started
+        && ilk__hold_may_begin_anew(self, status))
+        status =
+            ilk__fail(request->err, ILK_EINTR, "%s", ilk_strerror(ILK_EINTR));
+    unconfirmed(self, status);
+}
+
+static void confirm(ilk__acquire_request *self)
+{
+    ilk__hold *hold = self->hold;
+    ilk_client *client = self->request.client;
+    int64_t deadline = ilk__sooner(ilk__lease_withhold(&hold->lease),
+                                   ilk__request_patience(&self->request));
+    ilk__confirmation *confirmation;
+    ilk_status st = ilk__keeper_start(client->keeper, self->request.err);
+
+    if (st == ILK_OK)
+        st = ilk__confirmation_new(&confirmation, client->shared, &hold->lease,
+                                   self->ttl_ms, deadline, !self->once,
+                                   self->request.err);
+    if (st) {
+        unconfirmed(self, st);
+        return;
+    }
+    ilk__shared_lock(client->shared);
+    hold->confirmation = confirmation;
+    ilk__shared_unlock(client->shared);
+    ilk__request_wait(&self->request, &ilk__confirm, confirmation,
+                      ilk__confirmation_parker(confirmation), deadline,
+                      confirmed);
+}
+
+void ilk__hold_cancel_confirmation(ilk__hold *hold)
+{
+    ilk__shared *shared = hold->handle.client->shared;
+
+    ilk__shared_lock(shared);
+    if (hold->confirmation)
+        ilk__confirmation_cancel(hold->confirmation);
+    ilk__shared_unlock(shared);
+}
+
+/* ---- the end of the wait ------------------------------------------------ */
 
 void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
 {
@@ -167,6 +280,8 @@ void ilk__hold_acquired(ilk__acquire_request *self, ilk_status status)
         ilk__request_end(&self->request, status);
     } else if (status) {
         ilk__hold_end(hold, &self->request, status);
+    } else if (self->request.client->shared->confirmer) {
+        confirm(self);
     } else if (hold->lease.span_ms >= self->ttl_ms || !hold->opts.no_renew) {
         keep(self);
     } else {
@@ -229,6 +344,12 @@ static void begin_acquire(ilk__request *request)
         acquire(self);
 }
 
+static void cancel(ilk__hold *hold)
+{
+    ilk__hold_cancel_confirmation(hold);
+    ilk__waiter_cancel(&hold->waiter);
+}
+
 static void give_up(ilk__request *request)
 {
     const ilk__acquire_request *self = (ilk__acquire_request *)request;
@@ -239,7 +360,7 @@ static void give_up(ilk__request *request)
     else if (hold->kind->cancel_acquire)
         hold->kind->cancel_acquire(hold);
     else
-        ilk__waiter_cancel(&hold->waiter);
+        cancel(hold);
     if (self->kept)
         ilk__hold_leave(hold);
 }
@@ -286,6 +407,6 @@ ilk_status ilk__hold_cancel(ilk__hold *hold, ilk_error *err)
     ilk_status st = ilk__handle_check(&hold->handle, &is_mine, err);
 
     if (is_mine)
-        ilk__waiter_cancel(&hold->waiter);
+        cancel(hold);
     return st;
 }

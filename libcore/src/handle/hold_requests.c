@@ -144,6 +144,7 @@ static int in_order(const ilk_client *client, ilk__lease_way way)
                                      : ilk__lane_in_order(client->lane);
 }
 
+/* Too few nodes of a quorum have replied, and all of them may have executed it. */
 ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
                                        ilk__lease_way way, ilk_status status,
                                        const ilk__extension *extension)
@@ -151,7 +152,8 @@ ilk__lease_outcome ilk__extend_outcome(const ilk__request *request,
     return (ilk__lease_outcome){
         .status = status,
         .lease_ms = extension->ttl_ms,
-        .may_have_run = ilk__op_may_have_run(request->op),
+        .may_have_run =
+            ilk__op_may_have_run(request->op) || status == ILK_ENOQUORUM,
         .in_order = in_order(request->client, way),
     };
 }

@@ -380,6 +380,24 @@ static ilk_status parse_timeout(int64_t *out, ilk__span key, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
+static ilk_status parse_min_replicas(ilk__url *url, ilk__span value,
+                                     ilk_error *err)
+{
+    int64_t number = ilk__text_number(value, ILK__MIN_REPLICAS_MAX);
+
+    if (url->sentinels == NULL)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: min_replicas is for sentinels only, as in "
+                         "redis+sentinel://host:26379/mymaster?min_replicas=1");
+    if (number < 1)
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: min_replicas must be 1 to %d, got \"%.*s\"",
+                         ILK__MIN_REPLICAS_MAX,
+                         value.len < 40 ? (int)value.len : 40, value.at);
+    url->sentinels->min_replicas = (int)number;
+    return ILK_OK;
+}
+
 static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
                                ilk_error *err)
 {
@@ -391,6 +409,8 @@ static ilk_status parse_option(ilk__url *url, ilk__span key, ilk__span value,
         return parse_timeout(&url->connect_timeout_ms, key, value, err);
     if (ilk__text_equals(key, "reply_timeout_ms"))
         return parse_timeout(&url->reply_timeout_ms, key, value, err);
+    if (ilk__text_equals(key, "min_replicas"))
+        return parse_min_replicas(url, value, err);
     if (ilk__text_equals(key, "protocol")) {
         url->protocol = (int)ilk__text_number(value, 3);
         return url->protocol >= 2

@@ -6,7 +6,8 @@
  *
  * User, password and db are for the Redis servers of the service. The
  * sentinels have their own user and password, by the query keys sentinel_user
- * and sentinel_password_file.
+ * and sentinel_password_file. min_replicas is the number of replicas that must
+ * have a hold before it is believed.
  */
 #ifndef ILK__URL_SENTINELS_H
 #define ILK__URL_SENTINELS_H
@@ -16,7 +17,8 @@
 enum {
     ILK__SENTINELS_MAX = 16,
     ILK__SENTINEL_PORT = 26379,
-    ILK__SERVICE_MAX = 128 /* bytes of a service's name */
+    ILK__SERVICE_MAX = 128, /* bytes of a service's name */
+    ILK__MIN_REPLICAS_MAX = 100
 };
 
 typedef struct ilk__url_sentinels {
@@ -27,6 +29,7 @@ typedef struct ilk__url_sentinels {
     char *user;          /* query: NULL when not given */
     char *password_file; /* query: NULL when not given */
     char *password;      /* of the file; wiped when freed */
+    int min_replicas;    /* query: 0 when not given */
 } ilk__url_sentinels;
 
 /* Parse `hosts` and `path` into url->sentinels and url->db; on failure the

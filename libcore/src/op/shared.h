@@ -20,6 +20,7 @@
 
 typedef struct ilk__shared ilk__shared;
 typedef struct ilk__message ilk__message;
+typedef struct ilk__confirmer ilk__confirmer;
 
 /*
  * Passes on a grant, wake-up or signal whose waiter is gone or does not accept
@@ -69,7 +70,8 @@ struct ilk__shared {
     _Atomic int32_t notifications_wanted; /* the application polls for them */
     ilk__orphaned *orphaned[26]; /* by kind of entry, 'a' to 'z'; or NULL */
     int64_t last_id;
-    int giving_back; /* cancels in flight, see wait_queue.h */
+    ilk__confirmer *confirmer; /* NULL: a hold needs no replicas */
+    int giving_back;           /* cancels in flight, see wait_queue.h */
     /* 1: a reply to an earlier EVALSHA proved that the script is loaded */
     _Atomic char knows_script[ILK__SCRIPT_COUNT];
     _Atomic uint32_t interrupts; /* ilk_client_interrupt() calls */

@@ -5,13 +5,14 @@
 
 #include "base/alloc.h"
 #include "base/token.h"
+#include "gateway/node_url.h"
 #include "wait/lease.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { URL_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
+enum { OPTIONS_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
 
 /* ---- the URL ------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
-/* Take what is a quorum's; the rest goes to `out`, as the query of one server. */
+/* Take what is a quorum's; the rest goes to `out`, for each of its servers. */
 static ilk_status split_options(ilk__quorum *quorum, const char *options,
                                 char *out, size_t room, ilk_error *err)
 {
@@ -59,43 +60,21 @@ static ilk_status split_options(ilk__quorum *quorum, const char *options,
         else if (ilk__text_equals(key, "noquorum"))
             st = take_noquorum(quorum, value, err);
         else if (len + item.len + 2 < room)
-            len += (size_t)snprintf(out + len, room - len, "%c%.*s",
-                                    len ? '&' : '?', (int)item.len, item.at);
+            len += (size_t)snprintf(out + len, room - len, "%s%.*s",
+                                    len ? "&" : "", (int)item.len, item.at);
     }
     return st;
 }
 
-/* The options mean what they mean for one server. */
-static ilk_status parse_options(ilk__quorum *quorum, const ilk__url *url,
-                                ilk_error *err)
+static ilk_status read_url(ilk__quorum *quorum, const ilk__url *url,
+                           ilk_error *err)
 {
-    const char *tls = url->backend->scheme[5] == 's' ? "s" : "";
-    char options[URL_TEXT], text[URL_TEXT + 64];
+    char options[OPTIONS_TEXT];
     ilk_status st =
         split_options(quorum, url->options, options, sizeof options, err);
 
-    if (st)
-        return st;
-    snprintf(text, sizeof text, "redis%s://nobody%.32s%s", tls,
-             url->path ? url->path : "", options);
-    st = ilk__url_parse(&quorum->url, text, err);
-    if (st == ILK_OK && quorum->url.listen)
-        return ilk__fail(err, ILK_EINVAL,
-                         "URL: listen is not for a quorum, which is listened "
-                         "to at each of its nodes");
-    return st;
-}
-
-static ilk_status copy_login(ilk__quorum *quorum, const ilk__url *url,
-                             ilk_error *err)
-{
-    quorum->url.user = ilk__strdup(url->user);
-    quorum->url.password = ilk__strdup(url->password);
-    quorum->url.protocol = url->protocol;
-    if ((url->user && !quorum->url.user)
-        || (url->password && !quorum->url.password))
-        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
-    return ILK_OK;
+    return st ? st
+              : ilk__node_url_read(&quorum->url, url, url->path, options, err);
 }
 
 static ilk_status add_nodes(ilk__quorum *quorum, const ilk__url *url,
@@ -138,9 +117,7 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
     quorum->patience_ms =
         (url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS) * 3 / 4;
     quorum->longest_ms = ILK__QUORUM_LONGEST_MS;
-    st = parse_options(quorum, url, err);
-    if (st == ILK_OK)
-        st = copy_login(quorum, url, err);
+    st = read_url(quorum, url, err);
     if (st)
         return st;
     if (quorum->url.scheme == ILK__SCHEME_TLS)
@@ -156,9 +133,11 @@ static void dispose(ilk__quorum *quorum)
 {
     ilk__quorum_close_nodes(quorum);
     ilk__attempts_free(quorum);
+    ilk__rounds_free(quorum);
     ilk__node_channels_free(&quorum->channels);
     ilk__tls_store_free(quorum->tls);
     ilk__url_free(&quorum->url);
+    pthread_mutex_destroy(&quorum->status.mutex);
     ilk__free(quorum);
 }
 
@@ -172,12 +151,15 @@ static ilk_status open_quorum(void **out, ilk__gateway *gateway,
     if (!quorum)
         return ilk__fail(err, ILK_ENOMEM, "out of memory");
     quorum->gateway = gateway;
+    pthread_mutex_init(&quorum->status.mutex, NULL);
     st = set_up(quorum, url, err);
-    if (st)
+    if (st) {
         dispose(quorum);
-    else
-        *out = quorum;
-    return st;
+        return st;
+    }
+    ilk__quorum_publish(quorum);
+    *out = quorum;
+    return ILK_OK;
 }
 
 static void close_quorum(void *self)
@@ -221,6 +203,8 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     }
     *until = ilk__sooner(*until, ilk__quorum_nodes_due(quorum));
     *until = ilk__sooner(*until, ilk__attempts_due(quorum, ilk__now_ms()));
+    *until = ilk__sooner(*until, ilk__rounds_due(quorum));
+    ilk__quorum_publish(quorum);
     return count;
 }
 
@@ -243,6 +227,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     }
     ilk__quorum_fire_nodes(quorum, ilk__now_ms());
     ilk__attempts_fire(quorum, ilk__now_ms());
+    ilk__rounds_fire(quorum, ilk__now_ms());
+    ilk__quorum_publish(quorum);
 }
 
 /* ---- the backend --------------------------------------------------------- */
@@ -250,10 +236,11 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 #define QUORUM(url_scheme)                                                     \
     {                                                                          \
         .scheme = (url_scheme), .store = "the quorum",                         \
-        .offers = ILK_OFFER_LOCK, .open = open_quorum, .close = close_quorum,  \
-        .abandon = abandon, .call = ilk__quorum_call,                          \
+        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION, .open = open_quorum,    \
+        .close = close_quorum, .abandon = abandon, .call = ilk__quorum_call,   \
         .contact = ilk__quorum_contact, .subscribe = ilk__quorum_subscribe,    \
-        .prepare = prepare, .polled = polled                                   \
+        .node_stats = ilk__quorum_node_stats, .prepare = prepare,              \
+        .polled = polled                                                       \
     }
 
 /* Users write redis://...?quorum; see net/url.c. */

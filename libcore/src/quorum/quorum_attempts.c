@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { QUORUM_KEYS = ILK__LOCK_KEYS + 2, INNER_MORE = 24 };
+enum { INNER_MORE = 24 };
 
 int64_t ilk__quorum_now_us(void)
 {
@@ -56,11 +56,11 @@ static ilk__bytes keep(char **to, ilk__bytes from)
     return here;
 }
 
-static size_t size_of(const ilk__lock_words *words)
+static size_t size_of(const ilk__hold_words *words)
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < ILK__LOCK_KEYS; i++)
+    for (size_t i = 0; i < ILK__NAME_KEYS; i++)
         size += words->keys[i].len + 1;
     return size + 2 * words->token.len + words->who.len + 2 * words->entry.len
            + words->client.len + words->waiter.len + 2 * (size_t)INNER_MORE + 7;
@@ -132,12 +132,13 @@ static ilk__bytes keep_inner(char **to, ilk__attempt *attempt)
     return here;
 }
 
-static void keep_words(ilk__attempt *attempt, const ilk__lock_words *words)
+static void keep_words(ilk__attempt *attempt, const ilk__hold_words *words)
 {
-    ilk__lock_words *own = &attempt->words;
+    ilk__hold_words *own = &attempt->words;
     char *to = attempt->text;
 
-    for (size_t i = 0; i < ILK__LOCK_KEYS; i++)
+    own->kind = words->kind;
+    for (size_t i = 0; i < ILK__NAME_KEYS; i++)
         own->keys[i] = keep(&to, words->keys[i]);
     own->token = keep(&to, words->token);
     own->who = keep(&to, words->who);
@@ -173,7 +174,7 @@ static int enter(ilk__attempt *attempt)
     return 1;
 }
 
-static ilk__attempt *make(ilk__quorum *quorum, const ilk__lock_words *words,
+static ilk__attempt *make(ilk__quorum *quorum, const ilk__hold_words *words,
                           int pause_ms)
 {
     ilk__attempt *attempt = ilk__calloc(1, sizeof *attempt);
@@ -198,7 +199,7 @@ static ilk__attempt *make(ilk__quorum *quorum, const ilk__lock_words *words,
 }
 
 ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
-                               const ilk__lock_words *words)
+                               const ilk__hold_words *words)
 {
     return make(quorum, words, 0);
 }
@@ -239,13 +240,39 @@ int ilk__attempt_is_over(const ilk__quorum *quorum, const void *token,
     return 0;
 }
 
-static void free_attempt(ilk__attempt *attempt)
+/* One that is in no list. */
+static void dispose(ilk__attempt *attempt)
 {
     forget_token(attempt);
     if (!attempt->is_superseded)
         ilk__table_remove(&attempt->quorum->by_inner, &attempt->by_inner);
+    ilk__free(attempt->value.data);
     ilk__free(attempt->text);
     ilk__free(attempt);
+}
+
+void ilk__attempt_free(ilk__attempt *attempt)
+{
+    if (!attempt)
+        return;
+    take_out(&attempt->quorum->live, attempt);
+    dispose(attempt);
+}
+
+int ilk__attempt_set_value(ilk__attempt *attempt, ilk__bytes value)
+{
+    char *copy;
+
+    if (attempt->value.data && attempt->value.len == value.len
+        && memcmp(attempt->value.data, value.data, value.len) == 0)
+        return 1;
+    copy = ilk__memdup(value.data, value.len);
+    if (!copy)
+        return 0;
+    ilk__free(attempt->value.data);
+    attempt->value = (ilk__bytes){copy, value.len};
+    attempt->version++;
+    return 1;
 }
 
 /* ---- what is known of the holder ----------------------------------------- */
@@ -295,91 +322,11 @@ int64_t ilk__attempt_lease(const ilk__attempt *attempt, int64_t since)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static void add(ilk__command *command, const ilk__bytes *word)
-{
-    ilk__command_add(command, word->data, word->len);
-}
-
-static void begin_script(ilk__command *command, const ilk__attempt *attempt,
-                         int script)
-{
-    ilk__bytes keys[QUORUM_KEYS];
-    size_t count = ILK__LOCK_KEYS;
-    const ilk__bytes node = {(char *)"ilk:quorum:node", 15},
-                     most = {(char *)"ilk:quorum:max", 14};
-
-    memcpy(keys, attempt->words.keys, sizeof attempt->words.keys);
-    if (script == ILK__SCRIPT_QUORUM_CONFIRM)
-        count = 2;
-    if (script != ILK__SCRIPT_QUORUM_YIELD
-        && script != ILK__SCRIPT_LOCK_CANCEL) {
-        keys[count++] = node;
-        keys[count++] = most;
-    }
-    ilk__command_init(command);
-    ilk__script_begin(command, script, keys, count);
-}
-
-static void compose_acquire(ilk__command *command, const ilk__attempt *attempt,
-                            const ilk__vote_command *what)
-{
-    int queues = attempt->waits && !what->marks;
-
-    add(command, &attempt->inner);
-    ilk__command_add_int(command, attempt->lease_ms);
-    add(command, &attempt->words.who);
-    ilk__command_add_int(command, attempt->floor);
-    ilk__command_add(command, attempt->inner_entry.data,
-                     queues ? attempt->inner_entry.len : 0);
-    add(command, &attempt->words.client);
-    ilk__command_add_int(command, attempt->liveness_ms);
-    ilk__command_add_int(command, attempt->stamp);
-    ilk__command_add_int(command, what->marks);
-    ilk__command_add_int(command, attempt->grant_ms);
-    ilk__command_add_int(command, attempt->limit);
-}
-
-static void compose_confirm(ilk__command *command, const ilk__attempt *attempt,
-                            const ilk__vote_command *what)
-{
-    add(command, &attempt->inner);
-    ilk__command_add_int(command, attempt->lease_ms);
-    ilk__command_add_int(command, attempt->state != ILK__ATTEMPT_HOLDS
-                                      || attempt->renews);
-    ilk__command_add_int(command, what->given);
-    ilk__command_add_int(command, what->fence);
-}
-
-static void compose_yield(ilk__command *command, const ilk__attempt *attempt)
-{
-    add(command, &attempt->inner);
-    add(command, &attempt->inner_entry);
-    add(command, &attempt->words.client);
-    ilk__command_add_int(command, attempt->liveness_ms);
-    ilk__command_add_int(command, attempt->stamp);
-    ilk__command_add_int(command, attempt->grant_ms);
-    ilk__command_add_int(command, attempt->limit);
-}
-
 static ilk__quorum_ended voted;
 
 static void send_vote(ilk__attempt *attempt, const ilk__vote_command *what)
 {
-    ilk__quorum_node *node = &attempt->quorum->nodes[what->node];
-    ilk__command command;
-
-    if (!ilk__quorum_takes_part(node)) {
-        ilk__votes_silent(&attempt->votes, what->node);
-        return;
-    }
-    begin_script(&command, attempt, what->script);
-    if (what->script == ILK__SCRIPT_QUORUM_ACQUIRE)
-        compose_acquire(&command, attempt, what);
-    else if (what->script == ILK__SCRIPT_QUORUM_CONFIRM)
-        compose_confirm(&command, attempt, what);
-    else
-        compose_yield(&command, attempt);
-    if (ilk__quorum_send(node, &command, what->script, voted, attempt)) {
+    if (ilk__attempt_send(attempt, what, voted)) {
         attempt->calls++;
         attempt->asked[what->node] = 1;
     } else {
@@ -502,21 +449,11 @@ static int settled(ilk__quorum_node *node, void *owner,
 /* It leaves the queue, and gives a vote up. */
 static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
 {
-    ilk__command command;
-
-    if (!node->requests.up) {
+    if (!node->requests.up)
         attempt->was_cut = 1;
-        return;
-    }
-    begin_script(&command, attempt, ILK__SCRIPT_LOCK_CANCEL);
-    add(&command, &attempt->inner_entry);
-    add(&command, &attempt->inner);
-    ilk__command_add_int(&command, attempt->grant_ms);
-    ilk__command_add_int(&command, attempt->limit);
-    ilk__command_add_int(&command, 0);
-    ilk__command_add_int(&command, attempt->liveness_ms);
-    attempt->calls += (size_t)ilk__quorum_send(
-        node, &command, ILK__SCRIPT_LOCK_CANCEL, settled, attempt);
+    else
+        attempt->calls +=
+            (size_t)ilk__attempt_send_cancel(attempt, node, settled);
 }
 
 /* At most its lease may be left of it, or a grant's. */
@@ -582,6 +519,10 @@ static void say_held(ilk__attempt *attempt)
     ilk__gateway_request *request = attempt->request;
 
     attempt->request = NULL;
+    if (request->script == ILK__SCRIPT_ELECTION_PROCLAIM) {
+        ilk__gateway_reply(request, ILK__CODE_WRITTEN, "");
+        return;
+    }
     ilk__gateway_reply(request, ILK__CODE_HELD, "iii",
                        ilk__attempt_lease(attempt, attempt->request_at),
                        attempt->votes.fence, ilk__quorum_now_us());
@@ -611,7 +552,7 @@ static void say_error(ilk__attempt *attempt, const char *word)
  * A wait that does not get it finds the hold by its next refresh. */
 static void publish_grant(const ilk__attempt *attempt)
 {
-    const ilk__lock_words *words = &attempt->words;
+    const ilk__hold_words *words = &attempt->words;
     char channel[256], text[1024];
     int channel_len, len;
 
@@ -665,6 +606,9 @@ static void try_again(ilk__attempt *attempt)
     next->grant_ms = attempt->grant_ms;
     next->limit = attempt->limit;
     next->stamp = attempt->stamp;
+    next->value = attempt->value;
+    next->version = attempt->version;
+    attempt->value = (ilk__bytes){NULL, 0};
     next->waits = attempt->waits;
     next->is_queued = attempt->is_queued;
     next->request = request;
@@ -687,22 +631,14 @@ static int is_placed(const ilk__attempt *attempt)
                            - ilk__quorum_majority(attempt->quorum);
 }
 
-static int may_any_come(const ilk__quorum *quorum)
-{
-    for (size_t i = 0; i < quorum->count; i++)
-        if (!ilk__quorum_takes_part(&quorum->nodes[i])
-            && ilk__quorum_is_coming(&quorum->nodes[i]))
-            return 1;
-    return 0;
-}
-
 /* When to say that too few nodes vote. */
 static int64_t patience_of(const ilk__attempt *attempt)
 {
     const ilk__quorum *quorum = attempt->quorum;
 
-    return may_any_come(quorum) ? attempt->request_at + ILK__QUORUM_COMING_MS
-                                : 0;
+    return ilk__quorum_may_any_come(quorum)
+               ? attempt->request_at + ILK__QUORUM_COMING_MS
+               : 0;
 }
 
 /* A wait that has its place goes on when the nodes are back; else the core tries
@@ -720,7 +656,7 @@ static void lack_quorum(ilk__attempt *attempt)
         give_up(attempt);
 }
 
-static void lose(ilk__attempt *attempt)
+static void lose(ilk__attempt *attempt, ilk__decision decision)
 {
     ilk__gateway_request *request = attempt->request;
 
@@ -728,8 +664,12 @@ static void lose(ilk__attempt *attempt)
         drop(attempt);
         return;
     }
-    attempt->request = NULL;
-    ilk__gateway_reply(request, ILK__CODE_LOST, "");
+    if (decision == ILK__DECISION_OVER) {
+        say_error(attempt, "NOQUORUM");
+    } else {
+        attempt->request = NULL;
+        ilk__gateway_reply(request, ILK__CODE_LOST, "");
+    }
     give_up(attempt);
 }
 
@@ -756,7 +696,8 @@ static void act(ilk__attempt *attempt, ilk__decision decision)
         give_up(attempt);
         break;
     case ILK__DECISION_AGAIN: try_again(attempt); break;
-    case ILK__DECISION_LOST: lose(attempt); break;
+    case ILK__DECISION_LOST:
+    case ILK__DECISION_OVER: lose(attempt, decision); break;
     case ILK__DECISION_NOQUORUM: lack_quorum(attempt); break;
     }
 }
@@ -813,13 +754,33 @@ void ilk__attempt_begin(ilk__attempt *attempt, ilk__gateway_request *request)
     ask_all(attempt);
 }
 
-void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request)
+static void confirm_anew(ilk__attempt *attempt, ilk__gateway_request *request,
+                         int keeps_leases)
 {
     attempt->request = request;
     attempt->request_at = ilk__now_ms();
+    attempt->votes.keeps_leases = keeps_leases;
+    attempt->votes.shortest_ms =
+        keeps_leases || attempt->renews ? 0 : attempt->lease_ms;
     ilk__votes_extend(&attempt->votes);
     ilk__attempt_reach_all(attempt);
     ilk__attempt_go_on(attempt);
+}
+
+void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request)
+{
+    confirm_anew(attempt, request, 0);
+}
+
+void ilk__attempt_publish(ilk__attempt *attempt, ilk__gateway_request *request)
+{
+    confirm_anew(attempt, request, 1);
+}
+
+int ilk__attempt_is_held(const ilk__attempt *attempt)
+{
+    return attempt->state == ILK__ATTEMPT_HOLDS
+           && ilk__votes_until(&attempt->votes) > ilk__now_ms();
 }
 
 void ilk__attempt_reach_all(ilk__attempt *attempt)
@@ -876,7 +837,7 @@ static void free_all(ilk__attempt_list *list)
 
     while ((one = list->first)) {
         take_out(list, one);
-        free_attempt(one);
+        dispose(one);
     }
 }
 

@@ -15,10 +15,14 @@
 #include "redis/async_conn.h"
 #include "redis/script.h"
 
+#include <pthread.h>
+
 enum {
     ILK__QUORUM_LONGEST_MS = 60000, /* the longest lease, unless the URL says */
     ILK__QUORUM_COMING_MS = 1000,   /* how long to wait for nodes that come */
-    ILK__LOCK_KEYS = 5,             /* lock, fence, wait, live, readers */
+    ILK__NAME_KEYS = 6,             /* of an election; a lock has one less */
+    ILK__REFRESH_HEAD = 5, /* of a refresh, before its entries: client, liveness
+                              ms, grant ms, limit, n */
     ILK__QUORUM_CONTACTS = 8,
     ILK__OVER_TOKENS = 1024, /* whose acquire is refused when it comes late */
     ILK__OWED_MOST = 65536   /* attempts whose cancels have not reached all */
@@ -28,6 +32,7 @@ typedef struct ilk__quorum ilk__quorum;
 typedef struct ilk__quorum_node ilk__quorum_node;
 typedef struct ilk__node_call ilk__node_call;
 typedef struct ilk__attempt ilk__attempt;
+typedef struct ilk__round ilk__round;
 
 /* A script at one node, from its sending until its reply, or until there can be
  * none: then `reply` is NULL. An error is a reply. Returns 1 when it keeps the
@@ -40,6 +45,7 @@ struct ilk__node_call {
     ilk__expected_reply expected;
     int script;
     int64_t sent_at;
+    int64_t sent_us; /* for the round trip */
     ilk__quorum_ended *ended;
     void *owner;
 };
@@ -54,16 +60,29 @@ struct ilk__quorum_node {
     size_t requests_at, messages_at; /* places among the descriptors */
     ilk__node_call *first, *last;    /* without a reply */
     uint8_t knows[ILK__SCRIPT_COUNT];
-    int has_failed; /* since it took part last */
-    int took_part;  /* at the end of the last turn */
-    ilk_error why;  /* the last failure */
+    int has_failed;       /* since it took part last */
+    int took_part;        /* at the end of the last turn */
+    ilk_error why;        /* the last failure */
+    ilk_node_stats stats; /* quorum_status.c */
 };
 
-/* The words of a request about a lock, as the core sent them. */
-typedef struct ilk__lock_words {
-    ilk__bytes keys[ILK__LOCK_KEYS];
+/* The two kinds of holds: the scripts with which attempts confirm and cancel. All
+ * other scripts of an attempt are the same for both. */
+typedef struct ilk__quorum_kind {
+    size_t key_count; /* of the core's requests, and of cancel */
+    int confirm, cancel;
+    size_t confirm_keys;
+    int barges; /* cancels and releases have this argument before the liveness */
+} ilk__quorum_kind;
+
+extern const ilk__quorum_kind ilk__quorum_lock, ilk__quorum_election;
+
+/* The words of a request about a hold, as the core sent them. */
+typedef struct ilk__hold_words {
+    const ilk__quorum_kind *kind;
+    ilk__bytes keys[ILK__NAME_KEYS];
     ilk__bytes token, who, entry, client, waiter;
-} ilk__lock_words;
+} ilk__hold_words;
 
 typedef enum ilk__attempt_state {
     ILK__ATTEMPT_PAUSES, /* it begins at `begin_at` */
@@ -84,12 +103,14 @@ struct ilk__attempt {
     ilk__quorum *quorum;
     ilk__attempt_state state;
     char *text; /* of all words */
-    ilk__lock_words words;
+    ilk__hold_words words;
     ilk__bytes inner, inner_entry;
     int64_t lease_ms, floor, liveness_ms, grant_ms, limit, stamp;
-    int waits;     /* in the nodes' queues */
-    int is_queued; /* the core has that reply */
-    int renews;    /* the extension never shortens */
+    int waits;        /* in the nodes' queues */
+    int is_queued;    /* the core has that reply */
+    int renews;       /* the extension never shortens */
+    ilk__bytes value; /* what a leader publishes; a copy */
+    int64_t version;  /* of it, in this leadership */
     int64_t begin_at;
     int pause_ms;
     ilk__votes votes;
@@ -118,6 +139,13 @@ typedef struct ilk__attempt_list {
     size_t count;
 } ilk__attempt_list;
 
+/* A copy of what the nodes have counted, for other threads. */
+typedef struct ilk__quorum_status {
+    pthread_mutex_t mutex; /* guards all of it */
+    ilk_node_stats nodes[ILK__QUORUM_MOST];
+    int64_t votes_at[ILK__QUORUM_MOST]; /* the end of wait_ms */
+} ilk__quorum_status;
+
 struct ilk__quorum {
     ilk__gateway *gateway;
     ilk__url url; /* of all nodes: login, TLS, timeouts */
@@ -134,6 +162,7 @@ struct ilk__quorum {
     char twice[200]; /* two nodes are one server: their names; or "" */
 
     ilk__attempt_list live, owed, dead;
+    ilk__round *rounds; /* that wait for nodes */
     ilk__table by_token, by_inner;
     int64_t last_stamp, last_try;
     uint64_t over[ILK__OVER_TOKENS]; /* hashes of ended tokens */
@@ -144,9 +173,13 @@ struct ilk__quorum {
     size_t contact_count;
     int was_reached; /* further logins need no contact: requests say what lacks */
     ilk__node_channel *channels;
+    ilk__quorum_status status;
 };
 
 /* ---- quorum_nodes.c ------------------------------------------------------ */
+
+/* The keys of a node itself; see scripts/README.md. */
+extern const ilk__bytes ilk__quorum_node_key, ilk__quorum_most_key;
 
 ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
                                 ilk_error *err);
@@ -154,8 +187,11 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum);
 size_t ilk__quorum_majority(const ilk__quorum *quorum);
 /* 1 when its votes count: it is a member, and its messages come here. */
 int ilk__quorum_takes_part(const ilk__quorum_node *node);
-/* 1 when it may take part as soon as replies have come: it has not failed. */
-int ilk__quorum_is_coming(const ilk__quorum_node *node);
+/* How many do. */
+size_t ilk__quorum_count_votes(const ilk__quorum *quorum);
+/* 1 when one that takes no part may as soon as replies have come: it has not
+ * failed. */
+int ilk__quorum_may_any_come(const ilk__quorum *quorum);
 /* Send the command, which is freed; 0: there will be no reply. */
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
                      ilk__quorum_ended *ended, void *owner);
@@ -176,11 +212,24 @@ void ilk__quorum_subscribe(void *self, ilk__span channel, int is_pattern,
 void ilk__quorum_read_messages(ilk__quorum_node *node);
 void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now);
 
+/* ---- quorum_commands.c --------------------------------------------------- */
+
+/* Send the command of an attempt that quorum_votes.c returned, or its cancel; 0:
+ * there will be no reply. */
+int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
+                      ilk__quorum_ended *ended);
+int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
+                             ilk__quorum_ended *ended);
+
 /* ---- quorum_attempts.c --------------------------------------------------- */
 
 /* It is known by its token. NULL: no memory. */
 ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
-                               const ilk__lock_words *words);
+                               const ilk__hold_words *words);
+/* One that has sent nothing; NULL is ignored. */
+void ilk__attempt_free(ilk__attempt *attempt);
+/* Another value than before has the next version. 0: no memory. */
+int ilk__attempt_set_value(ilk__attempt *attempt, ilk__bytes value);
 /* The one that the core means by its token, and the one that nodes do. */
 ilk__attempt *ilk__attempt_find(const ilk__quorum *quorum, const void *token,
                                 size_t len);
@@ -192,6 +241,10 @@ int ilk__attempt_is_over(const ilk__quorum *quorum, const void *token,
 /* Take the request, which a reply will end, and ask the nodes. */
 void ilk__attempt_begin(ilk__attempt *attempt, ilk__gateway_request *request);
 void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request);
+/* Confirm the hold with what it publishes now, and leave its lease as it is. */
+void ilk__attempt_publish(ilk__attempt *attempt, ilk__gateway_request *request);
+/* 1 while a majority of its votes is confirmed. */
+int ilk__attempt_is_held(const ilk__attempt *attempt);
 /* Give it up at all nodes; the request, a release, may be NULL. */
 void ilk__attempt_release(ilk__attempt *attempt, ilk__gateway_request *request);
 /* Send what is due, decide, and reply. */
@@ -215,7 +268,93 @@ void ilk__attempts_free(ilk__quorum *quorum);
  * the server's time. */
 int64_t ilk__quorum_now_us(void);
 
+/* ---- quorum_rounds.c ----------------------------------------------------- */
+
+/* One script at all nodes that take part. It waits for a majority of them while
+ * some have yet to come, as when the first channel is subscribed. */
+struct ilk__round {
+    ilk__round *next; /* of those that wait */
+    ilk__quorum *quorum;
+    ilk__gateway_request *request; /* NULL: it has its reply */
+    size_t calls;                  /* without a reply */
+    ilk__reply *replies[ILK__QUORUM_MOST];
+    int64_t began;
+    uint8_t *sent;           /* a refresh: which of the request's entries */
+    char why[ILK_ERROR_MAX]; /* a node's error */
+    void (*send)(ilk__round *round);
+    /* Reply, and clear `request`, if the replies that are there suffice; `is_last`:
+     * no others come. */
+    void (*decide)(ilk__round *round, int is_last);
+};
+
+/* `send` calls ilk__round_send() or ilk__round_break(), now or later. */
+void ilk__round_begin(ilk__quorum *quorum, ilk__gateway_request *request,
+                      void (*send)(ilk__round *round),
+                      void (*decide)(ilk__round *round, int is_last));
+void ilk__round_send(ilk__round *round, int script, const ilk__bytes *keys,
+                     size_t key_count, const ilk__bytes *args,
+                     size_t arg_count);
+/* A `send`: the request as it is. */
+void ilk__round_pass_on(ilk__round *round);
+/* Without memory to send it. */
+void ilk__round_break(ilk__round *round);
+void ilk__rounds_fire(ilk__quorum *quorum, int64_t now);
+int64_t ilk__rounds_due(const ilk__quorum *quorum);
+void ilk__rounds_free(ilk__quorum *quorum);
+/* How many nodes have replied, and how many with this code. */
+size_t ilk__round_replies(const ilk__round *round);
+size_t ilk__round_count(const ilk__round *round, int code);
+/* The majority-th greatest element of the replies that count; 0: too few do. */
+int64_t ilk__round_number(const ilk__round *round, size_t index,
+                          int (*counts)(const ilk__round *,
+                                        const ilk__reply *));
+int ilk__round_is_held(const ilk__round *round, const ilk__reply *reply);
+/* Rounds of the break scripts, and of extensions of a hold that began elsewhere. */
+void ilk__round_decide_break(ilk__round *round, int is_last);
+void ilk__round_decide_extension(ilk__round *round, int is_last);
+
+/* ---- quorum_inspect.c ---------------------------------------------------- */
+
+void ilk__quorum_inspect(ilk__quorum *quorum, ilk__gateway_request *request);
+
+/* ---- quorum_refresh.c ---------------------------------------------------- */
+
+void ilk__quorum_refresh(ilk__quorum *quorum, ilk__gateway_request *request);
+
+/* ---- quorum_leader.c ----------------------------------------------------- */
+
+void ilk__quorum_proclaim(ilk__quorum *quorum, ilk__gateway_request *request);
+void ilk__quorum_inspect_leader(ilk__quorum *quorum,
+                                ilk__gateway_request *request);
+void ilk__quorum_observe(ilk__quorum *quorum, ilk__gateway_request *request);
+void ilk__quorum_refresh_observers(ilk__quorum *quorum,
+                                   ilk__gateway_request *request);
+void ilk__quorum_cancel_observer(ilk__quorum *quorum,
+                                 ilk__gateway_request *request);
+
+/* ---- quorum_status.c ----------------------------------------------------- */
+
+/* Its address is known. */
+void ilk__quorum_begin_stats(ilk__quorum_node *node);
+void ilk__quorum_count_call(ilk__quorum_node *node, ilk__node_call *call);
+void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
+                             const ilk__reply *reply);
+ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node);
+/* Let other threads read what was counted, and the nodes' states. */
+void ilk__quorum_publish(ilk__quorum *quorum);
+/* Any thread. */
+ilk_status ilk__quorum_node_stats(void *self, size_t index,
+                                  ilk_node_stats *out);
+
 /* ---- quorum_requests.c --------------------------------------------------- */
+
+/* Words of a request, as a command takes them. */
+ilk__bytes ilk__quorum_word(const ilk__reply *word);
+ilk__bytes ilk__quorum_arg(const ilk__gateway_request *request, size_t index);
+int64_t ilk__quorum_number_arg(const ilk__gateway_request *request,
+                               size_t index);
+/* The token in an entry, `1 <kind> <client> <waiter> <token> ...`, or nothing. */
+ilk__bytes ilk__quorum_token_of(const ilk__bytes *entry);
 
 void ilk__quorum_call(void *self, ilk__gateway_request *request);
 

@@ -62,6 +62,7 @@ static void take_grant(ilk__quorum_node *node, ilk__span waiter,
         || waiter.len != attempt->words.waiter.len
         || memcmp(waiter.at, attempt->words.waiter.data, waiter.len) != 0)
         return;
+    node->stats.granted++;
     ilk__votes_granted(&attempt->votes, node->number, fence, lease,
                        ilk__now_ms());
     ilk__attempt_go_on(attempt);

@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const ilk__bytes ilk__quorum_node_key = {(char *)"ilk:quorum:node", 15},
+                 ilk__quorum_most_key = {(char *)"ilk:quorum:max", 14};
+
 /* ---- opening and closing ------------------------------------------------- */
 
 ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
@@ -28,6 +31,7 @@ ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
     node->url = quorum->url;
     node->url.host = at.host;
     node->url.port = at.port;
+    ilk__quorum_begin_stats(node);
     node->target = (ilk__target){.url = &node->url,
                                  .name = quorum->name,
                                  .connect_timeout_ms = quorum->connect_ms};
@@ -50,6 +54,7 @@ static void end_calls(ilk__quorum_node *node)
         (void)call->ended(node, call->owner, call, NULL);
         ilk__free(call);
     }
+    node->stats.in_flight = 0;
 }
 
 void ilk__quorum_close_nodes(ilk__quorum *quorum)
@@ -83,7 +88,7 @@ int ilk__quorum_takes_part(const ilk__quorum_node *node)
 }
 
 /* A member that takes no part has yet to confirm a subscription. */
-int ilk__quorum_is_coming(const ilk__quorum_node *node)
+static int is_coming(const ilk__quorum_node *node)
 {
     const ilk__members *members = &node->quorum->members;
 
@@ -108,7 +113,16 @@ static void note_part(ilk__quorum_node *node)
     }
 }
 
-static size_t count_members(const ilk__quorum *quorum)
+int ilk__quorum_may_any_come(const ilk__quorum *quorum)
+{
+    for (size_t i = 0; i < quorum->count; i++)
+        if (!ilk__quorum_takes_part(&quorum->nodes[i])
+            && is_coming(&quorum->nodes[i]))
+            return 1;
+    return 0;
+}
+
+size_t ilk__quorum_count_votes(const ilk__quorum *quorum)
 {
     size_t count = 0;
 
@@ -119,14 +133,9 @@ static size_t count_members(const ilk__quorum *quorum)
 
 static const char *reason_of(const ilk__quorum_node *node)
 {
-    const ilk__member *member = &node->quorum->members.nodes[node->number];
-
-    if (node->has_failed && node->why.code)
-        return node->why.msg;
-    if (node->requests.up && member->known && !member->is_member)
+    if (ilk__quorum_state_of(node) == ILK_NODE_WAITING)
         return "it was started or wiped, and waits until no lease of before "
-               "can "
-               "be left";
+               "can be left";
     return node->why.code ? node->why.msg : "it has not been reached yet";
 }
 
@@ -138,8 +147,9 @@ static const ilk__quorum_node *find_missing(const ilk__quorum *quorum)
     for (size_t i = 0; i < quorum->count; i++) {
         const ilk__quorum_node *node = &quorum->nodes[i];
 
-        if (!ilk__quorum_takes_part(node)
-            && (!found || (!found->has_failed && node->has_failed)))
+        if (ilk__quorum_state_of(node) == ILK_NODE_FAILED)
+            return node;
+        if (!found && !ilk__quorum_takes_part(node))
             found = node;
     }
     return found;
@@ -156,8 +166,9 @@ void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
     }
     snprintf(out, ILK_ERROR_MAX,
              "%s %zu of %zu nodes vote, and %zu must; %.60s:%d: %.120s", word,
-             count_members(quorum), quorum->count, ilk__quorum_majority(quorum),
-             missing ? missing->url.host : "-", missing ? missing->url.port : 0,
+             ilk__quorum_count_votes(quorum), quorum->count,
+             ilk__quorum_majority(quorum), missing ? missing->url.host : "-",
+             missing ? missing->url.port : 0,
              missing ? reason_of(missing) : "");
 }
 
@@ -186,6 +197,7 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
     call->sent_at = ilk__now_ms();
     call->ended = ended;
     call->owner = owner;
+    ilk__quorum_count_call(node, call);
     *(node->last ? &node->last->next : &node->first) = call;
     node->last = call;
     return 1;
@@ -240,6 +252,7 @@ static void take_reply(ilk__quorum_node *node, ilk__reply *reply)
         node->last = NULL;
     if (reply->type == ILK__REPLY_ERROR)
         (void)ilk__reply_error(reply, &node->why);
+    ilk__quorum_count_reply(node, call, reply);
     kept = call->ended(node, call->owner, call, reply);
     ilk__free(call);
     if (!kept)
@@ -333,8 +346,7 @@ static int joined(ilk__quorum_node *node, void *owner,
 
 static void join(ilk__quorum *quorum, const ilk__join *call)
 {
-    static ilk__bytes keys[] = {{(char *)"ilk:quorum:node", 15},
-                                {(char *)"ilk:quorum:max", 14}};
+    const ilk__bytes keys[] = {ilk__quorum_node_key, ilk__quorum_most_key};
     ilk__quorum_node *node = &quorum->nodes[call->node];
     char nonce[ILK__CLIENT_ID_LEN + 1];
     ilk__command command;

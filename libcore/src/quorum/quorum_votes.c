@@ -71,7 +71,7 @@ static int has_denied(const ilk__vote *vote, int64_t now)
 {
     (void)now;
     return vote->lost
-           || (vote->answered && vote->state != ILK__VOTE_REFUSED
+           || (vote->answered && !vote->away && vote->state != ILK__VOTE_REFUSED
                && vote->state != ILK__VOTE_CONFIRMED
                && vote->state != ILK__VOTE_GRANTED);
 }
@@ -103,24 +103,30 @@ static size_t count_of(const ilk__votes *votes, int64_t now,
     return number;
 }
 
+int64_t ilk__nth_greatest(int64_t *numbers, size_t count, size_t nth)
+{
+    if (count < nth)
+        return 0;
+    for (size_t i = 1; i < count; i++) {
+        const int64_t number = numbers[i];
+        size_t place = i;
+
+        for (; place > 0 && numbers[place - 1] < number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+    return numbers[nth - 1];
+}
+
 int64_t ilk__votes_until(const ilk__votes *votes)
 {
     int64_t ends[ILK__QUORUM_MOST];
     size_t number = 0;
 
-    for (size_t i = 0; i < votes->count; i++) {
-        size_t place = number;
-
-        if (votes->nodes[i].state != ILK__VOTE_CONFIRMED)
-            continue;
-        while (place > 0 && ends[place - 1] < votes->nodes[i].until) {
-            ends[place] = ends[place - 1];
-            place--;
-        }
-        ends[place] = votes->nodes[i].until;
-        number++;
-    }
-    return number < majority(votes) ? 0 : ends[majority(votes) - 1];
+    for (size_t i = 0; i < votes->count; i++)
+        if (votes->nodes[i].state == ILK__VOTE_CONFIRMED)
+            ends[number++] = votes->nodes[i].until;
+    return ilk__nth_greatest(ends, number, majority(votes));
 }
 
 /* ---- deciding ----------------------------------------------------------- */
@@ -191,14 +197,15 @@ static ilk__decision decide_to_keep(ilk__votes *votes, int64_t now)
 
     if (!votes->extends)
         return ilk__votes_until(votes) > now ? ILK__DECISION_HELD
-                                             : ILK__DECISION_LOST;
+                                             : ILK__DECISION_OVER;
     if (extended >= majority(votes)) {
         note_extended(votes);
         return ILK__DECISION_HELD;
     }
-    if (!in_time
-        || count_of(votes, now, has_denied) > votes->count - majority(votes))
+    if (count_of(votes, now, has_denied) > votes->count - majority(votes))
         return ILK__DECISION_LOST;
+    if (!in_time)
+        return ILK__DECISION_OVER;
     if (extended + count_of(votes, now, may_extend) < majority(votes))
         return ILK__DECISION_NOQUORUM;
     return ILK__DECISION_NONE;
@@ -271,6 +278,14 @@ static void begin_to_yield(ilk__votes *votes, int64_t now)
         votes->nodes[i].due = is_granted(&votes->nodes[i], now);
 }
 
+/* The command may be executed without a reply. */
+static void shorten(ilk__votes *votes, ilk__vote *vote, int64_t until)
+{
+    vote->until = ilk__sooner(vote->until, until);
+    votes->round_until =
+        ilk__sooner(votes->round_until, ilk__votes_until(votes));
+}
+
 int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out)
 {
     if (votes->phase == ILK__VOTES_COLLECTS && votes->yield_at
@@ -289,6 +304,8 @@ int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out)
                                    .fence = votes->fence};
         vote->sent = script;
         vote->sent_at = now;
+        if (script == ILK__SCRIPT_QUORUM_CONFIRM && votes->shortest_ms)
+            shorten(votes, vote, end_of(now, votes->shortest_ms));
         vote->marks = votes->phase == ILK__VOTES_HOLDS;
         vote->due = 0;
         return 1;
@@ -353,12 +370,18 @@ static void take_acquired(ilk__votes *votes, ilk__vote *vote,
     }
 }
 
-static void take_confirmed(ilk__vote *vote, const ilk__vote_reply *reply)
+/* A lease that the round leaves as it is ends no earlier than it did. */
+static void take_confirmed(const ilk__votes *votes, ilk__vote *vote,
+                           const ilk__vote_reply *reply)
 {
+    const int64_t until = end_of(vote->sent_at, reply->lease_ms);
+
     switch (reply->code) {
     case ILK__CODE_HELD:
+        if (vote->state != ILK__VOTE_CONFIRMED || !votes->keeps_leases
+            || until > vote->until)
+            vote->until = until;
         vote->state = ILK__VOTE_CONFIRMED;
-        vote->until = end_of(vote->sent_at, reply->lease_ms);
         break;
     case ILK__CODE_REFUSED: vote->state = ILK__VOTE_REFUSED; break;
     default: vote->state = ILK__VOTE_UNASKED;
@@ -408,7 +431,7 @@ void ilk__votes_reply(ilk__votes *votes, size_t node,
     if (script == ILK__SCRIPT_QUORUM_ACQUIRE)
         take_acquired(votes, vote, reply);
     else if (script == ILK__SCRIPT_QUORUM_CONFIRM)
-        take_confirmed(vote, reply);
+        take_confirmed(votes, vote, reply);
     else
         take_yielded(votes, vote, reply);
     note_answer(votes, vote, script);

@@ -52,7 +52,8 @@ typedef enum ilk__decision {
     ILK__DECISION_HELD,
     ILK__DECISION_BUSY,  /* a majority of free votes is impossible */
     ILK__DECISION_AGAIN, /* give all back; try under a fresh token, same stamp */
-    ILK__DECISION_LOST,
+    ILK__DECISION_LOST,  /* nodes have said so */
+    ILK__DECISION_OVER,  /* the end of the hold has passed without a majority */
     ILK__DECISION_NOQUORUM /* fewer nodes than a majority reply and may vote */
 } ilk__decision;
 
@@ -84,6 +85,9 @@ typedef struct ilk__votes {
     int extends;         /* a round of extension has begun */
     int is_extended;     /* and a majority has confirmed */
     int64_t round_until; /* the end of the hold that it extends */
+    int keeps_leases;    /* the round confirms, and leaves leases as they are */
+    int64_t shortest_ms; /* it may shorten a lease to this, also where it has no
+                            reply; 0: it shortens none */
 } ilk__votes;
 
 /* A command to one node. `marks`, `given` and `fence` are its arguments. */
@@ -126,6 +130,9 @@ void ilk__votes_gone(ilk__votes *votes, size_t node);
 void ilk__votes_extend(ilk__votes *votes);
 
 ilk__decision ilk__votes_decide(ilk__votes *votes, int64_t now);
+
+/* The nth greatest, 1 for the greatest; 0 when there are fewer. Sorts them. */
+int64_t ilk__nth_greatest(int64_t *numbers, size_t count, size_t nth);
 
 /* Until when a majority is confirmed: the shortest lease of the best majority. */
 int64_t ilk__votes_until(const ilk__votes *votes);

@@ -132,7 +132,6 @@ static ilk__async_conn_result connect_on(ilk__async_conn *connection)
     connection->readable = 1; /* login may have read past its own replies */
     connection->replaced.since = 0;
     connection->left_open |= ilk__conn_left_open(connection->conn);
-    connection->retry_ms = 0;
     connection->retry_at = 0;
     connection->connects++;
     ilk__async_conn_leave_old(connection); /* a switch just now */
@@ -149,8 +148,10 @@ ilk__async_conn_result ilk__async_conn_next(ilk__async_conn *connection,
         return connect_on(connection);
     for (;;) {
         st = ilk__conn_reply(connection->conn, out, &connection->error);
-        if (st == ILK_OK)
+        if (st == ILK_OK) {
+            connection->retry_ms = 0; /* more than a login works */
             return ILK__ASYNC_CONN_REPLY;
+        }
         if (st == ILK_EAGAIN && !connection->readable)
             return ILK__ASYNC_CONN_NOTHING;
         if (st == ILK_EAGAIN)

@@ -4,7 +4,10 @@
 
 #include "base/token.h"
 
-enum { CODE_LIMIT = 64 }; /* as in scripts/include/reply.lua */
+int64_t ilk__reply_head(int64_t number, int code)
+{
+    return number * ILK__CODE_LIMIT + code;
+}
 
 int64_t ilk__first_request_number(void)
 {
@@ -19,9 +22,9 @@ static ilk__match match_number(int64_t number, ilk__reply *reply)
         return ILK__MATCH_FOREIGN;
     first = reply->items[0];
     if (first->type != ILK__REPLY_INT || first->num < 0
-        || first->num / CODE_LIMIT != number)
+        || first->num / ILK__CODE_LIMIT != number)
         return ILK__MATCH_FOREIGN;
-    first->num %= CODE_LIMIT;
+    first->num %= ILK__CODE_LIMIT;
     return ILK__MATCH_PROVEN;
 }
 

@@ -33,6 +33,11 @@ typedef enum ilk__match {
 /* Why a connection ends at a reply that does not match. */
 #define ILK__FOREIGN_REPLY "the server sent a reply that belongs to no request"
 
+/* The first element of a reply; scripts/include/reply.lua makes it of its call's
+ * number and a code below ILK__CODE_LIMIT. */
+enum { ILK__CODE_LIMIT = 64 };
+int64_t ilk__reply_head(int64_t number, int code);
+
 /* The first number of a connection; the next ones count up. It is random, so
  * that the replies of an earlier connection do not match. */
 int64_t ilk__first_request_number(void);

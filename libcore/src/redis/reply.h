@@ -33,9 +33,9 @@ typedef enum ilk__reply_type {
 typedef struct ilk__reply ilk__reply;
 struct ilk__reply {
     ilk__reply_type type;
-    int64_t num;
     int is_status; /* a STR that came as a line, `+OK` */
-    char *str;     /* followed by a NUL */
+    int64_t num;
+    char *str; /* followed by a NUL */
     size_t len;
     ilk__reply **items;
     size_t count;
@@ -73,6 +73,7 @@ ilk_status ilk__reader_next(struct redisReader *reader, ilk__reply **out,
  *     ILKINVALID (from a gateway)                  ILK_EINVAL
  *     ILKNONE (from a gateway)                     ILK_EUNSUPPORTED
  *     ILKDOWN (from a gateway)                     ILK_ECONN
+ *     UNBLOCKED (no primary any more)              ILK_ECONN
  *     "max number of clients"                      ILK_ECONN
  *     anything else                                ILK_ESERVER
  *

@@ -43,6 +43,7 @@ static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"ILKNOQUORUM", ILK_ENOQUORUM},
                                        {"ILKINVALID", ILK_EINVAL},
                                        {"ILKDOWN", ILK_ECONN},
+                                       {"UNBLOCKED", ILK_ECONN},
                                        {"ILKNONE", ILK_EUNSUPPORTED}};
 
 /* Texts of errors that have no code of their own, only ERR. */

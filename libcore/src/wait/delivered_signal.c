@@ -200,7 +200,7 @@ void ilk__delivered_signal_entry_gone(ilk__waiter *waiter,
     if (message->second_hand) /* the replica's signals came before this */
         ilk__delivered_signal_confirm(waiter, message->name, message->name_len);
     if (message->name_len == 0) {
-        waiter->last_received = 1;
+        waiter->last_received++;
         ilk__unpark(&waiter->parker);
     } else if (waiter->report == ILK__REPORT_NONE
                && index_of(waiter->wait_queue, message, &index)

@@ -109,6 +109,25 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
     ilk__shared_unlock(lease->shared);
 }
 
+static void leave(ilk__lease *lease, ilk__lease_state state)
+{
+    unwatch(lease);
+    atomic_store(&lease->state, state);
+    atomic_store(&lease->deadline, 0);
+}
+
+int64_t ilk__lease_withhold(ilk__lease *lease)
+{
+    int64_t deadline;
+
+    ilk__shared_lock(lease->shared);
+    deadline = atomic_load(&lease->deadline);
+    lease->shared->stats.acquires--;
+    leave(lease, ILK__LEASE_FREE);
+    ilk__shared_unlock(lease->shared);
+    return deadline;
+}
+
 /* Whether the lease reaches hold_end, so that it needs no more renewals. */
 static int is_last(const ilk__lease *lease)
 {
@@ -140,13 +159,6 @@ void ilk__lease_watch(ilk__lease *lease, int64_t ttl_ms, int renews,
     ilk__shared_set_timer(shared, &lease->timer,
                           next_probe(lease, ilk__now_ms()));
     ilk__shared_unlock(shared);
-}
-
-static void leave(ilk__lease *lease, ilk__lease_state state)
-{
-    unwatch(lease);
-    atomic_store(&lease->state, state);
-    atomic_store(&lease->deadline, 0);
 }
 
 /* Wait until no renewal is in flight. Its deadline is cut, so that it is not
@@ -249,6 +261,31 @@ void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
     out->ttl_ms = ttl_ms;
     out->renews = renews;
     out->fence = 0;
+}
+
+size_t ilk__lease_copy_room(const ilk__lease *lease)
+{
+    size_t room = lease->key_count * sizeof *lease->keys + lease->token_len;
+
+    for (size_t i = 0; i < lease->key_count; i++)
+        room += lease->keys[i].len;
+    return room;
+}
+
+void ilk__lease_extension_copy(const ilk__lease *lease, ilk__extension *out,
+                               ilk__bytes *room, int64_t ttl_ms, int renews)
+{
+    char *to = (char *)(room + lease->key_count);
+
+    ilk__lease_extension(lease, out, ttl_ms, renews);
+    for (size_t i = 0; i < lease->key_count; i++) {
+        room[i] = (ilk__bytes){.data = to, .len = lease->keys[i].len};
+        memcpy(to, lease->keys[i].data, lease->keys[i].len);
+        to += lease->keys[i].len;
+    }
+    memcpy(to, lease->token, lease->token_len);
+    out->keys = room;
+    out->token = to;
 }
 
 void ilk__lease_ask(ilk__op *op)
@@ -463,26 +500,13 @@ static void renewed(ilk__inflight *inflight)
 
 static ilk__renewal *renewal_of(ilk__lease *lease)
 {
-    size_t size = sizeof(ilk__renewal) + lease->key_count * sizeof(ilk__bytes);
-    ilk__renewal *renewal;
-    size_t bytes = lease->token_len;
-    char *to;
+    ilk__renewal *renewal =
+        ilk__malloc(sizeof *renewal + ilk__lease_copy_room(lease));
 
-    for (size_t i = 0; i < lease->key_count; i++)
-        bytes += lease->keys[i].len;
-    renewal = ilk__malloc(size + bytes);
     if (!renewal)
         return NULL;
-    to = (char *)renewal + size;
-    ilk__lease_extension(lease, &renewal->extension, lease->ttl_ms, 1);
-    for (size_t i = 0; i < lease->key_count; i++) {
-        renewal->keys[i] = (ilk__bytes){.data = to, .len = lease->keys[i].len};
-        memcpy(to, lease->keys[i].data, lease->keys[i].len);
-        to += lease->keys[i].len;
-    }
-    memcpy(to, lease->token, lease->token_len);
-    renewal->extension.keys = renewal->keys;
-    renewal->extension.token = to;
+    ilk__lease_extension_copy(lease, &renewal->extension, renewal->keys,
+                              lease->ttl_ms, 1);
     renewal->lease = lease;
     renewal->least_ms = doubt_of(lease);
     renewal->waiting = NULL;

@@ -134,6 +134,12 @@ void ilk__lease_begin(ilk__lease *lease, int64_t fence, int64_t deadline,
                       int64_t span_ms);
 
 /*
+ * The hold that began just now is not believed yet: the handle holds nothing
+ * until ilk__lease_begin() is called again. Returns the deadline that it had.
+ */
+int64_t ilk__lease_withhold(ilk__lease *lease);
+
+/*
  * A reply says that lease_ms were left, to a command sent at sent_at: move
  * the deadline. Returns 0 if the lease has been lost or released meanwhile.
  */
@@ -188,6 +194,12 @@ int64_t ilk__lease_remaining(const ilk__lease *lease);
  */
 void ilk__lease_extension(const ilk__lease *lease, ilk__extension *out,
                           int64_t ttl_ms, int renews);
+
+/* The same with copies of keys and token, for an operation that may outlive the
+ * handle. `room` has ilk__lease_copy_room() bytes. */
+size_t ilk__lease_copy_room(const ilk__lease *lease);
+void ilk__lease_extension_copy(const ilk__lease *lease, ilk__extension *out,
+                               ilk__bytes *room, int64_t ttl_ms, int renews);
 
 /* Fences are positive whole numbers that a double represents exactly. */
 int ilk__fence_is_valid(int64_t fence);

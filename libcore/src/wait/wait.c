@@ -206,7 +206,7 @@ static ilk__act leave(ilk__op *op, ilk_status end_status)
 }
 
 /* The server has removed the entry. A signal sent before that may still arrive;
- * last_received is set by the message that the server sends after all others. */
+ * last_received counts the message that a server sends after all others. */
 static ilk__act linger(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -219,7 +219,7 @@ static ilk__act linger(ilk__op *op)
     ilk__shared_unlock(waiter->shared);
     if (report == ILK__REPORT_SIGNAL)
         return signalled(op);
-    if (op->now < waiter->linger_until && !last)
+    if (op->now < waiter->linger_until && last < waiter->last_expected)
         return ilk__op_sleep(op, waiter->linger_until);
     if (waiter->may_be_given)
         return withdraw(op, waiter->end_status, 0);
@@ -233,6 +233,7 @@ ilk__act ilk__wait_left(ilk__op *op, int under_way, int given)
 
     waiter->stage = ILK__STAGE_LINGER;
     waiter->may_be_given = given;
+    waiter->last_expected = under_way;
     waiter->linger_until = op->now + (under_way ? LINGER_MS : 0);
     return linger(op);
 }

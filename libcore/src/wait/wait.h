@@ -118,7 +118,9 @@ typedef struct ilk__waiter {
     int64_t suspended_since; /* since EINTR ended the wait; 0: not suspended */
     struct ilk__delivered_signal *delivered; /* see delivered_signal.h */
     size_t delivered_count; /* without those that are put aside */
-    int last_received; /* the server has sent its last message for our entry */
+    int last_received; /* how often a server has sent its last message for our
+                          entry */
+    int last_expected; /* LINGER: by so many servers; 1 but in a cluster */
     int may_be_given;  /* LINGER: a signal was given that may never arrive */
 } ilk__waiter;
 
@@ -204,8 +206,8 @@ void ilk__waiter_placed(ilk__waiter *waiter, size_t index, int64_t ticket);
 /* Busy, and nothing was enqueued. `once`: the operation ends; else it waits
  * for the inbox and enqueues then. */
 ilk__act ilk__wait_busy(ilk__op *op);
-/* The reply in stage LEAVE. under_way: a signal is on its way to us. given: the
- * server may keep one for us until we accept it or withdraw. */
+/* The reply in stage LEAVE. under_way: from how many servers a signal may be on its way
+ * to us. given: a server may keep one for us until we accept it or withdraw. */
 ilk__act ilk__wait_left(ilk__op *op, int under_way, int given);
 
 /* With the mutex held. The waiter with this id, if it waits or has succeeded;

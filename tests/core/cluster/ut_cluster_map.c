@@ -161,7 +161,8 @@ static void urls(void **state)
     assert_refused("redis+cluster://a:0", "port");
     assert_refused("redis+cluster://u:secret@a b", "URL");
     assert_refused("redis+cluster://u:secret@a/1", "database 0 only");
-    assert_refused("redis+cluster://a?listen=b", "listen is not for a cluster");
+    assert_refused("redis+cluster://a?listen=b",
+                   "listen is not for the cluster");
     assert_refused("redis+cluster://a?quorum=1", "unknown");
     assert_refused("redis+cluster://a?ca=x", "unknown, or not for this scheme");
 }

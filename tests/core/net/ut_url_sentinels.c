@@ -138,10 +138,33 @@ static void keys_of_other_schemes_are_refused(void **state)
     (void)state;
     assert_refused("redis+sentinel://h/m?listen=a", "\"listen\"");
     assert_refused("redis+sentinel://h/m?ca=/a", "\"ca\"");
-    assert_refused("redis+sentinel://h/m?min_replicas=1", "\"min_replicas\"");
     assert_refused("redis://h?sentinel_user=a", "\"sentinel_user\"");
     assert_refused("redis://h?sentinel_password_file=/a",
                    "\"sentinel_password_file\"");
+}
+
+static void replicas_are_counted(void **state)
+{
+    static const char *const wrong[] = {"0", "-1", "101", "1x", "%31", "two"};
+    ilk__url url = parse("redis+sentinel://h/m?min_replicas=100");
+    char text[64];
+
+    (void)state;
+    assert_int_equal(url.sentinels->min_replicas, 100);
+    ilk__url_free(&url);
+    url = parse("redis+sentinel://h/m");
+    assert_int_equal(url.sentinels->min_replicas, 0);
+    ilk__url_free(&url);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "redis+sentinel://h/m?min_replicas=%s",
+                 wrong[i]);
+        assert_refused(text, "min_replicas must be 1 to 100, got \"");
+    }
+    assert_refused("redis+sentinel://h/m?min_replicas=1&min_replicas=1",
+                   "given twice");
+    assert_refused("redis://h?min_replicas=1", "is for sentinels only");
+    assert_refused("unix:///s?min_replicas=1", "is for sentinels only");
+    assert_refused("embedded://?min_replicas=1", "is for sentinels only");
 }
 
 /* Write a file and read the sentinels' password from it. */
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_service_is_needed),
         cmocka_unit_test(bad_hosts_are_refused),
         cmocka_unit_test(keys_of_other_schemes_are_refused),
+        cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(the_password_is_the_files_first_line),
         cmocka_unit_test(every_failing_allocation_is_a_status),
     };

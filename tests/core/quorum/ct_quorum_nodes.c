@@ -24,7 +24,8 @@ enum {
     LONGEST_MS = 1500,
     LEASE_MS = 60000,
     TEXT = 512,
-    ELEMENTS = 8
+    ELEMENTS = 8,
+    NONCE_AT = 4
 };
 
 static const char *const lock_keys[] = {
@@ -58,7 +59,7 @@ static ilk__members members;
 typedef struct answer {
     int code;
     int64_t numbers[ELEMENTS]; /* index 0 follows the code */
-    char last[TEXT];           /* as text */
+    char nonce[TEXT];          /* of quorum_join */
 } answer;
 
 /* An argument list ends with NULL. */
@@ -88,7 +89,8 @@ static answer run(size_t node, int script, const char *const *keys,
     out.code = atoi(line) - 64;
     for (int i = 0; i < ELEMENTS && (line = strtok_r(NULL, "\n", &rest)); i++) {
         out.numbers[i] = strtoll(line, NULL, 10);
-        snprintf(out.last, sizeof out.last, "%s", line);
+        if (i == NONCE_AT)
+            snprintf(out.nonce, sizeof out.nonce, "%s", line);
     }
     return out;
 }
@@ -115,7 +117,7 @@ static void join(const ilk__join *call)
                              .wait_ms = got.numbers[1],
                              .early_ms = got.numbers[2],
                              .most = got.numbers[3],
-                             .nonce = got.last};
+                             .nonce = got.nonce};
 
     assert_int_equal(got.code, ILK__CODE_STATE);
     assert_true(

@@ -179,7 +179,7 @@ static void a_node_that_is_taken_again_in_time_counts(void **state)
 static void a_node_that_is_taken_again_too_late_does_not(void **state)
 {
     (void)state;
-    assert_int_equal(take_one_again(1000 + LEFT_MS), ILK__DECISION_LOST);
+    assert_int_equal(take_one_again(1000 + LEFT_MS), ILK__DECISION_OVER);
 }
 
 /* Nobody but an operator takes the votes of a majority at once. */
@@ -390,7 +390,7 @@ static void a_hold_lasts_as_long_as_the_shortest_of_its_majority(void **state)
     now = 3999;
     assert_int_equal(decide(), ILK__DECISION_HELD);
     now = 4000;
-    assert_int_equal(decide(), ILK__DECISION_LOST);
+    assert_int_equal(decide(), ILK__DECISION_OVER);
 }
 
 static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
@@ -814,6 +814,79 @@ static void hostile_orders_with_ends_of_leases(void **state)
             play(count, i * 3 + count, 1);
 }
 
+/* A round that leaves leases as they are finds less left of them, later. */
+static void a_round_that_keeps_leases_ends_none_early(void **state)
+{
+    const ilk__vote_reply left = {.code = ILK__CODE_HELD, .lease_ms = 4000};
+    int64_t until;
+
+    (void)state;
+    hold(3);
+    until = ilk__votes_until(&votes);
+    now += 5000;
+    votes.keeps_leases = 1;
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    for (size_t i = 0; i < 3; i++)
+        ilk__votes_reply(&votes, i, &left);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    assert_int_equal(ilk__votes_until(&votes), until);
+
+    votes.keeps_leases = 0;
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    for (size_t i = 0; i < 3; i++)
+        ilk__votes_reply(&votes, i, &left);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    assert_true(ilk__votes_until(&votes) < until);
+}
+
+/* A node that was wiped says nothing about the vote, also when it is left for it. */
+static void a_node_that_refused_and_left_has_denied_nothing(void **state)
+{
+    (void)state;
+    hold(3);
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    reply(0, ILK__CODE_REFUSED, 0);
+    ilk__votes_silent(&votes, 0);
+    reply(1, ILK__CODE_LOST, 0);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(2, ILK__CODE_HELD, 0);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_ACQUIRE), 1);
+    reply(1, ILK__CODE_HELD, 200);
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+/* A confirmation without a reply may have shortened the lease at its node. */
+static void a_round_that_shortens_is_counted_from_its_sending(void **state)
+{
+    (void)state;
+    hold(3);
+    votes.shortest_ms = 1000;
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+    assert_int_equal(ilk__votes_until(&votes), now + 1000 - 10 - 2);
+    for (size_t i = 0; i < 3; i++)
+        ilk__votes_silent(&votes, i);
+    assert_int_equal(ilk__votes_until(&votes), now + 1000 - 10 - 2);
+    assert_int_equal(decide(), ILK__DECISION_NOQUORUM);
+    now += 1000;
+    assert_int_equal(decide(), ILK__DECISION_OVER);
+}
+
+static void the_nth_greatest_of_some_numbers(void **state)
+{
+    int64_t numbers[] = {3, 9, 1, 9, 4};
+
+    (void)state;
+    assert_int_equal(ilk__nth_greatest(numbers, 5, 1), 9);
+    assert_int_equal(ilk__nth_greatest(numbers, 5, 3), 4);
+    assert_int_equal(ilk__nth_greatest(numbers, 5, 5), 1);
+    assert_int_equal(ilk__nth_greatest(numbers, 2, 3), 0);
+    assert_int_equal(ilk__nth_greatest(numbers, 0, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -843,6 +916,10 @@ int main(void)
         cmocka_unit_test(a_reply_that_nobody_waits_for_is_ignored),
         cmocka_unit_test(a_lease_counts_from_before_the_asking),
         cmocka_unit_test(a_lease_out_of_range_is_cut),
+        cmocka_unit_test(a_round_that_keeps_leases_ends_none_early),
+        cmocka_unit_test(a_node_that_refused_and_left_has_denied_nothing),
+        cmocka_unit_test(a_round_that_shortens_is_counted_from_its_sending),
+        cmocka_unit_test(the_nth_greatest_of_some_numbers),
         cmocka_unit_test(hostile_orders_serve_everybody_one_at_a_time),
         cmocka_unit_test(hostile_orders_with_ends_of_leases),
     };

@@ -29,6 +29,7 @@ static const struct line {
     {"BUSY Redis is busy running a script.", ILK_ESERVERBUSY},
     {"BUSYGROUP Consumer Group name already exists", ILK_ESERVER},
     {"ILKDOWN no node serves the slot", ILK_ECONN},
+    {"UNBLOCKED force unblock from blocking operation", ILK_ECONN},
     {"ILKNONE the store has none", ILK_EUNSUPPORTED},
     {"LOADING Redis is loading the dataset in memory", ILK_ESERVERLOADING},
     {"READONLY You can't write against a read only replica.",

@@ -31,7 +31,10 @@ static ilk__act hear_gate(ilk__op *op, const ilk__reply *reply)
     int code = ilk__script_code(reply);
 
     if (waiter->stage == ILK__STAGE_LEAVE)
-        return ilk__wait_left(op, code == ILK__CODE_GONE,
+        return ilk__wait_left(op,
+                              code != ILK__CODE_GONE ? 0
+                              : my_gate.nodes        ? my_gate.nodes
+                                                     : 1,
                               code == ILK__CODE_GONE && waiter->accepted);
     if (code == ILK__CODE_HELD)
         return ilk__wait_got(op);

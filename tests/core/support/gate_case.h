@@ -21,6 +21,7 @@ typedef struct gate {
     ilk__waiter waiter;
     ilk__op op;
     ilk_error err;
+    int nodes; /* from so many a last word comes; 0 counts as 1 */
 } gate;
 
 extern gate my_gate; /* waits for "red" and "blue" */

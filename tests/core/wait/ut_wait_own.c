@@ -214,6 +214,25 @@ static void a_word_behind_all_messages_ends_the_lingering(void **state)
     assert_null(my_gate.waiter.refresher);
 }
 
+/* In a cluster the lists are at several nodes, and each sends a last word. */
+static void the_last_words_of_all_nodes_end_the_lingering(void **state)
+{
+    (void)state;
+    my_gate.nodes = 2;
+    gate_queue(&my_gate, 8000);
+    time_out();
+    assert_int_equal(op_answer(&my_gate.op, "%d", ILK__CODE_GONE),
+                     ILK__ACT_SLEEP);
+
+    inbox_receives("1 wake s1 ");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_SLEEP);
+    inbox_receives("1 wake s1 ");
+    assert_int_equal(op_wake(&my_gate.op, ILK__CAUSE_NEWS), ILK__ACT_DONE);
+
+    assert_int_equal(my_gate.op.status, ILK_ETIMEOUT);
+    assert_null(my_gate.waiter.refresher);
+}
+
 /* It was sent before we left, and another list may have signalled since. */
 static void a_late_word_of_a_refresh_does_not(void **state)
 {
@@ -325,6 +344,7 @@ int main(void)
         TEST(one_whose_time_is_over_asks_to_be_let_go),
         TEST(what_was_on_its_way_is_waited_for),
         TEST(a_word_behind_all_messages_ends_the_lingering),
+        TEST(the_last_words_of_all_nodes_end_the_lingering),
         TEST(a_late_word_of_a_refresh_does_not),
         TEST(what_never_comes_is_not_waited_for_long),
         TEST(one_who_is_not_let_go_goes),

@@ -55,6 +55,7 @@ static void end_waits(ilk__hold *hold)
     ilk_lock_many *many = (ilk_lock_many *)hold;
 
     atomic_store(&many->cancelled, 1);
+    ilk__hold_cancel_confirmation(hold);
     for (size_t i = 0; i < many->count; i++)
         ilk__waiter_cancel(&many->locks[i]->hold.waiter);
 }
@@ -72,6 +73,7 @@ static const ilk__hold_kind lock_many = {
     .run_acquire = ilk__lock_many_acquire,
     .drop_kept = ilk__lock_many_give_back,
     .cancel_acquire = end_waits,
+    .unconfirmed = ilk__lock_many_unconfirmed,
     .probe = inspect,
 };
 

@@ -23,6 +23,10 @@ struct ilk_lock_many {
 /* lock_many_acquire.c: acquire all names or none. A signal suspends the wait. */
 void ilk__lock_many_acquire(ilk__acquire_request *request);
 
+/* The last step if the hold is not confirmed (min_replicas). */
+void ilk__lock_many_unconfirmed(ilk__acquire_request *request,
+                                ilk_status status);
+
 /* Give back every name that is held or waited for under the token. */
 void ilk__lock_many_give_back(ilk__hold *hold);
 

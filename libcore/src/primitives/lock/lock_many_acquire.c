@@ -7,6 +7,7 @@
  *     acquire_each -> acquire_next -> ... -> acquire_next -> unite -> held
  *          |                                                   | ILK_ELOST
  *          +- failure: end_without gives everything back <-----+
+ *                                                 too few replicas: the same
  *
  * One script acquires all names if they are free and nobody waits for them.
  * Otherwise they are acquired one by one in byte order, so that two callers
@@ -153,13 +154,14 @@ static ilk_lock_many *many_of(const ilk__request *request)
 
 static void acquire_at_once(ilk__acquire_request *self);
 
-/* The server lost the names that were held already (ILK_ELOST): start over. */
+/* The server lost the names that were held already, or too few replicas have
+ * them: start over. */
 static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
-    return many->end_status == ILK_ELOST && !self->once
-           && !atomic_load(&many->cancelled) && ilk__now_ms() < self->deadline
+    return ilk__hold_may_begin_anew(self, many->end_status)
+           && !atomic_load(&many->cancelled)
            && !ilk__shared_is_stopped(self->request.client->shared);
 }
 
@@ -184,6 +186,15 @@ static void end_without(ilk__request *request, ilk_status end_status)
     many->release = prepare_give_back(many);
     ilk__request_ask(request, &many_give_back, &many->release, 0, ended);
     ilk__request_hush(request);
+}
+
+void ilk__lock_many_unconfirmed(ilk__acquire_request *request,
+                                ilk_status status)
+{
+    if (status == ILK_ELOST && request->once)
+        status = ilk__fail(request->request.err, ILK_EBUSY, "%s",
+                           ilk_strerror(ILK_EBUSY));
+    end_without(&request->request, status);
 }
 
 /* ---- one by one --------------------------------------------------------- */

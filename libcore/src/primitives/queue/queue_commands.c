@@ -43,6 +43,8 @@ static ilk__act fail(ilk__op *op, ilk_status status)
     return ilk__wait_failed(op, status);
 }
 
+enum { JOBS_HEAD = 5 }; /* elements before the messages, with the code */
+
 static ilk__act got(ilk__op *op, const ilk__reply *reply)
 {
     ilk__queue_wait *wait = op->subject;
@@ -54,6 +56,9 @@ static ilk__act got(ilk__op *op, const ilk__reply *reply)
     if (index < 0 || index >= (int64_t)queue->count)
         return fail(op, ilk__fail(op->err, ILK_EREPLY, "no queue %lld",
                                   (long long)index));
+    if (reply->count <= JOBS_HEAD)
+        return fail(
+            op, ilk__fail(op->err, ILK_EREPLY, "a batch without a message"));
     st = ilk__batch_new(&wait->got, queue->client, queue->queue_keys[index],
                         reply, 4, 0, op->err);
     if (st)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "wait/refresher.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -80,16 +81,26 @@ static ilk__act was_queued(ilk__op *op, const ilk__reply *reply)
     return ilk__wait_queued(op, -1, ilk__script_int(reply, 0), 1);
 }
 
+/* GONE has the number of wake-ups that follow the last signals: one from each node of
+ * a cluster that has some of the names. After a repeated request some nodes have sent
+ * theirs twice, so that only time says when all have come. */
+static int under_way(const ilk__op *op, const ilk__reply *reply)
+{
+    int64_t wake_ups = ilk__script_int(reply, 0);
+
+    if (wake_ups > ILK_SIGNAL_MAX || (wake_ups > 1 && op->retried))
+        return INT_MAX;
+    return wake_ups > 0 ? (int)wake_ups : 0;
+}
+
 static ilk__act on_reply(ilk__op *op, const ilk__reply *reply)
 {
     const ilk__signal_wait *wait = wait_of(op->subject);
-    int code = ilk__script_code(reply);
+    int code = ilk__script_code(reply), gone = code == ILK__CODE_GONE;
     ilk__act act;
 
     if (wait->waiter.stage == ILK__STAGE_LEAVE)
-        return ilk__wait_left(
-            op, code == ILK__CODE_GONE && ilk__script_int(reply, 0) > 0,
-            code == ILK__CODE_GONE);
+        return ilk__wait_left(op, gone ? under_way(op, reply) : 0, gone);
     if (code != ILK__CODE_QUEUED)
         return ilk__wait_busy(op);
     act = was_queued(op, reply);

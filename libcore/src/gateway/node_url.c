@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* node_url.c -- what the URL of a store with several nodes says about each of them. */
+#include "node_url.h"
+
+#include "backend.h"
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { URL_TEXT = 4096 + 64 };
+
+static ilk_status copy_login(ilk__url *out, const ilk__url *url, ilk_error *err)
+{
+    out->user = ilk__strdup(url->user);
+    out->password = ilk__strdup(url->password);
+    out->protocol = url->protocol;
+    if ((url->user && !out->user) || (url->password && !out->password))
+        return ilk__fail(err, ILK_ENOMEM, "no memory for the URL");
+    return ILK_OK;
+}
+
+/* The options mean what they mean for one server, so its URL is parsed. */
+ilk_status ilk__node_url_read(ilk__url *out, const ilk__url *url,
+                              const char *path, const char *options,
+                              ilk_error *err)
+{
+    const char *scheme =
+        strncmp(url->backend->scheme, "rediss", 6) == 0 ? "rediss" : "redis";
+    int has_options = options && *options;
+    char text[URL_TEXT];
+    ilk_status st;
+
+    snprintf(text, sizeof text, "%s://nobody%.32s%s%s", scheme,
+             path ? path : "", has_options ? "?" : "",
+             has_options ? options : "");
+    st = ilk__url_parse(out, text, err);
+    if (st == ILK_OK && (url->listen || out->listen))
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: listen is not for %s, which is listened to at "
+                         "each of its nodes",
+                         url->backend->store);
+    return st ? st : copy_login(out, url, err);
+}

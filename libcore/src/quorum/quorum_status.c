@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quorum_status.c -- the nodes' states and numbers, for ilk_client_get_node_stats().
+ *
+ * The gateway's thread counts in each node, and copies all of it under a mutex: before
+ * the replies of a turn leave, so that a caller that has one finds it counted, and before it
+ * sleeps. Other threads read the copy.
+ */
+#include "quorum_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { MEAN_OF = 8 };
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* ---- counting ------------------------------------------------------------ */
+
+void ilk__quorum_begin_stats(ilk__quorum_node *node)
+{
+    const ilk__url *url = &node->url;
+    int is_ipv6 = strchr(url->host, ':') != NULL;
+
+    node->stats.round_trip_us = node->stats.mean_round_trip_us = -1;
+    snprintf(node->stats.address, sizeof node->stats.address,
+             is_ipv6 ? "[%s]:%d" : "%s:%d", url->host, url->port);
+}
+
+void ilk__quorum_count_call(ilk__quorum_node *node, ilk__node_call *call)
+{
+    call->sent_us = clock_us(CLOCK_MONOTONIC);
+    node->stats.commands++;
+    node->stats.in_flight++;
+}
+
+static void count_vote(ilk_node_stats *stats, int script, int code)
+{
+    int confirms = script == ILK__SCRIPT_QUORUM_CONFIRM
+                   || script == ILK__SCRIPT_QUORUM_CONFIRM_LEADER;
+
+    if (!confirms && script != ILK__SCRIPT_QUORUM_ACQUIRE)
+        return;
+    if (code == ILK__CODE_HELD && confirms)
+        stats->confirmed++;
+    else if (code == ILK__CODE_HELD)
+        stats->granted++;
+    else if (code == ILK__CODE_REFUSED)
+        stats->refused++;
+    else if (code == ILK__CODE_LOST)
+        stats->lost++;
+}
+
+/* The node's clock in a reply; 0: there is none. */
+static int64_t now_in(int script, const ilk__reply *reply)
+{
+    const int code = ilk__script_code(reply);
+
+    switch (script) {
+    case ILK__SCRIPT_QUORUM_JOIN:
+        return code == ILK__CODE_STATE ? ilk__script_int(reply, 5) : 0;
+    case ILK__SCRIPT_QUORUM_ACQUIRE:
+    case ILK__SCRIPT_QUORUM_CONFIRM:
+    case ILK__SCRIPT_QUORUM_CONFIRM_LEADER:
+    case ILK__SCRIPT_QUORUM_YIELD:
+        if (code == ILK__CODE_HELD)
+            return ilk__script_int(reply, 2);
+        return code == ILK__CODE_QUEUED || code == ILK__CODE_BUSY
+                   ? ilk__script_int(reply, 1)
+                   : 0;
+    default: return 0;
+    }
+}
+
+/* The script ran half a round trip ago, as far as anybody knows. */
+static void take_times(ilk_node_stats *stats, int64_t trip_us, int64_t now_us)
+{
+    if (stats->round_trip_us < 0)
+        stats->mean_round_trip_us = trip_us;
+    stats->mean_round_trip_us +=
+        (trip_us - stats->mean_round_trip_us) / MEAN_OF;
+    stats->round_trip_us = trip_us;
+    if (now_us)
+        stats->clock_offset_us =
+            now_us - (clock_us(CLOCK_REALTIME) - trip_us / 2);
+}
+
+void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
+                             const ilk__reply *reply)
+{
+    const int64_t trip_us = clock_us(CLOCK_MONOTONIC) - call->sent_us;
+
+    node->stats.in_flight--;
+    if (reply->type == ILK__REPLY_ERROR) {
+        take_times(&node->stats, trip_us, 0);
+        return;
+    }
+    count_vote(&node->stats, call->script, ilk__script_code(reply));
+    take_times(&node->stats, trip_us, now_in(call->script, reply));
+}
+
+/* ---- publishing ---------------------------------------------------------- */
+
+static int waits(const ilk__quorum_node *node)
+{
+    const ilk__member *member = &node->quorum->members.nodes[node->number];
+
+    return node->requests.up && member->known && !member->is_member;
+}
+
+ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node)
+{
+    if (ilk__quorum_takes_part(node))
+        return ILK_NODE_VOTING;
+    if (node->quorum->twice[0])
+        return ILK_NODE_FAILED;
+    if (waits(node))
+        return ILK_NODE_WAITING;
+    return node->has_failed ? ILK_NODE_FAILED : ILK_NODE_CONNECTING;
+}
+
+static void publish_node(ilk__quorum_status *status,
+                         const ilk__quorum_node *node)
+{
+    const ilk__quorum *quorum = node->quorum;
+    const ilk__member *member = &quorum->members.nodes[node->number];
+    ilk_node_stats *out = &status->nodes[node->number];
+
+    *out = node->stats;
+    out->state = (int32_t)ilk__quorum_state_of(node);
+    out->connects =
+        node->requests.connects + node->messages.connection.connects;
+    status->votes_at[node->number] =
+        member->is_first ? member->first_at : member->from;
+    if (quorum->twice[0])
+        snprintf(out->error, sizeof out->error, "%s", quorum->twice);
+    else if (node->why.code)
+        memcpy(out->error, node->why.msg, sizeof out->error);
+}
+
+void ilk__quorum_publish(ilk__quorum *quorum)
+{
+    pthread_mutex_lock(&quorum->status.mutex);
+    for (size_t i = 0; i < quorum->count; i++)
+        publish_node(&quorum->status, &quorum->nodes[i]);
+    pthread_mutex_unlock(&quorum->status.mutex);
+}
+
+ilk_status ilk__quorum_node_stats(void *self, size_t index, ilk_node_stats *out)
+{
+    ilk__quorum *quorum = self;
+    ilk__quorum_status *status = &quorum->status;
+    int64_t left_ms;
+
+    if (index >= quorum->count)
+        return ILK_EAGAIN;
+    pthread_mutex_lock(&status->mutex);
+    *out = status->nodes[index];
+    left_ms = status->votes_at[index] - ilk__now_ms();
+    pthread_mutex_unlock(&status->mutex);
+    if (out->state == ILK_NODE_WAITING && left_ms > 0)
+        out->wait_ms = left_ms;
+    return ILK_OK;
+}
