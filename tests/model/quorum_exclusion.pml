@@ -89,6 +89,12 @@ inline count(n, c) {
 #define MAY_YIELD(n, c) (!held[n])
 #endif
 
+#ifdef BROKEN_TAKES_ALL
+#define MAY_TAKE(n) 1
+#else
+#define MAY_TAKE(n) (owner[n] == NONE || !held[n])
+#endif
+
 #ifdef BROKEN_NO_OWNER
 #define IS_OWNER(n, c) 1
 #else
@@ -117,8 +123,9 @@ end:
             !(held[n] && (gone[c] || counted[c] & BIT(n))) ->
         held[n] = 1;
         count(n, c) }
-    /* the same for a holder that has lost the node, which takes it again */
-    :: d_step { owner[n] == NONE && votes[n] && has_held[c] ->
+    /* the same for a holder that has lost the node, which takes it again, also from
+       a client whose vote is not confirmed */
+    :: d_step { owner[n] != c && MAY_TAKE(n) && votes[n] && has_held[c] ->
         owner[n] = c;
 #ifdef BROKEN_RETAKE
         held[n] = 0;

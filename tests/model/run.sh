@@ -227,6 +227,8 @@ breaks "control: yields without a mark" quorum_exclusion safety \
     "-DBROKEN_NO_MARK" "counted[0]"
 breaks "control: a node taken again without the mark" quorum_exclusion safety \
     "-DBROKEN_RETAKE" "counted[0]"
+breaks "control: a holder takes a confirmed vote" quorum_exclusion safety \
+    "-DBROKEN_TAKES_ALL" "counted[0]"
 breaks "control: a fresh token in place of the mark" quorum_exclusion safety \
     "-DBROKEN_FRESH_TOKEN" "counted[0]"
 breaks "control: a vote confirmed that is another's" quorum_exclusion safety \
