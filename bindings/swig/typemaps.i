@@ -204,6 +204,7 @@ static void *ilk_lua_record(lua_State *L, swig_type_info *type, size_t size)
        SWIG_arg++; %}
 %enddef
 ILK_RECORD_OUT(ilk_client_stats, stats)
+ILK_RECORD_OUT(ilk_node_stats, stats)
 ILK_RECORD_OUT(ilk_notification, notification)
 ILK_RECORD_OUT(ilk_server_info, info)
 

@@ -5,6 +5,7 @@ local core = require "interlock.core"
 local args = require "interlock.args"
 local election = require "interlock.election"
 local barrier = require "interlock.barrier"
+local constants = require "interlock.constants"
 local event = require "interlock.event"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
@@ -111,6 +112,8 @@ local getters = {
   end,
 }
 
+local node_states = constants.names "ILK_NODE_"
+
 local meta = {}
 
 function meta.__index(self, key)
@@ -173,16 +176,41 @@ function Client:offers(what)
   return core.ilk_client_offers(self._handle, bit) ~= 0
 end
 
---- Return the counters since the client was opened.
----@return table<string, integer>? stats
+---@class interlock.NodeStats
+---@field address string host:port, as in the URL
+---@field state "connecting"|"voting"|"waiting"|"failed"
+---@field wait_ms integer until a node that waits may vote
+---@field round_trip_us integer of the last reply; -1 without one
+---@field clock_offset_us integer by which the node's clock is ahead
+---@field error string the last failure
+---@field [string] integer counters, see docs/quorum.md
+
+--- The nodes of a quorum, in the order of the URL.
+local function nodes_of(handle)
+  local nodes = {}
+  local node = core.ilk_client_get_node_stats(handle, 0)
+  while node do
+    local found = record.totable(node)
+    found.state = node_states[found.state]
+    nodes[#nodes + 1] = found
+    node = core.ilk_client_get_node_stats(handle, #nodes)
+  end
+  return nodes
+end
+
+--- Return the counters since the client was opened, and in `nodes` those of each node of
+--- a quorum (interlock.NodeStats[]).
+---@return table<string, any>? stats
 ---@return string? msg
 ---@return integer? code
 function Client:stats()
-  local stats, msg, code = core.ilk_client_get_stats(self._handle)
-  if not stats then
+  local found, msg, code = core.ilk_client_get_stats(self._handle)
+  if not found then
     return nil, msg, code
   end
-  return record.totable(stats)
+  local stats = record.totable(found)
+  stats.nodes = nodes_of(self._handle)
+  return stats
 end
 
 --- After a fork, give the child connections and an identity of its own.

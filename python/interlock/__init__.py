@@ -60,7 +60,7 @@ from .queue import Queue, QueueInfo
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .signal import Signal, wait_all, wait_any
-from .stats import Stats
+from .stats import NodeStats, Stats
 from .worker import Worker, task
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())
@@ -98,6 +98,7 @@ __all__ = [
     "LockMany",
     "LostError",
     "NoQuorumError",
+    "NodeStats",
     "NotOwnedError",
     "NothingError",
     "Notification",

@@ -155,11 +155,11 @@ class ClientBase(ProcessBound):
         return bool(lib.ilk_client_offers(self._live(), _OFFERS[what]))
 
     def stats(self) -> Stats:
-        """The client's counters. Blocks: no. Thread: any thread."""
-        raw = ffi.new("ilk_client_stats *")
-        raw.size = ffi.sizeof(raw[0])
-        _ffi.call(lib.ilk_client_get_stats, self._live(), raw)
-        return Stats.from_c(raw)
+        """The client's counters, and the nodes of a quorum.
+
+        Blocks: no. Thread: any thread.
+        """
+        return Stats.read(self._live())
 
     @property
     def id(self) -> str:

@@ -56,6 +56,21 @@ describe("a client", function()
     end
   end)
 
+  it("has no nodes of one server", function()
+    assert.same({}, client:stats().nodes)
+  end)
+
+  it("has the nodes of a quorum", function()
+    local own = assert(interlock.connect("redis://a,b:7000,c?quorum", { lazy = true }))
+    local nodes = own:stats().nodes
+    assert.equal(3, #nodes)
+    assert.equal("b:7000", nodes[2].address)
+    assert.equal("connecting", nodes[2].state)
+    assert.equal(-1, nodes[2].round_trip_us)
+    assert.equal("", nodes[2].error)
+    own:close()
+  end)
+
   it("shows its label and obeys its time-outs", function()
     local labelled = assert(interlock.connect(server.url, {
       label = "till-7",

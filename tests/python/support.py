@@ -152,3 +152,21 @@ def read_reply(stream: BinaryIO) -> Any:
             return None
         return stream.read(int(rest) + 2)[:-2]
     return [read_reply(stream) for _ in range(int(rest))]
+
+
+def in_child(work: Callable[[], object]) -> str:
+    """A function in a forked child; its text, or its exception's."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            text = str(work())
+        except BaseException as error:
+            text = type(error).__name__
+        os.write(writer, text.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    os.waitpid(pid, 0)
+    return text

@@ -127,6 +127,7 @@ class Side:
 def test_a_side_answers_what_it_is_asked(server, name, kind):
     with Side("worker_side.py", kind, server.tcp_url) as side:
         pairs = side.ask("pairs", name, 2, 0.05)
+        acquires = side.ask("acquires", name, 0.05)
         standing = side.ask("crowd", name, 3, 0)
         began = time.monotonic()
         logs = side.ask("go", began, began + 0.05)
@@ -136,6 +137,7 @@ def test_a_side_answers_what_it_is_asked(server, name, kind):
 
     assert pairs["pairs"] >= 32
     assert 0 < pairs["p50_us"] <= pairs["p99_us"]
+    assert 0 < acquires["p50_us"] < 1e6 / acquires["per_s"]
     assert (standing, waiting, held) == ("standing", "waiting", "held")
     assert len(logs) == 3 and all(log and log == sorted(log) for log in logs)
     assert entered / 1e9 == pytest.approx(time.monotonic(), abs=20)
@@ -154,3 +156,50 @@ def test_a_queue_side_takes_what_it_has_pushed(own_server, kind):
 
     assert pushed["messages"] == taken["messages"] == 40
     assert own_server.call(*left) == 0
+
+
+def test_a_far_server_answers_later(server):
+    program = f"""
+import time, redis
+from quorum_sides import far
+with far([{server.port}], [30]) as (port,):
+    it = redis.Redis(port=port)
+    it.ping()
+    began = time.monotonic()
+    it.ping()
+    print(json.dumps(time.monotonic() - began))
+"""
+    assert bench(program) >= 0.03
+
+
+QUORUM = """
+import argparse
+import quorum_alone, quorum_crowd, quorum_sides
+from harness import Report
+
+# Programs that would have to be compiled first are left out.
+def python_only(ports):
+    quorum_sides.peers.go = lambda: None
+    return {"Python": quorum_sides.kinds(ports)["Python"]}
+
+report = Report()
+for part in (quorum_alone, quorum_crowd):
+    part.OURS = ("Python",)
+    part.kinds = python_only
+quorum_alone.round_trip = lambda ports, seconds: {"p50_us": 100.0}
+PART.measure(None, report, argparse.Namespace(rounds=1, seconds=0.1))
+print(json.dumps({row["what"]: row["value"] for row in report.rows}))
+"""
+
+
+@pytest.mark.parametrize("part", ["quorum_alone", "quorum_crowd"])
+def test_a_quorum_is_measured(part):
+    rows = bench(QUORUM.replace("PART", part))
+
+    if part == "quorum_alone":
+        assert rows["quorum, near: acquire / 2 round trips, Python"] > 0
+        # 4 ms twice, in parts of what is said to be two round trips.
+        assert rows["quorum, far: acquire / 2 round trips, Python"] >= 40
+    else:
+        assert 2 <= rows["quorum, Python: commands per acquisition and node"] <= 6
+        assert 0 < rows["quorum, Python: Jain fairness"] <= 1

@@ -246,6 +246,21 @@ def test_stats_count(client, name):
     assert dataclasses.asdict(after)["losses"] == 0
 
 
+def test_stats_of_one_server_have_no_nodes(client):
+    assert client.stats().nodes == ()
+
+
+def test_stats_of_a_quorum_have_its_nodes():
+    with interlock.connect("redis://a,b:7000,c?quorum", lazy=True) as client:
+        nodes = client.stats().nodes
+
+    assert [node.address for node in nodes] == ["a:6379", "b:7000", "c:6379"]
+    assert {(node.state, node.error) for node in nodes} == {("connecting", "")}
+    assert {(node.round_trip, node.clock_offset) for node in nodes} == {(None, None)}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        nodes[0].state = "voting"
+
+
 def test_id_is_16_digits_and_ones_own(client, other):
     assert len(client.id) == 16
     assert int(client.id, 16) >= 0

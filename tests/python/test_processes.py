@@ -10,7 +10,7 @@ import time
 
 import interlock
 import pytest
-from support import patience, wait_until
+from support import in_child, patience, wait_until
 
 HOLDER = """
 import interlock, os, sys, time
@@ -33,24 +33,6 @@ def ask(child, word):
     child.stdin.write(word + "\n")
     child.stdin.flush()
     return child.stdout.readline().strip()
-
-
-def in_child(work):
-    """Run a function in a forked child; its text, or its exception's."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            text = str(work())
-        except BaseException as error:
-            text = type(error).__name__
-        os.write(writer, text.encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as answer:
-        text = answer.read()
-    os.waitpid(pid, 0)
-    return text
 
 
 def test_a_forked_child_gets_a_client_of_its_own(client):

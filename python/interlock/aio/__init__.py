@@ -55,7 +55,7 @@ from ..latch import LatchInfo
 from ..notifications import Notification
 from ..queue import QueueInfo
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
-from ..stats import Stats
+from ..stats import NodeStats, Stats
 from ..worker import task
 from . import guard
 from .barrier import Barrier
@@ -104,6 +104,7 @@ __all__ = [
     "LockMany",
     "LostError",
     "NoQuorumError",
+    "NodeStats",
     "NotOwnedError",
     "NothingError",
     "Notification",
