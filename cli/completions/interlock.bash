@@ -36,6 +36,7 @@ _interlock_options() {
             --url --url-file --help
         ;;
     server) echo --timeout --json --quiet --url --url-file --help ;;
+    quorum) echo --json --quiet --url --url-file --help ;;
     version) echo --json --quiet --url --url-file --help ;;
     *) echo --url --url-file --version --help ;;
     esac
@@ -82,7 +83,7 @@ _interlock() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local all="lock semaphore elect wait signal event queue inspect ls break
-        demo server version help"
+        demo server quorum version help"
     local kinds="lock semaphore election signal event barrier latch queue"
 
     COMPREPLY=()
@@ -105,6 +106,8 @@ _interlock() {
         mapfile -t COMPREPLY < <(compgen -W "$all" -- "$current")
     elif [[ $command == server && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "status stop" -- "$current")
+    elif [[ $command == quorum && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "status" -- "$current")
     elif [[ $command == event && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "set clear wait show" -- "$current")
     elif [[ $command == queue && $words -eq 0 ]]; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # interlock.fish -- fish completion of the interlock command.
 
-set -l commands lock semaphore elect wait signal event queue inspect ls break demo server version help
+set -l commands lock semaphore elect wait signal event queue inspect ls break demo server quorum version help
 set -l first "not __fish_seen_subcommand_from $commands"
 
 complete -c interlock -f
@@ -23,6 +23,7 @@ complete -c interlock -n $first -a ls -d 'List the names in use'
 complete -c interlock -n $first -a break -d 'Take a lock away'
 complete -c interlock -n $first -a demo -d 'Sell a stock under one lock'
 complete -c interlock -n $first -a server -d 'The embedded server'
+complete -c interlock -n $first -a quorum -d 'The nodes of a quorum'
 complete -c interlock -n $first -a version -d 'Print the versions'
 complete -c interlock -n $first -a help -d 'Show help'
 
@@ -41,7 +42,7 @@ complete -c interlock -n '__interlock_for lock semaphore elect' -l conflict-exit
 complete -c interlock -n '__interlock_for lock semaphore elect' -l kill-after -x -d 'From TERM to KILL when lost'
 complete -c interlock -n '__interlock_for lock semaphore elect' -l no-descendants -d 'Only for the command itself'
 complete -c interlock -n '__interlock_for lock semaphore elect signal event queue inspect break' -l hex -d 'NAME is in hexadecimal'
-complete -c interlock -n '__interlock_for lock semaphore elect wait signal event queue inspect ls break demo server version' -l json -d 'Print JSON'
+complete -c interlock -n '__interlock_for lock semaphore elect wait signal event queue inspect ls break demo server quorum version' -l json -d 'Print JSON'
 complete -c interlock -n '__interlock_for break' -l kind -x -a 'lock semaphore election barrier' -d 'What NAME is'
 complete -c interlock -n '__interlock_for break' -l token -x -d 'Only under this token'
 complete -c interlock -n '__interlock_for demo' -l processes -x -d 'How many sellers'
@@ -75,4 +76,5 @@ complete -c interlock -n '__interlock_for queue' -l no-descendants -d 'Only for 
 complete -c interlock -n '__interlock_for queue' -a 'push pop reserve ack nack bury len peek dead requeue purge show work'
 complete -c interlock -n '__interlock_for inspect ls' -l kind -x -a 'lock semaphore election signal event barrier latch queue' -d 'What the name is'
 complete -c interlock -n '__interlock_for server' -a 'status stop'
-complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event queue inspect ls break demo server version'
+complete -c interlock -n '__interlock_for quorum' -a 'status'
+complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event queue inspect ls break demo server quorum version'

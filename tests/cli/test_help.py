@@ -11,7 +11,7 @@ from shell import ROOT
 CLI = ROOT / "cli"
 COMMANDS = [
     "lock", "semaphore", "elect", "wait", "signal", "event", "queue", "inspect", "ls", "break", "demo",
-    "server", "version",
+    "server", "quorum", "version",
 ]  # fmt: skip
 
 
@@ -163,6 +163,7 @@ def test_bash_completes_commands():
     assert complete("--url", "redis://x", "ls") == ["ls"]
     assert complete("help", "ve") == ["version"]
     assert sorted(complete("server", "")) == ["status", "stop"]
+    assert complete("quorum", "") == ["status"]
     assert complete("lock", "--wait", "f") == ["forever"]
     assert set(complete("lock", "name", "unam")) == {"uname"}
     assert set(complete("elect", "name", "--", "unam")) == {"uname"}
