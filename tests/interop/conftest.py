@@ -18,6 +18,7 @@ import redis
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+sys.path.append(str(Path(__file__).parents[1] / "topologies"))
 
 _told: list[str] = []
 

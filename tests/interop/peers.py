@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Lockers of other makes on the same key, all driven in the same way.
 
+One that may use several independent servers takes several URLs.
+
 A locker in another language is a process that reads lines and answers each
 with one:
 
@@ -12,14 +14,19 @@ with one:
 from __future__ import annotations
 
 import contextlib
+import importlib
 import secrets
 import subprocess
 from typing import Protocol
 
+import pottery
+import pytest
 import redis
 import redis.lock
 import redis_lock
 import toolchain
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 
 class Locker(Protocol):
@@ -105,15 +112,79 @@ class PythonRedisLock:
         self.redis.close()
 
 
+class SeveralServers:
+    """Connections on which a command to a server that is away fails at once."""
+
+    def __init__(self, *urls: str) -> None:
+        self.servers = [
+            redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0)) for url in urls
+        ]
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.close()
+
+
+class Pottery(SeveralServers):
+    """pottery's Redlock: the key of its NAME is `redlock:NAME`."""
+
+    prefix = "redlock:"
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        assert name.startswith(self.prefix)
+        self.lock = pottery.Redlock(
+            key=name[len(self.prefix) :],
+            masters=set(self.servers),
+            auto_release_time=ttl,
+        )
+        if wait:
+            return self.lock.acquire(timeout=wait)
+        return self.lock.acquire(blocking=False)
+
+    def release(self) -> bool:
+        try:
+            self.lock.release()
+        except pottery.ReleaseUnlockedLock:
+            return False
+        return True
+
+
+class RedlockPy(SeveralServers):
+    """redlock-py. Its release does not say whether there was a lock."""
+
+    prefix = ""
+    retry_delay = 0.05
+
+    def __init__(self, *urls: str) -> None:
+        super().__init__(*urls)
+        try:
+            self.module = importlib.import_module("redlock")
+        except ImportError:
+            pytest.skip("SKIPPED PEER: redlock-py is not installed")
+
+    def acquire(self, name: str, ttl: float, wait: float = 0) -> bool:
+        self.locks = self.module.Redlock(
+            self.servers,
+            retry_count=1 + int(wait / self.retry_delay),
+            retry_delay=self.retry_delay,
+        )
+        self.lock = self.locks.lock(name, int(ttl * 1000))
+        return bool(self.lock)
+
+    def release(self) -> bool:
+        self.locks.unlock(self.lock)
+        return True
+
+
 class Process:
     """A locker in another language."""
 
     prefix = ""
     language = ""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, *urls: str) -> None:
         self.process = subprocess.Popen(
-            [*toolchain.command(self.language), url],
+            [*toolchain.command(self.language), *urls],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -148,19 +219,20 @@ class Process:
 
 
 class NodeRedlock(Process):
-    """node-redlock on one server; several names are parted by commas."""
+    """node-redlock; several names are parted by commas."""
 
     language = "node"
 
 
 class Redsync(Process):
-    """redsync on one server."""
+    """redsync."""
 
     language = "go"
 
 
 class Redisson(Process):
-    """Redisson's RLock: a hash, waiters woken by publish."""
+    """Redisson's RLock: a hash, waiters woken by publish. RedLock on several servers,
+    whose release does not say whether there was a lock."""
 
     language = "java"
 
@@ -169,3 +241,4 @@ class Redisson(Process):
 
 
 PLAIN = [RedisPy, FiveLines, PythonRedisLock, NodeRedlock, Redsync]
+REDLOCKS = [Redsync, NodeRedlock, Pottery, RedlockPy]

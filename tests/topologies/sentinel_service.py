@@ -256,6 +256,22 @@ class Service:
                 return False
         return True
 
+    def promote(self, replica: Process) -> None:
+        """Let the first sentinel do it. It gives a failover up that takes too long, and
+        does not begin another one by itself.
+        """
+
+        def is_promoted() -> bool:
+            if self.primary() is replica:
+                return True
+            if self.is_failover_possible(replica):
+                with contextlib.suppress(ReplyError):  # one has just begun
+                    self.sentinels[0].call("SENTINEL", "FAILOVER", SERVICE)
+            time.sleep(0.1)
+            return False
+
+        wait_until(is_promoted, 60)
+
     def states(self, sentinel: Process, what: str) -> list[dict[bytes, bytes]]:
         replies = sentinel.call("SENTINEL", what, SERVICE)
         rows = [replies] if what == "MASTER" else replies

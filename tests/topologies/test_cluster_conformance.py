@@ -2,6 +2,7 @@
 """The table that every language runs, over a cluster: names with one hash tag.
 
 A case about names that have no such tag, and one that works on all keys, is left out.
+Cases with several names in one call run with names of several slots as well.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class Commands:
         if words[0].upper().startswith(b"FLUSH"):
             answers = [call_at(node.port, words) for node in self.nodes]
             return answers.pop()
+        if words[0].upper() in (b"EXISTS", b"DEL") and len(words) > 2:
+            return sum(self.call(words[0], key) for key in words[1:])
         try:
             return call_at(self.nodes[0].port, words)
         except ReplyError as error:
@@ -85,6 +88,23 @@ def test_conformance(
 ) -> None:
     with contextlib.closing(face.connect(nodes.url())) as client:
         case = TaggedCase(face, client, commands)
+        for where, text in lines:
+            print(where, text.decode("utf-8", "backslashreplace"))
+            case.run(text)
+
+
+def has_several_names(lines: Any) -> bool:
+    return any(re.search(rb" = (many|queues) |^(any|both) ", text) for _, text in lines)
+
+
+@pytest.mark.parametrize(
+    "lines", [case for case in read_table(TABLE) if has_several_names(case.values[0])]
+)
+def test_conformance_in_several_slots(
+    face: Any, nodes: cluster.Cluster, commands: Commands, lines: Any
+) -> None:
+    with contextlib.closing(face.connect(nodes.url())) as client:
+        case = Case(face, client, commands)
         for where, text in lines:
             print(where, text.decode("utf-8", "backslashreplace"))
             case.run(text)

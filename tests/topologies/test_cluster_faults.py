@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import cluster
 import interlock
 import pytest
-from cluster import Cluster, Node, until
+from cluster import Background, Cluster, Node, until
 from crowd import Waiter, crowd, two_on
 
 
@@ -116,6 +116,60 @@ def test_a_replica_takes_over_by_order(
         nodes.fail_over(replica)
         assert lock.extend(20)
     nodes.settle()
+
+
+def test_calls_over_several_slots_go_on_when_a_replica_takes_over(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    primary = nodes.primaries()[1]
+    names = [
+        name_at(nodes, node, f"several{number}-")
+        for number, node in enumerate(nodes.primaries())
+    ]
+    many = client.lock_many(names, ttl=60)
+    with interlock.connect(nodes.url()) as other:
+        assert many.acquire(5)
+        late = other.lock_many(names, ttl=60)
+        lock = Background(lambda: late.acquire(90))
+        signals = [other.signal(name) for name in names]
+        news = Background(lambda: interlock.wait_any(signals, 90))
+        take = Background(lambda: other.queues(names).reserve(90, lease=60))
+        until(lambda: client.inspect(min(names)).waiting == 1, what="a waiter")
+        until(lambda: client.inspect_signal(names[1]) == 1, what="a listener")
+        until(lambda: client.queue(names[1]).inspect().waiting == 1, what="a consumer")
+
+        nodes.fail_over(nodes.replica_of(primary))
+
+        assert many.extend(60) and not lock.found
+        assert client.signal(names[1]).notify_one(b"x") == 1
+        assert news.result() == (signals[1], b"x")
+        client.queue(names[1]).push(b"y")
+        job = take.result()
+        assert job is not None and job.data == b"y" and job.ack()
+        fence = many.fence
+        assert many.release()
+        assert lock.result() and late.fence > fence
+        assert late.release()
+    nodes.settle()
+
+
+def test_many_locks_wait_for_a_slot_that_moves(
+    nodes: Cluster, client: interlock.Client
+) -> None:
+    source, target = nodes.primaries()[:2]
+    moved, kept = name_at(nodes, source, "moved"), name_at(nodes, target, "kept")
+    slot = nodes.slot(moved)
+    many = client.lock_many([moved, kept], ttl=60)
+
+    assert many.acquire(5)
+    nodes.begin_migration(slot, source, target)
+    nodes.migrate_keys(slot, source, target)
+    release = Background(many.release)
+    release.thread.join(0.3)
+    assert not release.found  # TRYAGAIN: some of its keys exist nowhere
+    nodes.end_migration(slot, target)
+    assert release.result()
+    assert many.acquire(5) and many.release()
 
 
 def test_a_waiter_without_a_subscription_at_the_new_primary_is_granted(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the table that every language runs says of locks, over a quorum."""
+"""What the table that every language runs says of locks and elections, over a
+quorum."""
 
 from __future__ import annotations
 
 import collections
 import contextlib
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from test_conformance import TABLE, Case, read_table
 
 LONGEST_MS = 60000  # as by default; the table's locks have the default lease
 
-LEFT_OUT = ("barging",)  # what a quorum does not offer
+LEFT_OUT = ("barging", "identity")  # what a quorum does not offer
 
 
 class Commands:
@@ -36,21 +36,10 @@ class Commands:
         return collections.Counter(replies).most_common(1)[0][0]
 
 
-def declare_member(node: quorum_nodes.Node) -> None:
-    """As if it had run for a minute."""
-    run = node.redis().info("server")["run_id"]
-    fields = {"run": run, "nonce": uuid.uuid4().hex, "nodes": 3, "longest": LONGEST_MS}
-    node.redis().hset(
-        "ilk:quorum:node",
-        mapping=fields | {"from": 0, "early": 0, "member": 1, "base": 0},
-    )
-
-
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[quorum_nodes.Quorum]:
     with quorum_nodes.running(longest_ms=LONGEST_MS) as one:
-        for node in one.nodes:
-            declare_member(node)
+        one.declare_members()
         yield one
 
 
@@ -63,12 +52,14 @@ def face(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield Face(task)
 
 
-def is_about_locks(case: Any) -> bool:
+def is_offered(case: Any) -> bool:
     kind, _, title = case.id.partition(": ")
-    return kind in ("lock", "lease") and not any(word in title for word in LEFT_OUT)
+    return kind in ("lock", "lease", "election") and not any(
+        word in title for word in LEFT_OUT
+    )
 
 
-@pytest.mark.parametrize("lines", [*filter(is_about_locks, read_table(TABLE))])
+@pytest.mark.parametrize("lines", [*filter(is_offered, read_table(TABLE))])
 def test_conformance(face: Any, nodes: quorum_nodes.Quorum, lines: Any) -> None:
     with contextlib.closing(face.connect(nodes.url())) as client:
         case = Case(face, client, Commands(nodes))

@@ -16,7 +16,7 @@ import pytest
 import quorum_nodes
 from cluster import PATIENCE, until
 from quorum_nodes import LONGEST_MS, Node, Quorum
-from redlock import Redlock
+from redlock_steps import Redlock
 
 TTL = LONGEST_MS / 1000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// redsync behind the line protocol of ../../peers.py.
+// redsync behind the line protocol of ../../peers.py, on one server or several.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	pools "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
@@ -35,14 +36,21 @@ func milliseconds(words []string, at int) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
+// isBusy is whether a node voted against because the key was there: most of them
+// say so in one error, and fewer each for itself.
+func isBusy(err error) bool {
+	var most *redsync.ErrTaken
+	var one *redsync.ErrNodeTaken
+	return errors.As(err, &most) || errors.As(err, &one)
+}
+
 func (p *peer) acquire(words []string) (string, error) {
 	mutex := p.sync.NewMutex(words[1],
 		redsync.WithExpiry(milliseconds(words, 2)),
 		redsync.WithTries(1+int(milliseconds(words, 3)/retryDelay)),
 		redsync.WithRetryDelay(retryDelay))
 	err := mutex.Lock()
-	var taken *redsync.ErrTaken
-	if errors.As(err, &taken) {
+	if isBusy(err) {
 		return "busy", nil
 	}
 	p.held = mutex
@@ -54,8 +62,7 @@ func (p *peer) release() (string, error) {
 	if released {
 		return "ok", nil
 	}
-	var taken *redsync.ErrTaken
-	if errors.Is(err, redsync.ErrLockAlreadyExpired) || errors.As(err, &taken) {
+	if errors.Is(err, redsync.ErrLockAlreadyExpired) || isBusy(err) {
 		return "lost", nil
 	}
 	return "lost", err
@@ -73,12 +80,15 @@ func (p *peer) answer(line string) (string, error) {
 }
 
 func main() {
-	options, err := redis.ParseURL(os.Args[1])
-	if err != nil {
-		panic(err)
+	var servers []pools.Pool
+	for _, url := range os.Args[1:] {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			panic(err)
+		}
+		servers = append(servers, goredis.NewPool(redis.NewClient(options)))
 	}
-	client := redis.NewClient(options)
-	p := peer{sync: redsync.New(goredis.NewPool(client))}
+	p := peer{sync: redsync.New(servers...)}
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

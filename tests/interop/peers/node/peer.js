@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// node-redlock behind the line protocol of ../../peers.py.
+// node-redlock behind the line protocol of ../../peers.py, on one server or several.
 "use strict";
 
 const readline = require("node:readline");
@@ -7,18 +7,25 @@ const Redis = require("ioredis");
 const { default: Redlock, ResourceLockedError } = require("redlock");
 
 const RETRY_MS = 50;
-const server = new Redis(process.argv[2]);
+// A command to a server that is away fails with the next try to connect.
+const servers = process.argv.slice(2).map((url) => {
+  const server = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => RETRY_MS });
+  return server.on("error", () => {}); // the command fails as well
+});
 let held = null;
 
-// Busy is when every server voted against because the key was there.
+// Busy is when in each round a server voted against because the key was there.
 async function isBusy(error) {
   const rounds = await Promise.all(error.attempts || []);
-  const votes = rounds.flatMap((round) => [...round.votesAgainst.values()]);
-  return votes.length > 0 && votes.every((vote) => vote instanceof ResourceLockedError);
+  const isLocked = (vote) => vote instanceof ResourceLockedError;
+  return (
+    rounds.length > 0 &&
+    rounds.every((round) => [...round.votesAgainst.values()].some(isLocked))
+  );
 }
 
 async function acquire(name, ttl, wait) {
-  const locks = new Redlock([server], {
+  const locks = new Redlock(servers, {
     retryCount: Math.floor(Number(wait || 0) / RETRY_MS),
     retryDelay: RETRY_MS,
     retryJitter: 0,
@@ -59,12 +66,12 @@ async function answer(line) {
 }
 
 async function main() {
-  await server.ping();
+  await Promise.all(servers.map((server) => server.ping()));
   console.log("ready");
   for await (const line of readline.createInterface({ input: process.stdin })) {
     console.log(await answer(line));
   }
-  server.disconnect();
+  for (const server of servers) server.disconnect();
 }
 
 main();
