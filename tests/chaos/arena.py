@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One server with its proxy, its processes and its faults, from begin to verdict."""
+"""Servers with a proxy, processes and faults, from begin to verdict."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ from worker import Setting
 
 HERE = Path(__file__).resolve().parent
 ACTORS = 8  # threads or tasks of a process
-FEW, PAUSE = 4, 0.12  # where only fences hold: actors, and seconds between scenarios
+FEW, PAUSE = 4, 0.12  # where only fences hold: actors; for each server, seconds to rest
 BOUND = 20.0  # seconds until every call has ended, when the faults have
 
 
 class Arena:
-    """All that happens on one server; the arenas of a run are side by side."""
+    """All that happens on one server; the arenas of a run are side by side.
+
+    In a subclass it is several servers that are used as one.
+    """
 
     def __init__(
         self,
@@ -69,39 +72,60 @@ class Arena:
         self.watchers = self.opened.enter_context(contextlib.ExitStack())
 
     def open(self) -> None:
-        """The server, and the proxy with a label for each process."""
-        plan, kinds = self.plan, self.kinds
-        self.server = ClockedServer(
-            self.program, self.directory, plan.keeps_data, plan.steps_clock
-        )
-        self.opened.callback(self.server.close)
+        """The servers, and the proxy with a label for each process and server."""
+        self.servers = [self.start_server(number) for number in range(self.plan.nodes)]
+        self.server = self.servers[0]  # the one that has the faults
         self.clients_clock = Clock(self.directory / "clients-clock")
-        labels = [f"{'tcp' if at % 2 else 'unix'}{at}" for at in range(len(kinds))]
-        setting = {"directory": self.server.dir, "labels": labels}
-        setting["server_path"] = self.server.socket
+        labels = [self.labels(at) for at in range(len(self.kinds))]
+        sockets = {
+            label: server.socket
+            for those in labels
+            for label, server in zip(those, self.servers)
+        }
+        setting = {"directory": self.server.dir, "servers": sockets}
         self.proxy = RelayProcess(str(HERE / "proxy.py"), setting)
         self.opened.callback(self.proxy.close)
-        ports = self.proxy.ask(do="stats")["ports"]
+        self.ports: dict[str, int] = self.proxy.ask(do="stats")["ports"]
         self.slots = [
-            self.slot(kind, label, ports, at)
-            for at, (kind, label) in enumerate(zip(kinds, labels))
+            self.slot(kind, those, at)
+            for at, (kind, those) in enumerate(zip(self.kinds, labels))
         ]
-        self.faulty = self.slots[: len(kinds) - plan.steady]
+        self.faulty = self.slots[: len(self.kinds) - self.plan.steady]
 
-    def slot(self, kind: str, label: str, ports: dict[str, int], at: int) -> Slot:
-        url = f"unix://{self.server.dir}/{label}"
-        if label in ports:
-            url = f"redis://127.0.0.1:{ports[label]}"
-        name = f"{kind}{at}"
+    def start_server(self, number: int) -> ClockedServer:
+        place = self.directory / f"server{number}"
+        place.mkdir()
+        keeps, steps = self.plan.keeps_data, self.plan.steps_clock
+        ahead = self.ahead(number)
+        server = ClockedServer(self.program, place, keeps, steps, ahead)
+        self.opened.callback(server.close)
+        return server
+
+    def ahead(self, number: int) -> float:
+        """Seconds by which a server's clock differs from the time of day."""
+        return 0.0
+
+    def labels(self, at: int) -> list[str]:
+        """Those of one process, in the order of the servers."""
+        return [f"{'tcp' if at % 2 else 'unix'}{at}"]
+
+    def url(self, labels: list[str]) -> str:
+        """Where the process with these labels finds the servers."""
+        if labels[0] in self.ports:
+            return f"redis://127.0.0.1:{self.ports[labels[0]]}"
+        return f"unix://{self.server.dir}/{labels[0]}"
+
+    def slot(self, kind: str, labels: list[str], at: int) -> Slot:
+        name, url = f"{kind}{at}", self.url(labels)
         if at >= len(self.kinds) - self.plan.steady:
             # It waits for replies however slow the host is.
             name, url = f"{STEADY}-{name}", f"{url}?reply_timeout_ms=60000"
         setting = Setting(name, url, self.directory, self.seed, ACTORS)
         if self.plan.kind != EXCLUSION:
-            setting.rest, setting.actors = PAUSE, FEW
+            setting.rest, setting.actors = PAUSE * self.plan.nodes, FEW
         if kind == "c":
             setting.env = {**self.env, **self.clients_clock.environment}
-        return Slot(kind, label, setting)
+        return Slot(kind, labels, setting)
 
     # ---- the run -----------------------------------------------------------------
 
@@ -142,11 +166,14 @@ class Arena:
                     return
                 self.faults[fault.kind] += 1
                 self.log.line("f", lane, str(fault))
-                getattr(self, fault.kind)(fault)
+                self.meet(lane, fault)
                 self.log.line("h", lane, str(fault))
         except Exception:
             self.trouble.append(f"{lane} lane: {traceback.format_exc()}")
             self.over.set()
+
+    def meet(self, lane: str, fault: Fault) -> None:
+        getattr(self, fault.kind)(fault)
 
     def end(self) -> None:
         """When the faults are over, every call gets its answer."""
@@ -172,7 +199,8 @@ class Arena:
         if not stuck:
             self.drain()
         self.ops = read(sorted(self.directory.glob("*.history")))
-        self.violations, self.lost = check(self.ops, self.plan.kind)
+        found, self.lost = check(self.ops, self.plan.kind)
+        self.violations += found
         for name in stuck:
             self.violations += self.waits_of(name)
 
@@ -258,7 +286,8 @@ class Arena:
             return self.proxy.ask(**what)
 
     def label(self, fault: Fault) -> str:
-        return self.faulty[fault.target % len(self.faulty)].label
+        labels = [label for slot in self.faulty for label in slot.labels]
+        return labels[fault.target % len(labels)]
 
     def delay(self, fault: Fault) -> None:
         seconds = 0.002 + 0.3 * fault.value**3
@@ -285,9 +314,14 @@ class Arena:
         self.ask(do="refuse", label=self.label(fault), **{"for": fault.seconds})
 
     def partition(self, fault: Fault) -> None:
-        for slot in self.faulty:
-            more = {"up": True, "down": True, "for": fault.seconds}
-            self.ask(do="dead", label=slot.label, **more)
+        self.silence([label for slot in self.faulty for label in slot.labels], fault)
+
+    def silence(self, labels: list[str], fault: Fault) -> None:
+        """Nothing passes, in both directions."""
+        for label in labels:
+            self.ask(
+                do="dead", label=label, up=True, down=True, **{"for": fault.seconds}
+            )
         self.over.wait(fault.seconds)
 
     # ---- the server ----------------------------------------------------------------

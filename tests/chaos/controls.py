@@ -23,9 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
-from arena import Arena
-from faults import EXCLUDING, ORDERLY, Plan
+from faults import EXCLUDING, MAJORITY, ORDERLY, Plan
 from patched import copy_sources, patch
+from quorum_arena import arena_of
 from server import BUILD
 from violation import Violation
 
@@ -82,6 +82,17 @@ CONTROLS = [
         ORDERLY,
     ),
     Control(
+        "youngest message first, now and then",
+        "include/reserve_one.lua",
+        (
+            (
+                'order == "fifo" and "LPOP"',
+                'order == "fifo" and now % 16 > 0 and "LPOP"',
+            ),
+        ),
+        ("order",),
+    ),
+    Control(
         "barrier that is full too early",
         "barrier/barrier_wait.lua",
         (("here + 1 == parties", "here + 1 >= parties - 1"),),
@@ -100,6 +111,36 @@ CONTROLS = [
         ("signal",),
         ORDERLY,
         20.0,
+    ),
+    Control(
+        "node of a quorum that confirms the vote of another",
+        "include/confirm_vote.lua",
+        (
+            ('if redis.call("GET", key.lock) ~= token then', "if false then"),
+            ("record_token ~= token or last_given ~= given or given <= base", "false"),
+        ),
+        ("exclusion",),
+        MAJORITY,
+    ),
+    Control(
+        "node of a quorum that votes at once after it was wiped",
+        "quorum/quorum_join.lua",
+        (
+            (
+                'text(ms + longest), "early", text(ms + early)',
+                'text(ms), "early", text(ms)',
+            ),
+        ),
+        ("exclusion", "release"),
+        MAJORITY,
+        20.0,
+    ),
+    Control(
+        "node of a quorum that keeps its own fence",
+        "include/confirm_vote.lua",
+        (("math.max(last, fence)", "last"),),
+        ("fence",),
+        MAJORITY,
     ),
 ]
 
@@ -138,7 +179,7 @@ def run(control: Control, env: dict[str, str], seed: str) -> list[Violation]:
     program = os.environ.get("ILK_TEST_SERVER") or shutil.which("redis-server") or ""
     with tempfile.TemporaryDirectory(prefix="ilk-chaos-") as directory:
         place = Path(directory) / "control"
-        arena = Arena(control.plan, program, KINDS, place, seed, env)
+        arena = arena_of(control.plan)(control.plan, program, KINDS, place, seed, env)
         arena.bound = BOUND
         arena.run(control.seconds, 1.0)
         assert not arena.trouble, arena.trouble

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from rules import EXCLUSION, FENCES
 
+QUORUM = "a node of a quorum"
+
 LANES = ["process", "network", "server"]
 
 
@@ -33,7 +35,7 @@ class Fault:
 
 # Each kind, the class that it belongs to by docs/safety.md, how often it is drawn,
 # and the least and the most seconds that it lasts. Where a kind is of the class
-# EXCLUSION it is used in both classes.
+# EXCLUSION it is used in both classes. Those of QUORUM need other nodes.
 KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
     "process": [
         ("kill", EXCLUSION, 5, 0.0, 0.3),  # until it is started again
@@ -58,6 +60,8 @@ KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
         ("flush_all", FENCES, 3, 0.0, 0.0),
         ("clock_forward", FENCES, 4, 0.0, 0.0),
         ("clock_back", FENCES, 4, 0.0, 0.0),
+        ("forget_with_other_clock", QUORUM, 3, 0.0, 0.2),  # hours off, ahead or behind
+        ("cut_off", QUORUM, 2, 0.1, 1.2),  # one node from all clients
     ],
 }
 PAUSES = {"process": 0.35, "network": 0.3, "server": 0.5}  # on average
@@ -72,6 +76,11 @@ class Plan:
     and `restart`, which needs them, is left out.
 
     The order of waiters is promised while their clients can be reached.
+
+    With several nodes the server of the faults is one of them, and the next one only
+    when all vote again: so what a server forgets does not end exclusion. A clock that
+    steps forward does: the vote of one node is half of the majority of a hold that the
+    third node has not confirmed (docs/quorum.md).
     """
 
     name: str
@@ -79,6 +88,7 @@ class Plan:
     adds: tuple[str, ...] = ()
     leaves_out: tuple[str, ...] = ()
     steady: int = 0  # processes without faults, the last ones
+    nodes: int = 1
 
     @property
     def keeps_data(self) -> bool:
@@ -86,7 +96,7 @@ class Plan:
 
     @property
     def steps_clock(self) -> bool:
-        return "clock_forward" in self.adds
+        return bool({"clock_forward", "forget_with_other_clock"} & set(self.adds))
 
     def may(self, fault: str, kind: str) -> bool:
         if fault in self.leaves_out or (fault == "restart" and not self.keeps_data):
@@ -100,6 +110,10 @@ ENDS_CONNECTIONS = ("kill_clients", "freeze_server", "restart")
 ORDERLY = Plan("order", EXCLUSION, leaves_out=ENDS_CONNECTIONS, steady=2)
 FORGETTING = Plan("memory", FENCES, ("forget", "flush_all", "clock_forward"))
 JUMPING = Plan("clock", FENCES, ("clock_forward", "clock_back"))
+
+LOSSES = ("forget", "forget_with_other_clock", "flush_all", "cut_off", "clock_back")
+MAJORITY = Plan("quorum", EXCLUSION, LOSSES, nodes=3)
+JUMPING_NODES = Plan("quorum-clock", FENCES, (*LOSSES, "clock_forward"), nodes=3)
 
 
 def schedule(seed: str, plan: Plan, lane: str, pace: float = 1.0) -> Iterator[Fault]:

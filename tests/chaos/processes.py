@@ -168,8 +168,8 @@ START = {
 class Slot:
     """One place for a process, and those that were in it, one after the other."""
 
-    def __init__(self, kind: str, label: str, setting: Setting):
-        self.kind, self.label, self.setting = kind, label, setting
+    def __init__(self, kind: str, labels: list[str], setting: Setting):
+        self.kind, self.labels, self.setting = kind, labels, setting
         self.mutex = threading.Lock()
         self.count = 0
         self.process: Process | None = None

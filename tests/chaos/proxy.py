@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A proxy whose network fails: it keeps bytes back, loses connections, and lies not.
 
-Each client has a label. Commands, with `label` and, where it applies, `for` seconds:
+Each client has a label for each server. Commands, with `label` and, where it applies, `for` seconds:
 
     delay   all that is sent takes `seconds` longer
     cut     its connections end
     dead    nothing passes in the directions `up` (to the server) and `down`; it is
             delivered afterwards, as a network does that was interrupted
     refuse  new connections end at once
+    tear    each connection ends after 1 to `bytes` bytes in both directions, drawn
+            from `seed`
     late    the client's ends are closed; what was sent before reaches the server later
     heal    all labels work again
 
@@ -17,6 +19,7 @@ Labels that begin with "tcp" listen on a port, the others on a unix socket.
 from __future__ import annotations
 
 import json
+import random
 import socket
 import sys
 import time
@@ -37,6 +40,7 @@ class Line:
         self.delay, self.delay_until = 0.0, 0.0
         self.dead_until = {"up": 0.0, "down": 0.0}
         self.refuse_until = 0.0
+        self.tear_until, self.tear_bytes = 0.0, 0
 
 
 class Way:
@@ -54,14 +58,20 @@ class FaultyLink(Link):
         super().__init__(label, client, server)
         self.ways = [Way(client, server, "up"), Way(server, client, "down")]
         self.is_late = False  # the client's end is closed
+        self.left: int | None = None  # bytes until it is torn
 
 
 class Proxy(Relay[FaultyLink]):
-    def __init__(self, directory: str, labels: list[str], server_path: str):
-        self.lines = {label: Line() for label in labels}
+    def __init__(self, directory: str, servers: dict[str, str]):
+        self.servers = servers  # each label's
+        self.lines = {label: Line() for label in servers}
         self.ports: dict[str, int] = {}
         self.loaded: set[FaultyLink] = set()  # those with bytes on their way
-        super().__init__(directory, labels, server_path)
+        self.rng = random.Random()
+        super().__init__(directory, list(servers), "")
+
+    def server_of(self, label: str) -> str:
+        return self.servers[label]
 
     def listen(self, label: str) -> socket.socket:
         if not label.startswith("tcp"):
@@ -99,14 +109,26 @@ class Proxy(Relay[FaultyLink]):
         way = link.ways[0 if end is link.client else 1]
         line, now = self.lines[link.label], time.monotonic()
         delay = line.delay if now < line.delay_until else 0.0
+        ends = not data
+        if data and now < line.tear_until:
+            data = self.tear(link, line, data)
+            ends = link.left == 0
         if data:
             # Bytes do not overtake each other when a delay ends.
             before = way.bytes[-1][0] if way.bytes else 0.0
             way.bytes.append((max(before, now + delay), data))
-        else:
+        if ends:
             way.ends = True
             self.selector.unregister(end)
         self.loaded.add(link)
+
+    def tear(self, link: FaultyLink, line: Line, data: bytes) -> bytes:
+        """What is still delivered of these bytes."""
+        if link.left is None:
+            link.left = self.rng.randint(1, line.tear_bytes)
+        data = data[: link.left]
+        link.left -= len(data)
+        return data
 
     def flush(self, link: FaultyLink) -> None:
         now = time.monotonic()
@@ -163,6 +185,10 @@ class Proxy(Relay[FaultyLink]):
         elif what["do"] == "refuse":
             self.lines[label].refuse_until = until
             self.cut(label)
+        elif what["do"] == "tear":
+            self.rng = random.Random(what["seed"])
+            self.lines[label].tear_bytes = what["bytes"]
+            self.lines[label].tear_until = until
         elif what["do"] == "cut":
             self.cut(label)
         elif what["do"] == "late":

@@ -20,12 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 from history import Op, Place
 from holds import Hold, crowds
 from rules_barrier import rounds
-from rules_order import SHORTEST_LEASE, overtakings
+from rules_fifo import order
+from rules_order import overtakings
 from rules_signal import signals
 from violation import Violation, both
 
 EXCLUSION, FENCES = "exclusion holds", "only fences hold"
-LATEST = 3_000_000_000  # a request that the network kept back reaches the server
 HOLDS = {"lock", "rw", "semaphore", "election"}
 ENDS = {
     "release",
@@ -107,7 +107,7 @@ def check(ops: list[Op], kind: str) -> tuple[list[Violation], int]:
     found = [*fences(history, exclusive), *truthful(history), *events(history)]
     crowded = list(too_many(history, True))
     if exclusive:
-        found += [*crowded, *messages(history), *order(history)]
+        found += [*crowded, *messages(history), *order(ops)]
         found += [*signals(ops), *rounds(ops), *overtakings(ops)]
         return found, 0
     return [*found, *too_many(history, False)], len(crowded)
@@ -222,57 +222,3 @@ def messages(history: History) -> Iterator[Violation]:
                 yield both("message", data, "delivered after it was done", done[0], op)
         if push.ok and all(end.result == "no" for end in acks):
             yield Violation("message", f"{data} is lost", [push.place])
-
-
-def order(history: History) -> Iterator[Violation]:
-    """First in, first out, among first deliveries.
-
-    A reserve that fails, or whose time ends, may have taken a message and given it
-    back, uncounted: what was pushed before its end is not compared. Its request may
-    reach the server later than that, when the network works again. Only one that does
-    not wait, and has its reply before the lease can have ended, found nothing.
-    """
-    names: defaultdict[str, list[Op]] = defaultdict(list)
-    for op in history.ops:
-        if op.kind == "queue":
-            names[op.name].append(op)
-    for name, ops in names.items():
-        pushed = {op.args["data"]: op for op in ops if op.verb == "push" and op.ok}
-        first: dict[str, Op] = {}
-        doubtful: list[Op] = []
-        for op in ops:
-            if op.verb == "reserve" and op.ok:
-                first.setdefault(op.found["data"], op)
-            elif op.verb == "reserve" and not found_nothing(op):
-                doubtful.append(op)
-        yield from overtaken(name, pushed, first, doubtful)
-
-
-def found_nothing(op: Op) -> bool:
-    soon = op.ended is not None and op.ended < op.began + SHORTEST_LEASE
-    return op.args["wait"] == "0" and op.result == "no" and soon
-
-
-def overtaken(
-    name: str, pushed: dict[str, Op], first: dict[str, Op], doubtful: list[Op]
-) -> Iterator[Violation]:
-    taken = [(op, pushed[data]) for data, op in first.items() if data in pushed]
-    by_begin = sorted(taken, key=lambda one: one[0].began)
-    by_end = sorted(taken, key=lambda one: one[0].ended or 0)
-    at, youngest = 0, None
-    for op, push in by_begin:
-        while at < len(by_end) and (by_end[at][0].ended or 0) < op.began:
-            if youngest is None or by_end[at][1].began > youngest[1].began:
-                youngest = by_end[at]
-            at += 1
-        if not youngest or op.found["attempts"] != "1":
-            continue
-        if youngest[1].began > (push.ended or 0):
-            # Somebody may have held this message while the younger one was taken.
-            if any(
-                one.began < (youngest[0].ended or 0)
-                and (one.ended is None or one.ended + LATEST > (push.ended or 0))
-                for one in doubtful
-            ):
-                continue
-            yield both("order", name, "a younger message first", youngest[0], op)

@@ -2,6 +2,7 @@
 """Processes on the same names, faults in combination, and a verdict: see README.md.
 
 python tests/chaos/run.py [--seconds 20] [--seed N] [--keep DIRECTORY] [--linear]
+                          [--topology server|quorum]
 """
 
 from __future__ import annotations
@@ -20,9 +21,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from arena import Arena
-from faults import EXCLUDING, FORGETTING, JUMPING, ORDERLY, Plan
+from faults import (
+    EXCLUDING,
+    FORGETTING,
+    JUMPING,
+    JUMPING_NODES,
+    MAJORITY,
+    ORDERLY,
+    Plan,
+)
 from linearizability import checker
 from processes import FORKS, has_lua
+from quorum_arena import arena_of
 from rules import EXCLUSION
 
 LEAST_SHARE = 0.9  # of the operations run where exclusion holds
@@ -33,7 +43,10 @@ KINDS = {
     "order": ["threads", "c", "tasks", "c"],
     "memory": ["threads", "tasks"],
     "clock": ["threads", "tasks"],
+    "quorum": ["threads", "tasks", "c", "lua", "command"],
+    "quorum-clock": ["threads", "tasks"],
 }
+TOPOLOGIES = ["server", "quorum"]
 
 
 def out(line: str) -> None:
@@ -58,9 +71,11 @@ def packaged() -> str:
 
 
 class Run:
-    def __init__(self, seconds: float, seed: int, directory: Path, linear: bool):
+    def __init__(
+        self, seconds: float, seed: int, directory: Path, linear: bool, topology: str
+    ):
         self.seconds, self.seed, self.directory = seconds, seed, directory
-        self.linear = linear
+        self.linear, self.topology = linear, topology
         self.arenas: list[Arena] = []
         self.wrong = 0  # verdicts on linearizability
 
@@ -68,13 +83,16 @@ class Run:
         found = servers()
         assert found, "neither redis-server nor valkey-server is there"
         for path in found:
-            yield EXCLUDING, path
+            yield MAJORITY if self.topology == "quorum" else EXCLUDING, path
         if len(found) < 2:
             out(f"chaos: SKIPPED the second server: only {found[0]} is there")
         if not has_lua():
             out(
                 "chaos: SKIPPED the processes in Lua: luajit or its module is not there"
             )
+        if self.topology == "quorum":
+            yield JUMPING_NODES, found[self.seed % len(found)]
+            return
         yield ORDERLY, found[self.seed % len(found)]
         # A short run has one of the two, by its seed.
         others = [FORGETTING, JUMPING]
@@ -89,7 +107,8 @@ class Run:
             kinds = [kind for kind in KINDS[plan.name] if kind != "lua" or has_lua()]
             name = f"{plan.name}-{Path(program).name}"
             seed = f"{self.seed} {number}"
-            self.arenas.append(Arena(plan, program, kinds, self.directory / name, seed))
+            place = self.directory / name
+            self.arenas.append(arena_of(plan)(plan, program, kinds, place, seed))
         threads = [
             threading.Thread(target=arena.run, args=[self.work(), 1.0])
             for arena in self.arenas
@@ -171,6 +190,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(seed))
     parser.add_argument("--keep", type=Path, help="leave the files here")
     parser.add_argument("--linear", action="store_true", help="judge by Porcupine")
+    parser.add_argument("--topology", choices=TOPOLOGIES, default=TOPOLOGIES[0])
     args = parser.parse_args()
     out(f"chaos: seed {args.seed}, {args.seconds:.0f} s")
     # The process that forks the others looks for modules where this one does.
@@ -178,7 +198,8 @@ def main() -> int:
     FORKS.set_forkserver_preload(["worker", "__main__"])
     directory = Path(args.keep or tempfile.mkdtemp(prefix="ilk-chaos-"))
     directory.mkdir(parents=True, exist_ok=True)
-    good = Run(args.seconds, args.seed, directory, args.linear).run()
+    one = Run(args.seconds, args.seed, directory, args.linear, args.topology)
+    good = one.run()
     if good and not args.keep:
         shutil.rmtree(directory)
     else:

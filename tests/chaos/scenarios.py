@@ -107,7 +107,8 @@ async def hold(
     late = stay < 0.01
     await a.sleep(1.3 * ttl if late else 0 if stay < 0.5 else stay * 0.005)
     a.claim(op, handle)
-    if what.startswith("lock:") and (late or a.rng.random() < 0.3):
+    changes = what.startswith("lock:") and (late or a.rng.random() < 0.3)
+    if changes and a.client.offers("guard"):
         with contextlib.suppress(Failed):
             await change(a, what.replace("lock", "guard"), handle.fence)
     if a.rng.random() < (0.7 if late else 0.3):
@@ -257,3 +258,9 @@ Scenario = Callable[[Actor], Awaitable[None]]
 SCENARIOS: list[Scenario] = [lock, lock, lock, rw, rw, semaphore, election]
 SCENARIOS += [push, push, push, consume, consume, consume, event]
 SCENARIOS += [guard, signal, signal, barrier]
+OFFERS: dict[Scenario, str] = {rw: "rwlock", push: "queue", consume: "queue"}
+
+
+def offered(client: Any) -> list[Scenario]:
+    """Those that need nothing but what the store behind the client keeps."""
+    return [one for one in SCENARIOS if client.offers(OFFERS.get(one, one.__name__))]

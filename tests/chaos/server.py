@@ -40,10 +40,18 @@ class ClockedServer(Server):
     there either.
     """
 
-    def __init__(self, program: str, directory: Path, keeps_data: bool, steps: bool):
+    def __init__(
+        self,
+        program: str,
+        directory: Path,
+        keeps_data: bool,
+        steps: bool,
+        ahead: float = 0.0,  # seconds, of its clock when it starts
+    ):
         fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.data = tempfile.mkdtemp(prefix="ilk-", dir=fast)
         self.clock = Clock(directory / "clock")
+        self.clock.step(ahead)
         options = ["--logfile", str(directory / "server.log"), "--loglevel", "notice"]
         if keeps_data:
             options += ["--appendonly", "yes", "--appendfsync", "always"]

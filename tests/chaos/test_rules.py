@@ -214,7 +214,7 @@ def test_a_younger_message_first_is_found(story: Story) -> None:
 
 @pytest.mark.parametrize(
     "wait, ended, rules",
-    [("0", 2.6, ["order"]), ("0", 2.9, []), ("0.1", 2.6, [])],
+    [("0", 2.55, ["order"]), ("0", 2.9, []), ("0.1", 2.6, [])],
 )
 def test_a_reserve_without_success_may_have_held_a_message(
     story: Story, wait: str, ended: float, rules: list[str]
@@ -227,6 +227,60 @@ def test_a_reserve_without_success_may_have_held_a_message(
     story.delivery("a", "m1", 5, 6)
 
     assert story.rules() == rules
+
+
+def test_a_repeated_reserve_is_late_with_half_of_its_lease(story: Story) -> None:
+    story.message("m1", 1)
+    story.message("m2", 2)
+    story.line(2.5, "b c reserve queue q wait=0")
+    story.delivery("b", "m2", 2.51, 2.52)
+    story.line(2.63, "e c no")
+    story.delivery("a", "m1", 2.64, 2.65)
+
+    assert story.rules() == []
+
+
+@pytest.mark.parametrize(
+    "wait, took, rules",
+    [("0.5", 0.3, []), ("0.5", 0.05, ["order"]), ("0", 0.3, ["order"])],
+)
+def test_a_reserve_may_give_a_message_back_and_succeed(
+    story: Story, wait: str, took: float, rules: list[str]
+) -> None:
+    """Its first reply came late, and it waited on."""
+    story.message("m1", 1)
+    story.message("m2", 2)
+    story.message("m3", 2.1)
+    story.line(2.5, f"b c reserve queue q wait={wait}")
+    story.delivery("b", "m2", 2.51, 2.52)
+    story.delivery("a", "m1", 2.53, 2.54)
+    story.line(2.5 + took, "e c ok data=m3 attempts=1")
+    story.line(2.9, "b c.a ack queue q hold=c")
+    story.line(2.9, "e c.a ok")
+
+    assert story.rules() == rules
+
+
+def test_a_reserve_holds_one_message_at_a_time(story: Story) -> None:
+    for number in range(4):
+        story.message(f"m{number}", number)
+    story.line(4.5, "b c reserve queue q wait=0")
+    story.delivery("d", "m3", 5, 5.1)
+    story.line(5.2, "e c no")
+    for number in range(3):
+        story.delivery(f"d{number}", f"m{number}", 6 + number, 6.1 + number)
+
+    assert story.rules() == ["order", "order"]
+
+
+def test_a_killed_reserve_holds_its_message_for_a_while(story: Story) -> None:
+    story.message("m1", 1)
+    story.line(2, "b c reserve queue q wait=0")
+    story.message("m2", 20)
+    story.delivery("b", "m2", 21, 22)
+    story.delivery("a", "m1", 23, 24)
+
+    assert story.rules() == ["order"]
 
 
 def test_a_message_that_came_back_may_be_late(story: Story) -> None:

@@ -124,6 +124,11 @@ static int read_guarded(actor *a, int number, int64_t fence)
     return 1;
 }
 
+static int look(actor *a)
+{
+    return read_guarded(a, rand_r(&a->seed) % 4, 0);
+}
+
 static void change_guarded(actor *a, int number, int64_t fence)
 {
     char key[32];
@@ -208,7 +213,8 @@ static int use_and_release(actor *a, hold *h, int64_t ttl)
     hold_claim(h, op);
     pause_ms(late ? ttl * 13 / 10 : stay < 0.5 ? 0 : (int)(stay * 5));
     hold_claim(h, op);
-    if (strcmp(h->kind, "lock") == 0 && (late || chance(a) < 0.3))
+    int changes = strcmp(h->kind, "lock") == 0 && (late || chance(a) < 0.3);
+    if (changes && ilk_client_offers(a->client, ILK_OFFER_GUARD))
         change_guarded(a, atoi(h->name + strlen("lock")), hold_fence(h));
     if (chance(a) < (late ? 0.7 : 0.3)) {
         int64_t fresh = ANY(a, leases);
@@ -249,7 +255,9 @@ static int use_lock(actor *a)
 {
     hold h = {.kind = "lock", .units = 1, .capacity = 1};
     ilk_lock_opts opts;
-    int renew = chance(a) < 0.6, shared = chance(a) < 0.4;
+    int renew = chance(a) < 0.6;
+    int shared =
+        chance(a) < 0.4 && ilk_client_offers(a->client, ILK_OFFER_RWLOCK);
     int writes = shared && chance(a) < 0.4;
     ilk_status st;
 
@@ -468,6 +476,35 @@ static int use_queue(actor *a)
 
 /* --- The programs. */
 
+/* Those that the store offers are drawn by their share of all. */
+static const struct {
+    double share;
+    uint32_t offer;
+    int (*use)(actor *);
+} scenarios[] = {
+    {0.4, ILK_OFFER_LOCK, use_lock},
+    {0.07, ILK_OFFER_SEMAPHORE, use_semaphore},
+    {0.03, ILK_OFFER_ELECTION, use_election},
+    {0.03, ILK_OFFER_EVENT, use_event},
+    {0.1, ILK_OFFER_SIGNAL, use_signal},
+    {0.05, ILK_OFFER_BARRIER, use_barrier},
+    {0.05, ILK_OFFER_GUARD, look},
+    {1, ILK_OFFER_QUEUE, use_queue}, /* the rest */
+};
+
+static int use_something(actor *a)
+{
+    for (;;) {
+        double what = chance(a);
+        int i = 0;
+
+        while (what >= scenarios[i].share)
+            what -= scenarios[i++].share;
+        if (ilk_client_offers(a->client, scenarios[i].offer))
+            return scenarios[i].use(a);
+    }
+}
+
 static const char *stop;
 
 static void *work(void *arg)
@@ -475,16 +512,7 @@ static void *work(void *arg)
     actor *a = arg;
 
     while (access(stop, F_OK) != 0) {
-        double what = chance(a);
-        int well = what < 0.4    ? use_lock(a)
-                   : what < 0.47 ? use_semaphore(a)
-                   : what < 0.5  ? use_election(a)
-                   : what < 0.53 ? use_event(a)
-                   : what < 0.63 ? use_signal(a)
-                   : what < 0.68 ? use_barrier(a)
-                   : what < 0.73 ? read_guarded(a, rand_r(&a->seed) % 4, 0)
-                                 : use_queue(a);
-        if (!well)
+        if (!use_something(a))
             pause_ms(REST_MS);
     }
     return NULL;

@@ -111,7 +111,8 @@ local function hold(client, handle, kind, name, ttl, units, capacity)
   local late = stay < 0.01
   pause(late and ttl * 1.3 or stay < 0.5 and 0 or stay * 5)
   claim(op, handle)
-  if kind == "lock" and (late or math.random() < 0.3) then
+  local changes = kind == "lock" and (late or math.random() < 0.3)
+  if changes and client:offers "guard" then
     change_guarded(client, string.match(name, "%d+"), handle.fence)
   end
   if math.random() < (late and 0.7 or 0.3) then
@@ -244,8 +245,21 @@ end
 
 local client = assert(interlock.connect(url,
   { lazy = true, connect_timeout_ms = 1000, reply_timeout_ms = 1000 }))
-local scenarios = { lock, lock, rw, semaphore, election, push, push, consume, consume, event,
-  notify, wait_for_signal, barrier, look }
+local scenarios = {}
+local function add(offer, ...)
+  for _, scenario in ipairs(client:offers(offer) and { ... } or {}) do
+    table.insert(scenarios, scenario)
+  end
+end
+add("lock", lock, lock)
+add("rwlock", rw)
+add("semaphore", semaphore)
+add("election", election)
+add("queue", push, push, consume, consume)
+add("event", event)
+add("signal", notify, wait_for_signal)
+add("barrier", barrier)
+add("guard", look)
 while ffi.C.access(stop, 0) ~= 0 do
   if not any(scenarios)(client) then
     pause(REST_MS)

@@ -20,7 +20,7 @@ import interlock
 import interlock.aio
 from both_faces import run_now
 from history import Writer
-from scenarios import SCENARIOS, Actor, Failed
+from scenarios import Actor, Failed, offered
 
 REST = 0.05  # after an error
 
@@ -51,9 +51,10 @@ OPTIONS: dict[str, Any] = {"reply_timeout": 1.0, "connect_timeout": 1.0, "lazy":
 
 
 async def at_work(actor: Actor, setting: Setting) -> None:
+    scenarios = offered(actor.client)
     while not os.path.exists(setting.stop):
         try:
-            await actor.rng.choice(SCENARIOS)(actor)
+            await actor.rng.choice(scenarios)(actor)
             if setting.rest:
                 await actor.sleep(setting.rest)
         except Failed:

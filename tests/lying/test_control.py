@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "shared"))
 
 from patched import ROOT, copy_sources, patch
 
-CHECKED = "first->num / CODE_LIMIT != number"
+CHECKED = "first->num / ILK__CODE_LIMIT != number"
 
 
 def build_without_numbers(directory):
