@@ -18,7 +18,9 @@ NAMES = [
     "lock",
     "queue",
     "semaphore",
+    "sentinel",
     "signal",
+    "topologies",
 ]
 
 

@@ -62,6 +62,24 @@ def pairs(make: openers.Make, name: str, threads: str, seconds: str) -> object:
     return repeat(calls, float(seconds))
 
 
+def acquires(make: openers.Make, name: str, seconds: str) -> object:
+    """Pairs by one thread, of which acquires are timed."""
+    acquire, release = make(name)
+    times: list[int] = []
+
+    def timed() -> None:
+        asked = time.monotonic_ns()
+        acquire()
+        times.append(time.monotonic_ns() - asked)
+
+    found = repeat([(timed, release)], float(seconds))
+    del times[0]  # it has connected
+    times.sort()
+    found["p50_us"] = times[len(times) // 2] / 1000
+    found["p99_us"] = times[(len(times) - 1) * 99 // 100] / 1000
+    return found
+
+
 def crowd(make: openers.Make, name: str, waiters: str, hold_us: str) -> object:
     calls = [make(name) for _ in range(int(waiters))]
     own = [make(f"{name}-{number}") for number in range(len(calls))]
@@ -112,7 +130,13 @@ def next_one(make: openers.Make, name: str, ttl_ms: str) -> object:
     return entered
 
 
-VERBS = {"pairs": pairs, "crowd": crowd, "hold": hold, "next": next_one}
+VERBS = {
+    "pairs": pairs,
+    "acquires": acquires,
+    "crowd": crowd,
+    "hold": hold,
+    "next": next_one,
+}
 held: list[openers.Pair] = []  # what is held until this process is killed
 
 

@@ -2,6 +2,7 @@
 /*
  * side.c -- our side in C: side lock URL, or side semaphore URL LIMIT. All
  * its threads share one client, those of `pairs ... each` have one each.
+ * BENCH_LEASE_MS is the lease of a lock where it is not the default.
  */
 #include "lines.h"
 
@@ -27,7 +28,7 @@ static side sides[THREADS_MAX];
 static ilk_client *client;
 static const char *url, *name;
 static int32_t limit; /* 0: a lock */
-static int64_t starts, ends, hold_ns;
+static int64_t starts, ends, hold_ns, lease_ms;
 
 /* ---- what they take ------------------------------------------------------ */
 
@@ -133,7 +134,7 @@ static void set_up(int threads, int each)
         if (each)
             check(ilk_client_open(&sides[i].client, url, NULL, &err), &err);
         snprintf(own, sizeof own, "%s-%d", name, i);
-        open_hold(&sides[i].it, sides[i].client, own, 0);
+        open_hold(&sides[i].it, sides[i].client, own, lease_ms);
         acquire(&sides[i].it);
         release(&sides[i].it);
     }
@@ -167,6 +168,29 @@ static void pairs(const line *asked)
     print_pairs(&all, all.count, seconds, cpu);
 }
 
+/* ---- acquires: pairs by one thread, of which acquires are timed ----------- */
+
+static void acquires(const line *asked)
+{
+    diary times = {NULL, 0, 0};
+    int64_t began, asks;
+    double cpu;
+
+    set_up(1, 0);
+    cpu = cpu_seconds();
+    began = now_ns();
+    ends = began + ns_of(asked->word[2]);
+    do {
+        asks = now_ns();
+        acquire(&sides[0].it);
+        note(&times, now_ns() - asks);
+        release(&sides[0].it);
+    } while (now_ns() < ends);
+    close_hold(&sides[0].it);
+    print_pairs(&times, times.count, (double)(now_ns() - began) / 1e9,
+                cpu_seconds() - cpu);
+}
+
 /* ---- crowd: all want the same ------------------------------------------- */
 
 static void *push_in(void *arg)
@@ -194,7 +218,7 @@ static void crowd(const line *asked)
 
     hold_ns = atoll(asked->word[3]) * 1000;
     for (int i = 0; i < threads; i++)
-        open_hold(&sides[i].it, client, name, 0);
+        open_hold(&sides[i].it, client, name, lease_ms);
     answer("\"standing\"");
     if (!hear(&go) || !says(&go, "go"))
         die("side", "stands, and was not told to go");
@@ -243,12 +267,16 @@ int main(int argc, char **argv)
         die("usage", "side lock URL | side semaphore URL LIMIT");
     url = argv[2];
     limit = argc == 4 ? (int32_t)atoi(argv[3]) : 0;
+    if (getenv("BENCH_LEASE_MS"))
+        lease_ms = atoll(getenv("BENCH_LEASE_MS"));
     check(ilk_client_open(&client, url, NULL, &err), &err);
     answer("\"ready\"");
     while (hear(&asked)) {
         name = asked.word[1];
         if (says(&asked, "pairs"))
             pairs(&asked);
+        else if (says(&asked, "acquires"))
+            acquires(&asked);
         else if (says(&asked, "crowd"))
             crowd(&asked);
         else if (says(&asked, "hold"))

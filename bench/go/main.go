@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// redsync's side: side redsync URL; ../README.md has the lines it hears.
+// redsync's side: side redsync URL...; ../README.md has the lines that it reads.
+// Several servers are a quorum. BENCH_LEASE_MS is the lease.
 package main
 
 import (
@@ -19,11 +20,12 @@ import (
 	"unsafe"
 
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
 
-const lease = 30 * time.Second
+var lease = 30 * time.Second
 
 type side struct {
 	sync  *redsync.Redsync
@@ -118,6 +120,10 @@ func (s *side) pairs(words []string) {
 	for _, own := range times {
 		all = append(all, own...)
 	}
+	figures(all, took, used)
+}
+
+func figures(all []int64, took int64, used time.Duration) {
 	sort.Slice(all, func(a, b int) bool { return all[a] < all[b] })
 	count := len(all)
 	answer(map[string]float64{
@@ -127,6 +133,22 @@ func (s *side) pairs(words []string) {
 		"p99_us": float64(all[(count-1)*99/100]) / 1000,
 		"cpu_us": float64(used.Nanoseconds()) / 1000 / float64(count),
 	})
+}
+
+// Pairs by one, of which acquires are timed.
+func (s *side) acquires(words []string) {
+	mutex := s.mutex(words[1], lease)
+	lock(mutex)
+	unlock(mutex)
+	var times []int64
+	used, began := cpu(), now()
+	ends := began + int64(number(words[2])*1e9)
+	for asked := now(); len(times) == 0 || asked < ends; asked = now() {
+		lock(mutex)
+		times = append(times, now()-asked)
+		unlock(mutex)
+	}
+	figures(times, now()-began, cpu()-used)
 }
 
 func (s *side) crowd(words []string) {
@@ -162,6 +184,8 @@ func (s *side) hear(words []string) {
 	switch words[0] {
 	case "pairs":
 		s.pairs(words)
+	case "acquires":
+		s.acquires(words)
 	case "crowd":
 		s.crowd(words)
 	case "hold":
@@ -178,8 +202,8 @@ func (s *side) hear(words []string) {
 	}
 }
 
-func main() {
-	options, err := redis.ParseURL(os.Args[2])
+func connected(url string) redsyncredis.Pool {
+	options, err := redis.ParseURL(url)
 	if err != nil {
 		panic(err)
 	}
@@ -187,7 +211,18 @@ func main() {
 	if err := client.Ping(context.Background()).Err(); err != nil {
 		panic(err)
 	}
-	s := side{redsync.New(goredis.NewPool(client)), bufio.NewScanner(os.Stdin)}
+	return goredis.NewPool(client)
+}
+
+func main() {
+	if ms := os.Getenv("BENCH_LEASE_MS"); ms != "" {
+		lease = time.Duration(number(ms)) * time.Millisecond
+	}
+	var pools []redsyncredis.Pool
+	for _, url := range os.Args[2:] {
+		pools = append(pools, connected(url))
+	}
+	s := side{redsync.New(pools...), bufio.NewScanner(os.Stdin)}
 	answer("ready")
 	for s.lines.Scan() {
 		s.hear(strings.Fields(s.lines.Text()))

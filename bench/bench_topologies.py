@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""Locks over several servers: a quorum against redsync, failovers, a cluster.
+
+Nothing here fails on a figure: the report says which goals are met.
+"""
+
+from __future__ import annotations
+
+import cluster_pairs
+import failover
+import quorum_alone
+import quorum_crowd
+from harness import build_c, hiredis_flags, interlock_flags, run_parts
+
+PARTS = {
+    "alone": quorum_alone,
+    "crowd": quorum_crowd,
+    "failover": failover,
+    "cluster": cluster_pairs,
+}
+
+
+def main(words: list[str]) -> None:
+    build_c("side", interlock_flags())
+    build_c("trip", hiredis_flags())
+    run_parts("topologies", __doc__, PARTS, words)
