@@ -109,21 +109,12 @@ describe("an election", function()
     local own = assert(interlock.connect(server.url))
     local notifications = assert(own:notifications())
     local mine = own:election(name, { ttl_ms = 1500 })
-    local function await()
-      local notification
-      support.await(2000, function()
-        notification = notifications:next()
-        return notification
-      end)
-      return notification
-    end
     assert.is_true(mine:campaign(0))
-    assert.equal("leadership_won", await().kind)
+    support.await_notification(notifications, "leadership_won")
     server:command("DEL", "ilk:election:{" .. name .. "}")
 
-    local lost = await()
+    local lost = support.await_notification(notifications, "leadership_lost")
 
-    assert.equal("leadership_lost", lost.kind)
     assert.equal(mine, lost.lock)
     assert.equal("ILK_ELOST", lost.status)
     own:close()

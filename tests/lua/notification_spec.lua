@@ -22,12 +22,7 @@ describe("notifications", function()
 
     assert.is_true(client:break_lock(name))
 
-    local notification
-    support.await(2000, function()
-      notification = notifications:next()
-      return notification
-    end)
-    assert.equal("lock_lost", notification.kind)
+    local notification = support.await_notification(notifications, "lock_lost")
     assert.equal("ILK_ELOST", notification.status)
     assert.equal(lock.id, notification.id)
     assert.equal(lock, notification.lock)

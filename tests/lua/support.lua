@@ -51,6 +51,18 @@ function support.await(ms, question)
   end
 end
 
+--- Wait for a notification of a kind, and return it. Others are dropped: the collector
+--- may find a hold of an earlier test at any time, of which a client then says "kept".
+function support.await_notification(notifications, kind)
+  local found
+  support.await(3000, function()
+    local notification = notifications:next()
+    found = notification and notification.kind == kind and notification
+    return found
+  end)
+  return found
+end
+
 --- A name that no other test has.
 function support.name()
   support.count = (support.count or 0) + 1
