@@ -230,15 +230,20 @@ const char *ilk__embedded_socket(const ilk__embedded *embedded)
 /*
  * Reap a process that has just ended, or is about to. Server and watcher are
  * nobody's children, so process 1 reaps them, and a subreaper: either may be
- * this process. Where it is not, the result is ECHILD at once.
+ * this process. Where it is not, the result is ECHILD at once. One that takes
+ * longer is reaped later.
  */
 static void reap_orphan(pid_t pid)
 {
     int64_t deadline = ilk__deadline(REAP_MS);
 
-    while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0
-           && ilk__poll_timeout(deadline) != 0)
+    while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+        if (ilk__poll_timeout(deadline) == 0) {
+            ilk__orphans_add(pid);
+            return;
+        }
         ilk__home_nap();
+    }
 }
 
 /* The last user stops the server, before another can attach. A shared lock is

@@ -107,6 +107,16 @@ static void a_parent_behind_a_link_is_judged_where_it_is(void **state)
     ilk__embedded_detach(embedded);
 }
 
+/* The watcher connects, too, so the backlog may be full. */
+static ilk_status dial(int server, const char *path, int same_user, int *out_fd)
+{
+    ilk_status st;
+
+    while ((st = ilk__dial_path(out_fd, path, same_user, NULL)) == ILK_EBUSY)
+        close(accept(server, NULL, NULL));
+    return st;
+}
+
 /* Act as a server of another user, whose socket stands in our directory: the
  * kernel records who calls listen(). */
 static void a_server_of_another_user_gets_no_command(void **state)
@@ -134,9 +144,9 @@ static void a_server_of_another_user_gets_no_command(void **state)
     assert_true(served >= 0);
     assert_int_equal(read(served, &byte, 1), 0); /* closed, nothing sent */
     close(served);
-    assert_int_equal(ilk__dial_path(&served, home.socket, 1, NULL), ILK_ECONN);
+    assert_int_equal(dial(fd, home.socket, 1, &served), ILK_ECONN);
     assert_int_equal(served, -1);
-    assert_int_equal(ilk__dial_path(&served, home.socket, 0, NULL), ILK_OK);
+    assert_int_equal(dial(fd, home.socket, 0, &served), ILK_OK);
     close(served);
     close(fd);
     close(alive);
