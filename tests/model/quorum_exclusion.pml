@@ -3,7 +3,8 @@
  * quorum_exclusion.pml -- a lock over NODES servers that know nothing of each
  * other: no two clients hold it. A client holds it while it counts a majority of
  * the nodes, and it counts a node whose confirmation says that the node's vote is
- * its own.
+ * its own. Before its first yield it counts the grants of free nodes as well, which
+ * are reserved for it.
  *
  * Nothing here says when a client sends a command. Every command may run at any
  * time, as often as the world likes, so each copy that comes late is among these
@@ -30,13 +31,17 @@
 /* The nodes. Client c has the stamp c, so client 0 is the first of a queue. */
 byte owner[NODES] = NONE;
 byte queue[NODES];              /* the clients that wait, as bits */
-bit held[NODES];                /* the owner's vote was confirmed */
+byte held[NODES];               /* the mark of the owner's vote */
+#define OPEN 0                  /* none */
+#define CONFIRMED 1
+#define RESERVED 2              /* only its owner's yield takes it */
 bit votes[NODES] = 1;           /* it has not forgotten anything of late */
 byte wipes = WIPES;
 
 /* The clients. */
 byte counted[CLIENTS];          /* nodes, as bits */
 bit has_held[CLIENTS];
+bit yields[CLIENTS];            /* yields may be under way: it counts no grants */
 bit gone[CLIENTS];              /* its token is not used any more */
 #ifdef BROKEN_FRESH_TOKEN
 bit yielded[CLIENTS];
@@ -68,7 +73,7 @@ inline give(n) {
     head = FIRST(n);
     owner[n] = head;
     queue[n] = queue[n] & ~BIT(head);
-    held[n] = 0
+    held[n] = OPEN
 }
 
 inline count(n, c) {
@@ -86,13 +91,31 @@ inline count(n, c) {
 #elif defined(BROKEN_FRESH_TOKEN)
 #define MAY_YIELD(n, c) (!yielded[c])
 #else
-#define MAY_YIELD(n, c) (!held[n])
+#define MAY_YIELD(n, c) (held[n] != CONFIRMED)
 #endif
 
 #ifdef BROKEN_TAKES_ALL
 #define MAY_TAKE(n) 1
 #else
-#define MAY_TAKE(n) (owner[n] == NONE || !held[n])
+#define MAY_TAKE(n) (owner[n] == NONE || held[n] == OPEN)
+#endif
+
+#ifdef BROKEN_NO_RESERVATION
+#define FIRST_MARK OPEN
+#else
+#define FIRST_MARK RESERVED
+#endif
+
+#ifdef BROKEN_COUNTS_AFTER_YIELD
+#define COUNTS_GRANTS(c) 1
+#else
+#define COUNTS_GRANTS(c) (!yields[c])
+#endif
+
+#ifdef BROKEN_DOWNGRADE
+#define MAY_RESERVE(n) 1
+#else
+#define MAY_RESERVE(n) (held[n] != CONFIRMED)
 #endif
 
 #ifdef BROKEN_NO_OWNER
@@ -104,6 +127,17 @@ inline count(n, c) {
 proctype scripts(byte n; byte c) {
 end:
     do
+    /* The first quorum_acquire of an attempt, at a free node: its reply is counted. A
+       copy of it finds the vote. */
+    :: d_step { owner[n] == NONE && queue[n] == 0 ->
+        owner[n] = c;
+        held[n] = FIRST_MARK;
+        if
+        :: COUNTS_GRANTS(c) && votes[n] -> count(n, c)
+        :: else
+        fi }
+    :: d_step { owner[n] == c && MAY_RESERVE(n) && held[n] != RESERVED ->
+        held[n] = RESERVED }
     /* quorum_acquire */
     :: d_step { owner[n] != c && !(queue[n] & BIT(c)) ->
         queue[n] = queue[n] | BIT(c);
@@ -112,25 +146,29 @@ end:
         :: else
         fi }
     /* quorum_yield: only to an earlier one, and not when it is marked */
-    :: d_step { owner[n] == c && EARLIER(n, c) && MAY_YIELD(n, c) ->
+    :: d_step { yields[c] && owner[n] == c && EARLIER(n, c) &&
+            MAY_YIELD(n, c) ->
         queue[n] = queue[n] | BIT(c);
 #ifdef BROKEN_FRESH_TOKEN
         yielded[c] = 1;
 #endif
         give(n) }
+    :: d_step { yields[c] && owner[n] == c && !EARLIER(n, c) &&
+            held[n] == RESERVED ->
+        held[n] = OPEN }
     /* quorum_confirm, which extends as well */
     :: d_step { IS_OWNER(n, c) && votes[n] &&
-            !(held[n] && (gone[c] || counted[c] & BIT(n))) ->
-        held[n] = 1;
+            !(held[n] == CONFIRMED && (gone[c] || counted[c] & BIT(n))) ->
+        held[n] = CONFIRMED;
         count(n, c) }
     /* the same for a holder that has lost the node, which takes it again, also from
        a client whose vote is not confirmed */
     :: d_step { owner[n] != c && MAY_TAKE(n) && votes[n] && has_held[c] ->
         owner[n] = c;
 #ifdef BROKEN_RETAKE
-        held[n] = 0;
+        held[n] = OPEN;
 #else
-        held[n] = 1;
+        held[n] = CONFIRMED;
 #endif
         queue[n] = queue[n] & ~BIT(c);
         count(n, c) }
@@ -139,13 +177,14 @@ end:
         queue[n] = queue[n] & ~BIT(c);
         if
         :: owner[n] == c && queue[n] != 0 -> give(n)
-        :: owner[n] == c && queue[n] == 0 -> owner[n] = NONE; held[n] = 0
+        :: owner[n] == c && queue[n] == 0 ->
+            owner[n] = NONE; held[n] = OPEN
         :: else
         fi }
     /* The client stops counting the node, and then the vote may end. */
     :: d_step { counted[c] & BIT(n) -> counted[c] = counted[c] & ~BIT(n) }
     :: d_step { owner[n] == c && !(counted[c] & BIT(n)) ->
-        owner[n] = NONE; held[n] = 0 }
+        owner[n] = NONE; held[n] = OPEN }
     od
 }
 
@@ -155,7 +194,7 @@ end:
     /* lock_refresh finds the lock free */
     :: d_step { owner[n] == NONE && queue[n] != 0 -> give(n) }
     :: d_step { wipes > 0 -> wipes--;
-        owner[n] = NONE; queue[n] = 0; held[n] = 0;
+        owner[n] = NONE; queue[n] = 0; held[n] = OPEN;
 #ifndef BROKEN_VOTES_AT_ONCE
         votes[n] = 0
 #endif
@@ -167,7 +206,17 @@ end:
 
 proctype client(byte c) {
 end:
-    d_step { !gone[c] -> gone[c] = 1; counted[c] = 0 }
+    do
+    /* It has too few votes: from now on it yields, and counts no grant, none of
+       those before either. */
+    :: d_step { !yields[c] && !gone[c] && !has_held[c] ->
+        yields[c] = 1;
+#ifndef BROKEN_COUNTS_AFTER_YIELD
+        counted[c] = 0
+#endif
+        }
+    :: d_step { !gone[c] -> gone[c] = 1; counted[c] = 0 }
+    od
 }
 
 init {

@@ -3,7 +3,8 @@
  * quorum_fences.pml -- a lock over NODES servers: fences rise, although each node
  * counts for itself. A client that has a majority of votes takes the greatest
  * fence that came with them and writes it to the nodes that gave them. It holds
- * when a majority has written it.
+ * when a majority has written it. Where a majority gave the same fence, it holds at
+ * once: each of them has recorded it when it granted.
  *
  * No clock makes fences rise, so a vote may end at any time here, also while its
  * client counts it. Commands run at any time, as often as the world likes. Only a
@@ -36,7 +37,7 @@
 byte owner[NODES] = NONE;
 byte given[NODES];              /* the fence of this grant; only grants write it */
 byte fence[NODES];              /* on record: each grant is above it */
-byte most[NODES];               /* the greatest that was confirmed here */
+byte most[NODES];               /* the greatest that was granted or confirmed */
 byte base[NODES];               /* the floor with which it was taken in */
 bit votes[NODES] = 1;
 byte wipes = WIPES, raises = RAISES;
@@ -49,10 +50,12 @@ byte got[CLIENTS * NODES];      /* the fence that came with each vote */
 byte mine[CLIENTS];             /* the greatest of them, when it begins to confirm */
 byte counted[CLIENTS];          /* nodes that have confirmed it, as bits */
 bit done[CLIENTS];
+bit asks[CLIENTS];              /* it has begun to ask */
 
 /* For the property alone. */
 byte last = 0;                  /* the greatest fence of a holder */
 byte before[CLIENTS];           /* the same when the client began to confirm */
+byte at_first[CLIENTS];         /* the same when it began to ask */
 
 hidden byte i, greatest, number;
 
@@ -66,6 +69,17 @@ hidden byte i, greatest, number;
         + (GOT(c, 3) > 0))
 #endif
 #define GOT(c, n) got[(c) * NODES + (n)]
+#ifdef BROKEN_DISAGREES
+#define GAVE(c, n, f) (GOT(c, n) > 0 && GOT(c, n) <= (f))
+#else
+#define GAVE(c, n, f) (GOT(c, n) == (f) && IS_ABOVE_BASE(n, c))
+#endif
+#if NODES == 3
+#define GAVE_COUNT(c, f) (GAVE(c, 0, f) + GAVE(c, 1, f) + GAVE(c, 2, f))
+#else
+#define GAVE_COUNT(c, f) \
+    (GAVE(c, 0, f) + GAVE(c, 1, f) + GAVE(c, 2, f) + GAVE(c, 3, f))
+#endif
 #define NOT_COUNTED_BY(n, c) (GOT(c, n) == 0 && !(counted[c] & BIT(n)))
 #if CLIENTS == 2
 #define NOT_COUNTED(n) (NOT_COUNTED_BY(n, 0) && NOT_COUNTED_BY(n, 1))
@@ -87,10 +101,9 @@ hidden byte i, greatest, number;
 #endif
 
 inline hold(c) {
-    assert(mine[c] > before[c]);
     last = (mine[c] > last -> mine[c] : last);
     done[c] = 1;
-    mine[c] = 0; before[c] = 0; counted[c] = 0;
+    mine[c] = 0; before[c] = 0; at_first[c] = 0; counted[c] = 0;
     i = 0;
     do
     :: i < NODES -> GOT(c, i) = 0; i++
@@ -115,8 +128,12 @@ proctype scripts(byte n; byte c) {
 end:
     do
     /* quorum_acquire, with or without a reply that is read */
-    :: d_step { owner[n] == NONE && fence[n] < LIMIT ->
-        owner[n] = c; fence[n]++; given[n] = fence[n] }
+    :: d_step { asks[c] && owner[n] == NONE && fence[n] < LIMIT ->
+        owner[n] = c; fence[n]++; given[n] = fence[n];
+#ifndef BROKEN_NOT_THE_MOST
+        most[n] = (given[n] > most[n] -> given[n] : most[n])
+#endif
+        }
     :: d_step { owner[n] == c && votes[n] && !done[c] && mine[c] == 0 &&
             GOT(c, n) != given[n] ->
         GOT(c, n) = given[n] }
@@ -130,7 +147,9 @@ end:
 #endif
         counted[c] = counted[c] | BIT(n);
         if
-        :: COUNT(counted[c]) >= MAJORITY -> hold(c)
+        :: COUNT(counted[c]) >= MAJORITY ->
+            assert(mine[c] > before[c]);
+            hold(c)
         :: else
         fi }
     /* The vote of a node that was wiped is too old for its client. */
@@ -141,8 +160,20 @@ end:
 
 proctype client(byte c) {
 end:
-    /* A majority of votes has come. */
     do
+    :: d_step { !asks[c] -> asks[c] = 1; at_first[c] = last }
+    /* A majority of votes has come, with one fence. */
+    :: d_step { !done[c] && mine[c] == 0 &&
+            (GAVE_COUNT(c, 1) >= MAJORITY || GAVE_COUNT(c, 2) >= MAJORITY ||
+             GAVE_COUNT(c, 3) >= MAJORITY) ->
+        if
+        :: GAVE_COUNT(c, 1) >= MAJORITY -> mine[c] = 1
+        :: GAVE_COUNT(c, 2) >= MAJORITY -> mine[c] = 2
+        :: GAVE_COUNT(c, 3) >= MAJORITY -> mine[c] = 3
+        fi;
+        assert(mine[c] > at_first[c]);
+        hold(c) }
+    /* A majority of votes has come. */
     :: d_step { !done[c] && mine[c] == 0 && VOTES(c) >= MAJORITY ->
         survey(c);
         mine[c] = greatest; before[c] = last }

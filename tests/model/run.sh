@@ -35,7 +35,7 @@ verify() {
     (cd "$work" && spin -a $4 "$here/$2.pml" >"$out" 2>&1 &&
         "${CC:-gcc}" "$1" -w $cflags -DCOLLAPSE -DVECTORSZ=1024 \
             -DMEMLIM=$memory -o pan pan.c >>"$out" 2>&1 &&
-        ./pan -m100000 -w24 $pan >>"$out" 2>&1)
+        ./pan -m400000 -w24 $pan >>"$out" 2>&1)
 }
 
 figure() { # figure WORDS: the number before these words in pan's report
@@ -235,6 +235,12 @@ breaks "control: a vote confirmed that is another's" quorum_exclusion safety \
     "-DBROKEN_NO_OWNER" "counted[0]"
 breaks "control: a wiped node votes at once" quorum_exclusion safety \
     "-DBROKEN_VOTES_AT_ONCE" "counted[0]"
+breaks "control: a first grant without a mark" quorum_exclusion safety \
+    "-DBROKEN_NO_RESERVATION" "counted[0]"
+breaks "control: grants counted by a client that yields" quorum_exclusion \
+    safety "-DBROKEN_COUNTS_AFTER_YIELD" "counted[0]"
+breaks "control: a late ask makes a confirmed vote a reserved one" \
+    quorum_exclusion safety "-DBROKEN_DOWNGRADE" "counted[0]"
 breaks "control: nobody yields" quorum_progress safety \
     "-DBROKEN_NO_YIELD" "state["
 breaks "control: yields to whoever has more" quorum_progress fair-endless \
@@ -243,6 +249,10 @@ breaks "control: fences are not written to a majority" quorum_fences safety \
     "-DWIPES=0 -DBROKEN_NO_CONFIRM" "mine[c]>before[c]"
 breaks "control: confirmed whatever fence was given" quorum_fences safety \
     "-DWIPES=0 -DLIMIT=3 -DBROKEN_NO_GIVEN" "mine[c]>before[c]"
+breaks "control: held at once with different fences" quorum_fences safety \
+    "-DWIPES=0 -DBROKEN_DISAGREES" "mine[c]>at_first[c]"
+breaks "control: a floor below what was held at once" quorum_fences safety \
+    "-DBROKEN_NOT_THE_MOST" "mine[c]>before[c]"
 breaks "control: a wiped node asks one other for its floor" quorum_fences \
     safety "-DBROKEN_ONE_FLOOR" "mine[c]>before[c]"
 breaks "control: a wiped node does not wait" quorum_fences safety \
