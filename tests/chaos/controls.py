@@ -136,6 +136,21 @@ CONTROLS = [
         20.0,
     ),
     Control(
+        "node of a quorum that hands a reserved vote to anybody",
+        "quorum/quorum_acquire.lua",
+        (
+            (
+                'redis.call("EXISTS", wait) == 0 and redis.call("SET", lock, token,'
+                ' "NX", "PX", lease)',
+                '(redis.call("EXISTS", wait) == 0 and'
+                ' (mark == RESERVED or redis.call("EXISTS", lock) == 0)) and'
+                ' redis.call("SET", lock, token, "PX", lease)',
+            ),
+        ),
+        ("exclusion",),
+        MAJORITY,
+    ),
+    Control(
         "node of a quorum that keeps its own fence",
         "include/confirm_vote.lua",
         (("math.max(last, fence)", "last"),),

@@ -10,6 +10,9 @@ NODE, MAX = b"ilk:quorum:node", b"ilk:quorum:max"
 LONGEST = 60_000
 
 
+RESERVES = 2
+
+
 class Node:
     """A server as one node of three, and clients that know only this one."""
 
@@ -423,6 +426,103 @@ def test_clients_must_agree_on_nodes_and_leases(node, differs):
     assert node.look(**differs) == ["DIFFERS", 3, LONGEST]
 
 
+# -- reserved votes
+
+
+def test_nodes_with_the_same_past_give_the_same_fence(world, node):
+    stamp = START_US * 2
+    assert node.acquire("a", stamp, mark=RESERVES)[2] == stamp
+    world.expire()
+    assert node.acquire("b", stamp - 5, mark=RESERVES)[2] == stamp + 1
+    world.expire()
+    assert node.acquire("c", stamp, mark=RESERVES, floor=stamp + 8)[2] == stamp + 9
+
+
+def test_a_stamp_above_all_fences_is_refused(node):
+    with pytest.raises(ReplyError, match="ILKFENCE"):
+        node.acquire("a", 2**53 - 1, mark=RESERVES)
+
+
+def test_a_reserved_vote_raises_the_greatest_fence_of_the_node(world, node):
+    given = node.acquire("a", mark=RESERVES)[2]
+    assert world.redis("GET", MAX) == b"%d" % given
+    world.expire()
+    node.acquire("b", floor=given + 10)
+    assert world.redis("GET", MAX) == b"%d" % given  # an open vote leaves it
+
+
+def test_a_reserved_vote_is_not_taken_by_a_holder(world, node):
+    node.acquire("a", mark=RESERVES)
+
+    assert node.acquire("holder", wait=False, mark=1)[0] == "BUSY"
+    assert world.holder() == b"a"
+
+
+def test_a_reserved_vote_is_yielded_to_an_earlier_waiter(world, node):
+    node.acquire("b", 20, mark=RESERVES)
+    node.wait("a", 10)
+
+    assert node.yield_vote("b", 20)[0] == "QUEUED"
+    assert world.holder() == b"a"
+    assert node.acquire("holder", wait=False, mark=1)[0] == "HELD"  # a's is open
+
+
+def test_a_reserved_vote_that_is_kept_is_open(world, node):
+    given = node.acquire("a", 10, mark=RESERVES)[2]
+
+    reply = node.yield_vote("a", 10)
+
+    assert (reply[0], reply[2]) == ("HELD", given)
+    assert node.acquire("holder", wait=False, mark=1)[0] == "HELD"
+
+
+def test_a_late_ask_leaves_a_confirmed_vote_as_it_is(world, node):
+    node.acquire("b", 20, mark=RESERVES)
+    node.wait("a", 10)
+    node.confirm("b")
+    assert node.acquire("b", 20, mark=RESERVES)[0] == "HELD"
+
+    assert node.yield_vote("b", 20)[0] == "HELD"
+    assert world.holder() == b"b"
+
+
+def test_a_retried_ask_finds_the_reserved_vote(world, node):
+    reply = node.acquire("a", mark=RESERVES)
+    before = world.dump()
+
+    assert node.acquire("a", mark=RESERVES)[2] == reply[2]
+    assert world.dump() == before
+
+
+def test_a_late_ask_reserves_an_open_vote(world, node):
+    node.acquire("a")
+    node.acquire("a", mark=RESERVES)
+
+    assert node.acquire("holder", wait=False, mark=1)[0] == "BUSY"
+
+
+def test_a_vote_that_was_passed_on_to_its_asker_is_reserved(world, node):
+    node.acquire("first")
+    node.wait("a", 10)
+    world.redis("DEL", world.keys()[0])
+    world.listen("c-a")
+
+    assert node.acquire("a", 10, mark=RESERVES)[0] == "HELD"
+    assert node.acquire("holder", wait=False, mark=1)[0] == "BUSY"
+
+
+def test_a_vote_from_before_the_node_was_taken_in_is_granted_anew(world, node):
+    given = node.acquire("a", lease=LONGEST * 3)[2]
+    world.redis("HSET", NODE, "run", "another")
+    node.look()
+    world.advance(LONGEST)
+    node.take_in(floor=given + 7)
+
+    reply = node.acquire("a", mark=RESERVES)
+
+    assert (reply[0], reply[2]) == ("HELD", given + 8)
+
+
 # -- a holder that takes a node again
 
 
@@ -527,13 +627,16 @@ def test_wrong_types_are_told_before_anything_is_written(world, node):
 # -- cost
 
 
-def test_vote_and_confirmation_make_eight_and_nine_calls(real_world):
+def test_votes_and_a_confirmation_make_nine_calls_each(real_world):
     real_world.redis("HSET", NODE, "member", "1", "base", "0", "run", "r", "nonce", "n")
     node = Node(real_world)
 
+    first = inner_calls(real_world, lambda: node.acquire("b", mark=RESERVES))
+    real_world.redis("DEL", *real_world.keys())
     votes = inner_calls(real_world, lambda: node.acquire("a"))
     given = node.given("a")
     confirms = inner_calls(real_world, lambda: node.confirm("a", given))
 
-    assert sum(votes.values()) == 8
+    assert sum(first.values()) == 10  # and no confirmation
+    assert sum(votes.values()) == 9
     assert sum(confirms.values()) == 9

@@ -65,10 +65,11 @@ def test_nodes_that_vote(nodes: Quorum, name: str) -> None:
             assert abs(node.clock_offset) <= node.round_trip / 2 + 0.01
             assert (node.connects, node.wait, node.error) == (1, 0, "")
             assert (node.granted, node.confirmed) == (0, 0)
-        with client.lock(name, ttl=TTL):
+        with client.lock(name, ttl=TTL) as lock:
             held = client.stats().nodes
             assert sum(node.granted for node in held) >= 2
-            assert sum(node.confirmed for node in held) >= 2
+            lock.extend(TTL)
+            assert sum(node.confirmed for node in client.stats().nodes) >= 2
             assert sum(node.commands for node in held) > sum(
                 node.commands for node in found
             )

@@ -113,7 +113,8 @@ typedef struct ilk_node_stats {
     int64_t commands;  /**< commands sent */
     int64_t in_flight; /**< commands without a reply now */
     int64_t granted;   /**< votes granted */
-    int64_t confirmed; /**< votes confirmed, renewals included */
+    int64_t confirmed; /**< votes confirmed, renewals included; a hold may begin
+                            without */
     int64_t refused; /**< votes refused: it was restarted or wiped meanwhile */
     int64_t lost;    /**< votes that were gone when they were confirmed */
     /** microseconds to the last reply; -1 without one */

@@ -6,7 +6,7 @@
 --@include keep_record
 --@include given
 --@include quorum_node
---@include confirmed_fence
+--@include greatest_fence
 
 -- key: table {lock, record, node, most}. given: the fence that came with this vote;
 -- fence: the greatest that came with any vote. Returns the reply that refuses it, and
@@ -34,7 +34,7 @@ local function confirm_vote(key, now, token, lease, renews, given, fence)
   last = math.max(last, fence)
   redis.call("HSET", key.record, "fence", string.format("%.0f", last), "held", string.format("%.0f", given))
   keep_record(key.record, lease)
-  if fence > confirmed_fence(key.most) then
+  if fence > greatest_fence(key.most) then
     redis.call("SET", key.most, string.format("%.0f", fence))
   end
   return nil, lease, last

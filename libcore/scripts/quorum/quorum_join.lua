@@ -8,7 +8,7 @@
 -- KEYS ilk:quorum:node, ilk:quorum:max
 -- ARGV a fresh nonce, how many nodes there are, the longest lease ms,
 --   the nonce to take it in under ('' only asks), floor (the greatest fence that was
---   confirmed at a majority among the other nodes, read after the wait was over),
+--   on record at a majority among the other nodes, read after the wait was over),
 --   first 0|1 (none of the nodes is a member, so there are no such others)
 -- returns {STATE, member, ms until it may be taken in, ms until it may be as one
 --   of the first, greatest fence confirmed here, nonce, now us}
@@ -19,7 +19,7 @@
 -- late copy takes a node in that waits since this loss, or finds a member.
 --@include now
 --@include number
---@include confirmed_fence
+--@include greatest_fence
 
 local node, most = KEYS[1], KEYS[2]
 local fresh, nodes, longest = ARGV[1], number_at(2, 3), number_at(3, 1)
@@ -62,9 +62,9 @@ local member = state[2] == "1"
 local wait, early = math.max(0, state[3] - ms), math.max(0, state[4] - ms)
 if not member and nonce == state[1] and (first and early or wait) == 0 then
   redis.call("HSET", node, "member", "1", "base", text(floor))
-  if floor > confirmed_fence(most) then
+  if floor > greatest_fence(most) then
     redis.call("SET", most, text(floor))
   end
   member = true
 end
-return { REQUEST + STATE, member and 1 or 0, wait, early, confirmed_fence(most), state[1], now }
+return { REQUEST + STATE, member and 1 or 0, wait, early, greatest_fence(most), state[1], now }

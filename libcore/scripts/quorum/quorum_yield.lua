@@ -11,8 +11,10 @@
 -- returns {HELD, lease left, given, now us} (it has kept the vote, or has it under a
 --   new grant because nobody earlier is alive)
 --   | {QUEUED, holder's pttl, now us, ours} | {LOST} (it was not the caller's)
--- A retry finds the vote handed over. A late copy yields a vote that the client was
--- granted since, unless that was confirmed; the confirmation then finds it gone.
+-- A reserved vote that is kept is open from then on: its client counts no reserved
+-- votes any more. A retry finds the vote handed over. A late copy yields a vote that
+-- the client was granted since, unless that was confirmed; the confirmation then finds
+-- it gone.
 --@include no_fence
 --@include now
 --@include token
@@ -30,12 +32,12 @@ end
 if redis.call("GET", lock) ~= token then
   return { REQUEST + LOST }
 end
-local last, record_token, given, is_held = read_grant(record)
+local last, record_token, given, mark = read_grant(record)
 if not last then
   return no_fence(record)
 end
 local now = now_us()
-if record_token ~= token or is_held then
+if record_token ~= token or mark == CONFIRMED then
   return { REQUEST + HELD, redis.call("PTTL", lock), given, now }
 end
 
@@ -43,6 +45,9 @@ end
 enqueue(wait, live, entry, client, now, liveness, stamp)
 if redis.call("ZRANK", wait, entry) == 0 then
   redis.call("ZREM", wait, entry)
+  if mark == RESERVED then
+    redis.call("HDEL", record, "held")
+  end
   return { REQUEST + HELD, redis.call("PTTL", lock), given, now }
 end
 redis.call("DEL", lock)

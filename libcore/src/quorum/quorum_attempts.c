@@ -18,6 +18,9 @@
 
 enum { INNER_MORE = 24 };
 
+/* Half of all fences, in the year 2112. A node that shows a greater stamp lies. */
+static const int64_t STAMP_END = INT64_C(1) << 52;
+
 int64_t ilk__quorum_now_us(void)
 {
     return ilk__now_ms() * 1000;
@@ -342,6 +345,13 @@ static int64_t number_at(const ilk__reply *reply, size_t index)
     return index + 1 < reply->count ? ilk__script_int(reply, index) : 0;
 }
 
+/* The next stamp is above this stamp or fence. */
+static void exceed(ilk__quorum *quorum, int64_t seen)
+{
+    if (seen > quorum->last_stamp && seen < STAMP_END)
+        quorum->last_stamp = seen;
+}
+
 static void take_vote(ilk__attempt *attempt, ilk__quorum_node *node,
                       const ilk__node_call *call, const ilk__reply *reply)
 {
@@ -354,9 +364,10 @@ static void take_vote(ilk__attempt *attempt, ilk__quorum_node *node,
     if (vote.code == ILK__CODE_QUEUED || vote.code == ILK__CODE_BUSY)
         ilk__attempt_note_holder(attempt, node->number, call->sent_at,
                                  vote.lease_ms, (int)number_at(reply, 2));
-    if (acquires && vote.code == ILK__CODE_QUEUED
-        && vote.stamp > attempt->quorum->last_stamp)
-        attempt->quorum->last_stamp = vote.stamp;
+    if (acquires && vote.code == ILK__CODE_QUEUED)
+        exceed(attempt->quorum, vote.stamp);
+    if (vote.code == ILK__CODE_HELD)
+        exceed(attempt->quorum, vote.fence);
     if (vote.code == ILK__CODE_REFUSED)
         ilk__members_refused(&attempt->quorum->members, node->number);
     ilk__votes_reply(&attempt->votes, node->number, &vote);
@@ -727,7 +738,8 @@ static void ask_all(ilk__attempt *attempt)
     const ilk__quorum *quorum = attempt->quorum;
 
     attempt->state = ILK__ATTEMPT_TRIES;
-    ilk__votes_begin(&attempt->votes, quorum->count, attempt->waits);
+    ilk__votes_begin(&attempt->votes, quorum->count, attempt->waits,
+                     attempt->words.kind == &ilk__quorum_lock);
     for (size_t i = 0; i < quorum->count; i++)
         if (!ilk__quorum_takes_part(&quorum->nodes[i]))
             ilk__votes_silent(&attempt->votes, i);

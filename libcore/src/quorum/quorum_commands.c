@@ -45,7 +45,7 @@ static void begin(ilk__command *command, const ilk__attempt *attempt,
 static void compose_acquire(ilk__command *command, const ilk__attempt *attempt,
                             const ilk__vote_command *what)
 {
-    int queues = attempt->waits && !what->marks;
+    int queues = attempt->waits && what->mark != ILK__MARK_CONFIRMED;
 
     begin(command, attempt, ILK__SCRIPT_QUORUM_ACQUIRE, VOTE_KEYS, 1);
     add(command, &attempt->inner);
@@ -57,7 +57,7 @@ static void compose_acquire(ilk__command *command, const ilk__attempt *attempt,
     add(command, &attempt->words.client);
     ilk__command_add_int(command, attempt->liveness_ms);
     ilk__command_add_int(command, attempt->stamp);
-    ilk__command_add_int(command, what->marks);
+    ilk__command_add_int(command, what->mark);
     ilk__command_add_int(command, attempt->grant_ms);
     ilk__command_add_int(command, attempt->limit);
 }

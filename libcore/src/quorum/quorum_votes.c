@@ -23,11 +23,12 @@ static int64_t end_of(int64_t began, int64_t lease_ms)
     return began + lease_ms - lease_ms / 100 - ILK__DRIFT_MS;
 }
 
-void ilk__votes_begin(ilk__votes *votes, size_t count, int waits)
+void ilk__votes_begin(ilk__votes *votes, size_t count, int waits, int reserves)
 {
     memset(votes, 0, sizeof *votes);
     votes->count = count;
     votes->waits = waits;
+    votes->reserves = reserves;
     for (size_t i = 0; i < count; i++)
         votes->nodes[i].sent = ILK__SCRIPT_NONE;
 }
@@ -147,6 +148,42 @@ static void begin_to_confirm(ilk__votes *votes, int64_t now)
     }
 }
 
+static int is_reserved(const ilk__vote *vote, int64_t now)
+{
+    return is_granted(vote, now) && vote->is_reserved;
+}
+
+/* Hold at once with this fence, if a majority has reserved its vote with it. */
+static int hold_reserved(ilk__votes *votes, int64_t fence, int64_t now)
+{
+    size_t number = 0;
+
+    for (size_t i = 0; i < votes->count; i++)
+        number += (size_t)(is_reserved(&votes->nodes[i], now)
+                           && votes->nodes[i].given == fence);
+    if (number < majority(votes))
+        return 0;
+    for (size_t i = 0; i < votes->count; i++)
+        if (is_reserved(&votes->nodes[i], now)
+            && votes->nodes[i].given == fence)
+            votes->nodes[i].state = ILK__VOTE_CONFIRMED;
+    votes->fence = fence;
+    votes->phase = ILK__VOTES_HOLDS;
+    votes->yield_at = 0;
+    return 1;
+}
+
+static int hold_without_confirming(ilk__votes *votes, int64_t now)
+{
+    if (!votes->reserves || votes->has_yielded)
+        return 0;
+    for (size_t i = 0; i < votes->count; i++)
+        if (is_reserved(&votes->nodes[i], now)
+            && hold_reserved(votes, votes->nodes[i].given, now))
+            return 1;
+    return 0;
+}
+
 static void plan_to_yield(ilk__votes *votes, int64_t now)
 {
     if (!votes->waits || count_of(votes, now, is_granted) == 0)
@@ -157,6 +194,8 @@ static void plan_to_yield(ilk__votes *votes, int64_t now)
 
 static ilk__decision decide_to_confirm(ilk__votes *votes, int64_t now)
 {
+    if (hold_without_confirming(votes, now))
+        return ILK__DECISION_HELD;
     if (count_of(votes, now, is_granted) >= majority(votes)) {
         begin_to_confirm(votes, now);
         return ILK__DECISION_NONE;
@@ -216,7 +255,7 @@ ilk__decision ilk__votes_decide(ilk__votes *votes, int64_t now)
     if (votes->phase == ILK__VOTES_COLLECTS) {
         ilk__decision decision = decide_to_confirm(votes, now);
 
-        if (votes->phase == ILK__VOTES_COLLECTS)
+        if (votes->phase != ILK__VOTES_CONFIRMS)
             return decision;
     }
     if (votes->phase == ILK__VOTES_CONFIRMS)
@@ -278,6 +317,17 @@ static void begin_to_yield(ilk__votes *votes, int64_t now)
         votes->nodes[i].due = is_granted(&votes->nodes[i], now);
 }
 
+/* Only the first command to a node reserves: a grant from before the attempt was
+ * silent there may have been yielded. */
+static ilk__vote_mark mark_of(const ilk__votes *votes, const ilk__vote *vote)
+{
+    if (votes->phase == ILK__VOTES_HOLDS)
+        return ILK__MARK_CONFIRMED;
+    return votes->reserves && !votes->has_yielded && !vote->is_asked
+               ? ILK__MARK_RESERVED
+               : ILK__MARK_OPEN;
+}
+
 /* The command may be executed without a reply. */
 static void shorten(ilk__votes *votes, ilk__vote *vote, int64_t until)
 {
@@ -299,15 +349,18 @@ int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out)
             continue;
         *out = (ilk__vote_command){.node = i,
                                    .script = script,
-                                   .marks = votes->phase == ILK__VOTES_HOLDS,
+                                   .mark = mark_of(votes, vote),
                                    .given = vote->given,
                                    .fence = votes->fence};
         vote->sent = script;
         vote->sent_at = now;
         if (script == ILK__SCRIPT_QUORUM_CONFIRM && votes->shortest_ms)
             shorten(votes, vote, end_of(now, votes->shortest_ms));
-        vote->marks = votes->phase == ILK__VOTES_HOLDS;
+        vote->mark = out->mark;
+        vote->is_asked = 1;
         vote->due = 0;
+        if (script == ILK__SCRIPT_QUORUM_YIELD)
+            votes->has_yielded = 1;
         return 1;
     }
     return 0;
@@ -354,7 +407,8 @@ static void take_acquired(ilk__votes *votes, ilk__vote *vote,
     switch (reply->code) {
     case ILK__CODE_HELD:
         set_granted(votes, vote, reply);
-        if (vote->marks) {
+        vote->is_reserved = vote->mark == ILK__MARK_RESERVED;
+        if (vote->mark == ILK__MARK_CONFIRMED) {
             vote->state = ILK__VOTE_CONFIRMED;
             vote->retaken = 1;
         }
@@ -474,6 +528,7 @@ void ilk__votes_granted(ilk__votes *votes, size_t node, int64_t given,
     vote->given = given;
     vote->until = end_of(began, lease_ms);
     vote->takes_part = 0;
+    vote->is_reserved = 0;
     votes->yield_pause_ms = 0;
 }
 

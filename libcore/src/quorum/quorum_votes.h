@@ -3,15 +3,18 @@
  * quorum_votes.h -- decides about a hold over several nodes: replies in, the next
  * commands and a decision out. It does no I/O and reads no clock.
  *
+ *        +---- a majority reserved, with one fence ------------------------+
+ *        |                                                                 v
  *     COLLECTS --a majority granted--> CONFIRMS --a majority confirmed--> HOLDS
  *        |                                |                                |
  *        +--> BUSY, NOQUORUM              +--> AGAIN                       +--> LOST
  *
  * A node grants its vote (quorum_acquire, or a message while the attempt waits in
  * the node's queue), and the vote counts when the node has confirmed it
- * (quorum_confirm). While the votes are too few, they are yielded from time to time
- * to earlier attempts (quorum_yield). A holder confirms again to extend its lease,
- * and takes lost nodes again.
+ * (quorum_confirm), or when the first command reserved it and the attempt has never
+ * yielded. While the votes are too few, they are yielded from time to time to earlier
+ * attempts (quorum_yield). A holder confirms again to extend its lease, and takes lost
+ * nodes again.
  *
  * The rules are those of tests/model/README.md, "A quorum". The caller sends what
  * ilk__votes_next() returns, reports each reply or its absence, and ends an attempt
@@ -57,27 +60,38 @@ typedef enum ilk__decision {
     ILK__DECISION_NOQUORUM /* fewer nodes than a majority reply and may vote */
 } ilk__decision;
 
+/* The mark that quorum_acquire sets on its vote; see include/given.lua. */
+typedef enum ilk__vote_mark {
+    ILK__MARK_OPEN,
+    ILK__MARK_CONFIRMED, /* a holder takes a lost node again, and does not queue */
+    ILK__MARK_RESERVED
+} ilk__vote_mark;
+
 typedef struct ilk__vote {
     ilk__vote_state state;
-    int sent;        /* the script without a reply, or ILK__SCRIPT_NONE */
-    int away;        /* silent since the last command */
-    int takes_part;  /* its grant was there when the attempt began to confirm */
-    int due;         /* to be extended in this round, or yielded */
-    int answered;    /* this round: it has answered */
-    int stale;       /* `sent` was sent before this round */
-    int marks;       /* `sent` is an acquire by a holder */
-    int lost;        /* in this round: the vote was not ours any more */
-    int retaken;     /* it was lost, and taken again */
-    int64_t sent_at; /* just before the command */
-    int64_t until;   /* the local end of the vote's lease */
-    int64_t given;   /* the fence that came with the grant */
+    int sent;       /* the script without a reply, or ILK__SCRIPT_NONE */
+    int away;       /* silent since the last command */
+    int takes_part; /* its grant was there when the attempt began to confirm */
+    int due;        /* to be extended in this round, or yielded */
+    int answered;   /* this round: it has answered */
+    int stale;      /* `sent` was sent before this round */
+    ilk__vote_mark mark; /* that `sent`, an acquire, sets */
+    int is_asked;        /* a command has been sent to the node */
+    int is_reserved;     /* the grant, for this attempt */
+    int lost;            /* in this round: the vote was not ours any more */
+    int retaken;         /* it was lost, and taken again */
+    int64_t sent_at;     /* just before the command */
+    int64_t until;       /* the local end of the vote's lease */
+    int64_t given;       /* the fence that came with the grant */
 } ilk__vote;
 
 typedef struct ilk__votes {
     size_t count;
     ilk__vote nodes[ILK__QUORUM_MOST];
     ilk__votes_phase phase;
-    int waits;        /* in the queues; else it tries once */
+    int waits;    /* in the queues; else it tries once */
+    int reserves; /* a majority of reserved votes may be a hold */
+    int has_yielded;
     int64_t fence;    /* of the hold, from CONFIRMS on */
     int64_t greatest; /* stamp in a reply: later ones must exceed it */
     int64_t yield_at; /* 0: nothing to yield */
@@ -90,11 +104,11 @@ typedef struct ilk__votes {
                             reply; 0: it shortens none */
 } ilk__votes;
 
-/* A command to one node. `marks`, `given` and `fence` are its arguments. */
+/* A command to one node. `mark`, `given` and `fence` are its arguments. */
 typedef struct ilk__vote_command {
     size_t node;
     int script;
-    int marks; /* quorum_acquire by a holder, which does not enter the queue */
+    ilk__vote_mark mark;
     int64_t given, fence;
 } ilk__vote_command;
 
@@ -105,7 +119,8 @@ typedef struct ilk__vote_reply {
     int64_t stamp;    /* QUEUED by acquire: the greatest in the queue */
 } ilk__vote_reply;
 
-void ilk__votes_begin(ilk__votes *votes, size_t count, int waits);
+/* `reserves`: nothing has to be written with a confirmation. */
+void ilk__votes_begin(ilk__votes *votes, size_t count, int waits, int reserves);
 
 /* The next command, which the caller sends at once; 0 when there is none now. */
 int ilk__votes_next(ilk__votes *votes, int64_t now, ilk__vote_command *out);

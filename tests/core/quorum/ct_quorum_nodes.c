@@ -155,7 +155,8 @@ static void begin_attempt(client *one, int waits)
     snprintf(one->token, sizeof one->token, "t%d", ++attempts);
     snprintf(one->entry, sizeof one->entry, "1 x %s x1.s %s %d 1 host",
              one->name, one->token, LEASE_MS);
-    ilk__votes_begin(&one->votes, count, waits);
+    /* Half of them reserve. */
+    ilk__votes_begin(&one->votes, count, waits, attempts % 2);
     for (size_t i = 0; i < count; i++)
         if (is_down[i])
             ilk__votes_silent(&one->votes, i);
@@ -163,7 +164,7 @@ static void begin_attempt(client *one, int waits)
 
 static void perform(client *one, const ilk__vote_command *command)
 {
-    char given[24], fence[24], lease[24];
+    char given[24], fence[24], lease[24], mark[24];
     size_t node = command->node;
     ilk__vote_reply reply;
     answer got;
@@ -173,9 +174,11 @@ static void perform(client *one, const ilk__vote_command *command)
         got = run(node, command->script, lock_keys,
                   (const char *[]){
                       one->token, lease, "host", "0",
-                      one->votes.waits && !command->marks ? one->entry : "",
+                      one->votes.waits && command->mark != ILK__MARK_CONFIRMED
+                          ? one->entry
+                          : "",
                       one->name, "60000", one->stamp,
-                      command->marks ? "1" : "0", lease, "16", NULL});
+                      text_of(mark, command->mark), lease, "16", NULL});
     else if (command->script == ILK__SCRIPT_QUORUM_CONFIRM)
         got = run(node, command->script, confirm_keys,
                   (const char *[]){one->token, lease, "1",

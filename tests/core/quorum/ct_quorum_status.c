@@ -55,7 +55,7 @@ typedef struct reader {
     _Atomic int faults;
 } reader;
 
-/* Each number only rises, and no vote is confirmed before it was asked for. */
+/* Each number only rises, and no vote is granted before it was asked for. */
 static void *reader_main(void *context)
 {
     reader *self = context;
@@ -69,25 +69,25 @@ static void *reader_main(void *context)
         if (st == ILK_EAGAIN)
             continue; /* it is closed */
         if (st || node.commands < commands[i] || node.in_flight < 0
-            || node.in_flight > node.commands || node.confirmed > node.commands)
+            || node.in_flight > node.commands || node.granted > node.commands)
             atomic_fetch_add(&self->faults, 1);
         commands[i] = node.commands;
     }
     return NULL;
 }
 
-/* A majority has confirmed by the time that the caller has the lock. */
+/* A majority has granted by the time that the caller has the lock. */
 static void assert_counted(ilk_client *client, int64_t acquires)
 {
     ilk_node_stats node = {.size = sizeof node};
-    int64_t confirmed = 0;
+    int64_t granted = 0;
 
     for (size_t i = 0; i < NODES; i++) {
         assert_int_equal(ILK_OK,
                          ilk_client_get_node_stats(client, i, &node, NULL));
-        confirmed += node.confirmed;
+        granted += node.granted;
     }
-    assert_true(confirmed >= 2 * acquires);
+    assert_true(granted >= 2 * acquires);
 }
 
 static void statistics_are_read_by_any_thread_at_any_time(void **state)

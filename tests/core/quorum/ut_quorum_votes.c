@@ -19,7 +19,13 @@ static int64_t now;
 static void begin(size_t count, int waits)
 {
     now = 1000;
-    ilk__votes_begin(&votes, count, waits);
+    ilk__votes_begin(&votes, count, waits, 0);
+}
+
+static void begin_to_reserve(size_t count, int waits)
+{
+    now = 1000;
+    ilk__votes_begin(&votes, count, waits, 1);
 }
 
 /* Send all that is due; returns how many, of this script only. */
@@ -82,6 +88,89 @@ static void a_majority_holds_with_the_greatest_fence(void **state)
     assert_int_equal(decide(), ILK__DECISION_NONE);
     reply(0, ILK__CODE_HELD, 9);
     assert_int_equal(decide(), ILK__DECISION_HELD);
+}
+
+static void a_majority_that_gives_one_fence_holds_at_once(void **state)
+{
+    ilk__vote_command command;
+
+    (void)state;
+    begin_to_reserve(3, 1);
+    assert_true(ilk__votes_next(&votes, now, &command));
+    assert_int_equal(command.mark, ILK__MARK_RESERVED);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(2, ILK__CODE_HELD, 7);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    reply(0, ILK__CODE_HELD, 7);
+
+    assert_int_equal(decide(), ILK__DECISION_HELD);
+    assert_int_equal(votes.fence, 7);
+    assert_int_equal(ilk__votes_until(&votes), now + LEFT_MS);
+    assert_int_equal(send_all(ILK__SCRIPT_NONE), 0);
+    reply(1, ILK__CODE_HELD, 9);
+    ilk__votes_extend(&votes);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 3);
+}
+
+static void votes_with_different_fences_are_confirmed(void **state)
+{
+    (void)state;
+    begin_to_reserve(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 8);
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+    assert_int_equal(votes.fence, 8);
+}
+
+/* The yield may still be on its way. */
+static void after_a_yield_votes_are_confirmed(void **state)
+{
+    (void)state;
+    begin_to_reserve(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    decide();
+    now += ILK__YIELD_FIRST_MS;
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_YIELD), 1);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_HELD, 7);
+
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+}
+
+static void only_the_first_command_to_a_node_reserves(void **state)
+{
+    ilk__vote_command command;
+
+    (void)state;
+    begin_to_reserve(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    ilk__votes_silent(&votes, 1);
+    ilk__votes_reachable(&votes, 1);
+    assert_true(ilk__votes_next(&votes, now, &command));
+    assert_int_equal(command.mark, ILK__MARK_OPEN);
+    reply(1, ILK__CODE_HELD, 7);
+
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
+}
+
+static void a_grant_by_message_is_not_reserved(void **state)
+{
+    (void)state;
+    begin_to_reserve(3, 1);
+    send_all(ILK__SCRIPT_QUORUM_ACQUIRE);
+    reply(0, ILK__CODE_HELD, 7);
+    reply(1, ILK__CODE_QUEUED, 0);
+    ilk__votes_granted(&votes, 1, 7, LEASE_MS, now);
+
+    assert_int_equal(decide(), ILK__DECISION_NONE);
+    assert_int_equal(send_all(ILK__SCRIPT_QUORUM_CONFIRM), 2);
 }
 
 static void a_late_vote_takes_no_part_in_the_confirmation(void **state)
@@ -159,7 +248,7 @@ static ilk__decision take_one_again(int64_t at)
     reply(0, ILK__CODE_LOST, 0);
     assert_int_equal(decide(), ILK__DECISION_NONE);
     assert_true(ilk__votes_next(&votes, now, &command));
-    assert_true(command.marks);
+    assert_int_equal(command.mark, ILK__MARK_CONFIRMED);
     now = at;
     reply(0, ILK__CODE_HELD, 200);
     return decide();
@@ -408,7 +497,7 @@ static void an_extension_takes_a_lost_node_again_with_the_mark(void **state)
     assert_true(ilk__votes_next(&votes, now, &command));
     assert_int_equal(command.script, ILK__SCRIPT_QUORUM_ACQUIRE);
     assert_int_equal(command.node, 1);
-    assert_true(command.marks);
+    assert_int_equal(command.mark, ILK__MARK_CONFIRMED);
     reply(1, ILK__CODE_HELD, 500);
     assert_int_equal(decide(), ILK__DECISION_HELD);
 
@@ -514,6 +603,7 @@ typedef struct carried {
 typedef struct client {
     ilk__votes votes;
     int attempt, holds, served;
+    int confirms; /* it has sent a confirmation in this attempt */
     int64_t hold_until;
 } client;
 
@@ -523,6 +613,8 @@ static carried wire[CARRIED];
 static size_t node_count;
 static uint64_t seed;
 static int64_t last_fence;
+static int reserve;         /* the clients do, in this run */
+static size_t held_at_once; /* of all runs */
 
 static uint64_t dice(uint64_t sides)
 {
@@ -586,25 +678,40 @@ static ilk__vote_reply held(const fake_node *node)
                              .fence = node->given};
 }
 
-static ilk__vote_reply run_acquire(size_t at, int token, int marks)
+static int is_confirmed(const fake_node *node)
+{
+    return node->held == node->given;
+}
+
+static int is_open(const fake_node *node)
+{
+    return !is_confirmed(node) && node->held != -node->given;
+}
+
+static ilk__vote_reply run_acquire(size_t at, int token, ilk__vote_mark mark)
 {
     fake_node *node = &nodes[at];
+    int takes = mark == ILK__MARK_CONFIRMED;
 
+    if (takes && (node->owner == NOBODY || is_open(node))
+        && node->owner != token)
+        give(at, token);
     if (node->owner == NOBODY) {
-        if (!marks)
-            node->queue[token] = 1;
-        give(at, marks || first_of(node) == NOBODY ? token : first_of(node));
+        node->queue[token] = 1;
+        give(at, first_of(node));
         if (node->owner != token)
             tell(node->owner, at);
     }
     if (node->owner == token) {
-        if (marks)
+        if (takes)
             node->held = node->given;
+        else if (mark == ILK__MARK_RESERVED && !is_confirmed(node))
+            node->held = -node->given;
         return held(node);
     }
-    if (!marks)
+    if (!takes)
         node->queue[token] = 1;
-    return (ilk__vote_reply){.code = marks ? ILK__CODE_BUSY : ILK__CODE_QUEUED};
+    return (ilk__vote_reply){.code = takes ? ILK__CODE_BUSY : ILK__CODE_QUEUED};
 }
 
 static ilk__vote_reply run_script(const carried *one)
@@ -615,7 +722,7 @@ static ilk__vote_reply run_script(const carried *one)
 
     expire(command->node);
     if (command->script == ILK__SCRIPT_QUORUM_ACQUIRE)
-        return run_acquire(command->node, token, command->marks);
+        return run_acquire(command->node, token, command->mark);
     if (node->owner != token)
         return (ilk__vote_reply){.code = ILK__CODE_LOST};
     if (command->script == ILK__SCRIPT_QUORUM_CONFIRM) {
@@ -628,9 +735,12 @@ static ilk__vote_reply run_script(const carried *one)
         return held(node);
     }
     next = first_of(node);
-    if (node->held == node->given || next == NOBODY
-        || next % CLIENTS >= token % CLIENTS)
+    if (is_confirmed(node))
         return held(node);
+    if (next == NOBODY || next % CLIENTS >= token % CLIENTS) {
+        node->held = 0;
+        return held(node);
+    }
     node->queue[token] = 1;
     hand_over(command->node);
     return (ilk__vote_reply){.code = ILK__CODE_QUEUED};
@@ -655,13 +765,14 @@ static int is_void(const carried *one)
 
 static void start(int c)
 {
-    ilk__votes_begin(&clients[c].votes, node_count, 1);
+    ilk__votes_begin(&clients[c].votes, node_count, 1, reserve);
 }
 
 static void give_up(int c)
 {
     cancel_everywhere(c + CLIENTS * clients[c].attempt);
     clients[c].attempt++;
+    clients[c].confirms = 0;
     assert_true(clients[c].attempt < ATTEMPTS);
     start(c);
 }
@@ -688,6 +799,7 @@ static void act_on_decision(int c)
         give_up(c);
     } else if (decision == ILK__DECISION_HELD) {
         one->holds = 1;
+        held_at_once += (size_t)!one->confirms;
         one->hold_until = ilk__votes_until(&one->votes);
         check_holders(c);
         assert_true(one->votes.fence > last_fence);
@@ -704,6 +816,8 @@ static void send_from(int c)
             continue;
         if (!ilk__votes_next(&clients[c].votes, now, &one->command))
             return;
+        if (one->command.script == ILK__SCRIPT_QUORUM_CONFIRM)
+            clients[c].confirms = 1;
         one->used = 1;
         one->client = c;
         one->attempt = clients[c].attempt;
@@ -736,8 +850,8 @@ static void move(carried *one)
     } else {
         ilk__votes_reply(&its->votes, one->command.node, &one->reply);
     }
-    /* a second copy of a yield runs at any later time */
-    one->is_copy = one->command.script == ILK__SCRIPT_QUORUM_YIELD;
+    /* a second copy of a yield or an acquire runs at any later time */
+    one->is_copy = one->command.script != ILK__SCRIPT_QUORUM_CONFIRM;
     one->used = one->is_copy && dice(3) == 0;
     one->ran = 0;
 }
@@ -772,6 +886,7 @@ static int all_served(void)
 static void play(size_t count, uint64_t which, int lapses)
 {
     seed = which * 7919 + 17;
+    reserve = which % 2 == 0;
     node_count = count;
     last_fence = 0;
     now = 1000;
@@ -804,6 +919,7 @@ static void hostile_orders_serve_everybody_one_at_a_time(void **state)
     for (uint64_t i = 0; i < 300; i++)
         for (size_t count = 3; count <= 5; count++)
             play(count, i * 3 + count, 0);
+    assert_true(held_at_once > 0);
 }
 
 static void hostile_orders_with_ends_of_leases(void **state)
@@ -891,6 +1007,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_majority_holds_with_the_greatest_fence),
+        cmocka_unit_test(a_majority_that_gives_one_fence_holds_at_once),
+        cmocka_unit_test(votes_with_different_fences_are_confirmed),
+        cmocka_unit_test(after_a_yield_votes_are_confirmed),
+        cmocka_unit_test(only_the_first_command_to_a_node_reserves),
+        cmocka_unit_test(a_grant_by_message_is_not_reserved),
         cmocka_unit_test(a_late_vote_takes_no_part_in_the_confirmation),
         cmocka_unit_test(
             a_vote_that_comes_after_the_hold_waits_for_an_extension),
