@@ -221,13 +221,18 @@ int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
 int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
                              ilk__quorum_ended *ended);
 
-/* ---- quorum_attempts.c --------------------------------------------------- */
+/* ---- quorum_tokens.c ----------------------------------------------------- */
 
-/* It is known by its token. NULL: no memory. */
+/* It is live, and known by its token. `pause_ms`: the tries before it have given the
+ * token back, so the nodes get another one; else 0. NULL: no memory. */
 ilk__attempt *ilk__attempt_new(ilk__quorum *quorum,
-                               const ilk__hold_words *words);
+                               const ilk__hold_words *words, int pause_ms);
 /* One that has sent nothing; NULL is ignored. */
 void ilk__attempt_free(ilk__attempt *attempt);
+/* One that is in no list. */
+void ilk__attempt_dispose(ilk__attempt *attempt);
+void ilk__attempt_put(ilk__attempt_list *list, ilk__attempt *attempt);
+void ilk__attempt_take_out(ilk__attempt_list *list, ilk__attempt *attempt);
 /* Another value than before has the next version. 0: no memory. */
 int ilk__attempt_set_value(ilk__attempt *attempt, ilk__bytes value);
 /* The one that the core means by its token, and the one that nodes do. */
@@ -235,9 +240,16 @@ ilk__attempt *ilk__attempt_find(const ilk__quorum *quorum, const void *token,
                                 size_t len);
 ilk__attempt *ilk__attempt_of_node(const ilk__quorum *quorum, const void *inner,
                                    size_t len);
-/* 1 when an attempt with this token was ended, by a release or a cancel. */
+/* The core does not mean it by its token any more. */
+void ilk__attempt_forget_token(ilk__attempt *attempt);
+/* A release or a cancel ends it. */
+void ilk__attempt_note_over(const ilk__attempt *attempt);
+/* 1 when an attempt with this token was ended so. */
 int ilk__attempt_is_over(const ilk__quorum *quorum, const void *token,
                          size_t len);
+
+/* ---- quorum_attempts.c --------------------------------------------------- */
+
 /* Take the request, which a reply will end, and ask the nodes. */
 void ilk__attempt_begin(ilk__attempt *attempt, ilk__gateway_request *request);
 void ilk__attempt_extend(ilk__attempt *attempt, ilk__gateway_request *request);

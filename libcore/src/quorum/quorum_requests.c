@@ -125,7 +125,7 @@ static void try_new(ilk__quorum *quorum, ilk__gateway_request *request,
 
     words.who = ilk__quorum_arg(request, ACQUIRE_WHO);
     words.client = ilk__quorum_arg(request, ACQUIRE_CLIENT);
-    attempt = ilk__attempt_new(quorum, &words);
+    attempt = ilk__attempt_new(quorum, &words, 0);
     if (!attempt
         || (kind == &ilk__quorum_election
             && !ilk__attempt_set_value(
@@ -196,7 +196,7 @@ static ilk__attempt *stranger(ilk__quorum *quorum,
                               ilk__bytes entry, size_t first_number)
 {
     const ilk__hold_words words = words_of(request, kind, token, entry);
-    ilk__attempt *attempt = ilk__attempt_new(quorum, &words);
+    ilk__attempt *attempt = ilk__attempt_new(quorum, &words, 0);
 
     if (!attempt)
         return NULL;
