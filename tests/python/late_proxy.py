@@ -30,6 +30,7 @@ class LateProxy:
         self.lost = set()  # connections to the server whose next reply is lost
         self.kept = None  # (the connection to the server, the command)
         self.was_kept = threading.Event()
+        self.accepts = True  # else new connections wait
         self.stopped = False
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -74,7 +75,8 @@ class LateProxy:
 
     def _run(self):
         while not self.stopped:
-            ready, _, _ = select.select([self.listener, *self.peers], [], [], 0.01)
+            ends = [self.listener, *self.peers] if self.accepts else [*self.peers]
+            ready, _, _ = select.select(ends, [], [], 0.01)
             for end in ready:
                 if end is self.listener:
                     self._accept()

@@ -9,6 +9,7 @@ then the proxy delivers the first copy.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import interlock
 import interlock.aio
@@ -314,6 +315,28 @@ def test_a_late_acquire_takes_nothing_from_the_next(proxy, cut_off, other, name)
     proxy.deliver()
 
     assert other.lock(name).acquire(timeout=0)
+
+
+@pytest.mark.parametrize("timeout", [0, 10])
+def test_a_repeat_that_is_refused_gives_back_what_the_first_copy_took(
+    proxy, cut_off, server, name, timeout
+):
+    many = cut_off.lock_many([name, name + "2"], ttl=600)
+    with many:  # the server has the scripts then
+        pass
+    proxy.lose_next_reply()
+    proxy.accepts = False  # until the first name is lost and taken by another
+    with ThreadPoolExecutor(1) as pool:
+        acquired = pool.submit(many.acquire, timeout=timeout)
+        assert proxy.was_kept.wait(10)
+        assert server.call("EXISTS", name, name + "2") == 2
+        server.call("SET", name, "another")
+
+        proxy.accepts = True
+
+        wait_until(lambda: server.call("EXISTS", name + "2") == 0)
+        server.call("DEL", name)
+        assert acquired.result() == (timeout > 0)
 
 
 def test_a_late_write_overwrites_nothing(proxy, cut_off, name):

@@ -3,7 +3,7 @@
  * lock_many_acquire.c -- acquiring many names, all or none.
  *
  *     acquire_at_once ---- all are free, nobody waits ----------> held
- *          | BUSY
+ *          | BUSY; after a repeat give everything back first
  *     acquire_each -> acquire_next -> ... -> acquire_next -> unite -> held
  *          |                                                   | ILK_ELOST
  *          +- failure: end_without gives everything back <-----+
@@ -39,6 +39,7 @@ static ilk__act all_acquired(ilk__op *op, const ilk__reply *reply)
     ilk_lock_many *many = op->subject;
     size_t busy;
 
+    many->was_repeated = op->retried;
     if (ilk__script_code(reply) == ILK__CODE_HELD) {
         many->lease_ms = ilk__script_int(reply, 0);
         many->fence = ilk__script_int(reply, 1);
@@ -155,11 +156,14 @@ static ilk_lock_many *many_of(const ilk__request *request)
 static void acquire_at_once(ilk__acquire_request *self);
 
 /* The server lost the names that were held already, or too few replicas have
- * them: start over. */
+ * them: start over. The same after a repeat that found a name busy; the next
+ * request sees to the deadline and to a cancel. */
 static int begins_anew(const ilk__acquire_request *self)
 {
     const ilk_lock_many *many = (const ilk_lock_many *)self->hold;
 
+    if (many->end_status == ILK_EBUSY)
+        return !self->once;
     return ilk__hold_may_begin_anew(self, many->end_status)
            && !atomic_load(&many->cancelled)
            && !ilk__shared_is_stopped(self->request.client->shared);
@@ -324,11 +328,12 @@ static void at_once_acquired(ilk__request *request, ilk_status status)
             status = ilk__fail(request->err, ILK_ETIMEOUT,
                                "the reply came after the lease");
     }
-    if (status == ILK_EBUSY && !self->once) {
+    if (status == ILK_EBUSY && !self->once && !many->was_repeated) {
         acquire_each(self);
         return;
     }
-    if (status && status != ILK_EBUSY)
+    /* An earlier copy may have acquired some of the names. */
+    if (status && (status != ILK_EBUSY || many->was_repeated))
         end_without(request, status);
     else
         ilk__hold_acquired(self, status);
