@@ -418,3 +418,11 @@ void ilk__cluster_split_fail(ilk__cluster_split *split)
     ilk__gateway_reply_error(split->request, split->error);
     dispose(split);
 }
+
+void ilk__cluster_split_fail_in_part(ilk__cluster_split *split)
+{
+    if (split->is_changed)
+        break_off(split);
+    else
+        ilk__cluster_split_fail(split);
+}

@@ -75,6 +75,7 @@ struct ilk__cluster_split {
     /* what the replies said so far; the rest is of each script */
     int64_t *values; /* one for each name, each part and each argument */
     int is_refused;
+    int is_changed; /* a copy of the command would not find what this one did */
     int64_t now, sum, most, least;
 
     /* queue_reserve: see cluster_split_queue.c */
@@ -142,6 +143,9 @@ void ilk__cluster_split_end(ilk__cluster_split *split, ilk__buf *out,
                             ilk_status status);
 /* Reply with the error, and free it. */
 void ilk__cluster_split_fail(ilk__cluster_split *split);
+/* The same, but without a reply if it is_changed: an error says that no node has
+ * executed the request, and the core would not know that the next copy is one. */
+void ilk__cluster_split_fail_in_part(ilk__cluster_split *split);
 
 extern const ilk__cluster_split_kind ilk__cluster_signal_wait,
     ilk__cluster_signal_refresh, ilk__cluster_signal_cancel,

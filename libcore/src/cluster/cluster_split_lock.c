@@ -94,11 +94,14 @@ static void note_most(int64_t *most, int64_t value)
 static void released(ilk__cluster_part *part, const ilk__reply *reply)
 {
     ilk__cluster_split *split = part->split;
+    const int64_t names = (int64_t)(part->request.key_count / LOCK_KEYS);
 
     if (ilk__script_code(reply) == ILK__CODE_RELEASED) {
+        split->is_changed = 1;
         note_most(&split->most, ilk__script_int(reply, 0));
         note_most(&split->sum, ilk__script_int(reply, 1));
     } else {
+        split->is_changed |= ilk__script_int(reply, 2) < names;
         lost(split, reply);
         note_most(&split->most, ilk__script_int(reply, 3));
     }
@@ -118,6 +121,7 @@ static void all_released(ilk__cluster_split *split)
 
 static void begin_release(ilk__cluster_split *split)
 {
+    split->failed = ilk__cluster_split_fail_in_part;
     ilk__cluster_split_all(split, ilk__cluster_part_same, released,
                            all_released);
 }

@@ -209,8 +209,10 @@ static void settled(ilk__cluster_part *part, const ilk__reply *reply)
     for (size_t i = first_of(split); i < request->arg_count; i++) {
         size_t queue = queue_of(split, request->args[i], &rest);
 
-        if (queue != SIZE_MAX && split->part_of[queue] == part->number)
-            split->values[i] = strtoll(at, &at, 10);
+        if (queue == SIZE_MAX || split->part_of[queue] != part->number)
+            continue;
+        split->values[i] = strtoll(at, &at, 10);
+        split->is_changed |= split->values[i] > 0;
     }
 }
 
@@ -242,6 +244,7 @@ static char *done_of(const ilk__cluster_split *split)
 
 static void settle(ilk__cluster_split *split, ilk__cluster_split_then *then)
 {
+    split->failed = ilk__cluster_split_fail_in_part;
     ilk__cluster_split_begin(split, settled, then);
     for (size_t i = 0; i < split->part_count; i++)
         ilk__cluster_part_send(settlements_of(split, i));

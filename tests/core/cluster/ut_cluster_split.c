@@ -383,6 +383,31 @@ static void settlements_go_to_their_queues_first(void **state)
     assert_replied(array(ILK__CODE_REFUSED, "'1_-1_2 'OOM_no_memory"));
 }
 
+/* The next copy finds none of those messages, and the core has to know why. */
+static void settlements_of_one_slot_are_no_error(void **state)
+{
+    ilk__cluster_work *a, *b;
+
+    (void)state;
+    for (int copy = 0; copy < 2; copy++) {
+        begin(ILK__SCRIPT_JOB_SETTLE, QUEUE, "a b",
+              "fifo 3 6000 a_0_x_1_1_1_0_ a_1_y_1_1_1_0_");
+        a = next_part(QUEUE);
+        b = next_part(QUEUE);
+        answer(a, ILK__CODE_RELEASED, copy == 0 ? "'1" : "'0");
+        ilk__cluster_part_refused(b, "ILKDOWN nobody serves the slot");
+        assert_int_equal(request.state, ILK__REQUEST_REPLIED);
+        assert_int_equal(session.broken, copy == 0);
+    }
+    assert_replied("-ILKDOWN nobody serves the slot\r\n");
+    begin(ILK__SCRIPT_QUEUE_RESERVE, QUEUE, "a b",
+          RESERVE " a_0_x_1_1_1_0_ a_1_y_1_1_1_0_");
+    answer(next_part(QUEUE), ILK__CODE_RELEASED, "'1");
+    ilk__cluster_part_refused(next_part(QUEUE), "ILKDOWN nobody");
+    assert_true(session.broken);
+    assert_null(next_part(QUEUE));
+}
+
 static void an_entry_that_one_slot_lacks_is_gone(void **state)
 {
     char items[64];
@@ -434,6 +459,32 @@ static void a_busy_name_has_those_before_it_released(void **state)
     assert_null(next_part(LOCK));
 }
 
+/* The names above may be held since the first copy: the core, which knows that it
+ * has repeated the request, gives everything back (lock_many_acquire.c). */
+static void a_repeat_that_is_busy_releases_nothing_above(void **state)
+{
+    (void)state;
+    begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b", "t 9000 me 5");
+    answer(next_part(LOCK), ILK__CODE_HELD, "9000 20 900");
+    ilk__cluster_part_broken(
+        expect_part(LOCK, "many_acquire {a}: t 9000 me 20"));
+    assert_true(session.broken);
+    assert_null(next_part(LOCK));
+
+    begin(ILK__SCRIPT_MANY_ACQUIRE, LOCK, "a b", "t 9000 me 5");
+    answer(expect_part(LOCK, "many_acquire {b}: t 9000 me 5"), ILK__CODE_BUSY,
+           "0 77 901 0");
+    assert_replied(array(ILK__CODE_BUSY, "1 77 901 0"));
+    assert_null(next_part(LOCK));
+
+    begin(ILK__SCRIPT_MANY_RELEASE, LOCK, "a b", "t 1 2 3");
+    answer(expect_part(LOCK, "many_release {a}: t 1 2 3"), ILK__CODE_RELEASED,
+           "0 0");
+    answer(expect_part(LOCK, "many_release {b}: t 1 2 3"), ILK__CODE_LOST,
+           "1 2 1 0");
+    assert_replied(array(ILK__CODE_LOST, "1 2 1 0"));
+}
+
 static void a_lease_that_ends_meanwhile_is_a_busy_name(void **state)
 {
     (void)state;
@@ -460,6 +511,31 @@ static void one_lost_name_makes_a_renewal_lost(void **state)
     answer(next_part(LOCK), ILK__CODE_HELD, "9000 30 900");
     answer(next_part(LOCK), ILK__CODE_HELD, "8000 31 900");
     assert_replied(array(ILK__CODE_HELD, "8000 31 900"));
+}
+
+/* To the next copy these names are lost, and the core has to know why. */
+static void a_release_of_some_slots_is_no_error(void **state)
+{
+    static const struct {
+        int code;
+        const char *items;
+        int broken;
+    } first[] = {{ILK__CODE_RELEASED, "0 0", 1},
+                 {ILK__CODE_LOST, "40 0 1 0", 1}, /* one of two */
+                 {ILK__CODE_LOST, "40 0 2 0", 0}};
+    ilk__cluster_work *a, *b;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        begin(ILK__SCRIPT_MANY_RELEASE, LOCK, "a {a}2 b", "t 1 2 3");
+        a = next_part(LOCK);
+        b = next_part(LOCK);
+        answer(a, first[i].code, first[i].items);
+        ilk__cluster_part_refused(b, "ILKDOWN nobody serves the slot");
+        assert_int_equal(request.state, ILK__REQUEST_REPLIED);
+        assert_int_equal(session.broken, first[i].broken);
+    }
+    assert_replied("-ILKDOWN nobody serves the slot\r\n");
 }
 
 static void the_evidence_of_lost_names_is_united(void **state)
@@ -574,11 +650,14 @@ int main(void)
         TEST(the_entry_leaves_all_queues_that_had_it_before),
         TEST(a_repeated_reserve_begins_where_the_first_ended),
         TEST(settlements_go_to_their_queues_first),
+        TEST(settlements_of_one_slot_are_no_error),
         TEST(an_entry_that_one_slot_lacks_is_gone),
         TEST(names_are_acquired_by_slot_and_share_a_fence),
         TEST(a_busy_name_has_those_before_it_released),
+        TEST(a_repeat_that_is_busy_releases_nothing_above),
         TEST(a_lease_that_ends_meanwhile_is_a_busy_name),
         TEST(one_lost_name_makes_a_renewal_lost),
+        TEST(a_release_of_some_slots_is_no_error),
         TEST(the_evidence_of_lost_names_is_united),
         TEST(without_memory_a_request_is_broken),
         TEST(a_client_that_closes_ends_all_parts),
