@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check six protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check seven protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
-# (gateway.pml), a lock in a cluster (cluster.pml) and a lock over several servers
-# (quorum_*.pml): what must hold, and controls that must fail. `run.sh --deep` adds
-# the larger runs (minutes, 6 GB).
+# (gateway.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
+# (cluster_split.pml) and a lock over several servers (quorum_*.pml): what must hold,
+# and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -208,6 +208,30 @@ breaks "control: enqueued before the channel is subscribed" cluster safety \
     "-DBROKEN_LATE_SUBSCRIPTION" "state=="
 breaks "control: receivers are counted at one node" cluster safety \
     "-DBROKEN_COUNTS" "inside"
+
+holds "2 names in 2 slots, 2 faults: holders, at rest free" cluster_split safety \
+    "-DREACHED"
+reaches "every branch of a request over several slots is reached"
+holds "2 names in 2 slots, 1 fault: every run has an end" cluster_split endless \
+    "-DFAULTS=1 -DFIRST_NAME=1"
+
+breaks "control: parts are not undone" cluster_split safety \
+    "-DFAULTS=0 -DBROKEN_NOT_UNDONE" "holder[0]==0"
+breaks "control: undone before the last reply" cluster_split safety \
+    "-DFAULTS=1 -DBROKEN_UNDONE_EARLY" "holder[0]==0"
+breaks "control: waits in different orders" cluster_split safety \
+    "-DFAULTS=0 -DBROKEN_ORDER_OF_WAITS" "state[0]=="
+breaks "control: tries in different orders" cluster_split safety \
+    "-DFAULTS=0 -DBROKEN_ORDER_OF_TRIES" "refused[0]"
+breaks "control: all parts are tried at the same time" cluster_split safety \
+    "-DFAULTS=0 -DBROKEN_PARALLEL" "refused[0]"
+breaks "control: a part is repeated over an open link" cluster_split safety \
+    "-DBROKEN_NO_KILL" "holder[0]==0"
+breaks "control: a repeat that is busy gives nothing back" cluster_split safety \
+    "-DBROKEN_BUSY_AFTER_A_COPY" "holder[0]==0"
+breaks "control: an error, although one part was executed" cluster_split safety \
+    "-DFAULTS=1 -DBROKEN_REFUSED_IN_PART" "releases[c]"
+
 holds "3 nodes, 2 clients, 1 wiped: one holder" quorum_exclusion safety ""
 holds "4 nodes, 2 clients: one holder" quorum_exclusion safety \
     "-DNODES=4 -DWIPES=0"
@@ -277,6 +301,8 @@ if [ "${1:-}" = --deep ]; then
         "-DTWO_WAYS"
     holds "deep: 1 hold, 2 faults, no right to close connections" hold safety \
         "-DNO_KILL -DKEEP_DOUBT"
+    holds "deep: 2 names in 2 slots, bytes against slots" cluster_split safety \
+        "-DFIRST_NAME=1"
     holds "deep: 3 nodes, 3 clients: one holder" quorum_exclusion safety \
         "-DCLIENTS=3 -DWIPES=0"
     holds "deep: 4 nodes, 1 wiped: one holder" quorum_exclusion safety \
