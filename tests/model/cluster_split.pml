@@ -408,39 +408,26 @@ end:
     od
 }
 
-proctype link(byte c) {
-end:
-    do
-    :: d_step { faults > 0 && ((sent[PART(c, 0)] && to[PART(c, 0)] == 0)) &&
-            late[PART(c, 0)] == 0 ->
-        break_link(c, 0) }
-    :: d_step { (faults > 0 && ((sent[PART(c, 0)] && to[PART(c, 0)] == 1) ||
-            (sent[PART(c, 1)] && to[PART(c, 1)] == 1)) &&
-            late[PART(c, 0)] == 0 && late[PART(c, 1)] == 0) ->
-        break_link(c, 1) }
-    :: d_step { late[PART(c, 0)] != 0 &&
-            SERVES(0, late_at[PART(c, 0)], late_asks[PART(c, 0)]) ->
-        REACH(10);
-        execute(c, 0, late[PART(c, 0)], 1);
-        late[PART(c, 0)] = 0; late_at[PART(c, 0)] = 0;
-        late_asks[PART(c, 0)] = 0 }
-    :: d_step { late[PART(c, 1)] != 0 ->
-        execute(c, 1, late[PART(c, 1)], 1);
-        late[PART(c, 1)] = 0; late_at[PART(c, 1)] = 0;
-        late_asks[PART(c, 1)] = 0 }
-    od
-}
+#define ON_LINK(c, n, node) (sent[PART(c, n)] && to[PART(c, n)] == (node))
+#define MAY_LOSE(c, n, node) (late[PART(c, n)] == 0 || !ON_LINK(c, n, node))
 
-/* Nobody serves the slot in time. */
-proctype refuser(byte c) {
+/* The client's link to node n, and what is left of name n. */
+proctype link(byte c; byte n) {
 end:
     do
-    :: d_step { faults > 0 && part[PART(c, 0)] != 0 ->
+    :: d_step { (faults > 0 && (ON_LINK(c, 0, n) || ON_LINK(c, 1, n)) &&
+            MAY_LOSE(c, 0, n) && MAY_LOSE(c, 1, n)) ->
+        break_link(c, n) }
+    :: d_step { late[PART(c, n)] != 0 &&
+            SERVES(n, late_at[PART(c, n)], late_asks[PART(c, n)]) ->
+        REACH(10);
+        execute(c, n, late[PART(c, n)], 1);
+        late[PART(c, n)] = 0; late_at[PART(c, n)] = 0;
+        late_asks[PART(c, n)] = 0 }
+    /* Nobody serves the slot in time. */
+    :: d_step { faults > 0 && part[PART(c, n)] != 0 ->
         fault();
-        down[c] = 1; replied(c, 0) }
-    :: d_step { faults > 0 && part[PART(c, 1)] != 0 ->
-        fault();
-        down[c] = 1; replied(c, 1) }
+        down[c] = 1; replied(c, n) }
     od
 }
 
@@ -461,10 +448,10 @@ init {
         run gateway(0, 1);
         run gateway(1, 0);
         run gateway(1, 1);
-        run link(0);
-        run link(1);
-        run refuser(0);
-        run refuser(1);
+        run link(0, 0);
+        run link(0, 1);
+        run link(1, 0);
+        run link(1, 1);
         run world();
         run judge()
     }
