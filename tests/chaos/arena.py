@@ -75,14 +75,14 @@ class Arena:
         """The servers, and the proxy with a label for each process and server."""
         self.servers = [self.start_server(number) for number in range(self.plan.nodes)]
         self.server = self.servers[0]  # the one that has the faults
+        self.open_proxy([one.socket for one in self.servers], self.server.dir)
+
+    def open_proxy(self, paths: list[str], directory: str) -> None:
+        """The proxy for the servers with these sockets, and the processes' places."""
         self.clients_clock = Clock(self.directory / "clients-clock")
         labels = [self.labels(at) for at in range(len(self.kinds))]
-        sockets = {
-            label: server.socket
-            for those in labels
-            for label, server in zip(those, self.servers)
-        }
-        setting = {"directory": self.server.dir, "servers": sockets}
+        sockets = {label: path for those in labels for label, path in zip(those, paths)}
+        setting = {"directory": directory, "servers": sockets}
         self.proxy = RelayProcess(str(HERE / "proxy.py"), setting)
         self.opened.callback(self.proxy.close)
         self.ports: dict[str, int] = self.proxy.ask(do="stats")["ports"]
@@ -114,6 +114,10 @@ class Arena:
         if labels[0] in self.ports:
             return f"redis://127.0.0.1:{self.ports[labels[0]]}"
         return f"unix://{self.server.dir}/{labels[0]}"
+
+    def direct_url(self) -> str:
+        """Where the harness itself finds them, without the proxy."""
+        return self.server.unix_url
 
     def slot(self, kind: str, labels: list[str], at: int) -> Slot:
         name, url = f"{kind}{at}", self.url(labels)
@@ -217,7 +221,7 @@ class Arena:
         """All that somebody may still wait for, which a lost memory may have cleared."""
         writer = Writer(self.directory / "harness.history")
         first, last = (int(at / 1e9 / EVENTS) for at in (self.began, now_ns()))
-        with interlock.connect(self.server.unix_url) as client:
+        with interlock.connect(self.direct_url()) as client:
             for number in range(first, last + 2):
                 op = f"harness.{number}.{now_ns()}"
                 name = f"event{number}"

@@ -3,9 +3,9 @@
 
 python tests/chaos/controls.py [--seed N] [NAME...]
 
-Each is a build of the library from a copy of the sources in which one script is
-changed; C processes load it. One tree of objects serves all, so that only the scripts
-are compiled again.
+Each is a build of the library from a copy of the sources in which one file, most often
+a script, is changed; C processes load it. One tree of objects serves all, so that only
+what differs is compiled again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
-from faults import EXCLUDING, MAJORITY, ORDERLY, Plan
+from arenas import arena_of
+from faults import EXCLUDING, MAJORITY, ORDERLY, WATCHED, Plan
 from patched import copy_sources, patch
-from quorum_arena import arena_of
 from server import BUILD
 from violation import Violation
 
@@ -38,7 +38,7 @@ class Control:
     """A fault of the library, and the rules of which it must break one."""
 
     name: str
-    file: str  # of libcore/scripts
+    file: str  # from libcore/scripts
     changes: tuple[tuple[str, str], ...]
     rules: tuple[str, ...]
     plan: Plan = EXCLUDING
@@ -156,6 +156,14 @@ CONTROLS = [
         (("math.max(last, fence)", "last"),),
         ("fence",),
         MAJORITY,
+    ),
+    Control(
+        "client that believes a hold that no replica has",
+        "../src/client/confirmer.c",
+        (("if (self->wait.count < self->replicas)", "if (self->wait.count < 0)"),),
+        ("exclusion", "fence", "release"),
+        WATCHED,
+        30.0,
     ),
 ]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from rules import EXCLUSION, FENCES
 
 QUORUM = "a node of a quorum"
+SENTINEL = "a service that sentinels watch"
 
 LANES = ["process", "network", "server"]
 
@@ -35,7 +36,8 @@ class Fault:
 
 # Each kind, the class that it belongs to by docs/safety.md, how often it is drawn,
 # and the least and the most seconds that it lasts. Where a kind is of the class
-# EXCLUSION it is used in both classes. Those of QUORUM need other nodes.
+# EXCLUSION it is used in both classes. Those of QUORUM need other nodes, those of
+# SENTINEL replicas and sentinels.
 KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
     "process": [
         ("kill", EXCLUSION, 5, 0.0, 0.3),  # until it is started again
@@ -62,6 +64,12 @@ KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
         ("clock_back", FENCES, 4, 0.0, 0.0),
         ("forget_with_other_clock", QUORUM, 3, 0.0, 0.2),  # hours off, ahead or behind
         ("cut_off", QUORUM, 2, 0.1, 1.2),  # one node from all clients
+        ("kill_primary", SENTINEL, 4, 0.0, 1.0),  # from the switch to its restart
+        ("freeze_primary", SENTINEL, 4, 1.0, 3.0),  # beside the new one, when thawed
+        ("kill_replica", SENTINEL, 1, 0.0, 2.0),
+        ("freeze_replica", SENTINEL, 1, 0.1, 2.0),
+        ("freeze_replicas", SENTINEL, 1, 0.3, 2.0),  # all of them
+        ("kill_sentinel", SENTINEL, 1, 0.0, 2.0),
     ],
 }
 PAUSES = {"process": 0.35, "network": 0.3, "server": 0.5}  # on average
@@ -114,6 +122,12 @@ JUMPING = Plan("clock", FENCES, ("clock_forward", "clock_back"))
 LOSSES = ("forget", "forget_with_other_clock", "flush_all", "cut_off", "clock_back")
 MAJORITY = Plan("quorum", EXCLUSION, LOSSES, nodes=3)
 JUMPING_NODES = Plan("quorum-clock", FENCES, (*LOSSES, "clock_forward"), nodes=3)
+
+SWITCHES = tuple(one[0] for one in KINDS["server"] if one[1] == SENTINEL)
+# A primary that is frozen for a moment would have faults of its own: too short for
+# sentinels, or so long that they promote another, which goes on beside it.
+OF_ONE_SERVER = ("flush_scripts", "out_of_memory", "freeze_server", "restart")
+WATCHED = Plan("sentinel", EXCLUSION, SWITCHES, OF_ONE_SERVER)
 
 
 def schedule(seed: str, plan: Plan, lane: str, pace: float = 1.0) -> Iterator[Fault]:

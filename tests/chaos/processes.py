@@ -58,9 +58,10 @@ class Program:
 
     def __init__(self, argv: list[str], env: Mapping[str, str], setting: Setting):
         log = (setting.directory / f"{setting.name}.log").open("w")
+        environment = {**os.environ, **setting.env, **env}
         with log:
             self.process = subprocess.Popen(
-                argv, stdout=log, stderr=log, env={**os.environ, **env}
+                argv, stdout=log, stderr=log, env=environment
             )
 
     def ended(self) -> int | None:
@@ -132,6 +133,7 @@ class CommandProcess:
 
     def once(self, writer: Writer, op: str) -> int:
         name, ttl = f"lock{self.rng.randrange(4)}", self.rng.choice([200, 600, 1500])
+        ttl *= int(self.setting.env.get("CHAOS_STRETCH", "1"))
         wait = self.rng.choice(["0", "500ms", "forever"])
         argv = [str(BUILD / "bin" / "interlock"), "lock", name, "--quiet"]
         argv += ["--url", self.setting.url, "--ttl", f"{ttl}ms", "--wait", wait, "--"]

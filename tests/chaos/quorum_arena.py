@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import interlock
 from arena import BOUND, Arena
-from faults import Fault, Plan
+from faults import Fault
 from history import Writer
 from server import ClockedServer
 from support import patience, wait_until
@@ -18,10 +18,6 @@ from violation import Violation
 LONGEST_MS = 1500  # the longest lease of the scenarios, too
 HOUR = 3600.0
 NAMES = [f"lock{number}" for number in range(4)]
-
-
-def arena_of(plan: Plan) -> type[Arena]:
-    return QuorumArena if plan.nodes > 1 else Arena
 
 
 class QuorumArena(Arena):

@@ -2,7 +2,7 @@
 """Processes on the same names, faults in combination, and a verdict: see README.md.
 
 python tests/chaos/run.py [--seconds 20] [--seed N] [--keep DIRECTORY] [--linear]
-                          [--topology server|quorum]
+                          [--topology server|quorum|sentinel]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from arena import Arena
+from arenas import arena_of
 from faults import (
     EXCLUDING,
     FORGETTING,
@@ -28,11 +29,11 @@ from faults import (
     JUMPING_NODES,
     MAJORITY,
     ORDERLY,
+    WATCHED,
     Plan,
 )
 from linearizability import checker
 from processes import FORKS, has_lua
-from quorum_arena import arena_of
 from rules import EXCLUSION
 
 LEAST_SHARE = 0.9  # of the operations run where exclusion holds
@@ -45,8 +46,9 @@ KINDS = {
     "clock": ["threads", "tasks"],
     "quorum": ["threads", "tasks", "c", "lua", "command"],
     "quorum-clock": ["threads", "tasks"],
+    "sentinel": ["threads", "tasks", "c", "lua", "command"],
 }
-TOPOLOGIES = ["server", "quorum"]
+TOPOLOGIES = {"server": EXCLUDING, "quorum": MAJORITY, "sentinel": WATCHED}
 
 
 def out(line: str) -> None:
@@ -83,7 +85,7 @@ class Run:
         found = servers()
         assert found, "neither redis-server nor valkey-server is there"
         for path in found:
-            yield MAJORITY if self.topology == "quorum" else EXCLUDING, path
+            yield TOPOLOGIES[self.topology], path
         if len(found) < 2:
             out(f"chaos: SKIPPED the second server: only {found[0]} is there")
         if not has_lua():
@@ -92,6 +94,7 @@ class Run:
             )
         if self.topology == "quorum":
             yield JUMPING_NODES, found[self.seed % len(found)]
+        if self.topology != "server":
             return
         yield ORDERLY, found[self.seed % len(found)]
         # A short run has one of the two, by its seed.
@@ -190,7 +193,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(seed))
     parser.add_argument("--keep", type=Path, help="leave the files here")
     parser.add_argument("--linear", action="store_true", help="judge by Porcupine")
-    parser.add_argument("--topology", choices=TOPOLOGIES, default=TOPOLOGIES[0])
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="server")
     args = parser.parse_args()
     out(f"chaos: seed {args.seed}, {args.seconds:.0f} s")
     # The process that forks the others looks for modules where this one does.

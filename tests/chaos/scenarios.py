@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -42,6 +43,8 @@ class Actor:
         self.name, self.writer, self.client, self.rng = name, writer, client, rng
         self.count = 0  # of operations
         self.aio = isinstance(client, interlock.aio.Client)
+        stretch = float(os.environ.get("CHAOS_STRETCH", "1"))
+        self.leases = [seconds * stretch for seconds in LEASES]
 
     async def sleep(self, seconds: float) -> None:
         await in_time(self, seconds)
@@ -90,7 +93,7 @@ def some(actor: Actor, kind: str, count: int = 2) -> str:
 
 
 def options(actor: Actor) -> dict[str, Any]:
-    return {"ttl": actor.rng.choice(LEASES), "renew": actor.rng.random() < 0.6}
+    return {"ttl": actor.rng.choice(actor.leases), "renew": actor.rng.random() < 0.6}
 
 
 async def hold(
@@ -108,14 +111,14 @@ async def hold(
     await a.sleep(1.3 * ttl if late else 0 if stay < 0.5 else stay * 0.005)
     a.claim(op, handle)
     changes = what.startswith("lock:") and (late or a.rng.random() < 0.3)
-    if changes and a.client.offers("guard"):
+    if changes and may_use(a.client, "guard"):
         with contextlib.suppress(Failed):
             await change(a, what.replace("lock", "guard"), handle.fence)
     if a.rng.random() < (0.7 if late else 0.3):
         # Without an answer it is released as well: else it would be renewed.
         with contextlib.suppress(Failed):
             again, done = await a.do(
-                "extend", what, lambda: extend(a.rng.choice(LEASES)), hold=op
+                "extend", what, lambda: extend(a.rng.choice(a.leases)), hold=op
             )
             if done:
                 a.ended(again)
@@ -187,7 +190,7 @@ async def push(a: Actor) -> None:
 
 
 async def consume(a: Actor) -> None:
-    name, lease = some(a, "queue"), a.rng.choice(LEASES)
+    name, lease = some(a, "queue"), a.rng.choice(a.leases)
     queue, wait = a.client.queue(name, max_attempts=None), a.rng.choice([0, 0.1, 0.5])
     what = f"queue:{name}"
     op, job = await a.do(
@@ -263,4 +266,10 @@ OFFERS: dict[Scenario, str] = {rw: "rwlock", push: "queue", consume: "queue"}
 
 def offered(client: Any) -> list[Scenario]:
     """Those that need nothing but what the store behind the client keeps."""
-    return [one for one in SCENARIOS if client.offers(OFFERS.get(one, one.__name__))]
+    return [one for one in SCENARIOS if may_use(client, OFFERS.get(one, one.__name__))]
+
+
+def may_use(client: Any, what: str) -> bool:
+    """CHAOS_USES names what is used; without it, all that is offered."""
+    uses = os.environ.get("CHAOS_USES")
+    return client.offers(what) and (uses is None or what in uses.split())

@@ -30,7 +30,9 @@ static const int64_t meetings[] = {100, 500, 1000};
 
 static int history;
 static double lateness =
-    0.01; /* of holds that outlast their lease; $CHAOS_LATE */
+    0.01;                /* of holds that outlast their lease; $CHAOS_LATE */
+static int stretch = 1;  /* of the leases; $CHAOS_STRETCH */
+static const char *uses; /* what is drawn, $CHAOS_USES; NULL for all */
 
 static int64_t now_ns(void)
 {
@@ -81,6 +83,16 @@ static void next_op(actor *a)
 {
     a->count++;
     snprintf(a->op, sizeof a->op, "%s.%d.%d", a->process, a->number, a->count);
+}
+
+static int64_t any_lease(actor *a)
+{
+    return ANY(a, leases) * stretch;
+}
+
+static int may_use(actor *a, uint32_t offer, const char *name)
+{
+    return ilk_client_offers(a->client, offer) && (!uses || strstr(uses, name));
 }
 
 /* The line after a call that succeeds without a value, or fails. */
@@ -214,10 +226,10 @@ static int use_and_release(actor *a, hold *h, int64_t ttl)
     pause_ms(late ? ttl * 13 / 10 : stay < 0.5 ? 0 : (int)(stay * 5));
     hold_claim(h, op);
     int changes = strcmp(h->kind, "lock") == 0 && (late || chance(a) < 0.3);
-    if (changes && ilk_client_offers(a->client, ILK_OFFER_GUARD))
+    if (changes && may_use(a, ILK_OFFER_GUARD, "guard"))
         change_guarded(a, atoi(h->name + strlen("lock")), hold_fence(h));
     if (chance(a) < (late ? 0.7 : 0.3)) {
-        int64_t fresh = ANY(a, leases);
+        int64_t fresh = any_lease(a);
 
         next_op(a);
         line("b %s extend %s %s hold=%s", a->op, h->kind, h->name, op);
@@ -256,13 +268,12 @@ static int use_lock(actor *a)
     hold h = {.kind = "lock", .units = 1, .capacity = 1};
     ilk_lock_opts opts;
     int renew = chance(a) < 0.6;
-    int shared =
-        chance(a) < 0.4 && ilk_client_offers(a->client, ILK_OFFER_RWLOCK);
+    int shared = chance(a) < 0.4 && may_use(a, ILK_OFFER_RWLOCK, "rwlock");
     int writes = shared && chance(a) < 0.4;
     ilk_status st;
 
     ilk_lock_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = ANY(a, leases);
+    opts.ttl_ms = any_lease(a);
     opts.flags = renew ? 0 : ILK_LOCK_NO_RENEW;
     if (shared) {
         h.kind = "rw";
@@ -288,7 +299,7 @@ static int use_semaphore(actor *a)
     int renew = chance(a) < 0.6;
 
     ilk_semaphore_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = ANY(a, leases);
+    opts.ttl_ms = any_lease(a);
     opts.permits = h.units = chance(a) < 0.66 ? 1 : 2;
     opts.flags = renew ? 0 : ILK_SEMAPHORE_NO_RENEW;
     int well = ilk_semaphore_open(&h.semaphore, a->client, h.name,
@@ -306,7 +317,7 @@ static int use_election(actor *a)
     int renew = chance(a) < 0.6;
 
     ilk_election_opts_init(&opts, sizeof opts);
-    opts.ttl_ms = ANY(a, leases);
+    opts.ttl_ms = any_lease(a);
     opts.flags = renew ? 0 : ILK_ELECTION_NO_RENEW;
     int well = ilk_election_open(&h.election, a->client, h.name, strlen(h.name),
                                  &opts, NULL)
@@ -440,7 +451,7 @@ static int consume(actor *a, ilk_queue *queue, const char *name)
     memcpy(op, a->op, sizeof op);
     int64_t wait = ANY(a, short_waits);
     line("b %s reserve queue %s wait=%lld", op, name, (long long)wait);
-    ilk_status st = ilk_queue_reserve(&job, queue, wait, ANY(a, leases), NULL);
+    ilk_status st = ilk_queue_reserve(&job, queue, wait, any_lease(a), NULL);
     if (st != ILK_OK)
         return ended(a, st);
     const char *data = ilk_job_data(job, &len);
@@ -480,16 +491,17 @@ static int use_queue(actor *a)
 static const struct {
     double share;
     uint32_t offer;
+    const char *name;
     int (*use)(actor *);
 } scenarios[] = {
-    {0.4, ILK_OFFER_LOCK, use_lock},
-    {0.07, ILK_OFFER_SEMAPHORE, use_semaphore},
-    {0.03, ILK_OFFER_ELECTION, use_election},
-    {0.03, ILK_OFFER_EVENT, use_event},
-    {0.1, ILK_OFFER_SIGNAL, use_signal},
-    {0.05, ILK_OFFER_BARRIER, use_barrier},
-    {0.05, ILK_OFFER_GUARD, look},
-    {1, ILK_OFFER_QUEUE, use_queue}, /* the rest */
+    {0.4, ILK_OFFER_LOCK, "lock", use_lock},
+    {0.07, ILK_OFFER_SEMAPHORE, "semaphore", use_semaphore},
+    {0.03, ILK_OFFER_ELECTION, "election", use_election},
+    {0.03, ILK_OFFER_EVENT, "event", use_event},
+    {0.1, ILK_OFFER_SIGNAL, "signal", use_signal},
+    {0.05, ILK_OFFER_BARRIER, "barrier", use_barrier},
+    {0.05, ILK_OFFER_GUARD, "guard", look},
+    {1, ILK_OFFER_QUEUE, "queue", use_queue}, /* the rest */
 };
 
 static int use_something(actor *a)
@@ -500,7 +512,7 @@ static int use_something(actor *a)
 
         while (what >= scenarios[i].share)
             what -= scenarios[i++].share;
-        if (ilk_client_offers(a->client, scenarios[i].offer))
+        if (may_use(a, scenarios[i].offer, scenarios[i].name))
             return scenarios[i].use(a);
     }
 }
@@ -531,6 +543,9 @@ static int run_work(char **argv)
     stop = argv[4];
     if (getenv("CHAOS_LATE"))
         lateness = strtod(getenv("CHAOS_LATE"), NULL);
+    if (getenv("CHAOS_STRETCH"))
+        stretch = atoi(getenv("CHAOS_STRETCH"));
+    uses = getenv("CHAOS_USES");
     ilk_client_opts_init(&opts, sizeof opts);
     opts.flags = ILK_CLIENT_LAZY;
     opts.connect_timeout_ms = opts.reply_timeout_ms = 1000;

@@ -20,7 +20,12 @@ ffi.cdef [[
 local CLOCK_MONOTONIC = 1
 local LIMIT, READERS, REST_MS = 3, 1000, 50
 local MEETINGS = { 100, 500, 1000 }
+local STRETCH, USES = tonumber(os.getenv "CHAOS_STRETCH" or 1), os.getenv "CHAOS_USES"
 local LEASES, WAITS = { 200, 200, 200, 600, 1500 }, { 0, 0, 100, 100, 500, 2000, false }
+
+for at, lease in ipairs(LEASES) do
+  LEASES[at] = lease * STRETCH
+end
 
 math.randomseed(tonumber(seed))
 
@@ -44,6 +49,10 @@ end
 
 local function any(list)
   return list[math.random(#list)]
+end
+
+local function may_use(client, what)
+  return client:offers(what) and (not USES or string.find(USES, what, 1, true))
 end
 
 local count = 0
@@ -112,7 +121,7 @@ local function hold(client, handle, kind, name, ttl, units, capacity)
   pause(late and ttl * 1.3 or stay < 0.5 and 0 or stay * 5)
   claim(op, handle)
   local changes = kind == "lock" and (late or math.random() < 0.3)
-  if changes and client:offers "guard" then
+  if changes and may_use(client, "guard") then
     change_guarded(client, string.match(name, "%d+"), handle.fence)
   end
   if math.random() < (late and 0.7 or 0.3) then
@@ -247,7 +256,7 @@ local client = assert(interlock.connect(url,
   { lazy = true, connect_timeout_ms = 1000, reply_timeout_ms = 1000 }))
 local scenarios = {}
 local function add(offer, ...)
-  for _, scenario in ipairs(client:offers(offer) and { ... } or {}) do
+  for _, scenario in ipairs(may_use(client, offer) and { ... } or {}) do
     table.insert(scenarios, scenario)
   end
 end

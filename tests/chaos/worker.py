@@ -104,6 +104,7 @@ async def tasks(setting: Setting, writer: Writer) -> None:
 def main(setting: Setting) -> None:
     """The process: it ends when the file `stop` is there and its calls have ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends it
+    os.environ.update(setting.env)
     writer = Writer(setting.history)
     try:
         if setting.aio:

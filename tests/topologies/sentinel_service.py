@@ -40,12 +40,15 @@ class Process:
         words: list[str],
         password: str = "",
         authority: Path | None = None,
+        program: str = "",
     ):
         self.port = free_port()
+        self.socket = str(directory / "s")
         self.name, self.password, self.frozen = name, password, False
         self.tls = ssl.create_default_context(cafile=authority) if authority else None
         self.log = directory / f"{name}.log"
-        self.command = [server_program(), *words]
+        self.command = [program or server_program(), *words]
+        self.command += ["--unixsocket", self.socket]
         self.command += ["--tls-port" if authority else "--port", str(self.port)]
         self.command += ["--bind", "127.0.0.1", "--logfile", str(self.log)]
         self.command += ["--dir", str(directory)]
@@ -59,7 +62,7 @@ class Process:
     def answers(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
         try:
-            return self.call("PING") == "PONG"
+            return bool(self.call("PING") == "PONG")
         except ReplyError:
             return True
         except OSError:
@@ -123,10 +126,12 @@ def make_certificate(directory: Path) -> Path:
 class Service:
     """Its servers and sentinels; the first server is the primary at first."""
 
-    def __init__(self, sentinel_password: str = "", tls: bool = False):
+    def __init__(
+        self, sentinel_password: str = "", tls: bool = False, program: str = ""
+    ):
         # Sentinels rewrite their configuration: each has a directory of its own.
         self.dir = Path(tempfile.mkdtemp(prefix="ilk-"))
-        self.sentinel_password = sentinel_password
+        self.sentinel_password, self.program = sentinel_password, program
         self.authority = make_certificate(self.dir) if tls else None
         self.servers: list[Process] = []
         self.sentinels: list[Process] = []
@@ -154,7 +159,7 @@ class Service:
             for setting in self.tls_settings():
                 words += f"--{setting}".split(" ", 1)
             server = Process(
-                directory, f"server{number}", words, authority=self.authority
+                directory, f"server{number}", words, "", self.authority, self.program
             )
             self.servers.append(server)
             server.start()
@@ -180,7 +185,7 @@ class Service:
         config.write_text("\n".join(lines) + "\n")
         sentinel = Process(
             directory, f"sentinel{number}", [str(config), "--sentinel"],
-            self.sentinel_password, self.authority,
+            self.sentinel_password, self.authority, self.program,
         )  # fmt: skip
         sentinel.start()
         return sentinel
