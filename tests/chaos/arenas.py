@@ -10,6 +10,6 @@ from sentinel_arena import SentinelArena
 
 
 def arena_of(plan: Plan) -> type[Arena]:
-    if plan is WATCHED:
+    if plan.name == WATCHED.name:
         return SentinelArena
     return QuorumArena if plan.nodes > 1 else Arena

@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
 from arenas import arena_of
-from faults import EXCLUDING, MAJORITY, ORDERLY, WATCHED, Plan
+from faults import EXCLUDING, MAJORITY, ORDERLY, TWO_PRIMARIES, Plan
 from patched import copy_sources, patch
 from server import BUILD
 from violation import Violation
@@ -162,7 +162,20 @@ CONTROLS = [
         "../src/client/confirmer.c",
         (("if (self->wait.count < self->replicas)", "if (self->wait.count < 0)"),),
         ("exclusion", "fence", "release"),
-        WATCHED,
+        TWO_PRIMARIES,
+        30.0,
+    ),
+    Control(
+        "client that believes a hold that the new primary lacks",
+        "../src/client/confirmer.c",
+        (
+            (
+                "    if (status == ILK_OK) {",
+                "    if (status == ILK_OK || !is_silence(status)) {",
+            ),
+        ),
+        ("exclusion", "fence", "release"),
+        TWO_PRIMARIES,
         30.0,
     ),
 ]

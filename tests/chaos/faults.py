@@ -128,6 +128,8 @@ SWITCHES = tuple(one[0] for one in KINDS["server"] if one[1] == SENTINEL)
 # sentinels, or so long that they promote another, which goes on beside it.
 OF_ONE_SERVER = ("flush_scripts", "out_of_memory", "freeze_server", "restart")
 WATCHED = Plan("sentinel", EXCLUSION, SWITCHES, OF_ONE_SERVER)
+NOTHING_ELSE = (*OF_ONE_SERVER, "kill_clients")
+TWO_PRIMARIES = Plan("sentinel", EXCLUSION, ("freeze_primary",), NOTHING_ELSE)
 
 
 def schedule(seed: str, plan: Plan, lane: str, pace: float = 1.0) -> Iterator[Fault]:

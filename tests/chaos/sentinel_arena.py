@@ -5,8 +5,9 @@ Redis replicates asynchronously, so only what replicas have outlasts a failover.
 processes use what `min_replicas` covers, and events, for which one rule needs no copy.
 docs/topologies.md says what is promised then; the faults stay within it:
 
-- One server at a time has a fault. The next one begins when both replicas follow the
-  primary again, so the promoted one has each hold that any replica has acknowledged.
+- One server at a time has a fault, or a replica and then the primary. The next fault
+  begins when both replicas follow the primary again, so the promoted one has each hold
+  that any replica has acknowledged.
 - A primary that was killed has no data when it is started again, after the switch.
 - A frozen one goes on, as a second primary, when each hold of before the fault has ended.
   A renewal there would last longer than the copy at the new primary. It has no
@@ -21,6 +22,7 @@ import shutil
 import socket
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "topologies"))
@@ -155,15 +157,25 @@ class SentinelArena(Arena):
         self.settle()
 
     def kill_primary(self, fault: Fault) -> None:
-        """Perhaps with a sentinel, which names the former primary when it is back."""
-        former, witness = self.primary, self.sentinel(fault)
-        if fault.value < 0.4:
-            witness.kill()
+        """Perhaps with a sentinel, which names the former primary when it is back, or
+        after a replica, so that the other one alone has the last holds.
+        """
+        former, sentinel = self.primary, self.sentinel(fault)
+        replica = self.replicas()[fault.target % 2]
+        if fault.value < 0.35:
+            sentinel.kill()
+        elif fault.value < 0.7:
+            replica.kill()
+            self.over.wait(fault.seconds)
         former.kill()
         wait_until(self.has_switched, SWITCH)
         self.over.wait(fault.seconds)
-        if not witness.is_running():
-            self.start_sentinel(witness)
+        if not sentinel.is_running():
+            self.start_sentinel(sentinel)
+        if not replica.is_running():
+            # Not while the former primary is there: it must not be its replica.
+            start(replica)
+            wait_until(lambda: followers(self.service.primary()) == 1, SWITCH)
         start(former)
 
     def freeze_primary(self, fault: Fault) -> None:
@@ -213,6 +225,12 @@ class SentinelArena(Arena):
         while time.monotonic() < until and not self.over.wait(0.1):
             self.primary.call("CLIENT", "KILL", "TYPE", kind)
 
+    def kill(self, fault: Fault) -> None:
+        """A new process would not have the connections of one that is misled."""
+        slots = self.in_touch()
+        slot = slots[fault.target % len(slots)]
+        super().kill(replace(fault, target=self.faulty.index(slot)))
+
     def partition(self, fault: Fault) -> None:
         """One process from all sentinels."""
         slots = self.in_touch()
@@ -223,7 +241,7 @@ class SentinelArena(Arena):
         return labels[fault.target % len(labels)]
 
     def in_touch(self) -> list[Slot]:
-        """The processes whose links may have faults of the network lane."""
+        """The processes that are not misled."""
         misled = self.misled
         return [slot for slot in self.faulty if slot not in misled]
 
