@@ -17,13 +17,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import redis
+from certificates import Certificates
+from programs import CLI, SERVER
 
-SERVER = (
-    os.environ.get("ILK_TEST_SERVER")
-    or shutil.which("redis-server")
-    or shutil.which("valkey-server")
-)
-CLI = shutil.which("redis-cli") or shutil.which("valkey-cli")
 PATIENCE = float(os.environ.get("ILK_TEST_PATIENCE", "1"))
 NODE_TIMEOUT_MS = 2000
 
@@ -88,8 +84,9 @@ def free_port() -> int:
 class Node:
     """One server of the cluster."""
 
-    def __init__(self, home: Path, port: int):
+    def __init__(self, home: Path, port: int, certificates: Certificates | None = None):
         self.port = port
+        self.certificates = certificates
         self.home = home / str(port)
         self.home.mkdir()
         self.process: subprocess.Popen[bytes] | None = None
@@ -100,8 +97,7 @@ class Node:
         self.process = subprocess.Popen(
             [
                 SERVER,
-                "--port",
-                str(self.port),
+                *self.port_words(),
                 "--bind",
                 "127.0.0.1",
                 "--cluster-enabled",
@@ -127,8 +123,23 @@ class Node:
         )
         until(lambda: self.redis().ping(), what="a node that answers")
 
+    def port_words(self) -> list[str]:
+        if not self.certificates:
+            return ["--port", str(self.port)]
+        words = ["--tls-port", str(self.port), "--tls-cluster", "yes"]
+        words += ["--tls-replication", "yes"]
+        return words + self.certificates.options()
+
     def redis(self) -> redis.Redis:
-        return redis.Redis(port=self.port, decode_responses=True, socket_timeout=5)
+        """It takes any certificate: what is refused is up to the clients."""
+        return redis.Redis(
+            port=self.port,
+            decode_responses=True,
+            socket_timeout=5,
+            ssl=self.certificates is not None,
+            ssl_cert_reqs="none",
+            ssl_check_hostname=False,
+        )
 
     @property
     def url_host(self) -> str:
@@ -153,13 +164,19 @@ class Node:
 class Cluster:
     """`primaries` nodes that serve slots, and as many replicas if asked."""
 
-    def __init__(self, home: Path, primaries: int = 3, replicas: int = 1):
+    def __init__(
+        self,
+        home: Path,
+        primaries: int = 3,
+        replicas: int = 1,
+        certificates: Certificates | None = None,
+    ):
         self.home = home
+        self.certificates = certificates
         self.nodes: list[Node] = []
         try:
-            self.nodes += [
-                Node(home, free_port()) for _ in range(primaries * (1 + replicas))
-            ]
+            for _ in range(primaries * (1 + replicas)):
+                self.nodes.append(Node(home, free_port(), certificates))
             self.cli(
                 "--cluster",
                 "create",
@@ -175,18 +192,23 @@ class Cluster:
 
     def cli(self, *words: str) -> str:
         assert CLI
+        tls = ["--tls", "--insecure"] if self.certificates else []
         done = subprocess.run(
-            [CLI, *words], capture_output=True, text=True, timeout=240, check=False
+            [CLI, *tls, *words],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def url(self, *nodes: Node, query: str = "") -> str:
-        return (
-            "redis+cluster://"
-            + ",".join(node.url_host for node in nodes or self.nodes)
-            + query
-        )
+        hosts = ",".join(node.url_host for node in nodes or self.nodes)
+        if not self.certificates:
+            return f"redis+cluster://{hosts}{query}"
+        query = f"?ca={self.certificates.trusted}{query.replace('?', '&')}"
+        return f"rediss+cluster://{hosts}{query}"
 
     def settle(self) -> None:
         """All living nodes agree that each slot is served, and replicas follow."""
@@ -275,7 +297,7 @@ class Cluster:
             node.redis().execute_command("CLUSTER SETSLOT", slot, "NODE", target.id())
 
     def add_node(self) -> Node:
-        node = Node(self.home, free_port())
+        node = Node(self.home, free_port(), self.certificates)
         self.nodes.append(node)
         self.cli("--cluster", "add-node", node.url_host, self.nodes[0].url_host)
         self.settle()
@@ -303,10 +325,13 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(primaries: int = 3, replicas: int = 1) -> Iterator[Cluster]:
+def running(
+    primaries: int = 3, replicas: int = 1, tls: bool = False
+) -> Iterator[Cluster]:
     home = Path(tempfile.mkdtemp(prefix="ilk-cluster-"))
     try:
-        one = Cluster(home, primaries, replicas)
+        certificates = Certificates(home) if tls else None
+        one = Cluster(home, primaries, replicas, certificates)
         try:
             yield one
         finally:

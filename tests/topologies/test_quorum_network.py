@@ -21,10 +21,11 @@ import interlock.aio
 import pytest
 import quorum_network
 import quorum_nodes
-from cluster import PATIENCE, SERVER, until
+from certificates import Certificates
+from cluster import PATIENCE, until
 from crowd import Waiter, crowd, two_on
+from programs import SERVER, find_second, has_tls
 from quorum_network import Network, View
-from sentinel_service import make_certificate
 from support import in_child
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def lines() -> Iterator[Network]:
     """Three nodes of two kinds of server, and a network for three clients."""
-    settings = [{"program": one} for one in (SERVER, quorum_nodes.find_second())]
+    settings = [{"program": one} for one in (SERVER, find_second())]
     settings.append(settings[0])
     with quorum_nodes.running(longest_ms=LONGEST_MS, settings=settings) as nodes:
         nodes.declare_members()
@@ -568,22 +569,14 @@ def test_a_user_is_changed_at_one_node_after_another(name: str) -> None:
             assert not waiter.acquired.is_set()
 
 
+@pytest.mark.skipif(not has_tls(), reason="the server was built without TLS")
 def test_all_of_it_over_tls(name: str, tmp_path: Path) -> None:
-    authority = make_certificate(tmp_path)
-    with contextlib.ExitStack() as opened:
-        settings = []
-        for _ in range(3):
-            options = ["--port", "0", "--tls-auth-clients", "no"]
-            options += ["--tls-cert-file", str(authority)]
-            options += ["--tls-key-file", str(tmp_path / "key.pem")]
-            options += ["--tls-ca-cert-file", str(authority)]
-            settings.append({"options": options, "has_tls": True})
-        nodes = opened.enter_context(quorum_nodes.running(settings=settings))
-        nodes.scheme = "rediss"
+    certificates = Certificates(tmp_path)
+    with quorum_nodes.running(certificates=certificates) as nodes:
         nodes.declare_members()
         with pytest.raises(interlock.NoQuorumError, match="tls handshake failed"):
             interlock.connect(nodes.url())
-        url = nodes.url(f"&ca={authority}")
+        url = nodes.url(f"&ca={certificates.trusted}")
         with interlock.connect(url) as client:
             with two_on(View(url), client, name, TTL / 2) as (lock, _):
                 nodes.nodes[1].kill()
