@@ -40,12 +40,21 @@ enum { SWITCH_TICK_MS = 50 };
  * keeps them reachable, so that leak checkers do not report them. */
 static _Atomic(ilk__conn *) inherited;
 
+/* The URL of a store up to its first host: the reason must fit behind it. */
+static void name_store(ilk__conn *conn, const char *shown)
+{
+    size_t len = strcspn(shown, ",?");
+
+    snprintf(conn->where, sizeof conn->where, "%.*s%s", (int)len, shown,
+             shown[len] == ',' ? ",..." : "");
+}
+
 void ilk__conn_name_peer(ilk__conn *conn)
 {
     const ilk__url *url = conn->url;
 
     if (conn->target->connect != NULL)
-        snprintf(conn->where, sizeof conn->where, "%s", url->shown);
+        name_store(conn, url->shown);
     else if (url->sentinels != NULL && url->host == NULL)
         snprintf(conn->where, sizeof conn->where, "the primary of %s",
                  url->sentinels->service);
