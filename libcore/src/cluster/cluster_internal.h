@@ -67,6 +67,7 @@ struct ilk__cluster_node {
     int is_primary; /* serves slots, by the newest map or a redirection */
     int is_retired; /* it was a primary: its requests go to others */
     int has_failed; /* since the last time it was up */
+    ilk_error why;  /* of its last break; none while it is up */
     int must_break; /* a command was written in part */
     ilk__async_conn requests;
     ilk__node_messages messages;

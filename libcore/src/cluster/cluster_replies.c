@@ -229,9 +229,10 @@ static void lose(ilk__cluster_node *node)
     drop_held(node);
     node->must_break = 0;
     node->has_failed = 1;
-    cluster->why = node->requests.error;
+    node->why = node->requests.error;
+    cluster->why = node->why;
     ilk__log(ILK__LOG_INFO, "cluster: %s:%d: %s", node->url.host,
-             node->url.port, cluster->why.msg);
+             node->url.port, node->why.msg);
     while ((work = ilk__cluster_take(&lost))) {
         if (work->request && work->slot >= 0 && node->is_primary) {
             node->has_doubt = 1;
@@ -256,6 +257,7 @@ void ilk__cluster_break(ilk__cluster_node *node, const char *why)
 static void came_up(ilk__cluster_node *node)
 {
     node->has_failed = 0;
+    ilk__error_clear(&node->why);
     node->has_doubt = 0;
     memset(node->doubt, 0, sizeof node->doubt);
     if (!node->cluster->has_map)

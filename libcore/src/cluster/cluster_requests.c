@@ -60,10 +60,21 @@ static void refuse(ilk__cluster_work *work, const char *word, const char *why)
     ilk__free(work);
 }
 
+/* The slot's own node, if it cannot be reached, says most: a map from another node
+ * clears the cluster's reason. */
+static const char *reason(const ilk__cluster *cluster,
+                          const ilk__cluster_work *work)
+{
+    int owner = work->slot < 0 ? -1 : cluster->owner[work->slot];
+
+    if (owner >= 0 && cluster->nodes[owner]->why.code)
+        return cluster->nodes[owner]->why.msg;
+    return cluster->why.code ? cluster->why.msg : "no node serves the slot";
+}
+
 static void give_up(ilk__cluster *cluster, ilk__cluster_work *work)
 {
-    refuse(work, "ILKDOWN",
-           cluster->why.code ? cluster->why.msg : "no node serves the slot");
+    refuse(work, "ILKDOWN", reason(cluster, work));
 }
 
 void ilk__cluster_break_off(ilk__cluster_work *work)
