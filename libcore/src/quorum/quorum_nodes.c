@@ -159,17 +159,22 @@ void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
                            char out[ILK_ERROR_MAX])
 {
     const ilk__quorum_node *missing = find_missing(quorum);
+    int len;
 
     if (quorum->twice[0]) {
         snprintf(out, ILK_ERROR_MAX, "%s %s", word, quorum->twice);
         return;
     }
-    snprintf(out, ILK_ERROR_MAX,
-             "%s %zu of %zu nodes vote, and %zu must; %.60s:%d: %.120s", word,
-             ilk__quorum_count_votes(quorum), quorum->count,
-             ilk__quorum_majority(quorum), missing ? missing->url.host : "-",
-             missing ? missing->url.port : 0,
-             missing ? reason_of(missing) : "");
+    len =
+        snprintf(out, ILK_ERROR_MAX, "%s %zu of %zu nodes vote, and %zu must; ",
+                 word, ilk__quorum_count_votes(quorum), quorum->count,
+                 ilk__quorum_majority(quorum));
+    if (missing)
+        snprintf(out + len, ILK_ERROR_MAX - (size_t)len, "%.60s:%d: %.120s",
+                 missing->url.host, missing->url.port, reason_of(missing));
+    else
+        snprintf(out + len, ILK_ERROR_MAX - (size_t)len,
+                 "too few of them replied to this request");
 }
 
 /* ---- calls --------------------------------------------------------------- */

@@ -319,6 +319,26 @@ static void an_error_gives_the_present_reason(void **state)
     node->requests.up = 0;
 }
 
+static void an_error_names_no_node_where_all_vote(void **state)
+{
+    char text[ILK_ERROR_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < quorum->count; i++) {
+        quorum->nodes[i].requests.up = 1;
+        quorum->nodes[i].messages.channels = &quorum->channels;
+        ilk__members_connected(&quorum->members, i);
+        quorum->members.nodes[i].known = 1;
+        quorum->members.nodes[i].is_member = 1;
+    }
+    ilk__quorum_write_why(quorum, "NOQUORUM", text);
+    for (size_t i = 0; i < quorum->count; i++)
+        quorum->nodes[i].requests.up = 0;
+    assert_string_equal("NOQUORUM 3 of 3 nodes vote, and 2 must; too few of "
+                        "them replied to this request",
+                        text);
+}
+
 #define ALONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -337,6 +357,7 @@ int main(void)
         ALONE(a_failure_is_given_with_its_reason),
         ALONE(nodes_that_are_one_server_have_failed),
         ALONE(an_error_gives_the_present_reason),
+        ALONE(an_error_names_no_node_where_all_vote),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
