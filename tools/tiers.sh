@@ -369,6 +369,28 @@ run_over_memory()
     )
 }
 
+# A part of the tests of the topologies, on nodes and sentinels of the other server:
+# what differs between servers is what they answer, not how they fail.
+run_topologies_there()
+{
+    there=tests/topologies
+    called="topologies: "
+    run_pytest -n "$slots" -k "not awaited and not freeze" \
+        $there/test_cluster_faults.py \
+        --deselect $there/test_cluster_faults.py::test_slots_move_under_load \
+        $there/test_cluster_conformance.py \
+        $there/test_quorum_conformance.py \
+        $there/test_quorum.py::test_a_minority_does_not_matter \
+        $there/test_quorum.py::test_a_right_that_is_missing_is_named \
+        $there/test_quorum.py::test_a_restarted_node_does_not_vote_before_the_longest_lease \
+        $there/test_quorum_election.py::test_a_leader_that_dies_is_followed_and_observers_see_it \
+        $there/test_sentinel.py::test_holds_and_waits_go_on_at_the_next_primary \
+        $there/test_sentinel.py::test_sentinels_have_users_with_few_rights
+    status=$?
+    called=
+    return $status
+}
+
 tier_second()
 {
     server=$(second_server)
@@ -377,13 +399,14 @@ tier_second()
         return 1
     fi
     closing "$("$server" --version | cut -d ' ' -f 1-3), scripts, there and on" \
-        "tests/sim/store.lua, and conformance:"
+        "tests/sim/store.lua, conformance, and topologies:"
     (
         ILK_TEST_SERVER=$server
         export ILK_TEST_SERVER
         run_pytest tests/scripts || exit 1
         run_pytest -n "$slots" --store tests/scripts || exit 1
         run_pytest tests/python -k conformance || exit 1
+        run_topologies_there || exit 1
         run_ctest release ct -R conformance || exit 1
         ILK_MEMORY="slow=10&late=10&repeat=20&seed=9" \
             run_ctest release ct -R ct_gateway_conformance || exit 1
