@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 import redis
 from certificates import Certificates
-from programs import CLI, SERVER
+from server_programs import CLI, SERVER
 
 PATIENCE = float(os.environ.get("ILK_TEST_PATIENCE", "1"))
 NODE_TIMEOUT_MS = 2000

@@ -16,7 +16,7 @@ from typing import Any
 import redis
 from certificates import Certificates
 from cluster import free_port, until
-from programs import SERVER
+from server_programs import SERVER
 
 LONGEST_MS = 2000
 

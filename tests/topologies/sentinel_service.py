@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from certificates import Certificates
-from programs import SERVER
+from server_programs import SERVER
 from support import ReplyError, free_port, read_reply, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

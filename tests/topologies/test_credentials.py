@@ -16,8 +16,8 @@ import interlock
 import pytest
 from cluster import PATIENCE, Cluster, until
 from crowd import Waiter, two_on
-from programs import has_tls
 from quorum_network import View
+from server_programs import has_tls
 from tls_places import PLACES, USER, Place
 
 TTL = 3.0  # renewed after a third of it

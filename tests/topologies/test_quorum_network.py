@@ -24,8 +24,8 @@ import quorum_nodes
 from certificates import Certificates
 from cluster import PATIENCE, until
 from crowd import Waiter, crowd, two_on
-from programs import SERVER, find_second, has_tls
 from quorum_network import Network, View
+from server_programs import SERVER, find_second, has_tls
 from support import in_child
 
 ROOT = Path(__file__).resolve().parents[2]

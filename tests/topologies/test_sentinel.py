@@ -17,8 +17,8 @@ import time
 import interlock
 import pytest
 from interlock import aio, recipes
-from programs import has_tls
 from sentinel_service import ROOT, Service
+from server_programs import has_tls
 from support import free_port, patience, wait_until
 
 FAILOVERS = ["kill", "freeze", "ask"]
