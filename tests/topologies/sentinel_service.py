@@ -35,14 +35,13 @@ class Process:
         has_tls: bool = False,
         program: str = "",
     ):
-        program = program or SERVER
-        assert program, "no redis-server or valkey-server on PATH"
+        assert SERVER, "no redis-server or valkey-server on PATH"
         self.port = free_port()
         self.socket = str(directory / "s")
         self.name, self.password, self.frozen = name, password, False
         self.has_tls = has_tls
         self.log = directory / f"{name}.log"
-        self.command = [program, *words]
+        self.command = [program or SERVER, *words]
         self.command += ["--unixsocket", self.socket]
         self.command += ["--tls-port" if has_tls else "--port", str(self.port)]
         self.command += ["--bind", "127.0.0.1", "--logfile", str(self.log)]

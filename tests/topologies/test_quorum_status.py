@@ -97,8 +97,8 @@ def test_a_node_that_comes_back_without_its_data_waits(nodes: Quorum) -> None:
     with interlock.connect(nodes.url()) as client:
         reaches(client, "voting", "voting", "voting")
         nodes.nodes[1].kill()
-        found = reaches(client, "voting", "failed", "voting")[1]
-        assert "refused" in found.error
+        reaches(client, "voting", "failed", "voting")
+        until(lambda: "refused" in client.stats().nodes[1].error, what="the reason")
         nodes.nodes[2].kill()
         reaches(client, "voting", "failed", "failed")
         nodes.nodes[1].start()
