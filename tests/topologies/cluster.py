@@ -84,43 +84,49 @@ def free_port() -> int:
 class Node:
     """One server of the cluster."""
 
-    def __init__(self, home: Path, port: int, certificates: Certificates | None = None):
+    def __init__(
+        self,
+        home: Path,
+        port: int,
+        program: str | None = SERVER,
+        options: tuple[str, ...] = (),  # the last one of a name counts
+        certificates: Certificates | None = None,
+    ):
+        assert program
         self.port = port
         self.certificates = certificates
         self.home = home / str(port)
         self.home.mkdir()
         self.process: subprocess.Popen[bytes] | None = None
+        self.command = [
+            program,
+            *self.port_words(),
+            "--bind",
+            "127.0.0.1",
+            "--cluster-enabled",
+            "yes",
+            "--cluster-node-timeout",
+            str(NODE_TIMEOUT_MS),
+            "--cluster-config-file",
+            "nodes.conf",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(self.home),
+            "--cluster-migration-barrier",
+            "5",
+            "--repl-diskless-sync-delay",
+            "0",
+            "--logfile",
+            str(self.home / "log"),
+            *options,
+        ]
         self.start()
 
     def start(self) -> None:
-        assert SERVER
-        self.process = subprocess.Popen(
-            [
-                SERVER,
-                *self.port_words(),
-                "--bind",
-                "127.0.0.1",
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                str(NODE_TIMEOUT_MS),
-                "--cluster-config-file",
-                "nodes.conf",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-                str(self.home),
-                "--cluster-migration-barrier",
-                "5",
-                "--repl-diskless-sync-delay",
-                "0",
-                "--logfile",
-                str(self.home / "log"),
-            ],
-            stdin=subprocess.DEVNULL,
-        )
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)
         until(lambda: self.redis().ping(), what="a node that answers")
 
     def port_words(self) -> list[str]:
@@ -170,13 +176,14 @@ class Cluster:
         primaries: int = 3,
         replicas: int = 1,
         certificates: Certificates | None = None,
+        new_node: Callable[[Path], Node] | None = None,
     ):
-        self.home = home
-        self.certificates = certificates
+        self.home, self.certificates = home, certificates
+        self.new_node = new_node or self.usual_node
         self.nodes: list[Node] = []
         try:
             for _ in range(primaries * (1 + replicas)):
-                self.nodes.append(Node(home, free_port(), certificates))
+                self.nodes.append(self.new_node(home))
             self.cli(
                 "--cluster",
                 "create",
@@ -189,6 +196,9 @@ class Cluster:
         except BaseException:
             self.stop()
             raise
+
+    def usual_node(self, home: Path) -> Node:
+        return Node(home, free_port(), certificates=self.certificates)
 
     def cli(self, *words: str) -> str:
         assert CLI
@@ -284,8 +294,10 @@ class Cluster:
             "CLUSTER SETSLOT", slot, "MIGRATING", target.id()
         )
 
-    def migrate_keys(self, slot: int, source: Node, target: Node) -> int:
-        keys = source.redis().execute_command("CLUSTER GETKEYSINSLOT", slot, 1000)
+    def migrate_keys(
+        self, slot: int, source: Node, target: Node, most: int = 1000
+    ) -> int:
+        keys = source.redis().execute_command("CLUSTER GETKEYSINSLOT", slot, most)
         if keys:
             source.redis().execute_command(
                 "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys
@@ -297,7 +309,7 @@ class Cluster:
             node.redis().execute_command("CLUSTER SETSLOT", slot, "NODE", target.id())
 
     def add_node(self) -> Node:
-        node = Node(self.home, free_port(), self.certificates)
+        node = self.new_node(self.home)
         self.nodes.append(node)
         self.cli("--cluster", "add-node", node.url_host, self.nodes[0].url_host)
         self.settle()
