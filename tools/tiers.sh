@@ -282,6 +282,7 @@ tier_faults()
     run_chaos 90 --linear || return 1
     run_chaos 40 --linear --topology quorum || return 1
     run_chaos 30 --linear --topology sentinel || return 1
+    run_chaos 30 --linear --topology cluster || return 1
     run '^controls: (passed|FAILED)' \
         "$venv/bin/python" tests/chaos/controls.py
 }

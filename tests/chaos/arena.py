@@ -160,7 +160,7 @@ class Arena:
         if self.plan.kind == EXCLUSION:
             watchers = [Listener, Observer] if self.plan.steady else [Listener]
             for watcher in watchers:
-                one = watcher(self.server.unix_url, self.directory)
+                one = watcher(self.direct_url(), self.directory)
                 self.watchers.enter_context(one)
 
     def lane(self, lane: str, pace: float) -> None:
@@ -234,7 +234,7 @@ class Arena:
         """Take all messages that are left, as one more consumer."""
         writer = Writer(self.directory / "drain.history")
         until, count = time.monotonic() + patience(BOUND), 0
-        with interlock.connect(self.server.unix_url) as client:
+        with interlock.connect(self.direct_url()) as client:
             for name in ("queue0", "queue1"):
                 queue = client.queue(name, max_attempts=None)
                 while True:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from arena import Arena
-from faults import WATCHED, Plan
+from cluster_arena import ClusterArena
+from faults import SHARDED, SHARDED_IN_ORDER, WATCHED, Plan
 from quorum_arena import QuorumArena
 from sentinel_arena import SentinelArena
 
@@ -12,4 +13,6 @@ from sentinel_arena import SentinelArena
 def arena_of(plan: Plan) -> type[Arena]:
     if plan.name == WATCHED.name:
         return SentinelArena
+    if plan in (SHARDED, SHARDED_IN_ORDER):
+        return ClusterArena
     return QuorumArena if plan.nodes > 1 else Arena

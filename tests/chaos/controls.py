@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
 from arenas import arena_of
-from faults import EXCLUDING, MAJORITY, ORDERLY, TWO_PRIMARIES, Plan
+from faults import EXCLUDING, MAJORITY, ORDERLY, SHARDED, TWO_PRIMARIES, Plan
 from patched import copy_sources, patch
 from server import BUILD
 from violation import Violation
@@ -176,6 +176,14 @@ CONTROLS = [
         ),
         ("exclusion", "fence", "release"),
         TWO_PRIMARIES,
+        30.0,
+    ),
+    Control(
+        "grant of a cluster that is undone when nobody at its node has it",
+        "../src/cluster/cluster_requests.c",
+        (("text[script->cluster_at] = '1';", "text[script->cluster_at] = '0';"),),
+        ("exclusion", "fence", "release", "signal"),
+        SHARDED,
         30.0,
     ),
 ]

@@ -16,6 +16,7 @@ from rules import EXCLUSION, FENCES
 
 QUORUM = "a node of a quorum"
 SENTINEL = "a service that sentinels watch"
+CLUSTER = "the nodes of a cluster"
 
 LANES = ["process", "network", "server"]
 
@@ -36,8 +37,8 @@ class Fault:
 
 # Each kind, the class that it belongs to by docs/safety.md, how often it is drawn,
 # and the least and the most seconds that it lasts. Where a kind is of the class
-# EXCLUSION it is used in both classes. Those of QUORUM need other nodes, those of
-# SENTINEL replicas and sentinels.
+# EXCLUSION it is used in both classes. Those of QUORUM and CLUSTER need other nodes,
+# those of SENTINEL replicas and sentinels.
 KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
     "process": [
         ("kill", EXCLUSION, 5, 0.0, 0.3),  # until it is started again
@@ -70,6 +71,7 @@ KINDS: dict[str, list[tuple[str, str, int, float, float]]] = {
         ("freeze_replica", SENTINEL, 1, 0.1, 2.0),
         ("freeze_replicas", SENTINEL, 1, 0.3, 2.0),  # all of them
         ("kill_sentinel", SENTINEL, 1, 0.0, 2.0),
+        ("move_slot", CLUSTER, 4, 0.0, 1.0),  # to another node, key by key
     ],
 }
 PAUSES = {"process": 0.35, "network": 0.3, "server": 0.5}  # on average
@@ -130,6 +132,12 @@ OF_ONE_SERVER = ("flush_scripts", "out_of_memory", "freeze_server", "restart")
 WATCHED = Plan("sentinel", EXCLUSION, SWITCHES, OF_ONE_SERVER)
 NOTHING_ELSE = (*OF_ONE_SERVER, "kill_clients")
 TWO_PRIMARIES = Plan("sentinel", EXCLUSION, ("freeze_primary",), NOTHING_ELSE)
+
+# All slots are served again before the next fault of a node, and none is failed over.
+SHARDED = Plan("cluster", EXCLUSION, ("move_slot", "cut_off"), nodes=3)
+SHARDED_IN_ORDER = Plan(
+    "cluster-order", EXCLUSION, ("move_slot",), ENDS_CONNECTIONS, steady=2, nodes=3
+)
 
 
 def schedule(seed: str, plan: Plan, lane: str, pace: float = 1.0) -> Iterator[Fault]:

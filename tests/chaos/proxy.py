@@ -13,7 +13,8 @@ Each client has a label for each server. Commands, with `label` and, where it ap
     late    the client's ends are closed; what was sent before reaches the server later
     heal    all labels work again
 
-Labels that begin with "tcp" listen on a port, the others on a unix socket.
+Labels that begin with "tcp" listen on a port, those that are an address there, the
+others on a unix socket.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ class Proxy(Relay[FaultyLink]):
         return self.servers[label]
 
     def listen(self, label: str) -> socket.socket:
-        if not label.startswith("tcp"):
+        host, _, port = label.rpartition(":")
+        if not host and not label.startswith("tcp"):
             return super().listen(label)
         listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((host, int(port)) if host else ("127.0.0.1", 0))
         self.ports[label] = listener.getsockname()[1]
         return listener
 

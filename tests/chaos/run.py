@@ -2,7 +2,7 @@
 """Processes on the same names, faults in combination, and a verdict: see README.md.
 
 python tests/chaos/run.py [--seconds 20] [--seed N] [--keep DIRECTORY] [--linear]
-                          [--topology server|quorum|sentinel]
+                          [--topology server|quorum|sentinel|cluster]
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from faults import (
     JUMPING_NODES,
     MAJORITY,
     ORDERLY,
+    SHARDED,
+    SHARDED_IN_ORDER,
     WATCHED,
     Plan,
 )
@@ -47,8 +49,15 @@ KINDS = {
     "quorum": ["threads", "tasks", "c", "lua", "command"],
     "quorum-clock": ["threads", "tasks"],
     "sentinel": ["threads", "tasks", "c", "lua", "command"],
+    "cluster": ["threads", "tasks", "c", "lua", "command"],
+    "cluster-order": ["threads", "c", "tasks", "c"],
 }
-TOPOLOGIES = {"server": EXCLUDING, "quorum": MAJORITY, "sentinel": WATCHED}
+TOPOLOGIES = {
+    "server": EXCLUDING,
+    "quorum": MAJORITY,
+    "sentinel": WATCHED,
+    "cluster": SHARDED,
+}
 
 
 def out(line: str) -> None:
@@ -94,6 +103,8 @@ class Run:
             )
         if self.topology == "quorum":
             yield JUMPING_NODES, found[self.seed % len(found)]
+        if self.topology == "cluster":
+            yield SHARDED_IN_ORDER, found[self.seed % len(found)]
         if self.topology != "server":
             return
         yield ORDERLY, found[self.seed % len(found)]
