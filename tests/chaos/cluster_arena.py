@@ -9,16 +9,21 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "topologies"))
 
-from arena import Arena
+import interlock
+from arena import BOUND, Arena
 from cluster import Cluster, Node
 from faults import Fault
+from history import Writer
 from observer import NAMES as WAITED
+from support import patience
+from violation import Violation
 
 # No fault of a node lasts so long, so no primary is declared failed.
 NODE_TIMEOUT_MS = 20000
@@ -27,8 +32,11 @@ NODE_TIMEOUT_MS = 20000
 PORTS = range(12000, 22000)
 BUS = 10000
 
-WORDS = ("sem0", "elect0", "queue0", "queue1", "signal0", "signal1", "barrier2")
-NAMES = [name.split(":")[1] for name in WAITED] + [*WORDS, "barrier3", "guard0"]
+SIGNALS = ["signal0", "signal1"]
+OTHERS = ["sem0", "elect0", "queue0", "queue1", "barrier2", "barrier3", "guard0"]
+NAMES = [name.split(":")[1] for name in WAITED] + SIGNALS + OTHERS
+# A client that was killed is given up after 6 s, and a refresh comes every 2 s.
+REFRESHED_MS = 3000
 
 
 def free_port() -> int:
@@ -155,3 +163,45 @@ class ClusterArena(Arena):
             self.restart(fault)
         elif fault.value < 0.5:
             self.freeze_server(fault)
+
+    # ---- the end -------------------------------------------------------------------
+
+    def drain(self) -> None:
+        super().drain()
+        with interlock.connect(self.direct_url()) as client:
+            for name in SIGNALS:
+                self.drain_signal(client, name)
+
+    def drain_signal(self, client: interlock.Client, name: str) -> None:
+        """Wait for those that were given to the dead, as one more waiter.
+
+        A node does not see that a client was killed, so such a signal may be handed on
+        from one to the next before it comes to somebody who lives.
+        """
+        writer = Writer(self.directory / f"{name}.history")
+        until, count = time.monotonic() + patience(BOUND), 0
+        signal, wait = client.signal(name), {"ms": REFRESHED_MS}
+        while self.is_given(name):
+            if time.monotonic() > until:
+                text = f"{name}: one is on its way and comes to nobody"
+                self.violations.append(Violation("signal", text))
+                break
+            count += 1
+            op = f"{name}.{count}"
+            writer.line("b", op, "listen", "signal", name)
+            signal.listen()
+            writer.line("e", op, "ok")
+            writer.line("b", op + ".wait", "wait", "signal", name, hold=op, **wait)
+            data = signal.wait(REFRESHED_MS / 1000)
+            if data is None:
+                writer.line("e", op + ".wait", "no")
+            else:
+                writer.line("e", op + ".wait", "ok", data=data.decode())
+        writer.close()
+
+    def is_given(self, name: str) -> bool:
+        """Whether a node keeps one for somebody who has not acknowledged it."""
+        slot = self.cluster.slot(name)
+        with self.cluster.owner(slot).redis() as node:
+            keys = node.execute_command("CLUSTER GETKEYSINSLOT", slot, 1000)
+        return any("signal:given" in key for key in keys)

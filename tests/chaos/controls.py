@@ -24,7 +24,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
 from arenas import arena_of
-from faults import EXCLUDING, MAJORITY, ORDERLY, SHARDED, TWO_PRIMARIES, Plan
+from faults import (
+    EXCLUDING,
+    MAJORITY,
+    ORDERLY,
+    SHARDED,
+    SHARDED_IN_ORDER,
+    TWO_PRIMARIES,
+    Plan,
+)
 from patched import copy_sources, patch
 from server import BUILD
 from violation import Violation
@@ -46,6 +54,7 @@ class Control:
 
 
 HOLDER = 'if redis.call("GET", lock) ~= token then'
+LAST_FIRST = (("stamp or greatest + 1, text", "-now, text"),)
 CONTROLS = [
     Control(
         "release without comparing",
@@ -77,7 +86,7 @@ CONTROLS = [
     Control(
         "last come, first served",
         "include/enqueue.lua",
-        (("stamp or greatest + 1, text", "-now, text"),),
+        LAST_FIRST,
         ("order",),
         ORDERLY,
     ),
@@ -185,6 +194,14 @@ CONTROLS = [
         ("exclusion", "fence", "release", "signal"),
         SHARDED,
         30.0,
+    ),
+    Control(
+        "last come, first served, in a cluster",
+        "include/enqueue.lua",
+        LAST_FIRST,
+        ("order",),
+        SHARDED_IN_ORDER,
+        20.0,
     ),
 ]
 
