@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,6 +51,13 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
+
+
+def has_endpoint_types(program: str) -> bool:
+    """Redis has `cluster-preferred-endpoint-type` since 7.0, Valkey always had it."""
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True)
+    version = re.search(r"v=(\d+)", shown.stdout)
+    return version is not None and int(version[1]) >= 7
 
 
 class ChaosNode(Node):

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shared"))
 
-from arenas import arena_of
+from arenas import arena_of, can_run
 from faults import (
     EXCLUDING,
     MAJORITY,
@@ -39,6 +39,7 @@ from violation import Violation
 
 SECONDS, BOUND, ATTEMPTS = 8.0, 12.0, 3
 KINDS = ["c", "c", "c", "c"]
+PROGRAM = os.environ.get("ILK_TEST_SERVER") or shutil.which("redis-server") or ""
 
 
 @dataclass(frozen=True)
@@ -237,10 +238,9 @@ def quietly(*argv: object) -> None:
 
 def run(control: Control, env: dict[str, str], seed: str) -> list[Violation]:
     """What an arena of C processes with this library finds."""
-    program = os.environ.get("ILK_TEST_SERVER") or shutil.which("redis-server") or ""
     with tempfile.TemporaryDirectory(prefix="ilk-chaos-") as directory:
         place = Path(directory) / "control"
-        arena = arena_of(control.plan)(control.plan, program, KINDS, place, seed, env)
+        arena = arena_of(control.plan)(control.plan, PROGRAM, KINDS, place, seed, env)
         arena.bound = BOUND
         arena.run(control.seconds, 1.0)
         assert not arena.trouble, arena.trouble
@@ -255,6 +255,9 @@ def main() -> int:
     args = parser.parse_args()
     tree, missed, began = BUILD.parent / "chaos-controls", 0, time.monotonic()
     chosen = [one for one in CONTROLS if not args.name or one.name in args.name]
+    for control in [one for one in chosen if not can_run(one.plan, PROGRAM)]:
+        print(f"controls: SKIPPED {control.name}: {PROGRAM} is too old")
+        chosen.remove(control)
     for control in chosen:
         env = build(tree, control)
         for attempt in range(ATTEMPTS):

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from arena import Arena
-from arenas import arena_of
+from arenas import arena_of, can_run
 from faults import (
     EXCLUDING,
     FORGETTING,
@@ -93,8 +93,13 @@ class Run:
     def plans(self) -> Iterable[tuple[Plan, str]]:
         found = servers()
         assert found, "neither redis-server nor valkey-server is there"
+        first = TOPOLOGIES[self.topology]
+        found = [path for path in found if can_run(first, path)]
+        if not found:
+            out(f"chaos: SKIPPED {self.topology}: the servers are too old")
+            return
         for path in found:
-            yield TOPOLOGIES[self.topology], path
+            yield first, path
         if len(found) < 2:
             out(f"chaos: SKIPPED the second server: only {found[0]} is there")
         if not has_lua():
@@ -182,7 +187,7 @@ class Run:
         total = ops.total()
         share = ops[EXCLUSION] / max(1, total)
         faults = sum(arena.faults.total() for arena in self.arenas)
-        if share < LEAST_SHARE:
+        if self.arenas and share < LEAST_SHARE:
             out(f"chaos: too few operations where exclusion holds: {share:.1%}")
             wrong += 1
         out(
