@@ -13,7 +13,7 @@ import inspect
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import interlock.aio
@@ -53,20 +53,36 @@ class Actor:
         self, verb: str, what: str, call: Callable[[], Any], **args: object
     ) -> tuple[str, Any]:
         """Call, with a line before and one after; the operation and its value."""
-        self.count += 1
-        op = f"{self.name}.{self.count}"
-        self.writer.line("b", op, verb, *what.split(":"), **args)
+        (op,), value = await self.do_all(verb, [(what, args)], call)
+        return op, value
+
+    async def do_all(
+        self,
+        verb: str,
+        about: Iterable[tuple[str, Mapping[str, object]]],
+        call: Callable[[], Any],
+    ) -> tuple[list[str], Any]:
+        """One call about several names: an operation for each, and the value."""
+        ops = []
+        for what, args in about:
+            self.count += 1
+            ops.append(f"{self.name}.{self.count}")
+            self.writer.line("b", ops[-1], verb, *what.split(":"), **args)
         try:
             value = call()
             if inspect.isawaitable(value):
                 value = await value
         except interlock.Error as error:
-            self.writer.line("e", op, error.status)
+            self.all_ended(ops, error.status)
             raise Failed from None
         if verb not in EMPTY and (value is None or value is False):
-            self.writer.line("e", op, "no")
-            return op, None
-        return op, value
+            self.all_ended(ops, "no")
+            return ops, None
+        return ops, value
+
+    def all_ended(self, ops: Iterable[str], result: str, **found: object) -> None:
+        for op in ops:
+            self.writer.line("e", op, result, **found)
 
     def ended(self, op: str, **found: object) -> None:
         self.writer.line("e", op, "ok", **found)
@@ -156,6 +172,37 @@ async def lock(a: Actor) -> None:
     one = a.client.lock(name, **more)
     take, give = one.acquire, one.release
     await hold(a, f"lock:{name}", one, take, give, one.extend, **more)
+
+
+async def lock_many(a: Actor) -> None:
+    """Several locks at once, for each of which it is one hold."""
+    names = [f"lock:lock{number}" for number in a.rng.sample(range(4), 2)]
+    more, wait = options(a), a.rng.choice(WAITS)
+    one = a.client.lock_many([name.split(":")[1] for name in names], **more)
+    args = {**more, "wait": wait}
+    ops, took = await a.do_all(
+        "acquire", [(name, args) for name in names], lambda: one.acquire(wait)
+    )
+    if not took:
+        return
+    a.all_ended(ops, "ok", fence=one.fence, token=one.token)
+    for seconds in (0, 1.3 * more["ttl"] if a.rng.random() < 0.05 else 0.002):
+        await a.sleep(seconds)
+        for op in ops:
+            a.claim(op, one)
+    held = [(name, {"hold": op}) for name, op in zip(names, ops)]
+    if a.rng.random() < 0.3:
+        # Without an answer it is released as well: else it would be renewed.
+        with contextlib.suppress(Failed):
+            extend = functools.partial(one.extend, options(a)["ttl"])
+            again, done = await a.do_all("extend", held, extend)
+            if done:
+                a.all_ended(again, "ok")
+                for op in ops:
+                    a.claim(op, one)
+    again, done = await a.do_all("release", held, one.release)
+    if done:
+        a.all_ended(again, "ok")
 
 
 async def rw(a: Actor) -> None:
@@ -260,7 +307,7 @@ async def barrier(a: Actor) -> None:
 Scenario = Callable[[Actor], Awaitable[None]]
 SCENARIOS: list[Scenario] = [lock, lock, lock, rw, rw, semaphore, election]
 SCENARIOS += [push, push, push, consume, consume, consume, event]
-SCENARIOS += [guard, signal, signal, barrier]
+SCENARIOS += [guard, signal, signal, barrier, lock_many]
 OFFERS: dict[Scenario, str] = {rw: "rwlock", push: "queue", consume: "queue"}
 
 
