@@ -109,7 +109,10 @@ class ClusterArena(Arena):
             home = Path(tempfile.mkdtemp(prefix="ilk-", dir=fast))
             self.opened.callback(shutil.rmtree, home, ignore_errors=True)
             self.cluster = Cluster(
-                home, self.plan.nodes, 0, lambda home: ChaosNode(home, self.program)
+                home,
+                self.plan.nodes,
+                0,
+                new_node=lambda home: ChaosNode(home, self.program),
             )
             self.opened.callback(self.cluster.stop)
         return self.cluster.nodes[number]
