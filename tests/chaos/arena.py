@@ -43,6 +43,8 @@ class Arena:
     In a subclass it is several servers that are used as one.
     """
 
+    in_cluster = False  # see rules_signal.py
+
     def __init__(
         self,
         plan: Plan,
@@ -203,7 +205,7 @@ class Arena:
         if not stuck:
             self.drain()
         self.ops = read(sorted(self.directory.glob("*.history")))
-        found, self.lost = check(self.ops, self.plan.kind)
+        found, self.lost = check(self.ops, self.plan.kind, self.in_cluster)
         self.violations += found
         for name in stuck:
             self.violations += self.waits_of(name)

@@ -101,6 +101,7 @@ class ClusterArena(Arena):
     """
 
     cluster: Cluster
+    in_cluster = True
 
     def start_server(self, number: int) -> Any:
         """The first one is started with all others."""

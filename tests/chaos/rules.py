@@ -101,14 +101,16 @@ def merged(op: Op, cuts: list[int]) -> list[tuple[int, int, Place]]:
     return found
 
 
-def check(ops: list[Op], kind: str) -> tuple[list[Violation], int]:
+def check(
+    ops: list[Op], kind: str, in_cluster: bool = False
+) -> tuple[list[Violation], int]:
     """The broken rules, and how often exclusion was lost where it may be."""
     history, exclusive = History(ops), kind == EXCLUSION
     found = [*fences(history, exclusive), *truthful(history), *events(history)]
     crowded = list(too_many(history, True))
     if exclusive:
         found += [*crowded, *messages(history), *order(ops)]
-        found += [*signals(ops), *rounds(ops), *overtakings(ops)]
+        found += [*signals(ops, in_cluster), *rounds(ops), *overtakings(ops)]
         return found, 0
     return [*found, *too_many(history, False)], len(crowded)
 

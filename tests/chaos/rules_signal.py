@@ -6,6 +6,10 @@ whose success says that the server has its entry. A wait that then ends by a sig
 at its time, has acknowledged or left. Any other wait may have been given a signal
 which was handed on afterwards: its process was killed, or the server was out of reach,
 and then its end is late. A signal is dropped only when nobody else waits then.
+
+A server sees that a client was killed, so a signal leaves the dead at once. A node of a
+cluster does not: its waits have it until their liveness ends, and then the next one may
+be dead as well.
 """
 
 from __future__ import annotations
@@ -76,7 +80,19 @@ def entries(ops: list[Op]) -> list[Entry]:
     return [Entry(op, waits.get(op.op)) for op in ops if op.verb == "listen"]
 
 
-def signals(ops: list[Op]) -> Iterator[Violation]:
+def given_up(
+    signal: Op, lossy: list[Entry], last: dict[str, int], in_cluster: bool
+) -> int:
+    """When no wait has the signal any more that may not have received it."""
+    until = signal.began + GONE
+    if in_cluster:
+        for entry in sorted(lossy, key=lambda one: one.listen.began):
+            if signal.began <= entry.listen.began < until:
+                until = max(until, (entry.ended or last[entry.listen.process]) + GONE)
+    return until
+
+
+def signals(ops: list[Op], in_cluster: bool = False) -> Iterator[Violation]:
     last = last_lines(ops)
     for name, those in by_name(ops, "signal").items():
         received: defaultdict[str, list[Entry]] = defaultdict(list)
@@ -92,7 +108,8 @@ def signals(ops: list[Op]) -> Iterator[Violation]:
             yield from wrong_receipts(name, sent.get(data), receivers)
         for op in sent.values():
             if op.found.get("reached") == "1" and not received[op.op]:
-                kept = is_within(op.began, op.began + GONE, stretches)
+                until = given_up(op, lossy, last, in_cluster)
+                kept = is_within(op.began, until, stretches)
                 if kept or not any(entry.may_have(op, last) for entry in lossy):
                     yield Violation("signal", f"{name}: {op.op} is lost", [op.place])
 

@@ -63,8 +63,9 @@ class Story:
         self.line(ends, f"b {op}.a ack queue q hold={op}")
         self.line(ends, f"e {op}.a {result}")
 
-    def rules(self, kind: str = EXCLUSION) -> list[str]:
-        return [one.rule for one in check(read([self.path]), kind)[0]]
+    def rules(self, kind: str = EXCLUSION, in_cluster: bool = False) -> list[str]:
+        found, _ = check(read([self.path]), kind, in_cluster)
+        return [one.rule for one in found]
 
 
 @pytest.fixture
@@ -344,6 +345,27 @@ def test_no_signal_ends_with_a_wait_while_others_wait(story: Story) -> None:
     signal(story, "n", 2)
 
     assert story.rules() == ["signal"]
+
+
+def test_a_signal_of_a_cluster_may_pass_from_one_of_the_dead_to_another(
+    story: Story,
+) -> None:
+    wait(story, "dead.0.1", 1, 3, "open")
+    wait(story, "gone.0.1", 9, 10, "open")  # is given it at 13, and loses it at 20
+    wait(story, "p.0.1", 1, 14, "no")
+    signal(story, "n", 2)
+
+    assert story.rules() == ["signal"]
+    assert story.rules(in_cluster=True) == []
+
+
+def test_no_signal_of_a_cluster_ends_while_others_wait(story: Story) -> None:
+    wait(story, "dead.0.1", 1, 3, "open")
+    wait(story, "gone.0.1", 9, 10, "open")
+    wait(story, "p.0.1", 1, 24, "no")
+    signal(story, "n", 2)
+
+    assert story.rules(in_cluster=True) == ["signal"]
 
 
 def test_a_signal_may_end_with_a_wait_that_was_late(story: Story) -> None:
