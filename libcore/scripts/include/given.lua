@@ -9,7 +9,7 @@
 
 -- The mark of a grant: an open one may be handed on or taken, and a reserved one may
 -- be handed on by its own client alone.
-local OPEN, RESERVED, CONFIRMED = 0, -1, 1
+local OPEN, CONFIRMED, RESERVED = 0, 1, 2
 
 -- The fence on record (see fence_value()), the token, given (0: none), and the mark.
 local function read_grant(key)

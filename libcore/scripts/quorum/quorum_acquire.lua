@@ -27,15 +27,14 @@
 --@include now
 --@include token
 --@include fence
---@include given
 --@include quorum_node
 --@include greatest_fence
---@include reserve
+--@include set_mark
 
 local lock, record, wait, live = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local token, lease, who, floor = token_at(1), number_at(2, 1), ARGV[3], number_at(4, 0)
 local entry, client, liveness, stamp = ARGV[5], ARGV[6], number_at(7, 1), number_at(8, 0)
-local marks, reserves, grant_ms, limit = ARGV[9] == "1", ARGV[9] == "2", number_at(10, 1), number_at(11, 1)
+local wants, grant_ms, limit = number_at(9, 0), number_at(10, 1), number_at(11, 1)
 if misuse then
   return misuse
 end
@@ -55,11 +54,8 @@ end
 local function acquire(left)
   local fence = next_fence(last, stamp, floor)
   write_record(record, last, fence, token, now, who, left)
-  if reserves then
-    reserve(record, most, fence)
-  elseif marks or last == 0 and fence ~= now then
-    local text = string.format("%.0f", fence)
-    redis.call("HSET", record, "given", text, "held", marks and text or "")
+  if wants ~= OPEN or last == 0 and fence ~= now then
+    set_mark(record, most, fence, wants)
   end
   return { REQUEST + HELD, left, fence, now }
 end
@@ -73,17 +69,15 @@ if value == token then
   local left = redis.call("PTTL", lock)
   if last_token ~= token or given <= base then
     return acquire(left)
-  elseif marks then
-    redis.call("HSET", record, "held", string.format("%.0f", given))
-  elseif reserves and mark ~= CONFIRMED then
-    reserve(record, most, given)
+  elseif wants ~= OPEN and mark ~= CONFIRMED then
+    set_mark(record, most, given, wants)
   end
   return { REQUEST + HELD, left, given, now }
 end
 
 -- An open vote counts for nobody, so a holder may take it: its client finds that when
 -- it confirms, or when it asks again.
-if marks and (not value or value == last_token and mark == OPEN) then
+if wants == CONFIRMED and (not value or value == last_token and mark == OPEN) then
   redis.call("SET", lock, token, "PX", lease)
   return acquire(lease)
 end
@@ -106,8 +100,8 @@ local ours = is_ours(value, last_token)
 if not value then
   local _, _, fence, left, served = grant(1, grant_ms, limit, liveness, nil, entry ~= "" and token or nil)
   if fence then
-    if reserves then
-      reserve(record, most, fence)
+    if wants ~= OPEN then
+      set_mark(record, most, fence, wants)
     end
     return { REQUEST + HELD, left, fence, now }
   end
