@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check seven protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check eight protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
-# (cluster_split.pml) and a lock over several servers (quorum_*.pml): what must hold,
+# (cluster_split.pml), a lock behind Sentinel (replicas.pml) and a lock over several servers (quorum_*.pml): what must hold,
 # and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
@@ -232,6 +232,27 @@ breaks "control: a repeat that is busy gives nothing back" cluster_split safety 
 breaks "control: an error, although one part was executed" cluster_split safety \
     "-DFAULTS=1 -DBROKEN_REFUSED_IN_PART" "releases[c]"
 
+holds "2 of 2 replicas, 1 fault, 1 failover: holders, fences" replicas safety \
+    "-DSTRICT -DFORMER_GRANTS_NOTHING"
+holds "the same with a renewal: only that may be lost" replicas safety \
+    "-DREACHED -DRENEWALS=1"
+reaches "every branch of a hold behind Sentinel is reached"
+
+breaks "control: believed without WAIT" replicas safety \
+    "-DSTRICT -DBROKEN_NO_WAIT" "mine[c]>before[c]"
+breaks "control: WAIT without a write of its own" replicas safety \
+    "-DSTRICT -DBROKEN_NO_WRITE" "mine[c]>before[c]"
+breaks "control: WAIT for a write on the connection before" replicas safety \
+    "-DSTRICT -DBROKEN_OTHER_CONNECTION" "mine[c]>before[c]"
+breaks "control: too few have it, and it is counted later" replicas safety \
+    "-DSTRICT -DBROKEN_KEPT" "mine[c]>before[c]"
+breaks "limit: 1 of 2 replicas, and the other is promoted" replicas safety \
+    "-DSTRICT -DNUMBER=1" "mine[c]>before[c]"
+breaks "limit: 1 of 2 replicas follows the former primary" replicas safety \
+    "-DNUMBER=1 -DFORMER_GRANTS_NOTHING" "misled[c]"
+breaks "limit: a renewal that the new primary lacks" replicas safety \
+    "-DSTRICT -DRENEWALS=1" "sure["
+
 holds "3 nodes, 2 clients, 1 wiped: one holder" quorum_exclusion safety ""
 holds "4 nodes, 2 clients: one holder" quorum_exclusion safety \
     "-DNODES=4 -DWIPES=0"
@@ -303,6 +324,10 @@ if [ "${1:-}" = --deep ]; then
         "-DNO_KILL -DKEEP_DOUBT"
     holds "deep: 2 names in 2 slots, bytes against slots" cluster_split safety \
         "-DFIRST_NAME=1"
+    holds "deep: 1 of 2 replicas: lost as documented" replicas safety \
+        "-DNUMBER=1"
+    holds "deep: 1 of 2 replicas, which leaves the former primary" replicas \
+        safety "-DNUMBER=1 -DLEFT_BEHIND_NOBODY -DFORMER_GRANTS_NOTHING"
     holds "deep: 3 nodes, 3 clients: one holder" quorum_exclusion safety \
         "-DCLIENTS=3 -DWIPES=0"
     holds "deep: 4 nodes, 1 wiped: one holder" quorum_exclusion safety \
