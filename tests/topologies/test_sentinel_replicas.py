@@ -91,6 +91,23 @@ def test_a_hold_outlives_the_primary_that_granted_it(service, name):
         assert lock.release()
 
 
+def test_a_replica_that_still_follows_the_former_primary_acknowledges(service, name):
+    """One of two is promoted, and Sentinel has not told the other one yet."""
+    former = service.primary()
+    promoted, _ = replicas(service)
+    promoted.call("REPLICAOF", "NO", "ONE")
+    wait_until(lambda: not promoted.is_replica(), 10)
+    with interlock.connect(service.url(query=ONE)) as client:
+        lock = client.lock(name, ttl=30)
+        assert lock.acquire(timeout=0) and lock.release()
+    with (
+        interlock.connect(service.url(query="?min_replicas=2")) as client,
+        pytest.raises(interlock.NoQuorumError, match="ms: 1, min_replicas is 2"),
+    ):
+        client.lock(name, ttl=30).acquire(timeout=0)
+    assert service.primary() is former
+
+
 def test_a_primary_that_is_killed_at_once_has_passed_on_each_hold(service, name):
     """Many holds are confirmed together, and each of them survives."""
     with interlock.connect(service.url(query=ONE)) as client:
