@@ -41,7 +41,10 @@ byte wipes = WIPES;
 /* The clients. */
 byte counted[CLIENTS];          /* nodes, as bits */
 bit has_held[CLIENTS];
-bit yields[CLIENTS];            /* yields may be under way: it counts no grants */
+#ifndef CONFIRMS_ALL            /* no votes are reserved */
+#define CONFIRMS_ALL 0
+#endif
+bit yields[CLIENTS] = CONFIRMS_ALL; /* yields may be under way: it counts no grants */
 bit gone[CLIENTS];              /* its token is not used any more */
 #ifdef BROKEN_FRESH_TOKEN
 bit yielded[CLIENTS];
@@ -129,14 +132,15 @@ end:
     do
     /* The first quorum_acquire of an attempt, at a free node: its reply is counted. A
        copy of it finds the vote. */
-    :: d_step { owner[n] == NONE && queue[n] == 0 ->
+    :: d_step { !CONFIRMS_ALL && owner[n] == NONE && queue[n] == 0 ->
         owner[n] = c;
         held[n] = FIRST_MARK;
         if
         :: COUNTS_GRANTS(c) && votes[n] -> count(n, c)
         :: else
         fi }
-    :: d_step { owner[n] == c && MAY_RESERVE(n) && held[n] != RESERVED ->
+    :: d_step { !CONFIRMS_ALL && owner[n] == c && MAY_RESERVE(n) &&
+            held[n] != RESERVED ->
         held[n] = RESERVED }
     /* quorum_acquire */
     :: d_step { owner[n] != c && !(queue[n] & BIT(c)) ->

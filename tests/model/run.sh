@@ -254,8 +254,8 @@ breaks "limit: a renewal that the new primary lacks" replicas safety \
     "-DSTRICT -DRENEWALS=1" "sure["
 
 holds "3 nodes, 2 clients, 1 wiped: one holder" quorum_exclusion safety ""
-holds "4 nodes, 2 clients: one holder" quorum_exclusion safety \
-    "-DNODES=4 -DWIPES=0"
+holds "4 nodes, 2 clients, none reserved: one holder" quorum_exclusion safety \
+    "-DNODES=4 -DWIPES=0 -DCONFIRMS_ALL=1"
 holds "3 nodes, 3 clients: everybody is served" quorum_progress safety ""
 holds "3 nodes, 3 clients: every run has an end" quorum_progress endless ""
 holds "3 nodes, 3 clients, 1 node ends: served" quorum_progress safety \
@@ -295,7 +295,7 @@ breaks "control: fences are not written to a majority" quorum_fences safety \
 breaks "control: confirmed whatever fence was given" quorum_fences safety \
     "-DWIPES=0 -DLIMIT=3 -DBROKEN_NO_GIVEN" "mine[c]>before[c]"
 breaks "control: held at once with different fences" quorum_fences safety \
-    "-DWIPES=0 -DBROKEN_DISAGREES" "mine[c]>at_first[c]"
+    "-DWIPES=0 -DBROKEN_DISAGREES" "mine[c]>before[c]"
 breaks "control: a floor below what was held at once" quorum_fences safety \
     "-DBROKEN_NOT_THE_MOST" "mine[c]>before[c]"
 breaks "control: a wiped node asks one other for its floor" quorum_fences \
@@ -330,8 +330,10 @@ if [ "${1:-}" = --deep ]; then
         safety "-DNUMBER=1 -DLEFT_BEHIND_NOBODY -DFORMER_GRANTS_NOTHING"
     holds "deep: 3 nodes, 3 clients: one holder" quorum_exclusion safety \
         "-DCLIENTS=3 -DWIPES=0"
-    holds "deep: 4 nodes, 1 wiped: one holder" quorum_exclusion safety \
-        "-DNODES=4"
+    holds "deep: 4 nodes, 2 clients: one holder" quorum_exclusion safety \
+        "-DNODES=4 -DWIPES=0"
+    holds "deep: 4 nodes, 1 wiped, none reserved: one holder" \
+        quorum_exclusion safety "-DNODES=4 -DCONFIRMS_ALL=1"
     holds "deep: 3 nodes, 1 wiped, a floor of a waiter: fences rise" \
         quorum_fences safety "-DRAISES=1"
     holds "deep: 3 nodes, 1 wiped, 1 client dies: served" quorum_progress \
