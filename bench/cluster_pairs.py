@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 
 import redis
-from harness import ANY, OUT, Report, Server, in_turns, median
-from sides import ask_once
+from harness import Report, Server, in_turns, median
+from sides import thread_pairs
 
 SLOTS = 16384
 
@@ -48,16 +48,6 @@ def knows_all(node: Server, count: int) -> bool:
     return info["cluster_state"] == "ok" and len(slots) == count
 
 
-def pairs(servers: list[Server], url: str, threads: int, seconds: float) -> dict:
-    """Pairs by threads of one client, and the CPU of client and servers for each."""
-    before = sum(server.counters()["cpu"] for server in servers)
-    command = [OUT / "side", "lock", url]
-    result = ask_once(command, ANY, "pairs", "pairs", threads, seconds)
-    spent = sum(server.counters()["cpu"] for server in servers) - before
-    result["server_us"] = spent / result["pairs"] * 1e6
-    return result
-
-
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print("\n-- A cluster, pairs of acquire and release")
     for count in (1, 2, 3):
@@ -73,8 +63,8 @@ def compare(server: Server, nodes: list[Server], url: str, threads: int, report:
             given: argparse.Namespace) -> None:  # fmt: skip
     found = in_turns(
         given.rounds,
-        one=lambda: pairs([server], server.url, threads, given.seconds),
-        cluster=lambda: pairs(nodes, url, threads, given.seconds),
+        one=lambda: thread_pairs([server], server.url, threads, given.seconds),
+        cluster=lambda: thread_pairs(nodes, url, threads, given.seconds),
     )
     what = f"{len(nodes)} node{'s'[: len(nodes) - 1]}, {threads} threads"
     one, many = found["one"], found["cluster"]

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import redis
-from harness import ANY, OUT, SERVER_CPU, Report, Server, in_turns, median, pinned
-from sides import ask_once
+from harness import SERVER_CPU, Report, Server, in_turns, median, pinned
+from sides import thread_pairs
 
 NUMBERS = (0, 1, 2)
 
@@ -60,16 +60,6 @@ def answers(known: redis.Redis) -> bool:
         return False
 
 
-def pairs(servers: list[Server], url: str, threads: int, seconds: float) -> dict:
-    """Pairs by threads of one client, and the CPU of all servers for each."""
-    before = sum(server.counters()["cpu"] for server in servers)
-    command = [OUT / "side", "lock", url]
-    result = ask_once(command, ANY, "pairs", "pairs", threads, seconds)
-    spent = sum(server.counters()["cpu"] for server in servers) - before
-    result["server_us"] = spent / result["pairs"] * 1e6
-    return result
-
-
 def measure(server: Server, report: Report, given: argparse.Namespace) -> None:
     print("\n-- A primary and two replicas, pairs of acquire and release")
     servers = [server, Replica(server), Replica(server)]
@@ -88,7 +78,7 @@ def compare(servers: list[Server], url: str, threads: int, report: Report,
             given: argparse.Namespace) -> None:  # fmt: skip
     def side(number: int) -> dict:
         query = f"?min_replicas={number}" if number else ""
-        return pairs(servers, url + query, threads, given.seconds)
+        return thread_pairs(servers, url + query, threads, given.seconds)
 
     found = in_turns(
         given.rounds,

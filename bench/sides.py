@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness import pinned
+from harness import ANY, OUT, Server, pinned
 
 PATIENCE = 60.0
 
@@ -141,3 +141,13 @@ def ask_once(command: list, cpus: set[int], *words: object) -> dict:
     """The answer of a fresh process to one line."""
     with started(command, cpus) as (side,):
         return side.ask(*words)
+
+
+def thread_pairs(servers: list[Server], url: str, threads: int, seconds: float) -> dict:
+    """Pairs by threads of one client, and the CPU of all servers for each."""
+    before = sum(server.counters()["cpu"] for server in servers)
+    command = [OUT / "side", "lock", url]
+    result = ask_once(command, ANY, "pairs", "pairs", threads, seconds)
+    spent = sum(server.counters()["cpu"] for server in servers) - before
+    result["server_us"] = spent / result["pairs"] * 1e6
+    return result

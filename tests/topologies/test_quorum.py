@@ -20,26 +20,10 @@ from redlock_steps import Redlock
 TTL = LONGEST_MS / 1000
 
 
-@pytest.fixture(scope="module")
-def kept() -> Iterator[Quorum]:
-    """Three nodes that no test breaks."""
-    with quorum_nodes.running() as nodes, interlock.connect(nodes.url()):
-        nodes.settle()
-        yield nodes
-
-
 @pytest.fixture
 def client(kept: Quorum) -> Iterator[interlock.Client]:
     with interlock.connect(kept.url()) as one:
         yield one
-
-
-@pytest.fixture
-def nodes() -> Iterator[Quorum]:
-    """Three nodes to take to pieces."""
-    with quorum_nodes.running() as own, interlock.connect(own.url()):
-        own.settle()
-        yield own
 
 
 # ---- the URL --------------------------------------------------------------------

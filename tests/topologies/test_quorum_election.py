@@ -6,32 +6,14 @@ from __future__ import annotations
 import asyncio
 import collections
 import threading
-from collections.abc import Iterator
 
 import interlock
 import interlock.aio
 import pytest
-import quorum_nodes
 from cluster import PATIENCE, until
 from quorum_nodes import LONGEST_MS, Quorum
 
 TTL = LONGEST_MS / 1000
-
-
-@pytest.fixture(scope="module")
-def kept() -> Iterator[Quorum]:
-    """Three nodes that no test breaks."""
-    with quorum_nodes.running() as nodes, interlock.connect(nodes.url()):
-        nodes.settle()
-        yield nodes
-
-
-@pytest.fixture
-def nodes() -> Iterator[Quorum]:
-    """Three nodes to take to pieces."""
-    with quorum_nodes.running() as own, interlock.connect(own.url()):
-        own.settle()
-        yield own
 
 
 class Candidate:

@@ -7,12 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import interlock
-import pytest
-import quorum_nodes
 from cluster import until
 from crowd import Waiter
 from interlock import NodeStats
@@ -26,13 +23,6 @@ TTL = LONGEST_MS / 1000
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("ILK_BUILD") or ROOT / "build" / "release")
 CLI = os.environ.get("ILK_CLI") or str(BUILD / "bin" / "interlock")
-
-
-@pytest.fixture
-def nodes() -> Iterator[Quorum]:
-    with quorum_nodes.running() as own, interlock.connect(own.url()):
-        own.settle()
-        yield own
 
 
 def states(client: interlock.Client) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
 
 import interlock
 import pytest
@@ -19,13 +18,6 @@ from quorum_nodes import LONGEST_MS, Node, Quorum
 from redlock_steps import Redlock
 
 TTL = LONGEST_MS / 1000
-
-
-@pytest.fixture
-def nodes() -> Iterator[Quorum]:
-    with quorum_nodes.running() as own, interlock.connect(own.url()):
-        own.settle()
-        yield own
 
 
 def restart(node: Node) -> None:
