@@ -3,6 +3,8 @@
 # ilk__backend is VARIABLE. It shows one name. Of the core it has copies of what it
 # uses, but for what libcore/backends/object.c passes to the core that loads it.
 include(Exports)
+set(ILK_BACKENDS_DIR ${PROJECT_BINARY_DIR}/lib/interlock)
+
 function(ilk_add_backend scheme variable)
     set(target interlock_${scheme})
     add_library(${target} MODULE ${ARGN}
@@ -19,4 +21,18 @@ function(ilk_add_backend scheme variable)
     target_link_libraries(${target} PRIVATE
         ilk_warnings ilk_platform ilk_hiredis interlock_static)
     ilk_export_only(${target} interlock_backend)
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT ILK_SANITIZE)
+        # What is missing is a fault of the build, not of the first URL.
+        target_link_options(${target} PRIVATE -Wl,-z,defs)
+    endif()
+endfunction()
+
+# ilk_link_backends(DIRECTORY): what lies in this directory of the build tree and
+# contains the core finds the backends.
+function(ilk_link_backends directory)
+    file(MAKE_DIRECTORY ${directory} ${ILK_BACKENDS_DIR})
+    if(NOT EXISTS ${directory}/interlock)
+        file(RELATIVE_PATH target ${directory} ${ILK_BACKENDS_DIR})
+        file(CREATE_LINK ${target} ${directory}/interlock SYMBOLIC)
+    endif()
 endfunction()

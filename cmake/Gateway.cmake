@@ -34,6 +34,30 @@ if(ILK_SIM_LUA_FOUND)
             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     endforeach()
     set_target_properties(interlock_older PROPERTIES ILK_BACKEND_VERSION 0.0.1)
+    # Objects whose client library is not found when they are loaded.
+    set(ilk_orphan ${PROJECT_BINARY_DIR}/tests/orphan)
+    file(WRITE ${ilk_orphan}/client.c
+        "int ilk_client(void); int ilk_client(void) { return 1; }")
+    file(WRITE ${ilk_orphan}/object.c
+        "int ilk_client(void); int ilk_used(void);"
+        "int ilk_used(void) { return ilk_client(); }")
+    set(ilk_client_of_etcd nghttp2)
+    set(ilk_client_of_mysql mariadb)
+    set(ilk_client_of_zookeeper zookeeper_st)
+    foreach(store etcd mysql zookeeper)
+        add_library(ilk_orphan_client_${store} SHARED ${ilk_orphan}/client.c)
+        set_target_properties(ilk_orphan_client_${store} PROPERTIES
+            OUTPUT_NAME ${ilk_client_of_${store}} VERSION 999 SOVERSION 999
+            C_VISIBILITY_PRESET default
+            LIBRARY_OUTPUT_DIRECTORY ${ilk_orphan}/client)
+        add_library(ilk_orphan_${store} MODULE ${ilk_orphan}/object.c)
+        target_link_libraries(ilk_orphan_${store}
+            PRIVATE ilk_orphan_client_${store})
+        set_target_properties(ilk_orphan_${store} PROPERTIES
+            PREFIX lib OUTPUT_NAME interlock-${store} SUFFIX .so
+            SKIP_BUILD_RPATH ON C_VISIBILITY_PRESET default
+            LIBRARY_OUTPUT_DIRECTORY ${ilk_orphan})
+    endforeach()
     ilk_add_gateway_test(ct_gateway ${ilk_gateway}/ct_gateway.c)
     ilk_add_gateway_test(ct_gateway_wire ${ilk_gateway}/ct_gateway_wire.c
         ${ilk_gateway}/wire_case.c)
@@ -43,7 +67,8 @@ if(ILK_SIM_LUA_FOUND)
     # It loads the object, so it has no part of it.
     ilk_add_test(${ilk_gateway}/ct_gateway_object.c ct 120)
     add_dependencies(ct_gateway_object
-        interlock_memory interlock_older chaos_clock)
+        interlock_memory interlock_older ilk_orphan_etcd ilk_orphan_mysql
+        ilk_orphan_zookeeper chaos_clock)
     target_compile_definitions(ct_gateway_object PRIVATE
         ILK_TEST_OBJECTS="${PROJECT_BINARY_DIR}/tests")
     ilk_add_gateway_test(ct_gateway_conformance

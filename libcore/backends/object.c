@@ -136,6 +136,11 @@ void ilk__gateway_break(ilk__gateway_request *request)
     core()->break_connection(request);
 }
 
+void ilk__gateway_contact_made(ilk__gateway_request *request)
+{
+    core()->contact_made(request);
+}
+
 size_t ilk__gateway_publish(ilk__gateway *gateway, ilk__span pattern,
                             ilk__span channel, ilk__span message)
 {

@@ -77,6 +77,7 @@ FREE(latch)
 FREE(barrier)
 FREE(queue)
 FREE(worker)
+FREE(member)
 
 static ilk_status open_client(void **out, const void *opts, const extra *with,
                               ilk_error *err)
@@ -126,6 +127,20 @@ static ilk_status open_worker(void **out, const void *opts, const extra *with,
                            NULL, opts, err);
 }
 
+static ilk_status open_member(void **out, const void *opts, const extra *with,
+                              ilk_error *err)
+{
+    ilk_group *group = NULL;
+    ilk_status st = ilk_group_open(&group, with->client, "orders", 6, err);
+
+    *out = NULL;
+    if (st == ILK_OK)
+        st = ilk_member_open((ilk_member **)out, group, with->text, with->len,
+                             opts, err);
+    ilk_group_free(group);
+    return st;
+}
+
 static const kind kinds[] = {
     {.size = sizeof(ilk_client_opts),
      .pointers = {offsetof(ilk_client_opts, label),
@@ -149,7 +164,8 @@ static const kind kinds[] = {
     {sizeof(ilk_latch_opts), {0}, {0}, open_latch, free_latch},
     {sizeof(ilk_barrier_opts), {0}, {0}, open_barrier, free_barrier},
     {sizeof(ilk_queue_opts), {0}, {0}, open_queue, free_queue},
-    {sizeof(ilk_worker_opts), {0}, {0}, open_worker, free_worker}};
+    {sizeof(ilk_worker_opts), {0}, {0}, open_worker, free_worker},
+    {sizeof(ilk_member_opts), {0}, {0}, open_member, free_member}};
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

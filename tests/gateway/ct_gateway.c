@@ -306,14 +306,52 @@ static void what_is_not_offered_is_refused_when_it_is_opened(void **state)
     assert_int_equal(ilk_queue_open(&queue, client, "q", 1, NULL, &err),
                      ILK_EUNSUPPORTED);
     assert_null(queue);
-    assert_string_equal(err.msg, "the modest store offers no queue");
+    assert_string_equal(err.msg, "the modest store offers no queue; one Redis "
+                                 "or Valkey server does");
     assert_int_equal(ilk_event_open(&event, client, "e", 1, NULL, &err),
                      ILK_EUNSUPPORTED);
     assert_int_equal(ilk_rwlock_read_open(&lock, client, "l", 1, NULL, &err),
                      ILK_EUNSUPPORTED);
     assert_null(lock);
-    assert_string_equal(err.msg, "the modest store offers no read/write lock");
+    assert_string_equal(err.msg, "the modest store offers no read/write lock; "
+                                 "one Redis or Valkey server does");
     assert_works(client, "modest");
+    ilk_client_free(client);
+}
+
+static void a_hold_that_ends_with_its_client_is_not_detached(void **state)
+{
+    ilk_client *client = open_client("modest://");
+    ilk_error err = {0};
+    ilk_lock *lock, *heir;
+    ilk_op *op;
+
+    (void)state;
+    assert_int_equal(ilk_client_offers(client, ILK_OFFER_DETACH), 0);
+    assert_int_equal(ilk_lock_open(&lock, client, "d", 1, NULL, &err), 0);
+    assert_int_equal(ilk_lock_open(&heir, client, "d", 1, NULL, &err), 0);
+    assert_int_equal(ilk_lock_acquire(lock, 0, &err), 0);
+    assert_int_equal(ilk_lock_detach(lock, &err), ILK_EUNSUPPORTED);
+    assert_string_equal(
+        err.msg,
+        "the modest store keeps no detached holds: they end with their client");
+    assert_int_equal(ilk_lock_held(lock), 1);
+    assert_int_equal(ilk_lock_check(lock, &err), 0);
+
+    assert_int_equal(ilk_lock_adopt(heir, ilk_lock_token(lock),
+                                    strlen(ilk_lock_token(lock)), &err),
+                     ILK_EUNSUPPORTED);
+    assert_int_equal(ilk_lock_held(heir), 0);
+    assert_int_equal(
+        ilk_lock_adopt_start(&op, heir, "0123456789abcdef", 16, &err),
+        ILK_EUNSUPPORTED);
+    assert_null(op);
+
+    assert_int_equal(ilk_lock_release(lock, &err), 0);
+    assert_int_equal(ilk_lock_acquire(heir, 0, &err), 0);
+    assert_int_equal(ilk_lock_release(heir, &err), 0);
+    ilk_lock_free(heir);
+    ilk_lock_free(lock);
     ilk_client_free(client);
 }
 
@@ -341,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_child_gets_a_gateway_of_its_own),
         cmocka_unit_test(a_close_with_work_under_way_ends),
         cmocka_unit_test(what_is_not_offered_is_refused_when_it_is_opened),
+        cmocka_unit_test(a_hold_that_ends_with_its_client_is_not_detached),
         cmocka_unit_test(a_url_of_no_backend_is_refused),
     };
 

@@ -77,10 +77,14 @@ static void a_known_scheme_without_an_object_says_what_to_do(void **state)
 {
     (void)state;
     assert_refused("etcd://h", ILK_EUNSUPPORTED,
-                   "built without etcd: install libinterlock-etcd.so");
+                   "built without etcd: install libnghttp2-dev and ");
     assert_refused("ZooKeeper://h", ILK_EUNSUPPORTED,
-                   "built without zookeeper: ");
+                   "built without zookeeper: install libzookeeper-st-dev");
     assert_refused("mysql://h", ILK_EUNSUPPORTED, "INTERLOCK_BACKENDS");
+    assert_refused("etcd+tls://h", ILK_EUNSUPPORTED,
+                   "built without etcd: install libnghttp2-dev and ");
+    assert_refused("mysql://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
+    assert_refused("mariadb://h", ILK_EUNSUPPORTED, "libinterlock-mysql.so");
 }
 
 static void a_scheme_that_nobody_knows_is_refused_by_the_parser(void **state)
@@ -90,7 +94,8 @@ static void a_scheme_that_nobody_knows_is_refused_by_the_parser(void **state)
         "://h",         "memory:/h",
         "me.mory://h",  "memory",
         "../../x://",   "",
-        "etcd:h",       "averyveryverylongscheme://h"};
+        "etcd:h",       "averyveryverylongscheme://h",
+        "+memory://h",  "memories+tls://h"};
 
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
@@ -121,6 +126,29 @@ static void an_object_that_is_none_is_refused(void **state)
     assert_int_equal(symlink(ILK_TEST_OBJECTS "/libinterlock-memory.so", path),
                      0);
     assert_refused("other://", ILK_EUNSUPPORTED, "has no backend for other://");
+    assert_refused("other+tls://", ILK_EUNSUPPORTED,
+                   "has no backend for other+tls://");
+    unsetenv("INTERLOCK_BACKENDS");
+    assert_refused("memory+udp://", ILK_EUNSUPPORTED,
+                   "has no backend for memory+udp://");
+}
+
+/* Its libmariadb.so has a version that no machine has. */
+static void an_object_whose_client_library_is_missing_names_its_package(
+    void **state)
+{
+    (void)state;
+    setenv("INTERLOCK_BACKENDS", ILK_TEST_OBJECTS "/orphan", 1);
+    assert_refused("mysql://", ILK_EUNSUPPORTED,
+                   "the client library of mysql is missing; on Debian install "
+                   "libmariadb3: ");
+    assert_refused("mariadb://", ILK_EUNSUPPORTED, "libmariadb.so.999");
+    assert_refused("etcd://", ILK_EUNSUPPORTED,
+                   "the client library of etcd is missing; on Debian install "
+                   "libnghttp2-14: ");
+    assert_refused("zookeeper://", ILK_EUNSUPPORTED,
+                   "the client library of zookeeper is missing; on Debian "
+                   "install libzookeeper-st2: ");
     unsetenv("INTERLOCK_BACKENDS");
 }
 
@@ -154,6 +182,23 @@ static void it_is_loaded_when_its_url_is_opened(void **state)
         _exit(0);
     }
     assert_ends_well(child);
+}
+
+static void an_object_may_have_two_schemes(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        const pid_t child = fork_now();
+
+        if (child == 0) {
+            demand(take_a_lock(first ? "memory://" : "Memory+TLS://", NULL)
+                   == ILK_OK);
+            demand(take_a_lock(first ? "memory+tls://" : "memory://", NULL)
+                   == ILK_OK);
+            _exit(0);
+        }
+        assert_ends_well(child);
+    }
 }
 
 enum { THREADS = 8 };
@@ -200,6 +245,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_loaded_when_its_url_is_opened),
+        cmocka_unit_test(an_object_may_have_two_schemes),
+        cmocka_unit_test(
+            an_object_whose_client_library_is_missing_names_its_package),
         cmocka_unit_test(a_known_scheme_without_an_object_says_what_to_do),
         cmocka_unit_test(a_scheme_that_nobody_knows_is_refused_by_the_parser),
         cmocka_unit_test(an_object_of_another_version_is_refused),

@@ -508,16 +508,14 @@ static void abandon(void *context)
     memories = NULL;
 }
 
-const ilk__backend memory_backend = {
-    .scheme = "memory",
-    .store = "the memory store",
-    .offers = UINT32_MAX,
-    .open = open_memory,
-    .close = close_memory,
-    .abandon = abandon,
-    .call = call,
-    .command = call,
-    .subscribe = subscribe,
-    .prepare = prepare,
-    .polled = polled,
-};
+#define MEMORY(url_scheme, other)                                              \
+    {                                                                          \
+        .scheme = (url_scheme), .store = "the memory store", .also = (other),  \
+        .offers = UINT32_MAX, .open = open_memory, .close = close_memory,      \
+        .abandon = abandon, .call = call, .command = call,                     \
+        .subscribe = subscribe, .prepare = prepare, .polled = polled           \
+    }
+
+static const ilk__backend second = MEMORY("memory+tls", NULL);
+
+const ilk__backend memory_backend = MEMORY("memory", &second);

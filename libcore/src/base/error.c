@@ -33,7 +33,7 @@ static const struct {
     [-ILK_ELOST] = {"ILK_ELOST", "no longer ours"},
     [-ILK_ENOTOWNER] = {"ILK_ENOTOWNER", "the handle holds nothing"},
     [-ILK_EHELD] = {"ILK_EHELD", "the handle holds or waits already"},
-    [-ILK_ESTALE] = {"ILK_ESTALE", "a newer fence was seen"},
+    [-ILK_ESTALE] = {"ILK_ESTALE", "a newer fence or version is on record"},
     [-ILK_ENOQUORUM] = {"ILK_ENOQUORUM", "too few servers agreed"},
     [-ILK_EUNKNOWN] = {"ILK_EUNKNOWN", "the outcome is unknown"},
     [-ILK_EFORKED] = {"ILK_EFORKED", "belongs to the parent process"},

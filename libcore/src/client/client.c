@@ -61,7 +61,8 @@ static const char *const offers[] = {
     "semaphore", "election",        "queue",
     "signal",    "event",           "barrier",
     "latch",     "guard",           "list of names",
-    "recipe"};
+    "recipe",    "detached hold",   "group",
+    "register"};
 
 int ilk_client_offers(const ilk_client *client, uint32_t what)
 {
@@ -84,7 +85,8 @@ ilk_status ilk__client_enter_for(const ilk_client *client, uint32_t offer,
         return st;
     while (offer >> bit != 1)
         bit++;
-    return ilk__fail(err, ILK_EUNSUPPORTED, "%s offers no %s",
+    return ilk__fail(err, ILK_EUNSUPPORTED,
+                     "%s offers no %s; one Redis or Valkey server does",
                      client->backend->store, offers[bit]);
 }
 

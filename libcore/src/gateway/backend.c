@@ -6,6 +6,7 @@
  * Two threads may load one at a time: dlopen() counts, the entry returns the same
  * backend to both, and the list of the schemes takes it once.
  */
+#include "backend_packages.h"
 #include "backend_services.h"
 
 #include "base/alloc.h"
@@ -74,9 +75,14 @@ static int find_object(char path[PATH_MAX], const char *scheme)
 
     if (named && *named && is_at(path, named, "", scheme))
         return 1;
-    return own_directory(own)
-           && (is_at(path, own, "/interlock", scheme)
-               || is_at(path, own, "", scheme));
+    if (!own_directory(own))
+        return 0;
+#ifdef ILK_BACKENDS_BELOW /* of the command in a wheel: cmake/PythonExt.cmake */
+    if (is_at(path, own, ILK_BACKENDS_BELOW, scheme))
+        return 1;
+#endif
+    return is_at(path, own, "/interlock", scheme)
+           || is_at(path, own, "", scheme);
 }
 
 /* ---- loading ------------------------------------------------------------ */
@@ -96,11 +102,30 @@ static const ilk__backend_services services = {
     .reply_text = ilk__gateway_reply_text,
     .reply_error = ilk__gateway_reply_error,
     .break_connection = ilk__gateway_break,
+    .contact_made = ilk__gateway_contact_made,
     .publish = ilk__gateway_publish,
     .wake = ilk__gateway_wake,
 };
 
-static ilk_status load(const char *path, const char *scheme, ilk_error *err)
+/* All that an object has, so that its other scheme does not load it again. */
+static ilk_status register_all(const ilk__backend *backend, const char *path,
+                               const char *scheme, ilk_error *err)
+{
+    int is_found = 0;
+
+    for (const ilk__backend *one = backend; one; one = one->also)
+        is_found |= strcmp(one->scheme, scheme) == 0;
+    if (!is_found)
+        return ilk__fail(err, ILK_EUNSUPPORTED, "%s has no backend for %s://",
+                         path, scheme);
+    for (; backend; backend = backend->also)
+        if (ilk__backend_register(backend))
+            return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    return ILK_OK;
+}
+
+static ilk_status load(const char *path, const char *scheme, const char *store,
+                       ilk_error *err)
 {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     ilk__backend_entry *entry = NULL;
@@ -109,8 +134,7 @@ static ilk_status load(const char *path, const char *scheme, ilk_error *err)
 
     if (!object) {
         fault = dlerror();
-        return ilk__fail(err, ILK_EUNSUPPORTED, "cannot load the backend: %s",
-                         fault ? fault : path);
+        return ilk__backend_is_refused(store, fault ? fault : path, err);
     }
     *(void **)&entry = dlsym(object, ILK__BACKEND_ENTRY);
     if (!entry)
@@ -121,37 +145,20 @@ static ilk_status load(const char *path, const char *scheme, ilk_error *err)
                          "%s has version %s, and the library %s: install both "
                          "from one release",
                          path, own, ilk_version());
-    if (!backend || strcmp(backend->scheme, scheme) != 0)
-        return ilk__fail(err, ILK_EUNSUPPORTED, "%s has no backend for %s://",
-                         path, scheme);
-    if (ilk__backend_register(backend))
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
-    return ILK_OK;
-}
-
-/* Of which the documents say that there are backends. */
-static int is_documented(const char *scheme)
-{
-    static const char *const names[] = {"etcd", "mysql", "zookeeper"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], scheme) == 0)
-            return 1;
-    return 0;
+    return register_all(backend, path, scheme, err);
 }
 
 ilk_status ilk__backend_load(const char *url, ilk_error *err)
 {
-    char scheme[ILK__URL_SCHEME_MAX + 1], path[PATH_MAX];
+    char scheme[ILK__URL_SCHEME_MAX + 1], store[ILK__BACKEND_STORE_MAX + 1];
+    char path[PATH_MAX];
 
     if (!ilk__url_unknown_scheme(scheme, url))
         return ILK_OK;
-    if (find_object(path, scheme))
-        return load(path, scheme, err);
-    if (!is_documented(scheme))
+    ilk__backend_store_of(store, scheme);
+    if (find_object(path, store))
+        return load(path, scheme, store, err);
+    if (!ilk__backend_is_documented(store))
         return ILK_OK;
-    return ilk__fail(err, ILK_EUNSUPPORTED,
-                     "built without %s: install libinterlock-%s.so beside the "
-                     "library, or set INTERLOCK_BACKENDS to its directory",
-                     scheme, scheme);
+    return ilk__backend_is_missing(store, err);
 }

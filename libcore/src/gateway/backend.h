@@ -15,7 +15,8 @@
  * A backend can rely on this:
  *
  *     the requests that have one token (a wait for signals: one entry) come one after another: the next one is
- *     called when the one before has its reply
+ *     called when the one before has its reply. After an error the store may still execute
+ *     that one, and the backend keeps their order
  *     the requests of one connection that have a key in common are called in
  *     their order; unless it keeps_order, each when the one before has its reply
  *     a request stays valid until it has its reply, also when nobody waits for
@@ -61,10 +62,12 @@ typedef struct ilk__gateway_request {
 } ilk__gateway_request;
 
 typedef struct ilk__backend {
-    const char *scheme; /* of its URLs, in lower case: "memory" */
-    const char *store;  /* in messages: "the memory store" */
-    uint32_t offers;    /* ILK_OFFER_... bits */
-    int keeps_order;    /* the store executes requests with a common key in the
+    const char *scheme;              /* of its URLs, in lower case: "memory" */
+    const char *store;               /* in messages: "the memory store" */
+    const struct ilk__backend *also; /* for another scheme; of a shared object
+                                        only. NULL: that is all */
+    uint32_t offers;                 /* ILK_OFFER_... bits */
+    int keeps_order; /* the store executes requests with a common key in the
                            order of their calls */
     ilk_status (*open)(void **out, ilk__gateway *gateway, const ilk__url *url,
                        ilk_error *err);
@@ -111,7 +114,8 @@ ilk_status ilk__backend_register(const ilk__backend *backend);
 /*
  * Make the backend of a URL's scheme known, if its shared object is found and was
  * not loaded before: libinterlock-<scheme>.so in $INTERLOCK_BACKENDS, in the
- * directory `interlock` beside the library, or beside the library. It stays loaded.
+ * directory `interlock` beside the library, or beside the library. A scheme `x+y` is
+ * in the object of `x`. It stays loaded.
  * Any thread. ILK_EUNSUPPORTED: the documents know the scheme but there is no such
  * file, or it does not fit. ILK_OK for a scheme that nobody knows: the parser
  * refuses it.

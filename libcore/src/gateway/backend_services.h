@@ -29,6 +29,7 @@ typedef struct ilk__backend_services {
                        size_t len);
     void (*reply_error)(ilk__gateway_request *request, const char *text);
     void (*break_connection)(ilk__gateway_request *request);
+    void (*contact_made)(ilk__gateway_request *request);
     size_t (*publish)(ilk__gateway *gateway, ilk__span pattern,
                       ilk__span channel, ilk__span message);
     void (*wake)(ilk__gateway *gateway);

@@ -49,6 +49,13 @@ static ilk__act judge_repeated(ilk__op *op, const ilk__reply *reply)
                         release->kind->lease.noun);
 }
 
+/* A gateway's store has retried it, and says so (contention_replies.c). */
+static int was_retried_behind(const ilk__release *release,
+                              const ilk__reply *reply)
+{
+    return release->hold && ilk__script_int(reply, 0) < 0;
+}
+
 ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
 {
     ilk__release *release = op->subject;
@@ -58,7 +65,7 @@ ilk__act ilk__hold_released(ilk__op *op, const ilk__reply *reply)
         release->denied = (int)ilk__script_int(reply, 1);
         return ilk__op_done(op, ILK_OK);
     }
-    if (!op->retried)
+    if (!op->retried && !was_retried_behind(release, reply))
         return ilk__op_fail(op, ILK_ELOST, "the %s was no longer ours",
                             release->kind->lease.noun);
     return judge_repeated(op, reply);

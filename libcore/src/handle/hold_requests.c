@@ -277,6 +277,21 @@ ilk_status ilk__hold_check_start(ilk_op **out, ilk__hold *hold, ilk_error *err)
 
 /* ---- detach and adopt --------------------------------------------------- */
 
+/* Enter the handle for a hold that outlives its client, if the store keeps those. */
+static ilk_status enter_to_transfer(extend_request *self)
+{
+    const ilk_client *client = self->hold->handle.client;
+    ilk_error *err = self->request.err;
+    ilk_status st = ilk__hold_enter_request(self->hold, err);
+
+    if (st || ilk_client_offers(client, ILK_OFFER_DETACH))
+        return st;
+    ilk__hold_leave(self->hold);
+    return ilk__fail(err, ILK_EUNSUPPORTED,
+                     "%s keeps no detached holds: they end with their client",
+                     client->backend->store);
+}
+
 /* 1: an extend may still be executed late, and no command on the lane can rule
    that out. */
 static int is_in_doubt_for_good(const ilk__hold *hold)
@@ -319,7 +334,7 @@ static void begin_detach(ilk__request *request)
 {
     extend_request *self = (extend_request *)request;
     ilk__hold *hold = self->hold;
-    ilk_status st = ilk__hold_enter_request(hold, request->err);
+    ilk_status st = enter_to_transfer(self);
 
     if (st) {
         ilk__request_end(request, st);
@@ -395,7 +410,7 @@ static ilk_status prepare_adopt(extend_request *self, ilk_error *err)
 static void begin_adopt(ilk__request *request)
 {
     extend_request *self = (extend_request *)request;
-    ilk_status st = ilk__hold_enter_request(self->hold, request->err);
+    ilk_status st = enter_to_transfer(self);
 
     if (st) {
         ilk__request_end(request, st);

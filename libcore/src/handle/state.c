@@ -29,7 +29,11 @@ static ilk_status bind(ilk__handle *handle, int *out_in_use, ilk_error *err)
     if (st)
         return st;
     state->waiter.lease_ms = ILK__STATE_LEASE;
-    return ILK_OK;
+    if (state->kind->bind)
+        st = state->kind->bind(state, out_in_use, err);
+    if (st)
+        ilk__parker_destroy(&state->waiter.parker);
+    return st;
 }
 
 static void dispose(ilk__state *state)

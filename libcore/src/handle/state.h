@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * state.h -- handles of primitives that consist of a small state on the
- * server and a wait queue for its changes: events, latches, barriers.
+ * server and a wait queue for its changes: events, latches, barriers, groups, registers.
  *
  *     wait      the script reads the state. QUEUED: the waiter sleeps until a
  *               message wakes it and then runs the script again. The primitive
@@ -26,11 +26,13 @@
 #include "wait/refresher.h"
 
 enum {
-    ILK__STATE_KEYS = 5,      /* at most */
+    ILK__STATE_KEYS = 6,      /* at most */
     ILK__STATE_NOTIFY = 256,  /* messages sent in one call */
     ILK__STATE_LEASE = 60000, /* entries need one; no script reads it */
     ILK__STATE_TOKEN = 64
 };
+
+typedef struct ilk__state ilk__state;
 
 typedef struct ilk__state_kind {
     const char *noun;
@@ -38,15 +40,18 @@ typedef struct ilk__state_kind {
     size_t key_count;
     const ilk__op_type *wait, *refresh, *cancel;
     int asks_to_leave; /* when a wait ends early; see ilk__wait_left() */
+    /* Sets up more that belongs to the shared state, as ilk__handle.bind does, and
+     * sets *out_in_use if the parent uses it; or NULL. */
+    ilk_status (*bind)(ilk__state *state, int *out_in_use, ilk_error *err);
 } ilk__state_kind;
 
-typedef struct ilk__state {
+struct ilk__state {
     ilk__handle handle; /* first */
     const ilk__state_kind *kind;
     ilk__bytes keys[ILK__STATE_KEYS];
     ilk__wait_queue wait_queue;
     ilk__waiter waiter;
-} ilk__state;
+};
 
 /* Allocate a primitive's handle of `size` bytes. It begins with the ilk__state;
    the rest is zeroed. On failure *out is untouched. */

@@ -8,9 +8,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,26 +67,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static int start_thread(ilk__resolve *resolve)
-{
-    size_t stack = STACK_BYTES;
-    pthread_attr_t attr;
-    pthread_t thread;
-    int error = pthread_attr_init(&attr);
-
-    if (error != 0)
-        return error;
-#ifdef PTHREAD_STACK_MIN
-    if (stack < (size_t)PTHREAD_STACK_MIN)
-        stack = (size_t)PTHREAD_STACK_MIN;
-#endif
-    pthread_attr_setstacksize(&attr, stack);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    error = ilk__thread_start(&thread, &attr, thread_main, resolve);
-    pthread_attr_destroy(&attr);
-    return error;
-}
-
 static ilk_status start_beside(ilk__resolve *resolve, ilk_error *err)
 {
     ilk_status status = ilk__pollable_open(&resolve->wakeup, err);
@@ -98,7 +76,7 @@ static ilk_status start_beside(ilk__resolve *resolve, ilk_error *err)
         return status;
     atomic_store(&resolve->done, 0);
     atomic_store(&resolve->owners, 2);
-    error = start_thread(resolve);
+    error = ilk__thread_start_detached(STACK_BYTES, thread_main, resolve);
     if (error == 0)
         return ILK_OK;
     atomic_store(&resolve->owners, 1);

@@ -101,6 +101,25 @@ ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err)
     return ILK_OK;
 }
 
+ilk_status ilk__tls_offer_protocol(ilk__tls *tls, const char *name,
+                                   ilk_error *err)
+{
+    size_t len = strlen(name);
+    unsigned char list[1 + 255 + 1];
+    int failed;
+
+    if (len == 0 || len > 255)
+        return ilk__fail(err, ILK_EINVAL, "no name of a protocol: \"%s\"",
+                         name);
+    list[0] = (unsigned char)len;
+    memcpy(list + 1, name, len + 1);
+    pthread_mutex_lock(&tls->mutex);
+    failed = SSL_set_alpn_protos(tls->ssl, list, (unsigned)len + 1);
+    ERR_clear_error();
+    pthread_mutex_unlock(&tls->mutex);
+    return failed ? ilk__fail(err, ILK_ENOMEM, "no memory for TLS") : ILK_OK;
+}
+
 void ilk__tls_free(ilk__tls *tls)
 {
     if (tls == NULL)
@@ -262,6 +281,14 @@ void ilk__tls_free(ilk__tls *tls)
 static ilk_status absent(ilk_error *err)
 {
     return ilk__fail(err, ILK_EINVAL, "built without TLS");
+}
+
+ilk_status ilk__tls_offer_protocol(ilk__tls *tls, const char *name,
+                                   ilk_error *err)
+{
+    (void)tls;
+    (void)name;
+    return absent(err);
 }
 
 ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err)

@@ -25,6 +25,11 @@ typedef struct ilk__tls ilk__tls;
 ilk_status ilk__tls_new(ilk__tls **out, const ilk__url *url, ilk_error *err);
 void ilk__tls_free(ilk__tls *tls); /* sends nothing; NULL is ignored */
 
+/* Offer one protocol over TLS (ALPN), such as "h2"; before the handshake. A server
+ * that agrees to none is no error here. ILK_ENOMEM. */
+ilk_status ilk__tls_offer_protocol(ilk__tls *tls, const char *name,
+                                   ilk_error *err);
+
 /* ILK_OK: done; ILK_EAGAIN: send what ilk__tls_get() returns, pass what the
  * socket receives to ilk__tls_put(), and call again; ILK_ECONN. */
 ilk_status ilk__tls_handshake(ilk__tls *tls, ilk_error *err);

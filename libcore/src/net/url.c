@@ -92,11 +92,12 @@ int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1], const char *text)
     size_t len = 0;
 
     for (; len < ILK__URL_SCHEME_MAX; len++) {
-        char letter = (char)(text[len] | 0x20);
+        const char letter = (char)(text[len] | 0x20);
+        const int is_letter = letter >= 'a' && letter <= 'z';
 
-        if (letter < 'a' || letter > 'z')
+        if (!is_letter && (text[len] != '+' || len == 0))
             break;
-        out[len] = letter;
+        out[len] = is_letter ? letter : '+';
     }
     out[len] = '\0';
     if (len == 0 || strncmp(text + len, "://", 3) != 0)

@@ -47,8 +47,8 @@ typedef struct ilk__url {
 ilk_status ilk__url_add_backend(const char *name,
                                 const struct ilk__backend *backend);
 
-/* The scheme of a URL if it has only letters and ilk__url_parse() does not know it
- * yet: in lower case in `out`. Else returns 0. */
+/* The scheme of a URL if it has only letters, and '+' behind the first, and
+ * ilk__url_parse() does not know it yet: in lower case in `out`. Else returns 0. */
 enum { ILK__URL_SCHEME_MAX = 16 };
 int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1],
                             const char *text);

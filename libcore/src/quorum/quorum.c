@@ -236,9 +236,10 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 #define QUORUM(url_scheme)                                                     \
     {                                                                          \
         .scheme = (url_scheme), .store = "the quorum",                         \
-        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION, .open = open_quorum,    \
-        .close = close_quorum, .abandon = abandon, .call = ilk__quorum_call,   \
-        .contact = ilk__quorum_contact, .subscribe = ilk__quorum_subscribe,    \
+        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH,      \
+        .open = open_quorum, .close = close_quorum, .abandon = abandon,        \
+        .call = ilk__quorum_call, .contact = ilk__quorum_contact,              \
+        .subscribe = ilk__quorum_subscribe,                                    \
         .node_stats = ilk__quorum_node_stats, .prepare = prepare,              \
         .polled = polled                                                       \
     }

@@ -31,6 +31,7 @@ static const struct kind {
     {ILK_KIND_BARRIER, "barrier"},
     {ILK_KIND_LATCH, "latch"},
     {ILK_KIND_QUEUE, "queue"},
+    {ILK_KIND_GROUP, "group"},
 };
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
