@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zookeeper_store.h -- the parts of the backend: session, requests, entries, names.
+ *
+ *     contention          this                          ZooKeeper
+ *
+ *                         ilk__zk         one session
+ *     ilk__contended      ilk__zk_name    a parent      /path/N
+ *     ilk__contender      ilk__zk_entry   a child       _c_<uuid>-lock-0000000007
+ *                         ilk__zk_op      one request
+ *                         ilk__zk_job     inspections and the like: some requests
+ *
+ * The library's callbacks only collect what they bring, in order; it is acted upon
+ * when the library has returned. All requests of a session's connection are executed
+ * in order, so what was read by one that was sent after a create contains its effect.
+ *
+ * A request without an answer may have been executed. After a new connection a sync is
+ * the first request: from then on the requests of the old connection are either
+ * executed and visible, or void. So an entry that is not found by its uuid behind
+ * that sync does not exist.
+ */
+#ifndef ILK__ZOOKEEPER_STORE_H
+#define ILK__ZOOKEEPER_STORE_H
+
+#include "../shared/contention.h"
+#include "../shared/name_queue.h"
+#include "base/clock.h"
+#include "net/resolve.h"
+
+#include <zookeeper/zookeeper.h>
+
+typedef struct ilk__zk ilk__zk;
+typedef struct ilk__zk_op ilk__zk_op;
+typedef struct ilk__zk_entry ilk__zk_entry;
+typedef struct ilk__zk_name ilk__zk_name;
+typedef struct ilk__zk_job ilk__zk_job;
+
+enum {
+    ILK__ZK_ATTEMPTS = 8,   /* of what another client has made void */
+    ILK__ZK_AGAIN_MS = 200, /* pause before something is repeated */
+    ILK__ZK_UUID = 36,
+    ILK__ZK_ANSWERS = 16,
+    ILK__ZK_HOSTS = 32
+};
+
+/* ---- requests ------------------------------------------------------------ */
+
+typedef enum ilk__zk_op_kind {
+    ILK__ZK_CREATE,
+    ILK__ZK_DELETE,
+    ILK__ZK_EXISTS,
+    ILK__ZK_GET,
+    ILK__ZK_SET,
+    ILK__ZK_CHILDREN,
+    ILK__ZK_SYNC,
+    ILK__ZK_ACL,
+    ILK__ZK_WATCH,  /* no request: a watch has fired */
+    ILK__ZK_SESSION /* no request: the state of the session has changed */
+} ilk__zk_op_kind;
+
+typedef void ilk__zk_then(ilk__zk_op *op);
+
+struct ilk__zk_op {
+    ilk__zk_op *next, *previous; /* those under way, or those with an answer */
+    ilk__zk *store;
+    ilk__zk_op_kind kind;
+    ilk__zk_then *then; /* NULL: nobody needs the answer */
+    ilk__zk_name *name; /* these are references */
+    ilk__zk_entry *entry;
+    ilk__zk_job *job;
+    uint64_t number; /* of the sending: later ones are greater */
+    int64_t sent_at, answered_at;
+    size_t index; /* the caller's */
+    int watches;
+
+    /* the answer */
+    int rc;
+    char *text; /* CREATE: the path; GET: the data; WATCH: the path */
+    size_t text_len;
+    struct Stat stat;
+    char **children;
+    size_t child_count;
+    struct ACL_vector acl;
+    int state;          /* SESSION */
+    uint64_t watch_for; /* WATCH: the number of its name */
+};
+
+/* ---- the session --------------------------------------------------------- */
+
+/* When an answered request was sent, and when its answer came. */
+typedef struct ilk__zk_answer {
+    int64_t sent_at, answered_at;
+} ilk__zk_answer;
+
+typedef enum ilk__zk_state {
+    ILK__ZK_CLOSED,   /* no handle; resolves its hosts, or pauses */
+    ILK__ZK_CONNECTS, /* a handle without connection */
+    ILK__ZK_PREPARES, /* connected: the path and its access list are read */
+    ILK__ZK_READY
+} ilk__zk_state;
+
+struct ilk__zk {
+    ilk__gateway *gateway;
+    ilk__contention *contention;
+    char *user, *password; /* or NULL */
+    char *path;            /* "" or "/a/b" */
+    char *hosts[ILK__ZK_HOSTS];
+    int ports[ILK__ZK_HOSTS];
+    size_t host_count;
+    int64_t connect_ms, reply_ms;
+    int wanted_session_ms;
+
+    zhandle_t *handle;
+    ilk__resolve *resolves[ILK__ZK_HOSTS]; /* under way */
+    ilk__zk_state state;
+    int fd;               /* the library's, or -1: see ilk__zk_fd() */
+    int64_t identity;     /* of its socket */
+    clientid_t continues; /* the session of the next handle; id 0: a new one */
+    int64_t dialled_at, open_at;
+    int64_t answered_at; /* the newest answer to any request */
+    int64_t session_id;
+    int session_ms;             /* as the server has decided */
+    int is_expired, is_refused; /* the handle is of no use any more */
+    int is_cut; /* its socket was shut down, which the library has yet to see */
+    ilk__zk_answer answers[ILK__ZK_ANSWERS]; /* of this connection, a ring */
+    size_t answer_count;
+    int64_t connect_sent_at; /* it touched the session at the leader */
+    int64_t leader_sent_at;  /* of the newest answer that needed the leader */
+    int64_t heartbeat_at;
+    int64_t pauses_until;   /* it does not connect: the session is to expire */
+    int64_t no_pause_until; /* then it tries to connect for a whole timeout */
+    struct ACL_vector acl;  /* of all nodes; NULL data: not known */
+    size_t made; /* length of the part of the path that is being made */
+    int has_no_containers;
+    int has_missed;  /* a watch, for want of memory */
+    char error[200]; /* why there is no connection; or empty */
+
+    ilk__zk_op *first, *last;                   /* under way, oldest first */
+    ilk__zk_op *first_answered, *last_answered; /* to be acted upon */
+    uint64_t op_number, name_number;
+    ilk__zk_name *names;
+    ilk__zk_job *jobs;
+    int64_t due;
+    int is_closing;
+};
+
+/* ---- names and entries --------------------------------------------------- */
+
+struct ilk__zk_name {
+    ilk__zk_name *next, *previous;
+    ilk__zk *store;
+    ilk__contended *contended; /* NULL: forgotten */
+    ilk__contended_kind kind;
+    uint64_t number;
+    size_t refs;
+    char *path; /* of the parent */
+    int must_read, is_making;
+    int64_t read_at;     /* not before */
+    int has_written;     /* this turn has a write: a list needs no sync */
+    int64_t limit, base; /* of a semaphore, as last read; 0: none */
+    int limit_version;   /* -1: there is no parent */
+    uint64_t listed;     /* number of the newest list's request */
+    char *watched;       /* the child that is watched, or NULL */
+    uint64_t watch_op;   /* number of the request that watches it */
+    int watches_all;
+    int observes, observer_is_set;
+    int64_t observe_at;
+};
+
+struct ilk__zk_entry {
+    ilk__contender *contender; /* NULL: forgotten */
+    ilk__zk_name *name;
+    size_t refs;
+    char uuid[ILK__ZK_UUID + 1];
+    char *node;           /* its name below the parent; NULL: not known */
+    int64_t czxid;        /* 0: not known */
+    int64_t since_ms;     /* of the epoch: when it joined */
+    uint64_t created_op;  /* number of its create */
+    int creates, deletes; /* the request is under way */
+    int is_unsure;        /* a create without an answer */
+    int is_finding;       /* its czxid is being read */
+    int leaves;           /* leave() was called */
+    int is_left;          /* a delete without an answer */
+    int holds;
+    int renews, renew_is_sent, proclaims, proclaim_is_sent;
+    int sets_limit;
+    int attempts;
+    int64_t by; /* then failed(), when no answer has come; ILK__FOREVER */
+};
+
+/* ---- what belongs to no contender ---------------------------------------- */
+
+typedef void ilk__zk_run(ilk__zk_job *job);
+
+struct ilk__zk_job {
+    ilk__zk_job *next;
+    ilk__zk *store;
+    ilk__zk_name *name; /* a reference, or NULL */
+    ilk__gateway_request *request;
+    ilk__zk_run *run; /* begin, or begin again */
+    void (*fail)(ilk__zk_job *job, const char *text);
+    size_t refs;
+    int is_running, is_over;
+    int64_t by;
+    int attempts;
+    ilk__bytes token; /* of a break */
+    char **targets;
+    size_t target_count, answered;
+    int was_held;
+    size_t most;
+    int64_t limit, base, limit_before;
+    void *context; /* of an inspection */
+};
+
+/* ---- zookeeper_ops.c ----------------------------------------------------- */
+
+extern const char ilk__zk_no_memory[];
+
+/* NULL: no memory. It takes references. */
+ilk__zk_op *ilk__zk_op_new(ilk__zk *store, ilk__zk_then *then,
+                           ilk__zk_name *name, ilk__zk_entry *entry,
+                           ilk__zk_job *job);
+/* Send it; `then` is called later, in each case. A watch is for op->name. */
+void ilk__zk_create(ilk__zk_op *op, const char *path, ilk__span data, int mode,
+                    const struct ACL_vector *acl);
+void ilk__zk_delete(ilk__zk_op *op, const char *path);
+void ilk__zk_exists(ilk__zk_op *op, const char *path, int watches);
+void ilk__zk_get(ilk__zk_op *op, const char *path, int watches);
+void ilk__zk_set(ilk__zk_op *op, const char *path, ilk__span data, int version);
+void ilk__zk_children(ilk__zk_op *op, const char *path, int watches);
+/* Nobody waits for it. 0: no memory, and nothing was sent. */
+int ilk__zk_sync(ilk__zk *store);
+void ilk__zk_sync_for(ilk__zk_op *op);
+void ilk__zk_read_acl(ilk__zk_op *op, const char *path);
+/* The library's watchers. */
+void ilk__zk_on_session(zhandle_t *handle, int type, int state,
+                        const char *path, void *context);
+/* Act upon what was collected. */
+void ilk__zk_act(ilk__zk *store);
+void ilk__zk_op_free(ilk__zk_op *op);
+/* The library will call back for none of those under way: they have no answer. */
+void ilk__zk_ops_end(ilk__zk *store);
+/* Whether the server has not answered: it may have been executed. */
+int ilk__zk_is_unsure(int rc);
+/* The text of an error, for the core. */
+const char *ilk__zk_error(char text[200], int rc);
+
+/* ---- zookeeper_session.c ------------------------------------------------- */
+
+size_t ilk__zk_prepare(ilk__zk *store, struct pollfd *fds, size_t room,
+                       int64_t *until);
+void ilk__zk_polled(ilk__zk *store, const struct pollfd *fds, size_t count);
+void ilk__zk_session_changed(ilk__zk *store, int state);
+void ilk__zk_note_answer(ilk__zk *store, const ilk__zk_op *op);
+/* Until then the leader keeps the session. */
+int64_t ilk__zk_session_end(const ilk__zk *store);
+/* Read, or make, the path and its access list. */
+void ilk__zk_prepare_path(ilk__zk *store);
+void ilk__zk_shut(ilk__zk *store);
+/* The library's socket, or -1: none, or the number is not this socket's any more. */
+int ilk__zk_fd(const ilk__zk *store);
+void ilk__zk_timer(ilk__zk *store, int64_t at);
+const char *ilk__zk_why_down(const ilk__zk *store, char text[300]);
+
+/* ---- zookeeper_nodes.c --------------------------------------------------- */
+
+typedef struct ilk__zk_shape {
+    ilk__contender_kind kind;
+    int64_t permits;
+    int32_t number;
+} ilk__zk_shape;
+
+/* The path of the parent of a name's nodes, or NULL: no memory. */
+char *ilk__zk_parent_path(const char *path, const ilk__contended *contended);
+/* The path of a child, or NULL: no memory. */
+char *ilk__zk_child_path(const ilk__zk_name *name, const char *child);
+/* The path for the create of an entry, to which the server adds the number. */
+char *ilk__zk_entry_path(const ilk__zk_entry *entry);
+int ilk__zk_uuid(char out[ILK__ZK_UUID + 1]);
+int ilk__zk_shape_parse(ilk__zk_shape *out, const ilk__zk_name *name,
+                        const char *child);
+/* Whether the number a was given before b; it begins again behind 2^31. */
+int ilk__zk_is_before(int32_t a, int32_t b);
+ilk_status ilk__zk_data_make(ilk__bytes *out, const ilk__contender *of,
+                             int64_t since_ms);
+/* The words stay encoded. */
+void ilk__zk_data_parse(ilk__span data, int64_t *out_since,
+                        ilk__span *out_token, ilk__span *out_who,
+                        ilk__span *out_value);
+size_t ilk__zk_decode(char *out, ilk__span encoded);
+
+/* ---- zookeeper_entries.c ------------------------------------------------- */
+
+void ilk__zk_join(void *self, ilk__contender *contender);
+void ilk__zk_renew(void *self, ilk__contender *contender);
+void ilk__zk_leave(void *self, ilk__contender *contender);
+void ilk__zk_proclaim(void *self, ilk__contender *contender);
+void ilk__zk_forget(void *self, ilk__contender *contender);
+/* Do what is next. The entry may be freed. */
+void ilk__zk_entry_advance(ilk__zk_entry *entry);
+/* The list, read behind its create, does not have it. */
+void ilk__zk_entry_missing(ilk__zk_entry *entry);
+void ilk__zk_entry_found(ilk__zk_entry *entry, const char *node);
+/* The session is over, and all nodes of it. */
+void ilk__zk_entry_session_lost(ilk__zk_entry *entry);
+void ilk__zk_entry_fire(ilk__zk_entry *entry, int64_t now);
+void ilk__zk_entry_unref(ilk__zk_entry *entry);
+void ilk__zk_entry_failed(ilk__zk_entry *entry, const char *text);
+
+/* ---- zookeeper_names.c --------------------------------------------------- */
+
+ilk_status ilk__zk_name_find(ilk__zk_name **out, ilk__zk *store,
+                             ilk__contended *contended);
+void ilk__zk_name_unref(ilk__zk_name *name);
+/* Create the parent, then advance its entries and jobs. */
+void ilk__zk_name_make(ilk__zk_name *name, int64_t limit);
+void ilk__zk_name_must_read(ilk__zk_name *name);
+void ilk__zk_name_read_later(ilk__zk_name *name);
+/* An own node is being deleted: the list behind it makes its watch needless. */
+void ilk__zk_name_deletes(ilk__zk_name *name, const char *node);
+void ilk__zk_check(void *self, ilk__contended *contended,
+                   ilk__gateway_request *request);
+void ilk__zk_forget_name(void *self, ilk__contended *contended);
+/* Ready: continue everything. */
+void ilk__zk_names_resume(ilk__zk *store);
+void ilk__zk_names_session_lost(ilk__zk *store);
+/* Send the lists that are due. */
+void ilk__zk_names_flush(ilk__zk *store);
+void ilk__zk_names_fire(ilk__zk *store, int64_t now);
+void ilk__zk_watch_fired(ilk__zk *store, const ilk__zk_op *op);
+/* Read the children for `list`, behind a sync unless a write goes before, and a
+ * semaphore's limit before them. 0: no memory; nothing was sent, and `list` is freed. */
+int ilk__zk_read_list(ilk__zk_op *list, int watches, int is_synced);
+void ilk__zk_name_learn(ilk__zk_name *name, ilk__zk_op *op);
+/* The nodes that contend, in order; the caller frees. NULL: no memory. */
+typedef struct ilk__zk_listed {
+    ilk__zk_shape shape;
+    const char *node; /* of the op */
+} ilk__zk_listed;
+ilk__zk_listed *ilk__zk_sorted(const ilk__zk_name *name, const ilk__zk_op *op,
+                               size_t *out_count);
+
+/* ---- zookeeper_limits.c -------------------------------------------------- */
+
+void ilk__zk_limit_parse(ilk__zk_name *name, const ilk__zk_op *op);
+/* Those that join with another limit: they are refused, or replace the limit of a
+ * semaphore that nobody uses. 1: the list is to be read again first. */
+int ilk__zk_limits_judge(ilk__zk_name *name, const ilk__zk_listed *list,
+                         size_t count);
+void ilk__zk_set_limit(void *self, ilk__contended *name, int64_t limit,
+                       int64_t base, ilk__gateway_request *request);
+
+/* ---- zookeeper_observers.c ----------------------------------------------- */
+
+void ilk__zk_observe(void *self, ilk__contended *contended, int begins);
+/* Read, and set the watches. */
+void ilk__zk_observe_begin(ilk__zk_name *name);
+/* A watch of the name has fired. */
+void ilk__zk_observe_fired(ilk__zk_name *name);
+/* The name's timer. */
+void ilk__zk_observe_fire(ilk__zk_name *name, int64_t now);
+
+/* ---- zookeeper_jobs.c, zookeeper_inspect.c ------------------------------- */
+
+/* NULL: no memory, and nothing was reported. */
+ilk__zk_job *ilk__zk_job_new(ilk__zk *store, ilk__contended *contended,
+                             ilk__gateway_request *request, ilk__zk_run *run,
+                             void (*fail)(ilk__zk_job *, const char *));
+void ilk__zk_job_start(ilk__zk_job *job);
+/* It has been reported. */
+void ilk__zk_job_over(ilk__zk_job *job);
+/* An answer that is none, or another's doing: it is begun again later; 0: the caller
+ * goes on. */
+int ilk__zk_job_repeats(ilk__zk_job *job, const ilk__zk_op *op);
+void ilk__zk_job_unref(ilk__zk_job *job);
+void ilk__zk_jobs_resume(ilk__zk *store);
+void ilk__zk_jobs_fire(ilk__zk *store, int64_t now);
+void ilk__zk_jobs_break(ilk__zk *store);
+void ilk__zk_inspect(void *self, ilk__contended *name, int64_t most,
+                     ilk__gateway_request *request);
+void ilk__zk_break(void *self, ilk__contended *name, ilk__span token,
+                   ilk__gateway_request *request);
+void ilk__zk_contact(void *self, ilk__gateway_request *request);
+
+#endif
