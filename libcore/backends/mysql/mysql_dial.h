@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mysql_dial.h -- connects and logs in over TLS, in a thread of its own.
+ *
+ * The library has calls that do not block, but over TLS two of its steps block in them
+ * as well: it looks up the host, whose name it needs for the check of the certificate,
+ * and it shakes hands. So a detached thread connects, as one looks up names
+ * (net/resolve.h). The thread and the caller share an ilk__mysql_dial, and the last of
+ * them frees it.
+ */
+#ifndef ILK__MYSQL_DIAL_H
+#define ILK__MYSQL_DIAL_H
+
+#include "base/error.h"
+
+#include <mysql.h>
+
+typedef struct ilk__mysql_dial ilk__mysql_dial;
+
+/* To where, and as whom. All texts are copied. */
+typedef struct ilk__mysql_target {
+    const char *host, *user, *password, *database;
+    int port;
+} ilk__mysql_target;
+
+/* Connect `mysql`, which has its options. It belongs to the dial from now on, also
+ * after an error: ILK_ENOMEM, ILK_ESYSTEM (no descriptor, or no thread). */
+ilk_status ilk__mysql_dial_start(ilk__mysql_dial **out, MYSQL *mysql,
+                                 const ilk__mysql_target *target, int64_t until,
+                                 ilk_error *err);
+
+/* Readable when the result is ready. */
+int ilk__mysql_dial_fd(const ilk__mysql_dial *dial);
+
+/* The connection, or with *connected 0 the one that has the error; it belongs to the
+ * caller. NULL: not ready yet. */
+MYSQL *ilk__mysql_dial_result(ilk__mysql_dial *dial, int *connected);
+
+void ilk__mysql_dial_free(ilk__mysql_dial *dial); /* NULL is ignored */
+
+#endif
