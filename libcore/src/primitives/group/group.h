@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* group.h -- the handles of groups and members. */
+#ifndef ILK__GROUP_H
+#define ILK__GROUP_H
+
+#include "handle/state.h"
+#include "members.h"
+#include "wait/lease.h"
+
+enum {
+    ILK__GROUP_KEYS = 6,    /* members, data, wait, live, changed, gone */
+    ILK__GROUP_PAGE = 1000, /* members, and as many who left, in one reply */
+    ILK__MEMBER_DEFAULT_MS = 10 * 1000
+};
+
+extern const char *const ilk__group_key_kinds[ILK__GROUP_KEYS];
+
+struct ilk_group {
+    ilk__state state;
+    ilk__known watched;
+    int has_reported; /* the first report is made also when nobody is in */
+};
+
+struct ilk_member {
+    ilk__state state; /* it has no wait */
+    ilk__lease lease;
+    /* The group's keys and, behind them, the id, which is an argument: renewals
+     * copy these, because they may outlive the handle. */
+    ilk__bytes lease_keys[ILK__GROUP_KEYS + 1];
+    ilk__bytes id;
+    int64_t ttl_ms;
+    void *user;
+    /* A join without a reply may have succeeded: the next one has the same token,
+     * and finds itself in. */
+    int may_be_in;
+};
+
+#endif
