@@ -91,7 +91,7 @@ byte faults = FAULTS;
 hidden byte at, from, its_token, its_connection;
 hidden mtype answer, its_op;
 
-#define BRANCHES 18
+#define BRANCHES 19
 #include "reached.pml"
 #include "gateway_store.pml"
 #include "gateway_client.pml"

@@ -24,6 +24,12 @@ inline expire(t) {
 #define MISHAPS_OF(kind) \
     :: d_step { faults > 0 && phase[kind] == OPEN && len(expected[kind]) > 0 -> \
         faults--; break_connection(kind) }
+/* The store is silent for too long, over a link that stays: the reply is an error,
+ * and the store may yet execute what was begun. */
+#define SILENCE_OF(k) \
+    :: d_step { (faults > 0 && link && requests[k].work == BEGUN \
+            && requests[k].reply == 0 && IN_USE(requests[k].connection)) -> \
+        REACH(18); faults--; requests[k].reply = ERROR }
 #define LEASE_OF(t) \
     :: d_step { faults > 0 && !ABSENT(t) && !PROMISED(t) -> \
         faults--; expire(t) }
@@ -34,6 +40,9 @@ end:
     :: d_step { faults > 0 && link -> faults--; link = 0 }
     MISHAPS_OF(LANE)
     MISHAPS_OF(KEEPER)
+    SILENCE_OF(0)
+    SILENCE_OF(1)
+    SILENCE_OF(2)
     LEASE_OF(1)
     LEASE_OF(2)
 #if defined(BROKEN_KILL_FORGETS_BEGUN) || defined(BROKEN_OPEN_LINK)

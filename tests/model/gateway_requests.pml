@@ -120,13 +120,17 @@ inline read(c) {
     forget()
 }
 
-/* Rule 2: the work of one token is done in the order of arrival. */
+/* Rule 2: the work of one token is done in the order of arrival, also when an error
+ * was the reply to some of it. */
 #ifdef BROKEN_PARALLEL_TOKEN
 #define DELAYS(j, k) 0
 #elif defined(BROKEN_ORDER_OF_CONNECTION)
 #define DELAYS(j, k) ((j) < (k) && requests[j].work != ENDED \
     && requests[j].token == requests[k].token \
     && requests[j].connection == requests[k].connection)
+#elif defined(BROKEN_ORDER_UNTIL_ERROR)
+#define DELAYS(j, k) ((j) < (k) && requests[j].work != ENDED \
+    && requests[j].token == requests[k].token && requests[j].reply != ERROR)
 #else
 #define DELAYS(j, k) ((j) < (k) && requests[j].work != ENDED \
     && requests[j].token == requests[k].token)

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check eight protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check eleven protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
-# (gateway.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
-# (cluster_split.pml), a lock behind Sentinel (replicas.pml) and a lock over several servers (quorum_*.pml): what must hold,
-# and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
+# row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
+# (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
+# (quorum_*.pml) and a register over several servers (quorum_register.pml): what must
+# hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -193,6 +195,105 @@ breaks "control: lost is said without contact" gateway safety \
 breaks "control: an old link to the store stays open" gateway safety \
     "-DBROKEN_OPEN_LINK" "contending==0"
 
+breaks "control: an error ends the order of its token" gateway safety \
+    "-DBROKEN_ORDER_UNTIL_ERROR" "contending==0"
+
+entries="-DENTRIES=1"
+holds "2 contenders, 2 faults: holders, fences, nobody waits for ever" \
+    contenders safety "-DREACHED -DFAULTS=2 $entries"
+reaches "every branch of a contender is reached"
+holds "2 contenders, 1 fault, 2 entries each: the same" contenders safety ""
+holds "3 contenders, 1 fault: the same" contenders safety "-DCLIENTS=3 $entries"
+holds "2 contenders, 2 faults, late copies: the same" contenders safety \
+    "-DREACHED -DCOPIES -DFAULTS=2 $entries"
+reaches "every branch is reached with late copies"
+holds "2 contenders, 1 fault, late copies, 2 entries each: the same" \
+    contenders safety "-DCOPIES"
+holds "2 contenders, 2 faults, late copies, a key used again: the same" \
+    contenders safety "-DCOPIES -DSAME_KEY -DFAULTS=2"
+holds "2 contenders and their clocks: one is sure" contenders safety \
+    "-DCLOCKS -DFAULTS=0 -DQUITS=0 $entries"
+
+breaks "control: the event of a watch is a grant" contenders safety \
+    "-DFAULTS=0 -DBROKEN_EVENT_GRANTS -DCLIENTS=3 $entries" "holders<=1"
+breaks "control: a watch without another read" contenders safety \
+    "-DFAULTS=0 -DBROKEN_NO_SECOND_READ" "state[0]=="
+breaks "control: a predecessor is known by its name" contenders safety \
+    "-DFAULTS=2 -DBROKEN_BY_NAME" "state[0]=="
+breaks "control: a retried create makes a second entry" contenders safety \
+    "-DBROKEN_SECOND_ENTRY" "state[0]=="
+breaks "control: the fence of an entry before" contenders safety \
+    "-DFAULTS=0 -DBROKEN_OLD_FENCE" "fence[c]>last"
+breaks "control: a list without the own entry is a grant" contenders safety \
+    "-DBROKEN_MISSING_IS_FIRST" "fence[c]>last"
+breaks "control: a wait goes on without its entry" contenders safety \
+    "-DBROKEN_MISSING_WAITS" "state[0]=="
+breaks "control: a hold goes on under the next session" contenders safety \
+    "-DBROKEN_NEXT_SESSION" "holders<=1"
+breaks "control: a delete without the guard" contenders safety \
+    "-DBROKEN_DELETE_BY_SESSION" "holders<=1"
+breaks "control: a delete while the create is under way" contenders safety \
+    "-DFAULTS=0 -DBROKEN_CANCEL_AT_ONCE" "state[0]=="
+breaks "control: the creates of an old link stay valid" contenders safety \
+    "-DBROKEN_OPEN_LINK" "state[0]=="
+breaks "control: a delete leaves no mark for late copies" contenders safety \
+    "-DCOPIES -DBROKEN_NO_MARK" "state[0]=="
+breaks "control: a lost entry leaves no mark, either" contenders safety \
+    "-DCOPIES -DFAULTS=2 -DBROKEN_LOST_NOT_VOID" "state[0]=="
+breaks "control: a key used again while a copy may still come" contenders \
+    safety "-DCOPIES -DSAME_KEY -DBROKEN_SAME_KEY_IN_DOUBT" "!(gave_up[c])"
+breaks "control: lost, although an earlier copy released" contenders safety \
+    "-DBROKEN_LOST_AFTER_A_COPY" "gave_up[c]"
+breaks "control: released, although the session may have ended" contenders \
+    safety "-DFAULTS=2 -DBROKEN_RELEASED_WHEN_UNSURE $entries" \
+    "gave_up[c]||struck[c]"
+breaks "control: sure from the receipt of an answer" contenders safety \
+    "-DCLOCKS -DFAULTS=0 -DBROKEN_FROM_RECEIPT $entries" "holders<=1"
+breaks "control: sure without a margin for drift" contenders safety \
+    "-DCLOCKS -DFAULTS=0 -DBROKEN_NO_MARGIN $entries" "holders<=1"
+
+once="-DATTEMPTS=1"
+holds "1 row, 2 clients, 1 fault: holders, fences, the row is free" sql_lock \
+    safety "-DREACHED"
+reaches "every branch of a client of the row is reached"
+holds "1 row, 2 clients, 2 faults, 1 attempt each: the same" sql_lock safety \
+    "-DFAULTS=2 $once"
+holds "1 row, 2 clients, 1 fault, shared connections: the same" sql_lock \
+    safety "-DNO_SESSIONS"
+holds "1 row, 3 clients: the queue alone wakes" sql_lock safety \
+    "-DNO_LOOKS -DFAULTS=0 -DCLIENTS=3 $once"
+holds "1 row, 2 clients, 2 attempts each: the queue alone wakes" sql_lock \
+    safety "-DNO_LOOKS -DFAULTS=0"
+holds "1 row, 2 clients and their clocks, 1 fault: one is sure" sql_lock \
+    safety "-DCLOCKS -DQUITS=0 $once"
+
+breaks "control: to read and to write are two statements" sql_lock safety \
+    "-DFAULTS=0 -DBROKEN_TWO_STATEMENTS" "holders<=1"
+breaks "control: whoever has the queue's lock holds" sql_lock safety \
+    "-DBROKEN_QUEUE_DECIDES" "holders<=1"
+breaks "control: a release without its token" sql_lock safety \
+    "-DBROKEN_RELEASE_BY_NAME" "holders<=1"
+breaks "control: an old session goes on" sql_lock safety \
+    "-DBROKEN_NO_KILL" "state[0]=="
+breaks "control: the same, where connections are shared" sql_lock safety \
+    "-DNO_SESSIONS -DBROKEN_NO_KILL" "state[0]=="
+breaks "control: a release overtakes the acquire" sql_lock safety \
+    "-DFAULTS=0 -DBROKEN_RELEASE_AT_ONCE" "state[0]=="
+breaks "control: nobody looks at the row after a kill" sql_lock safety \
+    "-DNO_LOOKS" "state[0]=="
+breaks "control: a statement that began before the release overtakes" \
+    sql_lock safety "-DNO_LOOKS -DFAULTS=0 -DBROKEN_OVERTAKES" "state[1]=="
+breaks "control: a release keeps the queue's lock" sql_lock safety \
+    "-DNO_LOOKS -DFAULTS=0 -DBROKEN_RELEASE_KEEPS_LOCK" "state[0]=="
+breaks "control: a wait that ends keeps the queue's lock" sql_lock safety \
+    "-DNO_LOOKS -DFAULTS=0 -DBROKEN_LOCK_KEPT" "state[0]=="
+breaks "control: lost, if another was released since" sql_lock safety \
+    "-DBROKEN_LAST_RELEASED_ONLY" "gave_up[c]"
+breaks "control: sure from the receipt of a result" sql_lock safety \
+    "-DCLOCKS -DFAULTS=0 $once -DBROKEN_FROM_RECEIPT" "holders<=1"
+breaks "control: sure without a margin" sql_lock safety \
+    "-DCLOCKS -DFAULTS=0 $once -DBROKEN_NO_MARGIN" "holders<=1"
+
 holds "1 lock in a cluster, 2 faults, 2 moves: believers, at rest free" \
     cluster safety ""
 holds "1 lock in a cluster, 4 faults, 4 moves: the same" cluster safety \
@@ -307,6 +408,30 @@ breaks "control: a wiped node asks before it has waited" quorum_fences safety \
 breaks "control: a grant from before the floor is confirmed" quorum_fences \
     safety "-DBROKEN_NO_BASE" "mine[c]>before[c]"
 
+alone="-DREADS=0"
+holds "1 register, 2 proposers, 2 ballots, 1 late: one chain" quorum_register \
+    safety "-DREACHED $alone -DROUNDS=2"
+reaches "every branch of a proposer is reached"
+holds "1 register, 2 proposers, 2 changes each: the same" quorum_register safety \
+    "$alone -DCHANGES=2 -DOTHER_CHANGES=2 -DLATE=0 -DLOST=0"
+holds "1 register, 2 proposers, 2 reads of one round: the same" quorum_register \
+    safety "-DREADS=2 -DREPAIRS=0 -DLATE=0"
+holds "1 register, 2 proposers, a read, 1 late: the same" quorum_register safety \
+    "-DREADS=1 -DREPAIRS=0 -DLOST=0"
+holds "1 register, 1 proposer, 2 reads that repair: the same" quorum_register \
+    safety "-DOTHER_CHANGES=0 -DLATE=0 -DLOST=0"
+
+breaks "control: an accept below what was promised" quorum_register safety \
+    "$alone -DBROKEN_NO_PROMISE" "known&"
+breaks "control: a ballot for two changes" quorum_register safety \
+    "$alone -DCHANGES=2 -DBROKEN_CACHED_BALLOT" "known&"
+breaks "control: a retry is applied again" quorum_register safety \
+    "$alone -DROUNDS=2 -DBROKEN_RETRY_APPLIES" ".version=="
+breaks "control: a read believes the greatest ballot" quorum_register safety \
+    "-DREPAIRS=0 -DBROKEN_GREATEST" "known&"
+breaks "control: a node that forgot votes" quorum_register safety \
+    "$alone -DBROKEN_FORGETS" "must[c]&"
+
 if [ "${1:-}" = --deep ]; then
     memory=6000
     holds "deep: 3 clients, 2 faults" lock safety "-DFAULTS=2"
@@ -315,6 +440,20 @@ if [ "${1:-}" = --deep ]; then
     holds "deep: 1 signal, 5 faults" signal safety "-DFAULTS=5"
     holds "deep: 1 gateway, 2 faults, the peer twice" gateway safety \
         "-DFAULTS=2 -DROUNDS=2"
+    holds "deep: 2 contenders, 2 faults, 2 entries each" contenders safety \
+        "-DFAULTS=2"
+    holds "deep: 2 contenders, 2 faults, 2 entries each, late copies" \
+        contenders safety "-DFAULTS=2 -DCOPIES"
+    holds "deep: 3 contenders, 2 faults" contenders safety \
+        "-DFAULTS=2 -DCLIENTS=3 $entries"
+    holds "deep: 2 contenders and their clocks, 1 fault" contenders safety \
+        "-DCLOCKS $entries"
+    holds "deep: 1 row, 2 clients, 2 faults, nobody gives up" sql_lock safety \
+        "-DFAULTS=2 -DQUITS=0"
+    holds "deep: 1 row, 3 clients, 1 fault, 1 attempt each" sql_lock safety \
+        "-DCLIENTS=3 $once"
+    holds "deep: 1 row, 2 clients and their clocks, 1 fault" sql_lock safety \
+        "-DCLOCKS $once"
     holds "deep: 1 hold, 3 faults" hold safety "-DFAULTS=3"
     holds "deep: 1 hold, 3 faults, handed over" hold safety \
         "-DFAULTS=3 -DADOPTER -DNO_LOSSES"
@@ -342,6 +481,10 @@ if [ "${1:-}" = --deep ]; then
         safety "-DCUTS"
     holds "deep: 4 nodes, 3 clients: served" quorum_progress safety \
         "-DNODES=4"
+    holds "deep: 1 register, 2 proposers, a read that repairs" quorum_register \
+        safety "-DREADS=1 -DLATE=0 -DLOST=0"
+    holds "deep: 1 register, 1 proposer, 2 ballots, a read that repairs" \
+        quorum_register safety "-DOTHER_CHANGES=0 -DREADS=1 -DROUNDS=2 -DLATE=0"
     holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \
         endless "-DNODES=4"
 fi
