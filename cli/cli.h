@@ -129,9 +129,9 @@ struct cli_bytes {
 };
 
 extern const struct cli_command cli_break, cli_demo, cli_demo_seller, cli_elect,
-    cli_event, cli_inspect, cli_lock, cli_ls, cli_queue, cli_quorum,
-    cli_semaphore, cli_server, cli_signal, cli_supervise, cli_version,
-    cli_wait_for;
+    cli_event, cli_group, cli_inspect, cli_lock, cli_ls, cli_queue, cli_quorum,
+    cli_register, cli_ring, cli_semaphore, cli_server, cli_signal,
+    cli_supervise, cli_version, cli_wait_for;
 
 /* options.c. The next option's key and value; 0 at the end of the options;
    -1 to leave with args->status, everything having been said. */

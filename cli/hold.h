@@ -21,7 +21,7 @@ struct cli_hold_kind {
     ilk_status (*cancel)(void *handle, ilk_error *err);
     ilk_status (*release)(void *handle, ilk_error *err);
     int64_t (*remaining_ms)(const void *handle);
-    int64_t (*fence)(const void *handle);
+    int64_t (*fence)(const void *handle); /* NULL: it has none */
     const char *(*token)(const void *handle);
     int64_t (*id)(const void *handle);
 };

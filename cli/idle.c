@@ -21,16 +21,20 @@ enum { FOREGROUND_MS = 1000 };
 static void print(const struct cli_hold *hold)
 {
     const char *token = hold->kind->token(hold->handle);
-    int64_t fence = hold->kind->fence(hold->handle);
+    int has_fence = hold->kind->fence != NULL;
+    int64_t fence = has_fence ? hold->kind->fence(hold->handle) : 0;
     struct cli_json json;
 
-    if (!hold->as_json) {
+    if (!hold->as_json && has_fence)
         printf("%s %" PRId64 "\n", token, fence);
+    else if (!hold->as_json)
+        printf("%s\n", token);
+    if (!hold->as_json)
         return;
-    }
     cli_json_begin(&json, hold->kind->name, &hold->name);
     cli_json_bytes(&json, "token", (struct cli_bytes){token, strlen(token)});
-    cli_json_int(&json, "fence", fence);
+    if (has_fence)
+        cli_json_int(&json, "fence", fence);
     cli_json_end(&json);
 }
 

@@ -167,8 +167,8 @@ const struct cli_command cli_inspect = {
     .summary = "Show who holds NAME and who waits for it.",
     .about = "The state of a lock is free, held, readers, foreign (held by\n"
              "another library) or redisson. Times are the server's. KIND is\n"
-             "lock, semaphore, election, signal, event, barrier, latch or\n"
-             "queue.\n",
+             "lock, semaphore, election, signal, event, barrier, latch,\n"
+             "queue or group.\n",
     .options = options,
     .run = run,
 };

@@ -193,6 +193,28 @@ static int inspect_latch(ilk_client *client, struct cli_bytes name, int as_json)
     return CLI_OK;
 }
 
+/* ---- group -------------------------------------------------------------- */
+
+static int inspect_group(ilk_client *client, struct cli_bytes name, int as_json)
+{
+    ilk_error err = {0, ""};
+    ilk_group *group = NULL;
+    ilk_members *members = NULL;
+    struct cli_facts facts;
+    ilk_status st = ilk_group_open(&group, client, name.data, name.len, &err);
+
+    if (st == ILK_OK)
+        st = ilk_group_members(&members, group, &err);
+    if (st == ILK_OK) {
+        cli_facts_begin(&facts, as_json, "group", name);
+        cli_fact_int(&facts, "members", (int64_t)ilk_members_count(members));
+        cli_facts_end(&facts);
+    }
+    ilk_members_free(members);
+    ilk_group_free(group);
+    return st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 static const struct cli_kind kinds[] = {
@@ -204,6 +226,7 @@ static const struct cli_kind kinds[] = {
     {"barrier", ILK_KIND_BARRIER, inspect_barrier},
     {"latch", ILK_KIND_LATCH, inspect_latch},
     {"queue", ILK_KIND_QUEUE, cli_inspect_queue},
+    {"group", ILK_KIND_GROUP, inspect_group},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -142,10 +142,13 @@ static int set_environment(const struct cli_hold *hold)
     char fence[24];
     int rc;
 
-    snprintf(fence, sizeof fence, "%" PRId64, hold->kind->fence(hold->handle));
     rc = !name || setenv("INTERLOCK_NAME", name, 1)
-         || setenv("INTERLOCK_TOKEN", hold->kind->token(hold->handle), 1)
-         || setenv("INTERLOCK_FENCE", fence, 1);
+         || setenv("INTERLOCK_TOKEN", hold->kind->token(hold->handle), 1);
+    if (hold->kind->fence) {
+        snprintf(fence, sizeof fence, "%" PRId64,
+                 hold->kind->fence(hold->handle));
+        rc |= setenv("INTERLOCK_FENCE", fence, 1);
+    }
     free(name);
     if (rc == 0)
         return CLI_OK;

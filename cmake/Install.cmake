@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installation: libraries, headers, interlock.pc, CMake package, the command
-# with its manual page and completions, Lua files.
+# Installation: libraries, backends, headers, interlock.pc, CMake package, the
+# command with its manual page and completions, Lua files.
 
 set(ilk_installed_archive "$<TARGET_FILE:interlock>") # none
 if(ILK_ARCHIVE AND ilk_archive)
@@ -35,6 +35,10 @@ list(APPEND ILK_STATIC_LIBS ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS})
 set(ILK_STATIC_OPTIONS "")
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
     set(ILK_STATIC_OPTIONS "LINKER:--exclude-libs,libinterlock.a")
+endif()
+if(ilk_built_backends)
+    install(TARGETS ${ilk_built_backends}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/interlock)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/libcore/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
@@ -128,6 +132,14 @@ foreach(lua ${ilk_luas})
         set(version ${CMAKE_MATCH_1})
         install(TARGETS ilk_core_${lua}
             DESTINATION ${CMAKE_INSTALL_LIBDIR}/lua/${version}/interlock)
+        if(ilk_built_backends)
+            # The module has the core inside, and looks beside itself.
+            set(link ${PROJECT_BINARY_DIR}/lua/installed/interlock)
+            file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/lua/installed)
+            file(CREATE_LINK ../../../interlock ${link} SYMBOLIC)
+            install(FILES ${link}
+                DESTINATION ${CMAKE_INSTALL_LIBDIR}/lua/${version}/interlock)
+        endif()
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/lua/interlock
             DESTINATION ${CMAKE_INSTALL_DATADIR}/lua/${version}
             FILES_MATCHING PATTERN "*.lua")

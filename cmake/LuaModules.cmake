@@ -4,6 +4,7 @@
 # One generated C file serves all of them; it is compiled once per Lua into
 # <build>/lua/<lua>/interlock/core.so with the core inside, so that neither an
 # rpath nor an installed library is needed.
+include(Backend)
 include(Exports)
 set(ilk_swig_dir ${PROJECT_SOURCE_DIR}/bindings/swig)
 file(GLOB ilk_swig_inputs CONFIGURE_DEPENDS ${ilk_swig_dir}/*.i)
@@ -39,6 +40,7 @@ function(ilk_add_lua lua)
         LIBRARY_OUTPUT_DIRECTORY
             ${PROJECT_BINARY_DIR}/lua/${lua}/interlock)
     ilk_export_only(ilk_core_${lua} luaopen_interlock_core)
+    ilk_link_backends(${PROJECT_BINARY_DIR}/lua/${lua}/interlock)
     if(APPLE)
         target_link_options(ilk_core_${lua} PRIVATE
             -undefined dynamic_lookup)

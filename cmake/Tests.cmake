@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-# C tests: ut_ need no server, ct_ start one. Each file is one program.
+# C tests: ut_ need no server, ct_ start one. Each file is one program. Those that
+# start a server of another store than Redis have the label `store`, and run in the
+# tier `stores`, which installs these servers.
 #
 # They link the static library, which shows the hidden names. A test that
 # needs linker options of its own says so in a comment line
@@ -142,6 +144,8 @@ if(ILK_HARDEN AND NOT ILK_SANITIZE AND ILK_READELF AND ILK_HAVE_FORTIFY_3
         COMMAND ${PROJECT_SOURCE_DIR}/tools/check_hardening.sh ${files})
     set_tests_properties(hardening PROPERTIES LABELS ut TIMEOUT 30)
 endif()
+include(StoreTests)
 include(Fuzz)
 include(Sim)
 include(Gateway)
+include(BackendsShared)

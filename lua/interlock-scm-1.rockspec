@@ -2,7 +2,8 @@
 -- The rock, built from a checkout: luarocks make lua/interlock-scm-1.rockspec
 --
 -- It needs a C compiler, CMake, SWIG and Python 3; hiredis is the system's or
--- fetched, as for the library (ILK_HIREDIS). The core is inside the module.
+-- fetched, as for the library (ILK_HIREDIS). The core is inside the module; backends
+-- of other stores are not: INTERLOCK_BACKENDS names the directory of the C library's.
 rockspec_format = "3.0"
 package = "interlock"
 version = "scm-1"
@@ -25,7 +26,7 @@ build = {
   type = "command",
   build_command = [[
     cmake -S . -B build/rock -DCMAKE_BUILD_TYPE=Release -DILK_LUA=ON \
-      -DILK_CLI=OFF -DILK_TESTS=OFF "-DILK_LUA_INCLUDE_DIR=$(LUA_INCDIR)" &&
+      -DILK_CLI=OFF -DILK_TESTS=OFF -DILK_BACKENDS=OFF "-DILK_LUA_INCLUDE_DIR=$(LUA_INCDIR)" &&
     cmake --build build/rock --target ilk_core_rock]],
   install = {
     lua = {
@@ -37,6 +38,7 @@ build = {
       ["interlock.consumer"] = "lua/interlock/consumer.lua",
       ["interlock.election"] = "lua/interlock/election.lua",
       ["interlock.event"] = "lua/interlock/event.lua",
+      ["interlock.group"] = "lua/interlock/group.lua",
       ["interlock.guard"] = "lua/interlock/guard.lua",
       ["interlock.hold"] = "lua/interlock/hold.lua",
       ["interlock.inspect"] = "lua/interlock/inspect.lua",
@@ -53,6 +55,8 @@ build = {
       ["interlock.recipe_result"] = "lua/interlock/recipe_result.lua",
       ["interlock.recipes"] = "lua/interlock/recipes.lua",
       ["interlock.record"] = "lua/interlock/record.lua",
+      ["interlock.register"] = "lua/interlock/register.lua",
+      ["interlock.ring"] = "lua/interlock/ring.lua",
       ["interlock.rwlock"] = "lua/interlock/rwlock.lua",
       ["interlock.semaphore"] = "lua/interlock/semaphore.lua",
       ["interlock.server"] = "lua/interlock/server.lua",

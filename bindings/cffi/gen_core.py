@@ -27,6 +27,7 @@ void log_queue_close(void);
 void log_queue_reset(void);
 """
 
+OWN_CODE = ("log_queue.c", "ring_finder.c")
 INCLUDE = Path(__file__).resolve().parents[2] / "libcore" / "include"
 
 
@@ -42,8 +43,11 @@ def main(output: str) -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations())
     ffi.cdef(LOG_QUEUE)
-    queue = Path(__file__).with_name("log_queue.c").read_text(encoding="utf-8")
-    ffi.set_source("interlock._core", f"#include <interlock.h>\n{queue}")
+    own = [
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in OWN_CODE
+    ]
+    source = "\n".join(["#include <interlock.h>", *own])
+    ffi.set_source("interlock._core", source)
     ffi.emit_c_code(output)
 
 

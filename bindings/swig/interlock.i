@@ -66,6 +66,7 @@ ILK_HANDLE(ilk_semaphore)
 ILK_HANDLE(ilk_signal)
 ILK_HANDLE(ilk_arrival)
 ILK_HANDLE(ilk_event)
+ILK_HANDLE(ilk_register)
 ILK_HANDLE(ilk_value)
 ILK_HANDLE(ilk_items)
 ILK_HANDLE(ilk_consumer)
@@ -75,6 +76,10 @@ ILK_HANDLE(ilk_queue_info)
 ILK_HANDLE(ilk_job)
 ILK_HANDLE(ilk_batch)
 ILK_HANDLE(ilk_worker)
+ILK_HANDLE(ilk_ring)
+ILK_HANDLE(ilk_group)
+ILK_HANDLE(ilk_member)
+ILK_HANDLE(ilk_members)
 
 /* Records, options among them: made by a call (see typemaps.i), which fills
  * them; options are then set field by field. */
@@ -101,6 +106,8 @@ ILK_RECORD(ilk_server_info)
 ILK_RECORD(ilk_queue_opts)
 ILK_RECORD(ilk_push_opts)
 ILK_RECORD(ilk_worker_opts)
+ILK_RECORD(ilk_ring_opts)
+ILK_RECORD(ilk_member_opts)
 
 /* Pointers of C programs. */
 %ignore *::user;

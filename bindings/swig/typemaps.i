@@ -7,6 +7,8 @@
  *     x, x_len                  a string, any bytes; nil is NULL
  *     names, name_lens, count   a table of strings
  *     signals, count            a table of handles
+ *     weights; loads, load_count    a table of integers; nil is NULL
+ *     out_indexes, n            n, and a table of integers that is returned
  *     int64_t *out_x            an integer that is returned
  *     size_t *out_len           makes the returned bytes a string
  *     int64_t and its kin       integers where Lua has them (5.3 and later)
@@ -95,6 +97,30 @@ static size_t ilk_lua_names(lua_State *L, int index, const void ***out_names,
     return count;
 }
 
+static int ilk_lua_is_integers(lua_State *L, int index)
+{
+    return lua_istable(L, index) || lua_isnil(L, index);
+}
+
+static int64_t *ilk_lua_integers(lua_State *L, int index, size_t *out_count)
+{
+    int64_t *values;
+
+    *out_count = 0;
+    if (lua_isnil(L, index))
+        return NULL;
+    *out_count = lua_rawlen(L, index);
+    values = lua_newuserdata(L, (*out_count + 1) * sizeof *values);
+    for (size_t i = 0; i < *out_count; i++) {
+        lua_rawgeti(L, index, (int)i + 1);
+        if (lua_type(L, -1) != LUA_TNUMBER)
+            luaL_error(L, "value %d is not a number", (int)i + 1);
+        values[i] = ilk_lua_to_integer(L, -1);
+        lua_pop(L, 1);
+    }
+    return values;
+}
+
 static size_t ilk_lua_handles(lua_State *L, int index, swig_type_info *type,
                               void ***out)
 {
@@ -133,6 +159,7 @@ static size_t ilk_lua_handles(lua_State *L, int index, swig_type_info *type,
     %{ $1 = (void *)lua_tolstring(L, $input, &len); $2 = len; %}
 %apply (const void *, size_t) {
     (const void *name, size_t name_len),
+    (const void *node, size_t node_len),
     (const void *key, size_t key_len),
     (const void *value, size_t value_len),
     (const void *data, size_t data_len),
@@ -159,6 +186,28 @@ static size_t ilk_lua_handles(lua_State *L, int index, swig_type_info *type,
     (ilk_signal *const *signals, size_t count) (void **handles = NULL)
     %{ $2 = ilk_lua_handles(L, $input, SWIGTYPE_p_ilk_signal, &handles);
        $1 = ($1_ltype)handles; %}
+
+%typemap(in, checkfn="ilk_lua_is_integers")
+    const int64_t *weights (size_t count = 0)
+    %{ $1 = ilk_lua_integers(L, $input, &count); %}
+%typemap(in, checkfn="ilk_lua_is_integers")
+    (const int64_t *loads, size_t load_count) (size_t count = 0)
+    %{ $1 = ilk_lua_integers(L, $input, &count);
+       $2 = count; %}
+
+/* The caller checks n, which is room for so many. */
+%typemap(in, checkfn="lua_isnumber") (int32_t *out_indexes, size_t n)
+    %{ $2 = (size_t)ilk_lua_to_integer(L, $input);
+       $1 = lua_newuserdata(L, ($2 + 1) * sizeof *$1); %}
+%typemap(argout) (int32_t *out_indexes, size_t n)
+    %{ if (result == ILK_OK) {
+           lua_createtable(L, (int)$2, 0);
+           for (size_t i = 0; i < $2; i++) {
+               ilk_lua_push_integer(L, $1[i]);
+               lua_rawseti(L, -2, (int)i + 1);
+           }
+           SWIG_arg++;
+       } %}
 
 /* The length of the bytes that are returned. */
 %typemap(in, numinputs=0) size_t *out_len (size_t len = 0) %{ $1 = &len; %}
@@ -227,6 +276,8 @@ ILK_OPTS_OUT(ilk_semaphore_opts)
 ILK_OPTS_OUT(ilk_signal_opts)
 ILK_OPTS_OUT(ilk_event_opts)
 ILK_OPTS_OUT(ilk_worker_opts)
+ILK_OPTS_OUT(ilk_ring_opts)
+ILK_OPTS_OUT(ilk_member_opts)
 
 /* Numbers that are returned. */
 %typemap(in, numinputs=0) int64_t *out_number (int64_t number = 0)
@@ -243,6 +294,11 @@ ILK_OPTS_OUT(ilk_worker_opts)
 %typemap(in, numinputs=0) int *out_more (int more = 0) %{ $1 = &more; %}
 %typemap(argout) int *out_more
     %{ lua_pushboolean(L, *$1); SWIG_arg++; %}
+
+%typemap(in, numinputs=0) int32_t *out_index (int32_t number = 0)
+    %{ $1 = &number; %}
+%typemap(argout) int32_t *out_index
+    %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
 
 %typemap(in, numinputs=0) int *out_fd (int fd = -1) %{ $1 = &fd; %}
 %typemap(argout) int *out_fd

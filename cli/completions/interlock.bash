@@ -23,6 +23,12 @@ _interlock_options() {
         ;;
     signal) echo --one --json --hex --quiet --url --url-file --help ;;
     event) echo --timeout --ttl --json --hex --quiet --url --url-file --help ;;
+    group)
+        echo --id --data --ttl --timeout --wait --conflict-exit-code \
+            --kill-after --no-descendants --json --hex --quiet --url \
+            --url-file --help
+        ;;
+    register) echo --timeout --json --hex --quiet --url --url-file --help ;;
     queue)
         echo --timeout --lease --delay --id --filo --count --reason --lines \
             --jobs --attempts --backoff --kill-after --no-descendants --json \
@@ -37,6 +43,10 @@ _interlock_options() {
         ;;
     server) echo --timeout --json --quiet --url --url-file --help ;;
     quorum) echo --json --quiet --url --url-file --help ;;
+    ring)
+        echo --layout --weights --shares --copies --json --quiet --url \
+            --url-file --help
+        ;;
     version) echo --json --quiet --url --url-file --help ;;
     *) echo --url --url-file --version --help ;;
     esac
@@ -48,7 +58,8 @@ _interlock_takes_value() {
     --ttl | --wait | --max-hold | --conflict-exit-code | --kill-after | \
         --url | --url-file | --token | --processes | --items | --lease | --think | \
         --timeout | --limit | --permits | --value | --identity | --delay | \
-        --id | --count | --reason | --kind | --jobs | --attempts | --backoff)
+        --id | --data | --count | --reason | --kind | --jobs | --attempts | \
+        --backoff | --layout | --weights | --copies)
         return 0
         ;;
     esac
@@ -82,9 +93,9 @@ _interlock() {
     local command words
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local all="lock semaphore elect wait signal event queue inspect ls break
-        demo server quorum version help"
-    local kinds="lock semaphore election signal event barrier latch queue"
+    local all="lock semaphore elect wait signal event group register queue inspect
+        ls break demo server quorum ring version help"
+    local kinds="lock semaphore election signal event barrier latch queue group"
 
     COMPREPLY=()
     _interlock_parse
@@ -95,6 +106,8 @@ _interlock() {
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
         [[ $previous == --kind ]] &&
             mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$current")
+        [[ $previous == --layout ]] &&
+            mapfile -t COMPREPLY < <(compgen -W "ketama tooz" -- "$current")
         return
     fi
     if _interlock_runs "$command" && [[ $words -ge 2 ]]; then
@@ -110,6 +123,13 @@ _interlock() {
         mapfile -t COMPREPLY < <(compgen -W "status" -- "$current")
     elif [[ $command == event && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "set clear wait show" -- "$current")
+    elif [[ $command == group && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "join ls watch" -- "$current")
+    elif [[ $command == group && $words -eq 2 ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$current")
+    elif [[ $command == register && $words -eq 0 ]]; then
+        mapfile -t COMPREPLY < \
+            <(compgen -W "get set cas delete wait" -- "$current")
     elif [[ $command == queue && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "push pop reserve ack nack bury len \
             peek dead requeue purge show work" -- "$current")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # interlock.fish -- fish completion of the interlock command.
 
-set -l commands lock semaphore elect wait signal event queue inspect ls break demo server quorum version help
+set -l commands lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version help
 set -l first "not __fish_seen_subcommand_from $commands"
 
 complete -c interlock -f
@@ -17,6 +17,8 @@ complete -c interlock -n $first -a elect -d 'Run a command while leading'
 complete -c interlock -n $first -a wait -d 'Wait for a signal'
 complete -c interlock -n $first -a signal -d 'Send to those who wait'
 complete -c interlock -n $first -a event -d 'An event that stays'
+complete -c interlock -n $first -a group -d 'Be a member, list or watch'
+complete -c interlock -n $first -a register -d 'One value with a version'
 complete -c interlock -n $first -a queue -d 'Push, take and look at messages'
 complete -c interlock -n $first -a inspect -d 'Show who holds and who waits'
 complete -c interlock -n $first -a ls -d 'List the names in use'
@@ -24,6 +26,7 @@ complete -c interlock -n $first -a break -d 'Take a lock away'
 complete -c interlock -n $first -a demo -d 'Sell a stock under one lock'
 complete -c interlock -n $first -a server -d 'The embedded server'
 complete -c interlock -n $first -a quorum -d 'The nodes of a quorum'
+complete -c interlock -n $first -a ring -d 'The nodes of keys'
 complete -c interlock -n $first -a version -d 'Print the versions'
 complete -c interlock -n $first -a help -d 'Show help'
 
@@ -31,18 +34,18 @@ function __interlock_for
     __fish_seen_subcommand_from $argv
 end
 
-complete -c interlock -n '__interlock_for lock semaphore elect' -F
-complete -c interlock -n '__interlock_for lock semaphore elect event' -l ttl -x -d 'The lease'
-complete -c interlock -n '__interlock_for lock semaphore elect' -l wait -x -a 'forever 0' -d 'How long to wait'
+complete -c interlock -n '__interlock_for lock semaphore elect group' -F
+complete -c interlock -n '__interlock_for lock semaphore elect event group' -l ttl -x -d 'The lease'
+complete -c interlock -n '__interlock_for lock semaphore elect group' -l wait -x -a 'forever 0' -d 'How long to wait'
 complete -c interlock -n '__interlock_for lock semaphore' -l no-renew -d 'Do not renew the lease'
 complete -c interlock -n '__interlock_for lock semaphore' -l max-hold -x -d 'Renew no longer than this'
 complete -c interlock -n '__interlock_for lock semaphore' -l barge -d 'Go ahead of the wait queue'
 complete -c interlock -n '__interlock_for lock' -l shared -d 'Share with other readers'
-complete -c interlock -n '__interlock_for lock semaphore elect' -l conflict-exit-code -x -d 'Instead of 75'
-complete -c interlock -n '__interlock_for lock semaphore elect' -l kill-after -x -d 'From TERM to KILL when lost'
-complete -c interlock -n '__interlock_for lock semaphore elect' -l no-descendants -d 'Only for the command itself'
-complete -c interlock -n '__interlock_for lock semaphore elect signal event queue inspect break' -l hex -d 'NAME is in hexadecimal'
-complete -c interlock -n '__interlock_for lock semaphore elect wait signal event queue inspect ls break demo server quorum version' -l json -d 'Print JSON'
+complete -c interlock -n '__interlock_for lock semaphore elect group' -l conflict-exit-code -x -d 'Instead of 75'
+complete -c interlock -n '__interlock_for lock semaphore elect group' -l kill-after -x -d 'From TERM to KILL when lost'
+complete -c interlock -n '__interlock_for lock semaphore elect group' -l no-descendants -d 'Only for the command itself'
+complete -c interlock -n '__interlock_for lock semaphore elect signal event group register queue inspect break' -l hex -d 'NAME is in hexadecimal'
+complete -c interlock -n '__interlock_for lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version' -l json -d 'Print JSON'
 complete -c interlock -n '__interlock_for break' -l kind -x -a 'lock semaphore election barrier' -d 'What NAME is'
 complete -c interlock -n '__interlock_for break' -l token -x -d 'Only under this token'
 complete -c interlock -n '__interlock_for demo' -l processes -x -d 'How many sellers'
@@ -56,11 +59,15 @@ complete -c interlock -n '__interlock_for elect' -l value -x -d 'What to publish
 complete -c interlock -n '__interlock_for elect' -l identity -x -d 'Stable identity of the candidate'
 complete -c interlock -n '__interlock_for elect' -l once -d 'Exit when leadership is lost'
 complete -c interlock -n '__interlock_for elect' -l observe -d 'Print each change of leader'
-complete -c interlock -n '__interlock_for wait event queue server' -l timeout -x -d 'How long to wait'
+complete -c interlock -n '__interlock_for wait event group register queue server' -l timeout -x -d 'How long to wait'
 complete -c interlock -n '__interlock_for wait' -l all -d 'Until each has got one'
 complete -c interlock -n '__interlock_for wait' -l pattern -d 'NAME is a glob'
 complete -c interlock -n '__interlock_for signal' -l one -d 'To one who waits'
 complete -c interlock -n '__interlock_for event' -a 'set clear wait show'
+complete -c interlock -n '__interlock_for group' -l id -x -d 'The id of the member'
+complete -c interlock -n '__interlock_for group' -l data -x -d 'What all can read'
+complete -c interlock -n '__interlock_for group' -a 'join ls watch'
+complete -c interlock -n '__interlock_for register' -a 'get set cas delete wait'
 complete -c interlock -n '__interlock_for queue' -l lease -x -d 'How long it is ours'
 complete -c interlock -n '__interlock_for queue' -l delay -x -d 'Deliver it no earlier'
 complete -c interlock -n '__interlock_for queue' -l id -x -d 'The same again changes nothing'
@@ -74,7 +81,11 @@ complete -c interlock -n '__interlock_for queue' -l backoff -x -d 'Pause after a
 complete -c interlock -n '__interlock_for queue' -l kill-after -x -d 'From TERM to KILL'
 complete -c interlock -n '__interlock_for queue' -l no-descendants -d 'Only for the command itself'
 complete -c interlock -n '__interlock_for queue' -a 'push pop reserve ack nack bury len peek dead requeue purge show work'
-complete -c interlock -n '__interlock_for inspect ls' -l kind -x -a 'lock semaphore election signal event barrier latch queue' -d 'What the name is'
+complete -c interlock -n '__interlock_for inspect ls' -l kind -x -a 'lock semaphore election signal event barrier latch queue group' -d 'What the name is'
 complete -c interlock -n '__interlock_for server' -a 'status stop'
 complete -c interlock -n '__interlock_for quorum' -a 'status'
-complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event queue inspect ls break demo server quorum version'
+complete -c interlock -n '__interlock_for ring' -l layout -x -a 'ketama tooz' -d 'Where the points are'
+complete -c interlock -n '__interlock_for ring' -l weights -x -d 'Of the nodes in turn'
+complete -c interlock -n '__interlock_for ring' -l shares -d 'Points as libketama has them'
+complete -c interlock -n '__interlock_for ring' -l copies -x -d 'How many nodes for each key'
+complete -c interlock -n '__interlock_for help' -a 'lock semaphore elect wait signal event group register queue inspect ls break demo server quorum ring version'

@@ -131,6 +131,31 @@ function args.fence(what, value)
   return value
 end
 
+--- The load of a node: a whole number, 0 or more.
+args.load = args.fence
+
+--- Any number.
+---@param what string
+---@param value any
+---@return number
+function args.number(what, value)
+  if type(value) ~= "number" then
+    refuse(what, "a number", value)
+  end
+  return value
+end
+
+--- A table.
+---@param what string
+---@param value any
+---@return table
+function args.table(what, value)
+  if type(value) ~= "table" then
+    refuse(what, "a table", value)
+  end
+  return value
+end
+
 --- A number of things: whole, at least 1.
 ---@param what string
 ---@param value any

@@ -7,6 +7,7 @@ local election = require "interlock.election"
 local barrier = require "interlock.barrier"
 local constants = require "interlock.constants"
 local event = require "interlock.event"
+local group = require "interlock.group"
 local guard = require "interlock.guard"
 local inspect = require "interlock.inspect"
 local latch = require "interlock.latch"
@@ -16,6 +17,7 @@ local notification = require "interlock.notification"
 local op = require "interlock.op"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
+local register = require "interlock.register"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
 local semaphore = require "interlock.semaphore"
@@ -41,6 +43,8 @@ local worker = require "interlock.worker"
 ---@field signal fun(self, name: string, opts?: interlock.SignalOptions): interlock.Signal
 ---@field barrier fun(self, name: string, parties: integer, opts?: table): interlock.Barrier?
 ---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
+---@field group fun(self, name: string): interlock.Group?
+---@field register fun(self, name: string): interlock.Register?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
@@ -73,6 +77,8 @@ local Client = {
   latch = latch.open,
   inspect_latch = latch.inspect,
   inspect_latch_start = latch.inspect_start,
+  group = group.open,
+  register = register.open,
   inspect = inspect.inspect,
   inspect_start = inspect.inspect_start,
   ls = inspect.ls,
@@ -166,7 +172,8 @@ end
 --- Return whether the store behind the URL can keep something. One Redis or Valkey
 --- server keeps everything.
 ---@param what string "lock", "rwlock", "many", "semaphore", "election", "queue", "signal",
---- "event", "barrier", "latch", "guard", "list" or "recipes"
+--- "event", "barrier", "latch", "group", "guard", "list", "recipes", "register", or
+--- "detach" for holds that outlive their client: detached and adopted ones
 ---@return boolean
 function Client:offers(what)
   local bit = type(what) == "string" and core["ILK_OFFER_" .. what:upper()]
@@ -249,6 +256,7 @@ function client.connect(url, opts)
   end
   local holds = setmetatable({}, { __mode = "v" })
   local made = { _handle = handle, _holds = holds, _ops = {}, _records = {} }
+  made._joined = { members = {}, count = 0, limit = 16 } -- see group.lua
   return setmetatable(made, meta)
 end
 

@@ -15,6 +15,7 @@ local client = require "interlock.client"
 local constants = require "interlock.constants"
 local guard = require "interlock.guard"
 local recipes = require "interlock.recipes"
+local ring = require "interlock.ring"
 local server = require "interlock.server"
 local signal = require "interlock.signal"
 
@@ -23,6 +24,7 @@ return {
   connect = client.connect,
   guard = guard.open,
   recipes = recipes,
+  ring = ring.new,
   server = server,
   status = constants.status,
   strerror = core.ilk_strerror,

@@ -8,10 +8,11 @@ local kept_holds = require "interlock.kept_holds"
 local kinds = constants.names("ILK_NOTIFICATION_")
 
 ---@class interlock.Notification
----@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"|"kept"|"done"
+---@field kind "lock_lost"|"semaphore_lost"|"leadership_lost"|"leadership_won"|"member_lost"|"kept"
+---  |"done"
 ---@field status string the name of its status
----@field id integer the number of the lock, candidate or operation
----@field lock interlock.Hold? the lock itself, while the program keeps it
+---@field id integer the number of the lock, candidate, member or operation
+---@field lock interlock.Hold|interlock.Member? the handle itself, while the program keeps it
 ---@field op interlock.Op? the operation that is done
 ---@field text string? of a hold that was kept: which one
 ---@field token string? of a hold that was kept: what adopt() takes

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The common part of the objects of events, latches, barriers and signals: fields
--- that are read from a handle.
+-- The common part of the objects of events, latches, barriers, registers and
+-- signals: fields that are read from a handle.
 
 local core = require "interlock.core"
 

@@ -56,7 +56,8 @@ function TransferableHold:detach()
   return self.token
 end
 
---- Take over the hold with this token; its fence stays the same.
+--- Take over the hold with this token; its fence stays the same. Where the store keeps
+--- no detached holds, only the hold of a collected object of this client is taken.
 ---@param token string what detach() returned
 ---@return true? ok
 ---@return string? msg
@@ -66,6 +67,8 @@ function TransferableHold:adopt(token)
   local ok, msg, code = self._functions.adopt(self._handle, token)
   if ok or code == core.ILK_ELOST then
     kept_holds.drop(self, token)
+  elseif code == core.ILK_EUNSUPPORTED and hold.take_back(self, token) then
+    return true
   end
   return ok, msg, code
 end

@@ -50,6 +50,7 @@ from .errors import (
     WrongTypeError,
 )
 from .event import Event, EventState
+from .group import Group, GroupChange, GroupRing, GroupWatch, Member
 from .inspect import Info, Waiter
 from .job import Batch, Job
 from .latch import Latch, LatchInfo
@@ -57,6 +58,8 @@ from .lock import Lock
 from .lock_many import LockMany
 from .notifications import Notification, Notifications
 from .queue import Queue, QueueInfo
+from .register import Register, RegisterState
+from .ring import Ring
 from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .signal import Signal, wait_all, wait_any
@@ -85,6 +88,10 @@ __all__ = [
     "Event",
     "EventState",
     "ForkedError",
+    "Group",
+    "GroupChange",
+    "GroupRing",
+    "GroupWatch",
     "HeldError",
     "Info",
     "InterruptedError",
@@ -97,6 +104,7 @@ __all__ = [
     "Lock",
     "LockMany",
     "LostError",
+    "Member",
     "NoQuorumError",
     "NodeStats",
     "NotOwnedError",
@@ -110,7 +118,10 @@ __all__ = [
     "Queue",
     "QueueInfo",
     "RWLock",
+    "Register",
+    "RegisterState",
     "ReplyError",
+    "Ring",
     "Semaphore",
     "SemaphoreInfo",
     "ServerBusyError",

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from . import _core_log, _ffi, _fork, errors
 from ._core import ffi, lib
 from ._ffi import Seconds
+from ._joined_members import JoinedMembers
 from ._kept_holds import KeptHolds
 from ._process_bound import ProcessBound
 from .stats import Stats
 
 if TYPE_CHECKING:
     from ._lease_base import LeaseBase
+    from .group import MemberBase
 
 
 _OFFERS = {
@@ -33,6 +35,9 @@ _OFFERS = {
     "guard": lib.ILK_OFFER_GUARD,
     "list": lib.ILK_OFFER_LIST,
     "recipes": lib.ILK_OFFER_RECIPES,
+    "detach": lib.ILK_OFFER_DETACH,
+    "group": lib.ILK_OFFER_GROUP,
+    "register": lib.ILK_OFFER_REGISTER,
 }
 
 _warned = False
@@ -95,9 +100,10 @@ class ClientBase(ProcessBound):
         self._handle = ffi.gc(out[0], lib.ilk_client_free)
         self._generation = _fork.generation
         self._closed = False
-        self._handles: weakref.WeakValueDictionary[int, LeaseBase] = (
+        self._handles: weakref.WeakValueDictionary[int, LeaseBase | MemberBase] = (
             weakref.WeakValueDictionary()
         )
+        self._joined = JoinedMembers()
         self._kept = KeptHolds()
 
     @property
@@ -138,14 +144,16 @@ class ClientBase(ProcessBound):
         """Whether the store behind the URL can keep something.
 
         One Redis or Valkey server keeps everything. A handle that the store does not
-        offer is refused with UnsupportedError.
+        offer is refused with UnsupportedError, and so are ``detach()`` and ``adopt()``.
 
         >>> client.offers("queue")
         True
 
         :param what: ``"lock"``, ``"rwlock"``, ``"lock_many"``, ``"semaphore"``,
             ``"election"``, ``"queue"``, ``"signal"``, ``"event"``, ``"barrier"``,
-            ``"latch"``, ``"guard"``, ``"list"`` or ``"recipes"``
+            ``"latch"``, ``"group"``, ``"guard"``, ``"list"``, ``"recipes"``,
+            ``"register"``, or ``"detach"`` for holds that outlive their client:
+            detached and adopted ones
         :raises ValueError: for another text
 
         Blocks: no. Thread: any thread.

@@ -50,10 +50,10 @@ class ElectionOptions(NamedTuple):
 _kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def value_bytes(value: bytes) -> bytes:
-    """Check the value that a leader publishes."""
+def value_bytes(value: bytes, what: str = "value") -> bytes:
+    """Check the value that a leader or a member publishes."""
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"value must be bytes, got {type(value).__name__}")
+        raise TypeError(f"{what} must be bytes, got {type(value).__name__}")
     return bytes(value)
 
 

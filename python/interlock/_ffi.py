@@ -28,6 +28,7 @@ MAX_SECONDS = 1e10
 OK: int = lib.ILK_OK
 EINTR: int = lib.ILK_EINTR
 ELOST: int = lib.ILK_ELOST
+EUNSUPPORTED: int = lib.ILK_EUNSUPPORTED
 
 _ERROR = ffi.typeof("ilk_error *")
 

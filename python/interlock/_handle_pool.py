@@ -59,7 +59,7 @@ class HandlePool(ProcessBound):
 
 
 class PooledHandle(HandlePool):
-    """A handle pool for one name: the base of event, latch and barrier."""
+    """A handle pool for one name: the base of event, latch, barrier and register."""
 
     _type: ClassVar[str]
     _free: ClassVar[Callable[..., None]]

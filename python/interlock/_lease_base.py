@@ -338,8 +338,9 @@ class TransferableLeaseBase(LeaseBase):
         >>> donor.held, heir.held, heir.release()
         (False, True, True)
 
-        Raises: NotOwnedError, LostError. Blocks: while a renewal or an earlier
-        extend without a reply is open. Thread: one thread at a time.
+        Raises: NotOwnedError, LostError, UnsupportedError where holds end with their
+        client. Blocks: while a renewal or an earlier extend without a reply is open.
+        Thread: one thread at a time.
         """
         handle = self._live()
         _ffi.call(type(self)._detach, handle)

@@ -15,8 +15,10 @@ from ._queue_base import checked_names
 from .barrier import Barrier
 from .election import Election
 from .event import Event
+from .group import Group
 from .latch import Latch
 from .queue import Queue, QueueOptions
+from .register import Register
 from .semaphore import Semaphore, SemaphoreOptions
 from .signal import Signal
 
@@ -155,6 +157,25 @@ class Primitives:
         Blocks: one round trip. Thread: any thread.
         """
         return _latch.inspect(self._client(), name)
+
+    def group(self, name: Name) -> Group:
+        """Make a handle for the group of this name; nothing is sent.
+
+        >>> client.group("nobody's").members()
+        {}
+
+        Raises: InvalidError, ClosedError, UnsupportedError. Blocks: no.
+        Thread: any thread.
+        """
+        return Group(self._client(), name)
+
+    def register(self, name: Name) -> Register:
+        """Make a register: one value with a version; nothing is sent.
+
+        Raises: InvalidError, ClosedError, UnsupportedError. Blocks: no.
+        Thread: any thread.
+        """
+        return Register(self._client(), name)
 
     def queue(
         self,

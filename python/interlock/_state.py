@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The base of events, latches and barriers: how threads wait for a change."""
+"""The base of events, latches, barriers and registers: how threads wait for a change."""
 
 from __future__ import annotations
 

@@ -85,9 +85,11 @@ class TransferableLease(TransferableLeaseBase, Lease):
     def adopt(self, token: str | bytes) -> bool:
         """Take over the hold with this token; its fence stays the same.
 
-        Returns False when no hold with this token exists any more.
+        Returns False when no hold with this token exists any more. Where the store
+        keeps no detached holds (``client.offers("detach")``), only the hold of a
+        collected object of this client is taken.
 
-        Raises: HeldError, InvalidError, UnknownOutcomeError.
+        Raises: HeldError, InvalidError, UnsupportedError, UnknownOutcomeError.
         Blocks: one round trip. Thread: one thread at a time.
         """
         raw = _ffi.name_bytes(token, "token")
@@ -101,6 +103,8 @@ class TransferableLease(TransferableLeaseBase, Lease):
                 self._depth = 1
             if status in (lib.ILK_OK, lib.ILK_ELOST):
                 self._drop_kept(raw)
+            elif status == lib.ILK_EUNSUPPORTED and self._take_back(token):
+                return True
         finally:
             if not self._depth:
                 self._owner = None

@@ -119,6 +119,7 @@ class Client(ClientBase, Primitives):
         if self._generation == _fork.generation:  # else the parent uses them
             _ffi.call(lib.ilk_client_close, self._handle)
         self._kept.clear()
+        self._joined.clear()
         _core_log.drain()
 
     def ping(self, timeout: Seconds | None = None) -> bool:
@@ -247,8 +248,8 @@ class Client(ClientBase, Primitives):
 
         ``pattern`` is a glob as in Redis' KEYS; bytes give bytes. ``kind`` selects
         the names of another primitive: semaphore, election, signal, event,
-        barrier, latch or queue. The call scans the whole key space: it is meant
-        for operators.
+        barrier, latch, queue or group. The call scans the whole key space: it is
+        meant for operators.
 
         Raises: ConnectionError, AuthError, InvalidError. Blocks: some round
         trips. Thread: any thread.

@@ -91,7 +91,10 @@ class NotOwnedError(Error, RuntimeError):
 
 
 class HeldError(Error, RuntimeError):
-    """The handle holds or waits already, or a collected object of the client holds."""
+    """The handle holds or waits already, or a collected object of the client holds.
+
+    Or a group has a member with this id.
+    """
 
     default_code: ClassVar[int] = lib.ILK_EHELD
 
@@ -100,7 +103,7 @@ class HeldError(Error, RuntimeError):
 
 
 class StaleError(Error):
-    """A greater fence is on record, so the call is refused."""
+    """A greater fence, or another version, is on record, so the call is refused."""
 
     default_code: ClassVar[int] = lib.ILK_ESTALE
 

@@ -5,7 +5,8 @@ A lock cannot stop a process that was frozen beyond its lease from writing
 late. The resource that it writes to can: it remembers the greatest fence it
 has seen and refuses a smaller one. :func:`set`, :func:`get` and :func:`remove`
 do that for a value in Redis; :data:`SQL` and :func:`sql_update` do it for a row
-in a database; :data:`LUA` is for scripts of your own.
+in a database; :data:`LUA` is for scripts of your own. :func:`sql_lock` is for rows that
+only transactions of one database change: these need no fence, and no other lock.
 
 A program that computes the new value from the old one has to read under the same
 fence before it writes. Otherwise a late write may happen between the two, and be
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from . import _ffi, errors
 from ._core import ffi, lib
 from ._ffi import Name
+from ._sql_lock import sql_lock as sql_lock
 
 if TYPE_CHECKING:
     from .client import Client

@@ -31,6 +31,7 @@ KINDS = {
     "barrier": lib.ILK_KIND_BARRIER,
     "latch": lib.ILK_KIND_LATCH,
     "queue": lib.ILK_KIND_QUEUE,
+    "group": lib.ILK_KIND_GROUP,
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._client_base import ClientBase
     from ._lease_base import LeaseBase
     from .client import Client
+    from .group import MemberBase
 
 KINDS = {
     lib.ILK_NOTIFICATION_LOCK_LOST: "lock_lost",
@@ -26,6 +27,7 @@ KINDS = {
     lib.ILK_NOTIFICATION_LEADERSHIP_LOST: "leadership_lost",
     lib.ILK_NOTIFICATION_LEADERSHIP_WON: "leadership_won",
     lib.ILK_NOTIFICATION_KEPT: "kept",
+    lib.ILK_NOTIFICATION_MEMBER_LOST: "member_lost",
 }
 
 STOPPED = "the client is stopped"
@@ -38,10 +40,12 @@ SLICE = 0.25
 class Notification:
     """One notification: a hint, while ``lock.remaining()`` is certain."""
 
-    kind: str  #: lock_lost, semaphore_lost, leadership_lost, leadership_won, kept
-    id: int  #: the number of the handle, see ``lock.id``
+    #: lock_lost, semaphore_lost, leadership_lost, leadership_won, member_lost, kept
+    kind: str
+    id: int  #: the number of the handle: ``lock.id``, ``member.number``
     error: errors.Error | None  #: the reason; None for a leadership that was won
-    lock: LeaseBase | None  #: the handle itself, while the program keeps it
+    #: the handle itself, while the program keeps it; a Member for member_lost
+    lock: LeaseBase | MemberBase | None
 
 
 def to_notification(

@@ -52,8 +52,10 @@ typedef enum ilk_status {
     ILK_ECANCELLED = -7, /**< the wait was cancelled, or the client stopped */
     ILK_ELOST = -8,      /**< the hold ended before this call */
     ILK_ENOTOWNER = -9,  /**< the handle holds nothing */
-    ILK_EHELD = -10,     /**< the handle holds already, or is in use */
-    ILK_ESTALE = -11,    /**< refused: a greater fence is on record */
+    ILK_EHELD = -10,     /**< the handle holds already, or is in use; or the
+                              group has a member with this id */
+    ILK_ESTALE = -11,    /**< refused: a greater fence, or another version of
+                             a register, is on record */
     ILK_ENOQUORUM = -12, /**< too few servers agreed */
     ILK_EUNKNOWN = -13,  /**< the request may or may not have taken effect */
     ILK_EFORKED = -14,   /**< the handle belongs to the parent process */

@@ -39,21 +39,25 @@ enum {
     ILK_CLIENT_TICK = 4
 };
 
-/** A primitive that a store can keep, for ilk_client_offers(). */
+/** Something that a store can keep, for ilk_client_offers(). */
 enum {
-    ILK_OFFER_LOCK = 1,      /**< locks, also detached and adopted ones */
-    ILK_OFFER_RWLOCK = 2,    /**< read/write locks */
-    ILK_OFFER_MANY = 4,      /**< one lock over many names */
-    ILK_OFFER_SEMAPHORE = 8, /**< semaphores */
-    ILK_OFFER_ELECTION = 16, /**< elections and observers */
-    ILK_OFFER_QUEUE = 32,    /**< queues and workers */
-    ILK_OFFER_SIGNAL = 64,   /**< signals */
-    ILK_OFFER_EVENT = 128,   /**< events */
-    ILK_OFFER_BARRIER = 256, /**< barriers */
-    ILK_OFFER_LATCH = 512,   /**< latches */
-    ILK_OFFER_GUARD = 1024,  /**< guarded values */
-    ILK_OFFER_LIST = 2048,   /**< lists of the names in use */
-    ILK_OFFER_RECIPES = 4096 /**< recipes on plain keys */
+    ILK_OFFER_LOCK = 1,       /**< locks */
+    ILK_OFFER_RWLOCK = 2,     /**< read/write locks */
+    ILK_OFFER_MANY = 4,       /**< one lock over many names */
+    ILK_OFFER_SEMAPHORE = 8,  /**< semaphores */
+    ILK_OFFER_ELECTION = 16,  /**< elections and observers */
+    ILK_OFFER_QUEUE = 32,     /**< queues and workers */
+    ILK_OFFER_SIGNAL = 64,    /**< signals */
+    ILK_OFFER_EVENT = 128,    /**< events */
+    ILK_OFFER_BARRIER = 256,  /**< barriers */
+    ILK_OFFER_LATCH = 512,    /**< latches */
+    ILK_OFFER_GUARD = 1024,   /**< guarded values */
+    ILK_OFFER_LIST = 2048,    /**< lists of the names in use */
+    ILK_OFFER_RECIPES = 4096, /**< recipes on plain keys */
+    /** holds that outlive their client: what detach leaves and adopt takes */
+    ILK_OFFER_DETACH = 8192,
+    ILK_OFFER_GROUP = 16384,   /**< groups and their members */
+    ILK_OFFER_REGISTER = 32768 /**< registers */
 };
 
 /** Options of a client. Zero means the default everywhere. */
@@ -237,7 +241,7 @@ ILK_API void ilk_client_interrupt(ilk_client *client);
 /**
  * Whether the store behind the client's URL can keep something. One Redis or
  * Valkey server keeps everything. A handle of a primitive that the store does not
- * offer is refused with ILK_EUNSUPPORTED.
+ * offer is refused with ILK_EUNSUPPORTED, and so are detach and adopt.
  *
  * @param client  the client; NULL offers nothing
  * @param what    ILK_OFFER_…, one or several by OR: all of them are meant

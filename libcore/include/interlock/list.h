@@ -26,7 +26,8 @@ enum {
     ILK_KIND_EVENT = 16,
     ILK_KIND_BARRIER = 32,
     ILK_KIND_LATCH = 64,
-    ILK_KIND_QUEUE = 128
+    ILK_KIND_QUEUE = 128,
+    ILK_KIND_GROUP = 256 /**< one that has members */
 };
 
 /**

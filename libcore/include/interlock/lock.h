@@ -254,7 +254,8 @@ ILK_API ilk_status ilk_lock_check_start(ilk_op **out, ilk_lock *lock,
  * @param lock      a handle that holds
  * @param[out] err  may be NULL
  * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (an extend has no
- *         reply and may be executed late; the handle still holds)
+ *         reply and may be executed late; the handle still holds);
+ *         ILK_EUNSUPPORTED (without ILK_OFFER_DETACH; the handle still holds)
  * Threads: one thread at a time. Blocks: while a renewal is running, or one
  * round trip. Since: 0.1
  */
@@ -270,7 +271,7 @@ ILK_API ilk_status ilk_lock_detach(ilk_lock *lock, ilk_error *err);
  * @param token_len  its bytes
  * @param[out] err   may be NULL
  * @return ILK_OK; ILK_ELOST (no longer held under this token); ILK_EHELD;
- *         ILK_EINVAL; ILK_EUNKNOWN
+ *         ILK_EINVAL; ILK_EUNKNOWN; ILK_EUNSUPPORTED (without ILK_OFFER_DETACH)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_lock_adopt(ilk_lock *lock, const void *token,

@@ -27,7 +27,8 @@ typedef enum ilk_notification_kind {
     ILK_NOTIFICATION_LEADERSHIP_LOST = 3, /**< a candidate; `status`: why */
     ILK_NOTIFICATION_LEADERSHIP_WON = 4,  /**< a candidate was elected */
     ILK_NOTIFICATION_DONE = 5, /**< an operation ended; `status`: its result */
-    ILK_NOTIFICATION_KEPT = 6  /**< see ilk_client_notify_kept() */
+    ILK_NOTIFICATION_KEPT = 6, /**< see ilk_client_notify_kept() */
+    ILK_NOTIFICATION_MEMBER_LOST = 7 /**< a member; `status`: why */
 } ilk_notification_kind;
 
 /** One notification. */

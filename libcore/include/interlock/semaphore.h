@@ -250,7 +250,8 @@ ILK_API ilk_status ilk_semaphore_check_start(ilk_op **out,
  *
  * @param semaphore  a handle that holds
  * @param[out] err   may be NULL
- * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN (as there)
+ * @return ILK_OK; ILK_ENOTOWNER; ILK_ELOST; ILK_EUNKNOWN, ILK_EUNSUPPORTED (as
+ *         there)
  * Threads: one thread at a time. Blocks: as ilk_lock_detach(). Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
@@ -266,7 +267,7 @@ ILK_API ilk_status ilk_semaphore_detach(ilk_semaphore *semaphore,
  * @param token_len  its bytes
  * @param[out] err   may be NULL
  * @return ILK_OK; ILK_ELOST (no longer held under this token); ILK_EHELD;
- *         ILK_EINVAL; ILK_EUNKNOWN
+ *         ILK_EINVAL; ILK_EUNKNOWN; ILK_EUNSUPPORTED (without ILK_OFFER_DETACH)
  * Threads: one thread at a time. Blocks: one round trip. Since: 0.1
  */
 ILK_API ilk_status ilk_semaphore_adopt(ilk_semaphore *semaphore,

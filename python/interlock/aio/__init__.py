@@ -50,10 +50,13 @@ from ..errors import (
     WrongTypeError,
 )
 from ..event import EventState
+from ..group import GroupChange
 from ..inspect import Info, Waiter
 from ..latch import LatchInfo
 from ..notifications import Notification
 from ..queue import QueueInfo
+from ..register import RegisterState
+from ..ring import Ring
 from ..semaphore import PermitHolder, PermitWaiter, SemaphoreInfo
 from ..stats import NodeStats, Stats
 from ..worker import task
@@ -62,12 +65,14 @@ from .barrier import Barrier
 from .client import Client, connect
 from .election import Election, Observer
 from .event import Event
+from .group import Group, GroupRing, GroupWatch, Member
 from .job import Batch, Job
 from .latch import Latch
 from .lock import Lock
 from .lock_many import LockMany
 from .notifications import Notifications
 from .queue import Queue
+from .register import Register
 from .rwlock import RWLock
 from .semaphore import Semaphore
 from .signal import Signal, wait_all, wait_any
@@ -91,6 +96,10 @@ __all__ = [
     "Event",
     "EventState",
     "ForkedError",
+    "Group",
+    "GroupChange",
+    "GroupRing",
+    "GroupWatch",
     "HeldError",
     "Info",
     "InterruptedError",
@@ -103,6 +112,7 @@ __all__ = [
     "Lock",
     "LockMany",
     "LostError",
+    "Member",
     "NoQuorumError",
     "NodeStats",
     "NotOwnedError",
@@ -116,7 +126,10 @@ __all__ = [
     "Queue",
     "QueueInfo",
     "RWLock",
+    "Register",
+    "RegisterState",
     "ReplyError",
+    "Ring",
     "Semaphore",
     "SemaphoreInfo",
     "ServerBusyError",

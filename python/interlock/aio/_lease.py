@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, NamedTuple, cast
 from .. import _decorator, _ffi, errors
 from .._core import ffi, lib
 from .._decorator import F
-from .._ffi import ELOST, OK, UNSET, Seconds, Unset
+from .._ffi import ELOST, EUNSUPPORTED, OK, UNSET, Seconds, Unset
 from .._lease_base import LeaseBase, TransferableLeaseBase
 from ._driver import CancelScope, Started
 
@@ -227,6 +227,8 @@ class TransferableLease(TransferableLeaseBase, Lease):
                 self._depth = 1
             if status in (OK, ELOST):
                 self._drop_kept(raw)
+            elif status == EUNSUPPORTED and self._take_back(token):
+                return True
         finally:
             if not self._depth:
                 self._owner = None

@@ -18,8 +18,10 @@ from ..semaphore import SemaphoreOptions
 from .barrier import Barrier
 from .election import Election
 from .event import Event
+from .group import Group
 from .latch import Latch
 from .queue import Queue
+from .register import Register
 from .semaphore import Semaphore
 from .signal import Signal
 
@@ -97,6 +99,14 @@ class Primitives:
         """As :meth:`interlock.Client.inspect_latch`."""
         op = await self._inspect(lib.ilk_latch_inspect_start, name)
         return LatchInfo(lib.ilk_op_latch_count(op), lib.ilk_op_latch_left(op))
+
+    def group(self, name: Name) -> Group:
+        """As :meth:`interlock.Client.group`; nothing is sent."""
+        return Group(self._client(), name)
+
+    def register(self, name: Name) -> Register:
+        """As :meth:`interlock.Client.register`; nothing is sent."""
+        return Register(self._client(), name)
 
     def queue(
         self,

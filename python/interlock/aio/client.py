@@ -23,6 +23,7 @@ from ..notifications import KINDS
 from . import _driver
 from ._lease import Lease
 from ._primitives import Primitives
+from .group import Member
 from .lock import Lock
 from .lock_many import LockMany
 from .notifications import NotificationBuffer, Notifications
@@ -81,6 +82,7 @@ class Client(ClientBase, Primitives):
             _ffi.call(lib.ilk_client_close, self._handle)
             self._driver.drain()
         self._kept.clear()
+        self._joined.clear()
         _core_log.drain()
         self._buffer.wake()
 
@@ -230,7 +232,9 @@ class Client(ClientBase, Primitives):
 
     def _on_notification(self, kind: int, number: int, status: int) -> None:
         handle = self._handles.get(number)
-        if isinstance(handle, Lease) and KINDS.get(kind, "").endswith("_lost"):
+        if isinstance(handle, (Lease, Member)) and KINDS.get(kind, "").endswith(
+            "_lost"
+        ):
             handle._on_lost(errors.from_status(status))
         self._buffer.add(kind, number, status)
 
