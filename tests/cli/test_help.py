@@ -10,8 +10,9 @@ from shell import ROOT
 
 CLI = ROOT / "cli"
 COMMANDS = [
-    "lock", "semaphore", "elect", "wait", "signal", "event", "queue", "inspect", "ls", "break", "demo",
-    "server", "quorum", "version",
+    "lock", "semaphore", "elect", "wait", "signal", "event", "group", "register", "queue",
+    "inspect", "ls", "break",
+    "demo", "server", "quorum", "ring", "version",
 ]  # fmt: skip
 
 
@@ -164,11 +165,13 @@ def test_bash_completes_commands():
     assert complete("help", "ve") == ["version"]
     assert sorted(complete("server", "")) == ["status", "stop"]
     assert complete("quorum", "") == ["status"]
+    assert complete("ring", "--layout", "t") == ["tooz"]
     assert complete("lock", "--wait", "f") == ["forever"]
     assert set(complete("lock", "name", "unam")) == {"uname"}
     assert set(complete("elect", "name", "--", "unam")) == {"uname"}
     assert complete("queue", "pu") == ["push", "purge"]
     assert complete("event", "s") == ["set", "show"]
+    assert complete("register", "") == ["get", "set", "cas", "delete", "wait"]
     assert complete("ls", "--kind", "ba") == ["barrier"]
 
 

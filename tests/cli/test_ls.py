@@ -18,6 +18,7 @@ SIDE_KEYS = {
     "barrier": "barrier",
     "latch": "latch",
     "queue": "queue",
+    "group": "group",
 }
 FILL = "for i = 1, ARGV[1] do redis.call('SET', 'stranger' .. i, 'x') end"
 

@@ -228,8 +228,9 @@ def test_a_lost_lease_ends_the_command(shell, server, name):
     words = ("queue", "ack", name)
 
     # empty for a moment while the shell becomes `sleep`
-    wait_until(lambda: "INTERLOCK_TOKEN" in environment(pid), "its environment")
-    token = environment(pid)["INTERLOCK_TOKEN"]
+    token = wait_until(
+        lambda: environment(pid).get("INTERLOCK_TOKEN"), "its environment"
+    )
     assert shell.run(*words, token).returncode == 0
 
     wait_until(lambda: not is_alive(pid), "the end of CMD")

@@ -66,6 +66,9 @@ def test_quiet_leaves_the_status_only(shell, name, kind, option):
     [
         (["wait", "{}", "--timeout", "300ms"], 75),
         (["event", "wait", "{}", "--timeout", "300ms"], 75),
+        (["register", "wait", "{}", "0", "--timeout", "300ms"], 75),
+        (["register", "get", "{}"], 1),
+        (["register", "cas", "{}", "7", "x"], 1),
         (["queue", "pop", "{}"], 75),
         (["queue", "pop", "{}", "--timeout", "300ms"], 75),
         (["break", "{}"], 1),

@@ -19,6 +19,7 @@ ELSEWHERE = {
     "ILK__ELECTION_DEFAULT_MS": "the default lease of a candidate",
     "ILK__LEASE_DEFAULT_MS": "the default lease",
     "ILK__LEASE_MAX_MS": "the longest lease",
+    "ILK__MEMBER_DEFAULT_MS": "the default lease of a member",
     "ILK__SIGNAL_KEEP_MS": "how long the server keeps a record",
     "COPIES_MS": "how long the server keeps a record",
     "KEEP_DEFAULT_MS": "how long the server keeps a record",

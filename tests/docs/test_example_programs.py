@@ -99,6 +99,16 @@ def test_latch_is_waited_for_until_nothing_is_left(stage, server, a, b):
     assert stage.run(a, "latch", "wait") == ["all done"]
 
 
+@each_pair("ring")
+def test_ring_is_the_same_for_all(stage, a, b):
+    keys = [f"user:{i}" for i in range(20)]
+
+    found = stage.run(a, "ring", *keys)
+
+    assert found == stage.run(b, "ring", *keys)
+    assert found[7] == "user:7 cache2 cache3"
+
+
 @each_pair("worker")
 def test_worker_does_what_others_pushed(stage, server, a, b):
     worker = stage.start(a, "worker")

@@ -160,9 +160,9 @@ def use_semaphore(client, server):
     assert first.acquire(timeout=0)
     assert first.extend(5)
     hand_over(client, first, second)
-    assert first.acquire(timeout=0, ttl=0.01)
+    assert first.acquire(timeout=0, ttl=0.5)
     assert first.detach()  # not renewed: somebody else takes it off the books
-    assert second.acquire(timeout=1)
+    assert second.acquire(timeout=10)
     client.semaphore(NAME, 2).set_limit(3)
     assert client.inspect_semaphore(NAME).limit == 3
 
@@ -195,8 +195,37 @@ def use_states(client, _):
     assert event.read().data == b"x"
     event.clear()
     assert event.wait(timeout=0.01) is False
+    register = client.register(NAME)
+    assert register.cas(register.set(b"x"), b"y")
+    assert register.delete()
+    assert register.set(b"z")
+    assert register.wait(0) == register.get()
     assert client.latch(NAME, 1).count_down() == 0
     assert client.barrier(NAME, 1).wait(timeout=1) == 0
+
+
+def use_group(client, server):
+    group = client.group(NAME)
+    changes = group.watch(timeout=1)
+    assert next(changes).members == {}
+    with interlock.connect(server.unix_url) as other:
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(take_change(changes)))
+        thread.start()
+        key = f"ilk:group:wait:{{{NAME}}}"
+        wait_until(lambda: server.call("ZCARD", key) or not thread.is_alive())
+        member = group.join("a")
+        thread.join()
+        assert seen == [{"a": b""}]
+        assert other.group(NAME).members() == {"a": b""}
+    member.update(b"x")
+    assert group.members() == {"a": b"x"}
+    assert member.leave()
+
+
+def take_change(changes):
+    with contextlib.suppress(interlock.Error, StopIteration):
+        return next(changes).members
 
 
 def use_signal(client, _):
@@ -259,7 +288,8 @@ USES = {
     "guarded writes": (use_guard, ""),
     "semaphores": (use_semaphore, ""),
     "elections": (use_election, ""),
-    "events, barriers, latches": (use_states, ""),
+    "events, barriers, latches, registers": (use_states, ""),
+    "groups": (use_group, ""),
     "signals": (use_signal, ""),
     "listening to a pattern of signals": (use_pattern, ""),
     "queues": (use_queue, ""),

@@ -73,6 +73,15 @@ def url(tmp_path_factory):
     server.wait(10)
 
 
+@pytest.fixture
+def own_server(tmp_path):
+    """The process and the URL of a server that the test may kill."""
+    server, url = _start_server(tmp_path)
+    yield server, url
+    server.kill()
+    server.wait()
+
+
 @pytest.fixture(scope="session")
 def peer_of(url):
     """A locker of this class, kept for the session: some start slowly."""

@@ -181,10 +181,11 @@ class Process:
 
     prefix = ""
     language = ""
+    folder = ""  # of its source, where it is not that of the language
 
     def __init__(self, *urls: str) -> None:
         self.process = subprocess.Popen(
-            [*toolchain.command(self.language), *urls],
+            [*toolchain.command(self.language, self.folder), *urls],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -238,6 +239,36 @@ class Redisson(Process):
 
     def count(self) -> int:
         return int(self.ask("count").split()[1])
+
+
+class EtcdMutex(Process):
+    """clientv3's Mutex and Election; the URLs are endpoints. The hold's lease has whole
+    seconds."""
+
+    language, folder = "go", "etcd"
+
+    def campaign(self, name: str, ttl: float, value: str) -> bool:
+        return self.ask("campaign", name, int(ttl * 1000), value) == "ok"
+
+    def resign(self) -> bool:
+        return self.ask("resign") == "ok"
+
+    def leader(self, name: str) -> str | None:
+        word, _, value = self.ask("leader", name).partition(" ")
+        return None if word == "nobody" else value
+
+
+class CuratorMutex(Process):
+    """Curator's InterProcessMutex, and its read/write lock; the URL is a list of hosts
+    with a chroot."""
+
+    language, folder = "java", "curator"
+
+    def share(self, name: str, wait: float = 0) -> bool:
+        return self.ask("read", name, 0, int(wait * 1000)) == "ok"
+
+    def write(self, name: str, wait: float = 0) -> bool:
+        return self.ask("write", name, 0, int(wait * 1000)) == "ok"
 
 
 PLAIN = [RedisPy, FiveLines, PythonRedisLock, NodeRedlock, Redsync]

@@ -8,6 +8,7 @@ local client = assert(interlock.connect("redis://127.0.0.1:1",
   { lazy = true }))
 local lock = client:lock("orders")
 local many = client:lock_many { "a", "b" }
+local ring = interlock.ring { "a", "b" }
 
 -- Each: what is wrong, who does it, what the message must contain.
 local wrong = {
@@ -117,6 +118,42 @@ local wrong = {
   { "a fence to read that is none", function()
     client:guard("k"):get(false)
   end, "fence" },
+  { "no nodes", function() interlock.ring() end, "nodes.*nil" },
+  { "a node that is a number", function()
+    interlock.ring { "a", 5 }
+  end, "nodes%[2%].*5" },
+  { "a node without a weight", function()
+    interlock.ring { a = "heavy" }
+  end, 'nodes%["a"%].*heavy' },
+  { "a node of weight 0", function()
+    interlock.ring { a = 0 }
+  end, "1 to 1000000, got 0" },
+  { "a node that is there twice", function()
+    interlock.ring { "a", a = 2 }
+  end, "'a' already" },
+  { "an empty node", function() interlock.ring { "" } end, "1 to 512 bytes" },
+  { "an unknown layout of a ring", function()
+    interlock.ring({ "a" }, { layout = "jump" })
+  end, '"ketama" or "tooz".*jump' },
+  { "shares in the layout of tooz", function()
+    interlock.ring({ "a" }, { layout = "tooz", shares = true })
+  end, "ILK_RING_SHARES" },
+  { "a key that is a number", function() ring:get(5) end, "key" },
+  { "half a node", function() ring:get_n("k", 0.5) end, "n must be" },
+  { "a weight in words", function() ring:add("c", "2") end, "weight" },
+  { "a weight of 33 bits", function()
+    ring:set_weight("a", 2 ^ 32 + 1)
+  end, "weight.*got 4294967297" },
+  { "loads that are a number", function()
+    ring:get_bounded("k", 5)
+  end, "loads.*table" },
+  { "a load below 0", function()
+    ring:get_bounded("k", { a = -1 })
+  end, 'loads%["a"%].*got %-1' },
+  { "a factor in words", function()
+    ring:get_bounded("k", {}, "2")
+  end, "factor" },
+  { "removing nothing", function() ring:remove() end, "node" },
   { "a URL that is a number", function() interlock.connect(5) end, "url" },
   { "an empty URL", function() interlock.connect("") end, 'url.*got ""' },
   { "a URL with a NUL", function()

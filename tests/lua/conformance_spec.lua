@@ -5,7 +5,9 @@ local interlock = require "interlock"
 local support = require "support"
 local table_of = require "conformance"
 
+local group_words = require "conformance_group"
 local queue_words = require "conformance_queue"
+local ring_words = require "conformance_ring"
 local signal_words = require "conformance_signal"
 local state_words = require "conformance_state"
 
@@ -242,7 +244,9 @@ local function run(words, names, handles)
   local lock = handles[words[1]]
   if words[2] == "=" and words[3] == "name" then
     names[words[1]] = names.unique .. words[4]
-  elseif signal_words.line(client, words, handles) then
+  elseif signal_words.line(client, words, handles)
+    or group_words.line(client, words, handles)
+    or ring_words.line(words, handles) then
     return
   elseif words[2] == "=" then
     open(words, handles)

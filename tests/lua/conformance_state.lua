@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The conformance table's statements about events, barriers and latches; what
--- they are is said in tests/core/conformance/conf_state.h.
+-- The conformance table's statements about events, barriers, latches and registers;
+-- tests/core/conformance/conf_state.h says what they are.
 
 local assert = require "luassert" -- a module has not that of a spec
 
@@ -16,6 +16,9 @@ state.kinds = {
   end,
   latch = function(client, name, number)
     return client:latch(name, tonumber(number))
+  end,
+  register = function(client, name)
+    return client:register(name)
   end,
 }
 
@@ -43,7 +46,22 @@ function verbs.read(event)
 end
 
 function verbs.wait(thing, words)
+  if thing.version then
+    return thing:wait(thing.version, timeout(words[3]))
+  end
   return thing:wait(timeout(words[3]))
+end
+
+function verbs.get(register)
+  return register:get()
+end
+
+function verbs.cas(register, words)
+  return register:cas(register.version, words[3])
+end
+
+function verbs.delete(register, words)
+  return register:delete(words[3] == "seen" and register.version or nil)
 end
 
 function verbs.change(event, words)
@@ -73,6 +91,15 @@ function state.looks(thing, words, handles)
     assert.equal(answer, thing.is_set and "1" or "0")
   elseif what == "data" then
     assert.equal(answer, thing.data)
+  elseif what == "value" then
+    assert.equal(answer, thing.value or "(nil)")
+  elseif what == "version" then
+    local known = handles[words[4]].version
+    if words[3] == ">" then
+      assert.is_true(thing.version > known)
+    else
+      assert.equal(known, thing.version)
+    end
   elseif what == "generation" then
     assert.is_true(thing.generation > handles[words[4]].generation)
   elseif (what == "waiting" or what == "count") and tonumber(answer) then

@@ -126,6 +126,25 @@ describe("an operation", function()
     assert.equal(status.ILK_EBUSY, select(3, answers(event:wait_start(0))))
   end)
 
+  it("may be a register's", function()
+    local register, theirs = client:register(name), other:register(name)
+
+    local op = assert(register:wait_start(0))
+    waiting("register", 1)
+    local version = assert(theirs:set("one"))
+
+    assert.same({ version, "one" }, { answers(op) })
+    assert.same({ version, "one" }, { answers(register:get_start()) })
+    version = answers(register:cas_start(version, "two"))
+    assert.equal(status.ILK_ESTALE,
+      select(3, answers(register:cas_start(version - 1, "no"))))
+    assert.is_true(answers(register:delete_start(version)))
+    assert.equal(status.ILK_ESTALE, select(3, answers(register:delete_start())))
+    assert.is_true(answers(register:set_start("three")) > version)
+    assert.equal(status.ILK_EBUSY,
+      select(3, answers(register:wait_start(register.version, 0))))
+  end)
+
   it("may be a latch's or a barrier's", function()
     local latch, phase = client:latch(name, 3), client:barrier(name, 2)
 

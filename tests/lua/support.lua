@@ -138,10 +138,12 @@ end
 
 --- For the body of a describe(): a server for its tests, and a client of it
 --- for each table of options, one at least. All of them end with the block.
---- With $ILK_MEMORY it is the store in memory.
+--- With $ILK_MEMORY it is the store in memory, with $ILK_CONFORMANCE_URL one that
+--- runs already.
 function support.served(...)
-  local faults = os.getenv("ILK_MEMORY")
-  local server = faults and memory_server(faults) or support.server()
+  local faults, url = os.getenv("ILK_MEMORY"), os.getenv("ILK_CONFORMANCE_URL")
+  local server = url and { url = url, stop = function() end }
+    or faults and memory_server(faults) or support.server()
   local clients = {}
   busted.teardown(function()
     for _, client in ipairs(clients) do

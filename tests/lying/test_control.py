@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "shared"))
 
 from patched import ROOT, copy_sources, patch
@@ -29,6 +31,7 @@ def build_without_numbers(directory):
     return directory / "package"
 
 
+@pytest.mark.timeout(900)  # the package is built first
 def test_without_numbers_a_hold_is_believed_that_is_another_s(tmp_path):
     package = build_without_numbers(tmp_path)
     run = [sys.executable, ROOT / "tests/lying/run.py", "--lies", "1900"]
@@ -37,7 +40,7 @@ def test_without_numbers_a_hold_is_believed_that_is_another_s(tmp_path):
         env={**os.environ, "PYTHONPATH": str(package)},
         stdout=subprocess.PIPE,
         text=True,
-        timeout=110,
+        timeout=300,
     )
 
     print(found.stdout[-3000:])

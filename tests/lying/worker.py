@@ -534,7 +534,9 @@ async def requeue(w):
     name = w.private("requeued")
     queue = w.client.queue(name)
     await w.do("queue.push", queue.push, b"x")
-    job = await w.do("queue.reserve", queue.reserve, 0, 2)
+    # A reply that comes when the lease is over returns the message, and a try that is
+    # repeated before that finds nothing: so the lease is a long one.
+    job = await w.do("queue.reserve", queue.reserve, 0, 60)
     if job is None:
         w.wrong(f"{name} is empty behind a push")
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events, latches and barriers for tasks: verbs, waits, and what ends them."""
+"""Events, latches, barriers and registers for tasks: verbs, waits, and what ends them."""
 
 from __future__ import annotations
 
@@ -171,12 +171,86 @@ async def test_reset_breaks_the_round(url, name):
         assert await start.waiting() == 0
 
 
+# ---- registers --------------------------------------------------------------
+
+
+@on_both_kinds
+async def test_a_register_is_set_compared_and_deleted(url, name):
+    async with aio.connect(url) as client:
+        register, same = client.register(name), client.register(name)
+        assert await register.get() == (None, 0)
+        assert await register.wait(0, timeout=0) is None
+        first = await register.set("one")
+        assert await same.wait(0) == (b"one", first)
+        second = await same.cas(first, b"two")
+        assert second > first
+        assert await register.cas(first, b"three") is None
+        assert await register.delete(first) is False
+        assert await register.wait(second, timeout=0.02) is None
+        assert await register.delete(second) is True
+        assert await register.delete() is False
+        value, third = await same.get()
+        assert value is None
+        assert third > second
+        with pytest.raises(interlock.InvalidError, match="version must be"):
+            await register.wait(-1)
+        with pytest.raises(TypeError, match="version must be int"):
+            await register.cas("1", b"x")
+        assert (register.name, register.client) == (name, client)
+
+
+@on_both_kinds
+async def test_tasks_that_count_lose_nothing(url, name):
+    async with aio.connect(url) as client:
+        register = client.register(name)
+
+        async def count():
+            for _ in range(10):
+                await register.change(lambda old: b"%d" % (int(old or b"0") + 1))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(count)
+        assert (await register.get()).value == b"100"
+
+
+@on_both_kinds
+async def test_a_change_ends_in_time_or_by_what_its_function_raises(url, name):
+    with interlock.connect(url) as other:
+        async with aio.connect(url) as client:
+            register, theirs = client.register(name), other.register(name)
+
+            def overtaken(_):
+                theirs.set(b"theirs")
+                return b"mine"
+
+            with pytest.raises(interlock.TimeoutError, match="before each attempt"):
+                await register.change(overtaken, timeout=0)
+            with pytest.raises(ZeroDivisionError):
+                await register.change(lambda _: 1 // 0)
+            with pytest.raises(TypeError, match="fn's result must be str or bytes"):
+                await register.change(lambda _: None)
+            assert (await register.get()).value == b"theirs"
+
+
 # ---- what ends a wait -------------------------------------------------------
+
+
+class Known:
+    """A register whose ``wait`` has no version to name."""
+
+    def __init__(self, client, name):
+        self._register = client.register(name)
+
+    async def wait(self):
+        return await self._register.wait(0)
+
 
 KINDS = {
     "event": lambda client, name: client.event(name),
     "latch": lambda client, name: client.latch(name, 2),
     "barrier": lambda client, name: client.barrier(name, 2),
+    "register": Known,
 }
 
 

@@ -220,6 +220,7 @@ def test_no_descriptor_is_left_behind(url, name):
 
     if not os.path.exists("/proc/self/fd"):
         pytest.skip("descriptors are not counted: /proc/self/fd is missing")
+    gc.collect()  # what other tests left
     before = count()
     for _ in range(10):
         with interlock.connect(url) as client:
@@ -228,7 +229,7 @@ def test_no_descriptor_is_left_behind(url, name):
                 assert client.lock(name).acquire(0.01) is False
         del client
     gc.collect()
-    assert count() == before
+    assert count() <= before
 
 
 def test_stats_count(client, name):
@@ -392,7 +393,7 @@ def test_script_flush_in_a_loop_harms_nobody(own_server, name):
 
 
 def test_one_server_offers_everything(client):
-    for what in ("lock", "rwlock", "lock_many", "queue", "recipes"):
+    for what in ("lock", "rwlock", "lock_many", "queue", "recipes", "detach"):
         assert client.offers(what) is True
 
 

@@ -19,6 +19,10 @@ import interlock
 import pytest
 from awaited import Face, OneTask
 from conformance_queue import QueueLines, open_queue
+from conformance_register import RegisterLines
+from conformance_ring import answer as ring_answer
+from conformance_ring import open_ring
+from interlock._ffi import name_bytes
 from support import Memory, ReplyError
 
 TABLE = Path(__file__).resolve().parent.parent / "conformance"
@@ -57,6 +61,7 @@ class Case:
         self.face, self.client, self.server = face, client, server
         self.unique = f"p{os.getpid()}.{uuid.uuid4().hex[:8]}.".encode()
         self.names, self.handles, self.observers = {}, {}, {}
+        self.registers = RegisterLines(self.handles)
 
     def run(self, text):
         words = self.split(text)
@@ -64,8 +69,13 @@ class Case:
         wanted = answer[0] if answer else b"ILK_OK"
         if words[1:3] == [b"=", b"name"]:
             self.names[words[0]] = self.unique + words[3]
+        elif words[1:3] == [b"=", b"ring"]:
+            self.handles[words[0]] = open_ring(words[3])
         elif words[1:2] == [b"="]:
             self.expect(wanted, lambda: self.open(words[0], words[2], words[3:]))
+        elif isinstance(self.handles.get(words[0]), interlock.Ring):
+            found = ring_answer(self.handles[words[0]], words[1], words[2:])
+            assert found == (answer or [b"ILK_OK"])
         elif words[0] == b"inspect":
             self.inspect(words[1:], answer)
         elif words[0] == b"break":
@@ -119,11 +129,17 @@ class Case:
             self.handles[word] = table.read if kind == b"read" else table.write
 
     def verb(self, handle, verb, rest, wanted):
+        if isinstance(handle, (interlock.Group, interlock.Member)):
+            self.group_verb(handle, verb, rest, wanted)
+            return
         if isinstance(handle, (interlock.Queue, interlock.Job)):
             done = QueueLines(self.handles).run(handle, verb, rest, [wanted])
             assert done is None or done == wanted.decode()
         elif isinstance(handle, interlock.Signal):
             self.signal_verb(handle, verb, rest, wanted)
+        elif isinstance(handle, interlock.Register):
+            done = self.registers.run(handle, verb, rest, wanted)
+            assert done is None or done == wanted.decode()
         elif isinstance(handle, (interlock.Event, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
         elif verb == b"acquire":
@@ -177,6 +193,34 @@ class Case:
             )
         else:
             assert plain(calls[verb]()) == wanted
+
+    def group_verb(self, handle, verb, rest, wanted):
+        calls = {
+            b"members": lambda: entries(b"", handle.members().items()),
+            b"watch": lambda: self.watch(handle, int(rest[0])),
+            b"update": lambda: handle.update(rest[0]),
+            b"leave": lambda: handle.leave(),
+            b"held": lambda: b"%d" % handle.held,
+        }
+        try:
+            found = calls[verb]()
+        except interlock.Error as error:
+            found = error.status.encode()
+        statuses = {None: b"ILK_OK", True: b"ILK_OK", False: b"ILK_ELOST"}
+        assert statuses.get(found, found) == wanted
+
+    def watch(self, group, ms):
+        if group not in self.observers:
+            self.observers[group] = group.watch()
+        change = self.observers[group].get(None if ms < 0 else ms / 1000)
+        if change is None:
+            return b"ILK_ETIMEOUT" if ms else b"ILK_EBUSY"
+        parts = (
+            entries(b"!", ((one, change.members[one]) for one in change.updated)),
+            entries(b"+", ((one, change.members[one]) for one in change.joined)),
+            b" ".join(sorted(b"-" + name_bytes(one) for one in change.left)),
+        )
+        return b" ".join(part for part in parts if part)
 
     def await_several(self, word, ms, words, wanted):
         wait = {b"any": self.face.wait_any, b"both": self.face.wait_all}[word]
@@ -288,17 +332,32 @@ OPTIONS = {
 }
 
 
+def entries(sign, pairs):
+    """Members and their data, as the table has them."""
+    return b" ".join(
+        sorted(sign + name_bytes(key) + b"=" + data for key, data in pairs)
+    )
+
+
+def join(client, name, key, data, *options):
+    ttl = [int(one.partition(b"=")[2]) / 1000 for one in options]
+    return client.group(name).join(key, data, *ttl)
+
+
 def event(client, name, *options):
     ttl = [int(one.partition(b"=")[2]) / 1000 for one in options]
     return client.event(name, ttl=ttl[0] if ttl else None)
 
 
 STATES = {
+    b"group": lambda client, name: client.group(name),
+    b"join": join,
     b"event": event,
     b"signal": lambda client, name: client.signal(name),
     b"pattern": lambda client, name: client.signal(pattern=name),
     b"barrier": lambda client, name, number: client.barrier(name, int(number)),
     b"latch": lambda client, name, number: client.latch(name, int(number)),
+    b"register": lambda client, name: client.register(name),
 }
 
 

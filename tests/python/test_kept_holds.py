@@ -52,6 +52,25 @@ def test_a_collected_hold_goes_on_and_can_be_taken_back(client, other, name, kin
     assert rival.release()
 
 
+@pytest.mark.parametrize("kind", ["lock", "semaphore"])
+def test_it_is_taken_back_at_a_store_without_detached_holds(
+    client, name, kind, monkeypatch
+):
+    make = KINDS[kind]
+    token = collect(make, client, name)
+    heir = make(client, name)
+
+    def refused(*_):
+        return interlock.UnsupportedError.default_code
+
+    monkeypatch.setattr(type(heir), "_adopt", staticmethod(refused))
+    with pytest.raises(interlock.UnsupportedError):
+        heir.adopt("0" * len(token))
+    assert heir.adopt(token)
+    assert heir.held and heir.token == token
+    assert heir.release()
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "reader"])
 def test_acquiring_it_again_raises_held_error_with_its_token(client, name, kind):
     make = KINDS[kind]

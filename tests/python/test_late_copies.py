@@ -165,6 +165,34 @@ def barrier_reset(client, name):
     return lambda: client.barrier(name, 2).reset() or True
 
 
+def group_join(client, name):
+    return lambda: client.group(name).join("a").held
+
+
+def group_update(client, name):
+    member = client.group(name).join("a")
+    return lambda: member.update(b"x") or True
+
+
+def group_leave(client, name):
+    return client.group(name).join("a").leave
+
+
+def register_set(client, name):
+    return lambda: client.register(name).set(b"v")
+
+
+def register_cas(client, name):
+    register = client.register(name)
+    version = register.set(b"v")
+    return lambda: register.cas(version, b"w")
+
+
+def register_delete(client, name):
+    client.register(name).set(b"v")
+    return lambda: client.register(name).delete()
+
+
 def guard_set(client, name):
     return lambda: interlock.guard.set(client, name, b"v", 7) or True
 
@@ -235,6 +263,8 @@ VERBS = [
     election_break,
     *(signal_one, signal_all, event_set, event_clear),
     *(latch_count_down, latch_reset, barrier_reset),
+    *(group_join, group_update, group_leave),
+    *(register_set, register_cas, register_delete),
     *(guard_set, guard_get, guard_remove),
     *(queue_push, queue_reserve, queue_purge, queue_requeue),
     *(job_ack, job_nack, job_bury, job_extend),

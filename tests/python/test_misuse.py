@@ -29,6 +29,9 @@ def objects(client, name):
         client.event(name),
         client.barrier(name, 2),
         client.latch(name, 2),
+        client.group(name),
+        client.group(name).watch(),
+        client.register(name),
         client.queue(name),
         client.notifications(),
         client.election(name).observe(),
@@ -53,6 +56,7 @@ def test_what_belongs_to_its_process_is_neither_pickled_nor_copied(client, name)
     refuses_copies(batch)
     refuses_copies(batch[0])
     refuses_copies(interlock.Worker(client, name, print))
+    refuses_copies(client.group(name).join("a"))
 
 
 @on_both_kinds

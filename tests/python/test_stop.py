@@ -29,6 +29,8 @@ WAITS = {
     "event": lambda client, name: client.event(name).wait(),
     "latch": lambda client, name: client.latch(name, 1).wait(),
     "barrier": lambda client, name: client.barrier(name, 2).wait(),
+    "group": lambda client, name: list(client.group(name).watch()),
+    "register": lambda client, name: client.register(name).wait(0),
     "signal": lambda client, name: client.signal(name).wait(),
     "pattern": lambda client, name: client.signal(pattern=name + "*").wait(),
     "any": lambda client, name: interlock.wait_any([client.signal(name)], None),

@@ -175,6 +175,7 @@ def cleaning_up():
 waits = [
     lambda: client.lock(name).acquire(),
     lambda: client.event(name).wait(),
+    lambda: client.register(name).wait(0),
     lambda: client.queue(name).pop(timeout=None),
     lambda: client.signal(name).wait(),
     lambda: list(client.election(name + "2").observe(vacant=True)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls of the scripts of events, latches and barriers."""
+"""Calls of the scripts of events, latches, barriers and registers."""
 
 LIVENESS = 6000
 
@@ -118,3 +118,90 @@ class Barrier(Thing):
 
     def read(self):
         return self.call("barrier_read", self.parties, keys=1)[:2]
+
+
+class Group(Thing):
+    def __init__(self, world):
+        super().__init__(
+            world, b"group", (b"data", b"wait", b"live", b"changed", b"gone")
+        )
+
+    def join(self, token, member_id=None, data=b"", lease=10000, limit=256, via=None):
+        """Joins under the token's name, unless another id is given."""
+        args = (member_id or token, token, data, lease, limit)
+        return self.world.call("group_join", self.keys, *args, via=via)
+
+    def update(self, token, data, member_id=None, limit=256, via=None):
+        args = (member_id or token, token, data, limit)
+        return self.world.call("group_update", self.keys, *args, via=via)
+
+    def leave(self, token, member_id=None, limit=256, via=None):
+        args = (member_id or token, token, limit)
+        return self.world.call("group_leave", self.keys, *args, via=via)
+
+    def renew(self, token, lease=10000, renews=1, member_id=None):
+        return self.call("group_renew", member_id or token, token, lease, renews)
+
+    def read(self, cursor=0, base=-1, count=1000, limit=256):
+        return Page(self.call("group_read", cursor, base, count, limit))
+
+    def watch(self, token, known=0, base=None, client=None, look=False, count=1000):
+        """The reply to a wait for changes after a version."""
+        entry = b"" if look else self.entry(token, client)
+        client = client or f"c-{token}"
+        place = (entry, client, LIVENESS, 64, token)
+        base = known if base is None else base
+        return self.call("group_watch", *place, known, base, count, 256)
+
+    def members(self):
+        """All members, and their data, page by page."""
+        page = self.read()
+        assert page.full
+        members = dict(page.members)
+        while page.more:
+            page = self.read(page.reached, page.base)
+            for left in page.left:
+                members.pop(left, None)
+            members.update(page.members)
+        return members
+
+    @property
+    def version(self):
+        return self.read().reached
+
+
+class Page:
+    """A reply of group_read, or STATE of group_watch."""
+
+    def __init__(self, reply):
+        assert reply[0] == "STATE"
+        self.full, self.base, self.reached, self.more, count = reply[1:6]
+        ids, values = reply[6 : 6 + count], reply[6 + count : 6 + 2 * count]
+        self.values, self.left = dict(zip(ids, values)), reply[6 + 2 * count :]
+
+    @property
+    def members(self):
+        """The data of each member that changed, without version and token."""
+        return {name: value.split(b" ", 2)[2] for name, value in self.values.items()}
+
+
+class Register(Thing):
+    def __init__(self, world):
+        super().__init__(world, b"register", (b"once", b"wait", b"live"))
+
+    def get(self):
+        return self.call("register_get", keys=1)
+
+    def set(self, token, value=b"", over="", limit=256):
+        return self.call("register_set", token, over, value, limit)
+
+    def delete(self, token, version="", limit=256):
+        return self.call("register_delete", token, version, limit)
+
+    def wait(self, token, known=0, client=None, look=False):
+        entry = b"" if look else self.entry(token, client)
+        client = client or f"c-{token}"
+        return self.call("register_wait", entry, client, LIVENESS, 64, token, known)
+
+    def cancel(self, token):
+        return self.call("state_cancel", self.entry(token), token, 5000, 64, LIVENESS)

@@ -32,6 +32,22 @@ class Link:
 L = TypeVar("L", bound=Link)
 
 
+def connect(place: str) -> socket.socket:
+    """A connection to a socket's path, or to host:port."""
+    if "/" not in place:
+        host, _, port = place.rpartition(":")
+        server = socket.create_connection((host, int(port)))
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return server
+    server = socket.socket(socket.AF_UNIX)
+    try:
+        server.connect(place)
+    except OSError:
+        server.close()
+        raise
+    return server
+
+
 class Relay(Generic[L]):
     def __init__(self, directory: str, labels: list[str], server_path: str):
         self.directory, self.server_path = directory, server_path
@@ -52,7 +68,7 @@ class Relay(Generic[L]):
         return listener
 
     def server_of(self, label: str) -> str:
-        """The socket of the server that these clients reach."""
+        """The server that these clients reach: a socket's path, or host:port."""
         return self.server_path
 
     def new_link(self, label: str, client: socket.socket, server: socket.socket) -> L:
@@ -107,9 +123,8 @@ class Relay(Generic[L]):
 
     def accept(self, listener: Any, label: str) -> None:
         client, _ = listener.accept()
-        server = socket.socket(socket.AF_UNIX)
         try:
-            server.connect(self.server_of(label))
+            server = connect(self.server_of(label))
         except OSError:
             client.close()
             return

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Set up programs in other languages in a cache, once per version.
+"""Set up programs in other languages, and packages of Python, in a cache, once per
+version.
 
 What a program needs is pinned beside its source (package-lock.json, go.sum,
 pom.xml) and fetched by that language's own tool. A machine without the tool
@@ -15,6 +16,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,9 +32,10 @@ def cache() -> Path:
     return Path(base) / "interlock" / "interop" if base else ROOT / "build" / "interop"
 
 
-def command(language: str) -> tuple[str, ...]:
-    """The command that runs a language's peer, less the server's URL."""
-    found, trouble = find(language, PEERS / language)
+def command(language: str, folder: str = "") -> tuple[str, ...]:
+    """The command that runs a language's peer, less the server's URL: that in the
+    folder of the language's name, or in another one."""
+    found, trouble = find(language, PEERS / (folder or language))
     if not found:
         pytest.skip(f"SKIPPED PEER: {trouble}")
     return found
@@ -57,16 +61,42 @@ def _find(language: str, source: Path) -> tuple[tuple[str, ...], str, bool]:
     for path in sorted(source.iterdir()):
         digest.update(path.read_bytes())
     place = cache() / f"{source.name}-{digest.hexdigest()[:12]}"
+    trouble = _made(place, source.name, lambda work: _set_up(language, source, work))
+    return (() if trouble else _command(language, place)), trouble, True
+
+
+def python_packages(pins: Path) -> Path:
+    """A folder with the packages that a file with their hashes names."""
+    digest = hashlib.sha256(pins.read_bytes() + sys.version.encode())
+    place = cache() / f"{pins.stem}-{digest.hexdigest()[:12]}"
+
+    def install(work: Path) -> None:
+        work.mkdir(parents=True)
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--require-hashes"]
+        pip += ["--disable-pip-version-check", "--target", str(work), "-r", str(pins)]
+        _run(work, *pip)
+
+    trouble = _made(place, pins.stem, install)
+    if trouble and os.environ.get("CI") == "true":
+        pytest.fail(trouble, pytrace=False)
+    if trouble:
+        pytest.skip(f"SKIPPED PEER: {trouble}")
+    return place
+
+
+def _made(place: Path, what: str, set_up: Callable[[Path], None]) -> str:
+    """Make a folder that is not there yet; why that failed, or nothing."""
     try:
         if not place.exists():
             work = place.with_name(f"{place.name}.{os.getpid()}")
-            _set_up(language, source, work)
+            shutil.rmtree(work, ignore_errors=True)
+            set_up(work)
             work.rename(place)
     except (OSError, subprocess.SubprocessError) as error:
         if not place.exists():  # otherwise another run was faster
             output = str(getattr(error, "stderr", None) or error).strip()
-            return (), f"{source.name} cannot be set up: {output[-2000:]}", True
-    return _command(language, place), "", True
+            return f"{what} cannot be set up: {output[-2000:]}"
+    return ""
 
 
 def _go() -> tuple[int, ...]:
@@ -76,7 +106,6 @@ def _go() -> tuple[int, ...]:
 
 
 def _set_up(language: str, source: Path, place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(source, place)
     if language == "node":
         _run(place, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")

@@ -130,7 +130,7 @@ class Crowd:
             assert not thread.is_alive()
         for client in self.clients:
             client.close()
-        assert self.faults == []
+        assert not self.faults, self.faults[:5]
 
 
 @contextlib.contextmanager

@@ -625,7 +625,10 @@ def test_a_pattern_that_is_listened_to_misses_nothing(
             listener = other.signal(pattern="early*")
             listener.listen()
             signals[number % 3].notify_all(b"%d" % number)
-            assert listener.receive(30) == (names[number % 3].encode(), b"%d" % number)
+            # Nodes pass the signals before this one on when they get to it.
+            while (received := listener.receive(30)) and int(received[1]) < number:
+                pass
+            assert received == (names[number % 3].encode(), b"%d" % number)
 
 
 def test_a_silent_node_does_not_keep_a_pattern_from_being_heard(

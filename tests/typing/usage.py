@@ -33,6 +33,22 @@ def blocking(client: interlock.Client) -> bytes:
     return data * total
 
 
+def located(key: str) -> tuple[str, list[str], bytes]:
+    ring = interlock.Ring(["a", "b"])
+    ring.add("c", weight=2)
+    node: str = ring.get(key)
+    spare: list[str] = ring.get_n(key, 2)
+    loads: dict[str, int] = dict.fromkeys(ring, 0)
+    return ring.get_bounded(key, loads), [node, *spare], interlock.Ring([b"x"]).get(key)
+
+
+def shared(client: interlock.Client) -> tuple[str, list[str]]:
+    ring: interlock.GroupRing = client.group("shards").ring(layout="tooz")
+    change: interlock.GroupChange | None = ring.refresh(timeout=None)
+    joined = sorted(change.joined) if change is not None else list(ring)
+    return ring.get("key"), ring.get_n(b"key", 2) + joined
+
+
 async def awaited(client: aio.Client) -> bytes:
     async with client.queue("mail").job(timeout=5) as job:
         data = job.data

@@ -28,6 +28,9 @@ ROW_FREE(election)
 ROW_FREE(event)
 ROW_FREE(latch)
 ROW_FREE(barrier)
+ROW_FREE(group)
+ROW_FREE(member)
+ROW_FREE(register)
 ROW_FREE(signal)
 ROW_FREE(queue)
 ROW_FREE(job)
@@ -53,7 +56,7 @@ START(ping, ilk_client_ping_start, out, handle, -1, err)
 START(inspect, ilk_inspect_start, out, handle, NAME, err)
 START_WRONG(inspect, ilk_inspect_start, out, handle, "", 0, err)
 START(list, ilk_list_open_start, out, handle, 0, NAME, err)
-START_WRONG(list, ilk_list_open_start, out, handle, 0x100, NULL, 0, err)
+START_WRONG(list, ilk_list_open_start, out, handle, 0x200, NULL, 0, err)
 
 /* ---- locks -------------------------------------------------------------- */
 
@@ -201,7 +204,7 @@ static void open_leader(request *r)
     assert_status(ILK_OK, ilk_election_campaign(r->handle, 0, &err));
 }
 
-/* ---- events, latches, barriers ------------------------------------------ */
+/* ---- events, latches, barriers, registers ------------------------------- */
 
 START(event_set, ilk_event_set_start, out, handle, DATA, err)
 START_WRONG(event_set, ilk_event_set_start, out, handle, NULL, 1, err)
@@ -213,6 +216,15 @@ START(latch_count, ilk_latch_count_start, out, handle, err)
 START(latch_reset, ilk_latch_reset_start, out, handle, err)
 START(latch_inspect, ilk_latch_inspect_start, out, handle, NAME, err)
 START_WRONG(latch_inspect, ilk_latch_inspect_start, out, handle, "", 0, err)
+START(register_get, ilk_register_get_start, out, handle, err)
+START(register_set, ilk_register_set_start, out, handle, DATA, err)
+START_WRONG(register_set, ilk_register_set_start, out, handle, NULL, 1, err)
+START(register_cas, ilk_register_cas_start, out, handle,
+      ilk_register_version(handle), DATA, err)
+START_WRONG(register_cas, ilk_register_cas_start, out, handle, -2, "", 0, err)
+START(register_delete, ilk_register_delete_start, out, handle, ILK_REGISTER_ANY,
+      err)
+START_WRONG(register_delete, ilk_register_delete_start, out, handle, -2, err)
 START(barrier_waiting, ilk_barrier_waiting_start, out, handle, err)
 START(barrier_reset, ilk_barrier_reset_start, out, handle, err)
 START(barrier_inspect, ilk_barrier_inspect_start, out, handle, NAME, err)
@@ -229,6 +241,19 @@ static void open_set_event(request *r)
 
     r->handle = open_event(r->client, r->name);
     assert_status(ILK_OK, ilk_event_set(r->handle, "x", 1, &err));
+}
+
+static void open_one_register(request *r)
+{
+    r->handle = open_register(r->client, r->name);
+}
+
+static void open_set_register(request *r)
+{
+    ilk_error err = {0};
+
+    r->handle = open_register(r->client, r->name);
+    assert_status(ILK_OK, ilk_register_set(r->handle, "x", 1, &err));
 }
 
 /* 5 - 1 */
@@ -265,6 +290,35 @@ static void open_awaited_name(request *r)
     open_awaited_barrier(r);
     ilk_barrier_free(r->handle);
     r->handle = r->client;
+}
+
+/* ---- groups ------------------------------------------------------------- */
+
+START(members, ilk_group_members_start, out, handle, err)
+START(join, ilk_member_join_start, out, handle, DATA, err)
+START_WRONG(join, ilk_member_join_start, out, handle, NULL, 1, err)
+START(update, ilk_member_update_start, out, handle, DATA, err)
+START_WRONG(update, ilk_member_update_start, out, handle, NULL, 1, err)
+START(leave, ilk_member_leave_start, out, handle, err)
+
+static void open_one_group(request *r)
+{
+    r->handle = open_group(r->client, r->name);
+}
+
+static void *idle_member(ilk_client *of, const char *name)
+{
+    return open_member(of, name, "m", LONG_MS);
+}
+
+static void open_idle_member(request *r)
+{
+    r->handle = idle_member(r->client, r->name);
+}
+
+static void open_joined_member(request *r)
+{
+    r->handle = join_group(r->client, r->name, "m", LONG_MS);
 }
 
 /* ---- signals ------------------------------------------------------------ */
@@ -486,6 +540,23 @@ const request_row request_rows[] = {
     {"read", STARTS(event_read), HANDLE(event, "event"), ALONE,
      .open = open_set_event},
 
+    {"register's get", STARTS(register_get), HANDLE(register, "register"),
+     ALONE, .open = open_set_register},
+    {"register's set", STARTS(register_set), REFUSES(register_set),
+     HANDLE(register, "register"), ALONE,
+     EFFECT("data", "HGET ilk:register:{@} value"), .traits = REQUEST_PATIENT,
+     .open = open_one_register},
+    {"register's cas", STARTS(register_cas), REFUSES(register_cas),
+     HANDLE(register, "register"), ALONE,
+     EFFECT("data", "HGET ilk:register:{@} value"), .traits = REQUEST_PATIENT,
+     .open = open_set_register, .forgotten = ILK_ESTALE,
+     .repeated = ILK_ESTALE},
+    {"register's delete", STARTS(register_delete), REFUSES(register_delete),
+     HANDLE(register, "register"), ALONE,
+     EFFECT("0", "HEXISTS ilk:register:{@} value"), .traits = REQUEST_PATIENT,
+     .open = open_set_register, .forgotten = ILK_ESTALE,
+     .repeated = ILK_ESTALE},
+
     {"count down", STARTS(count_down), REFUSES(count_down),
      HANDLE(latch, "latch"), ALONE, NUMBER(2),
      EFFECT("2", "HGET ilk:latch:{@} left"), .traits = REQUEST_PATIENT,
@@ -505,6 +576,21 @@ const request_row request_rows[] = {
      .traits = REQUEST_PATIENT, .open = open_awaited_barrier},
     {"barrier's inspect", STARTS(barrier_inspect), REFUSES(barrier_inspect),
      BY_CLIENT, .result = RESULT_BARRIER, .open = open_awaited_name},
+
+    {"members", STARTS(members), HANDLE(group, "group"), ALONE,
+     .result = RESULT_MEMBERS, .open = open_one_group},
+    {"join", STARTS(join), REFUSES(join), HANDLE(member, "member"), ALONE,
+     EFFECT("1", "ZCARD ilk:group:{@}"), .traits = REQUEST_PATIENT,
+     .open = open_idle_member},
+    {"update", STARTS(update), REFUSES(update), HANDLE(member, "member"), ALONE,
+     EFFECT("1", "EVAL return(redis.call('HGET',KEYS[1],'m'):sub(-4)=='data')"
+                 "and(1)or(0) 1 ilk:group:data:{@}"),
+     .traits = REQUEST_PATIENT, .open = open_joined_member,
+     .open_idle = idle_member, .forgotten = ILK_ELOST, .repeated = ILK_ELOST},
+    {"leave", STARTS(leave), HANDLE(member, "member"), ALONE,
+     EFFECT("0", "ZCARD ilk:group:{@}"), .traits = REQUEST_PATIENT,
+     .open = open_joined_member, .open_idle = idle_member,
+     .forgotten = ILK_ELOST},
 
     {"listen", STARTS(listen), HANDLE(signal, "signal"), ALONE,
      .traits = REQUEST_REGISTERS, EFFECT("1", "ZCARD ilk:signal:wait:{@}"),

@@ -57,6 +57,11 @@ static const void *barrier_of(ilk_op *op)
     return ilk_op_barrier_parties(op) || ilk_op_barrier_waiting(op) ? op : NULL;
 }
 
+static const void *members_of(ilk_op *op)
+{
+    return ilk_op_members(op);
+}
+
 static const struct {
     const char *name;
     const void *(*get)(ilk_op *op);
@@ -71,6 +76,7 @@ static const struct {
     [RESULT_QUEUE_INFO] = {"a queue's inspection", queue_info_of},
     [RESULT_LATCH] = {"a latch's inspection", latch_of},
     [RESULT_BARRIER] = {"a barrier's inspection", barrier_of},
+    [RESULT_MEMBERS] = {"members", members_of},
 };
 
 void assert_result_at(started_result expected, ilk_op *op, const char *file,

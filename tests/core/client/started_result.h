@@ -20,7 +20,8 @@ typedef enum started_result {
     RESULT_BATCH,
     RESULT_QUEUE_INFO,
     RESULT_LATCH,
-    RESULT_BARRIER
+    RESULT_BARRIER,
+    RESULT_MEMBERS
 } started_result;
 
 /* The operation has this result and no other, however often it is read. */

@@ -34,6 +34,8 @@ HANDLE(observer)
 HANDLE(event)
 HANDLE(latch)
 HANDLE(barrier)
+HANDLE(group)
+HANDLE(register)
 HANDLE(signal)
 HANDLE(queue)
 
@@ -218,13 +220,16 @@ static void proclaim(void *theirs)
     assert_status(ILK_OK, ilk_election_proclaim(theirs, "news", 4, &err));
 }
 
-/* ---- events, latches, barriers ------------------------------------------ */
+/* ---- events, latches, barriers, registers ------------------------------- */
 
 START(event, ilk_event_wait_start, out, handle, timeout_ms, err)
 START(change, ilk_event_wait_change_start, out, handle, 0, timeout_ms, err)
 START_WRONG(change, ilk_event_wait_change_start, out, handle, -2, -1, err)
 START(latch, ilk_latch_wait_start, out, handle, timeout_ms, err)
 START(barrier, ilk_barrier_wait_start, out, handle, timeout_ms, err)
+START(group, ilk_group_watch_start, out, handle, timeout_ms, err)
+START(register, ilk_register_wait_start, out, handle, 0, timeout_ms, err)
+START_WRONG(register, ilk_register_wait_start, out, handle, -2, -1, err)
 
 static void *open_flag(ilk_client *of, const char *name)
 {
@@ -239,6 +244,47 @@ static void *open_count(ilk_client *of, const char *name)
 static void *open_pair(ilk_client *of, const char *name)
 {
     return open_barrier(of, name, 2);
+}
+
+/* One who has seen all members that there are. */
+static void *open_watcher(ilk_client *of, const char *name)
+{
+    ilk_group *group = open_group(of, name);
+    ilk_members *members = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_group_watch(&members, group, 0, &err));
+    ilk_members_free(members);
+    return group;
+}
+
+static void *hold_membership(ilk_client *of, const char *name)
+{
+    return join_group(of, name, "blocks", 90000);
+}
+
+static void update_member(void *theirs)
+{
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_member_update(theirs, "x", 1, &err));
+}
+
+static void free_member(void *theirs)
+{
+    ilk_member_free(theirs);
+}
+
+static void *open_value(ilk_client *of, const char *name)
+{
+    return open_register(of, name);
+}
+
+static void set_value(void *theirs)
+{
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_register_set(theirs, "x", 1, &err));
 }
 
 static void set_event(void *theirs)
@@ -430,11 +476,19 @@ const wait_row wait_rows[] = {
     {"latch", STARTS(latch), HANDLES(latch), .noun = "latch",
      .waiting = "ZCARD ilk:latch:wait:{@}", .open = open_count,
      .block = open_count, .grant = count_down, .unblock = free_latch},
+    {"register", STARTS(register), HANDLES(register), .noun = "register",
+     .waiting = "ZCARD ilk:register:wait:{@}", .open = open_value,
+     REFUSES(register), .block = open_value, .grant = set_value,
+     .unblock = free_register},
     /* The first of a round has the number 0. */
     {"barrier", STARTS(barrier), HANDLES(barrier), .noun = "barrier",
      .traits = WAIT_IN_ROUNDS | WAIT_GRANT_STANDS,
      .waiting = "ZCARD ilk:barrier:wait:{@}", .open = open_pair,
      .block = open_pair, .grant = arrive_last, .unblock = free_barrier},
+    {"group", STARTS(group), HANDLES(group), .noun = "group",
+     .traits = WAIT_NEEDS_MEMORY, .result = RESULT_MEMBERS,
+     .waiting = "ZCARD ilk:group:wait:{@}", .open = open_watcher,
+     .block = hold_membership, .grant = update_member, .unblock = free_member},
     {"signal", STARTS(signal), HANDLES(signal), .noun = "signal",
      .traits = SIGNAL, .result = RESULT_ARRIVAL,
      .waiting = "ZCARD ilk:signal:wait:{@}", .open = open_one_signal,

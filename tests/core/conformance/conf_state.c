@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conf_state.c -- the conformance table's events, barriers and latches. */
+/* conf_state.c -- the conformance table's events, barriers, latches and
+ * registers. */
 #include "conf_state.h"
 
 #include "cmocka_all.h"
@@ -85,6 +86,8 @@ static int open_handle(conf_state *self, ilk_client *client,
     else if (is(&words[2], "latch"))
         st = ilk_latch_open(&h->latch, client, name->text, name->len,
                             second_number(words, count), NULL, &err);
+    else if (is(&words[2], "register"))
+        st = ilk_register_open(&h->reg, client, name->text, name->len, &err);
     else
         return 0;
     snprintf(h->word, sizeof h->word, "%.63s", words[0].text);
@@ -188,6 +191,59 @@ static void run_latch(ilk_latch *latch, const conf_word *words, int count)
     }
 }
 
+static void look_at_register(conf_state *self, const ilk_register *reg,
+                             const conf_word *words, int count)
+{
+    const conf_word *wanted = answer(words, count);
+    size_t len;
+
+    if (is(&words[1], "value")) {
+        const char *value = ilk_register_value(reg, &len);
+
+        if (!value) {
+            assert_string_equal(wanted->text, "(nil)");
+            return;
+        }
+        assert_int_equal(wanted->len, len);
+        assert_memory_equal(wanted->text, value, len);
+    } else {
+        int64_t version = ilk_register_version(reg),
+                known = ilk_register_version(find(self, words[3].text)->reg);
+
+        assert_true(is(&words[1], "version"));
+        if (is(&words[2], ">"))
+            assert_true(version > known);
+        else
+            assert_int_equal(version, known);
+    }
+}
+
+static void run_register(conf_state *self, ilk_register *reg,
+                         const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1], *value = &words[2];
+    int64_t known = ilk_register_version(reg);
+    int is_seen = count > 2 && is(value, "seen");
+
+    if (is(verb, "get"))
+        expect(words, count, ilk_register_get(reg, &err));
+    else if (is(verb, "set"))
+        expect(words, count,
+               ilk_register_set(reg, value->text, value->len, &err));
+    else if (is(verb, "cas"))
+        expect(words, count,
+               ilk_register_cas(reg, known, value->text, value->len, &err));
+    else if (is(verb, "delete"))
+        expect(
+            words, count,
+            ilk_register_delete(reg, is_seen ? known : ILK_REGISTER_ANY, &err));
+    else if (is(verb, "wait"))
+        expect(words, count,
+               ilk_register_wait(reg, known, number_of(value->text), &err));
+    else
+        look_at_register(self, reg, words, count);
+}
+
 int conf_state_line(conf_state *self, ilk_client *client,
                     const conf_word *words, int count)
 {
@@ -202,8 +258,10 @@ int conf_state_line(conf_state *self, ilk_client *client,
         run_event(self, h->event, words, count);
     else if (h->barrier)
         run_barrier(h->barrier, words, count);
-    else
+    else if (h->latch)
         run_latch(h->latch, words, count);
+    else
+        run_register(self, h->reg, words, count);
     return 1;
 }
 
@@ -213,6 +271,7 @@ void conf_state_free(conf_state *self)
         ilk_event_free(self->handles[i].event);
         ilk_barrier_free(self->handles[i].barrier);
         ilk_latch_free(self->handles[i].latch);
+        ilk_register_free(self->handles[i].reg);
     }
     memset(self, 0, sizeof *self);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * conf_state.h -- the statements of the conformance table about events,
- * barriers and latches.
+ * barriers, latches and registers.
  *
  *     e = event <name> [ttl_ms=n] | barrier <name> <parties> | latch <name> <n>
  *     e set <data> | clear | wait <ms> | change <ms>   -> STATUS
@@ -9,7 +9,15 @@
  *     b wait <ms> | reset   -> STATUS      b waiting -> <n>
  *     l count_down <n> | wait <ms> | reset -> STATUS   l count -> <n>
  *
- * "change" waits past the generation that this handle has last seen.
+ *     r = register <name>
+ *     r get | set <value> | cas <value> | delete | delete seen | wait <ms>
+ *         -> STATUS
+ *     r value -> <value>|(nil)   r version > <other>   r version = <other>
+ *
+ * "change" waits past the generation that this handle has last seen; "cas",
+ * "delete seen" and the register's "wait" pass the version that it has last
+ * seen. A refused "cas" and each "delete" are followed by a "get" before that
+ * counts again, because not every language shows what they saw.
  */
 #ifndef ILK__CONF_STATE_H
 #define ILK__CONF_STATE_H
@@ -25,6 +33,7 @@ typedef struct conf_state_handle {
     ilk_event *event;
     ilk_barrier *barrier;
     ilk_latch *latch;
+    ilk_register *reg;
 } conf_state_handle;
 
 typedef struct conf_state {

@@ -5,7 +5,9 @@
  *
  * The directory is $ILK_CONFORMANCE_DIR, or the one beside this source.
  */
+#include "conf_group.h"
 #include "conf_queue.h"
+#include "conf_ring.h"
 #include "conf_signal.h"
 #include "conf_state.h"
 #include "conformance_run.h"
@@ -19,9 +21,11 @@
 
 static ilk_client *client;
 static conf_table table;
-static conf_state states;   /* the case's events, barriers and latches */
+static conf_group groups;   /* and groups, members */
+static conf_state states;   /* the case's small states */
 static conf_queue queues;   /* and its queues and messages */
 static conf_signal signals; /* and its signals */
+static conf_ring rings;     /* and its rings */
 
 /* key=n of what was found */
 static void expect_count(const ilk_info *info, const char *text)
@@ -109,8 +113,10 @@ static void run_line(conf_run *r)
     if (conf_is(r, 1, "=") && conf_is(r, 2, "name")) {
         conf_define(&r->names, conf_text(r, 0), &r->words[3]);
     } else if (conf_state_line(&states, client, r->words, r->count)
+               || conf_group_line(&groups, client, r->words, r->count)
                || conf_queue_line(&queues, client, r->words, r->count)
-               || conf_signal_line(&signals, client, r->words, r->count)) {
+               || conf_signal_line(&signals, client, r->words, r->count)
+               || conf_ring_line(&rings, r->words, r->count)) {
         return;
     } else if (conf_is(r, 1, "=")) {
         conf_open(r);
@@ -135,6 +141,7 @@ static void run_case(void **state)
     assert_non_null(r);
     assert_true(one->count > 0);
     conf_signal_free(&signals); /* of a case that failed */
+    conf_ring_free(&rings);
     r->client = client;
     snprintf(r->names.unique, sizeof r->names.unique, "c%d.%zu.", (int)getpid(),
              (size_t)(one - table.cases));
@@ -149,7 +156,9 @@ static void run_case(void **state)
     conf_free_handles(r);
     conf_signal_free(&signals);
     conf_state_free(&states);
+    conf_group_free(&groups);
     conf_queue_free(&queues);
+    conf_ring_free(&rings);
     free(r);
 }
 

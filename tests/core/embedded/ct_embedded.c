@@ -135,9 +135,9 @@ static void stop_ends_the_server_under_its_users(void **state)
 
     (void)state;
     assert_string_equal(ask(embedded, "SET kept yes"), "+OK");
-    assert_int_equal(ilk_server_stop(NULL, PATIENCE, NULL), ILK_OK);
+    assert_int_equal(ilk_server_stop(NULL, patience(PATIENCE), NULL), ILK_OK);
     await_end(pid);
-    assert_int_equal(ilk_server_stop(NULL, PATIENCE, NULL), ILK_OK);
+    assert_int_equal(ilk_server_stop(NULL, patience(PATIENCE), NULL), ILK_OK);
     ilk__embedded_detach(embedded);
     embedded = attach(NULL);
     assert_true(has_value(embedded, "kept"));
@@ -203,7 +203,7 @@ static void no_descriptor_and_no_memory_is_left_behind(void **state)
  */
 static void exhausted_descriptors_are_a_status(void **state)
 {
-    int64_t deadline = ilk__deadline(PATIENCE);
+    int64_t deadline = ilk__deadline(patience(PATIENCE));
     int many[20], before;
     ilk_status st = ILK_ESYSTEM;
     struct rlimit old, low;
@@ -218,8 +218,8 @@ static void exhausted_descriptors_are_a_status(void **state)
         ilk__embedded *embedded;
 
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-        st = ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE),
-                                  NULL);
+        st = ilk__embedded_attach(&embedded, NULL,
+                                  ilk__deadline(patience(PATIENCE)), NULL);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
         assert_true(st == ILK_OK || st == ILK_ESYSTEM || st == ILK_ECONN);
         assert_int_equal(embedded == NULL, st != ILK_OK);

@@ -46,7 +46,7 @@ static void await_ready(gate *g, int count)
     char byte;
 
     for (int i = 0; i < count; i++) {
-        assert_int_equal(poll(&pfd, 1, 3 * PATIENCE), 1);
+        assert_int_equal(poll(&pfd, 1, (int)patience(3 * PATIENCE)), 1);
         assert_int_equal(read(g->ready[0], &byte, 1), 1);
     }
 }
@@ -64,7 +64,8 @@ static void racer(gate *start, gate *end)
     ilk_error err = {0};
 
     pass_gate(start);
-    if (ilk__embedded_attach(&embedded, NULL, ilk__deadline(2 * PATIENCE), &err)
+    if (ilk__embedded_attach(&embedded, NULL,
+                             ilk__deadline(patience(2 * PATIENCE)), &err)
         != ILK_OK) {
         fprintf(stderr, "racer: %s\n", err.msg);
         _exit(1);
@@ -147,7 +148,8 @@ static void processes_that_come_and_go_never_fail(void **state)
             ilk__embedded *embedded;
 
             demand(ilk__embedded_attach(&embedded, NULL,
-                                        ilk__deadline(2 * PATIENCE), NULL)
+                                        ilk__deadline(patience(2 * PATIENCE)),
+                                        NULL)
                    == ILK_OK);
             demand(ask(embedded, "INCR visits")[0] == ':');
             ilk__embedded_detach(embedded);
@@ -169,7 +171,8 @@ static ilk__embedded *attached_child(gate *g)
 {
     ilk__embedded *embedded;
 
-    demand(ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
+    demand(ilk__embedded_attach(&embedded, NULL,
+                                ilk__deadline(patience(PATIENCE)), NULL)
            == ILK_OK);
     pass_gate(g);
     return embedded;
@@ -299,7 +302,8 @@ static void a_forked_child_may_attach_for_itself(void **state)
     open_gate(&g);
     if ((pid = fork()) == 0) {
         ilk__embedded_abandon(embedded);
-        demand(ilk__embedded_attach(&own, NULL, ilk__deadline(PATIENCE), NULL)
+        demand(ilk__embedded_attach(&own, NULL,
+                                    ilk__deadline(patience(PATIENCE)), NULL)
                == ILK_OK);
         pass_gate(&g);
         demand(strcmp(ask(own, "PING"), "+PONG") == 0);

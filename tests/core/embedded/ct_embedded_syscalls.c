@@ -31,7 +31,7 @@ static ilk_status use(ilk_error *err)
     ilk_status st;
 
     ilk_client_opts_init(&opts, sizeof opts);
-    opts.connect_timeout_ms = PATIENCE;
+    opts.connect_timeout_ms = patience(PATIENCE);
     st = ilk_client_open(&own, url, &opts, err);
     if (st)
         assert_null(own);

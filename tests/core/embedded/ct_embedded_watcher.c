@@ -65,9 +65,9 @@ static void start_user(user *u, how_to_end *end)
         ilk__embedded *embedded;
 
         close(go[1]);
-        demand(
-            ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
-            == ILK_OK);
+        demand(ilk__embedded_attach(&embedded, NULL,
+                                    ilk__deadline(patience(PATIENCE)), NULL)
+               == ILK_OK);
         demand(write(ready[1], "", 1) == 1);
         demand(read(go[0], &byte, 1) == 1);
         end(embedded);
@@ -230,9 +230,9 @@ static void a_forked_child_keeps_the_server_of_its_killed_parent(void **state)
         ilk__embedded *embedded;
 
         close(go[1]);
-        demand(
-            ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
-            == ILK_OK);
+        demand(ilk__embedded_attach(&embedded, NULL,
+                                    ilk__deadline(patience(PATIENCE)), NULL)
+               == ILK_OK);
         child = fork();
         if (child == 0) {
             child = getpid();
@@ -292,7 +292,7 @@ static void the_watcher_keeps_nothing_of_its_host(void **state)
     embedded = attach(NULL);
     close(fds[1]);
     end.fd = fds[0];
-    assert_int_equal(poll(&end, 1, PATIENCE), 1);
+    assert_int_equal(poll(&end, 1, (int)patience(PATIENCE)), 1);
     assert_true((end.revents & POLLHUP) != 0);
     close(fds[0]);
     ilk__embedded_detach(embedded);
@@ -311,7 +311,7 @@ static void nor_leaves_it_a_zombie_to_process_one(void **state)
             ilk__embedded *embedded;
 
             demand(ilk__embedded_attach(&embedded, NULL,
-                                        ilk__deadline(PATIENCE), NULL)
+                                        ilk__deadline(patience(PATIENCE)), NULL)
                    == ILK_OK);
             ilk__embedded_detach(embedded);
             demand(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
@@ -330,7 +330,8 @@ static ilk__embedded *attach_in_child(void)
 {
     ilk__embedded *embedded;
 
-    demand(ilk__embedded_attach(&embedded, NULL, ilk__deadline(PATIENCE), NULL)
+    demand(ilk__embedded_attach(&embedded, NULL,
+                                ilk__deadline(patience(PATIENCE)), NULL)
            == ILK_OK);
     return embedded;
 }
@@ -350,7 +351,7 @@ static void inherit(void (*stop)(ilk__embedded *of_inheritor))
     if ((pid = fork_now()) == 0) {
         demand(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
         for (int i = 0; i < 3; i++) {
-            int64_t deadline = ilk__deadline(PATIENCE);
+            int64_t deadline = ilk__deadline(patience(PATIENCE));
 
             stop(attach_in_child());
             while (has_children()) { /* they may still be about to end */
@@ -375,7 +376,7 @@ static void stop_as_operator(ilk__embedded *of_inheritor)
     pid_t pid = fork_now();
 
     if (pid == 0)
-        _exit(ilk_server_stop(NULL, PATIENCE, NULL) != ILK_OK);
+        _exit(ilk_server_stop(NULL, patience(PATIENCE), NULL) != ILK_OK);
     await_child(pid);
     ilk__embedded_detach(of_inheritor);
 }

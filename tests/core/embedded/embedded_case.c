@@ -84,7 +84,8 @@ ilk__embedded *attach(const char *dir)
     ilk__embedded *embedded;
     ilk_error err = {0};
 
-    if (ilk__embedded_attach(&embedded, dir, ilk__deadline(PATIENCE), &err)
+    if (ilk__embedded_attach(&embedded, dir, ilk__deadline(patience(PATIENCE)),
+                             &err)
         != ILK_OK)
         fail_msg("%s", err.msg);
     return embedded;
@@ -118,7 +119,7 @@ const char *ask(ilk__embedded *embedded, const char *command)
 
     assert_int_equal(ilk__embedded_command(ilk__embedded_socket(embedded),
                                            command, line, sizeof line,
-                                           ilk__deadline(PATIENCE)),
+                                           ilk__deadline(patience(PATIENCE))),
                      0);
     return line;
 }
@@ -151,7 +152,7 @@ static int has_ended(pid_t pid)
 
 void await_end(pid_t pid)
 {
-    int64_t deadline = ilk__deadline(PATIENCE);
+    int64_t deadline = ilk__deadline(patience(PATIENCE));
 
     while (!has_ended(pid) && ilk__poll_timeout(deadline) > 0)
         fixture_sleep_ms(1);
@@ -160,7 +161,7 @@ void await_end(pid_t pid)
 
 void await_no_server(void)
 {
-    int64_t deadline = ilk__deadline(PATIENCE);
+    int64_t deadline = ilk__deadline(patience(PATIENCE));
 
     while (look().running && ilk__poll_timeout(deadline) > 0)
         fixture_sleep_ms(1);

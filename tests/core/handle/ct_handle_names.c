@@ -60,6 +60,8 @@ static void of_states_and_signals(void **state)
     (void)state;
     opens(event,
           ilk_event_open(&handle, client, name->data, name->len, NULL, &err));
+    opens(register,
+          ilk_register_open(&handle, client, name->data, name->len, &err));
     opens(latch, ilk_latch_open(&handle, client, name->data, name->len, 2, NULL,
                                 &err));
     opens(barrier, ilk_barrier_open(&handle, client, name->data, name->len, 2,

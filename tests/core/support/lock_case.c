@@ -80,13 +80,14 @@ void assert_on_time(int64_t took_ms, int64_t timeout_ms)
 void join_soon_at(pthread_t thread, const char *what, const char *file,
                   int line)
 {
+    const int64_t most_s = patience(30000) / 1000;
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 30;
+    until.tv_sec += most_s;
     if (pthread_timedjoin_np(thread, NULL, &until) == 0)
         return;
-    print_error("%s goes on after 30 s\n", what);
+    print_error("%s goes on after %d s\n", what, (int)most_s);
     _fail(file, line);
 }
 

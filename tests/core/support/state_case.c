@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_case.c -- what the tests of events, latches and barriers share. */
+/* state_case.c -- what the tests of small states share. */
 #include "state_case.h"
 
 #include <errno.h>
@@ -57,6 +57,51 @@ ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties)
     return barrier;
 }
 
+ilk_group *open_group(ilk_client *of, const char *name)
+{
+    ilk_group *group = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_group_open(&group, of, name, strlen(name), &err));
+    return group;
+}
+
+ilk_member *open_member(ilk_client *of, const char *name, const char *id,
+                        int64_t ttl_ms)
+{
+    ilk_group *group = open_group(of, name);
+    ilk_member *member = NULL;
+    ilk_member_opts opts;
+    ilk_error err = {0};
+
+    ilk_member_opts_init(&opts, sizeof opts);
+    opts.ttl_ms = ttl_ms;
+    assert_status(ILK_OK,
+                  ilk_member_open(&member, group, id, strlen(id), &opts, &err));
+    ilk_group_free(group);
+    return member;
+}
+
+ilk_member *join_group(ilk_client *of, const char *name, const char *id,
+                       int64_t ttl_ms)
+{
+    ilk_member *member = open_member(of, name, id, ttl_ms);
+    ilk_error err = {0};
+
+    assert_status(ILK_OK, ilk_member_join(member, id, strlen(id), &err));
+    return member;
+}
+
+ilk_register *open_register(ilk_client *of, const char *name)
+{
+    ilk_register *reg = NULL;
+    ilk_error err = {0};
+
+    assert_status(ILK_OK,
+                  ilk_register_open(&reg, of, name, strlen(name), &err));
+    return reg;
+}
+
 void await_queue_length(const char *kind, const char *name, int n)
 {
     char expected[16];
@@ -74,6 +119,8 @@ static ilk_status wait_once(waiting *w)
         return ilk_latch_wait(w->latch, w->timeout_ms, &w->err);
     if (w->barrier)
         return ilk_barrier_wait(w->barrier, w->timeout_ms, &w->index, &w->err);
+    if (w->reg)
+        return ilk_register_wait(w->reg, w->version, w->timeout_ms, &w->err);
     if (w->generation)
         return ilk_event_wait_change(w->event, w->generation, w->timeout_ms,
                                      &w->err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * state_case.h -- what the tests of events, latches and barriers share:
- * handles that must open, waits in threads of their own, parties that are
+ * state_case.h -- what the tests of events, latches, barriers, groups and registers
+ * share: handles that must open, waits in threads of their own, parties that are
  * processes.
  *
  *     waiting w = {.barrier = barrier, .timeout_ms = 5000};
@@ -24,6 +24,13 @@ int state_teardown(void **state);
 ilk_event *open_event(ilk_client *of, const char *name);
 ilk_latch *open_latch(ilk_client *of, const char *name, int64_t count);
 ilk_barrier *open_barrier(ilk_client *of, const char *name, int64_t parties);
+ilk_group *open_group(ilk_client *of, const char *name);
+/* ttl_ms 0: the default. The second one has joined, with its id as data. */
+ilk_member *open_member(ilk_client *of, const char *name, const char *id,
+                        int64_t ttl_ms);
+ilk_member *join_group(ilk_client *of, const char *name, const char *id,
+                       int64_t ttl_ms);
+ilk_register *open_register(ilk_client *of, const char *name);
 
 /* The server has so many in the wait queue of this kind and name, at last. */
 void await_queue_length(const char *kind, const char *name, int n);
@@ -33,6 +40,8 @@ typedef struct waiting {
     ilk_event *event;
     ilk_latch *latch;
     ilk_barrier *barrier;
+    ilk_register *reg;
+    int64_t version; /* of a register: wait for another */
     int64_t timeout_ms;
     int64_t generation; /* of an event: wait for a later one; 0: to be set */
     int stubborn;       /* goes on after ILK_EINTR */

@@ -20,7 +20,7 @@ static void lost_message_is_told(void **state)
     (void)state;
     push(queue, "a");
     job = reserve(queue, 0, 50);
-    again = reserve(queue, 5000, 0);
+    again = reserve(queue, patience(5000), 0);
     assert_status(ILK_OK, ilk_job_ack_start(&op, job, &err));
     assert_int_equal(0, ilk_job_remaining_ms(job));
     assert_ends(ILK_ELOST, client, op);

@@ -181,7 +181,7 @@ static void delayed_message_comes_when_it_is_due(void **state)
     assert_empty(queue);
     assert_int_equal(1, count_of(queue, ILK_QUEUE_N_DELAYED));
 
-    ack(reserve(queue, 5000, 0));
+    ack(reserve(queue, patience(5000), 0));
     assert_in_range(fixture_now_ms() - began, 148, patience(400));
     ilk_queue_free(queue);
 }
