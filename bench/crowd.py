@@ -7,7 +7,7 @@ import statistics
 import time
 
 from harness import Report, Server, median
-from sides import Crew, fresh
+from sides import Crew, Side, fresh
 from tables import MORE, Measure
 
 PROCESSES = 4
@@ -27,14 +27,8 @@ MEASURES = [
 ]
 
 
-def crowd(
-    server: Server,
-    crew: Crew,
-    seconds: float,
-    waiters: int = WAITERS,
-    hold_us: int = 0,
-) -> dict:
-    """One round: all waiters, spread over the sides; the logs together."""
+def stand(crew: Crew, waiters: int, hold_us: int) -> list[Side]:
+    """All waiters, spread over the sides, are connected, and wait for go()."""
     name = fresh("crowd")
     taking_part = crew.sides[:waiters]
     for number, side in enumerate(taking_part):
@@ -42,17 +36,34 @@ def crowd(
         side.tell("crowd", name, share, hold_us)
     for side in taking_part:
         side.hear()
-    before, counters = server.calls(), server.counters()
+    return taking_part
+
+
+def go(taking_part: list[Side], seconds: float, waiters: int) -> dict:
+    """They begin at one moment; the logs together."""
     starts = time.monotonic() + START_UP + START_UP_EACH * waiters
     for side in taking_part:
         side.tell("go", starts, starts + seconds)
     logs = [log for side in taking_part for log in side.hear()]
+    return figures(logs, int(seconds * 1e9))
+
+
+def crowd(
+    server: Server,
+    crew: Crew,
+    seconds: float,
+    waiters: int = WAITERS,
+    hold_us: int = 0,
+) -> dict:
+    """One round, and what it cost the server."""
+    taking_part = stand(crew, waiters, hold_us)
+    before, counters = server.calls(), server.counters()
+    found = go(taking_part, seconds, waiters)
     after = server.calls()
     sent = sum(
         weight * (after.get(name, 0) - before.get(name, 0))
         for name, weight in crew.kind.sent.items()
     )
-    found = figures(logs, int(seconds * 1e9))
     cpu = server.counters()["cpu"] - counters["cpu"]
     found["server_us"] = cpu * 1e6 / found["total"]
     found["commands"] = sent / found["total"]
@@ -71,14 +82,18 @@ def figures(logs: list[list[int]], end: int) -> dict:
         counts.append(len(inside))
         entries += [(entered, number) for entered in inside]
     entries.sort()
-    owners = [number for _, number in entries]
-    changes = sum(a != b for a, b in zip(owners, owners[1:]))
+    between = [
+        later - earlier
+        for (earlier, a), (later, b) in zip(entries, entries[1:])
+        if a != b
+    ]
     waits.sort()
     squares = len(counts) * sum(c * c for c in counts)
     return {
         "total": len(waits),
         "per_s": len(entries) / end * 1e9,
-        "changes_per_s": changes / end * 1e9,
+        "changes_per_s": len(between) / end * 1e9,
+        "change_ms": statistics.median(between) / 1e6 if between else None,
         "jain": sum(counts) ** 2 / squares if squares else 0.0,
         "least": min(counts),
         "most": max(counts),

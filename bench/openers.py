@@ -45,6 +45,8 @@ def locks(kind: str, url: str) -> Make:
             return lock.acquire, lock.release
 
         return make
+    if kind == "kazoo":
+        return kazoo_locks(url)
     server = connection(url)
     of = {
         "redis-py": redis_py_lock,
@@ -53,6 +55,20 @@ def locks(kind: str, url: str) -> Make:
         "redlock-py": redlock_py_lock,
     }[kind]
     return lambda name, ttl=LEASE: of(server, name, ttl)
+
+
+def kazoo_locks(url: str) -> Make:
+    """`zookeeper://HOST:PORT/CHROOT`; the lease is the session's."""
+    from kazoo.client import KazooClient
+
+    client = KazooClient(url.removeprefix("zookeeper://"), timeout=LEASE)
+    client.start(60)
+
+    def make(name: str, ttl: float = LEASE) -> Pair:
+        lock = client.Lock(f"/{name}")
+        return lock.acquire, lock.release
+
+    return make
 
 
 def redis_py_lock(server: object, name: str, ttl: float) -> Pair:

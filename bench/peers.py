@@ -52,12 +52,14 @@ def set_up(what: str, needs: list[str], place: Path, *commands: list) -> bool:
     return True
 
 
-def copied(language: str, *more: Path) -> Path:
-    """A folder in the build tree with that language's sources."""
-    place = OUT / language
+def copied(language: str, *more: Path, peer: str = "") -> Path:
+    """A folder in the build tree with that language's sources, and the peer's."""
+    place, sources = OUT / language / peer, ROOT / "bench" / language
     place.mkdir(parents=True, exist_ok=True)
-    for source in (*(ROOT / "bench" / language).iterdir(), *more):
-        shutil.copy(source, place)
+    own = (sources / peer).iterdir() if peer else ()
+    for source in (*sources.iterdir(), *own, *more):
+        if source.is_file():
+            shutil.copy(source, place)
     return place
 
 
@@ -84,44 +86,72 @@ def node(script: str, *packages: str) -> list | None:
     return ["node", place / script]
 
 
+def go_side(peer: str, what: str, modules: Path, versions: str) -> list | None:
+    """The command of a peer in Go; `versions` finds (module, version) in go.mod."""
+    place = copied("go", modules / "go.mod", modules / "go.sum", peer=peer)
+    build = ["go", "build", "-mod=readonly", "-o", "side", "."]
+    if not set_up(what, ["go"], place, build):
+        return None
+    for module, version in re.findall(versions, (place / "go.mod").read_text()):
+        used(module.rpartition("/")[2], f"{version} (Go)")
+    return [place / "side", peer]
+
+
 @functools.cache
 def go() -> list | None:
     """The command of redsync's side."""
-    place = copied("go", PINS / "go" / "go.mod", PINS / "go" / "go.sum")
-    build = ["go", "build", "-mod=readonly", "-o", "side", "."]
-    if not set_up("redsync", ["go"], place, build):
-        return None
-    for module, version in re.findall(
-        r"(go-redsync/redsync|redis/go-redis)/v\d+ v(\S+)",
-        (place / "go.mod").read_text(),
-    ):
-        used(module.rpartition("/")[2], f"{version} (Go)")
-    return [place / "side", "redsync"]
+    versions = r"(go-redsync/redsync|redis/go-redis)/v\d+ v(\S+)"
+    return go_side("redsync", "redsync", PINS / "go", versions)
 
 
 @functools.cache
-def java_place() -> Path | None:
-    place = copied("java", PINS / "java" / "pom.xml")
+def clientv3() -> list | None:
+    """The command of the side of etcd's own client."""
+    return go_side("etcd", "clientv3", PINS / "etcd", r"(etcd/client)/v3 v(\S+)")
+
+
+def java_side(peer: str, what: str, project: Path, jar: str) -> Path | None:
+    """The folder of a peer in Java, compiled, with its jars; `jar` is its own."""
+    place = copied("java", project / "pom.xml", peer=peer)
     fetch = [
         "mvn", "-B", "-q", f"-Dmaven.repo.local={OUT / 'm2'}",
         "dependency:copy-dependencies", "-DincludeScope=runtime",
         f"-DoutputDirectory={place / 'jars'}",
     ]  # fmt: skip
-    if not (place / "jars").is_dir() and not set_up("Redisson", ["mvn"], place, fetch):
+    if not (place / "jars").is_dir() and not set_up(what, ["mvn"], place, fetch):
         return None
-    compile_it = ["javac", "-cp", f"{place}/jars/*", "Side.java"]
-    if not set_up("Redisson", ["java", "javac"], place, compile_it):
+    sources = [path.name for path in place.glob("*Side.java")]
+    compile_it = ["javac", "-cp", f"{place}/jars/*", *sources]
+    if not set_up(what, ["java", "javac"], place, compile_it):
         return None
-    (jar,) = (place / "jars").glob("redisson-*.jar")
-    used("redisson", jar.stem.removeprefix("redisson-") + " (Maven)")
+    (found,) = (place / "jars").glob(f"{jar}-[0-9]*.jar")
+    used(jar, found.stem.removeprefix(f"{jar}-") + " (Maven)")
     return place
+
+
+def java_command(place: Path | None, main: str, kind: str) -> list | None:
+    quiet = "-Dslf4j.internal.verbosity=ERROR"
+    return place and ["java", quiet, "-cp", f"{place}:{place}/jars/*", main, kind]
+
+
+@functools.cache
+def redisson_place() -> Path | None:
+    return java_side("redisson", "Redisson", PINS / "java", "redisson")
+
+
+@functools.cache
+def curator_place() -> Path | None:
+    return java_side("curator", "Curator", PINS / "curator", "curator-recipes")
 
 
 def java(kind: str) -> list | None:
     """The command of one of Redisson's sides."""
-    place = java_place()
-    quiet = "-Dslf4j.internal.verbosity=ERROR"
-    return place and ["java", quiet, "-cp", f"{place}:{place}/jars/*", "Side", kind]
+    return java_command(redisson_place(), "RedissonSide", kind)
+
+
+def curator() -> list | None:
+    """The command of Curator's side."""
+    return java_command(curator_place(), "CuratorSide", "lock")
 
 
 def wanted(name: str) -> list[tuple[str, str]]:
@@ -164,3 +194,8 @@ def python(name: str, *command: object) -> list | None:
 def tooz() -> bool:
     """Install it into build/bench/tooz; whether it is there."""
     return python_place("tooz") is not None
+
+
+def uhashring() -> bool:
+    """Install it into build/bench/uhashring; whether it is there."""
+    return python_place("uhashring") is not None

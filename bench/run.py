@@ -11,6 +11,7 @@ import itertools
 import sys
 
 NAMES = [
+    "agreement",
     "async",
     "cluster",
     "election",
@@ -20,6 +21,7 @@ NAMES = [
     "semaphore",
     "sentinel",
     "signal",
+    "stores",
     "topologies",
 ]
 

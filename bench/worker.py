@@ -16,6 +16,7 @@ import time
 
 import openers
 from worker_election import candidates, lead
+from worker_ring import lookups, on_points, owners
 from worker_side import repeat
 from worker_signal import broadcast, latency
 
@@ -89,6 +90,9 @@ TASKS = {
         lead,
         broadcast,
         latency,
+        lookups,
+        on_points,
+        owners,
     )
 }
 

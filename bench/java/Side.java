@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Redisson's sides: Side lock|semaphore|permits URL [LIMIT]; ../README.md has
-// the lines it hears. A semaphore's permits have no lease, those of `permits`
-// (RPermitExpirableSemaphore) do.
+// A side's conversation, the same for all peers in Java: ../README.md has the lines that
+// it reads. A peer's own class says how it opens a lock.
 
 import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedReader;
@@ -10,78 +9,34 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
-import org.redisson.Redisson;
-import org.redisson.api.RLock;
-import org.redisson.api.RPermitExpirableSemaphore;
-import org.redisson.api.RSemaphore;
-import org.redisson.api.RedissonClient;
-import org.redisson.config.Config;
 
 public class Side {
-    private static final int LEASE_MS = 30000;
+    /** One thread's lock. */
+    interface Pair {
+        void acquire() throws Exception;
 
-    private interface Pair {
-        void acquire() throws InterruptedException;
+        void release() throws Exception;
+    }
 
-        void release();
+    interface Opener {
+        /** With a lease of 0 ms the peer's own. */
+        Pair open(String name, long lease);
     }
 
     private interface Body {
-        void run(int number) throws InterruptedException;
+        void run(int number) throws Exception;
     }
 
     private final BufferedReader lines =
         new BufferedReader(new InputStreamReader(System.in));
-    private final RedissonClient client;
-    private final String kind;
-    private final int limit;
+    private final Opener opener;
 
-    private Side(String kind, String url, int limit) {
-        Config config = new Config();
-        config.useSingleServer().setAddress(url);
-        this.client = Redisson.create(config);
-        this.kind = kind;
-        this.limit = limit;
+    private Side(Opener opener) {
+        this.opener = opener;
     }
 
-    // With a lease of 0 a lock is renewed by Redisson's watchdog.
     private Pair open(String name, long lease) {
-        if (kind.equals("semaphore")) {
-            RSemaphore permits = client.getSemaphore(name);
-            permits.trySetPermits(limit);
-            return pair(permits::acquire, permits::release);
-        }
-        if (kind.equals("permits")) {
-            RPermitExpirableSemaphore permits =
-                client.getPermitExpirableSemaphore(name);
-            permits.trySetPermits(limit);
-            String[] held = new String[1];
-            return pair(
-                () -> held[0] = permits.acquire(LEASE_MS, TimeUnit.MILLISECONDS),
-                () -> permits.release(held[0]));
-        }
-        RLock lock = client.getLock(name);
-        if (lease > 0) {
-            return pair(() -> lock.lock(lease, TimeUnit.MILLISECONDS),
-                        lock::unlock);
-        }
-        return pair(lock::lock, lock::unlock);
-    }
-
-    private interface Taking {
-        void run() throws InterruptedException;
-    }
-
-    private static Pair pair(Taking take, Runnable giveBack) {
-        return new Pair() {
-            public void acquire() throws InterruptedException {
-                take.run();
-            }
-
-            public void release() {
-                giveBack.run();
-            }
-        };
+        return opener.open(name, lease);
     }
 
     private static void inThreads(int count, Body body)
@@ -191,7 +146,7 @@ public class Side {
             Arrays.stream(logs).map(own -> Arrays.toString(own.all())).toArray());
     }
 
-    private String next(String name, long ttl) throws InterruptedException {
+    private String next(String name, long ttl) throws Exception {
         Pair it = open(name, ttl);
         System.out.println("\"waiting\"");
         it.acquire();
@@ -200,8 +155,7 @@ public class Side {
         return Long.toString(entered);
     }
 
-    private String hear(String[] words)
-        throws InterruptedException, IOException {
+    private String hear(String[] words) throws Exception {
         String name = words[1];
         switch (words[0]) {
         case "pairs":
@@ -219,9 +173,8 @@ public class Side {
         }
     }
 
-    public static void main(String[] args) throws Exception {
-        int limit = args.length > 2 ? Integer.parseInt(args[2]) : 0;
-        Side side = new Side(args[0], args[1], limit);
+    static void serve(Opener opener) throws Exception {
+        Side side = new Side(opener);
         System.out.println("\"ready\"");
         for (String line = side.lines.readLine(); line != null;
              line = side.lines.readLine()) {

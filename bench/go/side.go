@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-// redsync's side: side redsync URL...; ../README.md has the lines that it reads.
-// Several servers are a quorum. BENCH_LEASE_MS is the lease.
+// A side's conversation, the same for all peers in Go: ../README.md has the lines that
+// it reads. A peer's own file says how it opens a lock. BENCH_LEASE_MS is the lease.
 package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"sort"
 	"strconv"
@@ -18,17 +16,17 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
-
-	"github.com/go-redsync/redsync/v4"
-	redsyncredis "github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 )
 
 var lease = 30 * time.Second
 
+// A lock, and what panics when it fails.
+type pair struct {
+	lock, unlock func()
+}
+
 type side struct {
-	sync  *redsync.Redsync
+	open  func(name string, ttl time.Duration) pair
 	lines *bufio.Scanner
 }
 
@@ -65,24 +63,6 @@ func answer(what any) {
 	fmt.Println(string(line))
 }
 
-// Its default gives up after 32 tries.
-func (s *side) mutex(name string, ttl time.Duration) *redsync.Mutex {
-	return s.sync.NewMutex(name, redsync.WithExpiry(ttl),
-		redsync.WithTries(math.MaxInt))
-}
-
-func lock(mutex *redsync.Mutex) {
-	if err := mutex.Lock(); err != nil {
-		panic(err)
-	}
-}
-
-func unlock(mutex *redsync.Mutex) {
-	if released, err := mutex.Unlock(); err != nil || !released {
-		panic(fmt.Sprint("not released: ", err))
-	}
-}
-
 func inThreads(count int, body func(int)) {
 	var group sync.WaitGroup
 	for i := 0; i < count; i++ {
@@ -99,17 +79,17 @@ func (s *side) pairs(words []string) {
 	threads := int(number(words[2]))
 	times := make([][]int64, threads)
 	inThreads(threads, func(i int) { // connect, and load scripts, first
-		mutex := s.mutex(fmt.Sprintf("%s-%d", words[1], i), lease)
-		lock(mutex)
-		unlock(mutex)
+		it := s.open(fmt.Sprintf("%s-%d", words[1], i), lease)
+		it.lock()
+		it.unlock()
 	})
 	used, began := cpu(), now()
 	ends := began + int64(number(words[3])*1e9)
 	inThreads(threads, func(i int) {
-		mutex := s.mutex(fmt.Sprintf("%s-%d", words[1], i), lease)
+		it := s.open(fmt.Sprintf("%s-%d", words[1], i), lease)
 		for asked := now(); len(times[i]) == 0 || asked < ends; {
-			lock(mutex)
-			unlock(mutex)
+			it.lock()
+			it.unlock()
 			ended := now()
 			times[i] = append(times[i], ended-asked)
 			asked = ended
@@ -137,16 +117,16 @@ func figures(all []int64, took int64, used time.Duration) {
 
 // Pairs by one, of which acquires are timed.
 func (s *side) acquires(words []string) {
-	mutex := s.mutex(words[1], lease)
-	lock(mutex)
-	unlock(mutex)
+	it := s.open(words[1], lease)
+	it.lock()
+	it.unlock()
 	var times []int64
 	used, began := cpu(), now()
 	ends := began + int64(number(words[2])*1e9)
 	for asked := now(); len(times) == 0 || asked < ends; asked = now() {
-		lock(mutex)
+		it.lock()
 		times = append(times, now()-asked)
-		unlock(mutex)
+		it.unlock()
 	}
 	figures(times, now()-began, cpu()-used)
 }
@@ -159,25 +139,25 @@ func (s *side) crowd(words []string) {
 	told := strings.Fields(s.lines.Text())
 	starts, ends := int64(number(told[1])*1e9), int64(number(told[2])*1e9)
 	inThreads(len(logs), func(i int) {
-		mutex := s.mutex(words[1], lease)
+		it := s.open(words[1], lease)
 		log := []int64{}
 		time.Sleep(time.Duration(starts - now()))
 		for len(log) == 0 || now() < ends {
 			log = append(log, now()-starts)
-			lock(mutex)
+			it.lock()
 			log = append(log, now()-starts)
 			if inside > 0 {
 				time.Sleep(inside)
 			}
-			unlock(mutex)
+			it.unlock()
 		}
 		logs[i] = log
 	})
 	answer(logs)
 }
 
-func (s *side) ttl(words []string) *redsync.Mutex {
-	return s.mutex(words[1], time.Duration(number(words[2]))*time.Millisecond)
+func (s *side) ttl(words []string) pair {
+	return s.open(words[1], time.Duration(number(words[2]))*time.Millisecond)
 }
 
 func (s *side) hear(words []string) {
@@ -189,42 +169,30 @@ func (s *side) hear(words []string) {
 	case "crowd":
 		s.crowd(words)
 	case "hold":
-		lock(s.ttl(words))
+		s.ttl(words).lock()
 		answer("held")
 	case "next":
-		mutex := s.ttl(words)
+		it := s.ttl(words)
 		answer("waiting")
-		lock(mutex)
+		it.lock()
 		answer(now())
-		unlock(mutex)
+		it.unlock()
 	default:
 		panic("unknown verb " + words[0])
 	}
 }
 
-func connected(url string) redsyncredis.Pool {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		panic(err)
-	}
-	client := redis.NewClient(options)
-	if err := client.Ping(context.Background()).Err(); err != nil {
-		panic(err)
-	}
-	return goredis.NewPool(client)
-}
-
-func main() {
-	if ms := os.Getenv("BENCH_LEASE_MS"); ms != "" {
-		lease = time.Duration(number(ms)) * time.Millisecond
-	}
-	var pools []redsyncredis.Pool
-	for _, url := range os.Args[2:] {
-		pools = append(pools, connected(url))
-	}
-	s := side{redsync.New(pools...), bufio.NewScanner(os.Stdin)}
+// serve reads lines until the input ends.
+func serve(open func(name string, ttl time.Duration) pair) {
+	s := side{open, bufio.NewScanner(os.Stdin)}
 	answer("ready")
 	for s.lines.Scan() {
 		s.hear(strings.Fields(s.lines.Text()))
+	}
+}
+
+func init() {
+	if ms := os.Getenv("BENCH_LEASE_MS"); ms != "" {
+		lease = time.Duration(number(ms)) * time.Millisecond
 	}
 }

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""The answers that programs agree on, such as the node of a key, and their price.
+
+Nothing here fails on a figure: the report says which goals are met.
+"""
+
+from __future__ import annotations
+
+import group_alone
+import register_alone
+import ring_lookups
+from harness import run_parts
+
+PARTS = {"ring": ring_lookups, "register": register_alone, "group": group_alone}
+
+
+def main(words: list[str]) -> None:
+    run_parts("agreement", __doc__, PARTS, words)
