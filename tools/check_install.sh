@@ -124,6 +124,15 @@ if echo 'int main(void) { return 0; }' | cc -m32 -x c -o thirty-two - 2>clang.lo
 then
     flags -DCMAKE_C_FLAGS=-m32 -DILK_TLS=OFF -DILK_HIREDIS=bundled
 fi
+if configure -DILK_BACKENDS=oracle ||
+    ! grep -q "ILK_BACKENDS must be AUTO" flags.log
+then
+    cat flags.log
+    echo "an unknown backend is not refused"
+    exit 1
+fi
+configure -DILK_BACKENDS=OFF
+grep -q 'backends: OFF' flags.log || { cat flags.log; exit 1; }
 configure -DILK_ARCHIVE=OFF
 if grep -q 'libinterlock\.a' "$work/f/cmake_install.cmake"; then
     echo "the static library is installed"
@@ -168,6 +177,55 @@ if command -v groff >man.log; then
         groff -man -Tutf8 -ww -z "$page"
     done >man.log 2>&1
     [ ! -s man.log ] || { cat man.log; exit 1; }
+fi
+
+# Each backend that was built is beside the library, which finds it there; without an
+# object the text says what to do. The directory of a Lua module leads there.
+cat >"$work/schemes.c" <<'EOF'
+#include <interlock.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        ilk_client *client = NULL;
+        ilk_client_opts opts;
+        ilk_error err = {0};
+
+        ilk_client_opts_init(&opts, sizeof opts);
+        opts.flags = ILK_CLIENT_LAZY;
+        ilk_client_open(&client, argv[i], &opts, &err);
+        printf("%s %s\n", ilk_status_name(err.code), err.msg);
+        ilk_client_free(client);
+    }
+    return 0;
+}
+EOF
+# shellcheck disable=SC2046  # several words
+cc -std=c99 -Werror schemes.c -o schemes $(pkg-config --cflags --libs interlock)
+for scheme in etcd zookeeper mysql; do
+    object=$libdir/interlock/libinterlock-$scheme.so
+    said=$(./schemes "$scheme://127.0.0.1:1")
+    if [ -e "$build/lib/interlock/libinterlock-$scheme.so" ]; then
+        [ -e "$object" ] || { echo "not installed: $object"; exit 1; }
+        "$root/tools/check_backends.sh" "$object"
+        case $said in
+        *ILK_EUNSUPPORTED*) echo "$scheme:// is installed: $said"; exit 1 ;;
+        esac
+    else
+        [ ! -e "$object" ] || { echo "installed by whom? $object"; exit 1; }
+        case $said in
+        "ILK_EUNSUPPORTED built without $scheme: install lib"*) ;;
+        *) echo "$scheme:// is not built: $said"; exit 1 ;;
+        esac
+    fi
+done
+if [ -d "$libdir/interlock" ]; then
+    for link in "$libdir"/lua/*/interlock/interlock; do
+        [ ! -L "$link" ] || [ "$(readlink -f "$link")" = \
+            "$(readlink -f "$libdir/interlock")" ] ||
+            { echo "$link leads elsewhere"; exit 1; }
+    done
 fi
 
 soname=$(objdump -p "$libdir/libinterlock.so" | awk '/SONAME/ { print $2 }')

@@ -3,7 +3,8 @@
 
 A primitive is a public header that is not of the ground. It has, by
 the same name, a C file, server-side scripts, a Python and a Lua module, and
-tests in C, Python and Lua; and no script is without a user.
+tests in C, Python and Lua; and no script is without a user. A primitive without
+a server has no scripts, and its header knows no client.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ GROUND = {"base", "client", "log", "notification", "op", "server"}
 PAGES = {"arrival", "election_leader", "list", "queue_inspect"}
 # Primitives on the scripts of another: a worker asks what a queue asks.
 GUESTS = {"worker"}
+# Primitives that compute and need no server.
+SERVERLESS = {"ring"}
 # Where the parts of the primitive {noun} lie; a * allows for several files.
 PARTS = {
     "header": "libcore/include/interlock/{noun}.h",
@@ -52,7 +55,11 @@ def faults() -> list[str]:
         # lock_many has many_acquire, inspect has lock_inspect.
         word = noun.split("_")[-1]
         own = any(word in script.split("_") for script in scripts)
-        if not own and noun not in GUESTS:
+        if noun in SERVERLESS:
+            header = ROOT / PARTS["header"].format(noun=noun)
+            if own or "ilk_client" in header.read_text(encoding="utf-8"):
+                found.append(f"{noun} has a client or a script, and should have none")
+        elif not own and noun not in GUESTS:
             found.append(f"{noun} has no script (libcore/scripts)")
     for script in scripts:
         # C names it ILK__SCRIPT_LOCK_ACQUIRE, or LOCK_ACQUIRE to a macro.

@@ -117,7 +117,7 @@ tell_end()
     case $end in
     ok | skipped) return ;;
     esac
-    grep -nE 'error:|FAILED|\*\*\*|undefined reference|^E  ' \
+    grep -nE 'error:|FAILED|ERROR|\*\*\*|undefined reference|^E  ' \
         "$logs/tier-$name.log" | head -n 20
     say "the end of $logs/tier-$name.log:"
     tail -n 30 "$logs/tier-$name.log"
@@ -213,7 +213,8 @@ soak()
 }
 
 # soak_busy ROUNDS WORD...: the tiers, while as many processes as there are
-# processors do nothing but keep them busy. All rounds run, whatever one finds.
+# processors do nothing but keep them busy. All rounds run, whatever one finds;
+# the logs of a round that failed stay in build/logs/round-N.
 soak_busy()
 {
     rounds=$1
@@ -232,7 +233,11 @@ soak_busy()
     while [ $round -lt "$rounds" ]; do
         round=$((round + 1))
         say "round $round of $rounds, on busy processors"
-        (trap - EXIT && run_tiers "$@") || bad=$((bad + 1))
+        if ! (trap - EXIT && run_tiers "$@"); then
+            bad=$((bad + 1))
+            mkdir -p "$logs/round-$round"
+            cp "$logs"/tier-*.log "$logs/round-$round"
+        fi
     done
     say "== $((rounds - bad)) of $rounds rounds passed"
     [ $bad -eq 0 ]

@@ -112,14 +112,25 @@ tier_core()
     ILK_TEST_PATIENCE=6 run_ctest release 'ut|ct'
 }
 
-tier_asan()
+build_asan()
 {
     build_tree asan all -DCMAKE_BUILD_TYPE=Debug -DILK_WERROR=ON \
-        -DILK_LUA=OFF -DILK_SANITIZE=address,undefined || return 1
-    side_by_side=4
+        -DILK_LUA=OFF -DILK_SANITIZE=address,undefined
+}
+
+# run_asan LABEL
+run_asan()
+{
+    build_asan || return 1
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
         UBSAN_OPTIONS=print_stacktrace=1 ILK_TEST_PATIENCE=10 \
-        run_ctest asan 'ut|ct'
+        run_ctest asan "$1"
+}
+
+tier_asan()
+{
+    side_by_side=4
+    run_asan 'ut|ct'
 }
 
 # run_tsan TREE TARGETS OPTION...: build with TSan, run what the options choose.
@@ -179,7 +190,12 @@ tier_clang()
     build_tree clang all -DCMAKE_BUILD_TYPE=RelWithDebInfo -DILK_WERROR=ON \
         -DILK_LUA=OFF -DCMAKE_C_COMPILER=clang \
         -DCMAKE_CXX_COMPILER=clang++ || return 1
-    ILK_TEST_PATIENCE=6 run_ctest clang ut
+    ILK_TEST_PATIENCE=6 run_ctest clang ut || return 1
+    if ! tidy '-bugprone-*,-cert-*,-concurrency-*,-performance-*' \
+        'libcore/src/*.c' 'cli/*.c'; then
+        closing "the static analyser found faults"
+        return 1
+    fi
 }
 
 # can_fuzz: whether clang and libFuzzer are there, by a program made with both.
@@ -425,11 +441,32 @@ tier_interop()
         --no-build-isolation --require-hashes -r tools/requirements-peers.txt ||
         [ "${CI:-}" != true ] || return 1
     run_pytest tests/interop || return 1
-    sed -n 's/^SKIPPED .*SKIPPED PEER: //p' "$tier_log" | sort -u \
-        >"$tier_result.peers"
+    name_skipped PEER
+}
+
+# name_skipped WORD: the reasons of tests that were skipped with `SKIPPED WORD:`.
+name_skipped()
+{
+    sed -n "s/^SKIPPED .*SKIPPED $1: //p" "$tier_log" | sort -u \
+        >"$tier_result.skipped"
     while read -r reason; do
         skip "$reason"
-    done <"$tier_result.peers"
+    done <"$tier_result.skipped"
+}
+
+# etcd, ZooKeeper and MariaDB: a server for the tests that leave it in peace, and one
+# for each of those that do not. A store that cannot be had is named.
+tier_stores()
+{
+    side_by_side=1
+    build_asan || return 1
+    if ctest --test-dir "$root/build/asan" -N -L store | grep -q 'Tests: 0$'; then
+        skip "this machine has no client library of another store"
+    else
+        run_asan store || return 1
+    fi
+    run_pytest -n "$slots" tests/stores || return 1
+    name_skipped STORE
 }
 
 # A service of three servers and three sentinels for each test; most of the time
