@@ -17,9 +17,11 @@
     "token,who,fence,since DIV 1000,"                                          \
     "IF(token='',-1,CEIL((until-{now})/1000)),version,value"
 
-/* The sessions in the wait queue, as far as this user may see them: its own. */
+/* The sessions in the wait queue, as far as this user may see them: its own. One whose
+ * wait has ended shows its statement for a moment longer, in another state. */
 #define QUEUE_COLUMN                                                           \
     ",(SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID<>{i} "     \
+    "AND STATE='User lock' "                                                   \
     "AND INFO=CONCAT('SELECT GET_LOCK(',QUOTE({l}),',3600)'))"
 
 enum { TOKEN, WHO, FENCE, SINCE, LEFT, VERSION, VALUE, IN_QUEUE };
