@@ -65,7 +65,9 @@ class MariaDbServer(ServerProcess):
         done = subprocess.run(
             [
                 *("mariadb", "--no-defaults", f"--socket={self.socket}"),
-                *("--user=root", "--batch", "--skip-column-names"),
+                # A socket needs no TLS, and from 11.4 on the client would refuse
+                # a certificate of another authority than the system's.
+                *("--skip-ssl", "--user=root", "--batch", "--skip-column-names"),
                 *((f"--database={database}",) if database else ()),
             ],
             input=text,
@@ -121,7 +123,7 @@ class MySql(Store):
     scheme = "mysql"
     programs: ClassVar[Sequence[str]] = ("mariadb-install-db", "mariadb")
     packages = "mariadb-server mariadb-client"
-    offers = frozenset({"lock", "election", "detach"})
+    offers = frozenset({"lock", "election", "detach", "register"})
     keeps_places = False
 
     @classmethod
