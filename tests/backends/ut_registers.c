@@ -264,14 +264,21 @@ static void a_change_is_passed_on_and_its_end_replied(void **state)
     assert_int_equal(0, changed.deletes);
     assert_memory_equal("tok", changed.token.at, 3);
     assert_memory_equal("new", changed.value.at, 3);
-    ilk__register_was_changed(named, asked, 12, 1);
+    ilk__register_had_changed(named, asked, 12);
     assert_int_equal(ILK__CODE_STATE, c.code);
     assert_int_equal(12, c.numbers[0]);
     assert_int_equal(1, c.numbers[1]);
 
     ask(&c, ILK__SCRIPT_REGISTER_SET, "tok", "7", "new", "256", (char *)NULL);
-    ilk__register_was_refused(named, asked, &there);
+    ilk__register_was_refused(named, asked, &there, ILK__DOUBT_NONE);
     assert_text(&c, ILK__CODE_STALE, ":8\r\n:1\r\n$1\r\nx\r\n:0\r\n");
+    ask(&c, ILK__SCRIPT_REGISTER_SET, "tok", "7", "new", "256", (char *)NULL);
+    ilk__register_was_refused(named, asked, &there, ILK__DOUBT_IF_RETRIED);
+    assert_text(&c, ILK__CODE_STALE, ":8\r\n:1\r\n$1\r\nx\r\n:1\r\n");
+
+    ask(&c, ILK__SCRIPT_REGISTER_SET, "tok", "", "new", "256", (char *)NULL);
+    ilk__register_was_changed(named, asked, 12, ILK__DOUBT);
+    assert_int_equal(-2, c.numbers[1]);
 
     ask(&c, ILK__SCRIPT_REGISTER_DELETE, "tok", "", "256", (char *)NULL);
     assert_int_equal(-1, changed.known);

@@ -179,7 +179,7 @@ static ilk__span keep(char **to, ilk__span text)
     return kept;
 }
 
-/* What is known of a key; value: NULL when it was not read. A candidate's has no text
+/* The text of a key; value: NULL when it was not read. A candidate's has no text
  * of ours. */
 static ilk__etcd_value text_of(const ilk__etcd_shape *shape,
                                const ilk__etcd_kv *value)

@@ -204,11 +204,12 @@ static void refused(etcd_change *work, const ilk__etcd_answer *answer)
     if (error)
         ilk__register_change_failed(work->name, work->request, error);
     else if (earlier)
-        ilk__register_was_changed(work->name, work->request, earlier, 1);
+        ilk__register_had_changed(work->name, work->request, earlier);
     else if (work->change.known < 0 && !work->change.deletes)
         ilk__register_change_failed(work->name, work->request, makes_no_sense);
     else
-        ilk__register_was_refused(work->name, work->request, &state);
+        ilk__register_was_refused(work->name, work->request, &state,
+                                  ILK__DOUBT_NONE);
     ilk__free(work);
 }
 
@@ -227,7 +228,7 @@ static void committed(ilk__etcd_step *step, const ilk__etcd_answer *answer)
         end_change(work, answer->error);
     } else if (answer->succeeded) {
         ilk__register_was_changed(work->name, work->request, answer->revision,
-                                  0);
+                                  ILK__DOUBT_NONE);
         ilk__free(work);
     } else {
         refused(work, answer);

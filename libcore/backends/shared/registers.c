@@ -454,22 +454,37 @@ void ilk__register_was_read(ilk__register_name *name,
     settle(name);
 }
 
-void ilk__register_was_changed(ilk__register_name *name,
-                               ilk__gateway_request *request, int64_t version,
-                               int was_earlier)
+/* `how` as in the reply of register_set: 1, or minus the doubt. */
+static void reply_change(ilk__register_name *name,
+                         ilk__gateway_request *request, int64_t version,
+                         int how)
 {
     name->requests--;
-    ilk__gateway_reply(request, ILK__CODE_STATE, "iiii", version,
-                       (int64_t)(was_earlier != 0), (int64_t)0, (int64_t)0);
+    ilk__gateway_reply(request, ILK__CODE_STATE, "iiii", version, (int64_t)how,
+                       (int64_t)0, (int64_t)0);
     settle(name);
+}
+
+void ilk__register_was_changed(ilk__register_name *name,
+                               ilk__gateway_request *request, int64_t version,
+                               ilk__register_doubt doubt)
+{
+    reply_change(name, request, version, -(int)doubt);
+}
+
+void ilk__register_had_changed(ilk__register_name *name,
+                               ilk__gateway_request *request, int64_t version)
+{
+    reply_change(name, request, version, 1);
 }
 
 void ilk__register_was_refused(ilk__register_name *name,
                                ilk__gateway_request *request,
-                               const ilk__register_state *state)
+                               const ilk__register_state *state,
+                               ilk__register_doubt doubt)
 {
     name->requests--;
-    reply_state(request, ILK__CODE_STALE, state, 0);
+    reply_state(request, ILK__CODE_STALE, state, (int64_t)doubt);
     settle(name);
 }
 

@@ -98,14 +98,25 @@ void ilk__register_was_read(ilk__register_name *name,
                             ilk__gateway_request *request,
                             const ilk__register_state *state,
                             const char *error);
-/* was_earlier: by an earlier copy of the request. */
+/* Whether an earlier copy of a change may have been executed and forgotten: a store
+ * remembers the tokens of the last changes only. */
+typedef enum ilk__register_doubt {
+    ILK__DOUBT_NONE = 0,
+    ILK__DOUBT_IF_RETRIED = 1, /* by the core */
+    ILK__DOUBT = 2             /* the backend itself has sent it before */
+} ilk__register_doubt;
+
 void ilk__register_was_changed(ilk__register_name *name,
                                ilk__gateway_request *request, int64_t version,
-                               int was_earlier);
+                               ilk__register_doubt doubt);
+/* An earlier copy of the request has changed it, to this version. */
+void ilk__register_had_changed(ilk__register_name *name,
+                               ilk__gateway_request *request, int64_t version);
 /* It has another version, or no value to be deleted. */
 void ilk__register_was_refused(ilk__register_name *name,
                                ilk__gateway_request *request,
-                               const ilk__register_state *state);
+                               const ilk__register_state *state,
+                               ilk__register_doubt doubt);
 /* NULL: it may have been executed. */
 void ilk__register_change_failed(ilk__register_name *name,
                                  ilk__gateway_request *request,

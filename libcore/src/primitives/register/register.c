@@ -224,13 +224,15 @@ static void ask_change(ilk__op *op)
     self->asked_at = op->now;
 }
 
-/* Whether an earlier copy may have been executed without a trace. */
-static int is_in_doubt(const ilk__op *op, int is_forgotten)
+/* Whether an earlier copy may have been executed without a trace. `forgotten`: 1 where
+ * the server may have forgotten a copy, 2 where a backend has also sent one before. */
+static int is_in_doubt(const ilk__op *op, int64_t forgotten)
 {
     const change_request *self = op->subject;
 
-    return op->retried
-           && (is_forgotten || op->now - self->asked_at >= MEMORY_MS);
+    return forgotten == 2
+           || (op->retried
+               && (forgotten == 1 || op->now - self->asked_at >= MEMORY_MS));
 }
 
 static ilk__act was_refused(ilk__op *op, const ilk__reply *reply)
@@ -240,7 +242,7 @@ static ilk__act was_refused(ilk__op *op, const ilk__reply *reply)
 
     if (!see_reply(handle, reply))
         return ilk__op_fail(op, ILK_ENOMEM, "out of memory");
-    if (is_in_doubt(op, ilk__script_int(reply, 3) == 1))
+    if (is_in_doubt(op, ilk__script_int(reply, 3)))
         return ilk__op_fail(op, ILK_EUNKNOWN,
                             "changed before version %lld, or refused: the "
                             "first reply is missing",
@@ -266,7 +268,7 @@ static ilk__act changed(ilk__op *op, const ilk__reply *reply)
         return ilk__op_fail(op, ILK_EREPLY, "%s: version %lld",
                             self->type->name, (long long)self->version);
     how = ilk__script_int(reply, 1);
-    if (how != 1 && is_in_doubt(op, how == -1))
+    if (how != 1 && is_in_doubt(op, -how))
         return ilk__op_fail(op, ILK_EUNKNOWN,
                             "changed to version %lld, perhaps for the second "
                             "time: the first reply is missing",
