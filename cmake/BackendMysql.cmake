@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# libinterlock-mysql.so: locks and elections in a table of MariaDB or MySQL. It
+# libinterlock-mysql.so: locks, elections and registers in a table of MariaDB or MySQL. It
 # needs libmariadb, whose calls that do not block MySQL's own library lacks.
 pkg_check_modules(ILK_MARIADB QUIET IMPORTED_TARGET libmariadb>=3.1)
 if(NOT ILK_MARIADB_FOUND)
@@ -11,7 +11,7 @@ include(Backend)
 set(ilk_backends ${PROJECT_SOURCE_DIR}/libcore/backends)
 file(GLOB ilk_mysql_sources CONFIGURE_DEPENDS ${ilk_backends}/mysql/*.c)
 file(GLOB ilk_shared_sources CONFIGURE_DEPENDS
-    ${ilk_backends}/shared/contention*.c)
+    ${ilk_backends}/shared/*.c)
 ilk_add_backend(mysql ilk__mysql_backend
     ${ilk_mysql_sources} ${ilk_shared_sources})
 target_include_directories(interlock_mysql PRIVATE ${ilk_backends})

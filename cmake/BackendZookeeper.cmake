@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# libinterlock-zookeeper.so: locks and elections in ZooKeeper. It needs its client
+# libinterlock-zookeeper.so: locks, elections and registers in ZooKeeper. It needs its client
 # library without threads, libzookeeper_st (Debian: libzookeeper-st-dev), whose
 # loop is the caller's.
 find_path(ILK_ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)

@@ -171,10 +171,13 @@ def watcher(other: interlock.Client, name: str) -> Iterator[interlock.Register]:
     yield other.register(name)
 
 
+@pytest.mark.parametrize("others", [1, 30])
 @pytest.mark.parametrize("verb", ["set", "cas", "delete"])
 def test_a_change_whose_reply_was_lost_is_made_once(
-    store: Store, watcher: interlock.Register, name: str, verb: str
+    store: Store, watcher: interlock.Register, name: str, verb: str, others: int
 ) -> None:
+    if store.scheme == "zookeeper":
+        pytest.skip("it reads before it writes: see the next test")
     with between(store) as network, interlock.connect(network.url("a")) as client:
         register = client.register(name)
         register.set(b"old")
@@ -198,16 +201,79 @@ def test_a_change_whose_reply_was_lost_is_made_once(
         thread.start()
         until(lambda: watcher.get().version > known, 10, "the change")
         first = watcher.get().version
-        theirs = watcher.set(b"theirs")  # what must not be overwritten
+        for _ in range(others):
+            theirs = watcher.set(b"theirs")  # what must not be overwritten
         network.fault("a", "cut")
         network.heal()
         thread.join(60)
 
-        assert watcher.get() == (b"theirs", theirs)
-        if isinstance(ended[0], interlock.Error):
+        is_forgotten = others > 21 and store.scheme == "mysql"
+        if is_forgotten:
             assert isinstance(ended[0], interlock.UnknownOutcomeError)
         else:
             assert ended[0] == (True if verb == "delete" else first)
+        if not (is_forgotten and verb == "set"):  # which may write twice then
+            assert watcher.get() == (b"theirs", theirs)
+
+
+class Counter:
+    """Counts a register up by cas, and notes what it is told."""
+
+    def __init__(self, url: str, name: str):
+        self.client = interlock.connect(url)
+        self.register = self.client.register(name)
+        self.done: list[int] = []  # versions
+        self.unknown = 0
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self) -> None:
+        while not self.ends.is_set():
+            try:
+                value, version = self.register.get()
+                count = b"%d" % (int(value or b"0") + 1)
+                newer = self.register.cas(version, count)
+            except interlock.UnknownOutcomeError:
+                self.unknown += 1
+            except (interlock.ConnectionError, interlock.NoQuorumError):
+                pass
+            else:
+                self.done += [newer] if newer else []
+
+    def await_change(self) -> None:
+        known = len(self.done)
+        until(lambda: len(self.done) > known, 30, "a change")
+
+    def end(self) -> None:
+        self.ends.set()
+        self.thread.join(60)
+        self.client.close()
+        assert not self.thread.is_alive()
+
+
+def test_no_change_is_lost_or_made_twice_when_replies_are_lost(
+    store: Store, client: interlock.Client, name: str
+) -> None:
+    with between(store) as network:
+        network.fault("ab", "delay", seconds=0.01)
+        counters = [Counter(network.url(one), name) for one in "ab"]
+        for turn in range(16):
+            one, counter = "ab"[turn % 2], counters[turn % 2]
+            counter.await_change()
+            time.sleep(0.003 * turn)  # in each of its steps
+            if turn % 4 < 2:
+                network.fault(one, "cut")
+            else:
+                network.fault(one, "late", **{"for": 0.3})
+        network.heal()
+        for counter in counters:
+            counter.end()
+
+    done = sorted(version for one in counters for version in one.done)
+    count = int(client.register(name).get().value or b"0")
+    assert len(done) == len(set(done))
+    assert len(done) <= count <= len(done) + sum(one.unknown for one in counters)
 
 
 # ---- etcd's own keys --------------------------------------------------------------

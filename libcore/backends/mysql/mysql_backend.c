@@ -21,6 +21,13 @@
 
 enum { PORT = 3306, CONNECT_MS = 2000, REPLY_MS = 5000, DATABASE_MAX = 64 };
 
+static const ilk__register_store register_store = {
+    .read = ilk__mysql_register_read,
+    .change = ilk__mysql_register_change,
+    .watch = ilk__mysql_register_watch,
+    .forget_name = ilk__mysql_register_forget,
+};
+
 /* ---- the URL ------------------------------------------------------------- */
 
 static ilk_status take_option(ilk__mysql *self, ilk__span key, ilk__span value,
@@ -130,6 +137,7 @@ static void dispose(ilk__mysql *self)
         next = one->next;
         ilk__mysql_conn_free(one);
     }
+    ilk__registers_free(self->registers);
     if (self->password)
         ilk__wipe(self->password, strlen(self->password));
     ilk__free(self->password);
@@ -166,7 +174,8 @@ static ilk_status open_mysql(void **out, ilk__gateway *gateway,
     if (st == ILK_OK) {
         self->contention =
             ilk__contention_new(gateway, &ilk__mysql_store, self);
-        if (!self->contention)
+        self->registers = ilk__registers_new(gateway, &register_store, self);
+        if (!self->contention || !self->registers)
             st = ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
     if (st) {
@@ -250,7 +259,8 @@ static void call(void *context, ilk__gateway_request *request)
 {
     ilk__mysql *self = context;
 
-    ilk__contention_call(self->contention, request);
+    if (!ilk__registers_call(self->registers, request))
+        ilk__contention_call(self->contention, request);
     begin(self);
 }
 
@@ -271,6 +281,8 @@ static size_t prepare(void *context, struct pollfd *fds, size_t room,
     for (const ilk__mysql_name *one = self->names; one; one = one->next)
         *until = ilk__sooner(*until, name_due(one));
     *until = ilk__sooner(*until, ilk__contention_due(self->contention));
+    *until = ilk__sooner(*until, ilk__registers_due(self->registers));
+    *until = ilk__sooner(*until, ilk__mysql_registers_due(self));
     return count;
 }
 
@@ -330,6 +342,8 @@ static void polled(void *context, const struct pollfd *fds, size_t count)
     while (fire_one(self, now)) {
     }
     ilk__contention_fire(self->contention, now);
+    ilk__registers_fire(self->registers, now);
+    ilk__mysql_registers_fire(self, now);
     (void)ilk__mysql_close_idle(self, now);
     begin(self);
 }
@@ -337,7 +351,8 @@ static void polled(void *context, const struct pollfd *fds, size_t count)
 #define MYSQL_BACKEND(name, opener, next)                                      \
     {                                                                          \
         .scheme = (name), .store = "MySQL", .also = (next),                    \
-        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH,      \
+        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH       \
+                  | ILK_OFFER_REGISTER,                                        \
         .open = (opener), .close = close_mysql, .abandon = abandon,            \
         .call = call, .contact = contact, .prepare = prepare, .polled = polled \
     }

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "net/resolve.h"
 #include "shared/contention.h"
+#include "shared/registers.h"
 
 #include <mysql.h>
 #include <poll.h>
@@ -66,6 +67,9 @@ struct ilk__mysql_job {
     int is_once;         /* it is not sent again over a new connection */
     char lock[24];       /* of the wait queue, for what outlives the name */
     ilk__mysql_conn *kills;
+    ilk__register_name *register_name; /* or NULL */
+    ilk__register_change change;
+    int may_have_run; /* an earlier statement for the change had no result */
 };
 
 typedef enum ilk__mysql_conn_state {

@@ -25,14 +25,19 @@ enum {
     /* The first of the wait queue looks this often while the holder is not in the
      * wait queue: it was adopted, or has lost its session. */
     ILK__MYSQL_HEAD_MS = 1000,
-    ILK__MYSQL_POLL_MS = 100,    /* a server without sessions */
-    ILK__MYSQL_OBSERVE_MS = 250, /* an election, while somebody observes */
-    ILK__MYSQL_VALID_MS = 3000   /* of an acquire without a session */
+    ILK__MYSQL_POLL_MS = 100, /* a server without sessions */
+    ILK__MYSQL_OBSERVE_MS =
+        250,                   /* an election that is observed, a register with
+                                    waiters */
+    ILK__MYSQL_VALID_MS = 3000 /* of an acquire without a session */
 };
+
+typedef struct ilk__mysql_register ilk__mysql_register;
 
 struct ilk__mysql {
     ilk__gateway *gateway;
     ilk__contention *contention;
+    ilk__registers *registers;
     char *host, *user, *password, *database, *table;
     char *ca, *cert, *key;
     int port, is_tls;
@@ -46,6 +51,9 @@ struct ilk__mysql {
     char text[ILK__MYSQL_TEXT];    /* of the result that is reported */
     char trouble[ILK__MYSQL_TEXT]; /* why there was no connection, or "" */
     struct ilk__mysql_name *names;
+    ilk__mysql_register *registers_watched;
+    ilk__mysql_job
+        *registers_look; /* a statement for some of them, under way */
 };
 
 /* This backend's part of a name. */
@@ -153,5 +161,19 @@ void ilk__mysql_break(void *context, ilk__contended *name, ilk__span token,
 void ilk__mysql_observe(void *context, ilk__contended *name, int begins);
 void ilk__mysql_read_for_observers(ilk__mysql *self, ilk__mysql_name *name,
                                    int64_t now);
+
+/* ---- mysql_registers.c --------------------------------------------------- */
+
+void ilk__mysql_register_read(void *context, ilk__register_name *name,
+                              ilk__gateway_request *request);
+void ilk__mysql_register_change(void *context, ilk__register_name *name,
+                                const ilk__register_change *change,
+                                ilk__gateway_request *request);
+ilk_status ilk__mysql_register_watch(void *context, ilk__register_name *name,
+                                     int begins);
+void ilk__mysql_register_forget(void *context, ilk__register_name *name);
+/* When those with waiters are looked at next. */
+int64_t ilk__mysql_registers_due(const ilk__mysql *self);
+void ilk__mysql_registers_fire(ilk__mysql *self, int64_t now);
 
 #endif

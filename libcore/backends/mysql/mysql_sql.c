@@ -52,8 +52,9 @@ static void add_number(ilk__mysql_job *job, int64_t number)
 
 static void add_key(ilk__mysql_job *job, const ilk__mysql_subject *subject)
 {
-    add_text(job, subject->kind == 'e' ? "kind='e' AND name="
-                                       : "kind='l' AND name=");
+    add_text(job, "kind='");
+    add(job, &subject->kind, 1);
+    add_text(job, "' AND name=");
     add_bytes(job, subject->name);
 }
 

@@ -18,7 +18,7 @@ enum { ILK__MYSQL_QUEUE_LOCK = 24 };
 /* The row of a statement. */
 typedef struct ilk__mysql_subject {
     const char *table; /* quoted */
-    char kind;         /* 'l': a lock, 'e': an election */
+    char kind;         /* 'l': a lock, 'e': an election, 'r': a register */
     ilk__span name;
     const char *queue_lock;
 } ilk__mysql_subject;

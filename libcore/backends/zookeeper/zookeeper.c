@@ -4,9 +4,10 @@
  *
  *     zookeeper://[user:password@]host[:port],host[:port],...[/path][?options]
  *
- * Locks, read/write locks, semaphores and elections as a contention store. A lock has
- * the nodes of Curator's InterProcessMutex, see zookeeper_nodes.c. A hold's fence is
- * the czxid of its node. The client library is the one without threads.
+ * Registers are in zookeeper_registers.c. Locks, read/write locks, semaphores and
+ * elections as a contention store. A lock has the nodes of Curator's InterProcessMutex,
+ * see zookeeper_nodes.c. A hold's fence is the czxid of its node. The client library is
+ * the one without threads.
  */
 #include "zookeeper_store.h"
 
@@ -43,6 +44,13 @@ static const ilk__contention_store contention_store = {
     .observe = ilk__zk_observe,
     .set_limit = ilk__zk_set_limit,
     .has_readers = 1,
+};
+
+static const ilk__register_store register_store = {
+    .read = ilk__zk_register_read,
+    .change = ilk__zk_register_change,
+    .watch = ilk__zk_register_watch,
+    .forget_name = ilk__zk_register_forget,
 };
 
 /* ---- the URL ------------------------------------------------------------- */
@@ -228,6 +236,7 @@ static void close_zookeeper(void *self)
         ilk__zk_act(store);
     ilk__zk_jobs_break(store);
     ilk__contention_free(store->contention);
+    ilk__registers_free(store->registers);
     if (store->password)
         ilk__wipe(store->password, strlen(store->password));
     for (size_t i = 0; i < store->host_count; i++)
@@ -255,7 +264,8 @@ static ilk_status open_zookeeper(void **out, ilk__gateway *gateway,
     if (st == ILK_OK) {
         store->contention =
             ilk__contention_new(gateway, &contention_store, store);
-        if (!store->contention)
+        store->registers = ilk__registers_new(gateway, &register_store, store);
+        if (!store->contention || !store->registers)
             st = ilk__fail(err, ILK_ENOMEM, "out of memory");
     }
     if (st) {
@@ -295,7 +305,8 @@ static void call(void *self, ilk__gateway_request *request)
 {
     ilk__zk *store = self;
 
-    ilk__contention_call(store->contention, request);
+    if (!ilk__registers_call(store->registers, request))
+        ilk__contention_call(store->contention, request);
 }
 
 static size_t prepare(void *self, struct pollfd *fds, size_t room,
@@ -313,7 +324,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     {                                                                          \
         .scheme = (url_scheme), .store = "ZooKeeper", .also = (other),         \
         .offers = ILK_OFFER_LOCK | ILK_OFFER_RWLOCK | ILK_OFFER_SEMAPHORE      \
-                  | ILK_OFFER_ELECTION,                                        \
+                  | ILK_OFFER_ELECTION | ILK_OFFER_REGISTER,                   \
         .open = (opens), .close = close_zookeeper, .abandon = abandon,         \
         .call = call, .contact = ilk__zk_contact, .prepare = prepare,          \
         .polled = polled                                                       \

@@ -59,8 +59,9 @@ void ilk__zk_job_start(ilk__zk_job *job)
 {
     ilk__zk *store = job->store;
     const int64_t reply_ms =
-        job->name ? store->reply_ms /* else the core connects */
-                  : ilk__sooner(store->reply_ms, store->connect_ms);
+        job->name || job->of_register
+            ? store->reply_ms /* else the core connects */
+            : ilk__sooner(store->reply_ms, store->connect_ms);
 
     job->by = ilk__now_ms() + reply_ms * 3 / 4;
     job->next = store->jobs;
@@ -128,9 +129,13 @@ void ilk__zk_jobs_fire(ilk__zk *store, int64_t now)
 void ilk__zk_jobs_break(ilk__zk *store)
 {
     while (store->jobs) {
-        if (!store->jobs->name) /* contention breaks the others */
-            ilk__gateway_break(store->jobs->request);
-        ilk__zk_job_over(store->jobs);
+        ilk__zk_job *job = store->jobs;
+
+        if (job->of_register)
+            ilk__register_change_failed(job->of_register, job->request, NULL);
+        else if (!job->name) /* contention breaks the others */
+            ilk__gateway_break(job->request);
+        ilk__zk_job_over(job);
     }
 }
 

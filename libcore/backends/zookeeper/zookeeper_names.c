@@ -33,7 +33,8 @@ ilk_status ilk__zk_name_find(ilk__zk_name **out, ilk__zk *store,
     name = ilk__calloc(1, sizeof *name);
     if (!name)
         return ILK_ENOMEM;
-    name->path = ilk__zk_parent_path(store->path, contended);
+    name->path = ilk__zk_path_of(
+        store->path, (ilk__span){contended->key.data, contended->key.len});
     if (!name->path) {
         ilk__free(name);
         return ILK_ENOMEM;
@@ -553,6 +554,8 @@ void ilk__zk_watch_fired(ilk__zk *store, const ilk__zk_op *op)
     ilk__zk_name *name = find_number(store, op->watch_for);
     const char *slash = strrchr(op->text ? op->text : "", '/');
 
+    if (!name)
+        ilk__zk_register_watch_fired(store, op->watch_for);
     if (!name || !name->contended)
         return;
     if (name->watched && slash && strcmp(slash + 1, name->watched) == 0) {
@@ -590,6 +593,7 @@ void ilk__zk_names_session_lost(ilk__zk *store)
 {
     ilk__contender *one = NULL;
 
+    ilk__zk_registers_read_again(store);
     for (ilk__zk_name *name = store->names; name; name = name->next) {
         unwatch(name);
         name->watches_all = name->observer_is_set = 0;

@@ -6,6 +6,7 @@
  *     /path/orders/_c_<uuid>-__READ__0000000008            a reader
  *     /path/ilk:election:{orders}/_c_<uuid>-latch-0000000001
  *     /path/ilk:semaphore:{orders}/_c_<uuid>-permits-2-lease-0000000001
+ *     /path/ilk:register:{limit}            see zookeeper_registers.c
  *
  * In a name each byte that is no printable letter of ASCII, '/' and '%' is %XX, and
  * so are the dots of `.` and `..`, and the first letter of `zookeeper` below the root,
@@ -61,9 +62,8 @@ static int is_reserved(const char *path, ilk__span text)
            || (!*path && text.len == 9 && memcmp(text.at, "zookeeper", 9) == 0);
 }
 
-char *ilk__zk_parent_path(const char *path, const ilk__contended *contended)
+char *ilk__zk_path_of(const char *path, ilk__span key)
 {
-    const ilk__span key = {contended->key.data, contended->key.len};
     char *text = ilk__malloc(strlen(path) + 3 * key.len + 8), *to;
     int rest = 0;
 

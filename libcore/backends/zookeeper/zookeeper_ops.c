@@ -43,8 +43,10 @@ ilk__zk_op *ilk__zk_op_new(ilk__zk *store, ilk__zk_then *then,
     op->name = name;
     op->entry = entry;
     op->job = job;
-    if (name)
+    if (name) {
         name->refs++;
+        op->watch_for = name->number;
+    }
     if (entry)
         entry->refs++;
     if (job)
@@ -198,7 +200,7 @@ static void has_acl(int rc, struct ACL_vector *acl, struct Stat *stat,
 
 /* ---- watches and the session --------------------------------------------- */
 
-/* The context is the number of a name, which may be forgotten by now. */
+/* The context is the number of a name or a register, which may be forgotten by now. */
 static void on_watch(zhandle_t *handle, int type, int state, const char *path,
                      void *context)
 {
@@ -284,7 +286,7 @@ static void sent(ilk__zk_op *op, int rc)
 
 static void *watch_context(const ilk__zk_op *op)
 {
-    return (void *)(uintptr_t)op->name->number;
+    return (void *)(uintptr_t)op->watch_for;
 }
 
 static int can_send(ilk__zk_op *op)

@@ -479,6 +479,7 @@ static void send_heartbeat(ilk__zk *store, int64_t now)
     if (store->has_missed) {
         store->has_missed = 0;
         ilk__zk_names_resume(store);
+        ilk__zk_registers_read_again(store);
     }
     if (store->state == ILK__ZK_PREPARES) {
         store->made = 0;
@@ -502,6 +503,7 @@ static void work(ilk__zk *store)
     look_for_silence(store, now);
     send_heartbeat(store, now);
     ilk__contention_fire(store->contention, now);
+    ilk__registers_fire(store->registers, now);
     ilk__zk_jobs_fire(store, now);
     ilk__zk_names_fire(store, now);
     ilk__zk_names_flush(store);
@@ -587,6 +589,7 @@ size_t ilk__zk_prepare(ilk__zk *store, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, until_session(store));
     *until = ilk__sooner(*until, store->due);
     *until = ilk__sooner(*until, ilk__contention_due(store->contention));
+    *until = ilk__sooner(*until, ilk__registers_due(store->registers));
     return count;
 }
 

@@ -9,6 +9,7 @@
  *     ilk__contender      ilk__zk_entry   a child       _c_<uuid>-lock-0000000007
  *                         ilk__zk_op      one request
  *                         ilk__zk_job     inspections and the like: some requests
+ *     registers           ilk__zk_register, jobs        one node for each
  *
  * The library's callbacks only collect what they bring, in order; it is acted upon
  * when the library has returned. All requests of a session's connection are executed
@@ -24,6 +25,7 @@
 
 #include "../shared/contention.h"
 #include "../shared/name_queue.h"
+#include "../shared/registers.h"
 #include "base/clock.h"
 #include "net/resolve.h"
 
@@ -34,6 +36,7 @@ typedef struct ilk__zk_op ilk__zk_op;
 typedef struct ilk__zk_entry ilk__zk_entry;
 typedef struct ilk__zk_name ilk__zk_name;
 typedef struct ilk__zk_job ilk__zk_job;
+typedef struct ilk__zk_register ilk__zk_register;
 
 enum {
     ILK__ZK_ATTEMPTS = 8,   /* of what another client has made void */
@@ -82,7 +85,8 @@ struct ilk__zk_op {
     size_t child_count;
     struct ACL_vector acl;
     int state;          /* SESSION */
-    uint64_t watch_for; /* WATCH: the number of its name */
+    uint64_t watch_for; /* WATCH, or what it watches: the number of a name or a
+                           register */
 };
 
 /* ---- the session --------------------------------------------------------- */
@@ -102,6 +106,7 @@ typedef enum ilk__zk_state {
 struct ilk__zk {
     ilk__gateway *gateway;
     ilk__contention *contention;
+    ilk__registers *registers;
     char *user, *password; /* or NULL */
     char *path;            /* "" or "/a/b" */
     char *hosts[ILK__ZK_HOSTS];
@@ -140,6 +145,7 @@ struct ilk__zk {
     uint64_t op_number, name_number;
     ilk__zk_name *names;
     ilk__zk_job *jobs;
+    ilk__zk_register *registers_used;
     int64_t due;
     int is_closing;
 };
@@ -210,6 +216,12 @@ struct ilk__zk_job {
     size_t most;
     int64_t limit, base, limit_before;
     void *context; /* of an inspection */
+
+    ilk__register_name *of_register; /* or NULL */
+    ilk__register_change change;     /* without a token: it reads */
+    int64_t first_version;           /* that it has read */
+    int is_unsure;                   /* a write has had no answer */
+    int has_forgotten; /* an earlier copy may be missing in the history */
 };
 
 /* ---- zookeeper_ops.c ----------------------------------------------------- */
@@ -270,8 +282,8 @@ typedef struct ilk__zk_shape {
     int32_t number;
 } ilk__zk_shape;
 
-/* The path of the parent of a name's nodes, or NULL: no memory. */
-char *ilk__zk_parent_path(const char *path, const ilk__contended *contended);
+/* The path of the node for a key, below the path of the URL. NULL: no memory. */
+char *ilk__zk_path_of(const char *path, ilk__span key);
 /* The path of a child, or NULL: no memory. */
 char *ilk__zk_child_path(const ilk__zk_name *name, const char *child);
 /* The path for the create of an entry, to which the server adds the number. */
@@ -381,5 +393,19 @@ void ilk__zk_inspect(void *self, ilk__contended *name, int64_t most,
 void ilk__zk_break(void *self, ilk__contended *name, ilk__span token,
                    ilk__gateway_request *request);
 void ilk__zk_contact(void *self, ilk__gateway_request *request);
+
+/* ---- zookeeper_registers.c ----------------------------------------------- */
+
+void ilk__zk_register_read(void *self, ilk__register_name *name,
+                           ilk__gateway_request *request);
+void ilk__zk_register_change(void *self, ilk__register_name *name,
+                             const ilk__register_change *change,
+                             ilk__gateway_request *request);
+ilk_status ilk__zk_register_watch(void *self, ilk__register_name *name,
+                                  int begins);
+void ilk__zk_register_forget(void *self, ilk__register_name *name);
+void ilk__zk_register_watch_fired(ilk__zk *store, uint64_t number);
+/* The watches are lost: all waiters read again. */
+void ilk__zk_registers_read_again(ilk__zk *store);
 
 #endif
