@@ -188,7 +188,8 @@ def test_a_certificate_is_judged(
     trusted = certificates.old if trusts_it else certificates.new
     assert issubclass(kind, (Etcd, MySql))
     with kind(certificates=certificates) as store:
-        url = store.url(f"ca={trusted.file}")
+        # The client library of MariaDB 11.8 compares no name for 127.0.0.1.
+        url = store.url(f"ca={trusted.file}").replace("127.0.0.1", "localhost")
         if not is_refused:
             with interlock.connect(url) as client, client.lock(name) as lock:
                 assert lock.held and lock.extend(30)
@@ -201,7 +202,7 @@ def test_a_certificate_is_judged(
                         assert lock.release() and taken.result()
                     assert waits.fence > fence and waits.release()
             return
-        with pytest.raises(interlock.ConnectionError, match="certificate"):
+        with pytest.raises(interlock.ConnectionError, match="certificate|Hostname"):
             interlock.connect(url)
 
 
