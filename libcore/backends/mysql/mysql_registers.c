@@ -16,14 +16,18 @@
  */
 #include "mysql_internal.h"
 
-#include "../shared/change_history.h"
 #include "base/alloc.h"
+#include "gateway/change_history.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MOST = 200, MEMORY_US = 60000000 };
+enum {
+    NAMES_MOST = 200,
+    CHANGES_MOST = 21, /* that the column takes */
+    MEMORY_US = 60000000
+};
 
 /* Replies have numbers below 2^53, and a next version must fit as well. */
 #define LAST_VERSION ((INT64_C(1) << 53) - 2)
@@ -127,7 +131,7 @@ static const char *parse(ilk__register_state *out, const ilk__mysql_row *row)
 /* Whether changes of the last minute may have left the history. */
 static int has_forgotten(const ilk__mysql_row *row)
 {
-    return ilk__changes_oldest(ilk__mysql_text(row, HISTORY))
+    return ilk__changes_oldest(ilk__mysql_text(row, HISTORY), CHANGES_MOST)
            > ilk__mysql_number(row, NOW, 0) - MEMORY_US;
 }
 
@@ -301,8 +305,7 @@ static void was_compared(ilk__mysql *self, ilk__mysql_job *job,
         end_change(job, error);
     else if (done)
         end_found(job, done);
-    else if ((change->known >= 0 && change->known != state.version)
-             || (change->deletes && !state.has_value))
+    else if (!ilk__register_fits(change, &state))
         end_refused(job, &state, row.at && has_forgotten(&row));
     else if (!row.at)
         insert_row(self, job);
@@ -349,7 +352,7 @@ static void compose_change(ilk__mysql_job *job,
                            const ilk__mysql_subject *subject)
 {
     const ilk__register_change *change = &job->change;
-    const int64_t most = (int64_t)ILK__CHANGES_MOST * ILK__CHANGE_ENTRY,
+    const int64_t most = (int64_t)CHANGES_MOST * ILK__CHANGE_ENTRY,
                   oldest = most - ILK__CHANGE_VERSION + 1,
                   since_us = change->known < 0 ? -MEMORY_US : INT64_MAX / 4;
     char id[ILK__CHANGE_ID + 1];

@@ -197,29 +197,6 @@ static void add_int(ilk__buf *reply, int64_t number, int *is_cut)
     *is_cut |= ilk__resp_add(reply, ":%" PRId64 "\r\n", number) != ILK_OK;
 }
 
-/* A code, version has_value value, and `more` (-1: nothing). */
-static void reply_state(ilk__gateway_request *request, int code,
-                        const ilk__register_state *state, int64_t more)
-{
-    ilk__buf reply = {0};
-    int is_cut = ilk__resp_add(&reply, "*%d\r\n", more < 0 ? 4 : 5) != ILK_OK;
-
-    add_int(&reply, ilk__reply_head(request->number, code), &is_cut);
-    add_int(&reply, state->version, &is_cut);
-    add_int(&reply, state->has_value != 0, &is_cut);
-    is_cut |= ilk__resp_add_bytes(&reply, state->has_value ? state->value
-                                                           : (ilk__span){"", 0})
-              != ILK_OK;
-    if (more >= 0)
-        add_int(&reply, more, &is_cut);
-    if (is_cut)
-        ilk__gateway_break(request);
-    else
-        ilk__gateway_reply_text(request, ilk__buf_data(&reply),
-                                ilk__buf_len(&reply));
-    ilk__buf_free(&reply);
-}
-
 /* `1 change <secret> <wait key>` on the inbox of the client, which is `<id>.<secret>`
  * there. Without memory the refresh finds the waiter GONE. */
 static void send_change(const ilk__registers *of,
@@ -262,13 +239,12 @@ void ilk__register_has_changed(ilk__register_name *name)
 
 /* ---- requests ------------------------------------------------------------ */
 
-enum { WAIT_ENTRY, WAIT_CLIENT, WAIT_LIVENESS, WAIT_KNOWN = 5 };
-
-static void refuse(ilk__gateway_request *request)
-{
-    ilk__gateway_reply_error(request, "ERR an argument is not a whole number "
-                                      "in its range");
-}
+enum {
+    WAIT_ENTRY = ILK__REGISTER_WAIT_ENTRY,
+    WAIT_CLIENT = ILK__REGISTER_WAIT_CLIENT,
+    WAIT_LIVENESS = ILK__REGISTER_WAIT_LIVENESS,
+    WAIT_KNOWN = ILK__REGISTER_WAIT_KNOWN
+};
 
 static void read(ilk__register_name *name, ilk__gateway_request *request)
 {
@@ -285,7 +261,7 @@ static int list(ilk__register_name *name, ilk__gateway_request *request)
     ilk__register_waiter *one = find_waiter(of, entry);
 
     if (liveness_ms < 0 || (one && one->name != name)) {
-        refuse(request);
+        ilk__register_reply_misuse(request);
         return 0;
     }
     if (!one && of->waiter_count >= WAITERS_MOST) {
@@ -309,7 +285,7 @@ static void wait_for(ilk__register_name *name, ilk__gateway_request *request)
     const ilk__registers *of = name->of;
 
     if (ilk__request_number(request, WAIT_KNOWN, 0) < 0) {
-        refuse(request);
+        ilk__register_reply_misuse(request);
         return;
     }
     if (ilk__request_arg(request, WAIT_ENTRY).len) {
@@ -324,25 +300,14 @@ static void wait_for(ilk__register_name *name, ilk__gateway_request *request)
     read(name, request);
 }
 
-static void change(ilk__register_name *name, ilk__gateway_request *request,
-                   int deletes)
+static void change(ilk__register_name *name, ilk__gateway_request *request)
 {
-    const ilk__bytes token = ilk__request_arg(request, 0),
-                     known = ilk__request_arg(request, 1),
-                     value = ilk__request_arg(request, 2);
-    ilk__register_change asked = {.token = {token.data, token.len},
-                                  .known = -1,
-                                  .deletes = deletes,
-                                  .value = {value.data, value.len}};
+    ilk__register_change wanted;
 
-    if (known.len)
-        asked.known = ilk__request_number(request, 1, 0);
-    if (!token.len || (known.len && asked.known < 0)) {
-        refuse(request);
+    if (!ilk__register_read_change(&wanted, request))
         return;
-    }
     name->requests++;
-    name->of->store->change(name->of->self, name, &asked, request);
+    name->of->store->change(name->of->self, name, &wanted, request);
 }
 
 static void refresh(ilk__registers *of, ilk__gateway_request *request)
@@ -352,7 +317,7 @@ static void refresh(ilk__registers *of, ilk__gateway_request *request)
     int is_cut;
 
     if (liveness_ms < 0 || request->arg_count < ILK__REFRESH_ENTRIES) {
-        refuse(request);
+        ilk__register_reply_misuse(request);
         return;
     }
     is_cut = ilk__resp_add(&reply, "*%zu\r\n",
@@ -400,8 +365,8 @@ static void call_for_name(ilk__registers *of, ilk__gateway_request *request)
     }
     switch (request->script) {
     case ILK__SCRIPT_REGISTER_GET: read(name, request); break;
-    case ILK__SCRIPT_REGISTER_SET: change(name, request, 0); break;
-    case ILK__SCRIPT_REGISTER_DELETE: change(name, request, 1); break;
+    case ILK__SCRIPT_REGISTER_SET:
+    case ILK__SCRIPT_REGISTER_DELETE: change(name, request); break;
     default: wait_for(name, request); break;
     }
     settle(name);
@@ -430,14 +395,12 @@ static void reply_wait(ilk__register_name *name, ilk__gateway_request *request,
     ilk__register_waiter *one = entry.len ? find_waiter(name->of, entry) : NULL;
 
     if (state->version == ilk__request_number(request, WAIT_KNOWN, 0)) {
-        ilk__gateway_reply(request,
-                           entry.len ? ILK__CODE_QUEUED : ILK__CODE_BUSY, "iii",
-                           (int64_t)-1, ilk__contention_now_us(), (int64_t)1);
+        ilk__register_reply_waits(request, entry.len != 0);
         return;
     }
     if (one)
         remove_waiter(one);
-    reply_state(request, ILK__CODE_STATE, state, -1);
+    ilk__register_reply_state(request, state);
 }
 
 void ilk__register_was_read(ilk__register_name *name,
@@ -450,32 +413,28 @@ void ilk__register_was_read(ilk__register_name *name,
     else if (request->script == ILK__SCRIPT_REGISTER_WAIT)
         reply_wait(name, request, state);
     else
-        reply_state(request, ILK__CODE_STATE, state, -1);
+        ilk__register_reply_state(request, state);
     settle(name);
 }
 
-/* `how` as in the reply of register_set: 1, or minus the doubt. */
-static void reply_change(ilk__register_name *name,
-                         ilk__gateway_request *request, int64_t version,
-                         int how)
-{
-    name->requests--;
-    ilk__gateway_reply(request, ILK__CODE_STATE, "iiii", version, (int64_t)how,
-                       (int64_t)0, (int64_t)0);
-    settle(name);
-}
+/* has_changed() notifies those who wait, by the store's watch. */
+static const ilk__register_notice nobody;
 
 void ilk__register_was_changed(ilk__register_name *name,
                                ilk__gateway_request *request, int64_t version,
                                ilk__register_doubt doubt)
 {
-    reply_change(name, request, version, -(int)doubt);
+    name->requests--;
+    ilk__register_reply_changed(request, version, doubt, nobody);
+    settle(name);
 }
 
 void ilk__register_had_changed(ilk__register_name *name,
                                ilk__gateway_request *request, int64_t version)
 {
-    reply_change(name, request, version, 1);
+    name->requests--;
+    ilk__register_reply_had_changed(request, version, nobody);
+    settle(name);
 }
 
 void ilk__register_was_refused(ilk__register_name *name,
@@ -484,7 +443,7 @@ void ilk__register_was_refused(ilk__register_name *name,
                                ilk__register_doubt doubt)
 {
     name->requests--;
-    reply_state(request, ILK__CODE_STALE, state, (int64_t)doubt);
+    ilk__register_reply_refused(request, state, doubt);
     settle(name);
 }
 

@@ -24,7 +24,7 @@
 
 #include "base/table.h"
 #include "base/timer.h"
-#include "gateway/backend.h"
+#include "gateway/register_replies.h"
 #include "redis/keys.h"
 
 typedef struct ilk__registers ilk__registers;
@@ -44,20 +44,6 @@ typedef struct ilk__register_name {
     ilk__timer timer; /* to forget it */
     char text[];
 } ilk__register_name;
-
-typedef struct ilk__register_state {
-    int64_t version; /* 0: nothing on record */
-    int has_value;
-    ilk__span value;
-} ilk__register_state;
-
-/* All of it is valid until the request has its reply. */
-typedef struct ilk__register_change {
-    ilk__span token; /* a repeated change finds what the first copy did */
-    int64_t known;   /* the version to change, -1: any */
-    int deletes;     /* refused where there is no value */
-    ilk__span value;
-} ilk__register_change;
 
 /* The work of a store; `self` is the backend's own. */
 typedef struct ilk__register_store {
@@ -98,14 +84,6 @@ void ilk__register_was_read(ilk__register_name *name,
                             ilk__gateway_request *request,
                             const ilk__register_state *state,
                             const char *error);
-/* Whether an earlier copy of a change may have been executed and forgotten: a store
- * remembers the tokens of the last changes only. */
-typedef enum ilk__register_doubt {
-    ILK__DOUBT_NONE = 0,
-    ILK__DOUBT_IF_RETRIED = 1, /* by the core */
-    ILK__DOUBT = 2             /* the backend itself has sent it before */
-} ilk__register_doubt;
-
 void ilk__register_was_changed(ilk__register_name *name,
                                ilk__gateway_request *request, int64_t version,
                                ilk__register_doubt doubt);

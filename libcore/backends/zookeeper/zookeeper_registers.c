@@ -24,9 +24,9 @@
  */
 #include "zookeeper_store.h"
 
-#include "../shared/change_history.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "gateway/change_history.h"
 
 #include <string.h>
 
@@ -111,7 +111,7 @@ static const char *parse(content *out, const ilk__zk_op *op)
         || (head.at[0] != VALUE && head.at[0] != DELETED))
         return "WRONGTYPE the node of the register has data of another kind";
     out->history = (ilk__span){head.at + HEAD, head.len - HEAD};
-    if (!ilk__changes_are_valid(out->history))
+    if (!ilk__changes_are_valid(out->history, ILK__CHANGES_MOST))
         return "WRONGTYPE the node of the register has data of another kind";
     if (op->stat.mzxid < 1 || op->stat.mzxid >= VERSIONS_END)
         return "ILKFENCE the ensemble counts beyond 2^53";
@@ -245,7 +245,8 @@ static void write_node(ilk__zk_job *job, const char *id, const content *before)
  * this request has first read the node. */
 static void note_history(ilk__zk_job *job, const content *at)
 {
-    job->has_forgotten = ilk__changes_oldest(at->history) > job->first_version;
+    job->has_forgotten = ilk__changes_oldest(at->history, ILK__CHANGES_MOST)
+                         > job->first_version;
     if (!job->first_version)
         job->first_version = at->state.version;
     if (!job->has_forgotten)
@@ -264,8 +265,7 @@ static void change_over(ilk__zk_job *job, const content *at)
     if (done) {
         ilk__register_had_changed(job->of_register, job->request, done);
         ilk__zk_job_over(job);
-    } else if ((change->known >= 0 && change->known != at->state.version)
-               || (change->deletes && !at->state.has_value)) {
+    } else if (!ilk__register_fits(change, &at->state)) {
         ilk__register_was_refused(job->of_register, job->request, &at->state,
                                   doubt_of(job));
         ilk__zk_job_over(job);

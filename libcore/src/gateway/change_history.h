@@ -20,18 +20,19 @@ enum {
     ILK__CHANGE_ID = 32,
     ILK__CHANGE_VERSION = 16, /* digits; a version is below 2^53 */
     ILK__CHANGE_ENTRY = ILK__CHANGE_ID + ILK__CHANGE_VERSION,
-    ILK__CHANGES_MOST = 21 /* 1008 bytes */
+    ILK__CHANGES_MOST = 64 /* where the store sets no limit */
 };
 
 /* The digits for a token, with a NUL. */
 void ilk__change_id(char out[ILK__CHANGE_ID + 1], ilk__span token);
 void ilk__change_entry(char out[ILK__CHANGE_ENTRY + 1], const char *id,
                        int64_t version);
-int ilk__changes_are_valid(ilk__span history);
+/* Whether it is a history, of `most` changes at most. */
+int ilk__changes_are_valid(ilk__span history, size_t most);
 /* The version of that change, or 0: the history does not have it. */
 int64_t ilk__changes_find(ilk__span history, const char *id);
-/* The oldest version that it has, when it is full: earlier changes are forgotten. 0: it
- * has all changes. */
-int64_t ilk__changes_oldest(ilk__span history);
+/* The oldest version that it has, when it is full with `most` changes: earlier ones are
+ * forgotten. 0: it has all changes. */
+int64_t ilk__changes_oldest(ilk__span history, size_t most);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ut_change_history.c -- entries of a history, and what is no history. */
-#include "backends/shared/change_history.h"
 #include "cmocka_all.h"
+#include "gateway/change_history.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SIZE = (ILK__CHANGES_MOST + 1) * ILK__CHANGE_ENTRY };
+enum { MOST = 5, SIZE = (MOST + 1) * ILK__CHANGE_ENTRY };
 
 static char text[SIZE + 1];
 
@@ -42,13 +42,13 @@ static void each_change_is_found(void **state)
     char id[ILK__CHANGE_ID + 1];
 
     (void)state;
-    write_changes(ILK__CHANGES_MOST);
-    assert_true(ilk__changes_are_valid(whole()));
-    for (int i = 1; i <= ILK__CHANGES_MOST; i++) {
+    write_changes(MOST);
+    assert_true(ilk__changes_are_valid(whole(), MOST));
+    for (int i = 1; i <= MOST; i++) {
         id_of(id, i);
         assert_int_equal(i, ilk__changes_find(whole(), id));
     }
-    id_of(id, ILK__CHANGES_MOST + 1);
+    id_of(id, MOST + 1);
     assert_int_equal(0, ilk__changes_find(whole(), id));
     assert_int_equal(0, ilk__changes_find((ilk__span){"", 0}, id));
 }
@@ -56,24 +56,24 @@ static void each_change_is_found(void **state)
 static void only_a_full_history_has_forgotten(void **state)
 {
     (void)state;
-    write_changes(ILK__CHANGES_MOST - 1);
-    assert_int_equal(0, ilk__changes_oldest(whole()));
-    assert_int_equal(0, ilk__changes_oldest((ilk__span){"", 0}));
-    write_changes(ILK__CHANGES_MOST);
-    assert_int_equal(1, ilk__changes_oldest(whole()));
+    write_changes(MOST - 1);
+    assert_int_equal(0, ilk__changes_oldest(whole(), MOST));
+    assert_int_equal(0, ilk__changes_oldest((ilk__span){"", 0}, MOST));
+    write_changes(MOST);
+    assert_int_equal(1, ilk__changes_oldest(whole(), MOST));
 }
 
 static void other_texts_are_no_history(void **state)
 {
     (void)state;
-    assert_true(ilk__changes_are_valid((ilk__span){"", 0}));
-    write_changes(ILK__CHANGES_MOST + 1);
-    assert_false(ilk__changes_are_valid(whole()));
+    assert_true(ilk__changes_are_valid((ilk__span){"", 0}, MOST));
+    write_changes(MOST + 1);
+    assert_false(ilk__changes_are_valid(whole(), MOST));
     write_changes(2);
     text[strlen(text) - 1] = 'x';
-    assert_false(ilk__changes_are_valid(whole()));
+    assert_false(ilk__changes_are_valid(whole(), MOST));
     text[strlen(text) - 1] = '\0';
-    assert_false(ilk__changes_are_valid(whole()));
+    assert_false(ilk__changes_are_valid(whole(), MOST));
 }
 
 int main(void)

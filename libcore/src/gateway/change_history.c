@@ -34,10 +34,10 @@ static int64_t version_at(ilk__span history, size_t entry)
         INT64_MAX);
 }
 
-int ilk__changes_are_valid(ilk__span history)
+int ilk__changes_are_valid(ilk__span history, size_t most)
 {
     if (history.len % ILK__CHANGE_ENTRY
-        || history.len > (size_t)ILK__CHANGES_MOST * ILK__CHANGE_ENTRY)
+        || history.len > most * ILK__CHANGE_ENTRY)
         return 0;
     for (size_t at = 0; at < history.len; at += ILK__CHANGE_ENTRY)
         if (version_at(history, at) < 1)
@@ -53,9 +53,9 @@ int64_t ilk__changes_find(ilk__span history, const char *id)
     return 0;
 }
 
-int64_t ilk__changes_oldest(ilk__span history)
+int64_t ilk__changes_oldest(ilk__span history, size_t most)
 {
-    const size_t full = (size_t)ILK__CHANGES_MOST * ILK__CHANGE_ENTRY;
+    const size_t full = most * ILK__CHANGE_ENTRY;
 
     return history.len < full ? 0
                               : version_at(history, full - ILK__CHANGE_ENTRY);
