@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check eleven protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check twelve protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
-# (quorum_*.pml) and a register over several servers (quorum_register.pml): what must
+# (quorum_*.pml), a register over them (quorum_register.pml), and which
+# of them keep registers (quorum_acceptors.pml): what must
 # hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
@@ -431,6 +432,16 @@ breaks "control: a read believes the greatest ballot" quorum_register safety \
     "-DREPAIRS=0 -DBROKEN_GREATEST" "known&"
 breaks "control: a node that forgot votes" quorum_register safety \
     "$alone -DBROKEN_FORGETS" "must[c]&"
+
+holds "3 nodes begin, 1 wiped, 1 request late: none forgets" quorum_acceptors \
+    safety "-DREACHED -DWIPES=1 -DLATE=1"
+reaches "every branch of a beginning is reached"
+holds "3 nodes begin, 2 wiped: the same" quorum_acceptors safety \
+    "-DWIPES=2 -DLATE=0"
+breaks "control: a list that says nothing of the node" quorum_acceptors safety \
+    "-DWIPES=1 -DLATE=0 -DBROKEN_LEAST" "lost["
+breaks "control: a late request for an earlier memory" quorum_acceptors safety \
+    "-DWIPES=1 -DLATE=1 -DBROKEN_NO_NONCE" "lost["
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
