@@ -12,6 +12,7 @@ import interlock
 import pytest
 from cluster import PATIENCE, until
 from etcd_store import Etcd
+from register_counter import Counter, check
 from store import Store
 from store_network import between
 
@@ -216,44 +217,8 @@ def test_a_change_whose_reply_was_lost_is_made_once(
             assert watcher.get() == (b"theirs", theirs)
 
 
-class Counter:
-    """Counts a register up by cas, and notes what it is told."""
-
-    def __init__(self, url: str, name: str):
-        self.client = interlock.connect(url)
-        self.register = self.client.register(name)
-        self.done: list[int] = []  # versions
-        self.unknown = 0
-        self.ends = threading.Event()
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self) -> None:
-        while not self.ends.is_set():
-            try:
-                value, version = self.register.get()
-                count = b"%d" % (int(value or b"0") + 1)
-                newer = self.register.cas(version, count)
-            except interlock.UnknownOutcomeError:
-                self.unknown += 1
-            except (interlock.ConnectionError, interlock.NoQuorumError):
-                pass
-            else:
-                self.done += [newer] if newer else []
-
-    def await_change(self) -> None:
-        known = len(self.done)
-        until(lambda: len(self.done) > known, 30, "a change")
-
-    def end(self) -> None:
-        self.ends.set()
-        self.thread.join(60)
-        self.client.close()
-        assert not self.thread.is_alive()
-
-
 def test_no_change_is_lost_or_made_twice_when_replies_are_lost(
-    store: Store, client: interlock.Client, name: str
+    store: Store, name: str
 ) -> None:
     with between(store) as network:
         network.fault("ab", "delay", seconds=0.01)
@@ -267,13 +232,7 @@ def test_no_change_is_lost_or_made_twice_when_replies_are_lost(
             else:
                 network.fault(one, "late", **{"for": 0.3})
         network.heal()
-        for counter in counters:
-            counter.end()
-
-    done = sorted(version for one in counters for version in one.done)
-    count = int(client.register(name).get().value or b"0")
-    assert len(done) == len(set(done))
-    assert len(done) <= count <= len(done) + sum(one.unknown for one in counters)
+        check(counters, store.url(), name)
 
 
 # ---- etcd's own keys --------------------------------------------------------------
