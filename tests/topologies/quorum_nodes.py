@@ -21,8 +21,18 @@ from server_programs import SERVER
 LONGEST_MS = 2000
 
 
+def durable(count: int = 3) -> list[dict[str, Any]]:
+    """Settings of nodes that keep registers: what they have replied is on the disk."""
+    words = ["--appendonly", "yes", "--appendfsync", "always"]
+    return [
+        {"options": [*words, "--appendfilename", f"{number}.aof"]}
+        for number in range(count)
+    ]
+
+
 class Node:
-    """One server, without persistence: what it knew is gone when it restarts."""
+    """One server, without persistence unless its options say so: what it knew is gone
+    when it restarts."""
 
     def __init__(
         self,

@@ -28,6 +28,27 @@ static ilk_status take_longest(ilk__quorum *quorum, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
+static ilk_status take_fsync(ilk__quorum *quorum, ilk__span value,
+                             ilk_error *err)
+{
+    quorum->trusts_fsync = ilk__text_equals(value, "trust");
+    if (quorum->trusts_fsync || ilk__text_equals(value, "check"))
+        return ILK_OK;
+    return ilk__fail(err, ILK_EINVAL,
+                     "URL: fsync must be check or trust, got \"%.*s\"",
+                     value.len < 40 ? (int)value.len : 40, value.at);
+}
+
+/* A number that no other client has, for its ballots. */
+static ilk_status choose_proposer(ilk__quorum *quorum, ilk_error *err)
+{
+    uint64_t random;
+    ilk_status st = ilk__random(&random, sizeof random, err);
+
+    quorum->proposer = 1 + (int64_t)(random >> 16);
+    return st;
+}
+
 static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
                                 ilk_error *err)
 {
@@ -59,6 +80,8 @@ static ilk_status split_options(ilk__quorum *quorum, const char *options,
             st = take_longest(quorum, value, err);
         else if (ilk__text_equals(key, "noquorum"))
             st = take_noquorum(quorum, value, err);
+        else if (ilk__text_equals(key, "fsync"))
+            st = take_fsync(quorum, value, err);
         else if (len + item.len + 2 < room)
             len += (size_t)snprintf(out + len, room - len, "%s%.*s",
                                     len ? "&" : "", (int)item.len, item.at);
@@ -109,6 +132,8 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
     char token[ILK__CLIENT_ID_LEN + 1];
     ilk_status st = ilk__token(token, ILK__CLIENT_ID_LEN, err);
 
+    if (st == ILK_OK)
+        st = choose_proposer(quorum, err);
     if (st)
         return st;
     snprintf(quorum->name, sizeof quorum->name, "interlock-quorum-%s", token);
@@ -134,6 +159,7 @@ static void dispose(ilk__quorum *quorum)
     ilk__quorum_close_nodes(quorum);
     ilk__attempts_free(quorum);
     ilk__rounds_free(quorum);
+    ilk__proposals_free(quorum);
     ilk__node_channels_free(&quorum->channels);
     ilk__tls_store_free(quorum->tls);
     ilk__url_free(&quorum->url);
@@ -204,6 +230,8 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, ilk__quorum_nodes_due(quorum));
     *until = ilk__sooner(*until, ilk__attempts_due(quorum, ilk__now_ms()));
     *until = ilk__sooner(*until, ilk__rounds_due(quorum));
+    *until = ilk__sooner(*until, ilk__acceptors_due(quorum));
+    *until = ilk__sooner(*until, ilk__proposals_due(quorum));
     ilk__quorum_publish(quorum);
     return count;
 }
@@ -228,6 +256,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__quorum_fire_nodes(quorum, ilk__now_ms());
     ilk__attempts_fire(quorum, ilk__now_ms());
     ilk__rounds_fire(quorum, ilk__now_ms());
+    ilk__acceptors_fire(quorum, ilk__now_ms());
+    ilk__proposals_fire(quorum, ilk__now_ms());
     ilk__quorum_publish(quorum);
 }
 
@@ -236,7 +266,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 #define QUORUM(url_scheme)                                                     \
     {                                                                          \
         .scheme = (url_scheme), .store = "the quorum",                         \
-        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH,      \
+        .offers = ILK_OFFER_LOCK | ILK_OFFER_ELECTION | ILK_OFFER_DETACH       \
+                  | ILK_OFFER_REGISTER,                                        \
         .open = open_quorum, .close = close_quorum, .abandon = abandon,        \
         .call = ilk__quorum_call, .contact = ilk__quorum_contact,              \
         .subscribe = ilk__quorum_subscribe,                                    \

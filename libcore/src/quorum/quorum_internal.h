@@ -32,6 +32,7 @@ typedef struct ilk__quorum ilk__quorum;
 typedef struct ilk__quorum_node ilk__quorum_node;
 typedef struct ilk__node_call ilk__node_call;
 typedef struct ilk__attempt ilk__attempt;
+typedef struct ilk__proposal ilk__proposal;
 typedef struct ilk__round ilk__round;
 
 /* A script at one node, from its sending until its reply, or until there can be
@@ -50,6 +51,33 @@ struct ilk__node_call {
     void *owner;
 };
 
+/* The number of a node that has begun, and the list of all nodes' numbers, which names the
+ * quorum. */
+enum {
+    ILK__ACCEPTOR_NUMBER = 16,
+    ILK__ACCEPTOR_LIST = ILK__QUORUM_MOST * (ILK__ACCEPTOR_NUMBER + 1)
+};
+
+typedef enum ilk__acceptor_state {
+    ILK__ACCEPTOR_UNKNOWN,
+    ILK__ACCEPTOR_COMES, /* replies are missing */
+    ILK__ACCEPTOR_BLANK,
+    ILK__ACCEPTOR_BEGUN,
+    ILK__ACCEPTOR_READY,
+    ILK__ACCEPTOR_UNFIT /* `why` says why */
+} ilk__acceptor_state;
+
+/* A node, as one that keeps registers; quorum_acceptors.c. */
+typedef struct ilk__acceptor {
+    ilk__acceptor_state is;
+    int calls;         /* without a reply */
+    unsigned settings; /* of the server, those that were seen */
+    int64_t again_at;  /* the next look at it */
+    char nonce[ILK__NONCE_MAX + 1];
+    char text[ILK__ACCEPTOR_LIST + 1]; /* BEGUN: the number; READY: the list */
+    char why[160];
+} ilk__acceptor;
+
 struct ilk__quorum_node {
     ilk__quorum *quorum;
     size_t number;
@@ -60,6 +88,7 @@ struct ilk__quorum_node {
     size_t requests_at, messages_at; /* places among the descriptors */
     ilk__node_call *first, *last;    /* without a reply */
     uint8_t knows[ILK__SCRIPT_COUNT];
+    ilk__acceptor acceptor;
     int has_failed;       /* since it took part last */
     int took_part;        /* at the end of the last turn */
     ilk_error why;        /* the last failure */
@@ -163,6 +192,11 @@ struct ilk__quorum {
 
     ilk__attempt_list live, owed, dead;
     ilk__round *rounds; /* that wait for nodes */
+    ilk__proposal *proposals;
+    int64_t proposer, last_counter; /* of ballots */
+    int keeps_registers;            /* there was a request for one */
+    int trusts_fsync;               /* fsync=trust */
+    char acceptor_list[ILK__ACCEPTOR_LIST + 1]; /* of a majority, or "" */
     ilk__table by_token, by_inner;
     int64_t last_stamp, last_try;
     uint64_t over[ILK__OVER_TOKENS]; /* hashes of ended tokens */
@@ -192,7 +226,8 @@ size_t ilk__quorum_count_votes(const ilk__quorum *quorum);
 /* 1 when one that takes no part may as soon as replies have come: it has not
  * failed. */
 int ilk__quorum_may_any_come(const ilk__quorum *quorum);
-/* Send the command, which is freed; 0: there will be no reply. */
+/* Send the command, which is freed; 0: there will be no reply. ILK__SCRIPT_NONE: it is
+ * no script. */
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
                      ilk__quorum_ended *ended, void *owner);
 void ilk__quorum_read_replies(ilk__quorum_node *node);
@@ -324,6 +359,32 @@ int ilk__round_is_held(const ilk__round *round, const ilk__reply *reply);
 /* Rounds of the break scripts, and of extensions of a hold that began elsewhere. */
 void ilk__round_decide_break(ilk__round *round, int is_last);
 void ilk__round_decide_extension(ilk__round *round, int is_last);
+
+/* ---- quorum_acceptors.c -------------------------------------------------- */
+
+extern const ilk__bytes ilk__quorum_acceptor_key;
+
+/* It keeps registers, of the quorum that a majority belongs to. */
+int ilk__acceptor_is_fit(const ilk__quorum_node *node);
+size_t ilk__acceptors_count(const ilk__quorum *quorum);
+/* 1 when one that does not may do so soon. */
+int ilk__acceptors_may_come(const ilk__quorum *quorum);
+/* Why too few do, as an error. */
+void ilk__acceptors_write_why(const ilk__quorum *quorum,
+                              char out[ILK_ERROR_MAX]);
+/* Its connection is lost; it has refused a request. */
+void ilk__acceptor_lost(ilk__quorum_node *node);
+void ilk__acceptor_refused(ilk__quorum_node *node);
+void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now);
+int64_t ilk__acceptors_due(const ilk__quorum *quorum);
+
+/* ---- quorum_registers.c -------------------------------------------------- */
+
+/* register_get, _wait, _set and _delete. */
+void ilk__quorum_propose(ilk__quorum *quorum, ilk__gateway_request *request);
+void ilk__proposals_fire(ilk__quorum *quorum, int64_t now);
+int64_t ilk__proposals_due(const ilk__quorum *quorum);
+void ilk__proposals_free(ilk__quorum *quorum);
 
 /* ---- quorum_inspect.c ---------------------------------------------------- */
 

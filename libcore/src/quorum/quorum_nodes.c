@@ -186,8 +186,9 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
     int sent = 0;
 
     if (call && node->requests.up) {
-        command->replies = ILK__REPLIES_NUMBERED;
-        if (!node->knows[script])
+        command->replies = script == ILK__SCRIPT_NONE ? ILK__REPLIES_ARRAY
+                                                      : ILK__REPLIES_NUMBERED;
+        if (script != ILK__SCRIPT_NONE && !node->knows[script])
             (void)ilk__script_use_source(command, script);
         sent = ilk__async_conn_send(&node->requests, command, &call->expected)
                == ILK_OK;
@@ -197,7 +198,8 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
         ilk__free(call);
         return 0;
     }
-    node->knows[script] = 1;
+    if (script != ILK__SCRIPT_NONE)
+        node->knows[script] = 1;
     call->script = script;
     call->sent_at = ilk__now_ms();
     call->ended = ended;
@@ -218,6 +220,7 @@ static void lose(ilk__quorum_node *node, int has_failed)
              node->why.msg);
     ilk__members_lost(&node->quorum->members, node->number);
     end_calls(node);
+    ilk__acceptor_lost(node);
     node->took_part = 0;
     ilk__attempts_miss(node);
 }
@@ -234,7 +237,7 @@ static int fits(const ilk__node_call *call, ilk__reply *reply)
 {
     if (!call || ilk__match_reply(&call->expected, reply) == ILK__MATCH_FOREIGN)
         return 0;
-    return reply->type == ILK__REPLY_ERROR
+    return reply->type == ILK__REPLY_ERROR || call->script == ILK__SCRIPT_NONE
            || ilk__script_check(call->script, reply, NULL) == ILK_OK;
 }
 

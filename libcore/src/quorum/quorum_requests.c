@@ -308,9 +308,20 @@ void ilk__quorum_call(void *self, ilk__gateway_request *request)
         ilk__round_begin(quorum, request, ilk__round_pass_on,
                          ilk__round_decide_break);
         break;
+
+    case ILK__SCRIPT_REGISTER_GET:
+    case ILK__SCRIPT_REGISTER_SET:
+    case ILK__SCRIPT_REGISTER_DELETE:
+    case ILK__SCRIPT_REGISTER_WAIT: ilk__quorum_propose(quorum, request); break;
+    case ILK__SCRIPT_STATE_REFRESH:
+        ilk__quorum_refresh_observers(quorum, request);
+        break;
+    case ILK__SCRIPT_STATE_CANCEL:
+        ilk__quorum_cancel_observer(quorum, request);
+        break;
     default:
         ilk__gateway_reply_error(request,
-                                 "ILKNONE a quorum keeps locks and elections, "
-                                 "and nothing else");
+                                 "ILKNONE a quorum keeps locks, elections and "
+                                 "registers, and nothing else");
     }
 }

@@ -98,7 +98,7 @@ void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
     const int64_t trip_us = clock_us(CLOCK_MONOTONIC) - call->sent_us;
 
     node->stats.in_flight--;
-    if (reply->type == ILK__REPLY_ERROR) {
+    if (reply->type == ILK__REPLY_ERROR || call->script == ILK__SCRIPT_NONE) {
         take_times(&node->stats, trip_us, 0);
         return;
     }

@@ -21,7 +21,7 @@ static int setup(void **state)
             return -1;
     return snprintf(url, sizeof url,
                     "redis://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?quorum"
-                    "&longest_lease_ms=%d",
+                    "&longest_lease_ms=%d&fsync=trust",
                     nodes[0].port, nodes[1].port, nodes[2].port, LONGEST_MS)
            < 0;
 }
@@ -95,12 +95,34 @@ static ilk_status lead(ilk_client *client, ilk_error *err)
     return st;
 }
 
+static ilk_status count(ilk_client *client, ilk_error *err)
+{
+    ilk_register *at = NULL;
+    ilk_status st = ilk_register_open(&at, client, "r", 1, err);
+
+    if (st == ILK_OK)
+        st = ilk_register_get(at, err);
+    if (st == ILK_OK)
+        st = ilk_register_set(at, "some", 4, err);
+    if (st == ILK_OK)
+        st = ilk_register_cas(at, ilk_register_version(at), "more", 4, err);
+    if (st == ILK_OK)
+        st = ilk_register_wait(at, ilk_register_version(at), 30, err);
+    if (st == ILK_ETIMEOUT)
+        st = ilk_register_delete(at, ILK_REGISTER_ANY, err);
+    ilk_register_free(at);
+    return st;
+}
+
 /* ---- tests ------------------------------------------------------------------ */
 
 static const gateway_alloc locks = {
     .url = url, .warm_up = take_and_give, .works = take_and_give, .step = STEP};
 static const gateway_alloc elections = {
     .url = url, .warm_up = lead, .works = lead, .step = STEP};
+
+static const gateway_alloc registers = {
+    .url = url, .warm_up = count, .works = count, .step = STEP};
 
 static void a_lock(void **state)
 {
@@ -120,12 +142,19 @@ static void a_leadership(void **state)
     gateway_alloc_run(&elections, lead, 30);
 }
 
+static void a_register(void **state)
+{
+    (void)state;
+    gateway_alloc_run(&registers, count, 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock),
         cmocka_unit_test(a_wait),
         cmocka_unit_test(a_leadership),
+        cmocka_unit_test(a_register),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quorum_acceptors.c -- which nodes keep registers: those that have never forgotten one,
+ * and whose server writes to the disk what it replies.
+ *
+ *     UNKNOWN --calls--> COMES --replies--> BLANK, BEGUN, READY, or UNFIT
+ *
+ * Registers begin when all nodes are BLANK: each becomes BEGUN, with a number of its own.
+ * When all are BEGUN, they become READY, with the list of these numbers. A node that is
+ * BLANK later has lost its memory, and its next number is not in the list; one with
+ * another list belongs to another quorum (scripts/quorum/quorum_acceptor.lua). The rules
+ * are those of tests/model/quorum_acceptors.pml.
+ *
+ * A vote for a lock may be forgotten after the longest lease; a promise about a register
+ * may not, and is on the disk. So a node that was restarted keeps registers at once,
+ * while it has yet to wait until it votes for locks.
+ */
+#include "quorum_internal.h"
+
+#include "base/token.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGAIN_MS = 500 };
+
+const ilk__bytes ilk__quorum_acceptor_key = {(char *)"ilk:quorum:acceptor", 19};
+
+/* ---- what a node says ---------------------------------------------------- */
+
+static void refuse(ilk__acceptor *acceptor, const char *why)
+{
+    if (!acceptor->why[0])
+        snprintf(acceptor->why, sizeof acceptor->why, "%.150s", why);
+}
+
+static int is_word(const ilk__reply *reply, const char *word)
+{
+    return reply->type == ILK__REPLY_STR && ilk__reply_is_text(reply, word);
+}
+
+static int begins_with(const ilk__reply *text, const char *word)
+{
+    return strncmp(text->str, word, strlen(word)) == 0;
+}
+
+/* The rest behind the word. */
+static void take_text(ilk__acceptor *acceptor, const ilk__reply *text,
+                      const char *word, ilk__acceptor_state state)
+{
+    const char *rest = text->str + strlen(word);
+
+    if (strlen(text->str) != text->len || strlen(rest) > ILK__ACCEPTOR_LIST) {
+        refuse(acceptor, "its key ilk:quorum:acceptor makes no sense");
+        return;
+    }
+    memcpy(acceptor->text, rest, strlen(rest) + 1);
+    acceptor->is = state;
+}
+
+static void take_state(ilk__acceptor *acceptor, const ilk__reply *reply)
+{
+    const ilk__reply *nonce = ilk__script_item(reply, 0),
+                     *text = ilk__script_item(reply, 1);
+
+    acceptor->is = ILK__ACCEPTOR_BLANK;
+    if (!nonce->len || nonce->len > ILK__NONCE_MAX
+        || strlen(nonce->str) != nonce->len) {
+        refuse(acceptor, "it has just lost its memory");
+        return;
+    }
+    memcpy(acceptor->nonce, nonce->str, nonce->len + 1);
+    if (begins_with(text, "begins "))
+        take_text(acceptor, text, "begins ", ILK__ACCEPTOR_BEGUN);
+    else if (begins_with(text, "ready "))
+        take_text(acceptor, text, "ready ", ILK__ACCEPTOR_READY);
+    else if (text->len)
+        refuse(acceptor, "its key ilk:quorum:acceptor makes no sense");
+}
+
+/* Settings that lose a promise, in the words of redis.conf. */
+static const struct setting {
+    const char *name, *wanted, *why;
+} settings[] = {
+    {"appendonly", "yes", "registers need appendonly yes"},
+    {"appendfsync", "always", "registers need appendfsync always"},
+    {"maxmemory-policy", "noeviction",
+     "registers need maxmemory-policy noeviction"},
+};
+
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* The value of a setting in a reply, which has names and values in turn; or NULL. */
+static const ilk__reply *find_setting(const ilk__reply *reply, const char *name)
+{
+    for (size_t i = 0; i + 1 < reply->count; i += 2)
+        if (is_word(reply->items[i], name))
+            return reply->items[i + 1];
+    return NULL;
+}
+
+static void take_settings(ilk__acceptor *acceptor, const ilk__reply *reply)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const ilk__reply *value = find_setting(reply, settings[i].name);
+
+        if (!value)
+            continue;
+        acceptor->settings |= 1U << i;
+        if (!is_word(value, settings[i].wanted))
+            refuse(acceptor, settings[i].why);
+    }
+}
+
+static void conclude(ilk__acceptor *acceptor, int trusts)
+{
+    if (!trusts && acceptor->settings != (1U << SETTINGS) - 1)
+        refuse(acceptor, "it does not show its settings: registers need the "
+                         "right +config|get, or fsync=trust in the URL");
+    if (acceptor->why[0])
+        acceptor->is = ILK__ACCEPTOR_UNFIT;
+}
+
+static int answered(ilk__quorum_node *node, void *owner,
+                    const ilk__node_call *call, ilk__reply *reply)
+{
+    ilk__acceptor *acceptor = &node->acceptor;
+    ilk_error why;
+
+    (void)owner;
+    if (!acceptor->calls)
+        return 0; /* of a connection before this one */
+    if (reply && reply->type == ILK__REPLY_ERROR) {
+        (void)ilk__reply_error(reply, &why);
+        if (call->script != ILK__SCRIPT_NONE)
+            refuse(acceptor, why.msg);
+    } else if (reply && call->script == ILK__SCRIPT_NONE) {
+        take_settings(acceptor, reply);
+    } else if (reply) {
+        take_state(acceptor, reply);
+    }
+    if (--acceptor->calls == 0 && reply)
+        conclude(acceptor, node->quorum->trusts_fsync);
+    return 0;
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static int send_word(ilk__quorum_node *node, const char *nonce,
+                     const char *word, const char *text)
+{
+    const ilk__bytes keys[] = {ilk__quorum_node_key, ilk__quorum_acceptor_key};
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_QUORUM_ACCEPTOR, keys, 2);
+    ilk__command_add_str(&command, nonce);
+    ilk__command_add_str(&command, word);
+    ilk__command_add_str(&command, text);
+    return ilk__quorum_send(node, &command, ILK__SCRIPT_QUORUM_ACCEPTOR,
+                            answered, NULL);
+}
+
+static int send_config(ilk__quorum_node *node, const char *pattern)
+{
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__command_add_str(&command, "CONFIG");
+    ilk__command_add_str(&command, "GET");
+    ilk__command_add_str(&command, pattern);
+    return ilk__quorum_send(node, &command, ILK__SCRIPT_NONE, answered, NULL);
+}
+
+/* One call more keeps the first reply from being the last. */
+static void ask(ilk__quorum_node *node, int64_t now)
+{
+    ilk__acceptor *acceptor = &node->acceptor;
+
+    *acceptor = (ilk__acceptor){
+        .is = ILK__ACCEPTOR_COMES, .calls = 1, .again_at = now + AGAIN_MS};
+    if (!node->quorum->trusts_fsync) {
+        acceptor->calls += send_config(node, "append*");
+        acceptor->calls += send_config(node, "maxmemory*");
+    }
+    acceptor->calls += send_word(node, "", "", "");
+    acceptor->calls--;
+}
+
+static void order(ilk__quorum_node *node, const char *word, const char *text,
+                  int64_t now)
+{
+    ilk__acceptor *acceptor = &node->acceptor;
+
+    acceptor->is = ILK__ACCEPTOR_COMES;
+    acceptor->again_at = now + AGAIN_MS;
+    acceptor->calls += send_word(node, acceptor->nonce, word, text);
+}
+
+void ilk__acceptor_lost(ilk__quorum_node *node)
+{
+    node->acceptor = (ilk__acceptor){.is = ILK__ACCEPTOR_UNKNOWN};
+}
+
+/* It has lost its memory under the connection, and with it what it knows of locks. */
+void ilk__acceptor_refused(ilk__quorum_node *node)
+{
+    if (node->acceptor.is != ILK__ACCEPTOR_READY)
+        return;
+    ilk__acceptor_lost(node);
+    ilk__members_refused(&node->quorum->members, node->number);
+}
+
+/* It has a nonce, and its messages come here. */
+static int is_reached(const ilk__quorum_node *node)
+{
+    const ilk__quorum *quorum = node->quorum;
+
+    return node->requests.up && quorum->members.nodes[node->number].known
+           && ilk__node_messages_are_subscribed(&node->messages)
+           && !quorum->twice[0];
+}
+
+/* ---- beginning ----------------------------------------------------------- */
+
+static size_t count(const ilk__quorum *quorum, ilk__acceptor_state state)
+{
+    size_t number = 0;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        number += is_reached(&quorum->nodes[i])
+                  && quorum->nodes[i].acceptor.is == state;
+    return number;
+}
+
+/* The list with which a majority is READY, or "". */
+static const char *find_list(const ilk__quorum *quorum)
+{
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__acceptor *one = &quorum->nodes[i].acceptor;
+        size_t same = 0;
+
+        if (one->is != ILK__ACCEPTOR_READY)
+            continue;
+        for (size_t j = 0; j < quorum->count; j++) {
+            const ilk__acceptor *other = &quorum->nodes[j].acceptor;
+
+            same += other->is == ILK__ACCEPTOR_READY
+                    && strcmp(one->text, other->text) == 0;
+        }
+        if (same >= ilk__quorum_majority(quorum))
+            return one->text;
+    }
+    return "";
+}
+
+static void begin(ilk__quorum *quorum, int64_t now)
+{
+    char number[ILK__ACCEPTOR_NUMBER + 1];
+
+    for (size_t i = 0; i < quorum->count; i++)
+        if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_BLANK
+            && ilk__token(number, ILK__ACCEPTOR_NUMBER, NULL) == ILK_OK)
+            order(&quorum->nodes[i], "begins", number, now);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* All have begun: the list of one that is READY, or of all numbers in their order. */
+static void choose_list(const ilk__quorum *quorum,
+                        char out[ILK__ACCEPTOR_LIST + 1])
+{
+    const char *numbers[ILK__QUORUM_MOST];
+    size_t len = 0;
+
+    *out = '\0';
+    for (size_t i = 0; i < quorum->count; i++) {
+        numbers[i] = quorum->nodes[i].acceptor.text;
+        if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_READY) {
+            snprintf(out, ILK__ACCEPTOR_LIST + 1, "%s", numbers[i]);
+            return;
+        }
+    }
+    qsort(numbers, quorum->count, sizeof *numbers, by_text);
+    for (size_t i = 0; i < quorum->count && len < ILK__ACCEPTOR_LIST; i++)
+        len +=
+            (size_t)snprintf(out + len, ILK__ACCEPTOR_LIST + 1 - len, "%s%.*s",
+                             len ? "-" : "", ILK__ACCEPTOR_NUMBER, numbers[i]);
+}
+
+static int is_in(const ilk__acceptor *acceptor, const char *list)
+{
+    return strlen(acceptor->text) == ILK__ACCEPTOR_NUMBER
+           && strstr(list, acceptor->text) != NULL;
+}
+
+static void make_ready(ilk__quorum *quorum, int64_t now)
+{
+    char list[ILK__ACCEPTOR_LIST + 1];
+
+    choose_list(quorum, list);
+    for (size_t i = 0; i < quorum->count; i++)
+        if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_BEGUN
+            && is_in(&quorum->nodes[i].acceptor, list))
+            order(&quorum->nodes[i], "ready", list, now);
+}
+
+/* READY stays until a node refuses a request, or its connection is lost. */
+static int is_due(const ilk__quorum_node *node, int64_t now)
+{
+    const ilk__acceptor *acceptor = &node->acceptor;
+
+    return is_reached(node) && !acceptor->calls
+           && acceptor->is != ILK__ACCEPTOR_READY
+           && (acceptor->is == ILK__ACCEPTOR_UNKNOWN
+               || acceptor->again_at <= now);
+}
+
+void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now)
+{
+    const size_t blank = count(quorum, ILK__ACCEPTOR_BLANK),
+                 begun = count(quorum, ILK__ACCEPTOR_BEGUN),
+                 ready = count(quorum, ILK__ACCEPTOR_READY);
+
+    if (!quorum->keeps_registers)
+        return;
+    if (blank && blank + begun == quorum->count)
+        begin(quorum, now);
+    else if (begun && begun + ready == quorum->count)
+        make_ready(quorum, now);
+    for (size_t i = 0; i < quorum->count; i++)
+        if (is_due(&quorum->nodes[i], now))
+            ask(&quorum->nodes[i], now);
+    snprintf(quorum->acceptor_list, sizeof quorum->acceptor_list, "%s",
+             find_list(quorum));
+}
+
+int64_t ilk__acceptors_due(const ilk__quorum *quorum)
+{
+    int64_t until = ILK__FOREVER;
+
+    for (size_t i = 0; quorum->keeps_registers && i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+
+        if (is_reached(node) && !node->acceptor.calls
+            && node->acceptor.is != ILK__ACCEPTOR_READY)
+            until = ilk__sooner(until, node->acceptor.again_at);
+    }
+    return until;
+}
+
+/* ---- who accepts --------------------------------------------------------- */
+
+int ilk__acceptor_is_fit(const ilk__quorum_node *node)
+{
+    return is_reached(node) && node->acceptor.is == ILK__ACCEPTOR_READY
+           && strcmp(node->acceptor.text, node->quorum->acceptor_list) == 0;
+}
+
+size_t ilk__acceptors_count(const ilk__quorum *quorum)
+{
+    size_t number = 0;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        number += (size_t)ilk__acceptor_is_fit(&quorum->nodes[i]);
+    return number;
+}
+
+int ilk__acceptors_may_come(const ilk__quorum *quorum)
+{
+    if (ilk__quorum_may_any_come(quorum))
+        return 1;
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+
+        if (is_reached(node) && !ilk__acceptor_is_fit(node)
+            && node->acceptor.is != ILK__ACCEPTOR_UNFIT)
+            return 1;
+    }
+    return 0;
+}
+
+static const char *reason_of(const ilk__quorum_node *node)
+{
+    const ilk__acceptor *acceptor = &node->acceptor;
+
+    switch (acceptor->is) {
+    case ILK__ACCEPTOR_UNFIT: return acceptor->why;
+    case ILK__ACCEPTOR_BLANK:
+    case ILK__ACCEPTOR_BEGUN:
+        return count(node->quorum, ILK__ACCEPTOR_READY)
+                   ? "it has lost the registers that it kept"
+                   : "registers begin when all nodes take part";
+    case ILK__ACCEPTOR_READY: return "it keeps the registers of another quorum";
+    case ILK__ACCEPTOR_UNKNOWN:
+    case ILK__ACCEPTOR_COMES: break;
+    }
+    return "it has not answered yet";
+}
+
+/* One that votes and is not fit, if possible one that says why by itself. */
+static const ilk__quorum_node *find_unfit(const ilk__quorum *quorum)
+{
+    const ilk__quorum_node *found = NULL;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+
+        if (!is_reached(node) || ilk__acceptor_is_fit(node))
+            continue;
+        if (node->acceptor.is != ILK__ACCEPTOR_READY)
+            return node;
+        found = node;
+    }
+    return found;
+}
+
+void ilk__acceptors_write_why(const ilk__quorum *quorum,
+                              char out[ILK_ERROR_MAX])
+{
+    const ilk__quorum_node *unfit = find_unfit(quorum);
+    int len;
+
+    if (!unfit) {
+        ilk__quorum_write_why(quorum, "NOQUORUM", out);
+        return;
+    }
+    len = snprintf(out, ILK_ERROR_MAX,
+                   "NOQUORUM %zu of %zu nodes keep registers, and %zu must; "
+                   "%.60s:%d: ",
+                   ilk__acceptors_count(quorum), quorum->count,
+                   ilk__quorum_majority(quorum), unfit->url.host,
+                   unfit->url.port);
+    snprintf(out + len, ILK_ERROR_MAX - (size_t)len, "%.120s",
+             reason_of(unfit));
+}
