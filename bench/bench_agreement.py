@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import group_alone
 import register_alone
+import register_quorum
 import ring_lookups
 from harness import run_parts
 
-PARTS = {"ring": ring_lookups, "register": register_alone, "group": group_alone}
+PARTS = {
+    "ring": ring_lookups,
+    "register": register_alone,
+    "quorum": register_quorum,
+    "group": group_alone,
+}
 
 
 def main(words: list[str]) -> None:
