@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -167,6 +169,11 @@ def test_bad_use_has_a_clear_error(coordinator, url, name):
     one.create_group(name.encode()).get()
     with pytest.raises(ToozError, match="4096"):
         one.join_group(name.encode(), {"long": "x" * 5000}).get()
+    before = one.get_groups().get()
+    for bad in (b"", b"x" * 600):
+        with pytest.raises(ToozError, match="bytes"):
+            one.create_group(bad).get()
+    assert one.get_groups().get() == before
 
 
 def test_a_stopped_coordinator_gives_all_back_and_starts_again(coordinator, name):
@@ -200,6 +207,24 @@ def test_it_stops_when_its_server_is_gone(coordinator, own_server):
     server.wait()
     one.stop()
     assert not one.is_started
+
+
+def test_who_cannot_leave_without_the_server_leaves_later(coordinator, own_server):
+    from tooz import ToozError
+    from tooz.coordination import MemberNotJoined, get_coordinator
+
+    server, url = own_server
+    one = get_coordinator(f"interlock+{url}?reply_timeout_ms=300", b"me")
+    one.start()
+    one.join_group_create(b"team")
+    server.send_signal(signal.SIGSTOP)
+    with pytest.raises(ToozError, match="does not reply"):
+        one.leave_group(b"team").get()
+    server.send_signal(signal.SIGCONT)
+    with contextlib.suppress(MemberNotJoined):  # the first request came through
+        one.leave_group(b"team").get()
+    assert one.get_members(b"team").get() == set()
+    one.stop()
 
 
 def test_a_child_is_told_to_start_its_own(coordinator, name):

@@ -273,14 +273,17 @@ class Driver(
 
     def create_group(self, group_id: bytes) -> coordination.CoordAsyncResult[None]:
         """Create a group; all ids together have 64 KiB at most."""
-        name = _raw(group_id)
+        return self._submit(self._create, _raw(group_id))
+
+    def _create(self, name: bytes) -> None:
+        self.client.group(name).members()  # refuses an id that is no name
 
         def add(groups: dict[bytes, list[bytes]]) -> None:
             if name in groups:
                 raise coordination.GroupAlreadyExist(_text(name))
             groups[name] = []
 
-        return self._submit(self._change_groups, add)
+        self._change_groups(add)
 
     def get_groups(self) -> coordination.CoordAsyncResult[list[bytes]]:
         return self._submit(lambda: sorted(self._read_groups()))
@@ -338,6 +341,7 @@ class Driver(
     def _leave(self, group_id: bytes) -> None:
         with self._guard:
             self._joined_groups.discard(group_id)
+            # A leave() that fails gives the member up as well: its lease ends.
             _, member = self._members.pop(group_id, (b"", None))
             if member is None:
                 self._remove(group_id)
