@@ -103,6 +103,12 @@ CONTROLS = [
         ("order",),
     ),
     Control(
+        "register that is changed over a later version",
+        "register/register_set.lua",
+        (("known ~= last then", "known > last then"),),
+        ("register",),
+    ),
+    Control(
         "barrier that is full too early",
         "barrier/barrier_wait.lua",
         (("here + 1 == parties", "here + 1 >= parties - 1"),),

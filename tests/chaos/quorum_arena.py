@@ -11,6 +11,7 @@ import interlock
 from arena import BOUND, Arena
 from faults import Fault
 from history import Writer
+from processes import Slot
 from server import ClockedServer
 from support import patience, wait_until
 from violation import Violation
@@ -18,6 +19,8 @@ from violation import Violation
 LONGEST_MS = 1500  # the longest lease of the scenarios, too
 HOUR = 3600.0
 NAMES = [f"lock{number}" for number in range(4)]
+# Its nodes forget what they knew, so they keep no registers.
+ENVIRONMENT = {"CHAOS_USES": "lock election"}
 
 
 class QuorumArena(Arena):
@@ -41,6 +44,11 @@ class QuorumArena(Arena):
     def url_of(self, ports: Iterable[int]) -> str:
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
         return f"redis://{hosts}?quorum&longest_lease_ms={LONGEST_MS}"
+
+    def slot(self, kind: str, labels: list[str], at: int) -> Slot:
+        slot = super().slot(kind, labels, at)
+        slot.setting.env = {**slot.setting.env, **ENVIRONMENT}
+        return slot
 
     def watch(self) -> None:
         """The faults begin when all nodes vote."""

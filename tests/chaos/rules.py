@@ -22,6 +22,7 @@ from holds import Hold, crowds
 from rules_barrier import rounds
 from rules_fifo import order
 from rules_order import overtakings
+from rules_register import registers
 from rules_signal import signals
 from violation import Violation, both
 
@@ -111,6 +112,7 @@ def check(
     if exclusive:
         found += [*crowded, *messages(history), *order(ops)]
         found += [*signals(ops, in_cluster), *rounds(ops), *overtakings(ops)]
+        found += registers(ops)
         return found, 0
     return [*found, *too_many(history, False)], len(crowded)
 

@@ -293,6 +293,21 @@ async def signal(a: Actor) -> None:
         a.ended(op, data=came.decode())
 
 
+async def register(a: Actor) -> None:
+    name = some(a, "register")
+    one, what = a.client.register(name), f"register:{name}"
+    op, (old, known) = await a.do("get", what, one.get)
+    a.ended(op, version=known, value=(old or b"-").decode())
+    for _ in range(a.rng.randrange(6)):
+        value = f"{a.name}.{a.count + 1}"
+        call = functools.partial(one.cas, known, value.encode())
+        op, newer = await a.do("cas", what, call, known=known, value=value)
+        if not newer:
+            return
+        a.ended(op, version=newer)
+        known = newer
+
+
 async def barrier(a: Actor) -> None:
     """The name says how many parties there are."""
     parties = a.rng.choice([2, 3])
@@ -307,7 +322,7 @@ async def barrier(a: Actor) -> None:
 Scenario = Callable[[Actor], Awaitable[None]]
 SCENARIOS: list[Scenario] = [lock, lock, lock, rw, rw, semaphore, election]
 SCENARIOS += [push, push, push, consume, consume, consume, event]
-SCENARIOS += [guard, signal, signal, barrier, lock_many]
+SCENARIOS += [guard, signal, signal, barrier, lock_many, register]
 OFFERS: dict[Scenario, str] = {rw: "rwlock", push: "queue", consume: "queue"}
 
 

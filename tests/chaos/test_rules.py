@@ -147,6 +147,58 @@ def test_a_release_that_succeeds_after_the_next_grant_is_found(story: Story) -> 
     assert "release" in story.rules(FENCES)
 
 
+def change(
+    story: Story, op: str, at: float, known: int, version: int, took: float = 0.1
+) -> None:
+    story.line(at, f"b {op} cas register r known={known} value={op}")
+    story.line(at + took, f"e {op} ok version={version}")
+
+
+def reading(story: Story, op: str, at: float, version: int, value: str) -> None:
+    story.line(at, f"b {op} get register r")
+    story.line(at + 0.1, f"e {op} ok version={version} value={value}")
+
+
+def test_changes_on_top_of_each_other_break_no_rule(story: Story) -> None:
+    change(story, "a.1", 1, 0, 10, took=5)
+    reading(story, "b.1", 2, 10, "a.1")
+    change(story, "b.2", 3, 10, 20)
+    story.line(3.5, "b a.2 cas register r known=10 value=a.2")
+    story.line(3.6, "e a.2 no")
+    reading(story, "b.3", 7, 20, "b.2")
+
+    assert story.rules() == []
+
+
+@pytest.mark.parametrize(("known", "newer"), [(10, 30), (20, 20), (20, 15)])
+def test_a_change_on_a_version_that_was_changed_is_found(
+    story: Story, known: int, newer: int
+) -> None:
+    change(story, "a.1", 1, 0, 10)
+    change(story, "b.1", 2, 10, 20)
+    change(story, "c.1", 2, known, newer)
+
+    assert "register" in story.rules()
+    assert "register" not in story.rules(FENCES)
+
+
+def test_a_register_that_goes_back_is_found(story: Story) -> None:
+    change(story, "a.1", 1, 0, 10)
+    change(story, "b.1", 2, 10, 20)
+    reading(story, "c.1", 2.05, 10, "a.1")
+    assert story.rules() == []
+    reading(story, "c.2", 3, 10, "a.1")
+
+    assert story.rules() == ["register"]
+
+
+def test_a_value_that_another_wrote_is_found(story: Story) -> None:
+    change(story, "a.1", 1, 0, 10)
+    reading(story, "b.1", 2, 10, "a.9")
+
+    assert story.rules() == ["register"]
+
+
 def test_a_wait_for_an_event_that_nobody_set_is_found(story: Story) -> None:
     story.line(1, "b a wait event x")
     story.line(2, "e a ok")

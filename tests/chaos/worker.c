@@ -430,6 +430,57 @@ static int use_barrier(actor *a)
 
 /* --- Queues. */
 
+static int get_register(actor *a, ilk_register *at, const char *name)
+{
+    const char *value;
+    size_t len = 0;
+
+    next_op(a);
+    line("b %s get register %s", a->op, name);
+    ilk_status st = ilk_register_get(at, NULL);
+    if (st != ILK_OK)
+        return ended(a, st);
+    value = ilk_register_value(at, &len);
+    line("e %s ok version=%lld value=%.*s", a->op,
+         (long long)ilk_register_version(at), value ? (int)len : 1,
+         value ? value : "-");
+    return 1;
+}
+
+/* Whether it was changed; *well: no error of the library occurred. */
+static int cas_register(actor *a, ilk_register *at, const char *name, int *well)
+{
+    const int64_t known = ilk_register_version(at);
+
+    next_op(a);
+    line("b %s cas register %s known=%lld value=%s", a->op, name,
+         (long long)known, a->op);
+    ilk_status st = ilk_register_cas(at, known, a->op, strlen(a->op), NULL);
+    if (st == ILK_OK)
+        line("e %s ok version=%lld", a->op,
+             (long long)ilk_register_version(at));
+    else if (st == ILK_ESTALE)
+        line("e %s no", a->op);
+    else
+        *well = ended(a, st);
+    return st == ILK_OK;
+}
+
+static int use_register(actor *a)
+{
+    ilk_register *at = NULL;
+    const char *name = "register0";
+    int changes = rand_r(&a->seed) % 12;
+
+    if (ilk_register_open(&at, a->client, name, strlen(name), NULL))
+        return 0;
+    int well = get_register(a, at, name);
+    while (well && changes-- > 0 && cas_register(a, at, name, &well))
+        ;
+    ilk_register_free(at);
+    return well;
+}
+
 static int push(actor *a, ilk_queue *queue, const char *name)
 {
     int64_t id = 0;
@@ -498,6 +549,7 @@ static const struct {
     {0.07, ILK_OFFER_SEMAPHORE, "semaphore", use_semaphore},
     {0.03, ILK_OFFER_ELECTION, "election", use_election},
     {0.03, ILK_OFFER_EVENT, "event", use_event},
+    {0.08, ILK_OFFER_REGISTER, "register", use_register},
     {0.1, ILK_OFFER_SIGNAL, "signal", use_signal},
     {0.05, ILK_OFFER_BARRIER, "barrier", use_barrier},
     {0.05, ILK_OFFER_GUARD, "guard", look},
