@@ -69,6 +69,15 @@ VERBS = {
     "event.read": ["event_read"],
     "event.wait": ["event_wait"],
     "event.wait changed": ["message:change"],
+    "register.get": ["register_get"],
+    "register.set": ["register_set"],
+    "register.cas": ["register_set"],
+    "register.delete": ["register_delete"],
+    "register.wait": ["register_wait"],
+    "group.join": ["group_join"],
+    "group.members": ["group_read"],
+    "member.update": ["group_update"],
+    "member.leave": ["group_leave"],
     "latch.count_down": ["latch_count_down"],
     "latch.wait": ["latch_wait"],
     "latch.count": ["latch_read"],
@@ -127,7 +136,9 @@ class World:
         self.stop = threading.Event()
         self.mutex = threading.Lock()
         self.counter = 0
-        self.values = {}  # what was ever given to an event, signal, election, guard
+        # What was ever given to an event, signal, election, guard, register, member.
+        self.values = {}
+        self.made_on = {}  # register and version to the change that was made on it
         self.heard_once = {}
         self.latches = {}  # name to [sure, begun] counts
         self.arrivals = {}  # barrier to its calls: [from, to]
@@ -576,6 +587,68 @@ async def event(w):
         w.wrong(f"{name} is at {there}, event.{what} saw {generation}")
 
 
+async def register(w):
+    name = w.shared("register")
+    handle, value = w.client.register(name), w.world.value(name)
+    what = w.rng.choice(["get", "set", "cas", "cas", "delete", "wait"])
+    if what == "set":
+        version = await w.do("register.set", handle.set, value)
+    elif what == "delete":
+        await w.do("register.delete", handle.delete)
+        return
+    else:
+        state = await w.do("register.get", handle.get)
+        if what == "wait":
+            known, wait = state.version, w.timeout()
+            state = await w.do("register.wait", handle.wait, known, wait) or state
+        if state.value is not None and not w.world.given(name, state.value):
+            w.wrong(f"{name} has {state.value!r}, which nobody gave")
+        version = state.version
+        if what == "cas":
+            version = await w.do("register.cas", handle.cas, state.version, value)
+            confirm_cas(w, name, state.version, version)
+    there = int(w.truth.call("HGET", side("register", name), "version") or 0)
+    if version and version > there:
+        w.wrong(f"{name} is at {there}, register.{what} saw {version}")
+
+
+def confirm_cas(w, name, known, version):
+    """Nobody else made a change on the same version."""
+    if version is None:
+        return
+    with w.world.mutex:
+        other = w.world.made_on.setdefault((name, known), version)
+    if other != version:
+        w.wrong(f"{name}: {version} and {other} were both made on {known}")
+
+
+async def group(w):
+    name = w.shared("group")
+    one, id = w.client.group(name), f"{w.label}-{w.world.number()}"
+    member = await w.do("group.join", one.join, id, w.world.value(name), 10)
+    try:
+        confirm_member(w, name, member)
+        if w.rng.random() < 0.5:
+            await w.do("member.update", member.update, w.world.value(name))
+            confirm_member(w, name, member)
+        for other, data in (await w.do("group.members", one.members)).items():
+            if not w.world.given(name, data):
+                w.wrong(f"{name} has {other!r} with {data!r}, which nobody gave")
+    finally:
+        left = await w.do("member.leave", member.leave)
+    if left and w.truth.call("ZSCORE", side("group", name), id):
+        w.wrong(f"{id} left {name}, and the server has it")
+
+
+def confirm_member(w, name, member):
+    """While it is sure, the server has it under its token."""
+    if not member.held:
+        return
+    found = w.truth.call("HGET", side("group:data", name), member.id) or b""
+    if member.held and not found.startswith(b"1 %s " % member.token.encode()):
+        w.wrong(f"{member.id} is sure to be in {name}, where the server has {found!r}")
+
+
 async def latch(w):
     """Every count of a shared latch is made once; see finish_latches()."""
     name = w.shared("latch")
@@ -812,7 +885,19 @@ SCENARIOS = [
     *(many, semaphore, semaphore, semaphore_limit, election, election, observe),
     *(push, push, push, reserve, reserve, reserve_many, pop, pop_alone),
     *(look, purge, requeue),
-    *(event, event, latch, small_latch, barrier, barrier, barrier_look),
+    *(
+        event,
+        event,
+        register,
+        register,
+        group,
+        group,
+        latch,
+        small_latch,
+        barrier,
+        barrier,
+        barrier_look,
+    ),
     *(notify, notify, wait_signal, wait_signal, wait_any, wait_pattern),
     *(guard, guard_remove, look_round),
 ]
