@@ -8,7 +8,8 @@
  * So a version is never used for two values, also after the server lost its
  * data; when no greater one below 2^53 is left, a change is refused (an error
  * of the server, ILKFENCE). Version 0 means that the server has nothing on
- * record. In etcd a version is a revision of the cluster.
+ * record. In etcd a version is a revision of the cluster, in ZooKeeper the
+ * number of a transaction.
  *
  * A delete is a change: the register then has a version and no value. That
  * record is deleted after a day without a change, and the version is 0 again;
@@ -17,7 +18,11 @@
  * The server remembers each change for a minute (the last 10,000 of them), so
  * that a retry after a lost reply has no second effect, whatever happened in
  * between. A retry that comes when its request may be forgotten ends with
- * ILK_EUNKNOWN.
+ * ILK_EUNKNOWN. Other stores remember the last changes only (docs/register.md).
+ *
+ * Over a quorum registers are CASPaxos: Rystsov, "CASPaxos: Replicated State
+ * Machines without logs", 2018. Each call may end with ILK_ENOQUORUM there, and
+ * a change takes two round trips; see docs/quorum.md.
  *
  * Keys: `ilk:register:{name}` and side keys.
  */

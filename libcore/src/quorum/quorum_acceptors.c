@@ -173,19 +173,17 @@ static int send_config(ilk__quorum_node *node, const char *pattern)
     return ilk__quorum_send(node, &command, ILK__SCRIPT_NONE, answered, NULL);
 }
 
-/* One call more keeps the first reply from being the last. */
 static void ask(ilk__quorum_node *node, int64_t now)
 {
     ilk__acceptor *acceptor = &node->acceptor;
 
-    *acceptor = (ilk__acceptor){
-        .is = ILK__ACCEPTOR_COMES, .calls = 1, .again_at = now + AGAIN_MS};
+    *acceptor =
+        (ilk__acceptor){.is = ILK__ACCEPTOR_COMES, .again_at = now + AGAIN_MS};
     if (!node->quorum->trusts_fsync) {
         acceptor->calls += send_config(node, "append*");
         acceptor->calls += send_config(node, "maxmemory*");
     }
     acceptor->calls += send_word(node, "", "", "");
-    acceptor->calls--;
 }
 
 static void order(ilk__quorum_node *node, const char *word, const char *text,
