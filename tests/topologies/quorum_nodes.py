@@ -24,6 +24,7 @@ LONGEST_MS = 2000
 def durable(count: int = 3) -> list[dict[str, Any]]:
     """Settings of nodes that keep registers: what they have replied is on the disk."""
     words = ["--appendonly", "yes", "--appendfsync", "always"]
+    words += ["--aof-load-truncated", "no"]
     return [
         {"options": [*words, "--appendfilename", f"{number}.aof"]}
         for number in range(count)

@@ -168,7 +168,7 @@ def test_a_restart_without_the_file_is_a_loss(nodes: Quorum, name: str) -> None:
         version = client.register(name).set(b"kept")
     lost = nodes.nodes[1]
     lost.kill()
-    lost.options = ["--appendonly", "yes", "--appendfsync", "always"]
+    lost.options = [*lost.options, "--appendfilename", "other.aof"]
     lost.start()
 
     with interlock.connect(nodes.url()) as client:
@@ -230,6 +230,18 @@ def test_many_clients_begin_at_once(name: str) -> None:
     [
         ([], "registers need appendonly yes"),
         (["--appendonly", "yes"], "registers need appendfsync always"),
+        (
+            ["--appendonly", "yes", "--appendfsync", "always"],
+            "registers need aof-load-truncated no",
+        ),
+        (
+            [
+                *quorum_nodes.durable(1)[0]["options"],
+                "--no-appendfsync-on-rewrite",
+                "yes",
+            ],
+            "registers need no-appendfsync-on-rewrite no",
+        ),
         (
             [
                 *quorum_nodes.durable(1)[0]["options"],

@@ -85,6 +85,9 @@ static const struct setting {
 } settings[] = {
     {"appendonly", "yes", "registers need appendonly yes"},
     {"appendfsync", "always", "registers need appendfsync always"},
+    {"no-appendfsync-on-rewrite", "no",
+     "registers need no-appendfsync-on-rewrite no"},
+    {"aof-load-truncated", "no", "registers need aof-load-truncated no"},
     {"maxmemory-policy", "noeviction",
      "registers need maxmemory-policy noeviction"},
 };
@@ -162,14 +165,14 @@ static int send_word(ilk__quorum_node *node, const char *nonce,
                             answered, NULL);
 }
 
-static int send_config(ilk__quorum_node *node, const char *pattern)
+static int send_config(ilk__quorum_node *node, const char *name)
 {
     ilk__command command;
 
     ilk__command_init(&command);
     ilk__command_add_str(&command, "CONFIG");
     ilk__command_add_str(&command, "GET");
-    ilk__command_add_str(&command, pattern);
+    ilk__command_add_str(&command, name);
     return ilk__quorum_send(node, &command, ILK__SCRIPT_NONE, answered, NULL);
 }
 
@@ -179,10 +182,8 @@ static void ask(ilk__quorum_node *node, int64_t now)
 
     *acceptor =
         (ilk__acceptor){.is = ILK__ACCEPTOR_COMES, .again_at = now + AGAIN_MS};
-    if (!node->quorum->trusts_fsync) {
-        acceptor->calls += send_config(node, "append*");
-        acceptor->calls += send_config(node, "maxmemory*");
-    }
+    for (size_t i = 0; !node->quorum->trusts_fsync && i < SETTINGS; i++)
+        acceptor->calls += send_config(node, settings[i].name);
     acceptor->calls += send_word(node, "", "", "");
 }
 
