@@ -200,6 +200,24 @@ def test_nodes_of_another_quorum_do_not_count(nodes: Quorum, name: str) -> None:
             client.register(name).get()
 
 
+def test_a_quorum_of_another_number_of_nodes_is_another_one(
+    nodes: Quorum, name: str
+) -> None:
+    with interlock.connect(nodes.url()) as client:
+        client.register(name).set(b"x")
+    with quorum_nodes.running(2, settings=quorum_nodes.durable(2)) as more:
+        five = [*nodes.nodes, *more.nodes]
+        for node in five:
+            node.redis().delete("ilk:quorum:node")  # else their number is refused
+            node.declare_member(len(five), nodes.longest_ms)
+        url = nodes.url(ports=[node.port for node in five])
+        with (
+            interlock.connect(url) as client,
+            pytest.raises(interlock.NoQuorumError, match="0 of 5 nodes keep"),
+        ):
+            client.register(name).get()
+
+
 def test_registers_begin_when_all_nodes_are_there(name: str) -> None:
     with quorum_nodes.running(settings=quorum_nodes.durable()) as nodes:
         nodes.declare_members()

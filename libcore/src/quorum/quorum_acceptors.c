@@ -233,6 +233,12 @@ static size_t count(const ilk__quorum *quorum, ilk__acceptor_state state)
     return number;
 }
 
+/* It names as many nodes as the URL: a majority of another number says nothing here. */
+static int has_length(const ilk__quorum *quorum, const char *list)
+{
+    return strlen(list) + 1 == quorum->count * (ILK__ACCEPTOR_NUMBER + 1);
+}
+
 /* The list with which a majority is READY, or "". */
 static const char *find_list(const ilk__quorum *quorum)
 {
@@ -240,7 +246,7 @@ static const char *find_list(const ilk__quorum *quorum)
         const ilk__acceptor *one = &quorum->nodes[i].acceptor;
         size_t same = 0;
 
-        if (one->is != ILK__ACCEPTOR_READY)
+        if (one->is != ILK__ACCEPTOR_READY || !has_length(quorum, one->text))
             continue;
         for (size_t j = 0; j < quorum->count; j++) {
             const ilk__acceptor *other = &quorum->nodes[j].acceptor;
