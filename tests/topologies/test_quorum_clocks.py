@@ -141,6 +141,34 @@ def test_a_node_is_taken_in_whose_clock_is_before_its_start(
         until(node.is_member, what="the node votes again")
 
 
+def test_versions_of_a_register_rise_whichever_node_is_away(
+    apart: Clocked, name: str
+) -> None:
+    """The clock that takes part is another one each time, by hours."""
+    with interlock.connect(apart.quorum.url("&fsync=trust")) as client:
+        register = client.register(name)
+        until(lambda: changes(register), 30, "a first change")
+        versions = [register.get().version]
+        for _ in range(2):
+            for node, clock in zip(apart.nodes, apart.clocks, strict=True):
+                node.freeze()
+                versions.append(register.set(b"x"))
+                assert register.cas(versions[-2], b"old") is None
+                versions.append(register.cas(versions[-1], b"y") or 0)
+                assert register.get() == (b"y", versions[-1])
+                node.thaw()
+                clock.step(-HOUR)
+
+    assert versions == sorted(set(versions))
+
+
+def changes(register: interlock.Register) -> bool:
+    try:
+        return register.set(b"first") > 0
+    except interlock.NoQuorumError:
+        return False
+
+
 def test_crowds_are_served_while_clocks_are_set(apart: Clocked, name: str) -> None:
     """A vote that ends early is one of three: the others outlast it."""
     with crowd(apart, [name, name + ":2"], ttl=TTL) as clients:
