@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check twelve protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check thirteen protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
-# of them keep registers (quorum_acceptors.pml): what must
+# of them keep registers (quorum_acceptors.pml, quorum_adoption.pml): what must
 # hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
@@ -443,6 +443,14 @@ breaks "control: a list that says nothing of the node" quorum_acceptors safety \
 breaks "control: a late request for an earlier memory" quorum_acceptors safety \
     "-DWIPES=1 -DLATE=1 -DBROKEN_NO_NONCE" "lost["
 
+holds "a wiped node is taken in, 2 proposers: no change is lost" \
+    quorum_adoption safety "-DREACHED"
+reaches "every branch of an adoption is reached"
+breaks "control: a floor of promises instead of a configuration" \
+    quorum_adoption safety "-DBROKEN_FLOOR" "must[p]"
+breaks "control: one of the other nodes is enough" quorum_adoption safety \
+    "-DBROKEN_ONE" "must[p]"
+
 if [ "${1:-}" = --deep ]; then
     memory=6000
     holds "deep: 3 clients, 2 faults" lock safety "-DFAULTS=2"
@@ -496,6 +504,8 @@ if [ "${1:-}" = --deep ]; then
         safety "-DREADS=1 -DLATE=0 -DLOST=0"
     holds "deep: 1 register, 1 proposer, 2 ballots, a read that repairs" \
         quorum_register safety "-DOTHER_CHANGES=0 -DREADS=1 -DROUNDS=2 -DLATE=0"
+    holds "deep: a wiped node is taken in, 2 changes each" quorum_adoption \
+        safety "-DOTHER_CHANGES=2"
     holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \
         endless "-DNODES=4"
 fi
