@@ -9,16 +9,32 @@ import signal
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
+import interlock
 import redis
 from certificates import Certificates
 from cluster import free_port, until
 from server_programs import SERVER
 
 LONGEST_MS = 2000
+T = TypeVar("T")
+
+
+def soon(call: Callable[[], T]) -> T:
+    """Its result, as soon as enough nodes have been reached."""
+
+    def attempt() -> list[T]:
+        try:
+            return [call()]
+        except interlock.NoQuorumError:
+            return []
+
+    found = until(attempt, 30, "enough nodes")
+    assert isinstance(found, list)
+    return cast("T", found[0])
 
 
 def durable(count: int = 3) -> list[dict[str, Any]]:

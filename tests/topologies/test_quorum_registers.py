@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, cast
+from collections.abc import Iterator, Sequence
 
 import interlock
 import pytest
 import quorum_network
 import quorum_nodes
 from cluster import PATIENCE, until
-from quorum_nodes import Node, Quorum
+from quorum_nodes import Node, Quorum, soon
 from register_counter import Counter, check
-
-T = TypeVar("T")
 
 
 @pytest.fixture
@@ -37,20 +34,6 @@ def client(nodes: Quorum) -> Iterator[interlock.Client]:
 def accepted(node: Node, name: str) -> int:
     """The version that this node has accepted."""
     return int(node.redis().hget(f"ilk:quorum:register:{{{name}}}", "version") or 0)
-
-
-def soon(call: Callable[[], T]) -> T:
-    """Its result, as soon as enough nodes have been reached."""
-
-    def attempt() -> list[T]:
-        try:
-            return [call()]
-        except interlock.NoQuorumError:
-            return []
-
-    found = until(attempt, 30, "enough nodes")
-    assert isinstance(found, list)
-    return cast("T", found[0])
 
 
 def is_refused(register: interlock.Register, text: str) -> bool:

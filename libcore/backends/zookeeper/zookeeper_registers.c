@@ -137,21 +137,14 @@ static ilk_status make_data(ilk__buf *out, const char *id,
                             const content *before,
                             const ilk__register_change *change)
 {
-    const size_t most = (size_t)(ILK__CHANGES_MOST - 1) * ILK__CHANGE_ENTRY;
     const char kind = (char)(change->deletes ? DELETED : VALUE);
-    char entry[ILK__CHANGE_ENTRY + 1];
     ilk_status st = ilk__buf_add(out, &kind, 1);
 
     if (st == ILK_OK)
         st = ilk__buf_add(out, id, ILK__CHANGE_ID);
-    if (st == ILK_OK && *before->last) {
-        ilk__change_entry(entry, before->last, before->state.version);
-        st = ilk__buf_add(out, entry, ILK__CHANGE_ENTRY);
-    }
-    if (st == ILK_OK)
-        st = ilk__buf_add(out, before->history.at,
-                          before->history.len < most ? before->history.len
-                                                     : most);
+    if (st == ILK_OK && *before->last)
+        st = ilk__changes_add(out, before->last, before->state.version,
+                              before->history, ILK__CHANGES_MOST);
     if (st == ILK_OK)
         st = ilk__buf_add(out, "\n", 1);
     if (st == ILK_OK && !change->deletes)

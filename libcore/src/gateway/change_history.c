@@ -18,12 +18,21 @@ void ilk__change_id(char out[ILK__CHANGE_ID + 1], ilk__span token)
              ilk__siphash(second, token.at, token.len));
 }
 
-void ilk__change_entry(char out[ILK__CHANGE_ENTRY + 1], const char *id,
-                       int64_t version)
+ilk_status ilk__changes_add(ilk__buf *out, const char *id, int64_t version,
+                            ilk__span history, size_t most)
 {
-    memcpy(out, id, ILK__CHANGE_ID);
-    snprintf(out + ILK__CHANGE_ID, ILK__CHANGE_VERSION + 1, "%0*" PRId64,
-             ILK__CHANGE_VERSION, version);
+    const size_t kept = (most - 1) * ILK__CHANGE_ENTRY;
+    char digits[ILK__CHANGE_VERSION + 1];
+    ilk_status st;
+
+    snprintf(digits, sizeof digits, "%0*" PRId64, ILK__CHANGE_VERSION, version);
+    st = ilk__buf_add(out, id, ILK__CHANGE_ID);
+    if (st == ILK_OK)
+        st = ilk__buf_add(out, digits, ILK__CHANGE_VERSION);
+    if (st == ILK_OK)
+        st = ilk__buf_add(out, history.at,
+                          history.len < kept ? history.len : kept);
+    return st;
 }
 
 /* -1: it is no number. */

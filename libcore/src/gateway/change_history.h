@@ -12,6 +12,7 @@
 #ifndef ILK__CHANGE_HISTORY_H
 #define ILK__CHANGE_HISTORY_H
 
+#include "base/buf.h"
 #include "net/url_text.h"
 
 #include <stdint.h>
@@ -25,8 +26,9 @@ enum {
 
 /* The digits for a token, with a NUL. */
 void ilk__change_id(char out[ILK__CHANGE_ID + 1], ilk__span token);
-void ilk__change_entry(char out[ILK__CHANGE_ENTRY + 1], const char *id,
-                       int64_t version);
+/* Append the history that has this change in front, of `most` at most. ILK_ENOMEM. */
+ilk_status ilk__changes_add(ilk__buf *out, const char *id, int64_t version,
+                            ilk__span history, size_t most);
 /* Whether it is a history, of `most` changes at most. */
 int ilk__changes_are_valid(ilk__span history, size_t most);
 /* The version of that change, or 0: the history does not have it. */

@@ -327,12 +327,13 @@ static int is_due(const ilk__quorum_node *node, int64_t now)
 
 void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now)
 {
-    const size_t blank = count(quorum, ILK__ACCEPTOR_BLANK),
-                 begun = count(quorum, ILK__ACCEPTOR_BEGUN),
-                 ready = count(quorum, ILK__ACCEPTOR_READY);
+    size_t blank, begun, ready;
 
     if (!quorum->keeps_registers)
         return;
+    blank = count(quorum, ILK__ACCEPTOR_BLANK);
+    begun = count(quorum, ILK__ACCEPTOR_BEGUN);
+    ready = count(quorum, ILK__ACCEPTOR_READY);
     if (blank && blank + begun == quorum->count)
         begin(quorum, now);
     else if (begun && begun + ready == quorum->count)

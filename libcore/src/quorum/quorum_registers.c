@@ -562,15 +562,11 @@ static int copy_state(ilk__proposal *one, const ilk__reply *from)
 /* The change on top of the state that was copied. 0: no memory. */
 static int apply_change(ilk__proposal *one, const char *id, int64_t version)
 {
-    const size_t most = (size_t)(ILK__CHANGES_MOST - 1) * ILK__CHANGE_ENTRY,
-                 len = ilk__buf_len(&one->history);
+    const ilk__span before = {ilk__buf_data(&one->history),
+                              ilk__buf_len(&one->history)};
     ilk__buf history = {0};
-    char entry[ILK__CHANGE_ENTRY + 1];
 
-    ilk__change_entry(entry, id, version);
-    if (ilk__buf_add(&history, entry, ILK__CHANGE_ENTRY)
-        || ilk__buf_add(&history, ilk__buf_data(&one->history),
-                        len < most ? len : most)) {
+    if (ilk__changes_add(&history, id, version, before, ILK__CHANGES_MOST)) {
         ilk__buf_free(&history);
         return 0;
     }

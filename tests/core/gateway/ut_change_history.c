@@ -23,17 +23,27 @@ static void id_of(char out[ILK__CHANGE_ID + 1], int number)
     ilk__change_id(out, (ilk__span){token, strlen(token)});
 }
 
+/* Put one more in front of the text. */
+static void add_change(int number, size_t most)
+{
+    char id[ILK__CHANGE_ID + 1];
+    ilk__buf out = {0};
+
+    id_of(id, number);
+    assert_int_equal(ILK_OK, ilk__changes_add(&out, id, number, whole(), most));
+    assert_true(ilk__buf_len(&out) <= SIZE);
+    memcpy(text, ilk__buf_data(&out), ilk__buf_len(&out));
+    text[ilk__buf_len(&out)] = '\0';
+    ilk__buf_free(&out);
+}
+
 /* The changes from `count` down to 1; each has its number as its version. */
 static void write_changes(int count)
 {
-    char id[ILK__CHANGE_ID + 1], entry[ILK__CHANGE_ENTRY + 1];
-
     text[0] = '\0';
-    for (int i = count; i >= 1; i--) {
-        id_of(id, i);
-        ilk__change_entry(entry, id, i);
-        assert_int_equal(ILK__CHANGE_ENTRY, strlen(entry));
-        strcat(text, entry);
+    for (int i = 1; i <= count; i++) {
+        add_change(i, MOST + 1);
+        assert_int_equal(i * ILK__CHANGE_ENTRY, strlen(text));
     }
 }
 
@@ -63,6 +73,19 @@ static void only_a_full_history_has_forgotten(void **state)
     assert_int_equal(1, ilk__changes_oldest(whole(), MOST));
 }
 
+static void a_full_history_loses_its_oldest_change(void **state)
+{
+    char id[ILK__CHANGE_ID + 1];
+
+    (void)state;
+    write_changes(MOST);
+    add_change(MOST + 1, MOST);
+    assert_true(ilk__changes_are_valid(whole(), MOST));
+    assert_int_equal(2, ilk__changes_oldest(whole(), MOST));
+    id_of(id, 1);
+    assert_int_equal(0, ilk__changes_find(whole(), id));
+}
+
 static void other_texts_are_no_history(void **state)
 {
     (void)state;
@@ -81,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_found),
         cmocka_unit_test(only_a_full_history_has_forgotten),
+        cmocka_unit_test(a_full_history_loses_its_oldest_change),
         cmocka_unit_test(other_texts_are_no_history),
     };
 
