@@ -12,7 +12,7 @@ IN = ("--", "sh", "-c", "echo in; exec sleep 60")
 
 
 def hold(shell, name, *options):
-    words = ("--limit", "3", "--ttl", "900ms", *options, *IN)
+    words = ("--limit", "3", "--ttl", "1500ms", *options, *IN)
     holder = shell.start("semaphore", name, *words)
     assert holder.stdout.readline() == b"in\n"
     return holder
@@ -80,7 +80,7 @@ def test_the_round_of_a_barrier_is_broken(shell, server, name):
 
 
 def test_the_next_candidate_leads(shell, name):
-    leader = shell.start("elect", name, "--ttl", "900ms", *IN)
+    leader = shell.start("elect", name, "--ttl", "1500ms", *IN)
     assert leader.stdout.readline() == b"in\n"
     waiter = shell.start("elect", name, "echo", "mine")
     wait_until(lambda: look(shell, name, "election")["candidates"] == 1, "a candidate")

@@ -71,7 +71,7 @@ def test_the_status_is_that_of_the_command_not_of_what_it_left(shell, name):
 
 @pytest.mark.parametrize("kind", HOLD)
 def test_a_loss_ends_the_descendants_too(shell, server, name, kind):
-    holder, pid = left_behind(shell, name, "--ttl", "600ms", kind=kind)
+    holder, pid = left_behind(shell, name, "--ttl", "1500ms", kind=kind)
 
     server.call("DEL", KEYS[kind].format(name=name))
 
@@ -84,7 +84,7 @@ def test_a_loss_kills_descendants_that_ignore_term(shell, server, name):
     script = (
         "(trap '' TERM; echo $$; while :; do setsid sleep 0.2 & sleep 0.05; done) &"
     )
-    options = ("--ttl", "600ms", "--kill-after", "300ms")
+    options = ("--ttl", "1500ms", "--kill-after", "300ms")
     words = ["lock", name, *options, "--", "sh", "-c", script]
     holder = shell.start(*words)
     holder.stdout.readline()
@@ -181,7 +181,7 @@ def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
     perl = directory / "perl"
     shutil.copy(shutil.which("perl"), perl)
     perl.chmod(0o4755)
-    words = ("--ttl", "600ms", "--kill-after", "100ms", "--")
+    words = ("--ttl", "1500ms", "--kill-after", "100ms", "--")
     holder = subprocess.Popen(
         [directory / "interlock", "lock", name, *words, perl, "-e", BECOME_ROOT],
         env={"INTERLOCK_URL": server.url, "PATH": os.environ["PATH"]},
@@ -191,7 +191,9 @@ def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
         group=65534,
         cwd="/",
     )
-    pid = int(holder.stdout.readline())
+    line = holder.stdout.readline()
+    assert line, holder.stderr.read()
+    pid = int(line)
 
     server.call("DEL", name)
     assert holder.wait(timeout=20) == 76

@@ -71,14 +71,14 @@ def test_an_id_that_is_in_is_waited_for_or_not(shell, name):
 
 
 def test_the_id_of_a_killed_member_is_free_after_its_lease(shell, name):
-    first = join(shell, name, "--id", "a", "--ttl", "500ms")
+    first = join(shell, name, "--id", "a", "--ttl", "1500ms")
     first.kill()
 
     assert shell.run("group", "join", name, "--id", "a", "true").returncode == 0
 
 
 def test_a_lost_member_ends_its_command(shell, server, name):
-    member = join(shell, name, "--id", "a", "--ttl", "600ms")
+    member = join(shell, name, "--id", "a", "--ttl", "1500ms")
 
     server.call("DEL", f"ilk:group:{{{name}}}")
 

@@ -78,7 +78,7 @@ def test_token_and_fence_are_those_of_the_lock(shell, server, name):
 
 
 def test_a_loss_is_76(shell, server, name):
-    holder = idle(shell, "lock", name, "--ttl", "600ms")
+    holder = idle(shell, "lock", name, "--ttl", "1500ms")
     holder.stdout.readline()
 
     server.call("DEL", name)
@@ -88,7 +88,7 @@ def test_a_loss_is_76(shell, server, name):
 
 
 def test_a_candidate_stands_again_after_a_loss(shell, server, name):
-    holder = idle(shell, "elect", name, "--ttl", "600ms")
+    holder = idle(shell, "elect", name, "--ttl", "1500ms")
     first = int(holder.stdout.readline().split()[1])
 
     server.call("DEL", f"ilk:election:{{{name}}}")

@@ -105,7 +105,7 @@ def test_command_inherits_no_descriptors(shell, name):
 
 def test_loss_ends_the_command_with_term_and_76(shell, server, name):
     script = "trap 'echo ended; exit 0' TERM; echo held; while :; do sleep 0.02; done"
-    holder = shell.hold(name, "--ttl", "600ms", script=script)
+    holder = shell.hold(name, "--ttl", "1500ms", script=script)
 
     server.call("DEL", name)
 
@@ -115,7 +115,7 @@ def test_loss_ends_the_command_with_term_and_76(shell, server, name):
 
 def test_loss_ends_a_stubborn_command_with_kill(shell, server, name):
     holder = shell.hold(
-        name, "--ttl", "600ms", "--kill-after", "300ms", script=STUBBORN
+        name, "--ttl", "1500ms", "--kill-after", "300ms", script=STUBBORN
     )
 
     server.call("DEL", name)
@@ -148,7 +148,7 @@ def test_command_that_ends_by_itself_after_a_loss_is_76_too(shell, server, name)
 
 
 def test_break_by_an_operator_is_a_loss(shell, name):
-    holder = shell.hold(name, "--ttl", "600ms")
+    holder = shell.hold(name, "--ttl", "1500ms")
 
     assert shell.run("break", name).returncode == 0
 
@@ -186,7 +186,7 @@ def test_command_dies_with_interlock(shell, name):
 
 
 def test_lock_of_a_killed_holder_passes_on_with_its_lease(shell, name):
-    holder = shell.hold(name, "--ttl", "700ms")
+    holder = shell.hold(name, "--ttl", "1500ms")
     waiter = shell.wait_in_line(name)
 
     holder.kill()
@@ -209,7 +209,7 @@ def test_stop_and_continue_reach_the_command(shell, name):
 
 
 def test_holder_that_was_stopped_beyond_its_lease_has_lost(shell, server, name):
-    holder = shell.hold(name, "--ttl", "500ms")
+    holder = shell.hold(name, "--ttl", "1500ms")
     holder.send_signal(signal.SIGSTOP)
     wait_until(lambda: server.call("EXISTS", name) == 0, "the lease's end")
 

@@ -92,7 +92,7 @@ def test_quiet_still_says_what_is_wrong(shell, name, tmp_path):
 
 
 def test_quiet_loss(shell, server, name):
-    holder = shell.hold(name, "--quiet", "--ttl", "600ms")
+    holder = shell.hold(name, "--quiet", "--ttl", "1500ms")
 
     server.call("DEL", name)
 
