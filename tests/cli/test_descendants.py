@@ -166,7 +166,10 @@ def for_nobody():
     directory.chmod(0o755)
     running = Server(directory)
     os.chmod(running.socket, 0o777)
-    shutil.copy(find_program(), directory / "interlock")
+    program = Path(find_program())
+    shutil.copy(program, directory / "interlock")
+    for library in (program.parent.parent / "lib").glob("libinterlock.so.?"):
+        shutil.copy(library, directory)  # that user may not enter the build's directory
     yield running, directory
     running.stop()
     shutil.rmtree(directory)
@@ -184,7 +187,11 @@ def test_what_may_not_be_ended_is_named_and_not_waited_for(for_nobody, name):
     words = ("--ttl", "1500ms", "--kill-after", "100ms", "--")
     holder = subprocess.Popen(
         [directory / "interlock", "lock", name, *words, perl, "-e", BECOME_ROOT],
-        env={"INTERLOCK_URL": server.url, "PATH": os.environ["PATH"]},
+        env={
+            "INTERLOCK_URL": server.url,
+            "PATH": os.environ["PATH"],
+            "LD_LIBRARY_PATH": str(directory),
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         user=65534,
