@@ -220,7 +220,8 @@ ILK_API ilk_status ilk_queue_push_many_start(ilk_op **out, ilk_queue *queue,
  *         ILK_EUNKNOWN (no reply: a message may be lost); and as
  *         ilk_queue_reserve()
  * Ownership: the caller frees *out. Threads: any thread.
- * Blocks: as ilk_queue_reserve(). Since: 0.1
+ * Blocks: as ilk_queue_reserve(); and for up to 500 ms beyond timeout_ms where a reply
+ * is missing, which may have a message. Since: 0.1
  */
 ILK_API ilk_status ilk_queue_pop(ilk_job **out, ilk_queue *queue,
                                  int64_t timeout_ms, ilk_error *err);

@@ -18,9 +18,10 @@
 #include "refresher.h"
 
 enum {
-    /* The server may send a signal as soon as the entry is queued. So the reply
-     * to ENQUEUE is awaited for at least this long, even past the caller's
-     * deadline: only then can the wait LEAVE in order. */
+    /* The server may send a signal as soon as the entry is queued, and only after
+     * the reply to ENQUEUE can the wait LEAVE in order. A reply may also have a
+     * message that is nowhere else any more. So these are awaited for at least this
+     * long, even past the caller's deadline. */
     PLACE_MS = 500,
     LEAVE_MS = 1000, /* how long to wait for the reply to LEAVE */
     LINGER_MS = 1000 /* then for the signal; after that it is handed on */
@@ -52,6 +53,25 @@ static ilk__act finish(ilk__op *op, ilk_status status)
     return ilk__op_end(op, status);
 }
 
+static int needs_reply(const ilk__op *op)
+{
+    const ilk__waiter *waiter = op->subject;
+
+    return op->type->only_once
+           || (waiter->stage == ILK__STAGE_ENQUEUE
+               && waiter->wait_queue->asks_to_leave);
+}
+
+static ilk__act ask(ilk__op *op)
+{
+    ilk__waiter *waiter = op->subject;
+
+    waiter->until = op->deadline;
+    if (needs_reply(op) && op->deadline < op->now + PLACE_MS)
+        op->deadline = op->now + PLACE_MS;
+    return ilk__op_ask(op);
+}
+
 static ilk__act enqueue(ilk__op *op)
 {
     ilk__waiter *waiter = op->subject;
@@ -64,21 +84,15 @@ static ilk__act enqueue(ilk__op *op)
     waiter->enqueues++;
     op->patient = 1;
     op->hasty = 0;
-    if (waiter->wait_queue->asks_to_leave) {
-        waiter->until = op->deadline;
-        if (op->deadline < op->now + PLACE_MS)
-            op->deadline = op->now + PLACE_MS;
-    }
-    return ilk__op_ask(op);
+    return ask(op);
 }
 
-/* The outcome of ENQUEUE is known: the caller's deadline applies again. */
-static void was_placed(ilk__op *op)
+/* The outcome of TRY or ENQUEUE is known: the caller's deadline applies again. */
+static void was_answered(ilk__op *op)
 {
     const ilk__waiter *waiter = op->subject;
 
-    if (waiter->stage == ILK__STAGE_ENQUEUE
-        && waiter->wait_queue->asks_to_leave)
+    if (waiter->stage == ILK__STAGE_TRY || waiter->stage == ILK__STAGE_ENQUEUE)
         op->deadline = waiter->until;
 }
 
@@ -415,7 +429,7 @@ ilk__act ilk__wait_start(ilk__op *op)
     waiter->stage = ILK__STAGE_TRY;
     if (!waiter->once && waiter->shared->inbox == ILK__INBOX_READY)
         return enqueue(op);
-    return ilk__op_ask(op);
+    return ask(op);
 }
 
 /*
@@ -446,7 +460,7 @@ ilk__act ilk__wait_queued(ilk__op *op, int64_t holder_ms, int64_t now_us,
 
     if (!had_entry(op))
         return misfit(op);
-    was_placed(op);
+    was_answered(op);
     waiter->sample_at = op->sent_at;
     waiter->sample_us = now_us > 0 ? now_us : 0; /* G - S cannot overflow */
     ilk__shared_lock(waiter->shared);
@@ -464,6 +478,7 @@ ilk__act ilk__wait_busy(ilk__op *op)
 
     if (had_entry(op))
         return misfit(op);
+    was_answered(op);
     return waiter->once ? finish(op, ILK_EBUSY) : await_inbox(op);
 }
 
@@ -514,7 +529,7 @@ ilk__act ilk__wait_failed(ilk__op *op, ilk_status status)
 {
     const ilk__waiter *waiter = op->subject;
 
-    was_placed(op);
+    was_answered(op);
     if (waiter->stage == ILK__STAGE_LEAVE)
         return withdraw(op, waiter->end_status, 0);
     if (status == ILK_EUNKNOWN)

@@ -406,6 +406,32 @@ static void lost_reply_to_a_pop_is_told(void **state)
     finish(&l);
 }
 
+static void *resume_soon(void *none)
+{
+    fixture_sleep_ms(100);
+    fixture_resume(&fx);
+    return none;
+}
+
+static void pop_awaits_the_reply_that_may_have_a_message(void **state)
+{
+    ilk_queue *queue = open_queue("mail");
+    ilk_error err = {0};
+    ilk_job *job = NULL;
+    pthread_t thread;
+
+    (void)state;
+    push(queue, "a");
+    fixture_pause(&fx);
+    assert_int_equal(0, pthread_create(&thread, NULL, resume_soon, NULL));
+    assert_status(ILK_OK, ilk_queue_pop(&job, queue, 20, &err));
+
+    pthread_join(thread, NULL);
+    assert_data(job, "a");
+    ilk_job_free(job);
+    ilk_queue_free(queue);
+}
+
 /* The error may be another command's. A second copy would take a second message. */
 static void pop_is_not_repeated_after_an_error_about_its_script(void **state)
 {
@@ -466,6 +492,7 @@ int main(void)
         TEST(lost_reply_to_an_ack_is_no_loss),
         TEST(lost_ack_of_a_message_that_another_has_done_is_unknown),
         TEST(lost_reply_to_a_pop_is_told),
+        TEST(pop_awaits_the_reply_that_may_have_a_message),
         TEST(pop_is_not_repeated_after_an_error_about_its_script),
         TEST(first_pop_of_a_client_needs_no_loaded_script),
     };
