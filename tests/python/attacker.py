@@ -48,7 +48,9 @@ def inbox_of(client):
 
 
 def entries_of(server, kind, name):
+    """Those of a wait queue, as soon as there is one."""
     key = f"ilk:{kind}:wait:{{{name}}}"
+    wait_until(lambda: server.call("ZCARD", key))
     return [entry.decode().split(" ") for entry in server.call("ZRANGE", key, 0, -1)]
 
 
