@@ -42,7 +42,7 @@ _interlock_options() {
             --url --url-file --help
         ;;
     server) echo --timeout --json --quiet --url --url-file --help ;;
-    quorum) echo --json --quiet --url --url-file --help ;;
+    quorum) echo --timeout --json --quiet --url --url-file --help ;;
     ring)
         echo --layout --weights --shares --copies --json --quiet --url \
             --url-file --help
@@ -95,7 +95,7 @@ _interlock() {
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local all="lock semaphore elect wait signal event group register queue inspect
         ls break demo server quorum ring version help"
-    local kinds="lock semaphore election signal event barrier latch queue group"
+    local kinds="lock semaphore election signal event barrier latch queue group register"
 
     COMPREPLY=()
     _interlock_parse
@@ -120,7 +120,7 @@ _interlock() {
     elif [[ $command == server && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "status stop" -- "$current")
     elif [[ $command == quorum && $words -eq 0 ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "status" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "status adopt" -- "$current")
     elif [[ $command == event && $words -eq 0 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "set clear wait show" -- "$current")
     elif [[ $command == group && $words -eq 0 ]]; then

@@ -16,6 +16,15 @@ _STATES = {
     lib.ILK_NODE_FAILED: "failed",
 }
 
+_REGISTERS = {
+    lib.ILK_REGISTERS_NONE: "none",
+    lib.ILK_REGISTERS_KEPT: "kept",
+    lib.ILK_REGISTERS_LOST: "lost",
+    lib.ILK_REGISTERS_RETURNING: "returning",
+    lib.ILK_REGISTERS_REFUSED: "refused",
+    lib.ILK_REGISTERS_FOREIGN: "foreign",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class NodeStats:
@@ -38,6 +47,10 @@ class NodeStats:
     mean_round_trip: float | None  #: of about the last 8
     clock_offset: float | None  #: by which its clock is ahead of this machine's
     error: str  #: the last failure; "" without one
+    #: whether it keeps registers: "kept", "none" (as no node does), "lost" (it was
+    #: wiped), "returning", "refused" (for its settings), "foreign" or "unknown"
+    registers: str = "unknown"
+    registers_error: str = ""  #: why it keeps none; "" when it does
 
     @classmethod
     def from_c(cls, raw: Any) -> NodeStats:
@@ -58,6 +71,8 @@ class NodeStats:
             mean_round_trip=raw.mean_round_trip_us / 1e6 if replied else None,
             clock_offset=raw.clock_offset_us / 1e6 if replied else None,
             error=_ffi.text(raw.error),
+            registers=_REGISTERS.get(raw.registers, "unknown"),
+            registers_error=_ffi.text(raw.registers_error),
         )
 
 

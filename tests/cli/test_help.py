@@ -164,7 +164,7 @@ def test_bash_completes_commands():
     assert complete("--url", "redis://x", "ls") == ["ls"]
     assert complete("help", "ve") == ["version"]
     assert sorted(complete("server", "")) == ["status", "stop"]
-    assert complete("quorum", "") == ["status"]
+    assert complete("quorum", "") == ["status", "adopt"]
     assert complete("ring", "--layout", "t") == ["tooz"]
     assert complete("lock", "--wait", "f") == ["forever"]
     assert set(complete("lock", "name", "unam")) == {"uname"}

@@ -8,9 +8,14 @@ from shell import check_json
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "status?"),
-        (["state"], "status, not 'state'"),
+        ([], "status or adopt?"),
+        (["state"], "status or adopt, not 'state'"),
         (["status", "more"], "one word too many: 'more'"),
+        (["adopt"], "which node? give HOST:PORT as in its URL"),
+        (["adopt", "a:1", "b:1"], "one word too many: 'b:1'"),
+        (["adopt", "a:1"], "is no quorum"),
+        (["adopt", "--timeout", "x", "a:1"], "timeout"),
+        (["adopt", "a:2", "--url", "redis://a:1,b,c?quorum"], "has no node 'a:2'"),
         (["status"], "is no quorum"),
         (["status", "--url", "redis://a,b?quorum"], "3 to 9 hosts"),
     ],

@@ -1,43 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * quorum_adoption.pml -- taking in a node that has lost its memory: a register over three
- * nodes by CASPaxos (quorum_register.pml), of which the third is wiped once.
+ * nodes by CASPaxos (quorum_register.pml), of which one at a time is wiped.
  *
- * Each node has a configuration, and serves only requests of the same one. The adopter
- * moves the other two nodes to the next configuration, one after the other, and reads
- * what they have accepted in the same step. From the first of these steps on no majority
- * serves the old configuration. Then the wiped node gets the state of the greatest
- * ballot, and the next configuration.
+ * Each node has an edition, 0 when it has no memory, and serves only requests with the
+ * same one. An adopter notes which loss it is about, then looks at the editions of the
+ * others, and chooses one that is later. The node returns with that, the others get it,
+ * what they know is copied to the node, and the node gets the edition itself. From the
+ * second step on no majority serves an earlier edition.
  *
- * Two proposers make changes meanwhile. Their requests are executed in any order, at any
- * time or never; a proposer goes on with the next configuration when a majority has it,
- * which may be before the wiped node does.
+ * Proposers make changes meanwhile. Their requests are executed in any order, at any
+ * time or never; a proposal goes on with the edition with which it began. So are the
+ * adopters' requests, and each adopter may stop for ever. A node that was away gets a
+ * later edition from whoever sees it.
  *
  * A value is the set of the changes that it has.
  */
 #ifndef CHANGES
-#define CHANGES 2               /* of the first proposer, as ballots */
+#define CHANGES 1               /* of the first proposer, as ballots */
 #endif
 #ifndef OTHER_CHANGES
 #define OTHER_CHANGES 1         /* of the second one */
 #endif
+#ifndef WIPES
+#define WIPES 1
+#endif
+#ifndef ADOPTERS
+#define ADOPTERS 1
+#endif
+#ifndef TRIES
+#define TRIES 1                 /* of each adopter */
+#endif
+#ifndef FIRST_LOST
+#define FIRST_LOST 0            /* the least node that may be wiped */
+#endif
 #define NODES 3
 #define PROPOSERS 2
 
-#define BRANCHES 4
+#define BRANCHES 6
 #include "reached.pml"
 
-#define LOST 0                  /* configurations: of a node without a memory */
-#define OLD 1
-#define NEXT 2
-
-byte config[NODES], promise[NODES], accepted[NODES], value[NODES];
-bool wiped = false;
+/* The nodes. */
+byte edition[NODES];            /* 0: it has no memory */
+byte returning[NODES];          /* the edition with which it returns; 0 */
+byte loss[NODES];               /* how often it has lost its memory: the nonce */
+byte promise[NODES], accepted[NODES], value[NODES];
+byte wipes = 0;
 
 mtype = { IDLE, PREPARES, ACCEPTS };
 
 mtype state[PROPOSERS] = IDLE;
-byte uses[PROPOSERS];           /* the configuration */
+byte uses[PROPOSERS];           /* the edition */
 byte ballot[PROPOSERS];         /* 0: none yet */
 byte left[PROPOSERS];
 byte open[PROPOSERS];           /* nodes to which the request is on its way, as bits */
@@ -45,34 +58,39 @@ byte count[PROPOSERS];          /* replies */
 byte best[PROPOSERS];           /* the greatest accepted ballot in them */
 byte taken[PROPOSERS];          /* its value */
 byte next[PROPOSERS];           /* to be accepted */
-byte must[PROPOSERS];           /* acknowledged changes when it began */
-byte known = 0;                 /* acknowledged changes */
 byte last = 0;                  /* the greatest ballot */
+byte chosen = 0;                /* the longest value that a proposer has seen chosen */
 
-/* The adopter. */
-byte moved = 0;                 /* nodes, as bits */
-byte greatest = 0, found = 0, floor = 0; /* accepted, its value, promised */
+/* The adopters. */
+mtype = { NOTHING, LOOKS, SEALS, COPIES };
+
+mtype step[ADOPTERS] = NOTHING;
+byte tries[ADOPTERS];
+byte target[ADOPTERS];
+byte about[ADOPTERS];           /* the loss */
+byte looked[ADOPTERS];          /* nodes, as bits */
+byte latest[ADOPTERS];          /* edition that was seen */
+byte list[ADOPTERS];            /* the edition that was chosen */
+byte sealed[ADOPTERS];          /* nodes, as bits */
+byte copied[ADOPTERS];
 bool adopted = false;
 
-#ifdef BROKEN_FLOOR
-/* The others stay as they are, and the node promises what they have promised. */
-#define NEW_CONFIG OLD
-#else
-#define NEW_CONFIG NEXT
-#endif
+#define BIT(n) (1 << (n))
+#define OTHERS(a) (7 & ~BIT(target[a]))
 
 #ifdef BROKEN_ONE
-#define ENOUGH (moved != 0)     /* one of the others */
+#define ENOUGH(bits, a) ((bits) != 0)   /* one of the others */
 #else
-#define ENOUGH (moved == 3)
+#define ENOUGH(bits, a) ((bits) == OTHERS(a))
 #endif
+
+/* ---- proposers ----------------------------------------------------------- */
 
 inline begin(p) {
     d_step {
         left[p]--;
         last++;
         ballot[p] = last;
-        must[p] = known;
         open[p] = 7;
         count[p] = 0;
         best[p] = 0;
@@ -83,7 +101,7 @@ inline begin(p) {
 
 /* Each attempt is a change of its own: its ballot is its bit. */
 inline go_accept(p) {
-    next[p] = taken[p] | (1 << (ballot[p] - 1));
+    next[p] = taken[p] | BIT(ballot[p] - 1);
     open[p] = 7;
     count[p] = 0;
     best[p] = 0;
@@ -98,28 +116,45 @@ inline finish(p) {
     count[p] = 0;
     best[p] = 0;
     taken[p] = 0;
-    next[p] = 0;
-    must[p] = 0
+    next[p] = 0
 }
 
+#define FITS(p, n) (edition[n] != 0 && edition[n] == uses[p])
+
 inline serve(p, n) {
-    open[p] = open[p] & ~(1 << n);
+    open[p] = open[p] & ~BIT(n);
     if
-    :: config[n] != uses[p] -> REACH(0)
-    :: config[n] == uses[p] && state[p] == PREPARES && ballot[p] > promise[n] ->
+    :: !FITS(p, n) -> REACH(0)
+    :: FITS(p, n) && state[p] == PREPARES && ballot[p] > promise[n] ->
         promise[n] = ballot[p];
         count[p]++;
         if
         :: accepted[n] > best[p] -> best[p] = accepted[n]; taken[p] = value[n]
         :: else
         fi
-    :: config[n] == uses[p] && state[p] == ACCEPTS && ballot[p] >= promise[n] ->
+    :: FITS(p, n) && state[p] == ACCEPTS && ballot[p] >= promise[n] ->
         promise[n] = ballot[p];
         accepted[n] = ballot[p];
         value[n] = next[p];
         count[p]++
     :: else
     fi
+}
+
+#define HAS_MAJORITY(e) (((edition[0] == (e)) + (edition[1] == (e)) \
+                          + (edition[2] == (e))) >= 2)
+
+#ifdef BROKEN_MIXES
+/* The promises of one edition count for an acceptance with another one. */
+#define MAY_MOVE(p) (state[p] == IDLE || state[p] == ACCEPTS)
+#else
+#define MAY_MOVE(p) (state[p] == IDLE)
+#endif
+
+inline move(p, n) {
+    MAY_MOVE(p) && edition[n] > uses[p] && HAS_MAJORITY(edition[n]) ->
+    REACH(1);
+    uses[p] = edition[n]
 }
 
 proctype proposer(byte p) {
@@ -132,77 +167,230 @@ end:
     :: atomic { state[p] == PREPARES && count[p] >= 2 -> go_accept(p) }
     :: atomic {
         state[p] == ACCEPTS && count[p] >= 2 ->
-        /* It is chosen, and has all that was acknowledged before it began. */
-        assert((next[p] & must[p]) == must[p]);
-        known = known | (1 << (ballot[p] - 1));
+        /* It is chosen. Of two that are, one was made on top of the other. */
+        assert((next[p] & chosen) == chosen || (next[p] & chosen) == next[p]);
+        if
+        :: (next[p] & chosen) == chosen -> chosen = next[p]
+        :: else
+        fi;
         finish(p)
     }
     :: atomic { state[p] != IDLE && left[p] > 0 -> /* it begins again */
         finish(p)
     }
-    :: atomic { state[p] == IDLE && uses[p] == OLD && ENOUGH && NEW_CONFIG == NEXT ->
-        REACH(1);
-        uses[p] = NEXT
-    }
+    :: atomic { move(p, 0) }
+    :: atomic { move(p, 1) }
+    :: atomic { move(p, 2) }
     od
+}
+
+/* ---- nodes that forget --------------------------------------------------- */
+
+/* The others must be there: a majority that has lost its memory has lost the register. */
+inline wipe(n, b, c) {
+    wipes < WIPES && n >= FIRST_LOST && edition[b] != 0 && edition[c] != 0 ->
+    wipes++;
+    edition[n] = 0;
+    returning[n] = 0;
+    loss[n]++;
+    promise[n] = 0;
+    accepted[n] = 0;
+    value[n] = 0
 }
 
 proctype faults() {
 end:
-    atomic {
-        !wiped ->
-        wiped = true;
-        config[2] = LOST;
-        promise[2] = 0;
-        accepted[2] = 0;
-        value[2] = 0
-    }
+    do
+    :: atomic { wipe(0, 1, 2) }
+    :: atomic { wipe(1, 0, 2) }
+    :: atomic { wipe(2, 0, 1) }
+    od
 }
 
-inline move(n) {
-    moved = moved | (1 << n);
-    config[n] = NEW_CONFIG;
+/* Whoever finds two editions gives the later one to the node that has the earlier one. */
+inline follow(n, m) {
+    edition[n] != 0 && edition[m] > edition[n] -> edition[n] = edition[m]
+}
+
+proctype followers() {
+end:
+    do
+    :: atomic { follow(0, 1) }
+    :: atomic { follow(0, 2) }
+    :: atomic { follow(1, 0) }
+    :: atomic { follow(1, 2) }
+    :: atomic { follow(2, 0) }
+    :: atomic { follow(2, 1) }
+    od
+}
+
+/* ---- adopters ------------------------------------------------------------ */
+
+inline give_up(a) {
+    step[a] = NOTHING;
+    looked[a] = 0;
+    latest[a] = 0;
+    list[a] = 0;
+    sealed[a] = 0;
+    copied[a] = 0;
+    about[a] = 0;
+    target[a] = 0
+}
+
+inline notice(a, n) {
+    step[a] == NOTHING && tries[a] > 0 && edition[n] == 0 ->
+    tries[a]--;
+    step[a] = LOOKS;
+    target[a] = n;
+    about[a] = loss[n];
+    list[a] = returning[n]
+}
+
+inline look(a, n) {
+    step[a] == LOOKS && (OTHERS(a) & ~looked[a] & BIT(n)) ->
+    looked[a] = looked[a] | BIT(n);
     if
-    :: accepted[n] > greatest -> greatest = accepted[n]; found = value[n]
-    :: else
-    fi;
-    if
-    :: promise[n] > floor -> floor = promise[n]
+    :: edition[n] > latest[a] -> latest[a] = edition[n]
     :: else
     fi
 }
 
-proctype adopter() {
+/* An edition with which the node has begun to return is later than those before the loss. */
+inline choose(a) {
+    step[a] == LOOKS && ENOUGH(looked[a], a) ->
+    looked[a] = 0;
+    if
+    :: list[a] != 0 && list[a] >= latest[a] -> REACH(2)
+    :: else -> list[a] = latest[a] + 1
+    fi;
+    latest[a] = 0;
+    step[a] = SEALS
+}
+
+#ifdef BROKEN_NO_NONCE
+#define IS_THIS_LOSS(a) true
+#else
+#define IS_THIS_LOSS(a) (loss[target[a]] == about[a])
+#endif
+
+#define RETURNS(a) \
+    (IS_THIS_LOSS(a) && edition[target[a]] == 0 && returning[target[a]] == list[a])
+
+inline begin_return(a) {
+    step[a] == SEALS && returning[target[a]] != list[a] ->
+    if
+    :: IS_THIS_LOSS(a) && edition[target[a]] == 0 ->
+        returning[target[a]] = list[a]
+    :: else -> give_up(a)
+    fi
+}
+
+inline seal(a, n) {
+    step[a] == SEALS && (OTHERS(a) & ~sealed[a] & BIT(n)) ->
+    if
+    :: edition[n] != 0 && edition[n] <= list[a] ->
+#ifndef BROKEN_FLOOR
+        edition[n] = list[a];
+#endif
+        sealed[a] = sealed[a] | BIT(n)
+    :: else -> REACH(3); give_up(a)
+    fi
+}
+
+inline begin_copying(a) {
+    step[a] == SEALS && ENOUGH(sealed[a], a) && returning[target[a]] == list[a] ->
+    step[a] = COPIES
+}
+
+#ifdef BROKEN_FLOOR
+/* The others stay as they are, and the node promises what they have promised. */
+#define SERVES(n, a) (edition[n] != 0)
+#define AS_BEFORE(a) (list[a] - 1)
+#else
+#define SERVES(n, a) (edition[n] == list[a])
+#define AS_BEFORE(a) (list[a])
+#endif
+
+inline copy(a, n) {
+    step[a] == COPIES && (sealed[a] & ~copied[a] & BIT(n)) ->
+    if
+    :: SERVES(n, a) && RETURNS(a) ->
+        copied[a] = copied[a] | BIT(n);
+        if
+        :: promise[n] > promise[target[a]] -> promise[target[a]] = promise[n]
+        :: else
+        fi;
+        if
+        :: accepted[n] > accepted[target[a]] ->
+            accepted[target[a]] = accepted[n];
+            value[target[a]] = value[n]
+        :: else
+        fi
+    :: else -> REACH(4); give_up(a)
+    fi
+}
+
+#ifdef BROKEN_EARLY
+#define ALL_COPIED(a) (copied[a] != 0)
+#else
+#define ALL_COPIED(a) (copied[a] == sealed[a])
+#endif
+
+inline make_ready(a) {
+    step[a] == COPIES && ALL_COPIED(a) ->
+    if
+    :: RETURNS(a) ->
+        REACH(5);
+        edition[target[a]] = AS_BEFORE(a);
+        returning[target[a]] = 0;
+        adopted = true
+    :: else
+    fi;
+    give_up(a)
+}
+
+proctype adopter(byte a) {
 end:
     do
-    :: atomic { wiped && !(moved & 1) -> move(0) }
-    :: atomic { wiped && !(moved & 2) -> move(1) }
-    :: atomic {
-        wiped && ENOUGH && !adopted ->
-        REACH(2);
-        adopted = true;
-        config[2] = NEW_CONFIG;
-        accepted[2] = greatest;
-        value[2] = found;
-        promise[2] = floor
-    }
+    :: atomic { notice(a, 0) }
+    :: atomic { notice(a, 1) }
+    :: atomic { notice(a, 2) }
+    :: atomic { look(a, 0) }
+    :: atomic { look(a, 1) }
+    :: atomic { look(a, 2) }
+    :: atomic { choose(a) }
+    :: atomic { begin_return(a) }
+    :: atomic { seal(a, 0) }
+    :: atomic { seal(a, 1) }
+    :: atomic { seal(a, 2) }
+    :: atomic { begin_copying(a) }
+    :: atomic { copy(a, 0) }
+    :: atomic { copy(a, 1) }
+    :: atomic { copy(a, 2) }
+    :: atomic { make_ready(a) }
     od
 }
 
 init {
+    byte i;
+
     atomic {
-        config[0] = OLD;
-        config[1] = OLD;
-        config[2] = OLD;
-        uses[0] = OLD;
-        uses[1] = OLD;
+        for (i : 0 .. NODES - 1) {
+            edition[i] = 1
+        }
+        for (i : 0 .. PROPOSERS - 1) {
+            uses[i] = 1
+        }
+        for (i : 0 .. ADOPTERS - 1) {
+            tries[i] = TRIES;
+            run adopter(i)
+        }
+        i = 0;
         left[0] = CHANGES;
         left[1] = OTHER_CHANGES;
         run proposer(0);
         run proposer(1);
         run faults();
-        run adopter()
+        run followers()
     }
-end:
-    (known != 0 && adopted && uses[0] == NEXT) -> REACH(3)
 }

@@ -8,7 +8,9 @@ NODE, ACCEPTOR = b"ilk:quorum:node", b"ilk:quorum:acceptor"
 REGISTER = b"ilk:quorum:register:{n}"
 WAIT, LIVE = b"ilk:register:wait:{n}", b"ilk:register:live:{n}"
 NUMBER = "0123456789abcdef"
-ID = f"{NUMBER}-{'b' * 16}-{'c' * 16}"
+NUMBERS = f"{NUMBER}-{'b' * 16}-{'c' * 16}"
+ID = f"00000001:{NUMBERS}"
+NEXT = f"00000002:{NUMBERS}"
 NOTHING = [0, 0, 0, 0, b""]
 
 
@@ -217,3 +219,134 @@ def test_a_node_that_was_wiped_serves_nobody(world, node):
     assert node.read() == ["REFUSED"]
     assert node.prepare(2, 7) == ["REFUSED"]
     assert node.accept((2, 7), 1) == ["REFUSED"]
+
+
+# -- editions of the list, and a node that returns
+
+
+def state(node):
+    return node.say()[2].decode()
+
+
+def lose(node, nonce="n2"):
+    node.world.redis("FLUSHALL")
+    node.world.redis("HSET", NODE, "nonce", nonce)
+
+
+def give(node, promised, accepted, version=0, value="", nonce="n2", own_id=NEXT):
+    keys = [REGISTER, NODE, ACCEPTOR]
+    args = [nonce, own_id, *promised, *accepted, version, 1, value, "changes"]
+    return node.world.call("quorum_register_return", keys, *args)
+
+
+def test_a_ready_node_gets_a_later_edition_and_no_earlier_one(node):
+    node.accept((1, 7), 100)
+
+    assert node.say("n1", "ready", NEXT)[2] == f"ready {NEXT}".encode()
+    assert node.say("n1", "ready", ID)[2] == f"ready {NEXT}".encode()
+    assert node.read() == ["REFUSED"]  # with the former edition
+    assert node.read(own_id=NEXT) == ["STATE", 1, 7, 100, 1, b"v"]
+
+
+def test_editions_are_those_of_one_list(node):
+    for other in (
+        f"00000002:{'f' * 16}-{'b' * 16}-{'c' * 16}",
+        f"00000002:{NUMBERS}-{'d' * 16}",
+        "00000002:",
+        "",
+    ):
+        assert node.say("n1", "ready", other)[2] == f"ready {ID}".encode()
+
+
+def test_a_ready_node_does_not_return(node):
+    node.say("n1", "returns", NEXT)
+    assert state(node) == f"ready {ID}"
+
+
+def test_a_lost_node_returns_and_is_ready_with_the_same_edition(node):
+    lose(node)
+    assert node.say("n1", "returns", NEXT)[2] == b""  # about an earlier loss
+    node.say("n2", "returns", NEXT)
+    assert state(node) == f"returns {NEXT}"
+    assert node.read(own_id=NEXT) == ["REFUSED"]
+
+    node.say("n2", "ready", ID)
+    node.say("n2", "begins", NUMBER)
+    assert state(node) == f"returns {NEXT}"
+    node.say("n2", "ready", NEXT)
+    assert state(node) == f"ready {NEXT}"
+
+
+def test_a_node_that_begins_may_return(world):
+    world.redis("HSET", NODE, "nonce", "n2")
+    node = Acceptor(world)
+    node.say("n2", "begins", "d" * 16)
+    node.say("n2", "returns", NEXT)
+    assert state(node) == f"returns {NEXT}"
+
+
+def test_registers_are_listed_by_pages(world, node):
+    keys = {b"ilk:quorum:register:{%d}" % number for number in range(50)}
+    for key in keys:
+        world.redis("HSET", key, "counter", 1)
+    for number in range(50):
+        world.redis("SET", f"other:{number}", "x")
+    found, cursor = set(), b"0"
+    while True:
+        code, cursor, *some = world.call(
+            "quorum_register_list", [ACCEPTOR], ID, cursor, 10
+        )
+        assert code == "STATE"
+        found |= set(some)
+        if cursor == b"0":
+            break
+
+    assert found == keys
+    assert world.call("quorum_register_list", [ACCEPTOR], NEXT, "0", 10) == ["REFUSED"]
+    with pytest.raises(ReplyError, match="ILKARG"):
+        world.call("quorum_register_list", [ACCEPTOR], ID, "0", 0)
+
+
+def test_a_copy_is_all_that_a_node_knows(world, node):
+    def copy(own_id=ID):
+        return world.call("quorum_register_copy", [REGISTER, ACCEPTOR], own_id)
+
+    assert copy() == ["STATE", 0, 0, 0, 0, 0, 0, b"", b""]
+    node.accept((3, 7), 100)
+    node.prepare(4, 9)
+    assert copy() == ["STATE", 4, 9, 3, 7, 100, 1, b"v", b"changes"]
+    assert copy(NEXT) == ["REFUSED"]
+
+
+def test_a_node_that_returns_keeps_the_greatest_of_each(node):
+    lose(node)
+    node.say("n2", "returns", NEXT)
+
+    assert give(node, (5, 1), (3, 7), 100, "newer") == ["WRITTEN"]
+    assert give(node, (4, 9), (2, 8), 90, "older") == ["WRITTEN"]
+    assert give(node, (5, 1), (3, 7), 100, "newer") == ["WRITTEN"]  # a retry
+    node.say("n2", "ready", NEXT)
+    assert node.read(own_id=NEXT) == ["STATE", 3, 7, 100, 1, b"newer"]
+    assert node.prepare(5, 1, own_id=NEXT) == ["STALE", 5, 1]
+    assert node.world.redis("PTTL", REGISTER) == -1
+
+
+def test_a_promise_alone_is_given_too(node):
+    lose(node)
+    node.say("n2", "returns", NEXT)
+    assert give(node, (5, 1), (0, 0)) == ["WRITTEN"]
+    node.say("n2", "ready", NEXT)
+    assert node.prepare(4, 9, own_id=NEXT) == ["STALE", 5, 1]
+    assert node.read(own_id=NEXT) == ["STATE", *NOTHING]
+
+
+def test_only_a_node_that_returns_is_given_registers(node):
+    assert give(node, (5, 1), (3, 7), nonce="n1") == ["REFUSED"]
+    lose(node)
+    assert give(node, (5, 1), (3, 7)) == ["REFUSED"]
+    node.say("n2", "returns", NEXT)
+    assert give(node, (5, 1), (3, 7), nonce="n1") == ["REFUSED"]
+    assert give(node, (5, 1), (3, 7), own_id=ID) == ["REFUSED"]
+    node.say("n2", "ready", NEXT)
+    assert give(node, (5, 1), (3, 7)) == ["REFUSED"]
+    assert node.world.redis("EXISTS", REGISTER) == 0

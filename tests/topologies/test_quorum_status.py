@@ -162,10 +162,11 @@ def test_the_command_prints_a_line_for_each_node(nodes: Quorum) -> None:
     status, errors, lines = lines_of(nodes, "voting", "voting", "voting")
 
     assert (status, errors) == (0, "")
-    assert lines[0].split() == ["NODE", "STATE", "ROUND-TRIP", "CLOCK", "WHY"]
+    heads = ["NODE", "STATE", "ROUND-TRIP", "CLOCK", "REGISTERS", "WHY"]
+    assert lines[0].split() == heads
     for node, line in zip(nodes.nodes, lines[1:]):
         assert line.split()[0] == f"127.0.0.1:{node.port}"
-        assert line.endswith("  -")
+        assert line.endswith("  none       -")
 
 
 def test_the_command_succeeds_while_a_majority_votes(nodes: Quorum) -> None:

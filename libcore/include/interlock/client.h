@@ -56,8 +56,9 @@ enum {
     ILK_OFFER_RECIPES = 4096, /**< recipes on plain keys */
     /** holds that outlive their client: what detach leaves and adopt takes */
     ILK_OFFER_DETACH = 8192,
-    ILK_OFFER_GROUP = 16384,   /**< groups and their members */
-    ILK_OFFER_REGISTER = 32768 /**< registers */
+    ILK_OFFER_GROUP = 16384,    /**< groups and their members */
+    ILK_OFFER_REGISTER = 32768, /**< registers */
+    ILK_OFFER_STORE = 65536     /**< stores and their transactions */
 };
 
 /** Options of a client. Zero means the default everywhere. */
@@ -104,6 +105,19 @@ typedef enum ilk_node_state {
     ILK_NODE_FAILED = 3   /**< it cannot be reached, or is refused */
 } ilk_node_state;
 
+/** Whether a node of a quorum keeps registers. */
+typedef enum ilk_node_registers {
+    ILK_REGISTERS_UNKNOWN = 0, /**< it has not said */
+    ILK_REGISTERS_NONE = 1,    /**< none, as no other node of the quorum */
+    ILK_REGISTERS_KEPT = 2,    /**< it keeps them */
+    /** it has lost them, and takes no part until it is taken in again; see
+     *  ilk_client_adopt_node() */
+    ILK_REGISTERS_LOST = 3,
+    ILK_REGISTERS_RETURNING = 4, /**< it is being taken in again */
+    ILK_REGISTERS_REFUSED = 5,   /**< its settings may lose a register */
+    ILK_REGISTERS_FOREIGN = 6    /**< it keeps those of another quorum */
+} ilk_node_registers;
+
 /** One node as the client finds it, and its counters since the client was
     opened. */
 typedef struct ilk_node_stats {
@@ -129,6 +143,13 @@ typedef struct ilk_node_stats {
      *  half a round trip; 0 without a reply */
     int64_t clock_offset_us;
     char error[ILK_ERROR_MAX]; /**< the last failure; "" without one */
+    int32_t registers;         /**< an ilk_node_registers */
+    int32_t adopting;          /**< 1 while this client takes it in again */
+    /** copies of registers that it got from other nodes, by this client: one from
+     *  each of several */
+    int64_t copied;
+    /** why it keeps no registers, or is not taken in; "" when it does */
+    char registers_error[ILK_ERROR_MAX];
 } ilk_node_stats;
 
 /**
@@ -328,6 +349,28 @@ ILK_API ilk_status ilk_client_get_stats(ilk_client *client,
 ILK_API ilk_status ilk_client_get_node_stats(ilk_client *client, size_t index,
                                              ilk_node_stats *stats,
                                              ilk_error *err);
+
+/**
+ * Begin to take a node of a quorum in again that has lost its registers: its disk
+ * is new, its data was wiped, or another server has its place. The others go on
+ * meanwhile. `adopting` in ilk_client_get_node_stats() is 1 until it has ended;
+ * then `registers` is ILK_REGISTERS_KEPT, or `registers_error` says why not. As
+ * long as it is 1, what lacks is waited for, such as nodes that cannot be reached:
+ * of N nodes, the smallest majority M and this one, N - M + 1 others must keep
+ * registers.
+ *
+ * A node that was restored from a backup does not look like one that has lost
+ * something: delete its key `ilk:quorum:acceptor` first.
+ *
+ * @param client    the client
+ * @param index     of the node, as in ilk_client_get_node_stats()
+ * @param[out] err  may be NULL
+ * @return ILK_OK when it has begun; ILK_EAGAIN when there is no such node;
+ *         ILK_EUNSUPPORTED for a client of no quorum; ILK_ECLOSED, ILK_EFORKED
+ * Threads: any thread. Blocks: no. Since: 0.1
+ */
+ILK_API ilk_status ilk_client_adopt_node(ilk_client *client, size_t index,
+                                         ilk_error *err);
 
 /**
  * The client's identity, 16 hexadecimal digits.

@@ -210,6 +210,22 @@ ilk_status ilk_client_get_node_stats(ilk_client *client, size_t index,
     return ilk__opts_fill(stats, &ours, sizeof ours, "ilk_node_stats", err);
 }
 
+ilk_status ilk_client_adopt_node(ilk_client *client, size_t index,
+                                 ilk_error *err)
+{
+    ilk_status st = ilk__client_enter(client, err);
+
+    if (st)
+        return st;
+    st = client->gateway ? ilk__gateway_adopt_node(client->gateway, index)
+                         : ILK_EUNSUPPORTED;
+    if (st == ILK_EUNSUPPORTED)
+        return ilk__fail(err, st, "only a quorum can take in a node");
+    if (st)
+        return ilk__fail(err, st, "the client has no node %zu", index);
+    return ILK_OK;
+}
+
 const char *ilk_client_id(const ilk_client *client)
 {
     return client && client->shared ? client->shared->client_id : "";

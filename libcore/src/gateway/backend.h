@@ -10,7 +10,7 @@
  *
  * The gateway's thread calls these functions, except open(), which is called before
  * it starts, and close() after it has ended; the thread that ends it may also call
- * the others then. Two are for any thread and say so. None may block.
+ * the others then. Three are for any thread and say so. None may block.
  *
  * A backend can rely on this:
  *
@@ -99,6 +99,9 @@ typedef struct ilk__backend {
      * the caller's. ILK_EAGAIN: there are no more. Any thread, between open() and
      * close(). NULL: the store has no nodes. */
     ilk_status (*node_stats)(void *self, size_t index, ilk_node_stats *out);
+    /* Begin to take the node in again that has lost its registers: note it down, for
+     * polled(), which is called soon. As node_stats(). NULL: the store cannot lose any. */
+    ilk_status (*adopt_node)(void *self, size_t index);
     /* Fill in what to poll for, at most `room` descriptors, and the time by which
      * polled() must be called without an event. Returns how many it has; when
      * there are more than `room`, it is called again with more. */

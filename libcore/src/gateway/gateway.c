@@ -330,6 +330,21 @@ ilk_status ilk__gateway_node_stats(ilk__gateway *gateway, size_t index,
     return st;
 }
 
+ilk_status ilk__gateway_adopt_node(ilk__gateway *gateway, size_t index)
+{
+    ilk_status st = ILK_EAGAIN;
+
+    if (!gateway->backend->adopt_node)
+        return ILK_EUNSUPPORTED;
+    pthread_mutex_lock(&gateway->mutex);
+    if (!gateway->stopping)
+        st = gateway->backend->adopt_node(gateway->store, index);
+    if (st == ILK_OK)
+        ilk__pollable_raise(&gateway->wakeup);
+    pthread_mutex_unlock(&gateway->mutex);
+    return st;
+}
+
 static int begin_stop(ilk__gateway *gateway)
 {
     int first;

@@ -231,6 +231,7 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, ilk__attempts_due(quorum, ilk__now_ms()));
     *until = ilk__sooner(*until, ilk__rounds_due(quorum));
     *until = ilk__sooner(*until, ilk__acceptors_due(quorum));
+    *until = ilk__sooner(*until, ilk__adoption_due(quorum));
     *until = ilk__sooner(*until, ilk__proposals_due(quorum));
     ilk__quorum_publish(quorum);
     return count;
@@ -257,6 +258,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__attempts_fire(quorum, ilk__now_ms());
     ilk__rounds_fire(quorum, ilk__now_ms());
     ilk__acceptors_fire(quorum, ilk__now_ms());
+    ilk__adoption_fire(quorum, ilk__now_ms());
     ilk__proposals_fire(quorum, ilk__now_ms());
     ilk__quorum_publish(quorum);
 }
@@ -271,8 +273,8 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
         .open = open_quorum, .close = close_quorum, .abandon = abandon,        \
         .call = ilk__quorum_call, .contact = ilk__quorum_contact,              \
         .subscribe = ilk__quorum_subscribe,                                    \
-        .node_stats = ilk__quorum_node_stats, .prepare = prepare,              \
-        .polled = polled                                                       \
+        .node_stats = ilk__quorum_node_stats, .adopt_node = ilk__quorum_adopt, \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 /* Users write redis://...?quorum; see net/url.c. */

@@ -3,13 +3,17 @@
  * quorum_acceptors.c -- which nodes keep registers: those that have never forgotten one,
  * and whose server writes to the disk what it replies.
  *
- *     UNKNOWN --calls--> COMES --replies--> BLANK, BEGUN, READY, or UNFIT
+ *     UNKNOWN --calls--> COMES --replies--> BLANK, BEGUN, RETURNS, READY, or UNFIT
  *
  * Registers begin when all nodes are BLANK: each becomes BEGUN, with a number of its own.
  * When all are BEGUN, they become READY, with the list of these numbers. A node that is
  * BLANK later has lost its memory, and its next number is not in the list; one with
- * another list belongs to another quorum (scripts/quorum/quorum_acceptor.lua). The rules
+ * other numbers belongs to another quorum (scripts/quorum/quorum_acceptor.lua). The rules
  * are those of tests/model/quorum_acceptors.pml.
+ *
+ * One that has lost its memory RETURNS when somebody asks for it (quorum_adoption.c). That
+ * gives the list its next edition, which each node must have that serves a request with it.
+ * A node that was away meanwhile has forgotten nothing, and gets the later edition here.
  *
  * A vote for a lock may be forgotten after the longest lease; a promise about a register
  * may not, and is on the disk. So a node that was restarted keeps registers at once,
@@ -59,20 +63,26 @@ static void take_text(ilk__acceptor *acceptor, const ilk__reply *text,
     acceptor->is = state;
 }
 
-static void take_state(ilk__acceptor *acceptor, const ilk__reply *reply)
+static void take_state(ilk__quorum_node *node, const ilk__reply *reply)
 {
+    ilk__members *members = &node->quorum->members;
+    ilk__acceptor *acceptor = &node->acceptor;
     const ilk__reply *nonce = ilk__script_item(reply, 0),
                      *text = ilk__script_item(reply, 1);
 
-    acceptor->is = ILK__ACCEPTOR_BLANK;
-    if (!nonce->len || nonce->len > ILK__NONCE_MAX
-        || strlen(nonce->str) != nonce->len) {
-        refuse(acceptor, "it has just lost its memory");
+    if (!ilk__reply_is_text(nonce, members->nodes[node->number].nonce)) {
+        /* It has lost its memory under the connection, and with it what it knows of
+         * locks. */
+        ilk__members_refused(members, node->number);
+        ilk__acceptor_lost(node);
         return;
     }
+    acceptor->is = ILK__ACCEPTOR_BLANK;
     memcpy(acceptor->nonce, nonce->str, nonce->len + 1);
     if (begins_with(text, "begins "))
         take_text(acceptor, text, "begins ", ILK__ACCEPTOR_BEGUN);
+    else if (begins_with(text, "returns "))
+        take_text(acceptor, text, "returns ", ILK__ACCEPTOR_RETURNS);
     else if (begins_with(text, "ready "))
         take_text(acceptor, text, "ready ", ILK__ACCEPTOR_READY);
     else if (text->len)
@@ -118,15 +128,16 @@ static void take_settings(ilk__acceptor *acceptor, const ilk__reply *reply)
 
 static void conclude(ilk__acceptor *acceptor, int trusts)
 {
-    if (!trusts && acceptor->settings != (1U << SETTINGS) - 1)
+    if (acceptor->is_checked && !trusts
+        && acceptor->settings != (1U << SETTINGS) - 1)
         refuse(acceptor, "it does not show its settings: registers need the "
                          "right +config|get, or fsync=trust in the URL");
     if (acceptor->why[0])
         acceptor->is = ILK__ACCEPTOR_UNFIT;
 }
 
-static int answered(ilk__quorum_node *node, void *owner,
-                    const ilk__node_call *call, ilk__reply *reply)
+int ilk__acceptor_answered(ilk__quorum_node *node, void *owner,
+                           const ilk__node_call *call, ilk__reply *reply)
 {
     ilk__acceptor *acceptor = &node->acceptor;
     ilk_error why;
@@ -141,9 +152,9 @@ static int answered(ilk__quorum_node *node, void *owner,
     } else if (reply && call->script == ILK__SCRIPT_NONE) {
         take_settings(acceptor, reply);
     } else if (reply) {
-        take_state(acceptor, reply);
+        take_state(node, reply);
     }
-    if (--acceptor->calls == 0 && reply)
+    if (acceptor->calls && --acceptor->calls == 0 && reply)
         conclude(acceptor, node->quorum->trusts_fsync);
     return 0;
 }
@@ -162,7 +173,7 @@ static int send_word(ilk__quorum_node *node, const char *nonce,
     ilk__command_add_str(&command, word);
     ilk__command_add_str(&command, text);
     return ilk__quorum_send(node, &command, ILK__SCRIPT_QUORUM_ACCEPTOR,
-                            answered, NULL);
+                            ilk__acceptor_answered, NULL);
 }
 
 static int send_config(ilk__quorum_node *node, const char *name)
@@ -173,22 +184,32 @@ static int send_config(ilk__quorum_node *node, const char *name)
     ilk__command_add_str(&command, "CONFIG");
     ilk__command_add_str(&command, "GET");
     ilk__command_add_str(&command, name);
-    return ilk__quorum_send(node, &command, ILK__SCRIPT_NONE, answered, NULL);
+    return ilk__quorum_send(node, &command, ILK__SCRIPT_NONE,
+                            ilk__acceptor_answered, NULL);
+}
+
+/* Of a client without registers, only what `interlock quorum status` shows. */
+static int needs_acceptors(const ilk__quorum *quorum)
+{
+    return quorum->keeps_registers || ilk__adoption_is_under_way(quorum);
 }
 
 static void ask(ilk__quorum_node *node, int64_t now)
 {
     ilk__acceptor *acceptor = &node->acceptor;
 
-    *acceptor =
-        (ilk__acceptor){.is = ILK__ACCEPTOR_COMES, .again_at = now + AGAIN_MS};
-    for (size_t i = 0; !node->quorum->trusts_fsync && i < SETTINGS; i++)
+    *acceptor = (ilk__acceptor){.is = ILK__ACCEPTOR_COMES,
+                                .is_checked = needs_acceptors(node->quorum),
+                                .again_at = now + AGAIN_MS};
+    for (size_t i = 0;
+         acceptor->is_checked && !node->quorum->trusts_fsync && i < SETTINGS;
+         i++)
         acceptor->calls += send_config(node, settings[i].name);
     acceptor->calls += send_word(node, "", "", "");
 }
 
-static void order(ilk__quorum_node *node, const char *word, const char *text,
-                  int64_t now)
+void ilk__acceptor_order(ilk__quorum_node *node, const char *word,
+                         const char *text, int64_t now)
 {
     ilk__acceptor *acceptor = &node->acceptor;
 
@@ -202,17 +223,15 @@ void ilk__acceptor_lost(ilk__quorum_node *node)
     node->acceptor = (ilk__acceptor){.is = ILK__ACCEPTOR_UNKNOWN};
 }
 
-/* It has lost its memory under the connection, and with it what it knows of locks. */
+/* It has lost its memory, or has a later edition of the list: the next look shows it. */
 void ilk__acceptor_refused(ilk__quorum_node *node)
 {
-    if (node->acceptor.is != ILK__ACCEPTOR_READY)
-        return;
-    ilk__acceptor_lost(node);
-    ilk__members_refused(&node->quorum->members, node->number);
+    if (node->acceptor.is == ILK__ACCEPTOR_READY)
+        ilk__acceptor_lost(node);
 }
 
 /* It has a nonce, and its messages come here. */
-static int is_reached(const ilk__quorum_node *node)
+int ilk__acceptor_is_reached(const ilk__quorum_node *node)
 {
     const ilk__quorum *quorum = node->quorum;
 
@@ -223,20 +242,40 @@ static int is_reached(const ilk__quorum_node *node)
 
 /* ---- beginning ----------------------------------------------------------- */
 
+/* Those whose settings are known as well. */
 static size_t count(const ilk__quorum *quorum, ilk__acceptor_state state)
 {
     size_t number = 0;
 
-    for (size_t i = 0; i < quorum->count; i++)
-        number += is_reached(&quorum->nodes[i])
-                  && quorum->nodes[i].acceptor.is == state;
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__quorum_node *node = &quorum->nodes[i];
+
+        number += ilk__acceptor_is_reached(node) && node->acceptor.is_checked
+                  && node->acceptor.is == state;
+    }
     return number;
 }
 
-/* It names as many nodes as the URL: a majority of another number says nothing here. */
+/* A list is `<edition>:<number>-<number>-...`, in order: of two editions the later one is
+ * the greater string. It names as many nodes as the URL: a majority of another number says
+ * nothing here. */
 static int has_length(const ilk__quorum *quorum, const char *list)
 {
-    return strlen(list) + 1 == quorum->count * (ILK__ACCEPTOR_NUMBER + 1);
+    return strlen(list)
+           == ILK__ACCEPTOR_EDITION
+                  + quorum->count * (ILK__ACCEPTOR_NUMBER + 1);
+}
+
+const char *ilk__acceptor_numbers(const char *list)
+{
+    return strlen(list) > ILK__ACCEPTOR_EDITION ? list + ILK__ACCEPTOR_EDITION
+                                                : "";
+}
+
+int ilk__acceptor_is_earlier(const char *list, const char *than)
+{
+    return strcmp(ilk__acceptor_numbers(list), ilk__acceptor_numbers(than)) == 0
+           && strcmp(list, than) < 0;
 }
 
 /* The list with which a majority is READY, or "". */
@@ -267,7 +306,7 @@ static void begin(ilk__quorum *quorum, int64_t now)
     for (size_t i = 0; i < quorum->count; i++)
         if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_BLANK
             && ilk__token(number, ILK__ACCEPTOR_NUMBER, NULL) == ILK_OK)
-            order(&quorum->nodes[i], "begins", number, now);
+            ilk__acceptor_order(&quorum->nodes[i], "begins", number, now);
 }
 
 static int by_text(const void *a, const void *b)
@@ -275,26 +314,42 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* All have begun: the list of one that is READY, or of all numbers in their order. */
+/* The latest edition that is READY somewhere, of the list `known` or, where that is
+ * "", of any one; or `known`. */
+static const char *find_latest(const ilk__quorum *quorum, const char *known)
+{
+    const char *latest = known;
+
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__acceptor *one = &quorum->nodes[i].acceptor;
+
+        if (one->is == ILK__ACCEPTOR_READY
+            && (!*latest || ilk__acceptor_is_earlier(latest, one->text)))
+            latest = one->text;
+    }
+    return latest;
+}
+
+/* All have begun: the list of those that are READY, or of all numbers in their order. */
 static void choose_list(const ilk__quorum *quorum,
                         char out[ILK__ACCEPTOR_LIST + 1])
 {
     const char *numbers[ILK__QUORUM_MOST];
-    size_t len = 0;
+    size_t len;
 
-    *out = '\0';
-    for (size_t i = 0; i < quorum->count; i++) {
+    len = (size_t)snprintf(out, ILK__ACCEPTOR_LIST + 1, "%s",
+                           find_latest(quorum, ""));
+    if (len)
+        return;
+    for (size_t i = 0; i < quorum->count; i++)
         numbers[i] = quorum->nodes[i].acceptor.text;
-        if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_READY) {
-            snprintf(out, ILK__ACCEPTOR_LIST + 1, "%s", numbers[i]);
-            return;
-        }
-    }
     qsort(numbers, quorum->count, sizeof *numbers, by_text);
+    len = (size_t)snprintf(out, ILK__ACCEPTOR_LIST + 1, "%0*d",
+                           ILK__ACCEPTOR_EDITION, 1);
     for (size_t i = 0; i < quorum->count && len < ILK__ACCEPTOR_LIST; i++)
         len +=
-            (size_t)snprintf(out + len, ILK__ACCEPTOR_LIST + 1 - len, "%s%.*s",
-                             len ? "-" : "", ILK__ACCEPTOR_NUMBER, numbers[i]);
+            (size_t)snprintf(out + len, ILK__ACCEPTOR_LIST + 1 - len, "%c%.*s",
+                             i ? '-' : ':', ILK__ACCEPTOR_NUMBER, numbers[i]);
 }
 
 static int is_in(const ilk__acceptor *acceptor, const char *list)
@@ -311,51 +366,73 @@ static void make_ready(ilk__quorum *quorum, int64_t now)
     for (size_t i = 0; i < quorum->count; i++)
         if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_BEGUN
             && is_in(&quorum->nodes[i].acceptor, list))
-            order(&quorum->nodes[i], "ready", list, now);
+            ilk__acceptor_order(&quorum->nodes[i], "ready", list, now);
 }
 
-/* READY stays until a node refuses a request, or its connection is lost. */
-static int is_due(const ilk__quorum_node *node, int64_t now)
+/* A node that was away when others got a later edition, or all but the first one, when
+ * somebody has begun to give it to them. */
+static void move_on(ilk__quorum *quorum, int64_t now)
+{
+    for (size_t i = 0; i < quorum->count; i++) {
+        const ilk__acceptor *one = &quorum->nodes[i].acceptor;
+        const char *latest;
+
+        if (one->is != ILK__ACCEPTOR_READY)
+            continue;
+        latest = find_latest(quorum, one->text);
+        if (latest != one->text)
+            ilk__acceptor_order(&quorum->nodes[i], "ready", latest, now);
+    }
+}
+
+/* When to look at the node; ILK__FOREVER: it is known. READY stays until a node refuses a
+ * request, or its connection is lost. */
+static int64_t look_at(const ilk__quorum_node *node)
 {
     const ilk__acceptor *acceptor = &node->acceptor;
 
-    return is_reached(node) && !acceptor->calls
-           && acceptor->is != ILK__ACCEPTOR_READY
-           && (acceptor->is == ILK__ACCEPTOR_UNKNOWN
-               || acceptor->again_at <= now);
+    if (!ilk__acceptor_is_reached(node) || acceptor->calls)
+        return ILK__FOREVER;
+    if (acceptor->is == ILK__ACCEPTOR_UNKNOWN)
+        return 0;
+    if (!needs_acceptors(node->quorum))
+        return ILK__FOREVER;
+    if (!acceptor->is_checked)
+        return 0;
+    return acceptor->is == ILK__ACCEPTOR_READY ? ILK__FOREVER
+                                               : acceptor->again_at;
 }
 
-void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now)
+static void begin_or_go_on(ilk__quorum *quorum, int64_t now)
 {
-    size_t blank, begun, ready;
+    const size_t blank = count(quorum, ILK__ACCEPTOR_BLANK),
+                 begun = count(quorum, ILK__ACCEPTOR_BEGUN),
+                 ready = count(quorum, ILK__ACCEPTOR_READY);
 
-    if (!quorum->keeps_registers)
-        return;
-    blank = count(quorum, ILK__ACCEPTOR_BLANK);
-    begun = count(quorum, ILK__ACCEPTOR_BEGUN);
-    ready = count(quorum, ILK__ACCEPTOR_READY);
     if (blank && blank + begun == quorum->count)
         begin(quorum, now);
     else if (begun && begun + ready == quorum->count)
         make_ready(quorum, now);
-    for (size_t i = 0; i < quorum->count; i++)
-        if (is_due(&quorum->nodes[i], now))
-            ask(&quorum->nodes[i], now);
+    move_on(quorum, now);
+}
+
+void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now)
+{
     snprintf(quorum->acceptor_list, sizeof quorum->acceptor_list, "%s",
              find_list(quorum));
+    if (quorum->keeps_registers)
+        begin_or_go_on(quorum, now);
+    for (size_t i = 0; i < quorum->count; i++)
+        if (look_at(&quorum->nodes[i]) <= now)
+            ask(&quorum->nodes[i], now);
 }
 
 int64_t ilk__acceptors_due(const ilk__quorum *quorum)
 {
     int64_t until = ILK__FOREVER;
 
-    for (size_t i = 0; quorum->keeps_registers && i < quorum->count; i++) {
-        const ilk__quorum_node *node = &quorum->nodes[i];
-
-        if (is_reached(node) && !node->acceptor.calls
-            && node->acceptor.is != ILK__ACCEPTOR_READY)
-            until = ilk__sooner(until, node->acceptor.again_at);
-    }
+    for (size_t i = 0; i < quorum->count; i++)
+        until = ilk__sooner(until, look_at(&quorum->nodes[i]));
     return until;
 }
 
@@ -363,7 +440,8 @@ int64_t ilk__acceptors_due(const ilk__quorum *quorum)
 
 int ilk__acceptor_is_fit(const ilk__quorum_node *node)
 {
-    return is_reached(node) && node->acceptor.is == ILK__ACCEPTOR_READY
+    return ilk__acceptor_is_reached(node) && node->acceptor.is_checked
+           && node->acceptor.is == ILK__ACCEPTOR_READY
            && strcmp(node->acceptor.text, node->quorum->acceptor_list) == 0;
 }
 
@@ -383,27 +461,65 @@ int ilk__acceptors_may_come(const ilk__quorum *quorum)
     for (size_t i = 0; i < quorum->count; i++) {
         const ilk__quorum_node *node = &quorum->nodes[i];
 
-        if (is_reached(node) && !ilk__acceptor_is_fit(node)
+        if (ilk__acceptor_is_reached(node) && !ilk__acceptor_is_fit(node)
             && node->acceptor.is != ILK__ACCEPTOR_UNFIT)
             return 1;
     }
     return 0;
 }
 
-static const char *reason_of(const ilk__quorum_node *node)
+static int differs(const char *list, const char *other)
 {
-    const ilk__acceptor *acceptor = &node->acceptor;
+    return strcmp(ilk__acceptor_numbers(list), ilk__acceptor_numbers(other))
+           != 0;
+}
 
-    switch (acceptor->is) {
-    case ILK__ACCEPTOR_UNFIT: return acceptor->why;
+/* Without a majority it is not known which of two lists is that of this quorum. */
+static int is_of_another_quorum(const ilk__quorum_node *node)
+{
+    const ilk__quorum *quorum = node->quorum;
+    const char *own = node->acceptor.text;
+
+    if (!has_length(quorum, own))
+        return 1;
+    if (*quorum->acceptor_list)
+        return differs(own, quorum->acceptor_list);
+    for (size_t i = 0; i < quorum->count; i++)
+        if (quorum->nodes[i].acceptor.is == ILK__ACCEPTOR_READY
+            && differs(own, quorum->nodes[i].acceptor.text))
+            return 1;
+    return 0;
+}
+
+ilk_node_registers ilk__acceptor_registers(const ilk__quorum_node *node)
+{
+    switch (node->acceptor.is) {
+    case ILK__ACCEPTOR_UNFIT: return ILK_REGISTERS_REFUSED;
+    case ILK__ACCEPTOR_RETURNS: return ILK_REGISTERS_RETURNING;
     case ILK__ACCEPTOR_BLANK:
     case ILK__ACCEPTOR_BEGUN:
-        return count(node->quorum, ILK__ACCEPTOR_READY)
-                   ? "it has lost the registers that it kept"
-                   : "registers begin when all nodes take part";
-    case ILK__ACCEPTOR_READY: return "it keeps the registers of another quorum";
+        return *find_latest(node->quorum, "") ? ILK_REGISTERS_LOST
+                                              : ILK_REGISTERS_NONE;
+    case ILK__ACCEPTOR_READY:
+        return is_of_another_quorum(node) ? ILK_REGISTERS_FOREIGN
+                                          : ILK_REGISTERS_KEPT;
     case ILK__ACCEPTOR_UNKNOWN:
     case ILK__ACCEPTOR_COMES: break;
+    }
+    return ILK_REGISTERS_UNKNOWN;
+}
+
+const char *ilk__acceptor_why(const ilk__quorum_node *node)
+{
+    switch (ilk__acceptor_registers(node)) {
+    case ILK_REGISTERS_REFUSED: return node->acceptor.why;
+    case ILK_REGISTERS_RETURNING: return "it is being taken in again";
+    case ILK_REGISTERS_LOST: return "it has lost the registers that it kept";
+    case ILK_REGISTERS_NONE: return "registers begin when all nodes take part";
+    case ILK_REGISTERS_FOREIGN:
+        return "it keeps the registers of another quorum";
+    case ILK_REGISTERS_KEPT:
+    case ILK_REGISTERS_UNKNOWN: break;
     }
     return "it has not answered yet";
 }
@@ -416,7 +532,7 @@ static const ilk__quorum_node *find_unfit(const ilk__quorum *quorum)
     for (size_t i = 0; i < quorum->count; i++) {
         const ilk__quorum_node *node = &quorum->nodes[i];
 
-        if (!is_reached(node) || ilk__acceptor_is_fit(node))
+        if (!ilk__acceptor_is_reached(node) || ilk__acceptor_is_fit(node))
             continue;
         if (node->acceptor.is != ILK__ACCEPTOR_READY)
             return node;
@@ -442,5 +558,5 @@ void ilk__acceptors_write_why(const ilk__quorum *quorum,
                    ilk__quorum_majority(quorum), unfit->url.host,
                    unfit->url.port);
     snprintf(out + len, ILK_ERROR_MAX - (size_t)len, "%.120s",
-             reason_of(unfit));
+             ilk__acceptor_why(unfit));
 }

@@ -16,6 +16,7 @@
 #include "redis/script.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum {
     ILK__QUORUM_LONGEST_MS = 60000, /* the longest lease, unless the URL says */
@@ -52,10 +53,12 @@ struct ilk__node_call {
 };
 
 /* The number of a node that has begun, and the list of all nodes' numbers, which names the
- * quorum. */
+ * quorum. The list has an edition in front. */
 enum {
     ILK__ACCEPTOR_NUMBER = 16,
-    ILK__ACCEPTOR_LIST = ILK__QUORUM_MOST * (ILK__ACCEPTOR_NUMBER + 1)
+    ILK__ACCEPTOR_EDITION = 8,
+    ILK__ACCEPTOR_LIST =
+        ILK__ACCEPTOR_EDITION + ILK__QUORUM_MOST * (ILK__ACCEPTOR_NUMBER + 1)
 };
 
 typedef enum ilk__acceptor_state {
@@ -63,6 +66,7 @@ typedef enum ilk__acceptor_state {
     ILK__ACCEPTOR_COMES, /* replies are missing */
     ILK__ACCEPTOR_BLANK,
     ILK__ACCEPTOR_BEGUN,
+    ILK__ACCEPTOR_RETURNS,
     ILK__ACCEPTOR_READY,
     ILK__ACCEPTOR_UNFIT /* `why` says why */
 } ilk__acceptor_state;
@@ -71,10 +75,12 @@ typedef enum ilk__acceptor_state {
 typedef struct ilk__acceptor {
     ilk__acceptor_state is;
     int calls;         /* without a reply */
+    int is_checked;    /* its settings, too */
     unsigned settings; /* of the server, those that were seen */
     int64_t again_at;  /* the next look at it */
     char nonce[ILK__NONCE_MAX + 1];
-    char text[ILK__ACCEPTOR_LIST + 1]; /* BEGUN: the number; READY: the list */
+    char text[ILK__ACCEPTOR_LIST + 1]; /* BEGUN: the number; RETURNS, READY: the
+                                          list */
     char why[160];
 } ilk__acceptor;
 
@@ -89,10 +95,11 @@ struct ilk__quorum_node {
     ilk__node_call *first, *last;    /* without a reply */
     uint8_t knows[ILK__SCRIPT_COUNT];
     ilk__acceptor acceptor;
-    int has_failed;       /* since it took part last */
-    int took_part;        /* at the end of the last turn */
-    ilk_error why;        /* the last failure */
-    ilk_node_stats stats; /* quorum_status.c */
+    char adoption_why[ILK_ERROR_MAX]; /* of the last one; "" */
+    int has_failed;                   /* since it took part last */
+    int took_part;                    /* at the end of the last turn */
+    ilk_error why;                    /* the last failure */
+    ilk_node_stats stats;             /* quorum_status.c */
 };
 
 /* The two kinds of holds: the scripts with which attempts confirm and cancel. All
@@ -163,6 +170,29 @@ struct ilk__attempt {
     size_t released, gone;           /* replies to the cancels */
 };
 
+typedef enum ilk__adoption_step {
+    ILK__ADOPTION_NONE,
+    ILK__ADOPTION_BEGINS,
+    ILK__ADOPTION_LOOKS,
+    ILK__ADOPTION_SEALS,  /* the others get the list's next edition */
+    ILK__ADOPTION_COPIES, /* their registers go to the node */
+    ILK__ADOPTION_ENDS    /* the node becomes READY */
+} ilk__adoption_step;
+
+/* A node that has lost its memory, and is taken in again; quorum_adoption.c. */
+typedef struct ilk__adoption {
+    ilk__adoption_step is;
+    size_t node;
+    int64_t again_at; /* the end of a pause; 0: there is none */
+    char list[ILK__ACCEPTOR_LIST + 1];
+    char nonce[ILK__NONCE_MAX + 1]; /* of the node */
+    unsigned turn;                  /* calls of another one are not its own */
+    unsigned givers, given;         /* nodes, as bits */
+    size_t giver;                   /* whose registers are copied now */
+    char cursor[24];                /* of the last page */
+    size_t calls;                   /* without a reply */
+} ilk__adoption;
+
 typedef struct ilk__attempt_list {
     ilk__attempt *first, *last;
     size_t count;
@@ -197,6 +227,8 @@ struct ilk__quorum {
     int keeps_registers;            /* there was a request for one */
     int trusts_fsync;               /* fsync=trust */
     char acceptor_list[ILK__ACCEPTOR_LIST + 1]; /* of a majority, or "" */
+    ilk__adoption adoption;
+    atomic_uint to_adopt; /* nodes, as bits; any thread sets them */
     ilk__table by_token, by_inner;
     int64_t last_stamp, last_try;
     uint64_t over[ILK__OVER_TOKENS]; /* hashes of ended tokens */
@@ -372,11 +404,34 @@ int ilk__acceptors_may_come(const ilk__quorum *quorum);
 /* Why too few do, as an error. */
 void ilk__acceptors_write_why(const ilk__quorum *quorum,
                               char out[ILK_ERROR_MAX]);
+/* The reply to a look at it, whose error is no failure of the node. */
+ilk__quorum_ended ilk__acceptor_answered;
+/* Its messages come here, and it has a nonce. */
+int ilk__acceptor_is_reached(const ilk__quorum_node *node);
+/* Its state, and why it is not fit, for the user. */
+ilk_node_registers ilk__acceptor_registers(const ilk__quorum_node *node);
+const char *ilk__acceptor_why(const ilk__quorum_node *node);
+/* Let it be `begins`, `returns` or `ready` with this text, if it may. Its next reply says
+ * what it is. */
+void ilk__acceptor_order(ilk__quorum_node *node, const char *word,
+                         const char *text, int64_t now);
+/* The numbers of a list without the edition. */
+const char *ilk__acceptor_numbers(const char *list);
+/* 1 when both have the same numbers, and `than` is a later edition. */
+int ilk__acceptor_is_earlier(const char *list, const char *than);
 /* Its connection is lost; it has refused a request. */
 void ilk__acceptor_lost(ilk__quorum_node *node);
 void ilk__acceptor_refused(ilk__quorum_node *node);
 void ilk__acceptors_fire(ilk__quorum *quorum, int64_t now);
 int64_t ilk__acceptors_due(const ilk__quorum *quorum);
+
+/* ---- quorum_adoption.c --------------------------------------------------- */
+
+/* Begin to take the node in again, unless it keeps its registers. Any thread. */
+ilk_status ilk__quorum_adopt(void *self, size_t index);
+int ilk__adoption_is_under_way(const ilk__quorum *quorum);
+void ilk__adoption_fire(ilk__quorum *quorum, int64_t now);
+int64_t ilk__adoption_due(const ilk__quorum *quorum);
 
 /* ---- quorum_registers.c -------------------------------------------------- */
 

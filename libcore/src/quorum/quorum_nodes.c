@@ -258,7 +258,8 @@ static void take_reply(ilk__quorum_node *node, ilk__reply *reply)
     node->first = call->next;
     if (!node->first)
         node->last = NULL;
-    if (reply->type == ILK__REPLY_ERROR)
+    if (reply->type == ILK__REPLY_ERROR
+        && call->ended != ilk__acceptor_answered)
         (void)ilk__reply_error(reply, &node->why);
     ilk__quorum_count_reply(node, call, reply);
     kept = call->ended(node, call->owner, call, reply);

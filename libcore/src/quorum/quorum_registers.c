@@ -22,7 +22,9 @@
  * Each ballot is prepared once, and never used again: its counter rises with each one
  * of this client, and its second number is this client's alone. A proposal without
  * enough replies begins again under another ballot, and finds itself in the history
- * of the state if it was chosen before.
+ * of the state if it was chosen before. So does one whose nodes have another edition of
+ * their list since they promised: a promise that was lost does not count in the next one
+ * (quorum_adoption.c).
  *
  * A waiter is in the list of each node, and sends its request again when one of them has
  * accepted another version.
@@ -73,11 +75,12 @@ struct ilk__proposal {
     int64_t began, until;
     int64_t at; /* of the end of a pause, or of the grace; ILK__FOREVER */
     int pause_ms;
-    int reads, leaps; /* since it began, or paused */
-    int64_t seen;     /* the greatest counter of a promise */
-    int64_t counter;  /* of the ballot */
-    int is_unsure;    /* the change was sent, and may be chosen */
-    int64_t base;     /* the version on which it was made first */
+    int reads, leaps;                  /* since it began, or paused */
+    int64_t seen;                      /* the greatest counter of a promise */
+    int64_t counter;                   /* of the ballot */
+    char list[ILK__ACCEPTOR_LIST + 1]; /* of the nodes that promise */
+    int is_unsure; /* the change was sent, and may be chosen */
+    int64_t base;  /* the version on which it was made first */
 
     size_t calls[ILK__QUORUM_MOST]; /* without a reply */
     int asked[ILK__QUORUM_MOST];    /* in this round */
@@ -205,7 +208,7 @@ static void begin_command(const ilk__proposal *one, ilk__command *command,
     keys[key_count - 1] = ilk__quorum_acceptor_key;
     ilk__command_init(command);
     ilk__script_begin(command, script, keys, key_count);
-    ilk__command_add_str(command, one->quorum->acceptor_list);
+    ilk__command_add_str(command, one->list);
 }
 
 static void add_bytes(ilk__command *command, ilk__bytes bytes)
@@ -287,8 +290,14 @@ static void send_round(ilk__proposal *one, int script,
     go_on(one);
 }
 
+static void choose_list(ilk__proposal *one)
+{
+    memcpy(one->list, one->quorum->acceptor_list, sizeof one->list);
+}
+
 static void read_nodes(ilk__proposal *one)
 {
+    choose_list(one);
     begin_round(one, READS);
     send_round(one, ILK__SCRIPT_QUORUM_REGISTER_READ, send_read);
 }
@@ -303,12 +312,19 @@ static void prepare(ilk__proposal *one)
     quorum->last_counter +=
         1 + (int64_t)ilk__jitter(1 + LEAP * (uint32_t)one->leaps);
     one->counter = quorum->last_counter;
+    choose_list(one);
     begin_round(one, PREPARES);
     send_round(one, ILK__SCRIPT_QUORUM_REGISTER_PREPARE, send_prepare);
 }
 
+static void begin_again(ilk__proposal *one);
+
 static void accept_state(ilk__proposal *one)
 {
+    if (strcmp(one->list, one->quorum->acceptor_list) != 0) {
+        begin_again(one);
+        return;
+    }
     one->is_unsure |= one->outcome == IS_CHANGED;
     begin_round(one, ACCEPTS);
     send_round(one, ILK__SCRIPT_QUORUM_REGISTER_ACCEPT, send_accept);

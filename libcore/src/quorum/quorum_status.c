@@ -126,13 +126,32 @@ ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node)
     return node->has_failed ? ILK_NODE_FAILED : ILK_NODE_CONNECTING;
 }
 
-static void publish_node(ilk__quorum_status *status,
-                         const ilk__quorum_node *node)
+/* While a reply is missing, it is what it was. */
+static void publish_registers(ilk_node_stats *stats,
+                              const ilk__quorum_node *node)
+{
+    const ilk__quorum *quorum = node->quorum;
+    const unsigned bit = 1U << node->number;
+    const char *why = node->adoption_why;
+
+    if (node->acceptor.is != ILK__ACCEPTOR_COMES)
+        stats->registers = (int32_t)ilk__acceptor_registers(node);
+    stats->adopting = (atomic_load(&quorum->to_adopt) & bit) != 0;
+    if (!*why && node->acceptor.is != ILK__ACCEPTOR_COMES
+        && stats->registers != ILK_REGISTERS_KEPT
+        && stats->registers != ILK_REGISTERS_UNKNOWN)
+        why = ilk__acceptor_why(node);
+    snprintf(stats->registers_error, sizeof stats->registers_error, "%s",
+             stats->registers == ILK_REGISTERS_KEPT ? "" : why);
+}
+
+static void publish_node(ilk__quorum_status *status, ilk__quorum_node *node)
 {
     const ilk__quorum *quorum = node->quorum;
     const ilk__member *member = &quorum->members.nodes[node->number];
     ilk_node_stats *out = &status->nodes[node->number];
 
+    publish_registers(&node->stats, node);
     *out = node->stats;
     out->state = (int32_t)ilk__quorum_state_of(node);
     out->connects =
@@ -163,6 +182,8 @@ ilk_status ilk__quorum_node_stats(void *self, size_t index, ilk_node_stats *out)
         return ILK_EAGAIN;
     pthread_mutex_lock(&status->mutex);
     *out = status->nodes[index];
+    if (atomic_load(&quorum->to_adopt) & (1U << index))
+        out->adopting = 1;
     left_ms = status->votes_at[index] - ilk__now_ms();
     pthread_mutex_unlock(&status->mutex);
     if (out->state == ILK_NODE_WAITING && left_ms > 0)
