@@ -168,7 +168,7 @@ const struct cli_command cli_inspect = {
     .about = "The state of a lock is free, held, readers, foreign (held by\n"
              "another library) or redisson. Times are the server's. KIND is\n"
              "lock, semaphore, election, signal, event, barrier, latch,\n"
-             "queue or group.\n",
+             "queue, group or register.\n",
     .options = options,
     .run = run,
 };

@@ -215,6 +215,33 @@ static int inspect_group(ilk_client *client, struct cli_bytes name, int as_json)
     return st == ILK_OK ? CLI_OK : cli_fail(st, &err);
 }
 
+/* ---- register ----------------------------------------------------------- */
+
+static int inspect_register(ilk_client *client, struct cli_bytes name,
+                            int as_json)
+{
+    ilk_error err = {0, ""};
+    ilk_register *handle = NULL;
+    struct cli_facts facts;
+    struct cli_bytes value;
+    ilk_status st =
+        ilk_register_open(&handle, client, name.data, name.len, &err);
+
+    if (st == ILK_OK)
+        st = ilk_register_get(handle, &err);
+    if (st == ILK_OK) {
+        value.data = ilk_register_value(handle, &value.len);
+        cli_facts_begin(&facts, as_json, "register", name);
+        cli_fact_text(&facts, "state", value.data ? "set" : "none");
+        cli_fact_int(&facts, "version", ilk_register_version(handle));
+        if (value.data)
+            cli_fact_bytes(&facts, "value", value);
+        cli_facts_end(&facts);
+    }
+    ilk_register_free(handle);
+    return st == ILK_OK ? CLI_OK : cli_fail(st, &err);
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 static const struct cli_kind kinds[] = {
@@ -227,6 +254,7 @@ static const struct cli_kind kinds[] = {
     {"latch", ILK_KIND_LATCH, inspect_latch},
     {"queue", ILK_KIND_QUEUE, cli_inspect_queue},
     {"group", ILK_KIND_GROUP, inspect_group},
+    {"register", ILK_KIND_REGISTER, inspect_register},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

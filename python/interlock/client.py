@@ -248,7 +248,7 @@ class Client(ClientBase, Primitives):
 
         ``pattern`` is a glob as in Redis' KEYS; bytes give bytes. ``kind`` selects
         the names of another primitive: semaphore, election, signal, event,
-        barrier, latch, queue or group. The call scans the whole key space: it is
+        barrier, latch, queue, group or register. The call scans the whole key space: it is
         meant for operators.
 
         Raises: ConnectionError, AuthError, InvalidError. Blocks: some round

@@ -32,6 +32,7 @@ KINDS = {
     "latch": lib.ILK_KIND_LATCH,
     "queue": lib.ILK_KIND_QUEUE,
     "group": lib.ILK_KIND_GROUP,
+    "register": lib.ILK_KIND_REGISTER,
 }
 
 

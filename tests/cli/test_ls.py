@@ -19,6 +19,7 @@ SIDE_KEYS = {
     "latch": "latch",
     "queue": "queue",
     "group": "group",
+    "register": "register",
 }
 FILL = "for i = 1, ARGV[1] do redis.call('SET', 'stranger' .. i, 'x') end"
 
@@ -65,7 +66,7 @@ def test_all_kinds_and_forms_are_found_in_one_walk(own_shell, large):
     walked = scans(large) - before
 
     assert sorted(found) == sorted(expected)
-    # A step looks at some 1000 keys: not 24 walks of 20 steps each.
+    # A step looks at some 1000 keys: not 30 walks of 20 steps each.
     assert 10 < walked <= 40
     own_shell.run("ls", "-q", "--kind", "lock")
     assert scans(large) - before - walked >= walked / 2

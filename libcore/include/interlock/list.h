@@ -27,7 +27,8 @@ enum {
     ILK_KIND_BARRIER = 32,
     ILK_KIND_LATCH = 64,
     ILK_KIND_QUEUE = 128,
-    ILK_KIND_GROUP = 256 /**< one that has members */
+    ILK_KIND_GROUP = 256,   /**< one that has members */
+    ILK_KIND_REGISTER = 512 /**< one that has a version */
 };
 
 /**

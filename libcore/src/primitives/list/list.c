@@ -32,6 +32,7 @@ static const struct kind {
     {ILK_KIND_LATCH, "latch"},
     {ILK_KIND_QUEUE, "queue"},
     {ILK_KIND_GROUP, "group"},
+    {ILK_KIND_REGISTER, "register"},
 };
 
 enum { KINDS = sizeof kinds_known / sizeof kinds_known[0] };
