@@ -4,6 +4,7 @@
 local core = require "interlock.core"
 local args = require "interlock.args"
 local object = require "interlock.object"
+local ring = require "interlock.ring"
 local op = require "interlock.op"
 local options = require "interlock.options"
 local wait = require "interlock.wait"
@@ -297,6 +298,82 @@ function Group:watch()
     return nil, msg, code
   end
   return setmetatable({ _handle = handle, _ops = self._ops, _known = {} }, watch_meta)
+end
+
+-- ---- a ring of the members ---------------------------------------------------
+
+---@class interlock.GroupRing: interlock.Ring
+local GroupRing = setmetatable({}, { __index = ring.methods })
+
+local ring_meta = { __index = GroupRing }
+
+function ring_meta.__tostring(self)
+  return ("ring of %d members"):format(self:count())
+end
+
+-- Put the members on the ring, unless they are. A failure leaves the rest to the next
+-- refresh, so that it begins with what the ring has.
+local function follow(self)
+  local nodes, known = self:nodes(), self._watch._known
+  for node in pairs(nodes) do
+    if known[node] == nil then
+      local ok, msg, code = self:remove(node)
+      if not ok then
+        return nil, msg, code
+      end
+    end
+  end
+  for id in pairs(known) do
+    if not nodes[id] then
+      local ok, msg, code = self:add(id)
+      if not ok then
+        return nil, msg, code
+      end
+    end
+  end
+  return true
+end
+
+--- Put the next change of the group on the ring.
+---
+--- Blocks until there is one, the time is over, or Ctrl-C raises an error.
+---@param timeout_ms number? milliseconds; 0, the default, asks once
+---@return interlock.GroupChange? change
+---@return string? msg
+---@return integer? code ILK_EBUSY for 0, ILK_ETIMEOUT: there is none, and the ring has all
+---  changes that were made before the call; and others
+function GroupRing:refresh(timeout_ms)
+  local change, msg, code = self._watch:next(timeout_ms or 0)
+  local ok, ring_msg, ring_code = follow(self)
+  if not ok then
+    return nil, ring_msg, ring_code
+  end
+  return change, msg, code
+end
+
+--- Make a ring whose nodes are the ids of the members, as of its last refresh(). Lookups
+--- ask nobody, and a member that joins or leaves moves only its own keys.
+---@param opts interlock.RingOptions?
+---@return interlock.GroupRing? ring with the members of now
+---@return string? msg
+---@return integer? code
+function Group:ring(opts)
+  local watch, msg, code = self:watch()
+  if not watch then
+    return nil, msg, code
+  end
+  local made
+  made, msg, code = ring.new({}, opts)
+  if not made then
+    return nil, msg, code
+  end
+  setmetatable(made, ring_meta)._watch = watch
+  local change
+  change, msg, code = made:refresh()
+  if not change then
+    return nil, msg, code
+  end
+  return made
 end
 
 local group = {}

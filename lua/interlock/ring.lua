@@ -138,7 +138,7 @@ function Ring:nodes()
   return weights
 end
 
-local ring = {}
+local ring = { methods = Ring }
 
 --- Make a ring. It needs no client: interlock.ring { "a", "b", c = 3 }
 ---@param nodes table<integer|string, string|integer> names, or weights by name

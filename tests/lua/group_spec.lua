@@ -88,6 +88,38 @@ describe("a group", function()
     assert.is_true(watch:cancel())
   end)
 
+  it("has a ring that follows", function()
+    local nodes = assert(group:ring())
+    assert.equal(0, nodes:count())
+    assert.is_nil((nodes:get "key"))
+    local a, b = assert(group:join "a"), assert(group:join "b")
+    assert.equal(0, nodes:count()) -- as of the last refresh
+    while nodes:refresh() do
+    end
+    assert.same({ a = 1, b = 1 }, nodes:nodes())
+    local before = {}
+    for i = 1, 50 do
+      before[i] = assert(nodes:get("key" .. i))
+    end
+    assert(b:leave())
+    local change = assert(nodes:refresh(5000))
+    assert.same({ "b" }, change.left)
+    for i = 1, 50 do
+      assert.equal("a", nodes:get("key" .. i))
+    end
+    assert(group:join "b")
+    assert(nodes:refresh(5000))
+    for i = 1, 50 do
+      assert.equal(before[i], nodes:get("key" .. i))
+    end
+    local late = assert(client:group(name):ring { layout = "tooz" })
+    assert.same({ a = 1, b = 1 }, late:nodes())
+    assert.equal(status.ILK_EBUSY, select(3, late:refresh()))
+    assert.equal(status.ILK_ETIMEOUT, select(3, late:refresh(10)))
+    assert.equal("ring of 2 members", tostring(late))
+    assert(a:leave())
+  end)
+
   it("is iterated", function()
     assert(group:join("a"))
     local seen = {}
