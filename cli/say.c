@@ -80,7 +80,8 @@ int cli_exit_status(ilk_status status)
     case ILK_ETIMEOUT: return CLI_NOT_ACQUIRED;
     case ILK_ELOST: return CLI_LOST;
     case ILK_ENOTOWNER:
-    case ILK_ESTALE: return CLI_FAILED;
+    case ILK_ESTALE:
+    case ILK_ECONFLICT: return CLI_FAILED;
     case ILK_ECONN:
     case ILK_EUNKNOWN:
     case ILK_EAUTH:

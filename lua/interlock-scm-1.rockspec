@@ -56,6 +56,7 @@ build = {
       ["interlock.recipes"] = "lua/interlock/recipes.lua",
       ["interlock.record"] = "lua/interlock/record.lua",
       ["interlock.register"] = "lua/interlock/register.lua",
+      ["interlock.store"] = "lua/interlock/store.lua",
       ["interlock.ring"] = "lua/interlock/ring.lua",
       ["interlock.rwlock"] = "lua/interlock/rwlock.lua",
       ["interlock.semaphore"] = "lua/interlock/semaphore.lua",

@@ -300,6 +300,8 @@ ILK_OPTS_OUT(ilk_member_opts)
 %typemap(argout) int32_t *out_index
     %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}
 
+%apply int32_t *out_index { int32_t *out_outcome };
+
 %typemap(in, numinputs=0) int *out_fd (int fd = -1) %{ $1 = &fd; %}
 %typemap(argout) int *out_fd
     %{ ilk_lua_push_integer(L, *$1); SWIG_arg++; %}

@@ -55,6 +55,7 @@
 #include "interlock/semaphore.h"
 #include "interlock/server.h"
 #include "interlock/signal.h"
+#include "interlock/store.h"
 #include "interlock/worker.h"
 
 #endif

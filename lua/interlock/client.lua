@@ -18,6 +18,7 @@ local op = require "interlock.op"
 local options = require "interlock.options"
 local queue = require "interlock.queue"
 local register = require "interlock.register"
+local store = require "interlock.store"
 local record = require "interlock.record"
 local rwlock = require "interlock.rwlock"
 local semaphore = require "interlock.semaphore"
@@ -45,6 +46,7 @@ local worker = require "interlock.worker"
 ---@field latch fun(self, name: string, count: integer, opts?: table): interlock.Latch?
 ---@field group fun(self, name: string): interlock.Group?
 ---@field register fun(self, name: string): interlock.Register?
+---@field store fun(self, name: string): interlock.Store?
 ---@field inspect fun(self, name: string): interlock.Info?, string?, integer?
 ---@field inspect_start fun(self, name: string): interlock.Op?, string?, integer?
 ---@field ls fun(self, pattern?: string): string[]?, string?, integer?
@@ -79,6 +81,7 @@ local Client = {
   inspect_latch_start = latch.inspect_start,
   group = group.open,
   register = register.open,
+  store = store.open,
   inspect = inspect.inspect,
   inspect_start = inspect.inspect_start,
   ls = inspect.ls,
@@ -119,6 +122,7 @@ local getters = {
 }
 
 local node_states = constants.names "ILK_NODE_"
+local node_registers = constants.names "ILK_REGISTERS_"
 
 local meta = {}
 
@@ -172,7 +176,7 @@ end
 --- Return whether the store behind the URL can keep something. One Redis or Valkey
 --- server keeps everything.
 ---@param what string "lock", "rwlock", "many", "semaphore", "election", "queue", "signal",
---- "event", "barrier", "latch", "group", "guard", "list", "recipes", "register", or
+--- "event", "barrier", "latch", "group", "guard", "list", "recipes", "register", "store", or
 --- "detach" for holds that outlive their client: detached and adopted ones
 ---@return boolean
 function Client:offers(what)
@@ -190,6 +194,8 @@ end
 ---@field round_trip_us integer of the last reply; -1 without one
 ---@field clock_offset_us integer by which the node's clock is ahead
 ---@field error string the last failure
+---@field registers "kept"|"none"|"lost"|"returning"|"refused"|"foreign"|"unknown"
+---@field registers_error string why it keeps none
 ---@field [string] integer counters, see docs/quorum.md
 
 --- The nodes of a quorum, in the order of the URL.
@@ -199,6 +205,7 @@ local function nodes_of(handle)
   while node do
     local found = record.totable(node)
     found.state = node_states[found.state]
+    found.registers = node_registers[found.registers]
     nodes[#nodes + 1] = found
     node = core.ilk_client_get_node_stats(handle, #nodes)
   end

@@ -24,6 +24,7 @@ from .errors import (
     CancelledError,
     ClosedError,
     ClusterError,
+    ConflictError,
     ConnectionError,
     DiffersError,
     Error,
@@ -64,6 +65,7 @@ from .rwlock import RWLock
 from .semaphore import PermitHolder, PermitWaiter, Semaphore, SemaphoreInfo
 from .signal import Signal, wait_all, wait_any
 from .stats import NodeStats, Stats
+from .store import Snapshot, Store, Transaction
 from .worker import Worker, task
 
 logging.getLogger("interlock").addHandler(logging.NullHandler())
@@ -81,6 +83,7 @@ __all__ = [
     "Client",
     "ClosedError",
     "ClusterError",
+    "ConflictError",
     "ConnectionError",
     "DiffersError",
     "Election",
@@ -130,10 +133,13 @@ __all__ = [
     "ServerMemoryError",
     "ServerReadOnlyError",
     "Signal",
+    "Snapshot",
     "StaleError",
     "Stats",
+    "Store",
     "SystemCallError",
     "TimeoutError",
+    "Transaction",
     "UnknownOutcomeError",
     "UnsupportedError",
     "Waiter",

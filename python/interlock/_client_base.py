@@ -38,6 +38,7 @@ _OFFERS = {
     "detach": lib.ILK_OFFER_DETACH,
     "group": lib.ILK_OFFER_GROUP,
     "register": lib.ILK_OFFER_REGISTER,
+    "store": lib.ILK_OFFER_STORE,
 }
 
 _warned = False
@@ -152,8 +153,8 @@ class ClientBase(ProcessBound):
         :param what: ``"lock"``, ``"rwlock"``, ``"lock_many"``, ``"semaphore"``,
             ``"election"``, ``"queue"``, ``"signal"``, ``"event"``, ``"barrier"``,
             ``"latch"``, ``"group"``, ``"guard"``, ``"list"``, ``"recipes"``,
-            ``"register"``, or ``"detach"`` for holds that outlive their client:
-            detached and adopted ones
+            ``"register"``, ``"store"``, or ``"detach"`` for holds that outlive their
+            client: detached and adopted ones
         :raises ValueError: for another text
 
         Blocks: no. Thread: any thread.

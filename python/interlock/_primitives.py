@@ -21,6 +21,7 @@ from .queue import Queue, QueueOptions
 from .register import Register
 from .semaphore import Semaphore, SemaphoreOptions
 from .signal import Signal
+from .store import Store
 
 if TYPE_CHECKING:
     from .client import Client
@@ -176,6 +177,14 @@ class Primitives:
         Thread: any thread.
         """
         return Register(self._client(), name)
+
+    def store(self, name: Name) -> Store:
+        """Make a store: many keys, changed by transactions; nothing is sent.
+
+        Raises: InvalidError, ClosedError, UnsupportedError. Blocks: no.
+        Thread: any thread.
+        """
+        return Store(self._client(), name)
 
     def queue(
         self,

@@ -119,6 +119,9 @@ class UnknownOutcomeError(Error):
 
     default_code: ClassVar[int] = lib.ILK_EUNKNOWN
 
+    #: Of a transaction: what ``store.outcome()`` takes.
+    txid: str | None = None
+
 
 class ForkedError(Error, RuntimeError):
     """The handle was held or awaited by the parent process."""
@@ -214,6 +217,12 @@ class UnsupportedError(Error, NotImplementedError):
     """The store behind the URL does not offer it; see :meth:`Client.offers`."""
 
     default_code: ClassVar[int] = lib.ILK_EUNSUPPORTED
+
+
+class ConflictError(Error):
+    """A transaction came too late: another one was first. Nothing is written."""
+
+    default_code: ClassVar[int] = lib.ILK_ECONFLICT
 
 
 def _table() -> dict[int, type[Error]]:

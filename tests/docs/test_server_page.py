@@ -204,6 +204,17 @@ def use_states(client, _):
     assert client.barrier(NAME, 1).wait(timeout=1) == 0
 
 
+def use_store(client, _):
+    store = client.store(NAME)
+    for number in range(66):  # more versions than are kept
+        with store.transaction() as t:
+            assert t.get("a") == (b"%d" % (number - 1) if number else None)
+            t["a"] = b"%d" % number
+    assert store.outcome(t.txid) == "committed"
+    with store.transaction() as t:
+        del t["a"]
+
+
 def use_group(client, server):
     group = client.group(NAME)
     changes = group.watch(timeout=1)
@@ -289,6 +300,7 @@ USES = {
     "semaphores": (use_semaphore, ""),
     "elections": (use_election, ""),
     "events, barriers, latches, registers": (use_states, ""),
+    "stores": (use_store, ""),
     "groups": (use_group, ""),
     "signals": (use_signal, ""),
     "listening to a pattern of signals": (use_pattern, ""),

@@ -164,7 +164,7 @@ local function open(words, handles)
     return
   end
   if state_words.kinds[words[3]] then
-    local made = { pcall(state_words.open, client, words) }
+    local made = { pcall(state_words.open, client, words, handles) }
     assert.equal(wanted(words), answered(made[1], made[2], made[3], made[4]))
     handles[words[1]] = made[1] and made[2] or nil
     return

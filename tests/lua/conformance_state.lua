@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The conformance table's statements about events, barriers, latches and registers;
+-- The conformance table's statements about events, barriers, latches, registers and stores;
 -- tests/core/conformance/conf_state.h says what they are.
 
 local assert = require "luassert" -- a module has not that of a spec
@@ -20,10 +20,19 @@ state.kinds = {
   register = function(client, name)
     return client:register(name)
   end,
+  store = function(client, name)
+    return client:store(name)
+  end,
+  begin = function(_, store)
+    return store:begin()
+  end,
+  snapshot = function(_, store)
+    return store:snapshot()
+  end,
 }
 
-function state.open(client, words)
-  return state.kinds[words[3]](client, words[4], words[5])
+function state.open(client, words, handles)
+  return state.kinds[words[3]](client, handles[words[4]] or words[4], words[5])
 end
 
 -- For ever is nil in Lua, -1 in the table.
@@ -52,8 +61,27 @@ function verbs.wait(thing, words)
   return thing:wait(timeout(words[3]))
 end
 
-function verbs.get(register)
-  return register:get()
+-- The value that a transaction has read last.
+local found = setmetatable({}, { __mode = "k" })
+
+function verbs.get(thing, words)
+  if not thing.commit then
+    return thing:get()
+  end
+  local value, msg, code = thing:get(words[3])
+  found[thing] = value
+  if code then
+    return nil, msg, code
+  end
+  return true
+end
+
+function verbs.put(transaction, words)
+  return transaction:put(words[3], words[4])
+end
+
+function verbs.commit(transaction)
+  return transaction:commit()
 end
 
 function verbs.cas(register, words)
@@ -61,6 +89,9 @@ function verbs.cas(register, words)
 end
 
 function verbs.delete(register, words)
+  if register.commit then
+    return register:delete(words[3])
+  end
   return register:delete(words[3] == "seen" and register.version or nil)
 end
 
@@ -91,6 +122,10 @@ function state.looks(thing, words, handles)
     assert.equal(answer, thing.is_set and "1" or "0")
   elseif what == "data" then
     assert.equal(answer, thing.data)
+  elseif what == "outcome" then
+    assert.equal(answer, assert(thing:outcome(handles[words[3]].id)))
+  elseif what == "value" and thing.commit then
+    assert.equal(answer, found[thing] or "(nil)")
   elseif what == "value" then
     assert.equal(answer, thing.value or "(nil)")
   elseif what == "version" then

@@ -322,6 +322,7 @@ class Run:
         self.holds += len(world.history)
         self.messages += len(world.ledger.pushed)
         work.finish_latches(world)
+        work.finish_stores(world)
         left = set()
         url = f"unix://:{PASSWORD}@{self.server.socket}?db={DB}"
         if self.over_memory:

@@ -74,6 +74,9 @@ VERBS = {
     "register.cas": ["register_set"],
     "register.delete": ["register_delete"],
     "register.wait": ["register_wait"],
+    "store.get": ["store_read"],
+    "store.commit": ["store_commit"],
+    "store.outcome": ["store_outcome"],
     "group.join": ["group_join"],
     "group.members": ["group_read"],
     "member.update": ["group_update"],
@@ -141,6 +144,7 @@ class World:
         self.made_on = {}  # register and version to the change that was made on it
         self.heard_once = {}
         self.latches = {}  # name to [sure, begun] counts
+        self.sums = {}  # the same of stores, in transactions
         self.arrivals = {}  # barrier to its calls: [from, to]
         self.queues = set()
         self.lists = set()
@@ -612,6 +616,35 @@ async def register(w):
         w.wrong(f"{name} is at {there}, register.{what} saw {version}")
 
 
+async def store(w):
+    """Every transaction that has committed is in the sum; see finish_stores()."""
+    name = w.shared("store")
+    with w.world.mutex:
+        counts = w.world.sums.setdefault(name, [0, 0])
+        counts[1] += 1
+    handle = w.client.store(name)
+    transaction = handle.transaction()
+    found = await w.do("store.get", transaction.get, b"n")
+    transaction[b"n"] = b"%d" % (int(found or b"0") + 1)
+    await w.do("store.commit", transaction.commit)
+    with w.world.mutex:
+        counts[0] += 1
+    outcome = await w.do("store.outcome", handle.outcome, transaction.txid)
+    if outcome != "committed":
+        w.wrong(f"a transaction of {name} has committed, and is {outcome}")
+
+
+def finish_stores(world):
+    for name, (sure, begun) in world.sums.items():
+        key = side("store:key", name) + "/n"
+        versions = (world.truth.call("HGET", key, "versions") or b"").split()
+        last = world.truth.call("HGET", key, versions[-1]) if versions else b"v0"
+        if not sure <= int(last[1:]) <= begun:
+            world.violations.add(
+                f"{name}: {last[1:]} were added, {sure} returned, {begun} begun"
+            )
+
+
 def confirm_cas(w, name, known, version):
     """Nobody else made a change on the same version."""
     if version is None:
@@ -890,6 +923,8 @@ SCENARIOS = [
         event,
         register,
         register,
+        store,
+        store,
         group,
         group,
         latch,

@@ -73,6 +73,12 @@ class Awaited:
     def __getattr__(self, name):
         return wear(getattr(self._thing, name), self._task)
 
+    def __setitem__(self, key, value):
+        self._thing[key] = value
+
+    def __delitem__(self, key):
+        del self._thing[key]
+
     def __hash__(self):
         return hash(self._thing)
 

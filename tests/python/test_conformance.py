@@ -22,6 +22,7 @@ from conformance_queue import QueueLines, open_queue
 from conformance_register import RegisterLines
 from conformance_ring import answer as ring_answer
 from conformance_ring import open_ring
+from conformance_store import TransactionLines
 from interlock._ffi import name_bytes
 from support import Memory, ReplyError
 
@@ -62,6 +63,7 @@ class Case:
         self.unique = f"p{os.getpid()}.{uuid.uuid4().hex[:8]}.".encode()
         self.names, self.handles, self.observers = {}, {}, {}
         self.registers = RegisterLines(self.handles)
+        self.transactions = TransactionLines(self.handles)
 
     def run(self, text):
         words = self.split(text)
@@ -104,6 +106,12 @@ class Case:
         if kind in (b"queue", b"queues"):
             self.handles[word] = open_queue(self.client, kind, rest)
             return
+        if kind in (b"begin", b"snapshot"):
+            store = self.handles[rest[0]]
+            self.handles[word] = (
+                store.transaction() if kind == b"begin" else store.snapshot()
+            )
+            return
         if kind in STATES:
             self.handles[word] = STATES[kind](self.client, *rest)
             return
@@ -139,6 +147,9 @@ class Case:
             self.signal_verb(handle, verb, rest, wanted)
         elif isinstance(handle, interlock.Register):
             done = self.registers.run(handle, verb, rest, wanted)
+            assert done is None or done == wanted.decode()
+        elif isinstance(handle, (interlock.Store, interlock.Snapshot)):
+            done = self.transactions.run(handle, verb, rest, wanted)
             assert done is None or done == wanted.decode()
         elif isinstance(handle, (interlock.Event, interlock.Barrier, interlock.Latch)):
             self.state_verb(handle, verb, rest, wanted)
@@ -358,6 +369,7 @@ STATES = {
     b"barrier": lambda client, name, number: client.barrier(name, int(number)),
     b"latch": lambda client, name, number: client.latch(name, int(number)),
     b"register": lambda client, name: client.register(name),
+    b"store": lambda client, name: client.store(name),
 }
 
 

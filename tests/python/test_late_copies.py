@@ -193,6 +193,15 @@ def register_delete(client, name):
     return lambda: client.register(name).delete()
 
 
+def store_commit(client, name):
+    def commit():
+        with client.store(name).transaction() as t:
+            t["a"] = b"1"
+        return True
+
+    return commit
+
+
 def guard_set(client, name):
     return lambda: interlock.guard.set(client, name, b"v", 7) or True
 
@@ -265,6 +274,7 @@ VERBS = [
     *(latch_count_down, latch_reset, barrier_reset),
     *(group_join, group_update, group_leave),
     *(register_set, register_cas, register_delete),
+    store_commit,
     *(guard_set, guard_get, guard_remove),
     *(queue_push, queue_reserve, queue_purge, queue_requeue),
     *(job_ack, job_nack, job_bury, job_extend),

@@ -30,6 +30,7 @@ UNUSED = {
     "ilk_queue_open": "one queue is opened as several are",
     "ilk_ring_node": "a ring keeps its nodes as they were given",
     "ilk_op_set_user": "operations are found by their number",
+    "ilk_client_adopt_node": "the command takes in nodes of a quorum",
     "ilk_member_id": "objects keep the ids that they were made with",
     "ilk_op_user": "operations are found by their number",
     **dict.fromkeys(
@@ -37,7 +38,7 @@ UNUSED = {
             f"ilk_{noun}_name"
             for noun in (
                 *("lock", "semaphore", "election", "event", "latch"),
-                *("barrier", "register", "signal", "queue", "group"),
+                *("barrier", "register", "signal", "queue", "group", "store"),
             )
         ),
         "objects keep the names that they were made with",

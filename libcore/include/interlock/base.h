@@ -72,8 +72,9 @@ typedef enum ilk_status {
     ILK_ESERVER = -25,         /**< the server replied with another error */
     ILK_ECLUSTER = -26,        /**< the server is part of a cluster */
     ILK_EDIFFERS = -27,        /**< it exists with other settings */
-    ILK_EBROKEN = -28,     /**< a round of a barrier broke: a party is gone */
-    ILK_EUNSUPPORTED = -29 /**< the store behind the URL does not offer it */
+    ILK_EBROKEN = -28,      /**< a round of a barrier broke: a party is gone */
+    ILK_EUNSUPPORTED = -29, /**< the store behind the URL does not offer it */
+    ILK_ECONFLICT = -30 /**< a transaction came too late: another was first */
 } ilk_status;
 
 /** A failing call writes its code and one line of text here; one that returns

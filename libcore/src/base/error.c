@@ -56,6 +56,7 @@ static const struct {
                       "a round of a barrier broke: a party is gone"},
     [-ILK_EUNSUPPORTED] = {"ILK_EUNSUPPORTED",
                            "the store behind the URL does not offer it"},
+    [-ILK_ECONFLICT] = {"ILK_ECONFLICT", "another transaction was first"},
 };
 
 static int is_status(int32_t status)

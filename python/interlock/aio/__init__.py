@@ -24,6 +24,7 @@ from ..errors import (
     CancelledError,
     ClosedError,
     ClusterError,
+    ConflictError,
     ConnectionError,
     DiffersError,
     Error,
@@ -76,6 +77,7 @@ from .register import Register
 from .rwlock import RWLock
 from .semaphore import Semaphore
 from .signal import Signal, wait_all, wait_any
+from .store import Snapshot, Store, Transaction
 from .worker import Worker
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "Client",
     "ClosedError",
     "ClusterError",
+    "ConflictError",
     "ConnectionError",
     "DiffersError",
     "Election",
@@ -138,10 +141,13 @@ __all__ = [
     "ServerMemoryError",
     "ServerReadOnlyError",
     "Signal",
+    "Snapshot",
     "StaleError",
     "Stats",
+    "Store",
     "SystemCallError",
     "TimeoutError",
+    "Transaction",
     "UnknownOutcomeError",
     "UnsupportedError",
     "Waiter",

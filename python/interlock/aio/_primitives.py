@@ -24,6 +24,7 @@ from .queue import Queue
 from .register import Register
 from .semaphore import Semaphore
 from .signal import Signal
+from .store import Store
 
 if TYPE_CHECKING:
     from .client import Client
@@ -103,6 +104,10 @@ class Primitives:
     def group(self, name: Name) -> Group:
         """As :meth:`interlock.Client.group`; nothing is sent."""
         return Group(self._client(), name)
+
+    def store(self, name: Name) -> Store:
+        """As :meth:`interlock.Client.store`; nothing is sent."""
+        return Store(self._client(), name)
 
     def register(self, name: Name) -> Register:
         """As :meth:`interlock.Client.register`; nothing is sent."""

@@ -7,7 +7,7 @@
 #include "cmocka_all.h"
 
 /* The last status; the one after it must be unknown. */
-enum { LAST = ILK_EUNSUPPORTED };
+enum { LAST = ILK_ECONFLICT };
 
 static void every_status_has_a_name_and_a_text_of_its_own(void **state)
 {

@@ -31,6 +31,8 @@ ROW_FREE(barrier)
 ROW_FREE(group)
 ROW_FREE(member)
 ROW_FREE(register)
+ROW_FREE(store)
+ROW_FREE(txn)
 ROW_FREE(signal)
 ROW_FREE(queue)
 ROW_FREE(job)
@@ -56,7 +58,7 @@ START(ping, ilk_client_ping_start, out, handle, -1, err)
 START(inspect, ilk_inspect_start, out, handle, NAME, err)
 START_WRONG(inspect, ilk_inspect_start, out, handle, "", 0, err)
 START(list, ilk_list_open_start, out, handle, 0, NAME, err)
-START_WRONG(list, ilk_list_open_start, out, handle, 0x200, NULL, 0, err)
+START_WRONG(list, ilk_list_open_start, out, handle, 0x400, NULL, 0, err)
 
 /* ---- locks -------------------------------------------------------------- */
 
@@ -225,6 +227,12 @@ START_WRONG(register_cas, ilk_register_cas_start, out, handle, -2, "", 0, err)
 START(register_delete, ilk_register_delete_start, out, handle, ILK_REGISTER_ANY,
       err)
 START_WRONG(register_delete, ilk_register_delete_start, out, handle, -2, err)
+START(store_outcome, ilk_store_outcome_start, out, handle,
+      "0123456789abcdef0123456789abcdef-9999999999999", err)
+START_WRONG(store_outcome, ilk_store_outcome_start, out, handle, "", err)
+START(txn_get, ilk_txn_get_start, out, handle, "key", 3, err)
+START_WRONG(txn_get, ilk_txn_get_start, out, handle, "", 0, err)
+START(txn_commit, ilk_txn_commit_start, out, handle, err)
 START(barrier_waiting, ilk_barrier_waiting_start, out, handle, err)
 START(barrier_reset, ilk_barrier_reset_start, out, handle, err)
 START(barrier_inspect, ilk_barrier_inspect_start, out, handle, NAME, err)
@@ -254,6 +262,31 @@ static void open_set_register(request *r)
 
     r->handle = open_register(r->client, r->name);
     assert_status(ILK_OK, ilk_register_set(r->handle, "x", 1, &err));
+}
+
+static void open_one_store(request *r)
+{
+    ilk_error err = {0};
+    ilk_store *store = NULL;
+
+    assert_status(ILK_OK, ilk_store_open(&store, r->client, r->name,
+                                         strlen(r->name), &err));
+    r->handle = store;
+}
+
+/* It has written `key`, and not committed. */
+static void open_transaction(request *r)
+{
+    ilk_error err = {0};
+    ilk_store *store = NULL;
+    ilk_txn *txn = NULL;
+
+    assert_status(ILK_OK, ilk_store_open(&store, r->client, r->name,
+                                         strlen(r->name), &err));
+    assert_status(ILK_OK, ilk_txn_begin(&txn, store, 0, &err));
+    assert_status(ILK_OK, ilk_txn_put(txn, "written", 7, "data", 4, &err));
+    ilk_store_free(store);
+    r->handle = txn;
 }
 
 /* 5 - 1 */
@@ -556,6 +589,19 @@ const request_row request_rows[] = {
      EFFECT("0", "HEXISTS ilk:register:{@} value"), .traits = REQUEST_PATIENT,
      .open = open_set_register, .forgotten = ILK_ESTALE,
      .repeated = ILK_ESTALE},
+
+    {"store's outcome", STARTS(store_outcome), REFUSES(store_outcome),
+     HANDLE(store, "store"), .traits = REQUEST_OUTLIVES_HANDLE,
+     .result = RESULT_NUMBER, .number = ILK_TXN_ABORTED,
+     .open = open_one_store},
+    {"transaction's get", STARTS(txn_get), REFUSES(txn_get),
+     HANDLE(txn, "transaction"), ALONE, .open = open_transaction},
+    {"commit", STARTS(txn_commit), HANDLE(txn, "transaction"), ALONE,
+     EFFECT("vdata",
+            "EVAL "
+            "return(redis.call('HGET',KEYS[1],(redis.call('HGET',KEYS[1],"
+            "'versions'))or('x'))) 1 ilk:store:key:{@}/written"),
+     .traits = REQUEST_PATIENT, .open = open_transaction},
 
     {"count down", STARTS(count_down), REFUSES(count_down),
      HANDLE(latch, "latch"), ALONE, NUMBER(2),

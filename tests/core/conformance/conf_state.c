@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conf_state.c -- the conformance table's events, barriers, latches and
- * registers. */
+/* conf_state.c -- the conformance table's events, barriers, latches, registers
+ * and stores. */
 #include "conf_state.h"
 
 #include "cmocka_all.h"
@@ -64,6 +64,23 @@ static ilk_status open_event(conf_state_handle *h, ilk_client *client,
                           &err);
 }
 
+static conf_state_handle *find(conf_state *self, const char *word)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->handles[i].word, word) == 0)
+            return &self->handles[i];
+    return NULL;
+}
+
+static ilk_status begin(conf_state *self, ilk_txn **out, const conf_word *words)
+{
+    const conf_state_handle *of = find(self, words[3].text);
+
+    assert_non_null(of);
+    return ilk_txn_begin(
+        out, of->store, is(&words[2], "snapshot") ? ILK_TXN_SNAPSHOT : 0, &err);
+}
+
 static int64_t second_number(const conf_word *words, int count)
 {
     assert_true(count > 4);
@@ -88,20 +105,16 @@ static int open_handle(conf_state *self, ilk_client *client,
                             second_number(words, count), NULL, &err);
     else if (is(&words[2], "register"))
         st = ilk_register_open(&h->reg, client, name->text, name->len, &err);
+    else if (is(&words[2], "store"))
+        st = ilk_store_open(&h->store, client, name->text, name->len, &err);
+    else if (is(&words[2], "begin") || is(&words[2], "snapshot"))
+        st = begin(self, &h->txn, words);
     else
         return 0;
     snprintf(h->word, sizeof h->word, "%.63s", words[0].text);
     self->count++;
     expect(words, count, st);
     return 1;
-}
-
-static conf_state_handle *find(conf_state *self, const char *word)
-{
-    for (size_t i = 0; i < self->count; i++)
-        if (strcmp(self->handles[i].word, word) == 0)
-            return &self->handles[i];
-    return NULL;
 }
 
 /* ---- verbs -------------------------------------------------------------- */
@@ -191,21 +204,29 @@ static void run_latch(ilk_latch *latch, const conf_word *words, int count)
     }
 }
 
+/* "(nil)" stands for no bytes. */
+static void expect_bytes(const conf_word *words, int count, const char *bytes,
+                         size_t len)
+{
+    const conf_word *wanted = answer(words, count);
+
+    if (!bytes) {
+        assert_string_equal(wanted->text, "(nil)");
+        return;
+    }
+    assert_int_equal(wanted->len, len);
+    assert_memory_equal(wanted->text, bytes, len);
+}
+
 static void look_at_register(conf_state *self, const ilk_register *reg,
                              const conf_word *words, int count)
 {
-    const conf_word *wanted = answer(words, count);
     size_t len;
 
     if (is(&words[1], "value")) {
         const char *value = ilk_register_value(reg, &len);
 
-        if (!value) {
-            assert_string_equal(wanted->text, "(nil)");
-            return;
-        }
-        assert_int_equal(wanted->len, len);
-        assert_memory_equal(wanted->text, value, len);
+        expect_bytes(words, count, value, len);
     } else {
         int64_t version = ilk_register_version(reg),
                 known = ilk_register_version(find(self, words[3].text)->reg);
@@ -244,6 +265,45 @@ static void run_register(conf_state *self, ilk_register *reg,
         look_at_register(self, reg, words, count);
 }
 
+static void run_store(conf_state *self, ilk_store *store,
+                      const conf_word *words, int count)
+{
+    static const char *const names[] = {"undecided", "committed", "aborted"};
+    int32_t outcome = 0;
+    ilk_status st;
+
+    assert_true(is(&words[1], "outcome"));
+    st = ilk_store_outcome(store, ilk_txn_id(find(self, words[2].text)->txn),
+                           &outcome, &err);
+    if (st)
+        expect(words, count, st);
+    else
+        assert_string_equal(answer(words, count)->text, names[outcome]);
+}
+
+static void run_transaction(ilk_txn *txn, const conf_word *words, int count)
+{
+    const conf_word *verb = &words[1], *key = &words[2], *value = &words[3];
+    size_t len;
+
+    if (is(verb, "get")) {
+        expect(words, count, ilk_txn_get(txn, key->text, key->len, &err));
+    } else if (is(verb, "put")) {
+        expect(words, count,
+               ilk_txn_put(txn, key->text, key->len, value->text, value->len,
+                           &err));
+    } else if (is(verb, "delete")) {
+        expect(words, count, ilk_txn_delete(txn, key->text, key->len, &err));
+    } else if (is(verb, "commit")) {
+        expect(words, count, ilk_txn_commit(txn, &err));
+    } else {
+        const char *found = ilk_txn_value(txn, &len);
+
+        assert_true(is(verb, "value"));
+        expect_bytes(words, count, found, len);
+    }
+}
+
 int conf_state_line(conf_state *self, ilk_client *client,
                     const conf_word *words, int count)
 {
@@ -260,6 +320,10 @@ int conf_state_line(conf_state *self, ilk_client *client,
         run_barrier(h->barrier, words, count);
     else if (h->latch)
         run_latch(h->latch, words, count);
+    else if (h->store)
+        run_store(self, h->store, words, count);
+    else if (h->txn)
+        run_transaction(h->txn, words, count);
     else
         run_register(self, h->reg, words, count);
     return 1;
@@ -272,6 +336,8 @@ void conf_state_free(conf_state *self)
         ilk_barrier_free(self->handles[i].barrier);
         ilk_latch_free(self->handles[i].latch);
         ilk_register_free(self->handles[i].reg);
+        ilk_txn_free(self->handles[i].txn);
+        ilk_store_free(self->handles[i].store);
     }
     memset(self, 0, sizeof *self);
 }

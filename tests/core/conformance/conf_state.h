@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * conf_state.h -- the statements of the conformance table about events,
- * barriers, latches and registers.
+ * barriers, latches, registers and stores.
  *
  *     e = event <name> [ttl_ms=n] | barrier <name> <parties> | latch <name> <n>
  *     e set <data> | clear | wait <ms> | change <ms>   -> STATUS
@@ -13,6 +13,10 @@
  *     r get | set <value> | cas <value> | delete | delete seen | wait <ms>
  *         -> STATUS
  *     r value -> <value>|(nil)   r version > <other>   r version = <other>
+ *
+ *     s = store <name>   t = begin <store>   t = snapshot <store>
+ *     t get <key> | put <key> <value> | delete <key> | commit   -> STATUS
+ *     t value -> <value>|(nil)   s outcome <transaction> -> committed|aborted
  *
  * "change" waits past the generation that this handle has last seen; "cas",
  * "delete seen" and the register's "wait" pass the version that it has last
@@ -34,6 +38,8 @@ typedef struct conf_state_handle {
     ilk_barrier *barrier;
     ilk_latch *latch;
     ilk_register *reg;
+    ilk_store *store;
+    ilk_txn *txn;
 } conf_state_handle;
 
 typedef struct conf_state {

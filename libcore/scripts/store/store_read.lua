@@ -1,0 +1,50 @@
+--@script store_read keys=2 args=1
+--@reply STATE i i s
+--@reply STALE
+--@reply GONE
+-- SPDX-License-Identifier: MIT
+-- Read a key as of a transaction's timestamp. Nobody with an earlier one may write it
+-- from then on.
+-- KEYS store, key
+-- ARGV timestamp (0: the transaction has none yet, and gets one)
+-- returns {STATE, timestamp, 1 if there is a value, value}
+--   | {STALE}: the version is no longer kept
+--   | {GONE}: the transaction took longer than former versions are kept
+-- A retry or a late copy without a timestamp gets another one, which nobody uses.
+--@include replicate_effects
+--@include store
+
+local store, key, at = KEYS[1], KEYS[2], number_at(1, 0)
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local read, versions = read_key(key)
+if at == 0 then
+  at = give_timestamp(store, now, math.max(read, versions[#versions] or 0))
+  if not at then
+    return no_timestamp(store)
+  end
+elseif at < now - KEEP_US then
+  return { REQUEST + GONE }
+end
+local seen
+for i = #versions, 1, -1 do
+  if versions[i] <= at then
+    seen = versions[i]
+    break
+  end
+end
+local value = seen and redis.call("HGET", key, digits(seen)) or "d"
+if not seen and redis.call("HGET", key, "cut") then
+  return { REQUEST + STALE }
+end
+local has_value = string.sub(value, 1, 1) == "v"
+if read < at then
+  redis.call("HSET", key, "read", digits(at))
+  if not has_value and seen == versions[#versions] then
+    redis.call("PEXPIRE", key, GONE_MS)
+  end
+end
+return { REQUEST + STATE, at, has_value and 1 or 0, string.sub(value, 2) }
