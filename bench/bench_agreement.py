@@ -10,6 +10,7 @@ import group_alone
 import register_alone
 import register_quorum
 import ring_lookups
+import store_alone
 from harness import run_parts
 
 PARTS = {
@@ -17,6 +18,7 @@ PARTS = {
     "register": register_alone,
     "quorum": register_quorum,
     "group": group_alone,
+    "store": store_alone,
 }
 
 
