@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check thirteen protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check fifteen protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
-# of them keep registers (quorum_acceptors.pml, quorum_adoption.pml): what must
+# of them keep registers (quorum_acceptors.pml, quorum_adoption.pml), transactions on a store
+# (store.pml) and over several servers (two_phase.pml): what must
 # hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
@@ -446,10 +447,45 @@ breaks "control: a late request for an earlier memory" quorum_acceptors safety \
 holds "a wiped node is taken in, 2 proposers: no change is lost" \
     quorum_adoption safety "-DREACHED"
 reaches "every branch of an adoption is reached"
-breaks "control: a floor of promises instead of a configuration" \
-    quorum_adoption safety "-DBROKEN_FLOOR" "must[p]"
+breaks "control: a floor of promises instead of an edition" \
+    quorum_adoption safety "-DBROKEN_FLOOR" "chosen"
 breaks "control: one of the other nodes is enough" quorum_adoption safety \
-    "-DBROKEN_ONE" "must[p]"
+    "-DBROKEN_ONE" "chosen"
+breaks "control: ready before all was copied" quorum_adoption safety \
+    "-DBROKEN_EARLY" "chosen"
+breaks "control: promises of one edition, acceptances of the next" \
+    quorum_adoption safety "-DBROKEN_MIXES" "chosen"
+breaks "control: a late order for an earlier memory" quorum_adoption safety \
+    "-DBROKEN_NO_NONCE -DWIPES=2 -DADOPTERS=2" "chosen"
+
+holds "3 transactions on 2 keys, copies, questions: in order" store safety \
+    "-DREACHED"
+reaches "every branch of a store is reached"
+breaks "control: reads leave no trace" store safety "-DBROKEN_NO_TRACE" \
+    "wanted"
+breaks "control: snapshots leave no trace" store safety \
+    "-DBROKEN_SNAPSHOT" "wanted"
+breaks "control: commits are not checked" store safety "-DBROKEN_NO_CHECK" \
+    "wanted"
+breaks "control: a copy of a commit is executed again" store safety \
+    "-DBROKEN_TWICE" "times<=1"
+breaks "control: an outcome that is not written down" store safety \
+    "-DBROKEN_ASKS" "done[t]"
+
+holds "1 transaction on 2 servers, a death, 2 recoverers: all or nothing" \
+    two_phase safety "-DREACHED"
+reaches "every branch of a commit is reached"
+holds "1 transaction on 3 servers: the same" two_phase safety "-DSERVERS=3"
+breaks "control: intents that end by time" two_phase safety \
+    "-DBROKEN_BY_TIME" "was_dropped"
+breaks "control: a decision written over another one" two_phase safety \
+    "-DBROKEN_OVERWRITES" "was_dropped"
+breaks "control: recovery that writes no decision" two_phase safety \
+    "-DBROKEN_UNWRITTEN" "was_dropped"
+breaks "control: a decision removed before all have ended" two_phase safety \
+    "-DBROKEN_REMOVES" "was_dropped"
+breaks "control: a server that does not remember the end" two_phase safety \
+    "-DBROKEN_FORGETS" "was_dropped"
 
 if [ "${1:-}" = --deep ]; then
     memory=6000
@@ -505,7 +541,9 @@ if [ "${1:-}" = --deep ]; then
     holds "deep: 1 register, 1 proposer, 2 ballots, a read that repairs" \
         quorum_register safety "-DOTHER_CHANGES=0 -DREADS=1 -DROUNDS=2 -DLATE=0"
     holds "deep: a wiped node is taken in, 2 changes each" quorum_adoption \
-        safety "-DOTHER_CHANGES=2"
+        safety "-DCHANGES=2 -DOTHER_CHANGES=2"
+    holds "deep: 2 nodes are wiped in turn, 2 adopters" quorum_adoption \
+        safety "-DWIPES=2 -DADOPTERS=2"
     holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \
         endless "-DNODES=4"
 fi
