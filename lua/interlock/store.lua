@@ -3,11 +3,14 @@
 
 local core = require "interlock.core"
 local args = require "interlock.args"
-local constants = require "interlock.constants"
 local op = require "interlock.op"
 local object = require "interlock.object"
 
-local outcomes = constants.names "ILK_TXN_"
+local outcomes = {
+  [core.ILK_TXN_UNDECIDED] = "undecided",
+  [core.ILK_TXN_COMMITTED] = "committed",
+  [core.ILK_TXN_ABORTED] = "aborted",
+}
 
 ---@class interlock.Transaction
 ---@field id string for store:outcome(); "" before its commit

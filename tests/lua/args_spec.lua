@@ -200,7 +200,7 @@ describe("the status table", function()
         assert.equal("string", type(interlock.strerror(code)))
       end
     end
-    assert.equal(30, count)
+    assert.equal(31, count)
     assert.equal(0, interlock.status.ILK_OK)
     assert.equal(-26, interlock.status.ILK_ECLUSTER)
   end)

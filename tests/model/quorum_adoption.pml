@@ -267,11 +267,7 @@ inline choose(a) {
     step[a] = SEALS
 }
 
-#ifdef BROKEN_NO_NONCE
-#define IS_THIS_LOSS(a) true
-#else
 #define IS_THIS_LOSS(a) (loss[target[a]] == about[a])
-#endif
 
 #define RETURNS(a) \
     (IS_THIS_LOSS(a) && edition[target[a]] == 0 && returning[target[a]] == list[a])

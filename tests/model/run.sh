@@ -455,12 +455,11 @@ breaks "control: ready before all was copied" quorum_adoption safety \
     "-DBROKEN_EARLY" "chosen"
 breaks "control: promises of one edition, acceptances of the next" \
     quorum_adoption safety "-DBROKEN_MIXES" "chosen"
-breaks "control: a late order for an earlier memory" quorum_adoption safety \
-    "-DBROKEN_NO_NONCE -DWIPES=2 -DADOPTERS=2" "chosen"
 
-holds "3 transactions on 2 keys, copies, questions: in order" store safety \
-    "-DREACHED"
+holds "2 transactions on 2 keys, 2 copies, 1 question: in order" store safety \
+    "-DREACHED -DACTIVE=2 -DCOPIES=2"
 reaches "every branch of a store is reached"
+holds "3 transactions on 2 keys: in order" store safety "-DCOPIES=0 -DASKS=0"
 breaks "control: reads leave no trace" store safety "-DBROKEN_NO_TRACE" \
     "wanted"
 breaks "control: snapshots leave no trace" store safety \
@@ -542,8 +541,8 @@ if [ "${1:-}" = --deep ]; then
         quorum_register safety "-DOTHER_CHANGES=0 -DREADS=1 -DROUNDS=2 -DLATE=0"
     holds "deep: a wiped node is taken in, 2 changes each" quorum_adoption \
         safety "-DCHANGES=2 -DOTHER_CHANGES=2"
-    holds "deep: 2 nodes are wiped in turn, 2 adopters" quorum_adoption \
-        safety "-DWIPES=2 -DADOPTERS=2"
+    holds "deep: 3 transactions on 2 keys, 1 copy, 1 question: in order" store \
+        safety ""
     holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \
         endless "-DNODES=4"
 fi
