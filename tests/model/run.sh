@@ -445,7 +445,9 @@ breaks "control: a late request for an earlier memory" quorum_acceptors safety \
     "-DWIPES=1 -DLATE=1 -DBROKEN_NO_NONCE" "lost["
 
 holds "a wiped node is taken in, 2 proposers: no change is lost" \
-    quorum_adoption safety "-DREACHED"
+    quorum_adoption safety ""
+holds "a wiped node is taken in by 2 adopters: the same" quorum_adoption safety \
+    "-DREACHED -DADOPTERS=2 -DOTHER_CHANGES=0"
 reaches "every branch of an adoption is reached"
 breaks "control: a floor of promises instead of an edition" \
     quorum_adoption safety "-DBROKEN_FLOOR" "chosen"
@@ -541,6 +543,8 @@ if [ "${1:-}" = --deep ]; then
         quorum_register safety "-DOTHER_CHANGES=0 -DREADS=1 -DROUNDS=2 -DLATE=0"
     holds "deep: a wiped node is taken in, 2 changes each" quorum_adoption \
         safety "-DCHANGES=2 -DOTHER_CHANGES=2"
+    holds "deep: 2 nodes are wiped in turn, and taken in" quorum_adoption \
+        safety "-DWIPES=2 -DTRIES=2"
     holds "deep: 3 transactions on 2 keys, 1 copy, 1 question: in order" store \
         safety ""
     holds "deep: 4 nodes, 3 clients: every run has an end" quorum_progress \

@@ -9,14 +9,9 @@
 --
 -- and never forgets one: the hash does not expire. `ilk:quorum:acceptor` is `ready <list>`
 -- as long as nothing has been forgotten, see quorum_acceptor.lua.
---@include number
 
 -- Returns the promised and the accepted ballot; 0, 0, 0, 0 where there is none.
 local function read_ballots(key)
   local field = redis.call("HMGET", key, "counter", "proposer", "by", "whose")
   return tonumber(field[1] or 0), tonumber(field[2] or 0), tonumber(field[3] or 0), tonumber(field[4] or 0)
-end
-
-local function is_ready(acceptor, list)
-  return redis.call("GET", acceptor) == "ready " .. list
 end

@@ -14,7 +14,9 @@
 -- still that of the register.
 --@include replicate_effects
 --@include wake_all
+--@include number
 --@include ballot
+--@include acceptor_ready
 
 local register, wait, live, acceptor = unpack(KEYS)
 local list, counter, proposer = ARGV[1], number_at(2, 1), number_at(3, 1)

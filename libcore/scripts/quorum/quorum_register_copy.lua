@@ -10,6 +10,7 @@
 --   | {REFUSED}: the node has lost its memory, or has another list
 -- A retry or a late copy reads again.
 --@include acceptor
+--@include acceptor_ready
 
 local register, acceptor, list = KEYS[1], KEYS[2], ARGV[1]
 if not is_ready(acceptor, list) then

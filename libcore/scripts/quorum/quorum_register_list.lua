@@ -9,7 +9,8 @@
 --   | {REFUSED}: the node has lost its memory, or has another list
 -- A register that is there from the beginning to the end is in one of the replies, and
 -- may be in several. A retry or a late copy reads again.
---@include acceptor
+--@include number
+--@include acceptor_ready
 
 local acceptor, list, cursor, count = KEYS[1], ARGV[1], ARGV[2], number_at(3, 1)
 if misuse then

@@ -13,7 +13,9 @@
 --   | {REFUSED}: the node has lost its memory
 -- A ballot is prepared once: a retry, or a late copy, is STALE.
 --@include now
+--@include number
 --@include ballot
+--@include acceptor_ready
 
 -- Counters rise in steps of at most this, so that a spoilt one does not use them up.
 local COUNTER_STEP = 4294967296

@@ -13,7 +13,9 @@
 -- stays until the next change.
 --@include now
 --@include enqueue
+--@include number
 --@include acceptor
+--@include acceptor_ready
 
 local register, wait, live, acceptor = unpack(KEYS)
 local list, entry, client, liveness = ARGV[1], ARGV[2], ARGV[3], number_at(4, 0)

@@ -11,6 +11,7 @@
 --   with this list
 -- A retry or a late copy finds ballots that are as great.
 --@include replicate_effects
+--@include number
 --@include ballot
 
 local register, node, acceptor = unpack(KEYS)

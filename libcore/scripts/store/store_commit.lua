@@ -14,6 +14,8 @@
 --   | {REFUSED}: store_outcome has aborted it
 -- A retry or a late copy finds its id among those that are done, for 10 minutes.
 --@include replicate_effects
+--@include store_timestamp
+--@include store_key
 --@include store_done
 
 -- Versions of a key that are kept at most.

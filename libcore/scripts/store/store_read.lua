@@ -12,7 +12,8 @@
 --   | {GONE}: the transaction took longer than former versions are kept
 -- A retry or a late copy without a timestamp gets another one, which nobody uses.
 --@include replicate_effects
---@include store
+--@include store_timestamp
+--@include store_key
 
 local store, key, at = KEYS[1], KEYS[2], number_at(1, 0)
 if misuse then

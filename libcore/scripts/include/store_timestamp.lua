@@ -1,0 +1,22 @@
+-- SPDX-License-Identifier: MIT
+-- The timestamps that a store gives.
+--@include store
+--@include fence_value
+
+-- A timestamp that nobody has, greater than `above`; nil: none is left.
+local function give_timestamp(store, now, above)
+  local last = tonumber(redis.call("HGET", store, "last") or 0) or 0
+  local given = fence_value(digits(math.max(now, last + 1, above + 1)))
+  if not given then
+    return nil
+  end
+  redis.call("HSET", store, "last", digits(given))
+  if last == 0 then
+    redis.call("PEXPIRE", store, 86400000) -- until a value is written
+  end
+  return given
+end
+
+local function no_timestamp(store)
+  return redis.error_reply("ILKFENCE no timestamp can rise above those in " .. store)
+end
