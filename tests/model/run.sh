@@ -471,7 +471,7 @@ breaks "control: commits are not checked" store safety "-DBROKEN_NO_CHECK" \
 breaks "control: a copy of a commit is executed again" store safety \
     "-DBROKEN_TWICE" "times<=1"
 breaks "control: an outcome that is not written down" store safety \
-    "-DBROKEN_ASKS" "done[t]"
+    "-DBROKEN_ASKS" "told["
 
 holds "1 transaction on 2 servers, a death, 2 recoverers: all or nothing" \
     two_phase safety "-DREACHED"
