@@ -10,7 +10,8 @@
 -- returns {STATE, timestamp, 1 if there is a value, value}
 --   | {STALE}: the version is no longer kept
 --   | {GONE}: the transaction took longer than former versions are kept
--- A retry or a late copy without a timestamp gets another one, which nobody uses.
+-- A retry or a late copy without a timestamp gets another one, which nobody uses. It is
+-- taken for a later reader, so the transaction may be refused for it, and begins again.
 --@include replicate_effects
 --@include store_timestamp
 --@include store_key
