@@ -276,7 +276,7 @@ static int find_node(struct adoption *adoption)
     return 0;
 }
 
-/* Until the node is taken in, or nothing goes on for so long. */
+/* Returns when the node is taken in, or when nothing was copied for timeout_ms. */
 static void await_end(struct adoption *adoption)
 {
     int64_t copied = 0, last = cli_now_ms(), said = last;

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -87,14 +89,18 @@ class TransactionBase(ReadsBase):
         """
         _ffi.call(lib.ilk_txn_delete, self._live(), *self._key(key))
 
-    def _note_commit(self) -> None:
-        """The transaction has ended, whatever came of its commit."""
-        if self._handle is not None:
-            self._txid = _ffi.text(lib.ilk_txn_id(self._handle))
-        self._abandon()
-
-    def _with_txid(self, error: errors.UnknownOutcomeError) -> None:
-        error.txid = self._txid
+    @contextlib.contextmanager
+    def _committing(self) -> Iterator[Any]:
+        """Lend the handle to a commit, which ends the transaction in any case."""
+        handle = self._live()
+        try:
+            yield handle
+        except errors.UnknownOutcomeError as error:
+            error.txid = _ffi.text(lib.ilk_txn_id(handle))
+            raise
+        finally:
+            self._txid = _ffi.text(lib.ilk_txn_id(handle))
+            self._abandon()
 
 
 class Attempts:
@@ -151,8 +157,9 @@ class Snapshot(ReadsBase):
         """The value of a key, or ``default``.
 
         Raises: ConflictError (the version is no longer kept; of a snapshot
-        StaleError), TimeoutError (it took longer than a minute), InvalidError, NotOwnedError, ConnectionError and the server's
-        errors. Blocks: one round trip. Thread: one thread at a time.
+        StaleError), TimeoutError (it took longer than a minute), InvalidError,
+        NotOwnedError, ConnectionError and the server's errors. Blocks: one round trip.
+        Thread: one thread at a time.
         """
         _ffi.call(lib.ilk_txn_get, self._live(), *self._key(key))
         value = self._value()
@@ -211,15 +218,8 @@ class Transaction(TransactionBase, Snapshot):
         server's errors (nothing is written). Blocks: one round trip.
         Thread: one thread at a time.
         """
-        handle = self._live()
-        try:
+        with self._committing() as handle:
             _ffi.call(lib.ilk_txn_commit, handle)
-        except errors.UnknownOutcomeError as error:
-            self._note_commit()
-            self._with_txid(error)
-            raise
-        finally:
-            self._note_commit()
 
     def __exit__(
         self,

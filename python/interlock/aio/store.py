@@ -67,15 +67,8 @@ class Transaction(TransactionBase, Snapshot):
 
     async def commit(self) -> None:
         """As in :mod:`interlock`."""
-        handle = self._live()
-        try:
+        with self._committing() as handle:
             await _driver_of(self._client).call(lib.ilk_txn_commit_start, handle)
-        except errors.UnknownOutcomeError as error:
-            self._note_commit()
-            self._with_txid(error)
-            raise
-        finally:
-            self._note_commit()
 
     async def __aexit__(
         self,

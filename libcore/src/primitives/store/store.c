@@ -94,7 +94,7 @@ static void ask_outcome(ilk__op *op)
     ilk__command_add_int(&op->command, self->age_ms);
 }
 
-static ilk__act told(ilk__op *op, const ilk__reply *reply)
+static ilk__act has_outcome(ilk__op *op, const ilk__reply *reply)
 {
     outcome_request *self = op->subject;
 
@@ -108,7 +108,7 @@ static const ilk__op_type store_outcome = {.name = "store_outcome",
                                            .script = ILK__SCRIPT_STORE_OUTCOME,
                                            .reads = 1,
                                            .ask = ask_outcome,
-                                           .reply = told};
+                                           .reply = has_outcome};
 
 static void end_outcome(ilk__request *request, ilk_status status)
 {

@@ -331,8 +331,8 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
     return ilk__op_done(op, ILK_OK);
 }
 
-/* `reads`, although it may give a timestamp: one whose reply is missing is not used,
- * and keeps out only transactions that are late anyway. */
+/* `reads`, although it may give a timestamp: one whose reply is missing is not used. It
+ * counts as a later reader, which costs a conflict at most (store_read.lua). */
 static const ilk__op_type store_read = {.name = "store_read",
                                         .script = ILK__SCRIPT_STORE_READ,
                                         .reads = 1,
