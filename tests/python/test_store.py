@@ -202,41 +202,48 @@ def test_write_skew_is_refused(client, name):
 # -- outcomes
 
 
-def test_an_unknown_outcome_is_settled_by_its_id(server, name):
+@pytest.fixture
+def over_proxy(server, name):
+    """A proxy that can keep or lose a commit, and the store of a client behind it."""
     with (
         LateProxy(server.socket) as proxy,
         interlock.connect(proxy.url, reply_timeout=0.5) as client,
-        interlock.connect(server.unix_url) as other,
     ):
-        store = client.store(name)
-        put(store, a=b"0")
-        proxy.accepts = False
-        proxy.keep_next(b"store:done")
-        with pytest.raises(interlock.UnknownOutcomeError) as caught:
-            put(store, a=b"1")
-        txid = caught.value.txid
-
-        assert other.store(name).outcome(txid) == "aborted"
-        proxy.deliver()  # the commit comes late
-        assert other.store(name).outcome(txid) == "aborted"
-        assert read(other.store(name), "a") == [b"0"]
+        yield proxy, client.store(name)
 
 
-def test_the_outcome_of_a_commit_whose_reply_was_lost(server, name):
-    with (
-        LateProxy(server.socket) as proxy,
-        interlock.connect(proxy.url, reply_timeout=0.5) as client,
-        interlock.connect(server.unix_url) as other,
-    ):
-        store = client.store(name)
-        put(store, a=b"0")
-        proxy.accepts = False
-        proxy.lose_next_reply(b"store:done")
-        with pytest.raises(interlock.UnknownOutcomeError) as caught:
-            put(store, a=b"1")
+@pytest.fixture
+def other(server, name):
+    """The same store, of a client that does not use the proxy."""
+    with interlock.connect(server.unix_url) as client:
+        yield client.store(name)
 
-        assert other.store(name).outcome(caught.value.txid) == "committed"
-        assert read(other.store(name), "a") == [b"1"]
+
+def test_an_unknown_outcome_is_settled_by_its_id(over_proxy, other):
+    proxy, store = over_proxy
+    put(store, a=b"0")
+    proxy.accepts = False
+    proxy.keep_next(b"store:done")
+    with pytest.raises(interlock.UnknownOutcomeError) as caught:
+        put(store, a=b"1")
+    txid = caught.value.txid
+
+    assert other.outcome(txid) == "aborted"
+    proxy.deliver()  # the commit comes late
+    assert other.outcome(txid) == "aborted"
+    assert read(other, "a") == [b"0"]
+
+
+def test_the_outcome_of_a_commit_whose_reply_was_lost(over_proxy, other):
+    proxy, store = over_proxy
+    put(store, a=b"0")
+    proxy.accepts = False
+    proxy.lose_next_reply(b"store:done")
+    with pytest.raises(interlock.UnknownOutcomeError) as caught:
+        put(store, a=b"1")
+
+    assert other.outcome(caught.value.txid) == "committed"
+    assert read(other, "a") == [b"1"]
 
 
 @pytest.mark.parametrize("bad", ["", "x", "0" * 46])
