@@ -202,7 +202,7 @@ static void abandon(void *self)
     ilk__quorum *quorum = self;
 
     for (size_t i = 0; i < quorum->count; i++) {
-        ilk__async_conn_abandon(&quorum->nodes[i].requests);
+        ilk__async_conn_abandon(&quorum->nodes[i].calls.connection);
         ilk__async_conn_abandon(&quorum->nodes[i].messages.connection);
     }
 }
@@ -219,10 +219,11 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     for (size_t i = 0; i < quorum->count; i++) {
         ilk__quorum_node *node = &quorum->nodes[i];
 
-        ilk__async_conn_flush(&node->requests);
+        ilk__async_conn_flush(&node->calls.connection);
         ilk__async_conn_flush(&node->messages.connection);
-        count = ilk__async_conn_add(&node->requests, &node->requests_at, fds,
-                                    room, count, until);
+        count =
+            ilk__async_conn_add(&node->calls.connection, &node->calls.polled_at,
+                                fds, room, count, until);
         count =
             ilk__async_conn_add(&node->messages.connection, &node->messages_at,
                                 fds, room, count, until);
@@ -245,9 +246,9 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     for (size_t i = 0; i < quorum->count; i++) {
         ilk__quorum_node *node = &quorum->nodes[i];
 
-        if (node->requests_at)
-            ilk__async_conn_polled(&node->requests,
-                                   &fds[node->requests_at - 1]);
+        if (node->calls.polled_at)
+            ilk__async_conn_polled(&node->calls.connection,
+                                   &fds[node->calls.polled_at - 1]);
         if (node->messages_at)
             ilk__async_conn_polled(&node->messages.connection,
                                    &fds[node->messages_at - 1]);

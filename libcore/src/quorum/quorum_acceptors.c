@@ -136,9 +136,10 @@ static void conclude(ilk__acceptor *acceptor, int trusts)
         acceptor->is = ILK__ACCEPTOR_UNFIT;
 }
 
-int ilk__acceptor_answered(ilk__quorum_node *node, void *owner,
-                           const ilk__node_call *call, ilk__reply *reply)
+int ilk__acceptor_answered(void *at, void *owner, const ilk__node_call *call,
+                           ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__acceptor *acceptor = &node->acceptor;
     ilk_error why;
 
@@ -235,7 +236,8 @@ int ilk__acceptor_is_reached(const ilk__quorum_node *node)
 {
     const ilk__quorum *quorum = node->quorum;
 
-    return node->requests.up && quorum->members.nodes[node->number].known
+    return node->calls.connection.up
+           && quorum->members.nodes[node->number].known
            && ilk__node_messages_are_subscribed(&node->messages)
            && !quorum->twice[0];
 }

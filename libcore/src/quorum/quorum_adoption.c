@@ -91,7 +91,7 @@ static passage *new_passage(const ilk__quorum *quorum, const char *key,
 
 /* It is sent, or freed and the adoption begins again. */
 static void send_passage(ilk__quorum_node *node, ilk__command *command,
-                         int script, ilk__quorum_ended *ended, passage *one)
+                         int script, ilk__node_call_ended *ended, passage *one)
 {
     if (ilk__quorum_send(node, command, script, ended, one)) {
         node->quorum->adoption.calls++;
@@ -150,9 +150,10 @@ static void copy_more(ilk__quorum *quorum)
     list_registers(quorum);
 }
 
-static int was_returned(ilk__quorum_node *node, void *owner,
-                        const ilk__node_call *call, ilk__reply *reply)
+static int was_returned(void *at, void *owner, const ilk__node_call *call,
+                        ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     passage *one = owner;
 
     (void)call;
@@ -187,9 +188,10 @@ static void give(ilk__quorum_node *target, passage *one,
                  was_returned, one);
 }
 
-static int was_read(ilk__quorum_node *node, void *owner,
-                    const ilk__node_call *call, ilk__reply *reply)
+static int was_read(void *at, void *owner, const ilk__node_call *call,
+                    ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     passage *one = owner;
 
     (void)call;
@@ -223,9 +225,10 @@ static void read_register(ilk__quorum_node *giver, const ilk__reply *key)
                  one);
 }
 
-static int were_listed(ilk__quorum_node *node, void *owner,
-                       const ilk__node_call *call, ilk__reply *reply)
+static int were_listed(void *at, void *owner, const ilk__node_call *call,
+                       ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__quorum *quorum = node->quorum;
     ilk__adoption *adoption = &quorum->adoption;
     passage *one = owner;

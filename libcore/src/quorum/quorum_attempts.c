@@ -68,7 +68,7 @@ int64_t ilk__attempt_lease(const ilk__attempt *attempt, int64_t since)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static ilk__quorum_ended voted;
+static ilk__node_call_ended voted;
 
 static void send_vote(ilk__attempt *attempt, const ilk__vote_command *what)
 {
@@ -116,9 +116,10 @@ static void take_vote(ilk__attempt *attempt, ilk__quorum_node *node,
     ilk__votes_reply(&attempt->votes, node->number, &vote);
 }
 
-static int voted(ilk__quorum_node *node, void *owner,
-                 const ilk__node_call *call, ilk__reply *reply)
+static int voted(void *at, void *owner, const ilk__node_call *call,
+                 ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__attempt *attempt = owner;
 
     attempt->calls--;
@@ -176,9 +177,10 @@ static void bury_if_settled(ilk__attempt *attempt)
     ilk__attempt_put(&attempt->quorum->dead, attempt);
 }
 
-static int settled(ilk__quorum_node *node, void *owner,
-                   const ilk__node_call *call, ilk__reply *reply)
+static int settled(void *at, void *owner, const ilk__node_call *call,
+                   ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__attempt *attempt = owner;
 
     (void)call;
@@ -203,7 +205,7 @@ static int settled(ilk__quorum_node *node, void *owner,
 /* It leaves the queue, and gives a vote up. */
 static void send_cancel(ilk__attempt *attempt, ilk__quorum_node *node)
 {
-    if (!node->requests.up)
+    if (!node->calls.connection.up)
         attempt->was_cut = 1;
     else
         attempt->calls +=

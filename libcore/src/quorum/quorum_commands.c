@@ -96,7 +96,7 @@ static void compose_yield(ilk__command *command, const ilk__attempt *attempt)
 }
 
 int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
-                      ilk__quorum_ended *ended)
+                      ilk__node_call_ended *ended)
 {
     ilk__quorum_node *node = &attempt->quorum->nodes[what->node];
     int script = what->script;
@@ -116,7 +116,7 @@ int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
 }
 
 int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
-                             ilk__quorum_ended *ended)
+                             ilk__node_call_ended *ended)
 {
     const ilk__quorum_kind *kind = attempt->words.kind;
     ilk__command command;

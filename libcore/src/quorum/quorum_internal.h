@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "gateway/gateway.h"
+#include "gateway/node_calls.h"
 #include "gateway/node_messages.h"
 #include "net/tls_store.h"
 #include "quorum_members.h"
@@ -31,26 +32,9 @@ enum {
 
 typedef struct ilk__quorum ilk__quorum;
 typedef struct ilk__quorum_node ilk__quorum_node;
-typedef struct ilk__node_call ilk__node_call;
 typedef struct ilk__attempt ilk__attempt;
 typedef struct ilk__proposal ilk__proposal;
 typedef struct ilk__round ilk__round;
-
-/* A script at one node, from its sending until its reply, or until there can be
- * none: then `reply` is NULL. An error is a reply. Returns 1 when it keeps the
- * reply. */
-typedef int ilk__quorum_ended(ilk__quorum_node *node, void *owner,
-                              const ilk__node_call *call, ilk__reply *reply);
-
-struct ilk__node_call {
-    ilk__node_call *next;
-    ilk__expected_reply expected;
-    int script;
-    int64_t sent_at;
-    int64_t sent_us; /* for the round trip */
-    ilk__quorum_ended *ended;
-    void *owner;
-};
 
 /* The number of a node that has begun, and the list of all nodes' numbers, which names the
  * quorum. The list has an edition in front. */
@@ -89,11 +73,9 @@ struct ilk__quorum_node {
     size_t number;
     ilk__url url; /* host and port are its own, the rest the quorum's */
     ilk__target target;
-    ilk__async_conn requests;
+    ilk__node_calls calls;
     ilk__node_messages messages;
-    size_t requests_at, messages_at; /* places among the descriptors */
-    ilk__node_call *first, *last;    /* without a reply */
-    uint8_t knows[ILK__SCRIPT_COUNT];
+    size_t messages_at; /* its place among the descriptors */
     ilk__acceptor acceptor;
     char adoption_why[ILK_ERROR_MAX]; /* of the last one; "" */
     int has_failed;                   /* since it took part last */
@@ -258,10 +240,9 @@ size_t ilk__quorum_count_votes(const ilk__quorum *quorum);
 /* 1 when one that takes no part may as soon as replies have come: it has not
  * failed. */
 int ilk__quorum_may_any_come(const ilk__quorum *quorum);
-/* Send the command, which is freed; 0: there will be no reply. ILK__SCRIPT_NONE: it is
- * no script. */
+/* As ilk__node_calls_send(); 0: there will be no reply. The node is that of the quorum. */
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
-                     ilk__quorum_ended *ended, void *owner);
+                     ilk__node_call_ended *ended, void *owner);
 void ilk__quorum_read_replies(ilk__quorum_node *node);
 /* Silent nodes, calls of quorum_join. */
 void ilk__quorum_fire_nodes(ilk__quorum *quorum, int64_t now);
@@ -284,9 +265,9 @@ void ilk__quorum_check_messages(ilk__quorum_node *node, int64_t now);
 /* Send the command of an attempt that quorum_votes.c returned, or its cancel; 0:
  * there will be no reply. */
 int ilk__attempt_send(ilk__attempt *attempt, const ilk__vote_command *what,
-                      ilk__quorum_ended *ended);
+                      ilk__node_call_ended *ended);
 int ilk__attempt_send_cancel(ilk__attempt *attempt, ilk__quorum_node *node,
-                             ilk__quorum_ended *ended);
+                             ilk__node_call_ended *ended);
 
 /* ---- quorum_tokens.c ----------------------------------------------------- */
 
@@ -405,7 +386,7 @@ int ilk__acceptors_may_come(const ilk__quorum *quorum);
 void ilk__acceptors_write_why(const ilk__quorum *quorum,
                               char out[ILK_ERROR_MAX]);
 /* The reply to a look at it, whose error is no failure of the node. */
-ilk__quorum_ended ilk__acceptor_answered;
+ilk__node_call_ended ilk__acceptor_answered;
 /* Its messages come here, and it has a nonce. */
 int ilk__acceptor_is_reached(const ilk__quorum_node *node);
 /* Its state, and why it is not fit, for the user. */
@@ -464,7 +445,7 @@ void ilk__quorum_cancel_observer(ilk__quorum *quorum,
 
 /* Its address is known. */
 void ilk__quorum_begin_stats(ilk__quorum_node *node);
-void ilk__quorum_count_call(ilk__quorum_node *node, ilk__node_call *call);
+void ilk__quorum_count_call(ilk__quorum_node *node);
 void ilk__quorum_count_reply(ilk__quorum_node *node, const ilk__node_call *call,
                              const ilk__reply *reply);
 ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node);

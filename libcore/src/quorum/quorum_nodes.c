@@ -35,25 +35,14 @@ ilk_status ilk__quorum_add_node(ilk__quorum *quorum, ilk__span text,
     node->target = (ilk__target){.url = &node->url,
                                  .name = quorum->name,
                                  .connect_timeout_ms = quorum->connect_ms};
-    ilk__async_conn_init(&node->requests, &node->target);
-    node->requests.carries_commands = 1;
-    node->requests.wanted = 1;
+    ilk__node_calls_init(&node->calls, &node->target, node);
     ilk__node_messages_init(&node->messages, &node->target, &quorum->channels);
     return ILK_OK;
 }
 
-/* The calls of a node that is left: none will have a reply. */
 static void end_calls(ilk__quorum_node *node)
 {
-    ilk__node_call *call;
-
-    while ((call = node->first)) {
-        node->first = call->next;
-        if (!node->first)
-            node->last = NULL;
-        (void)call->ended(node, call->owner, call, NULL);
-        ilk__free(call);
-    }
+    ilk__node_calls_end_all(&node->calls);
     node->stats.in_flight = 0;
 }
 
@@ -62,7 +51,7 @@ void ilk__quorum_close_nodes(ilk__quorum *quorum)
     for (size_t i = 0; i < quorum->count; i++) {
         ilk__quorum_node *node = &quorum->nodes[i];
 
-        ilk__async_conn_close(&node->requests);
+        ilk__async_conn_close(&node->calls.connection);
         ilk__async_conn_close(&node->messages.connection);
         node->has_failed = 1;
     }
@@ -81,7 +70,7 @@ size_t ilk__quorum_majority(const ilk__quorum *quorum)
 
 int ilk__quorum_takes_part(const ilk__quorum_node *node)
 {
-    return node->requests.up
+    return node->calls.connection.up
            && ilk__members_may_vote(&node->quorum->members, node->number)
            && ilk__node_messages_are_subscribed(&node->messages)
            && !node->quorum->twice[0];
@@ -180,33 +169,11 @@ void ilk__quorum_write_why(const ilk__quorum *quorum, const char *word,
 /* ---- calls --------------------------------------------------------------- */
 
 int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
-                     ilk__quorum_ended *ended, void *owner)
+                     ilk__node_call_ended *ended, void *owner)
 {
-    ilk__node_call *call = ilk__calloc(1, sizeof *call);
-    int sent = 0;
-
-    if (call && node->requests.up) {
-        command->replies = script == ILK__SCRIPT_NONE ? ILK__REPLIES_ARRAY
-                                                      : ILK__REPLIES_NUMBERED;
-        if (script != ILK__SCRIPT_NONE && !node->knows[script])
-            (void)ilk__script_use_source(command, script);
-        sent = ilk__async_conn_send(&node->requests, command, &call->expected)
-               == ILK_OK;
-    }
-    ilk__command_free(command);
-    if (!sent) {
-        ilk__free(call);
+    if (!ilk__node_calls_send(&node->calls, command, script, ended, owner))
         return 0;
-    }
-    if (script != ILK__SCRIPT_NONE)
-        node->knows[script] = 1;
-    call->script = script;
-    call->sent_at = ilk__now_ms();
-    call->ended = ended;
-    call->owner = owner;
-    ilk__quorum_count_call(node, call);
-    *(node->last ? &node->last->next : &node->first) = call;
-    node->last = call;
+    ilk__quorum_count_call(node);
     return 1;
 }
 
@@ -214,8 +181,7 @@ int ilk__quorum_send(ilk__quorum_node *node, ilk__command *command, int script,
 static void lose(ilk__quorum_node *node, int has_failed)
 {
     node->has_failed |= has_failed;
-    node->why = node->requests.error;
-    memset(node->knows, 0, sizeof node->knows);
+    node->why = node->calls.connection.error;
     ilk__log(ILK__LOG_INFO, "quorum: %s:%d: %s", node->url.host, node->url.port,
              node->why.msg);
     ilk__members_lost(&node->quorum->members, node->number);
@@ -227,65 +193,38 @@ static void lose(ilk__quorum_node *node, int has_failed)
 
 static void break_off(ilk__quorum_node *node, const char *why)
 {
-    ilk__async_conn_break(&node->requests, why);
+    ilk__async_conn_break(&node->calls.connection, why);
     lose(node, 1);
 }
 
-/* An error has no number: when it is another's, the next reply shows it, and what
- * was taken from it is only that a call has failed. */
-static int fits(const ilk__node_call *call, ilk__reply *reply)
+static void take_reply(ilk__quorum_node *node, ilk__node_call *call,
+                       ilk__reply *reply)
 {
-    if (!call || ilk__match_reply(&call->expected, reply) == ILK__MATCH_FOREIGN)
-        return 0;
-    return reply->type == ILK__REPLY_ERROR || call->script == ILK__SCRIPT_NONE
-           || ilk__script_check(call->script, reply, NULL) == ILK_OK;
-}
-
-static void take_reply(ilk__quorum_node *node, ilk__reply *reply)
-{
-    ilk__node_call *call = node->first;
-    int kept = 0;
-
-    if (reply->type == ILK__REPLY_PUSH) {
-        ilk__reply_free(reply);
-        return;
-    }
-    if (!fits(call, reply) || ilk__reply_is_error(reply, "NOSCRIPT")) {
-        ilk__reply_free(reply);
-        break_off(node, "a reply that belongs to no call, or a lost script");
-        return;
-    }
-    node->first = call->next;
-    if (!node->first)
-        node->last = NULL;
     if (reply->type == ILK__REPLY_ERROR
         && call->ended != ilk__acceptor_answered)
         (void)ilk__reply_error(reply, &node->why);
     ilk__quorum_count_reply(node, call, reply);
-    kept = call->ended(node, call->owner, call, reply);
-    ilk__free(call);
-    if (!kept)
-        ilk__reply_free(reply);
+    ilk__node_call_end(&node->calls, call, reply);
 }
 
 void ilk__quorum_read_replies(ilk__quorum_node *node)
 {
-    ilk__async_conn_result result;
+    ilk__node_calls_event event;
+    ilk__node_call *call;
     ilk__reply *reply;
 
     do {
-        int was_up = node->requests.up;
-
-        result = ilk__async_conn_next(&node->requests, &reply);
-        switch (result) {
-        case ILK__ASYNC_CONN_REPLY: take_reply(node, reply); break;
-        case ILK__ASYNC_CONN_CAME_UP:
+        event = ilk__node_calls_next(&node->calls, &call, &reply);
+        switch (event) {
+        case ILK__NODE_CALLS_REPLY: take_reply(node, call, reply); break;
+        case ILK__NODE_CALLS_CAME_UP:
             ilk__members_connected(&node->quorum->members, node->number);
             break;
-        case ILK__ASYNC_CONN_LOST: lose(node, !was_up); break;
-        case ILK__ASYNC_CONN_NOTHING: break;
+        case ILK__NODE_CALLS_LOST: lose(node, 0); break;
+        case ILK__NODE_CALLS_FAILED: lose(node, 1); break;
+        case ILK__NODE_CALLS_NOTHING: break;
         }
-    } while (result != ILK__ASYNC_CONN_NOTHING);
+    } while (event != ILK__NODE_CALLS_NOTHING);
 }
 
 /* ---- members ------------------------------------------------------------- */
@@ -343,13 +282,13 @@ static void take_joined(ilk__quorum_node *node, const ilk__reply *reply)
     }
 }
 
-static int joined(ilk__quorum_node *node, void *owner,
-                  const ilk__node_call *call, ilk__reply *reply)
+static int joined(void *at, void *owner, const ilk__node_call *call,
+                  ilk__reply *reply)
 {
     (void)owner;
     (void)call;
     if (reply)
-        take_joined(node, reply);
+        take_joined(at, reply);
     return 0;
 }
 
@@ -474,8 +413,7 @@ static int64_t contact_due(const ilk__quorum *quorum, size_t index)
 
 static int64_t silence_due(const ilk__quorum_node *node)
 {
-    return node->first ? node->first->sent_at + node->quorum->patience_ms
-                       : ILK__FOREVER;
+    return ilk__node_calls_silent_at(&node->calls, node->quorum->patience_ms);
 }
 
 void ilk__quorum_fire_nodes(ilk__quorum *quorum, int64_t now)

@@ -155,9 +155,10 @@ static void end_without_memory(ilk__proposal *one)
 
 static void go_on(ilk__proposal *one);
 
-static int answered(ilk__quorum_node *node, void *owner,
-                    const ilk__node_call *call, ilk__reply *reply)
+static int answered(void *at, void *owner, const ilk__node_call *call,
+                    ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__proposal *one = owner;
     const size_t i = node->number;
     const int is_current = --one->calls[i] == 0 && one->asked[i];

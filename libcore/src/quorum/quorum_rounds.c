@@ -111,9 +111,10 @@ static void go_on(ilk__round *round)
         dispose(round);
 }
 
-static int answered(ilk__quorum_node *node, void *owner,
-                    const ilk__node_call *call, ilk__reply *reply)
+static int answered(void *at, void *owner, const ilk__node_call *call,
+                    ilk__reply *reply)
 {
+    ilk__quorum_node *node = at;
     ilk__round *round = owner;
     int keeps = reply && reply->type != ILK__REPLY_ERROR;
 

@@ -34,9 +34,8 @@ void ilk__quorum_begin_stats(ilk__quorum_node *node)
              is_ipv6 ? "[%s]:%d" : "%s:%d", url->host, url->port);
 }
 
-void ilk__quorum_count_call(ilk__quorum_node *node, ilk__node_call *call)
+void ilk__quorum_count_call(ilk__quorum_node *node)
 {
-    call->sent_us = clock_us(CLOCK_MONOTONIC);
     node->stats.commands++;
     node->stats.in_flight++;
 }
@@ -112,7 +111,7 @@ static int waits(const ilk__quorum_node *node)
 {
     const ilk__member *member = &node->quorum->members.nodes[node->number];
 
-    return node->requests.up && member->known && !member->is_member;
+    return node->calls.connection.up && member->known && !member->is_member;
 }
 
 ilk_node_state ilk__quorum_state_of(const ilk__quorum_node *node)
@@ -155,7 +154,7 @@ static void publish_node(ilk__quorum_status *status, ilk__quorum_node *node)
     *out = node->stats;
     out->state = (int32_t)ilk__quorum_state_of(node);
     out->connects =
-        node->requests.connects + node->messages.connection.connects;
+        node->calls.connection.connects + node->messages.connection.connects;
     status->votes_at[node->number] =
         member->is_first ? member->first_at : member->from;
     if (quorum->twice[0])

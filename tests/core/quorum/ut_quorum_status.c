@@ -134,9 +134,17 @@ static ilk_node_stats published(void)
     return stats;
 }
 
+static int64_t monotonic_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static void reply_with(int script, int code, const int64_t *numbers)
 {
-    ilk__node_call call = {.script = script};
+    const ilk__node_call call = {.script = script, .sent_us = monotonic_us()};
     ilk__reply items[7], *pointers[7];
     const ilk__reply reply = {
         .type = ILK__REPLY_ARRAY, .items = pointers, .count = 7};
@@ -147,7 +155,7 @@ static void reply_with(int script, int code, const int64_t *numbers)
         items[i].type = ILK__REPLY_INT;
         items[i].num = i ? numbers[i - 1] : code;
     }
-    ilk__quorum_count_call(node, &call);
+    ilk__quorum_count_call(node);
     assert_int_equal(1, published().in_flight);
     ilk__quorum_count_reply(node, &call, &reply);
 }
@@ -224,10 +232,8 @@ static void a_reply_without_a_clock_leaves_the_offset(void **state)
 
 static void a_command_without_a_reply_is_no_longer_in_flight(void **state)
 {
-    ilk__node_call call = {.script = ILK__SCRIPT_QUORUM_JOIN};
-
     (void)state;
-    ilk__quorum_count_call(node, &call);
+    ilk__quorum_count_call(node);
     ilk__quorum_close_nodes(quorum);
 
     assert_int_equal(0, published().in_flight);
@@ -239,7 +245,7 @@ static void a_command_without_a_reply_is_no_longer_in_flight(void **state)
 
 static void connect_node(int is_member, int64_t from)
 {
-    node->requests.up = 1;
+    node->calls.connection.up = 1;
     ilk__members_connected(&quorum->members, 0);
     quorum->members.nodes[0].known = 1;
     quorum->members.nodes[0].is_member = is_member;
@@ -254,7 +260,7 @@ static void a_member_votes(void **state)
     connect_node(1, 0);
 
     assert_int_equal(ILK_NODE_VOTING, published().state);
-    node->requests.up = 0;
+    node->calls.connection.up = 0;
 }
 
 static void a_node_waits_until_it_may_be_taken_in(void **state)
@@ -273,7 +279,7 @@ static void a_node_waits_until_it_may_be_taken_in(void **state)
     quorum->members.nodes[0].is_first = 1;
     quorum->members.nodes[0].first_at = ilk__now_ms() + 3600000;
     assert_in_range(published().wait_ms, 1, 3600000);
-    node->requests.up = 0;
+    node->calls.connection.up = 0;
 }
 
 static void a_failure_is_given_with_its_reason(void **state)
@@ -296,7 +302,7 @@ static void nodes_that_are_one_server_have_failed(void **state)
 
     assert_int_equal(ILK_NODE_FAILED, published().state);
     assert_string_equal("a and b are one server", published().error);
-    node->requests.up = 0;
+    node->calls.connection.up = 0;
 }
 
 /* What it failed of before is over. */
@@ -316,7 +322,7 @@ static void an_error_gives_the_present_reason(void **state)
     ilk__fail(&quorum->nodes[2].why, ILK_ECONN, "no route");
     ilk__quorum_write_why(quorum, "NOQUORUM", text);
     assert_non_null(strstr(text, "c:6379: no route"));
-    node->requests.up = 0;
+    node->calls.connection.up = 0;
 }
 
 static void an_error_names_no_node_where_all_vote(void **state)
@@ -325,7 +331,7 @@ static void an_error_names_no_node_where_all_vote(void **state)
 
     (void)state;
     for (size_t i = 0; i < quorum->count; i++) {
-        quorum->nodes[i].requests.up = 1;
+        quorum->nodes[i].calls.connection.up = 1;
         quorum->nodes[i].messages.channels = &quorum->channels;
         ilk__members_connected(&quorum->members, i);
         quorum->members.nodes[i].known = 1;
@@ -333,7 +339,7 @@ static void an_error_names_no_node_where_all_vote(void **state)
     }
     ilk__quorum_write_why(quorum, "NOQUORUM", text);
     for (size_t i = 0; i < quorum->count; i++)
-        quorum->nodes[i].requests.up = 0;
+        quorum->nodes[i].calls.connection.up = 0;
     assert_string_equal("NOQUORUM 3 of 3 nodes vote, and 2 must; too few of "
                         "them replied to this request",
                         text);
