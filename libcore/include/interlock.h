@@ -39,6 +39,7 @@
 #include "interlock/guard.h"
 #include "interlock/inspect.h"
 #include "interlock/job.h"
+#include "interlock/kv.h"
 #include "interlock/latch.h"
 #include "interlock/list.h"
 #include "interlock/lock.h"

@@ -58,7 +58,8 @@ enum {
     ILK_OFFER_DETACH = 8192,
     ILK_OFFER_GROUP = 16384,    /**< groups and their members */
     ILK_OFFER_REGISTER = 32768, /**< registers */
-    ILK_OFFER_STORE = 65536     /**< stores and their transactions */
+    ILK_OFFER_STORE = 65536,    /**< stores and their transactions */
+    ILK_OFFER_KV = 131072       /**< replicated values */
 };
 
 /** Options of a client. Zero means the default everywhere. */

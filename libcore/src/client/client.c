@@ -56,23 +56,13 @@ ilk_status ilk__client_enter(const ilk_client *client, ilk_error *err)
 }
 
 /* By the number of the bit of ILK_OFFER_... */
-static const char *const offers[] = {"lock",
-                                     "read/write lock",
-                                     "lock over many names",
-                                     "semaphore",
-                                     "election",
-                                     "queue",
-                                     "signal",
-                                     "event",
-                                     "barrier",
-                                     "latch",
-                                     "guard",
-                                     "list of names",
-                                     "recipe",
-                                     "detached hold",
-                                     "group",
-                                     "register",
-                                     "store"};
+static const char *const offers[] = {
+    "lock",      "read/write lock", "lock over many names",
+    "semaphore", "election",        "queue",
+    "signal",    "event",           "barrier",
+    "latch",     "guard",           "list of names",
+    "recipe",    "detached hold",   "group",
+    "register",  "store",           "replicated value"};
 
 int ilk_client_offers(const ilk_client *client, uint32_t what)
 {

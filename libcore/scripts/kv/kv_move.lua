@@ -1,0 +1,11 @@
+--@script kv_move keys=1 args=4
+--@reply STATE i i s s i i i
+-- SPDX-License-Identifier: MIT
+-- Put values where they belong, one step of the way. A single server has all of them.
+-- KEYS ilk:kv:node
+-- ARGV number of the server, cursor ('' begins), name of the pass ('' begins), how many
+--   keys to look at
+-- returns {STATE, servers, the next server, its cursor, name of the pass, records that
+--   were found, copies that were written, copies that were removed}
+-- Writes nothing here; a ring does it at its servers (libcore/src/ring/ring_move.c).
+return { REQUEST + STATE, 1, 1, "", "", 0, 0, 0 }
