@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check fifteen protocols with Spin, waiting (lock.pml), the changes of a hold
+# Check sixteen protocols with Spin, waiting (lock.pml), the changes of a hold
 # (hold.pml), a counted signal (signal.pml), a gateway to another store
 # (gateway.pml), a lock in a store that numbers entries (contenders.pml), a lock in a
 # row of a database (sql_lock.pml), a lock in a cluster (cluster.pml), a lock over several slots of one
 # (cluster_split.pml), a lock behind Sentinel (replicas.pml), a lock over several servers
 # (quorum_*.pml), a register over them (quorum_register.pml), and which
 # of them keep registers (quorum_acceptors.pml, quorum_adoption.pml), transactions on a store
-# (store.pml) and over several servers (two_phase.pml): what must
-# hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
+# (store.pml) and over several servers (two_phase.pml), and a value on several servers
+# (replicated_value.pml): what must hold, and controls that must fail. `run.sh --deep` adds the larger runs (minutes, 6 GB).
 # Exit status: 0 all as expected, 1 something is not, 77 Spin is missing.
 set -u
 
@@ -488,8 +488,22 @@ breaks "control: a decision removed before all have ended" two_phase safety \
 breaks "control: a server that does not remember the end" two_phase safety \
     "-DBROKEN_FORGETS" "was_dropped"
 
+holds "2 puts, 2 gets on 3 servers: nothing goes back" replicated_value safety \
+    "-DWIPES=0"
+breaks "control: a put that reads no version first" replicated_value safety \
+    "-DBROKEN_NO_READ" "version[me]>before"
+breaks "control: a get that repairs nothing" replicated_value safety \
+    "-DBROKEN_NO_REPAIR" "assertion violated"
+breaks "control: a deleted version that ends too early" replicated_value safety \
+    "-DWIPES=0 -DBROKEN_ENDS_EARLY" "newest>=before"
+breaks "control: a server that was wiped counts" replicated_value safety \
+    "-DBROKEN_COUNTS_WIPED" "assertion violated"
+
 if [ "${1:-}" = --deep ]; then
     memory=6000
+    holds "deep: 2 puts, 2 gets, a server that was wiped" replicated_value safety \
+        "-DREACHED"
+    reaches "every branch of a replicated value is reached"
     holds "deep: 3 clients, 2 faults" lock safety "-DFAULTS=2"
     holds "deep: 3 clients, 1 fault, nobody is forgotten" lock liveness \
         "-DLIVENESS"

@@ -39,5 +39,8 @@ if not version then
 end
 local forgotten = redis.call("ZCARD", once) >= ONCE_MOST and 1 or 0
 write_value(record, version, token, text)
+if text == "d" then
+  redis.call("PEXPIRE", record, KEPT_MS)
+end
 remember(once, token, version, now)
 return { REQUEST + WRITTEN, version, -forgotten }

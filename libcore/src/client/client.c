@@ -24,6 +24,7 @@
 #include "net/url_sentinels.h"
 #include "pubsub/channel.h"
 #include "quorum/quorum.h"
+#include "ring/ring.h"
 #include "run.h"
 #include "wait/refresher.h"
 
@@ -374,6 +375,8 @@ ilk_status ilk_client_open(ilk_client **out, const char *url,
     st = ilk__cluster_register(err);
     if (st == ILK_OK)
         st = ilk__quorum_register(err);
+    if (st == ILK_OK)
+        st = ilk__ring_register(err);
     if (st)
         return st;
     client = ilk__calloc(1, sizeof *client);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { URL_TEXT = 4096 + 64 };
+enum { URL_TEXT = 4096 + 64, CONNECT_MS = 2000, REPLY_MS = 5000 };
 
 static ilk_status copy_login(ilk__url *out, const ilk__url *url, ilk_error *err)
 {
@@ -41,4 +41,37 @@ ilk_status ilk__node_url_read(ilk__url *out, const ilk__url *url,
                          "each of its nodes",
                          url->backend->store);
     return st ? st : copy_login(out, url, err);
+}
+
+ilk_status ilk__node_url_split(char *out, size_t room, const char *options,
+                               ilk__own_option *take, void *store,
+                               ilk_error *err)
+{
+    ilk__span rest = {options, strlen(options)};
+    ilk_status st = ILK_OK;
+    size_t len = 0;
+    int more = 1;
+
+    *out = '\0';
+    while (more && st == ILK_OK) {
+        const ilk__span item = ilk__text_cut(&rest, '&', &more);
+        ilk__span value = item, key = ilk__text_cut(&value, '=', NULL);
+        int is_own = 0;
+
+        st = take(store, key, value, &is_own, err);
+        if (st == ILK_OK && !is_own && len + item.len + 2 < room)
+            len += (size_t)snprintf(out + len, room - len, "%s%.*s",
+                                    len ? "&" : "", (int)item.len, item.at);
+    }
+    return st;
+}
+
+/* Both are the client's, which takes them from its options as well. */
+void ilk__node_url_timeouts(const ilk__url *url, int64_t *out_connect_ms,
+                            int64_t *out_patience_ms)
+{
+    *out_connect_ms =
+        url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
+    *out_patience_ms =
+        (url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS) * 3 / 4;
 }

@@ -110,7 +110,6 @@ int ilk__url_unknown_scheme(char out[ILK__URL_SCHEME_MAX + 1], const char *text)
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* A flag of the query makes a quorum of the servers. */
 static int has_flag(ilk__span query, const char *flag)
 {
     int more = query.len != 0;
@@ -158,19 +157,38 @@ static ilk_status parse_scheme(ilk__url *url, ilk__span *rest,
                      "rediss+cluster://");
 }
 
-/* The same servers, behind another backend. */
-static void make_quorum(ilk__url *url)
-{
-    const backend_scheme *quorum = NULL;
+/* Flags of the query: the same servers, behind another backend. */
+static const struct {
+    const char *flag, *plain, *with_tls; /* their schemes */
+} groupings[] = {{"quorum", "redis+quorum", "rediss+quorum"},
+                 {"ring", "redis+ring", "rediss+ring"}};
 
-    if (url->scheme == ILK__SCHEME_TCP)
-        quorum = find_backend(atomic_load(&backends), "redis+quorum");
-    if (url->scheme == ILK__SCHEME_TLS)
-        quorum = find_backend(atomic_load(&backends), "rediss+quorum");
-    if (!quorum)
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0] };
+
+static int is_grouping(ilk__span key)
+{
+    for (size_t i = 0; i < GROUPINGS; i++)
+        if (ilk__text_equals(key, groupings[i].flag))
+            return 1;
+    return 0;
+}
+
+static void group_servers(ilk__url *url, ilk__span query)
+{
+    const backend_scheme *scheme = NULL;
+
+    for (size_t i = 0; i < GROUPINGS && !scheme; i++)
+        if (has_flag(query, groupings[i].flag)
+            && (url->scheme == ILK__SCHEME_TCP
+                || url->scheme == ILK__SCHEME_TLS))
+            scheme = find_backend(atomic_load(&backends),
+                                  url->scheme == ILK__SCHEME_TLS
+                                      ? groupings[i].with_tls
+                                      : groupings[i].plain);
+    if (!scheme)
         return;
     url->scheme = ILK__SCHEME_BACKEND;
-    url->backend = quorum->backend;
+    url->backend = scheme->backend;
 }
 
 static ilk_status cut_parts(parts *out, ilk__span rest, ilk_error *err)
@@ -456,7 +474,7 @@ static ilk_status parse_query(ilk__url *url, const parts *p, ilk_error *err)
         ilk_status st;
 
         if (url->scheme == ILK__SCHEME_BACKEND && value.len == 0
-            && ilk__text_equals(key, "quorum"))
+            && is_grouping(key))
             continue;
         if (value.len == 0)
             wrong = "has no value";
@@ -530,9 +548,9 @@ static ilk_status parse_place(ilk__url *url, const parts *p, int sentinels,
     if ((url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS)
         && p->host.len && memchr(p->host.at, ',', p->host.len))
         return ilk__fail(err, ILK_EINVAL,
-                         "URL: several hosts are a quorum with ?quorum, a "
-                         "cluster with redis+cluster://, or sentinels with "
-                         "redis+sentinel://");
+                         "URL: several hosts are a quorum with ?quorum, a ring "
+                         "with ?ring, a cluster with redis+cluster://, or "
+                         "sentinels with redis+sentinel://");
     if (url->scheme == ILK__SCHEME_TCP || url->scheme == ILK__SCHEME_TLS)
         st = ilk__url_parse_host(url, p->host, "URL", err);
     if (url->scheme == ILK__SCHEME_BACKEND)
@@ -558,8 +576,8 @@ ilk_status ilk__url_parse(ilk__url *out, const char *text, ilk_error *err)
         || (st = cut_parts(&p, rest, err)) != ILK_OK
         || (st = parse_user(out, &p, err)) != ILK_OK)
         goto out;
-    if (!sentinels && has_flag(p.query, "quorum"))
-        make_quorum(out);
+    if (!sentinels)
+        group_servers(out, p.query);
     st = parse_place(out, &p, sentinels, err);
     if (st == ILK_OK)
         st = parse_query(out, &p, err);

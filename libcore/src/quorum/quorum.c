@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTIONS_TEXT = 4096, CONNECT_MS = 2000, REPLY_MS = 5000 };
+enum { OPTIONS_TEXT = 4096 };
 
 /* ---- the URL ------------------------------------------------------------- */
 
@@ -60,41 +60,28 @@ static ilk_status take_noquorum(ilk__quorum *quorum, ilk__span value,
                      value.len < 40 ? (int)value.len : 40, value.at);
 }
 
-/* Take what is a quorum's; the rest goes to `out`, for each of its servers. */
-static ilk_status split_options(ilk__quorum *quorum, const char *options,
-                                char *out, size_t room, ilk_error *err)
+static ilk_status take_option(void *store, ilk__span key, ilk__span value,
+                              int *out_is_own, ilk_error *err)
 {
-    ilk__span rest = {options, strlen(options)};
-    ilk_status st = ILK_OK;
-    size_t len = 0;
-    int more = 1;
+    ilk__quorum *quorum = store;
 
-    *out = '\0';
-    while (more && st == ILK_OK) {
-        const ilk__span item = ilk__text_cut(&rest, '&', &more);
-        ilk__span value = item, key = ilk__text_cut(&value, '=', NULL);
-
-        if (ilk__text_equals(item, "quorum"))
-            continue;
-        if (ilk__text_equals(key, "longest_lease_ms"))
-            st = take_longest(quorum, value, err);
-        else if (ilk__text_equals(key, "noquorum"))
-            st = take_noquorum(quorum, value, err);
-        else if (ilk__text_equals(key, "fsync"))
-            st = take_fsync(quorum, value, err);
-        else if (len + item.len + 2 < room)
-            len += (size_t)snprintf(out + len, room - len, "%s%.*s",
-                                    len ? "&" : "", (int)item.len, item.at);
-    }
-    return st;
+    *out_is_own = 1;
+    if (ilk__text_equals(key, "longest_lease_ms"))
+        return take_longest(quorum, value, err);
+    if (ilk__text_equals(key, "noquorum"))
+        return take_noquorum(quorum, value, err);
+    if (ilk__text_equals(key, "fsync"))
+        return take_fsync(quorum, value, err);
+    *out_is_own = ilk__text_equals(key, "quorum");
+    return ILK_OK;
 }
 
 static ilk_status read_url(ilk__quorum *quorum, const ilk__url *url,
                            ilk_error *err)
 {
     char options[OPTIONS_TEXT];
-    ilk_status st =
-        split_options(quorum, url->options, options, sizeof options, err);
+    ilk_status st = ilk__node_url_split(options, sizeof options, url->options,
+                                        take_option, quorum, err);
 
     return st ? st
               : ilk__node_url_read(&quorum->url, url, url->path, options, err);
@@ -125,7 +112,6 @@ static ilk_status add_nodes(ilk__quorum *quorum, const ilk__url *url,
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* Both timeouts are the client's, which takes them from its options as well. */
 static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
                          ilk_error *err)
 {
@@ -137,10 +123,7 @@ static ilk_status set_up(ilk__quorum *quorum, const ilk__url *url,
     if (st)
         return st;
     snprintf(quorum->name, sizeof quorum->name, "interlock-quorum-%s", token);
-    quorum->connect_ms =
-        url->connect_timeout_ms ? url->connect_timeout_ms : CONNECT_MS;
-    quorum->patience_ms =
-        (url->reply_timeout_ms ? url->reply_timeout_ms : REPLY_MS) * 3 / 4;
+    ilk__node_url_timeouts(url, &quorum->connect_ms, &quorum->patience_ms);
     quorum->longest_ms = ILK__QUORUM_LONGEST_MS;
     st = read_url(quorum, url, err);
     if (st)

@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 #include "gateway/node_calls.h"
 #include "gateway/node_messages.h"
+#include "gateway/request_words.h"
 #include "net/tls_store.h"
 #include "quorum_members.h"
 #include "quorum_votes.h"
@@ -457,11 +458,6 @@ ilk_status ilk__quorum_node_stats(void *self, size_t index,
 
 /* ---- quorum_requests.c --------------------------------------------------- */
 
-/* Words of a request, as a command takes them. */
-ilk__bytes ilk__quorum_word(const ilk__reply *word);
-ilk__bytes ilk__quorum_arg(const ilk__gateway_request *request, size_t index);
-int64_t ilk__quorum_number_arg(const ilk__gateway_request *request,
-                               size_t index);
 /* The token in an entry, `1 <kind> <client> <waiter> <token> ...`, or nothing. */
 ilk__bytes ilk__quorum_token_of(const ilk__bytes *entry);
 

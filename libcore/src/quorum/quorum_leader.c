@@ -24,12 +24,12 @@
  * attempt is known while its lease lasts. */
 void ilk__quorum_proclaim(ilk__quorum *quorum, ilk__gateway_request *request)
 {
-    const ilk__bytes token = ilk__quorum_arg(request, 0);
+    const ilk__bytes token = ilk__gateway_arg(request, 0);
     ilk__attempt *attempt = ilk__attempt_find(quorum, token.data, token.len);
 
     if (!attempt || !ilk__attempt_is_held(attempt))
         ilk__gateway_reply(request, ILK__CODE_LOST, "");
-    else if (!ilk__attempt_set_value(attempt, ilk__quorum_arg(request, 1)))
+    else if (!ilk__attempt_set_value(attempt, ilk__gateway_arg(request, 1)))
         ilk__gateway_break(request);
     else
         ilk__attempt_publish(attempt, request);
@@ -209,7 +209,7 @@ static void ask(ilk__round *round, ilk__bytes count, ilk__bytes entry,
     ilk__bytes keys[ILK__NAME_KEYS + 1];
 
     for (size_t i = 0; i < ILK__NAME_KEYS; i++)
-        keys[i] = ilk__quorum_word(request->keys[i]);
+        keys[i] = ilk__gateway_word(request->keys[i]);
     keys[ILK__NAME_KEYS] = ilk__quorum_node_key;
     ilk__round_send(round, ILK__SCRIPT_QUORUM_LEADER, keys, ILK__NAME_KEYS + 1,
                     args, sizeof args / sizeof *args);
@@ -228,7 +228,7 @@ static void ask_for_inspection(ilk__round *round)
 {
     const ilk__bytes nothing = {(char *)"", 0}, zero = {(char *)"0", 1};
 
-    ask(round, ilk__quorum_arg(round->request, 0), nothing, nothing, zero);
+    ask(round, ilk__gateway_arg(round->request, 0), nothing, nothing, zero);
 }
 
 void ilk__quorum_inspect_leader(ilk__quorum *quorum,
@@ -251,7 +251,7 @@ enum {
  * that has missed a proclamation must not take the observer back. */
 static int is_news(const ilk__round *round, const ilk__reply *leader)
 {
-    const ilk__bytes known = ilk__quorum_arg(round->request, OBSERVE_KNOWN);
+    const ilk__bytes known = ilk__gateway_arg(round->request, OBSERVE_KNOWN);
     ilk__span version = {known.data, known.len},
               term = ilk__text_cut(&version, ' ', NULL);
     const int64_t known_term = ilk__text_number(term, ILK__SCRIPT_INT_MAX);
@@ -259,7 +259,7 @@ static int is_news(const ilk__round *round, const ilk__reply *leader)
 
     if (!leader)
         return !was_gone && is_vacant(round)
-               && ilk__quorum_number_arg(round->request, OBSERVE_VACANT) == 1;
+               && ilk__gateway_number_arg(round->request, OBSERVE_VACANT) == 1;
     if (ilk__script_int(leader, AT_TERM) != known_term)
         return ilk__script_int(leader, AT_TERM) > known_term;
     return was_gone
@@ -270,7 +270,7 @@ static int is_news(const ilk__round *round, const ilk__reply *leader)
 static void decide_observation(ilk__round *round, int is_last)
 {
     const ilk__reply *leader = find_leader(round);
-    int waits = ilk__quorum_arg(round->request, OBSERVE_ENTRY).len != 0;
+    int waits = ilk__gateway_arg(round->request, OBSERVE_ENTRY).len != 0;
 
     if (is_last ? ilk__round_count(round, ILK__CODE_STATE)
                       < ilk__quorum_majority(round->quorum)
@@ -291,9 +291,9 @@ static void ask_for_observer(ilk__round *round)
     const ilk__gateway_request *request = round->request;
     const ilk__bytes zero = {(char *)"0", 1};
 
-    ask(round, zero, ilk__quorum_arg(request, OBSERVE_ENTRY),
-        ilk__quorum_arg(request, OBSERVE_CLIENT),
-        ilk__quorum_arg(request, OBSERVE_LIVENESS));
+    ask(round, zero, ilk__gateway_arg(request, OBSERVE_ENTRY),
+        ilk__gateway_arg(request, OBSERVE_CLIENT),
+        ilk__gateway_arg(request, OBSERVE_LIVENESS));
 }
 
 void ilk__quorum_observe(ilk__quorum *quorum, ilk__gateway_request *request)

@@ -28,7 +28,7 @@ static void note_states(ilk__round *round, size_t node)
 
     for (size_t i = ILK__REFRESH_HEAD; i < request->arg_count; i++) {
         ilk__attempt *attempt =
-            attempt_of(round->quorum, ilk__quorum_arg(request, i));
+            attempt_of(round->quorum, ilk__gateway_arg(request, i));
         int64_t code;
 
         if (!round->sent[i])
@@ -97,7 +97,7 @@ static void say_refreshed(ilk__round *round)
                         ilk__reply_head(request->number, ILK__CODE_BUSY),
                         holder_ms, ilk__quorum_now_us(), ours);
     for (size_t i = ILK__REFRESH_HEAD; i < request->arg_count; i++)
-        add_state(&text, attempt_of(round->quorum, ilk__quorum_arg(request, i)),
+        add_state(&text, attempt_of(round->quorum, ilk__gateway_arg(request, i)),
                   round->began);
     ilk__gateway_reply_text(request, ilk__buf_data(&text), ilk__buf_len(&text));
     ilk__buf_free(&text);
@@ -108,7 +108,7 @@ static void go_on_with_attempts(ilk__round *round)
 {
     for (size_t i = ILK__REFRESH_HEAD; i < round->request->arg_count; i++) {
         ilk__attempt *attempt =
-            attempt_of(round->quorum, ilk__quorum_arg(round->request, i));
+            attempt_of(round->quorum, ilk__gateway_arg(round->request, i));
 
         if (!attempt || attempt->state != ILK__ATTEMPT_TRIES)
             continue;
@@ -134,7 +134,7 @@ static void decide_refresh(ilk__round *round, int is_last)
 static size_t keep_keys(ilk__bytes *keys, const ilk__gateway_request *request)
 {
     for (size_t i = 0; i < request->key_count; i++)
-        keys[i] = ilk__quorum_word(request->keys[i]);
+        keys[i] = ilk__gateway_word(request->keys[i]);
     return request->key_count;
 }
 
@@ -145,10 +145,10 @@ static size_t keep_args(ilk__round *round, ilk__bytes *args, char number[24])
     size_t count = ILK__REFRESH_HEAD;
 
     for (size_t i = 0; i < ILK__REFRESH_HEAD; i++)
-        args[i] = ilk__quorum_arg(request, i);
+        args[i] = ilk__gateway_arg(request, i);
     for (size_t i = ILK__REFRESH_HEAD; i < request->arg_count; i++) {
         const ilk__attempt *attempt =
-            attempt_of(round->quorum, ilk__quorum_arg(request, i));
+            attempt_of(round->quorum, ilk__gateway_arg(request, i));
 
         round->sent[i] = attempt && attempt->state != ILK__ATTEMPT_PAUSES;
         if (round->sent[i])

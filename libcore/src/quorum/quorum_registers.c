@@ -242,10 +242,10 @@ static void send_read(const ilk__proposal *one, ilk__command *command,
         ilk__command_add_str(command, "0");
         return;
     }
-    add_bytes(command, ilk__quorum_arg(request, ILK__REGISTER_WAIT_ENTRY));
-    add_bytes(command, ilk__quorum_arg(request, ILK__REGISTER_WAIT_CLIENT));
-    add_bytes(command, ilk__quorum_arg(request, ILK__REGISTER_WAIT_LIVENESS));
-    add_bytes(command, ilk__quorum_arg(request, ILK__REGISTER_WAIT_KNOWN));
+    add_bytes(command, ilk__gateway_arg(request, ILK__REGISTER_WAIT_ENTRY));
+    add_bytes(command, ilk__gateway_arg(request, ILK__REGISTER_WAIT_CLIENT));
+    add_bytes(command, ilk__gateway_arg(request, ILK__REGISTER_WAIT_LIVENESS));
+    add_bytes(command, ilk__gateway_arg(request, ILK__REGISTER_WAIT_KNOWN));
 }
 
 static void send_prepare(const ilk__proposal *one, ilk__command *command,
@@ -529,10 +529,10 @@ static void reply_read(ilk__proposal *one, const ilk__register_state *state)
 
     if (waits(one)
         && state->version
-               == ilk__quorum_number_arg(request, ILK__REGISTER_WAIT_KNOWN))
+               == ilk__gateway_number_arg(request, ILK__REGISTER_WAIT_KNOWN))
         ilk__register_reply_waits(
             request,
-            ilk__quorum_arg(request, ILK__REGISTER_WAIT_ENTRY).len != 0);
+            ilk__gateway_arg(request, ILK__REGISTER_WAIT_ENTRY).len != 0);
     else
         ilk__register_reply_state(request, state);
     end(one);
@@ -812,7 +812,7 @@ static ilk__proposal *new_proposal(ilk__quorum *quorum,
     if (one->next)
         one->next->previous = one;
     quorum->proposals = one;
-    if (make_keys(one, ilk__quorum_word(request->keys[0])))
+    if (make_keys(one, ilk__gateway_word(request->keys[0])))
         return one;
     dispose(one);
     return NULL;
@@ -828,7 +828,7 @@ void ilk__quorum_propose(ilk__quorum *quorum, ilk__gateway_request *request)
     if (changes && !ilk__register_read_change(&change, request))
         return;
     if (request->script == ILK__SCRIPT_REGISTER_WAIT
-        && ilk__quorum_number_arg(request, ILK__REGISTER_WAIT_KNOWN) < 0) {
+        && ilk__gateway_number_arg(request, ILK__REGISTER_WAIT_KNOWN) < 0) {
         ilk__register_reply_misuse(request);
         return;
     }

@@ -12,25 +12,6 @@ static const ilk__bytes nothing = {(char *)"", 0};
 
 /* ---- words --------------------------------------------------------------- */
 
-ilk__bytes ilk__quorum_word(const ilk__reply *word)
-{
-    return (ilk__bytes){word->str, word->len};
-}
-
-ilk__bytes ilk__quorum_arg(const ilk__gateway_request *request, size_t index)
-{
-    return ilk__quorum_word(request->args[index]);
-}
-
-int64_t ilk__quorum_number_arg(const ilk__gateway_request *request,
-                               size_t index)
-{
-    const ilk__bytes word = ilk__quorum_arg(request, index);
-
-    return ilk__text_number((ilk__span){word.data, word.len},
-                            ILK__SCRIPT_INT_MAX);
-}
-
 static ilk__bytes word_of_entry(const ilk__bytes *entry, int index)
 {
     ilk__span rest = {entry->data, entry->len}, word = {entry->data, 0};
@@ -58,7 +39,7 @@ static ilk__hold_words words_of(const ilk__gateway_request *request,
 
     for (size_t i = 0; i < ILK__NAME_KEYS; i++)
         words.keys[i] = i < request->key_count
-                            ? ilk__quorum_word(request->keys[i])
+                            ? ilk__gateway_word(request->keys[i])
                             : nothing;
     if (entry.len)
         words.waiter = word_of_entry(&entry, 3);
@@ -119,26 +100,26 @@ static void try_new(ilk__quorum *quorum, ilk__gateway_request *request,
                     const ilk__quorum_kind *kind)
 {
     ilk__hold_words words =
-        words_of(request, kind, ilk__quorum_arg(request, ACQUIRE_TOKEN),
-                 ilk__quorum_arg(request, ACQUIRE_ENTRY));
+        words_of(request, kind, ilk__gateway_arg(request, ACQUIRE_TOKEN),
+                 ilk__gateway_arg(request, ACQUIRE_ENTRY));
     ilk__attempt *attempt;
 
-    words.who = ilk__quorum_arg(request, ACQUIRE_WHO);
-    words.client = ilk__quorum_arg(request, ACQUIRE_CLIENT);
+    words.who = ilk__gateway_arg(request, ACQUIRE_WHO);
+    words.client = ilk__gateway_arg(request, ACQUIRE_CLIENT);
     attempt = ilk__attempt_new(quorum, &words, 0);
     if (!attempt
         || (kind == &ilk__quorum_election
             && !ilk__attempt_set_value(
-                attempt, ilk__quorum_arg(request, CAMPAIGN_VALUE)))) {
+                attempt, ilk__gateway_arg(request, CAMPAIGN_VALUE)))) {
         ilk__attempt_free(attempt);
         ilk__gateway_break(request);
         return;
     }
-    attempt->lease_ms = ilk__quorum_number_arg(request, ACQUIRE_LEASE);
-    attempt->floor = ilk__quorum_number_arg(request, ACQUIRE_FLOOR);
-    attempt->liveness_ms = ilk__quorum_number_arg(request, ACQUIRE_LIVENESS);
-    attempt->grant_ms = ilk__quorum_number_arg(request, ACQUIRE_GRANT);
-    attempt->limit = ilk__quorum_number_arg(request, ACQUIRE_LIMIT);
+    attempt->lease_ms = ilk__gateway_number_arg(request, ACQUIRE_LEASE);
+    attempt->floor = ilk__gateway_number_arg(request, ACQUIRE_FLOOR);
+    attempt->liveness_ms = ilk__gateway_number_arg(request, ACQUIRE_LIVENESS);
+    attempt->grant_ms = ilk__gateway_number_arg(request, ACQUIRE_GRANT);
+    attempt->limit = ilk__gateway_number_arg(request, ACQUIRE_LIMIT);
     attempt->waits = words.entry.len != 0;
     ilk__attempt_begin(attempt, request);
 }
@@ -148,11 +129,11 @@ static const char *unsupported(const ilk__gateway_request *request,
                                const ilk__quorum_kind *kind)
 {
     if (kind == &ilk__quorum_lock
-        && ilk__quorum_number_arg(request, ACQUIRE_BARGE) == 1)
+        && ilk__gateway_number_arg(request, ACQUIRE_BARGE) == 1)
         return "ILKNONE a quorum has no locks that barge: its waits are "
                "served in one order at all nodes";
     if (kind == &ilk__quorum_election
-        && ilk__quorum_arg(request, CAMPAIGN_IDENTITY).len)
+        && ilk__gateway_arg(request, CAMPAIGN_IDENTITY).len)
         return "ILKNONE a quorum has no candidates with an identity: nobody "
                "leads on in an earlier leader's term";
     return NULL;
@@ -161,8 +142,8 @@ static const char *unsupported(const ilk__gateway_request *request,
 static void acquire(ilk__quorum *quorum, ilk__gateway_request *request,
                     const ilk__quorum_kind *kind)
 {
-    const ilk__bytes token = ilk__quorum_arg(request, ACQUIRE_TOKEN),
-                     entry = ilk__quorum_arg(request, ACQUIRE_ENTRY);
+    const ilk__bytes token = ilk__gateway_arg(request, ACQUIRE_TOKEN),
+                     entry = ilk__gateway_arg(request, ACQUIRE_ENTRY);
     const char *why = unsupported(request, kind);
     ilk__attempt *attempt = find(quorum, token);
 
@@ -172,7 +153,7 @@ static void acquire(ilk__quorum *quorum, ilk__gateway_request *request,
         ilk__gateway_reply_error(request,
                                  "ERR this attempt was cancelled before");
     else if (!has_known_lease(quorum, request,
-                              ilk__quorum_number_arg(request, ACQUIRE_LEASE)))
+                              ilk__gateway_number_arg(request, ACQUIRE_LEASE)))
         return;
     else if (entry.len && !ilk__quorum_token_of(&entry).len)
         ilk__gateway_reply_error(request, "ERR this is no entry");
@@ -200,9 +181,9 @@ static ilk__attempt *stranger(ilk__quorum *quorum,
 
     if (!attempt)
         return NULL;
-    attempt->grant_ms = ilk__quorum_number_arg(request, first_number);
-    attempt->limit = ilk__quorum_number_arg(request, first_number + 1);
-    attempt->liveness_ms = ilk__quorum_number_arg(
+    attempt->grant_ms = ilk__gateway_number_arg(request, first_number);
+    attempt->limit = ilk__gateway_number_arg(request, first_number + 1);
+    attempt->liveness_ms = ilk__gateway_number_arg(
         request, first_number + 2 + (size_t)kind->barges);
     attempt->lease_ms = quorum->longest_ms;
     for (size_t i = 0; i < quorum->count; i++)
@@ -214,7 +195,7 @@ static ilk__attempt *stranger(ilk__quorum *quorum,
 static void release(ilk__quorum *quorum, ilk__gateway_request *request,
                     const ilk__quorum_kind *kind)
 {
-    const ilk__bytes token = ilk__quorum_arg(request, 0);
+    const ilk__bytes token = ilk__gateway_arg(request, 0);
     ilk__attempt *attempt = find(quorum, token);
 
     if (!attempt)
@@ -229,8 +210,8 @@ static void release(ilk__quorum *quorum, ilk__gateway_request *request,
 static void cancel(ilk__quorum *quorum, ilk__gateway_request *request,
                    const ilk__quorum_kind *kind)
 {
-    const ilk__bytes entry = ilk__quorum_arg(request, 0),
-                     token = ilk__quorum_arg(request, 1);
+    const ilk__bytes entry = ilk__gateway_arg(request, 0),
+                     token = ilk__gateway_arg(request, 1);
     ilk__attempt *attempt = find(quorum, token);
 
     if (!attempt)
@@ -248,17 +229,17 @@ static void cancel(ilk__quorum *quorum, ilk__gateway_request *request,
 /* token, lease ms, renewal 0|1 */
 static void extend(ilk__quorum *quorum, ilk__gateway_request *request)
 {
-    ilk__attempt *attempt = find(quorum, ilk__quorum_arg(request, 0));
+    ilk__attempt *attempt = find(quorum, ilk__gateway_arg(request, 0));
 
-    if (!has_known_lease(quorum, request, ilk__quorum_number_arg(request, 1)))
+    if (!has_known_lease(quorum, request, ilk__gateway_number_arg(request, 1)))
         return;
     if (!attempt || !ilk__attempt_is_held(attempt)) {
         ilk__round_begin(quorum, request, ilk__round_pass_on,
                          ilk__round_decide_extension);
         return;
     }
-    attempt->lease_ms = ilk__quorum_number_arg(request, 1);
-    attempt->renews = ilk__quorum_number_arg(request, 2) == 1;
+    attempt->lease_ms = ilk__gateway_number_arg(request, 1);
+    attempt->renews = ilk__gateway_number_arg(request, 2) == 1;
     ilk__attempt_extend(attempt, request);
 }
 

@@ -162,9 +162,9 @@ void ilk__round_pass_on(ilk__round *round)
         return;
     }
     for (size_t i = 0; i < request->key_count; i++)
-        words[i] = ilk__quorum_word(request->keys[i]);
+        words[i] = ilk__gateway_word(request->keys[i]);
     for (size_t i = 0; i < request->arg_count; i++)
-        words[request->key_count + i] = ilk__quorum_word(request->args[i]);
+        words[request->key_count + i] = ilk__gateway_word(request->args[i]);
     ilk__round_send(round, request->script, words, request->key_count,
                     words + request->key_count, request->arg_count);
     ilk__free(words);

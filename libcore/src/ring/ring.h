@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.h -- the backend of several independent servers that share keys: each key is
+ * on those servers that follow it on a ring of consistent hashing (base/hash_ring.h).
+ *
+ * It keeps replicated values (docs/kv.md). The URL is that of one server with several
+ * hosts and the flag `ring`. Options of the query, besides those of one server:
+ *     copies=3            servers that have a key; at most as many as there are
+ *     write=2, read=2     how many of them a put and a get wait for: more than half of
+ *                         the copies
+ *     former=host,host    servers that are no more on the ring: ilk_kv_move() looks
+ *                         them through
+ */
+#ifndef ILK__RING_H
+#define ILK__RING_H
+
+#include "base/error.h"
+
+/* Make the backend known. Any thread, any number of times. ILK_ENOMEM. */
+ilk_status ilk__ring_register(ilk_error *err);
+
+#endif

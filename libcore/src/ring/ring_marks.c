@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_marks.c -- which servers have missed something for good.
+ *
+ * Each server has a mark, a version up to which it has had what was written to it
+ * (scripts/include/kv_mark.lua). All get one at about the same time, at least every
+ * minute while somebody uses the ring, and a delete gives one to the servers that it
+ * reaches. A server whose mark is behind that of another one was away meanwhile. What
+ * it has missed is written to it when it is read, unless it was away for as long as a
+ * deleted key keeps its version: then it may have values that nobody knows to be
+ * deleted. One without a mark, while another has one, was wiped, or is new.
+ *
+ * Such a server returns: it gets what is written, and what it says of values does not
+ * count until ilk_kv_move() has gone through.
+ *
+ *     look     read the marks of all servers: every 20 s while the ring is used, and
+ *              after a pause before the first request
+ *     raise    when all have replied, those that have missed nothing
+ */
+#include "ring_internal.h"
+
+#include "redis/script.h"
+#include "wait/lease.h"
+
+#include <time.h>
+
+enum { LOOK_MS = 20000, PAUSE_MS = 30000, USED_MS = 60000 };
+
+/* An hour less than a deleted key keeps its version: clocks may differ by so much. */
+#define AWAY_US (ILK__RING_DELETED_US - INT64_C(1000000) * 3600)
+
+const ilk__bytes ilk__ring_node_key = {(char *)"ilk:kv:node", 11};
+
+/* ---- versions ------------------------------------------------------------ */
+
+static int64_t clock_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above)
+{
+    const int64_t clock = clock_us();
+
+    if (ring->last_version < above)
+        ring->last_version = above;
+    ring->last_version =
+        ring->last_version < clock ? clock : ring->last_version + 1;
+    return ilk__fence_is_valid(ring->last_version) ? ring->last_version : 0;
+}
+
+/* ---- marks --------------------------------------------------------------- */
+
+static int send_mark(ilk__ring_server *server, int64_t version,
+                     ilk__node_call_ended *ended)
+{
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key, 1);
+    ilk__command_add_int(&command, version);
+    ilk__command_add_str(&command, "");
+    return ilk__ring_send(server, &command, ILK__SCRIPT_KV_NODE, ended, NULL);
+}
+
+static int was_raised(void *at, void *owner, const ilk__node_call *call,
+                      ilk__reply *reply)
+{
+    (void)at;
+    (void)owner;
+    (void)call;
+    (void)reply;
+    return 0;
+}
+
+static int is_known(const ilk__ring_server *server)
+{
+    return ilk__ring_is_up(server) && !server->is_former;
+}
+
+/* What is written here at once counts as done: a server whose reply is lost is asked
+ * again over its next connection. */
+static void raise_marks(ilk__ring_gateway *ring)
+{
+    const int64_t version = ilk__ring_next_version(ring, 0);
+    int missed_nothing[ILK__RING_SERVERS];
+
+    for (size_t i = 0; i < ring->ring_count; i++)
+        missed_nothing[i] = is_known(&ring->servers[i])
+                            && !ilk__ring_returns(&ring->servers[i]);
+    for (size_t i = 0; version && i < ring->ring_count; i++)
+        if (missed_nothing[i]
+            && send_mark(&ring->servers[i], version, was_raised))
+            ring->servers[i].mark = version;
+}
+
+/* A server that does not say its mark cannot take part. */
+static int was_asked(void *at, void *owner, const ilk__node_call *call,
+                     ilk__reply *reply)
+{
+    ilk__ring_server *server = at;
+    ilk__ring_gateway *ring = server->gateway;
+
+    (void)owner;
+    (void)call;
+    ring->looking--;
+    if (reply && reply->type == ILK__REPLY_ERROR) {
+        server->has_failed = 1;
+    } else if (reply) {
+        server->mark = ilk__script_int(reply, 0);
+        server->is_known = 1;
+        server->has_failed = 0;
+    }
+    if (ring->looking == 0 && ring->used_at)
+        raise_marks(ring);
+    return 0;
+}
+
+void ilk__ring_ask_mark(ilk__ring_server *server)
+{
+    if (!server->gateway->looked_at)
+        server->gateway->looked_at = ilk__now_ms();
+    server->gateway->looking += (size_t)send_mark(server, 0, was_asked);
+}
+
+static void look(ilk__ring_gateway *ring, int64_t now)
+{
+    ring->looked_at = now;
+    for (size_t i = 0; i < ring->count; i++)
+        if (ring->servers[i].calls.connection.up)
+            ilk__ring_ask_mark(&ring->servers[i]);
+}
+
+void ilk__ring_look(ilk__ring_gateway *ring)
+{
+    const int64_t now = ilk__now_ms();
+    const int is_first = !ring->used_at;
+
+    ring->used_at = now;
+    if (now >= ring->looked_at + PAUSE_MS)
+        for (size_t i = 0; i < ring->count; i++)
+            ring->servers[i].is_known = 0;
+    else if (!is_first)
+        return;
+    look(ring, now);
+}
+
+/* ---- who has missed something -------------------------------------------- */
+
+/* Without a mark: nobody has one, as far as a majority can be reached. */
+static int is_behind(const ilk__ring_server *server)
+{
+    const ilk__ring_gateway *ring = server->gateway;
+    size_t known = 0;
+
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        if (ring->servers[i].mark > server->mark)
+            return 1;
+        known += (size_t)is_known(&ring->servers[i]);
+    }
+    return server->mark == 0 && known < ring->ring_count / 2 + 1;
+}
+
+int ilk__ring_returns(const ilk__ring_server *server)
+{
+    return server->is_former
+           || ((server->mark == 0 || server->mark < clock_us() - AWAY_US)
+               && is_behind(server));
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static int is_used(const ilk__ring_gateway *ring, int64_t now)
+{
+    return ring->used_at && now < ring->used_at + USED_MS;
+}
+
+void ilk__ring_fire_marks(ilk__ring_gateway *ring, int64_t now)
+{
+    if (is_used(ring, now) && now >= ring->looked_at + LOOK_MS)
+        look(ring, now);
+}
+
+int64_t ilk__ring_marks_due(const ilk__ring_gateway *ring)
+{
+    return is_used(ring, ilk__now_ms()) ? ring->looked_at + LOOK_MS
+                                        : ILK__FOREVER;
+}
