@@ -21,15 +21,15 @@ class Store:
         self.world = world
 
     def read(self, key, at=0):
-        return self.world.call("store_read", [STORE, key_of(key)], at)
+        return self.world.call("store_read", [STORE, key_of(key)], at, "", 0)
 
     def commit(self, txid, at=0, **writes):
         keys = [STORE, DONE, *map(key_of, writes)]
         versions = ["d" if value is None else f"v{value}" for value in writes.values()]
-        return self.world.call("store_commit", keys, txid, at, *versions)
+        return self.world.call("store_commit", keys, txid, at, "", 0, *versions)
 
     def outcome(self, txid, age=0):
-        return self.world.call("store_outcome", [DONE], txid, age)
+        return self.world.call("store_outcome", [DONE, STORE], txid, age)
 
     def value(self, key, at=0):
         _, _, has_value, value = self.read(key, at)
@@ -86,7 +86,7 @@ def test_a_transaction_reads_as_of_its_time(store):
 
 def test_values_have_any_bytes(store, world):
     value = b"v\0\r\n\xff"
-    world.call("store_commit", [STORE, DONE, key_of("a")], "t1", 0, b"v" + value)
+    world.call("store_commit", [STORE, DONE, key_of("a")], "t1", 0, "", 0, b"v" + value)
     assert store.read("a")[2:] == [1, value]
     store.commit("t2", b="")
     assert store.read("b")[2:] == [1, b""]
@@ -275,9 +275,9 @@ def test_a_commit_has_a_version_for_each_key(store, world):
     keys = [STORE, DONE, key_of("a"), key_of("b")]
     for versions in (["v1"], ["v1", "v2", "v3"], ["v1", "x"], ["v1", ""]):
         with pytest.raises(ReplyError, match="ILKARG"):
-            world.call("store_commit", keys, "t1", 0, *versions)
+            world.call("store_commit", keys, "t1", 0, "", 0, *versions)
     with pytest.raises(ReplyError, match="ILKARG"):
-        world.call("store_commit", keys[:2], "t1", 0)
+        world.call("store_commit", keys[:2], "t1", 0, "", 0)
     assert world.dump().keys() == {b"ilk:test:now"}
 
 

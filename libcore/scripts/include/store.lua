@@ -1,14 +1,20 @@
 -- SPDX-License-Identifier: MIT
 -- A store of keys with versions by timestamp, see interlock/store.h.
 --
---   store        hash {last}: the greatest timestamp that was given
+--   store        hash {last, ring, decided:<id>...}
+--     last       the greatest timestamp that was given
+--     ring       the servers that keep the store, where it is several (store_place.lua)
+--     decided:<id>  the timestamp of a transaction over several servers that is committed,
+--                until all of them know
 --   done         zset `c <id>` (committed) or `a <id>` (aborted) -> the timestamp, or the
 --                time of the abort
---   a key        hash {read, versions, cut, <timestamp>...}
+--   a key        hash {read, versions, cut, intent, intended, <timestamp>...}
 --     read       the greatest timestamp of a transaction that has read it
 --     versions   the timestamps of its versions, in their order, with spaces between
 --     cut        1: there were earlier versions
 --     <timestamp>  `v<value>`, or `d` where the key was deleted
+--     intent     `<timestamp> <id>` of a transaction over several servers, which may be
+--                committed, and `intended`, the version that it then writes
 --
 -- A timestamp belongs to one transaction. It is in microseconds, and not below the
 -- server's clock when it was given.

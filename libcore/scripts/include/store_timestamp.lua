@@ -1,12 +1,15 @@
 -- SPDX-License-Identifier: MIT
 -- The timestamps that a store gives.
 --@include store
+--@include store_place
 --@include fence_value
 
--- A timestamp that nobody has, greater than `above`; nil: none is left.
+-- A timestamp that nobody has, greater than `above`; nil: none is left. Of several
+-- servers each gives those that leave its own number as the remainder.
 local function give_timestamp(store, now, above)
   local last = tonumber(redis.call("HGET", store, "last") or 0) or 0
-  local given = fence_value(digits(math.max(now, last + 1, above + 1)))
+  local least = math.max(now, last + 1, above + 1)
+  local given = fence_value(digits(least + (place.number - least) % place.count))
   if not given then
     return nil
   end

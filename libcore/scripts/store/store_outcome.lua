@@ -1,9 +1,9 @@
---@script store_outcome keys=1 args=2
+--@script store_outcome keys=2 args=2
 --@reply STATE i
 -- SPDX-License-Identifier: MIT
 -- Say whether a transaction is committed. One that is not is aborted, so that a late
 -- copy of its commit has no effect.
--- KEYS done
+-- KEYS done, store
 -- ARGV id, ms since the commit was sent
 -- returns {STATE, 1 committed | 2 aborted | 0 it may have been committed so long ago that
 --   it is forgotten}
@@ -15,14 +15,14 @@
 -- have been set since then.
 local KNOWN_MS = DONE_US / 2000
 
-local done, id, age = KEYS[1], ARGV[1], number_at(2, 0)
+local done, store, id, age = KEYS[1], KEYS[2], ARGV[1], number_at(2, 0)
 if misuse then
   return misuse
 end
 
 local now = now_us()
 local committed, aborted = find_done(done, id)
-if committed then
+if committed or redis.call("HGET", store, "decided:" .. id) then
   return { REQUEST + STATE, 1 }
 elseif aborted then
   return { REQUEST + STATE, 2 }

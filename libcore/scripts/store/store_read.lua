@@ -1,30 +1,41 @@
---@script store_read keys=2 args=1
+--@script store_read keys=2 args=3
 --@reply STATE i i s
 --@reply STALE
 --@reply GONE
+--@reply BUSY i s
 -- SPDX-License-Identifier: MIT
 -- Read a key as of a transaction's timestamp. Nobody with an earlier one may write it
 -- from then on.
 -- KEYS store, key
--- ARGV timestamp (0: the transaction has none yet, and gets one)
+-- ARGV timestamp (0: the transaction has none yet, and gets one), for one of several
+--   servers its place (else ''), a number that a timestamp rises above
 -- returns {STATE, timestamp, 1 if there is a value, value}
 --   | {STALE}: the version is no longer kept
 --   | {GONE}: the transaction took longer than former versions are kept
+--   | {BUSY, timestamp, id}: an earlier transaction over several servers has an intent
 -- A retry or a late copy without a timestamp gets another one, which nobody uses. It is
 -- taken for a later reader, so the transaction may be refused for it, and begins again.
 --@include replicate_effects
 --@include store_timestamp
 --@include store_key
 
-local store, key, at = KEYS[1], KEYS[2], number_at(1, 0)
+local store, key = KEYS[1], KEYS[2]
+local at, above = number_at(1, 0), number_at(3, 0)
+place_at(2)
 if misuse then
   return misuse
 end
 
 local now = now_us()
-local read, versions = read_key(key)
-if at == 0 then
-  at = give_timestamp(store, now, math.max(read, versions[#versions] or 0))
+local other = (at == 0 or place.list ~= "") and differs(store)
+if other then
+  return other
+end
+local read, versions, intent, by = read_key(key)
+if intent and (at == 0 or intent <= at) then
+  return { REQUEST + BUSY, intent, by }
+elseif at == 0 then
+  at = give_timestamp(store, now, math.max(above, read, versions[#versions] or 0))
   if not at then
     return no_timestamp(store)
   end

@@ -69,6 +69,10 @@ typedef struct ilk__backend {
     uint32_t offers;                 /* ILK_OFFER_... bits */
     int keeps_order; /* the store executes requests with a common key in the
                            order of their calls */
+    /* The keys of a request that decide on its order, of which requests of different
+     * values are not to share one. NULL: all. */
+    void (*ordered_keys)(const ilk__gateway_request *request, size_t *out_first,
+                         size_t *out_count);
     ilk_status (*open)(void **out, ilk__gateway *gateway, const ilk__url *url,
                        ilk_error *err);
     /* Must reply to the requests that have no reply yet. */

@@ -41,15 +41,36 @@ void ilk__session_request_free(ilk__session_request *request)
 
 /* ---- whose turn it is --------------------------------------------------- */
 
-static int have_common_key(const ilk__gateway_request *a,
+typedef struct key_range {
+    size_t first, count;
+} key_range;
+
+/* Those keys that decide on the order. */
+static key_range keys_of(const ilk__backend *backend,
+                         const ilk__gateway_request *request)
+{
+    key_range all = {0, request->key_count};
+
+    if (backend->ordered_keys)
+        backend->ordered_keys(request, &all.first, &all.count);
+    return all;
+}
+
+static int have_common_key(const ilk__backend *backend,
+                           const ilk__gateway_request *a,
                            const ilk__gateway_request *b)
 {
-    for (size_t i = 0; i < a->key_count; i++)
-        for (size_t j = 0; j < b->key_count; j++)
-            if (a->keys[i]->len == b->keys[j]->len
-                && memcmp(a->keys[i]->str, b->keys[j]->str, a->keys[i]->len)
-                       == 0)
+    const key_range of_a = keys_of(backend, a), of_b = keys_of(backend, b);
+
+    for (size_t i = 0; i < of_a.count; i++)
+        for (size_t j = 0; j < of_b.count; j++) {
+            const ilk__reply *one = a->keys[of_a.first + i],
+                             *other = b->keys[of_b.first + j];
+
+            if (one->len == other->len
+                && memcmp(one->str, other->str, one->len) == 0)
                 return 1;
+        }
     return 0;
 }
 
@@ -57,19 +78,21 @@ static int have_common_key(const ilk__gateway_request *a,
  * closed. */
 static int is_behind(const ilk__session_request *request)
 {
-    int keeps_order = request->gateway->backend->keeps_order;
+    const ilk__backend *backend = request->gateway->backend;
+    int keeps_order = backend->keeps_order;
     ilk__request_state passed =
         keeps_order ? ILK__REQUEST_BEGUN : ILK__REQUEST_REPLIED;
     const ilk__session_request *one = request->gateway->orphans;
 
     for (; one && !keeps_order; one = one->next)
-        if (have_common_key(&one->call, &request->call))
+        if (have_common_key(backend, &one->call, &request->call))
             return 1;
     one = request->session->first;
     if (keeps_order && request->session->waiting_count == 1) /* only itself */
         return 0;
     for (; one != request; one = one->next)
-        if (one->state < passed && have_common_key(&one->call, &request->call))
+        if (one->state < passed
+            && have_common_key(backend, &one->call, &request->call))
             return 1;
     return 0;
 }

@@ -97,7 +97,8 @@ static void say_refreshed(ilk__round *round)
                         ilk__reply_head(request->number, ILK__CODE_BUSY),
                         holder_ms, ilk__quorum_now_us(), ours);
     for (size_t i = ILK__REFRESH_HEAD; i < request->arg_count; i++)
-        add_state(&text, attempt_of(round->quorum, ilk__gateway_arg(request, i)),
+        add_state(&text,
+                  attempt_of(round->quorum, ilk__gateway_arg(request, i)),
                   round->began);
     ilk__gateway_reply_text(request, ilk__buf_data(&text), ilk__buf_len(&text));
     ilk__buf_free(&text);

@@ -42,6 +42,7 @@ static const struct meaning words[] = {{"NOAUTH", ILK_EAUTH},
                                        {"NOQUORUM", ILK_ENOQUORUM},
                                        {"ILKNOQUORUM", ILK_ENOQUORUM},
                                        {"ILKINVALID", ILK_EINVAL},
+                                       {"ILKDIFFERS", ILK_EDIFFERS},
                                        {"ILKDOWN", ILK_ECONN},
                                        {"UNBLOCKED", ILK_ECONN},
                                        {"ILKNONE", ILK_EUNSUPPORTED}};

@@ -22,10 +22,9 @@ static ilk_status take_number(int64_t *out, const char *what, ilk__span value,
     *out = ilk__text_number(value, ILK__RING_COPIES);
     if (*out > 0)
         return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "URL: %s must be a number from 1 to %d, got \"%.*s\"",
-                     what, ILK__RING_COPIES,
-                     value.len < 40 ? (int)value.len : 40, value.at);
+    return ilk__fail(
+        err, ILK_EINVAL, "URL: %s must be a number from 1 to %d, got \"%.*s\"",
+        what, ILK__RING_COPIES, value.len < 40 ? (int)value.len : 40, value.at);
 }
 
 static ilk_status add_servers(ilk__ring_gateway *ring, ilk__span hosts,
@@ -64,7 +63,8 @@ static ilk_status check_copies(ilk__ring_gateway *ring, ilk_error *err)
     const int64_t servers = (int64_t)ring->ring_count;
 
     if (ring->ring_count < LEAST)
-        return ilk__fail(err, ILK_EINVAL, "URL: a ring of %zu: it has at least %d servers",
+        return ilk__fail(err, ILK_EINVAL,
+                         "URL: a ring of %zu: it has at least %d servers",
                          ring->ring_count, LEAST);
     if (!ring->copies)
         ring->copies = servers < COPIES ? servers : COPIES;
@@ -75,11 +75,12 @@ static ilk_status check_copies(ilk__ring_gateway *ring, ilk_error *err)
     if (ring->copies <= servers && ring->write <= ring->copies
         && ring->read <= ring->copies)
         return ILK_OK;
-    return ilk__fail(err, ILK_EINVAL,
-                     "URL: copies=%" PRId64 "&write=%" PRId64 "&read=%" PRId64
-                     " on a ring of %zu: a key is on at most all servers, and at "
-                     "most all of its copies can be waited for",
-                     ring->copies, ring->write, ring->read, ring->ring_count);
+    return ilk__fail(
+        err, ILK_EINVAL,
+        "URL: copies=%" PRId64 "&write=%" PRId64 "&read=%" PRId64
+        " on a ring of %zu: a key is on at most all servers, and at "
+        "most all of its copies can be waited for",
+        ring->copies, ring->write, ring->read, ring->ring_count);
 }
 
 /* The servers' own URLs are made of the rest of the options, which is known when all
@@ -126,6 +127,7 @@ static void dispose(ilk__ring_gateway *ring)
     ilk__ring_close_servers(ring);
     ilk__ring_free_values(ring);
     ilk__ring_free_steps(ring);
+    ilk__ring_free_store(ring);
     ilk__ring_free(&ring->ring);
     ilk__tls_store_free(ring->tls);
     ilk__url_free(&ring->url);
@@ -179,9 +181,29 @@ static void call(void *self, ilk__gateway_request *request)
     case ILK__SCRIPT_KV_GET:
     case ILK__SCRIPT_KV_PUT: ilk__ring_value(self, request); break;
     case ILK__SCRIPT_KV_MOVE: ilk__ring_move(self, request); break;
+    case ILK__SCRIPT_STORE_READ:
+    case ILK__SCRIPT_STORE_COMMIT:
+    case ILK__SCRIPT_STORE_OUTCOME: ilk__ring_store(self, request); break;
     default:
-        ilk__gateway_reply_error(
-            request, "ILKNONE a ring keeps replicated values, and nothing else");
+        ilk__gateway_reply_error(request,
+                                 "ILKNONE a ring keeps replicated values "
+                                 "and stores, and nothing else");
+    }
+}
+
+/* Those of the values themselves: the others are of all values of a name. */
+static void order_keys(const ilk__gateway_request *request, size_t *out_first,
+                       size_t *out_count)
+{
+    switch (request->script) {
+    case ILK__SCRIPT_KV_GET:
+    case ILK__SCRIPT_KV_PUT: *out_count = 1; break;
+    case ILK__SCRIPT_STORE_READ: *out_first = *out_count = 1; break;
+    case ILK__SCRIPT_STORE_COMMIT:
+        *out_first = 2;
+        *out_count = request->key_count > 2 ? request->key_count - 2 : 0;
+        break;
+    default: *out_count = 0; /* outcomes, and steps of a move */
     }
 }
 
@@ -204,6 +226,7 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, ilk__ring_servers_due(ring));
     *until = ilk__sooner(*until, ilk__ring_marks_due(ring));
     *until = ilk__sooner(*until, ilk__ring_values_due(ring));
+    *until = ilk__sooner(*until, ilk__ring_store_due(ring));
     ilk__ring_publish(ring);
     return count;
 }
@@ -226,6 +249,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__ring_fire_servers(ring, now);
     ilk__ring_fire_marks(ring, now);
     ilk__ring_fire_values(ring, now);
+    ilk__ring_fire_store(ring, now);
     ilk__ring_publish(ring);
 }
 
@@ -233,11 +257,11 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 
 #define RING(url_scheme)                                                       \
     {                                                                          \
-        .scheme = (url_scheme), .store = "the ring", .offers = ILK_OFFER_KV,   \
-        .open = open_ring, .close = close_ring, .abandon = abandon,            \
-        .call = call, .contact = ilk__ring_contact,                            \
-        .node_stats = ilk__ring_node_stats, .prepare = prepare,                \
-        .polled = polled                                                       \
+        .scheme = (url_scheme), .store = "the ring", .ordered_keys = order_keys,                           \
+        .offers = ILK_OFFER_KV | ILK_OFFER_STORE, .open = open_ring,           \
+        .close = close_ring, .abandon = abandon, .call = call,                 \
+        .contact = ilk__ring_contact, .node_stats = ilk__ring_node_stats,      \
+        .prepare = prepare, .polled = polled                                   \
     }
 
 /* Users write redis://...?ring; see net/url.c. */

@@ -3,7 +3,8 @@
  * ring.h -- the backend of several independent servers that share keys: each key is
  * on those servers that follow it on a ring of consistent hashing (base/hash_ring.h).
  *
- * It keeps replicated values (docs/kv.md). The URL is that of one server with several
+ * It keeps replicated values (docs/kv.md), and stores, of which each key is on the first
+ * of its servers only (docs/store.md). The URL is that of one server with several
  * hosts and the flag `ring`. Options of the query, besides those of one server:
  *     copies=3            servers that have a key; at most as many as there are
  *     write=2, read=2     how many of them a put and a get wait for: more than half of

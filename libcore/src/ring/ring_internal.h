@@ -15,9 +15,9 @@
 #include <pthread.h>
 
 enum {
-    ILK__RING_SERVERS = 64,   /* at most, with those that are no more on it */
-    ILK__RING_COPIES = 16,    /* of a key, at most */
-    ILK__RING_CONTACTS = 8,   /* logins that wait */
+    ILK__RING_SERVERS = 64,    /* at most, with those that are no more on it */
+    ILK__RING_COPIES = 16,     /* of a key, at most */
+    ILK__RING_CONTACTS = 8,    /* logins that wait */
     ILK__RING_COMING_MS = 1000 /* how long to wait for servers that come */
 };
 
@@ -25,6 +25,7 @@ typedef struct ilk__ring_gateway ilk__ring_gateway;
 typedef struct ilk__ring_server ilk__ring_server;
 typedef struct ilk__value_request ilk__value_request;
 typedef struct ilk__move_step ilk__move_step;
+typedef struct ilk__store_request ilk__store_request;
 
 struct ilk__ring_server {
     ilk__ring_gateway *gateway;
@@ -33,10 +34,14 @@ struct ilk__ring_server {
     ilk__url url;  /* host and port are its own, the rest the ring's */
     ilk__target target;
     ilk__node_calls calls;
-    int has_failed; /* since it was known last */
-    int is_known;   /* its mark was read since it was connected */
-    int64_t mark;   /* up to this version it has missed nothing, see ring_marks.c */
-    ilk_error why;  /* the last failure */
+    int has_failed;   /* since it was known last */
+    int is_known;     /* its mark was read since it was connected */
+    int64_t ahead_us; /* its clock is before this machine's by this */
+    char place
+        [64]; /* its number, how many there are, and the name of their list */
+    int64_t
+        mark; /* up to this version it has missed nothing, see ring_marks.c */
+    ilk_error why; /* the last failure */
     ilk_node_stats stats;
 };
 
@@ -55,13 +60,15 @@ struct ilk__ring_gateway {
     ilk__ring ring;    /* its nodes are sorted */
     uint32_t server_of[ILK__RING_SERVERS]; /* a node of the ring's */
 
-    int64_t last_version; /* the greatest that this client has seen */
-    int64_t used_at;      /* the last request for a value */
-    int64_t looked_at;    /* the last look at the marks; 0: none yet */
-    size_t looking;       /* its calls without a reply */
+    int64_t last_version;   /* the greatest that this client has seen */
+    int64_t used_at;        /* the last request for a value */
+    int64_t looked_at;      /* the last look at the marks; 0: none yet */
+    size_t looking;         /* its calls without a reply */
+    int64_t last_timestamp; /* of a transaction, that this client has seen */
 
     ilk__value_request *values;
     ilk__move_step *steps;
+    ilk__store_request *store_requests;
 
     ilk__gateway_request *contacts[ILK__RING_CONTACTS]; /* logins */
     int64_t contact_at[ILK__RING_CONTACTS];
@@ -82,6 +89,9 @@ void ilk__ring_close_servers(ilk__ring_gateway *ring);
 /* As ilk__node_calls_send(); 0: there will be no reply. */
 int ilk__ring_send(ilk__ring_server *server, ilk__command *command, int script,
                    ilk__node_call_ended *ended, void *owner);
+/* The first server of a key. */
+ilk__ring_server *ilk__ring_server_of(const ilk__ring_gateway *ring,
+                                      ilk__bytes key);
 /* The servers of a key in their order; returns how many. */
 size_t ilk__ring_servers_of(const ilk__ring_gateway *ring, ilk__bytes key,
                             ilk__ring_server *out[ILK__RING_COPIES]);
@@ -112,6 +122,8 @@ extern const ilk__bytes ilk__ring_node_key;
 /* A version above all that this client has seen, and not below its clock; 0: none is
  * left. */
 int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above);
+/* The fastest of the servers' clocks, as far as they are known. */
+int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring);
 /* Ask a server that came up for its mark. */
 void ilk__ring_ask_mark(ilk__ring_server *server);
 /* A request comes: after a pause the marks are read again first. */
@@ -158,6 +170,14 @@ void ilk__ring_value(ilk__ring_gateway *ring, ilk__gateway_request *request);
 void ilk__ring_fire_values(ilk__ring_gateway *ring, int64_t now);
 int64_t ilk__ring_values_due(const ilk__ring_gateway *ring);
 void ilk__ring_free_values(ilk__ring_gateway *ring);
+
+/* ---- ring_store.c -------------------------------------------------------- */
+
+/* store_read, store_commit and store_outcome. */
+void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request);
+void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now);
+int64_t ilk__ring_store_due(const ilk__ring_gateway *ring);
+void ilk__ring_free_store(ilk__ring_gateway *ring);
 
 /* ---- ring_move.c --------------------------------------------------------- */
 

@@ -148,10 +148,10 @@ static void add_reason(const ilk__value_request *one, char text[ILK_ERROR_MAX],
 static void lack_replies(ilk__value_request *one, size_t counted)
 {
     char text[ILK_ERROR_MAX];
-    const int len = snprintf(
-        text, sizeof text,
-        "NOQUORUM %zu of %zu copies could be read, and %d must be", counted,
-        one->count, (int)one->ring->read);
+    const int len =
+        snprintf(text, sizeof text,
+                 "NOQUORUM %zu of %zu copies could be read, and %d must be",
+                 counted, one->count, (int)one->ring->read);
 
     add_reason(one, text, len);
     end_with(one, text);
@@ -161,11 +161,12 @@ static void lack_replies(ilk__value_request *one, size_t counted)
 static void lack_copies(ilk__value_request *one, size_t have, size_t needed)
 {
     char text[ILK_ERROR_MAX];
-    const int len = snprintf(
-        text, sizeof text,
-        "NOQUORUM the value is on %zu of %zu servers, and must be on %zu; it may "
-        "be on %zu",
-        have, one->count, needed, one->count - count(one, IS_NOT_ASKED));
+    const int len = snprintf(text, sizeof text,
+                             "NOQUORUM the value is on %zu of %zu servers, and "
+                             "must be on %zu; it may "
+                             "be on %zu",
+                             have, one->count, needed,
+                             one->count - count(one, IS_NOT_ASKED));
 
     add_reason(one, text, len);
     end_with(one, text);
@@ -215,8 +216,9 @@ static void settle_if_everywhere(ilk__value_request *one)
     if (!token.len || one->is < WRITES || count(one, HAS_NEWEST) < one->count)
         return;
     for (size_t i = 0; i < one->count; i++)
-        one->calls += (size_t)ilk__copy_send_settle(
-            one->servers[i], record_of(one), one->version, token, answered, one);
+        one->calls +=
+            (size_t)ilk__copy_send_settle(one->servers[i], record_of(one),
+                                          one->version, token, answered, one);
     ilk__buf_free(&one->token);
 }
 
@@ -280,8 +282,8 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
     if (call->script == ILK__SCRIPT_KV_READ)
         keeps = take_read(one, i, reply);
     else if (call->script == ILK__SCRIPT_KV_WRITE)
-        one->states[i] = reply && reply->type != ILK__REPLY_ERROR ? HAS_NEWEST
-                                                                  : HAS_FAILED;
+        one->states[i] =
+            reply && reply->type != ILK__REPLY_ERROR ? HAS_NEWEST : HAS_FAILED;
     if (one->request)
         go_on(one);
     settle_if_everywhere(one);
@@ -293,8 +295,7 @@ static int answered(void *at, void *owner, const ilk__node_call *call,
 
 static int counts(const ilk__value_request *one, size_t i)
 {
-    return one->states[i] == HAS_REPLIED
-           && !ilk__ring_returns(one->servers[i]);
+    return one->states[i] == HAS_REPLIED && !ilk__ring_returns(one->servers[i]);
 }
 
 static size_t count_replies(const ilk__value_request *one)
@@ -461,8 +462,8 @@ static void start(ilk__value_request *one, int64_t now)
 /* Of a delete, for settle_if_everywhere(). 0: no memory. */
 static int copy_token(ilk__value_request *one)
 {
-    const ilk__span token = one->is_put ? arg_of(one, PUT_TOKEN)
-                                        : (ilk__span){NULL, 0};
+    const ilk__span token =
+        one->is_put ? arg_of(one, PUT_TOKEN) : (ilk__span){NULL, 0};
 
     if (!one->is_put || !ilk__text_equals(arg_of(one, PUT_TEXT), "d"))
         return 1;
@@ -529,8 +530,7 @@ int64_t ilk__ring_values_due(const ilk__ring_gateway *ring)
 
     for (const ilk__value_request *one = ring->values; one; one = one->next)
         if (one->is == WAITS)
-            until =
-                ilk__sooner(until, one->began + ILK__RING_COMING_MS);
+            until = ilk__sooner(until, one->began + ILK__RING_COMING_MS);
     return until;
 }
 

@@ -52,6 +52,16 @@ int64_t ilk__ring_next_version(ilk__ring_gateway *ring, int64_t above)
     return ilk__fence_is_valid(ring->last_version) ? ring->last_version : 0;
 }
 
+int64_t ilk__ring_clock_us(const ilk__ring_gateway *ring)
+{
+    int64_t ahead = 0;
+
+    for (size_t i = 0; i < ring->ring_count; i++)
+        if (ring->servers[i].is_known && ring->servers[i].ahead_us > ahead)
+            ahead = ring->servers[i].ahead_us;
+    return clock_us() + ahead;
+}
+
 /* ---- marks --------------------------------------------------------------- */
 
 static int send_mark(ilk__ring_server *server, int64_t version,
@@ -111,6 +121,7 @@ static int was_asked(void *at, void *owner, const ilk__node_call *call,
         server->has_failed = 1;
     } else if (reply) {
         server->mark = ilk__script_int(reply, 0);
+        server->ahead_us = ilk__script_int(reply, 1) - clock_us();
         server->is_known = 1;
         server->has_failed = 0;
     }

@@ -35,7 +35,8 @@ typedef struct moved_record {
     ilk__move_step *step;
     ilk__buf key;
     size_t count; /* of the servers that should have it */
-    ilk__ring_server *servers[ILK__RING_COPIES + 1]; /* and behind them, unless it is
+    ilk__ring_server
+        *servers[ILK__RING_COPIES + 1]; /* and behind them, unless it is
                                                         one, the one that has it */
     ilk__reply *replies[ILK__RING_COPIES + 1];
     size_t asked; /* those and, perhaps, that one */
@@ -143,11 +144,10 @@ static void reply_progress(ilk__move_step *step)
 {
     const int is_last = is_page_last(step);
 
-    ilk__gateway_reply(step->request, ILK__CODE_STATE, "iissiii",
-                       (int64_t)step->ring->count,
-                       (int64_t)step->from->number + is_last,
-                       is_last ? "" : step->cursor, step->pass, step->looked,
-                       step->copied, step->removed);
+    ilk__gateway_reply(
+        step->request, ILK__CODE_STATE, "iissiii", (int64_t)step->ring->count,
+        (int64_t)step->from->number + is_last, is_last ? "" : step->cursor,
+        step->pass, step->looked, step->copied, step->removed);
     step->request = NULL;
     step->is = ENDED;
 }
@@ -166,7 +166,8 @@ static void tell_servers(ilk__move_step *step, phase next, int64_t version)
         ilk__command command;
 
         ilk__command_init(&command);
-        ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key, 1);
+        ilk__script_begin(&command, ILK__SCRIPT_KV_NODE, &ilk__ring_node_key,
+                          1);
         ilk__command_add_int(&command, version);
         ilk__command_add_str(&command, step->pass);
         if (ilk__ring_send(&ring->servers[i], &command, ILK__SCRIPT_KV_NODE,
@@ -295,8 +296,7 @@ static int is_settled(const moved_record *record, const ilk__copy *newest)
 
 static void send_copies(moved_record *record)
 {
-    const ilk__copy newest =
-        ilk__copy_of(record->replies[find_newest(record)]);
+    const ilk__copy newest = ilk__copy_of(record->replies[find_newest(record)]);
     const int is_deleted = is_settled(record, &newest);
 
     record->is_copied = 1;

@@ -4,7 +4,9 @@
 #include "ring_internal.h"
 
 #include "base/alloc.h"
+#include "base/hex.h"
 #include "base/log.h"
+#include "base/md5.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +61,7 @@ static void begin(ilk__ring_server *server)
 {
     ilk__ring_gateway *ring = server->gateway;
     char *host = server->url.host;
-    const int port = server->url.port,
-              is_ipv6 = strchr(host, ':') != NULL;
+    const int port = server->url.port, is_ipv6 = strchr(host, ':') != NULL;
 
     server->url = ring->url;
     server->url.host = host;
@@ -72,6 +73,30 @@ static void begin(ilk__ring_server *server)
                                    .name = ring->name,
                                    .connect_timeout_ms = ring->connect_ms};
     ilk__node_calls_init(&server->calls, &server->target, server);
+}
+
+/* Their numbers are those of their names in order. The list is named by its hash, so that
+ * a store's servers can tell whether a URL means all of them. */
+static void number_servers(ilk__ring_gateway *ring)
+{
+    unsigned char hash[ILK__MD5_SIZE];
+    char text[2 * ILK__MD5_SIZE + 1];
+    ilk__md5 md5;
+
+    ilk__md5_begin(&md5);
+    for (size_t i = 0; i < ring->ring_count; i++)
+        ilk__md5_add(&md5, ring->ring.nodes[i].name,
+                     ring->ring.nodes[i].len + 1);
+    ilk__md5_hash(hash, &md5);
+    for (size_t i = 0; i < sizeof hash; i++)
+        ilk__hex(text + 2 * i, hash[i]);
+    text[2 * sizeof hash] = '\0';
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        ilk__ring_server *server = &ring->servers[ring->server_of[i]];
+
+        snprintf(server->place, sizeof server->place, "%zu %zu %s", i,
+                 ring->ring_count, text);
+    }
 }
 
 /* The name of a node of the ring is host:port, so all programs whose URLs have the same
@@ -92,6 +117,8 @@ ilk_status ilk__ring_place(ilk__ring_gateway *ring, ilk_error *err)
         for (size_t j = 0; j < ring->ring_count; j++)
             if (strcmp(ring->ring.nodes[i].name, names[j]) == 0)
                 ring->server_of[i] = (uint32_t)j;
+    if (st == ILK_OK)
+        number_servers(ring);
     return st;
 }
 
@@ -109,6 +136,14 @@ void ilk__ring_close_servers(ilk__ring_gateway *ring)
 }
 
 /* ---- places -------------------------------------------------------------- */
+
+ilk__ring_server *ilk__ring_server_of(const ilk__ring_gateway *ring,
+                                      ilk__bytes key)
+{
+    const int32_t node = ilk__ring_get(&ring->ring, key.data, key.len);
+
+    return (ilk__ring_server *)&ring->servers[ring->server_of[node]];
+}
 
 size_t ilk__ring_servers_of(const ilk__ring_gateway *ring, ilk__bytes key,
                             ilk__ring_server *out[ILK__RING_COPIES])
@@ -143,7 +178,8 @@ const char *ilk__ring_address(const ilk__ring_server *server)
 const char *ilk__ring_why(const ilk__ring_server *server)
 {
     if (ilk__ring_is_up(server) && ilk__ring_returns(server))
-        return "it was wiped, or away for over 7 days, and counts when `interlock "
+        return "it was wiped, or away for over 7 days, and counts when "
+               "`interlock "
                "kv move` has gone through";
     return server->why.code ? server->why.msg : "it has not been reached yet";
 }

@@ -80,7 +80,7 @@ typedef struct outcome_request {
     ilk__request request;
     const ilk_store *store; /* the caller's: valid until it has begun */
     const char *given;      /* the same */
-    ilk__bytes done;
+    ilk__bytes keys[2];     /* done, store */
     char id[ILK__TXN_ID + 1];
     int64_t age_ms;
 } outcome_request;
@@ -89,7 +89,7 @@ static void ask_outcome(ilk__op *op)
 {
     const outcome_request *self = op->subject;
 
-    ilk__script_begin(&op->command, op->type->script, &self->done, 1);
+    ilk__script_begin(&op->command, op->type->script, self->keys, 2);
     ilk__command_add_str(&op->command, self->id);
     ilk__command_add_int(&op->command, self->age_ms);
 }
@@ -114,7 +114,7 @@ static void end_outcome(ilk__request *request, ilk_status status)
 {
     outcome_request *self = (outcome_request *)request;
 
-    ilk__keys_free(&self->done, 1);
+    ilk__keys_free(self->keys, 2);
     ilk__request_end(request, status);
 }
 
@@ -141,16 +141,20 @@ static ilk_status take_id(outcome_request *self, ilk_error *err)
 
 static ilk_status prepare(outcome_request *self, ilk_error *err)
 {
-    const ilk__bytes *done = &self->store->keys[1];
     ilk_status st = ilk__client_enter(self->store->client, err);
 
     if (st == ILK_OK)
         st = take_id(self, err);
     if (st)
         return st;
-    self->done = (ilk__bytes){ilk__memdup(done->data, done->len), done->len};
-    if (!self->done.data)
-        return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    for (size_t i = 0; i < 2; i++) {
+        const ilk__bytes *from = &self->store->keys[1 - i];
+
+        self->keys[i] =
+            (ilk__bytes){ilk__memdup(from->data, from->len), from->len};
+        if (!self->keys[i].data)
+            return ilk__fail(err, ILK_ENOMEM, "out of memory");
+    }
     return ILK_OK;
 }
 

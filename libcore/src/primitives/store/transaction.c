@@ -298,12 +298,28 @@ static int see(ilk_txn *txn, int has_value, const char *value, size_t len)
     return 1;
 }
 
+/* One server keeps the store. A ring has a script for each of its servers, to which its
+ * gateway says more. */
+static void add_place(ilk__op *op)
+{
+    ilk__command_add_str(&op->command, "");
+    ilk__command_add_str(&op->command, "0");
+}
+
+static ilk__act belongs_to_others(ilk__op *op)
+{
+    return ilk__op_fail(op, ILK_EDIFFERS,
+                        "a transaction over several servers has written the "
+                        "key: the store's URL names all of them, with ?ring");
+}
+
 static void ask_read(ilk__op *op)
 {
     const read_request *self = op->subject;
 
     ilk__script_begin(&op->command, op->type->script, self->keys, 2);
     ilk__command_add_int(&op->command, txn_of(&self->request)->timestamp);
+    add_place(op);
 }
 
 static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
@@ -314,6 +330,8 @@ static ilk__act was_read(ilk__op *op, const ilk__reply *reply)
 
     if (ilk__script_code(reply) == ILK__CODE_GONE)
         return took_too_long(op);
+    if (ilk__script_code(reply) == ILK__CODE_BUSY)
+        return belongs_to_others(op);
     if (ilk__script_code(reply) == ILK__CODE_STALE)
         return ilk__op_fail(
             op, txn->flags & ILK_TXN_SNAPSHOT ? ILK_ESTALE : ILK_ECONFLICT,
@@ -426,6 +444,7 @@ static void ask_commit(ilk__op *op)
                       COMMIT_KEYS + txn->write_count);
     ilk__command_add_str(&op->command, txn->id);
     ilk__command_add_int(&op->command, txn->timestamp);
+    add_place(op);
     for (size_t i = 0; i < txn->write_count; i++)
         ilk__command_add(&op->command, txn->writes[i].version.data,
                          txn->writes[i].version.len);
@@ -436,6 +455,7 @@ static ilk__act was_committed(ilk__op *op, const ilk__reply *reply)
     switch (ilk__script_code(reply)) {
     case ILK__CODE_WRITTEN: return ilk__op_done(op, ILK_OK);
     case ILK__CODE_GONE: return took_too_long(op);
+    case ILK__CODE_BUSY: return belongs_to_others(op);
     case ILK__CODE_REFUSED:
         return ilk__op_fail(op, ILK_ECONFLICT,
                             "the transaction was aborted by a question for its "

@@ -1,0 +1,37 @@
+--@script store_decide keys=2 args=3
+--@reply WRITTEN
+--@reply REFUSED
+-- SPDX-License-Identifier: MIT
+-- The decision on a commit over several servers, which all have its intents. This server,
+-- to which the ring gives the transaction's id, is the one that decides: committed, unless
+-- somebody has aborted it.
+-- KEYS done, store
+-- ARGV id, timestamp, place
+-- returns {WRITTEN}: it is committed | {REFUSED}: it was aborted
+-- A retry or a late copy finds the decision, until all servers know it, and then for 10
+-- minutes.
+--@include replicate_effects
+--@include now
+--@include store_place
+--@include store_done
+
+local done, store, id, at = KEYS[1], KEYS[2], ARGV[1], number_at(2, 1)
+place_at(3)
+if misuse then
+  return misuse
+end
+
+local now = now_us()
+local committed, aborted = find_done(done, id)
+local other = differs(store)
+if committed then
+  return { REQUEST + WRITTEN }
+elseif aborted then
+  return { REQUEST + REFUSED }
+elseif other then
+  return other
+end
+redis.call("HSET", store, "decided:" .. id, digits(at))
+redis.call("PERSIST", store)
+note_done(done, "c " .. id, at, now)
+return { REQUEST + WRITTEN }

@@ -1,0 +1,937 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_store.c -- a store over the servers of a ring: each key is on the one that the ring
+ * gives it. Reads go there. A transaction that writes on one server is committed there in
+ * one step; one that writes on several in two phases: Gray, "Notes on Data Base Operating
+ * Systems", 1978. The rules are those of tests/model/two_phase.pml.
+ *
+ *     PREPARES   each server writes an intent for each of its keys, or refuses
+ *     DECIDES    the server to which the ring gives the transaction's id notes down that
+ *                it is committed, unless somebody has aborted it there
+ *     FINISHES   each server makes its intents versions. The caller goes on meanwhile
+ *
+ * Anybody who meets an intent waits a little for its end. After that it asks for the
+ * decision, which aborts a transaction that has none, and does what was decided. So no
+ * intent ends by time, and none stays when a client has died.
+ *
+ * A transaction waits for the intents of earlier ones only, and is refused where a later
+ * one is: so no two wait for each other.
+ *
+ * Timestamps follow the fastest of the servers' clocks, as far as this client knows them,
+ * so that a server whose clock is behind gives none that are old elsewhere. Each server
+ * gives numbers of its own (scripts/include/store_timestamp.lua).
+ */
+#include "ring_internal.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/token.h"
+#include "gateway/register_replies.h"
+#include "redis/script.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OTHERS_MS =
+        1500, /* how long the end of another transaction is waited for */
+    PAUSE_FIRST_MS = 1,
+    PAUSE_MOST_MS = 16,
+    ID_MOST = 64,
+    OUTCOME_IS_COMMITTED = 1,
+    OUTCOME_IS_ABORTED = 2
+};
+
+/* As long as scripts/include/store.lua keeps former versions. */
+#define KEPT_US (INT64_C(1000000) * 60)
+
+/* The keys and arguments of requests, and the first argument of a version. */
+enum { READ_STORE, READ_KEY };
+enum { READ_AT };
+enum { COMMIT_STORE, COMMIT_DONE, COMMIT_KEYS };
+enum { COMMIT_ID, COMMIT_AT, COMMIT_PLACE, COMMIT_ABOVE, COMMIT_VERSIONS };
+enum { OUTCOME_DONE, OUTCOME_STORE };
+enum { OUTCOME_ID, OUTCOME_AGE };
+
+typedef enum phase {
+    WAITS, /* for servers that come, or for the end of another transaction */
+    READS,
+    COMMITS, /* on one server */
+    PREPARES,
+    DECIDES,
+    OUTCOMES, /* of this request's transaction */
+    RECOVERS, /* another transaction's outcome is asked for, and then finished */
+    FINISHES,
+    ENDED
+} phase;
+
+typedef enum part_state {
+    IS_NEW,
+    IS_ASKED,
+    IS_READY,
+    IS_BUSY,
+    IS_LOST
+} part_state;
+
+/* A server, and those keys of the transaction that it has. */
+typedef struct part {
+    ilk__ring_server *server;
+    part_state is;
+    size_t count;
+    size_t *keys; /* into the transaction's */
+} part;
+
+struct ilk__store_request {
+    ilk__store_request *next, *previous;
+    ilk__ring_gateway *ring;
+    ilk__gateway_request *request; /* NULL: it has its reply */
+    int script;
+    phase is, was; /* `was`: what is repeated after WAITS and RECOVERS */
+    int64_t began, until, retry_at;
+    int pause_ms;
+    size_t calls; /* without a reply */
+
+    /* Copies: a transaction is finished after its reply. */
+    ilk__buf store, done;
+    char id[ID_MOST + 1];
+    int64_t at; /* its timestamp; 0: none yet */
+    ilk__buf *keys;
+    size_t key_count;
+    part parts[ILK__RING_SERVERS];
+    size_t part_count;
+    size_t *places; /* of the keys, behind one another, for `part.keys` */
+
+    /* Another transaction, whose intent is in the way. */
+    char other[ID_MOST + 1];
+    int64_t met_at;
+    part *met; /* where */
+    int other_is_committed;
+
+    int64_t outcome, age_ms; /* of OUTCOMES */
+    int refusal;             /* the code of a part that refuses; 0: none does */
+    char why[ILK_ERROR_MAX]; /* a server's error */
+};
+
+/* ---- their lives --------------------------------------------------------- */
+
+static void dispose(ilk__store_request *one)
+{
+    *(one->previous ? &one->previous->next : &one->ring->store_requests) =
+        one->next;
+    if (one->next)
+        one->next->previous = one->previous;
+    for (size_t i = 0; one->keys && i < one->key_count; i++)
+        ilk__buf_free(&one->keys[i]);
+    ilk__free(one->keys);
+    ilk__free(one->places);
+    ilk__buf_free(&one->store);
+    ilk__buf_free(&one->done);
+    ilk__free(one);
+}
+
+static void dispose_if_idle(ilk__store_request *one)
+{
+    if (!one->request && !one->calls)
+        dispose(one);
+}
+
+static ilk__bytes bytes_of(const ilk__buf *buf)
+{
+    return (ilk__bytes){(char *)ilk__buf_data(buf), ilk__buf_len(buf)};
+}
+
+static void end(ilk__store_request *one)
+{
+    one->request = NULL;
+    if (one->is != FINISHES)
+        one->is = ENDED;
+}
+
+static void end_with(ilk__store_request *one, const char *error)
+{
+    ilk__gateway_reply_error(one->request, error);
+    end(one);
+}
+
+static void end_at(ilk__store_request *one, const ilk__ring_server *server)
+{
+    char text[ILK_ERROR_MAX];
+
+    snprintf(text, sizeof text, "NOQUORUM %.60s cannot be reached: %.140s",
+             ilk__ring_address(server),
+             server->why.code ? server->why.msg : "it does not answer");
+    end_with(one, one->why[0] ? one->why : text);
+}
+
+/* It may have been executed: the core repeats it under its id, and finds that. */
+static void end_unsure(ilk__store_request *one)
+{
+    if (one->why[0])
+        ilk__gateway_reply_error(one->request, one->why);
+    else
+        ilk__gateway_break(one->request);
+    end(one);
+}
+
+static void end_with_code(ilk__store_request *one, int code)
+{
+    ilk__gateway_reply(one->request, code, "");
+    end(one);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static int is_too_old(const ilk__store_request *one)
+{
+    return one->at && one->at < ilk__ring_clock_us(one->ring) - KEPT_US;
+}
+
+static void note_timestamp(ilk__store_request *one, int64_t at)
+{
+    one->at = at;
+    if (one->ring->last_timestamp < at)
+        one->ring->last_timestamp = at;
+}
+
+/* What the next timestamp rises above. */
+static int64_t above(const ilk__ring_gateway *ring)
+{
+    const int64_t clock = ilk__ring_clock_us(ring);
+
+    return ring->last_timestamp > clock ? ring->last_timestamp : clock;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static ilk__node_call_ended answered;
+
+/* 0: there will be no reply. */
+static int send(ilk__store_request *one, ilk__ring_server *server,
+                ilk__command *command, int script)
+{
+    if (!ilk__ring_send(server, command, script, answered, one))
+        return 0;
+    one->calls++;
+    return 1;
+}
+
+static void add_place(ilk__command *command, const ilk__ring_server *server)
+{
+    ilk__command_add_str(command, server->place);
+    ilk__command_add_int(command, above(server->gateway));
+}
+
+static int send_read(ilk__store_request *one)
+{
+    const ilk__bytes keys[] = {bytes_of(&one->store), bytes_of(&one->keys[0])};
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_READ, keys, 2);
+    ilk__command_add_int(&command, one->at);
+    add_place(&command, one->parts[0].server);
+    return send(one, one->parts[0].server, &command, ILK__SCRIPT_STORE_READ);
+}
+
+/* The keys of a part, behind those of the store; to be freed. NULL: no memory. */
+static ilk__bytes *keys_of(const ilk__store_request *one, const part *at)
+{
+    ilk__bytes *keys = ilk__malloc((COMMIT_KEYS + at->count) * sizeof *keys);
+
+    if (!keys)
+        return NULL;
+    keys[COMMIT_STORE] = bytes_of(&one->store);
+    keys[COMMIT_DONE] = bytes_of(&one->done);
+    for (size_t i = 0; i < at->count; i++)
+        keys[COMMIT_KEYS + i] = bytes_of(&one->keys[at->keys[i]]);
+    return keys;
+}
+
+/* store_commit or store_prepare, which have the same words. */
+static int send_versions(ilk__store_request *one, part *at, int script)
+{
+    ilk__bytes *keys = keys_of(one, at);
+    ilk__command command;
+    int sent;
+
+    if (!keys)
+        return 0;
+    ilk__command_init(&command);
+    ilk__script_begin(&command, script, keys, COMMIT_KEYS + at->count);
+    ilk__command_add_str(&command, one->id);
+    ilk__command_add_int(&command, one->at);
+    add_place(&command, at->server);
+    for (size_t i = 0; i < at->count; i++) {
+        const ilk__bytes version =
+            ilk__gateway_arg(one->request, COMMIT_VERSIONS + at->keys[i]);
+
+        ilk__command_add(&command, version.data, version.len);
+    }
+    sent = send(one, at->server, &command, script);
+    ilk__free(keys);
+    at->is = sent ? IS_ASKED : IS_LOST;
+    return sent;
+}
+
+static int send_finish(ilk__store_request *one, part *at, const char *id,
+                       int is_committed)
+{
+    ilk__bytes *keys = keys_of(one, at);
+    ilk__command command;
+    int sent;
+
+    if (!keys)
+        return 0;
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_FINISH, keys,
+                      COMMIT_KEYS + at->count);
+    ilk__command_add_str(&command, id);
+    ilk__command_add_str(&command, is_committed ? "1" : "0");
+    sent = send(one, at->server, &command, ILK__SCRIPT_STORE_FINISH);
+    ilk__free(keys);
+    return sent;
+}
+
+static int send_outcome(ilk__store_request *one, ilk__ring_server *server,
+                        const char *id, int64_t age_ms)
+{
+    const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_OUTCOME, keys, 2);
+    ilk__command_add_str(&command, id);
+    ilk__command_add_int(&command, age_ms);
+    return send(one, server, &command, ILK__SCRIPT_STORE_OUTCOME);
+}
+
+/* The server that decides on a transaction. */
+static ilk__ring_server *home_of(const ilk__ring_gateway *ring, const char *id)
+{
+    return ilk__ring_server_of(ring, (ilk__bytes){(char *)id, strlen(id)});
+}
+
+static int send_decision(ilk__store_request *one)
+{
+    const ilk__bytes keys[] = {bytes_of(&one->done), bytes_of(&one->store)};
+    ilk__ring_server *home = home_of(one->ring, one->id);
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_DECIDE, keys, 2);
+    ilk__command_add_str(&command, one->id);
+    ilk__command_add_int(&command, one->at);
+    ilk__command_add_str(&command, home->place);
+    return send(one, home, &command, ILK__SCRIPT_STORE_DECIDE);
+}
+
+static void send_forget(ilk__store_request *one)
+{
+    const ilk__bytes store = bytes_of(&one->store);
+    ilk__command command;
+
+    ilk__command_init(&command);
+    ilk__script_begin(&command, ILK__SCRIPT_STORE_FORGET, &store, 1);
+    ilk__command_add_str(&command, one->id);
+    (void)send(one, home_of(one->ring, one->id), &command,
+               ILK__SCRIPT_STORE_FORGET);
+}
+
+/* ---- pauses, and other transactions -------------------------------------- */
+
+static void start(ilk__store_request *one, int64_t now);
+static void abort_all(ilk__store_request *one);
+
+static void pause_for(ilk__store_request *one, phase was, int64_t ms)
+{
+    one->was = was;
+    one->is = WAITS;
+    one->retry_at = ilk__now_ms() + ms;
+}
+
+/* An intent of another transaction is in the way. Its end is waited for, and after a
+ * while brought about. */
+static void meet(ilk__store_request *one, part *at, const ilk__reply *reply)
+{
+    const ilk__reply *id = ilk__script_item(reply, 1);
+    const int64_t now = ilk__now_ms();
+
+    if (id->len > ID_MOST || strlen(id->str) != id->len) {
+        end_with(one, "ERR an intent of no transaction");
+        return;
+    }
+    one->met = at;
+    if (strcmp(one->other, id->str) != 0) {
+        memcpy(one->other, id->str, id->len + 1);
+        one->met_at = now;
+        one->pause_ms = PAUSE_FIRST_MS;
+    }
+}
+
+static void recover(ilk__store_request *one)
+{
+    ilk__ring_server *home = home_of(one->ring, one->other);
+
+    one->was = one->is;
+    one->is = RECOVERS;
+    if (!send_outcome(one, home, one->other, 0))
+        end_at(one, home);
+}
+
+/* Nothing of it is decided, and too little time is left. */
+static void give_up(ilk__store_request *one)
+{
+    char text[ILK_ERROR_MAX];
+
+    if (one->is == PREPARES)
+        abort_all(one);
+    snprintf(
+        text, sizeof text,
+        "NOQUORUM another transaction that has written a key is undecided, "
+        "and %.60s knows whether it is committed",
+        ilk__ring_address(home_of(one->ring, one->other)));
+    end_with(one, text);
+}
+
+static void wait_for_other(ilk__store_request *one)
+{
+    const int64_t now = ilk__now_ms();
+
+    if (now >= one->until) {
+        give_up(one);
+        return;
+    }
+    if (now >= one->met_at + OTHERS_MS) {
+        recover(one);
+        return;
+    }
+    pause_for(one, one->is, 1 + (int64_t)ilk__jitter((uint32_t)one->pause_ms));
+    one->pause_ms =
+        2 * one->pause_ms < PAUSE_MOST_MS ? 2 * one->pause_ms : PAUSE_MOST_MS;
+}
+
+static void take_recovery(ilk__store_request *one, const ilk__node_call *call,
+                          const ilk__reply *reply)
+{
+    if (call->script == ILK__SCRIPT_STORE_OUTCOME) {
+        one->other_is_committed =
+            ilk__script_int(reply, 0) == OUTCOME_IS_COMMITTED;
+        if (!send_finish(one, one->met, one->other, one->other_is_committed))
+            end_at(one, one->met->server);
+    } else if (call->script == ILK__SCRIPT_STORE_FINISH) {
+        one->is = one->was;
+        start(one, ilk__now_ms());
+    }
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void take_state(ilk__store_request *one, const ilk__reply *reply)
+{
+    const ilk__reply *value = ilk__script_item(reply, 2);
+    const ilk__register_state state = {.version = ilk__script_int(reply, 0),
+                                       .has_value =
+                                           ilk__script_int(reply, 1) == 1,
+                                       .value = {value->str, value->len}};
+
+    note_timestamp(one, state.version);
+    ilk__register_reply_state(one->request, &state);
+    end(one);
+}
+
+static void take_read(ilk__store_request *one, const ilk__reply *reply)
+{
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_STATE: take_state(one, reply); break;
+    case ILK__CODE_BUSY:
+        meet(one, &one->parts[0], reply);
+        if (one->request)
+            wait_for_other(one);
+        break;
+    default: end_with_code(one, ilk__script_code(reply));
+    }
+}
+
+/* ---- committing ---------------------------------------------------------- */
+
+static size_t count(const ilk__store_request *one, part_state state)
+{
+    size_t number = 0;
+
+    for (size_t i = 0; i < one->part_count; i++)
+        number += one->parts[i].is == state;
+    return number;
+}
+
+static part *part_of(ilk__store_request *one, const ilk__ring_server *server)
+{
+    for (size_t i = 0; i < one->part_count; i++)
+        if (one->parts[i].server == server)
+            return &one->parts[i];
+    return NULL;
+}
+
+/* It will not be committed: whoever has prepared it drops it, and nobody can commit it
+ * any more. What does not get there is done by those who meet its intents. */
+static void abort_all(ilk__store_request *one)
+{
+    one->is = FINISHES;
+    (void)send_outcome(one, home_of(one->ring, one->id), one->id, 0);
+    for (size_t i = 0; i < one->part_count; i++)
+        if (one->parts[i].is != IS_NEW)
+            (void)send_finish(one, &one->parts[i], one->id, 0);
+}
+
+static void send_prepares(ilk__store_request *one)
+{
+    one->is = PREPARES;
+    for (size_t i = 0; i < one->part_count; i++) {
+        part *at = &one->parts[i];
+
+        if (at->is == IS_READY)
+            continue;
+        (void)send_versions(one, at, ILK__SCRIPT_STORE_PREPARE);
+        if (!one->at)
+            break; /* the first one gives the timestamp */
+    }
+}
+
+static void go_on_preparing(ilk__store_request *one);
+
+static void decide(ilk__store_request *one)
+{
+    one->is = DECIDES;
+    if (!send_decision(one)) {
+        abort_all(one);
+        end_at(one, home_of(one->ring, one->id));
+    }
+}
+
+static part *find_part(ilk__store_request *one, part_state state)
+{
+    for (size_t i = 0; i < one->part_count; i++)
+        if (one->parts[i].is == state)
+            return &one->parts[i];
+    return NULL;
+}
+
+/* All that were asked have replied, or cannot. */
+static void go_on_preparing(ilk__store_request *one)
+{
+    if (count(one, IS_ASKED))
+        return;
+    if (one->refusal) {
+        abort_all(one);
+        end_with_code(one, one->refusal);
+    } else if (count(one, IS_LOST)) {
+        const ilk__ring_server *lost = find_part(one, IS_LOST)->server;
+
+        abort_all(one);
+        end_at(one, lost);
+    } else if (count(one, IS_BUSY)) {
+        wait_for_other(one);
+    } else if (count(one, IS_NEW)) {
+        send_prepares(one); /* the timestamp is known now */
+        go_on_preparing(one);
+    } else {
+        decide(one);
+    }
+}
+
+static void take_prepared(ilk__store_request *one, part *at,
+                          const ilk__reply *reply)
+{
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_WRITTEN:
+        at->is = IS_READY;
+        if (!one->at)
+            note_timestamp(one, ilk__script_int(reply, 0));
+        break;
+    case ILK__CODE_BUSY:
+        at->is = IS_BUSY;
+        meet(one, at, reply);
+        break;
+    default: at->is = IS_READY; one->refusal = ilk__script_code(reply);
+    }
+    if (one->request)
+        go_on_preparing(one);
+}
+
+static void reply_written(ilk__store_request *one)
+{
+    ilk__gateway_reply(one->request, ILK__CODE_WRITTEN, "i", one->at);
+    end(one);
+}
+
+static void take_decision(ilk__store_request *one, const ilk__reply *reply)
+{
+    if (ilk__script_code(reply) != ILK__CODE_WRITTEN) {
+        abort_all(one);
+        end_with_code(one, ILK__CODE_REFUSED);
+        return;
+    }
+    one->is = FINISHES;
+    for (size_t i = 0; i < one->part_count; i++)
+        one->parts[i].is =
+            send_finish(one, &one->parts[i], one->id, 1) ? IS_ASKED : IS_LOST;
+    reply_written(one);
+}
+
+/* Only when all servers know the decision may it be forgotten. */
+static void take_finished(ilk__store_request *one, part *at, int is_done)
+{
+    if (!at || at->is != IS_ASKED)
+        return;
+    at->is = is_done ? IS_READY : IS_LOST;
+    if (count(one, IS_READY) == one->part_count)
+        send_forget(one);
+}
+
+static void take_commit(ilk__store_request *one, const ilk__reply *reply)
+{
+    switch (ilk__script_code(reply)) {
+    case ILK__CODE_WRITTEN:
+        note_timestamp(one, ilk__script_int(reply, 0));
+        reply_written(one);
+        break;
+    case ILK__CODE_BUSY:
+        meet(one, &one->parts[0], reply);
+        if (one->request)
+            wait_for_other(one);
+        break;
+    default: end_with_code(one, ilk__script_code(reply));
+    }
+}
+
+/* ---- outcomes ------------------------------------------------------------ */
+
+/* Where it wrote on one server only, that one knows, and nobody knows which one it is: so
+ * all are asked, after the one that decides on those of several. */
+static void ask_others(ilk__store_request *one)
+{
+    const ilk__ring_server *home = home_of(one->ring, one->id);
+
+    for (size_t i = 0; i < one->ring->ring_count && one->request; i++) {
+        ilk__ring_server *server = &one->ring->servers[i];
+
+        if (server != home && !send_outcome(one, server, one->id, one->age_ms))
+            end_at(one, server);
+    }
+}
+
+static void take_outcome(ilk__store_request *one,
+                         const ilk__ring_server *server,
+                         const ilk__reply *reply)
+{
+    const int64_t outcome = ilk__script_int(reply, 0);
+
+    if (outcome == OUTCOME_IS_COMMITTED) {
+        one->outcome = outcome;
+    } else if (server == home_of(one->ring, one->id)) {
+        one->outcome = outcome;
+        ask_others(one);
+    } else if (outcome != OUTCOME_IS_ABORTED
+               && one->outcome != OUTCOME_IS_COMMITTED) {
+        one->outcome = outcome;
+    }
+    if (!one->request || (one->calls && one->outcome != OUTCOME_IS_COMMITTED))
+        return;
+    ilk__gateway_reply(one->request, ILK__CODE_STATE, "i", one->outcome);
+    end(one);
+}
+
+/* ---- replies ------------------------------------------------------------- */
+
+/* A reply that is an error, or missing. */
+static void miss(ilk__store_request *one, ilk__ring_server *server)
+{
+    part *at = part_of(one, server);
+
+    switch (one->is) {
+    case PREPARES:
+        at->is = IS_LOST;
+        go_on_preparing(one);
+        break;
+    case COMMITS:
+    case DECIDES: end_unsure(one); break;
+    case RECOVERS:
+        if (one->was == PREPARES)
+            abort_all(one);
+        end_at(one, server);
+        break;
+    case READS:
+    case OUTCOMES: end_at(one, server); break;
+    case FINISHES:
+    case WAITS:
+    case ENDED: break;
+    }
+}
+
+static void take(ilk__store_request *one, ilk__ring_server *server,
+                 const ilk__node_call *call, const ilk__reply *reply)
+{
+    switch (one->is) {
+    case READS: take_read(one, reply); break;
+    case COMMITS: take_commit(one, reply); break;
+    case PREPARES: take_prepared(one, part_of(one, server), reply); break;
+    case DECIDES: take_decision(one, reply); break;
+    case OUTCOMES: take_outcome(one, server, reply); break;
+    case RECOVERS: take_recovery(one, call, reply); break;
+    case FINISHES:
+    case WAITS:
+    case ENDED: break;
+    }
+}
+
+static int answered(void *at, void *owner, const ilk__node_call *call,
+                    ilk__reply *reply)
+{
+    ilk__store_request *one = owner;
+    const int is_error = reply && reply->type == ILK__REPLY_ERROR;
+
+    one->calls--;
+    if (is_error)
+        snprintf(one->why, sizeof one->why, "%s", reply->str);
+    if (one->is == FINISHES && call->script == ILK__SCRIPT_STORE_FINISH)
+        take_finished(one, part_of(one, at), reply && !is_error);
+    else if (one->request && reply && !is_error)
+        take(one, at, call, reply);
+    else if (one->request)
+        miss(one, at);
+    dispose_if_idle(one);
+    return 0;
+}
+
+/* ---- beginning ----------------------------------------------------------- */
+
+/* A server of the transaction that is connecting. */
+static int must_wait(const ilk__store_request *one, int64_t now)
+{
+    if (now >= one->began + ILK__RING_COMING_MS)
+        return 0;
+    for (size_t i = 0; i < one->part_count; i++)
+        if (ilk__ring_may_come(one->parts[i].server))
+            return 1;
+    return one->script == ILK__SCRIPT_STORE_OUTCOME
+           && ilk__ring_may_come(home_of(one->ring, one->id));
+}
+
+static void begin_commit(ilk__store_request *one)
+{
+    if (one->part_count > 1) {
+        send_prepares(one);
+        go_on_preparing(one);
+        return;
+    }
+    one->is = COMMITS;
+    if (!send_versions(one, &one->parts[0], ILK__SCRIPT_STORE_COMMIT))
+        end_at(one, one->parts[0].server);
+}
+
+static void begin_read(ilk__store_request *one)
+{
+    one->is = READS;
+    if (!send_read(one))
+        end_at(one, one->parts[0].server);
+}
+
+static void begin_outcome(ilk__store_request *one)
+{
+    ilk__ring_server *home = home_of(one->ring, one->id);
+
+    one->is = OUTCOMES;
+    if (!send_outcome(one, home, one->id, one->age_ms))
+        end_at(one, home);
+}
+
+static void start(ilk__store_request *one, int64_t now)
+{
+    if (must_wait(one, now)) {
+        pause_for(one, one->is, ILK__RING_COMING_MS);
+        one->retry_at = 0; /* in each turn */
+    } else if (one->script == ILK__SCRIPT_STORE_OUTCOME) {
+        begin_outcome(one);
+    } else if (is_too_old(one)) {
+        if (one->part_count > 1)
+            abort_all(one);
+        end_with_code(one, ILK__CODE_GONE);
+    } else if (one->script == ILK__SCRIPT_STORE_READ) {
+        begin_read(one);
+    } else {
+        begin_commit(one);
+    }
+}
+
+static int copy_word(ilk__buf *out, ilk__bytes word)
+{
+    return !ilk__buf_add(out, word.data, word.len);
+}
+
+/* `ilk:store:done:{name}` of `ilk:store:{name}`. */
+static int derive_done(ilk__store_request *one, ilk__bytes store)
+{
+    static const char front[] = "ilk:store", more[] = ":done";
+    const size_t len = sizeof front - 1;
+
+    return store.len > len && !ilk__buf_add(&one->done, store.data, len)
+           && !ilk__buf_add(&one->done, more, sizeof more - 1)
+           && !ilk__buf_add(&one->done, store.data + len, store.len - len);
+}
+
+static int copy_id(ilk__store_request *one, ilk__bytes id)
+{
+    if (id.len == 0 || id.len > ID_MOST)
+        return 0;
+    memcpy(one->id, id.data, id.len);
+    one->id[id.len] = '\0';
+    return strlen(one->id) == id.len;
+}
+
+static int copy_keys(ilk__store_request *one, size_t first)
+{
+    const ilk__gateway_request *request = one->request;
+    const size_t count = request->key_count - first;
+
+    one->keys = ilk__calloc(count, sizeof *one->keys);
+    one->places = ilk__calloc(count, sizeof *one->places);
+    if (!one->keys || !one->places)
+        return 0;
+    for (one->key_count = 0; one->key_count < count; one->key_count++)
+        if (!copy_word(
+                &one->keys[one->key_count],
+                ilk__gateway_word(request->keys[first + one->key_count])))
+            return 0;
+    return 1;
+}
+
+/* Which server has which keys. */
+static void divide(ilk__store_request *one)
+{
+    const ilk__ring_gateway *ring = one->ring;
+    size_t placed = 0;
+
+    for (size_t i = 0; i < ring->ring_count; i++) {
+        part *at = &one->parts[one->part_count];
+
+        at->server = (ilk__ring_server *)&ring->servers[i];
+        at->keys = one->places + placed;
+        for (size_t j = 0; j < one->key_count; j++)
+            if (ilk__ring_server_of(ring, bytes_of(&one->keys[j]))
+                == at->server)
+                at->keys[at->count++] = j;
+        placed += at->count;
+        one->part_count += at->count != 0;
+    }
+}
+
+/* 0: no memory, or it makes no sense. */
+static int read_request(ilk__store_request *one)
+{
+    const ilk__gateway_request *request = one->request;
+    const ilk__bytes first = ilk__gateway_word(request->keys[0]);
+
+    switch (one->script) {
+    case ILK__SCRIPT_STORE_READ:
+        one->at = ilk__gateway_number_arg(request, READ_AT);
+        return one->at >= 0 && copy_word(&one->store, first)
+               && derive_done(one, first) && copy_keys(one, READ_KEY);
+    case ILK__SCRIPT_STORE_COMMIT:
+        one->at = ilk__gateway_number_arg(request, COMMIT_AT);
+        return one->at >= 0 && request->key_count > COMMIT_KEYS
+               && request->arg_count
+                      == COMMIT_VERSIONS + request->key_count - COMMIT_KEYS
+               && copy_word(&one->store, first)
+               && copy_word(&one->done,
+                            ilk__gateway_word(request->keys[COMMIT_DONE]))
+               && copy_id(one, ilk__gateway_arg(request, COMMIT_ID))
+               && copy_keys(one, COMMIT_KEYS);
+    default:
+        one->age_ms = ilk__gateway_number_arg(request, OUTCOME_AGE);
+        return one->age_ms >= 0 && copy_word(&one->done, first)
+               && copy_word(&one->store,
+                            ilk__gateway_word(request->keys[OUTCOME_STORE]))
+               && copy_id(one, ilk__gateway_arg(request, OUTCOME_ID));
+    }
+}
+
+static ilk__store_request *new_request(ilk__ring_gateway *ring,
+                                       ilk__gateway_request *request)
+{
+    ilk__store_request *one = ilk__calloc(1, sizeof *one);
+
+    if (!one)
+        return NULL;
+    one->ring = ring;
+    one->request = request;
+    one->script = request->script;
+    one->began = ilk__now_ms();
+    one->until = one->began + ring->patience_ms;
+    one->next = ring->store_requests;
+    if (one->next)
+        one->next->previous = one;
+    ring->store_requests = one;
+    if (read_request(one)) {
+        divide(one);
+        return one;
+    }
+    dispose(one);
+    return NULL;
+}
+
+void ilk__ring_store(ilk__ring_gateway *ring, ilk__gateway_request *request)
+{
+    ilk__store_request *one = new_request(ring, request);
+
+    if (!one) {
+        ilk__gateway_break(request);
+        return;
+    }
+    ilk__ring_look(ring);
+    start(one, one->began);
+    dispose_if_idle(one);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static void fire(ilk__store_request *one, int64_t now)
+{
+    if (one->is != WAITS || one->retry_at > now)
+        return;
+    one->is = one->was;
+    start(one, now);
+}
+
+void ilk__ring_fire_store(ilk__ring_gateway *ring, int64_t now)
+{
+    ilk__store_request *next;
+
+    for (ilk__store_request *one = ring->store_requests; one; one = next) {
+        next = one->next;
+        fire(one, now);
+        dispose_if_idle(one);
+    }
+}
+
+int64_t ilk__ring_store_due(const ilk__ring_gateway *ring)
+{
+    int64_t until = ILK__FOREVER;
+
+    for (const ilk__store_request *one = ring->store_requests; one;
+         one = one->next)
+        if (one->is == WAITS)
+            until = ilk__sooner(until, one->retry_at
+                                           ? one->retry_at
+                                           : one->began + ILK__RING_COMING_MS);
+    return until;
+}
+
+/* The servers are closed: no call is left. */
+void ilk__ring_free_store(ilk__ring_gateway *ring)
+{
+    while (ring->store_requests) {
+        if (ring->store_requests->request)
+            ilk__gateway_break(ring->store_requests->request);
+        dispose(ring->store_requests);
+    }
+}
