@@ -227,6 +227,7 @@ static size_t prepare(void *self, struct pollfd *fds, size_t room,
     *until = ilk__sooner(*until, ilk__ring_marks_due(ring));
     *until = ilk__sooner(*until, ilk__ring_values_due(ring));
     *until = ilk__sooner(*until, ilk__ring_store_due(ring));
+    *until = ilk__sooner(*until, ilk__ring_steps_due(ring));
     ilk__ring_publish(ring);
     return count;
 }
@@ -250,6 +251,7 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
     ilk__ring_fire_marks(ring, now);
     ilk__ring_fire_values(ring, now);
     ilk__ring_fire_store(ring, now);
+    ilk__ring_fire_steps(ring);
     ilk__ring_publish(ring);
 }
 
@@ -257,11 +259,12 @@ static void polled(void *self, const struct pollfd *fds, size_t count)
 
 #define RING(url_scheme)                                                       \
     {                                                                          \
-        .scheme = (url_scheme), .store = "the ring", .ordered_keys = order_keys,                           \
-        .offers = ILK_OFFER_KV | ILK_OFFER_STORE, .open = open_ring,           \
-        .close = close_ring, .abandon = abandon, .call = call,                 \
-        .contact = ilk__ring_contact, .node_stats = ilk__ring_node_stats,      \
-        .prepare = prepare, .polled = polled                                   \
+        .scheme = (url_scheme), .store = "the ring",                           \
+        .ordered_keys = order_keys, .offers = ILK_OFFER_KV | ILK_OFFER_STORE,  \
+        .open = open_ring, .close = close_ring, .abandon = abandon,            \
+        .call = call, .contact = ilk__ring_contact,                            \
+        .node_stats = ilk__ring_node_stats, .prepare = prepare,                \
+        .polled = polled                                                       \
     }
 
 /* Users write redis://...?ring; see net/url.c. */

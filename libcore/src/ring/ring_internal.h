@@ -183,6 +183,8 @@ void ilk__ring_free_store(ilk__ring_gateway *ring);
 
 /* kv_move. */
 void ilk__ring_move(ilk__ring_gateway *ring, ilk__gateway_request *request);
+void ilk__ring_fire_steps(ilk__ring_gateway *ring);
+int64_t ilk__ring_steps_due(const ilk__ring_gateway *ring);
 void ilk__ring_free_steps(ilk__ring_gateway *ring);
 
 #endif

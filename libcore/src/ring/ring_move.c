@@ -2,6 +2,7 @@
 /*
  * ring_move.c -- puts values where they belong, a page of one server's records at a time.
  *
+ *     WAITS    for servers that are connecting
  *     BEGINS   the pass gets a name, which each server notes down
  *     LISTS    some records of the server
  *     MOVES    each record at once:
@@ -29,7 +30,7 @@ enum { CURSOR = 24, PASS = 16, AT_ONCE_MOST = 1000 };
 /* The arguments of kv_move. */
 enum { MOVE_SERVER, MOVE_CURSOR, MOVE_PASS, MOVE_COUNT };
 
-typedef enum phase { BEGINS, LISTS, MOVES, ENDS, ENDED } phase;
+typedef enum phase { WAITS, BEGINS, LISTS, MOVES, ENDS, ENDED } phase;
 
 typedef struct moved_record {
     ilk__move_step *step;
@@ -49,6 +50,7 @@ struct ilk__move_step {
     ilk__ring_gateway *ring;
     ilk__gateway_request *request; /* NULL: it has its reply */
     phase is;
+    int64_t began;
     ilk__ring_server *from;
     size_t calls; /* of the step itself, without a reply */
     size_t open;  /* records that are not done */
@@ -483,6 +485,7 @@ static void go_on(ilk__move_step *step)
             end_page(step);
         break;
     case ENDS: reply_progress(step); break;
+    case WAITS:
     case LISTS:
     case ENDED: break;
     }
@@ -507,6 +510,7 @@ static ilk__move_step *new_step(ilk__ring_gateway *ring,
         return NULL;
     step->ring = ring;
     step->request = request;
+    step->began = ilk__now_ms();
     step->from = &ring->servers[server];
     step->next = ring->steps;
     if (step->next)
@@ -520,6 +524,9 @@ static void start(ilk__move_step *step)
     const ilk__bytes pass = ilk__gateway_arg(step->request, MOVE_PASS);
     const ilk__ring_server *missing = find_missing(step->ring);
 
+    if (missing && ilk__ring_may_come(missing)
+        && ilk__now_ms() < step->began + ILK__RING_COMING_MS)
+        return;
     if (missing) {
         end_at(step, missing);
     } else if (pass.len) {
@@ -562,6 +569,28 @@ void ilk__ring_move(ilk__ring_gateway *ring, ilk__gateway_request *request)
     }
     start(step);
     dispose_if_idle(step);
+}
+
+void ilk__ring_fire_steps(ilk__ring_gateway *ring)
+{
+    ilk__move_step *next;
+
+    for (ilk__move_step *step = ring->steps; step; step = next) {
+        next = step->next;
+        if (step->is == WAITS)
+            start(step);
+        dispose_if_idle(step);
+    }
+}
+
+int64_t ilk__ring_steps_due(const ilk__ring_gateway *ring)
+{
+    int64_t until = ILK__FOREVER;
+
+    for (const ilk__move_step *step = ring->steps; step; step = step->next)
+        if (step->is == WAITS)
+            until = ilk__sooner(until, step->began + ILK__RING_COMING_MS);
+    return until;
 }
 
 /* The servers are closed: no call is left. */

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Independent servers on loopback that share keys by a ring."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from quorum_nodes import Node
+
+
+def on_disk(count: int) -> list[dict[str, Any]]:
+    """Settings of servers that remember what they have replied."""
+    words = ["--appendonly", "yes", "--appendfsync", "always"]
+    return [
+        {"options": [*words, "--appendfilename", f"{number}.aof"]}
+        for number in range(count)
+    ]
+
+
+class Servers:
+    """The first ones are on the ring, unless `url()` is told which."""
+
+    def __init__(self, home: Path, settings: Sequence[Mapping[str, Any]]):
+        self.servers: list[Node] = []
+        try:
+            for setting in settings:
+                self.servers.append(Node(home, **setting))
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(
+        self, query: str = "", on: Sequence[int] = (), former: Sequence[int] = ()
+    ) -> str:
+        on = on or range(len(self.servers))
+        if former:
+            query += f"&former={self.hosts(former)}"
+        return f"redis://{self.hosts(on)}?ring{query}"
+
+    def hosts(self, numbers: Sequence[int]) -> str:
+        return ",".join(f"127.0.0.1:{self.servers[n].port}" for n in numbers)
+
+    def records(self, key: str) -> list[dict[str, str]]:
+        """Of a value, on each server that can be asked."""
+        return [server.redis().hgetall(key) for server in self.servers]
+
+    def stop(self) -> None:
+        for server in self.servers:
+            if server.process and server.process.poll() is None:
+                server.thaw()
+                server.kill()
+
+
+@contextlib.contextmanager
+def running(
+    count: int = 3, settings: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[Servers]:
+    with tempfile.TemporaryDirectory() as home:
+        one = Servers(Path(home), settings or [{}] * count)
+        try:
+            yield one
+        finally:
+            one.stop()

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: MIT
+"""Stores on several servers: transactions over some of them, of which one dies."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import interlock
+import pytest
+import ring_servers
+from cluster import until
+from quorum_nodes import Node, soon
+from ring_servers import Servers
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "chaos"))
+
+from server import Clock
+from store_scenes import Bank, check_history
+
+HOUR = 3600
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    with ring_servers.running(settings=ring_servers.on_disk(3)) as own:
+        yield own
+
+
+@pytest.fixture
+def client(servers: Servers) -> Iterator[interlock.Client]:
+    with interlock.connect(servers.url()) as one:
+        yield one
+
+
+def record(name: str, key: str) -> str:
+    return f"ilk:store:key:{{{name}}}/{key}"
+
+
+class Places:
+    """Which server has a key, and which decides on a transaction."""
+
+    def __init__(self, servers: Servers):
+        hosts = [f"127.0.0.1:{one.port}" for one in servers.servers]
+        self.ring = interlock.Ring(hosts)
+        self.servers = dict(zip(hosts, servers.servers))
+
+    def of(self, name: str, key: str) -> Node:
+        return self.servers[self.ring.get(record(name, key))]
+
+    def home(self, txid: str) -> Node:
+        return self.servers[self.ring.get(txid)]
+
+    def keys(self, name: str) -> list[str]:
+        """One on each server."""
+        found: dict[Node, str] = {}
+        number = 0
+        while len(found) < len(self.servers):
+            found.setdefault(self.of(name, f"key{number}"), f"key{number}")
+            number += 1
+        return [found[server] for server in self.servers.values()]
+
+
+def intents(servers: Servers) -> list[str]:
+    """On the servers that can be asked."""
+    return [
+        key
+        for server in servers.servers
+        if server.process and server.process.poll() is None
+        for key in server.redis().scan_iter("ilk:store:key:*", 1000)
+        if server.redis().hexists(key, "intent")
+    ]
+
+
+def decisions(servers: Servers, name: str) -> list[str]:
+    """That somebody still has to know."""
+    return [
+        field
+        for server in servers.servers
+        for field in server.redis().hkeys(f"ilk:store:{{{name}}}")
+        if field.startswith("decided:")
+    ]
+
+
+# ---- one after another ------------------------------------------------------------
+
+
+def test_keys_on_several_servers_change_together(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    keys = Places(servers).keys(name)
+    store = client.store(name)
+    with store.transaction() as t:  # it reads nothing
+        for key in keys:
+            t[key] = b"1"
+    with store.transaction() as t:
+        for key in keys:
+            t[key] = b"%d" % (int(t[key]) + 1)
+        del t[keys[0]]
+    with store.snapshot() as v:
+        assert [v.get(key) for key in keys] == [None, b"2", b"2"]
+    until(lambda: not intents(servers), what="the ends of all intents")
+    until(lambda: not decisions(servers, name), what="decisions that are forgotten")
+
+
+def test_a_conflict_on_one_server_writes_nothing_on_others(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    keys = Places(servers).keys(name)
+    store = client.store(name)
+    for key in keys:
+        with store.transaction() as t:
+            t[key] = b"0"
+    with pytest.raises(interlock.ConflictError), store.transaction() as early:
+        early.get(keys[0])
+        with store.transaction() as late:
+            late[keys[2]] = late[keys[2]] + b"!"
+        for key in keys:
+            early[key] = b"early"
+    with store.snapshot() as v:
+        assert [v[key] for key in keys] == [b"0", b"0", b"0!"]
+    until(lambda: not intents(servers), what="the ends of all intents")
+
+
+def test_outcomes(servers: Servers, client: interlock.Client, name: str) -> None:
+    keys = Places(servers).keys(name)
+    store = client.store(name)
+    several, single = store.transaction(), store.transaction()
+    for key in keys:
+        several[key] = b"1"
+    several.commit()
+    single[keys[1]] = b"2"
+    single.commit()
+    assert store.outcome(several.txid) == "committed"
+    assert store.outcome(single.txid) == "committed"
+    # A commit that has not come yet is refused from then on.
+    made_up = "0" * 32 + "-" + str(int(time.time() * 1000))
+    assert store.outcome(made_up) == "aborted"
+    assert store.outcome(made_up) == "aborted"
+
+
+def test_many_at_once_are_serializable(servers: Servers, name: str) -> None:
+    check_history(servers.url(), name, count=40)
+
+
+def test_threads_of_one_client_share_it(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    keys = Places(servers).keys(name)
+    store = client.store(name)
+
+    def count(t: interlock.Transaction) -> None:
+        for key in keys:
+            t[key] = b"%d" % (int(t.get(key, b"0")) + 1)
+
+    def work() -> None:
+        for _ in range(20):
+            store.run(count)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with store.snapshot() as v:
+        assert [v[key] for key in keys] == [b"80"] * 3
+
+
+# ---- coordinators that die --------------------------------------------------------
+
+
+def leave_intent(places: Places, name: str, key: str, txid: str, value: str) -> int:
+    """As a coordinator that dies after its first phase."""
+    at = time.time_ns() // 1000
+    fields = {"intent": f"{at} {txid}", "intended": f"v{value}"}
+    places.of(name, key).redis().hset(record(name, key), mapping=fields)
+    return at
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_an_intent_of_a_dead_coordinator_is_ended_by_whoever_meets_it(
+    servers: Servers, client: interlock.Client, name: str, is_committed: bool
+) -> None:
+    places = Places(servers)
+    keys = places.keys(name)
+    store = client.store(name)
+    with store.transaction() as t:
+        for key in keys:
+            t[key] = b"before"
+    until(lambda: not intents(servers), what="the ends of all intents")
+    txid = "a" * 32 + "-1234567890123"
+    for key in keys[:2]:
+        at = leave_intent(places, name, key, txid, "after")
+    if is_committed:
+        home = places.home(txid).redis()
+        home.hset(f"ilk:store:{{{name}}}", f"decided:{txid}", at)
+    after = b"after" if is_committed else b"before"
+
+    began = time.monotonic()
+    with store.snapshot() as v:
+        assert v[keys[2]] == b"before"
+        assert time.monotonic() - began < 1  # nothing is in its way
+        assert [v[key] for key in keys[:2]] == [after] * 2
+    assert intents(servers) == []
+    with store.transaction() as t:  # a writer meets none any more
+        for key in keys:
+            t[key] = t[key] + b"!"
+    with store.snapshot() as v:
+        assert [v[key] for key in keys] == [after + b"!", after + b"!", b"before!"]
+
+
+def test_a_writer_that_meets_an_intent_ends_it_as_well(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    places = Places(servers)
+    keys = places.keys(name)
+    store = client.store(name)
+    txid = "b" * 32 + "-1234567890123"
+    leave_intent(places, name, keys[0], txid, "lost")
+    with store.transaction() as t:
+        for key in keys:
+            t[key] = b"1"
+    with store.snapshot() as v:
+        assert [v[key] for key in keys] == [b"1"] * 3
+    assert store.outcome(txid) == "aborted"
+
+
+def test_the_sum_of_a_bank_holds_when_payers_are_killed(
+    servers: Servers, name: str
+) -> None:
+    with Bank(servers.url(), name) as bank:
+        bank.kill_payers(lambda condition, limit: until(condition, limit), turns=4)
+
+
+def test_the_sum_of_a_bank_holds_when_servers_are_killed(
+    servers: Servers, name: str
+) -> None:
+    with Bank(servers.url(), name) as bank:
+        for turn in range(3):
+            paid = [bank.paid(payer.pid) for payer in bank.payers]
+            servers.servers[turn].kill()
+            time.sleep(0.2)
+            servers.servers[turn].start()
+            for payer, before in zip(bank.payers, paid):
+                until(
+                    lambda pid=payer.pid, before=before: (
+                        soon(lambda: bank.paid(pid)) > before
+                    ),
+                    60,
+                    "a payer that goes on",
+                )
+            assert soon(bank.total) == 60
+        for payer in bank.payers:
+            payer.kill()
+            payer.wait()
+        assert bank.total() == 60
+
+
+# ---- servers that are missing -----------------------------------------------------
+
+
+def test_a_missing_server_fails_what_needs_it_and_nothing_else(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    places = Places(servers)
+    keys = places.keys(name)
+    store = client.store(name)
+    with store.transaction() as t:
+        for key in keys:
+            t[key] = b"0"
+    until(lambda: not intents(servers), what="the ends of all intents")
+    places.of(name, keys[0]).kill()
+
+    with store.transaction() as t:
+        t[keys[1]] = t[keys[1]] + b"1"
+    is_missing = pytest.raises(interlock.NoQuorumError, match="cannot be reached")
+    with is_missing, store.transaction() as t:
+        t[keys[1]] = t[keys[1]] + b"2"
+        t[keys[0]] = b"2"
+    is_missing = pytest.raises(interlock.NoQuorumError, match="cannot be reached")
+    with is_missing, store.transaction() as t:
+        t.get(keys[0])
+    places.of(name, keys[0]).start()
+
+    def read() -> list[bytes]:
+        with store.snapshot() as v:
+            return [v[key] for key in keys]
+
+    assert soon(read) == [b"0", b"01", b"0"]
+
+
+def test_clocks_that_are_hours_apart(tmp_path: Path, name: str) -> None:
+    clocks = [Clock(tmp_path / f"clock{number}") for number in range(3)]
+    for clock, difference in zip(clocks, (0, 5 * HOUR, -3 * HOUR)):
+        clock.step(difference)
+    settings = [{"environment": clock.environment} for clock in clocks]
+    with ring_servers.running(settings=settings) as servers:
+        keys = Places(servers).keys(name)
+        with interlock.connect(servers.url()) as client:
+            store = client.store(name)
+            for turn in range(5):
+                with store.transaction() as t:
+                    for key in keys[turn % 3 :] + keys[: turn % 3]:
+                        t[key] = b"%d" % (int(t.get(key, b"0")) + 1)
+            with store.snapshot() as v:
+                assert [v[key] for key in keys] == [b"5"] * 3
+        check_history(servers.url(), f"{name} history", count=15)
+
+
+# ---- another list of servers ------------------------------------------------------
+
+
+def test_other_servers_than_before_are_refused(
+    servers: Servers, client: interlock.Client, name: str
+) -> None:
+    keys = Places(servers).keys(name)
+    with client.store(name).transaction() as t:
+        for key in keys:
+            t[key] = b"1"
+    for url in (
+        servers.url(on=[0, 1]),
+        f"redis://127.0.0.1:{servers.servers[0].port}",
+    ):
+        with (
+            interlock.connect(url) as other,
+            pytest.raises(interlock.DiffersError, match="several servers"),
+            other.store(name).transaction() as t,
+        ):
+            t.get(keys[0])
+    with (
+        interlock.connect(servers.url(on=[2, 0, 1])) as other,  # the order is all one
+        other.store(name).snapshot() as v,
+    ):
+        assert v[keys[0]] == b"1"
+
+
+def test_a_store_of_one_server_is_refused(servers: Servers, name: str) -> None:
+    for server in servers.servers:
+        with (
+            interlock.connect(f"redis://127.0.0.1:{server.port}") as one,
+            one.store(name).transaction() as t,
+        ):
+            t["a"] = b"1"
+    with (
+        interlock.connect(servers.url()) as client,
+        pytest.raises(interlock.DiffersError, match="this server alone"),
+        client.store(name).transaction() as t,
+    ):
+        t.get("a")
